@@ -1,0 +1,49 @@
+"""Gaussian processes for tables of thousands to billions of rows, by variational Fourier features."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from vff import baselines, datasets, features, plot
+    from vff.estimators import ExtrapolationWarning, GPRegressor
+    from vff.kernels import Matern12, Matern32, Matern52, Matern72, Matern92
+
+__version__ = "0.1.0"
+
+# Where each public name lives. Resolved on first use, so that `import vff` costs nothing.
+_HOMES = {
+    "ExtrapolationWarning": "vff.estimators",
+    "GPRegressor": "vff.estimators",
+    "Matern12": "vff.kernels",
+    "Matern32": "vff.kernels",
+    "Matern52": "vff.kernels",
+    "Matern72": "vff.kernels",
+    "Matern92": "vff.kernels",
+}
+_ROOMS = ("baselines", "datasets", "features", "plot")
+
+__all__ = [
+    "ExtrapolationWarning",
+    "GPRegressor",
+    "Matern12",
+    "Matern32",
+    "Matern52",
+    "Matern72",
+    "Matern92",
+    "baselines",
+    "datasets",
+    "features",
+    "plot",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    if name in _ROOMS:
+        return import_module(f"vff.{name}")
+    raise AttributeError(f"module 'vff' has no attribute {name!r}; it has {', '.join(__all__)}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

@@ -1,0 +1,71 @@
+"""The constructor's options, checked at the door of ``fit`` and settled for one column."""
+
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from vff.basis import Interval
+
+ENGINE_NAMES = ("auto", "dense", "nufft", "table", "grid")
+_MOST_EDGES = 8
+
+
+def for_column(option: Any, name: str, column: str | int, index: int) -> Any:
+    """One column's value of an option that may be a dictionary by column."""
+    if not isinstance(option, dict):
+        return option
+    for key in (column, index):
+        if key in option:
+            return option[key]
+    return "auto"
+
+
+def check_frequencies(value: Any, label: str) -> int | None:
+    """A positive number of harmonics, or None for 'auto'."""
+    if isinstance(value, str) and value == "auto":
+        return None
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
+        raise ValueError(
+            f"frequencies for column {label} must be 'auto' or a positive integer, got {value!r}; "
+            "30 is a common choice, 'auto' grows it until the bound stops gaining"
+        )
+    return int(value)
+
+
+def check_edges(value: Any, p: int) -> int:
+    """The number of edge polynomials."""
+    if isinstance(value, str) and value == "auto":
+        return p + 2
+    if isinstance(value, bool) or not isinstance(value, Integral) or not 0 <= value <= _MOST_EDGES:
+        raise ValueError(
+            f"edges must be 'auto' or an integer from 0 (the paper) to {_MOST_EDGES}, got {value!r}; "
+            f"'auto' is {p + 2} for this kernel"
+        )
+    return int(value)
+
+
+def check_domain(value: Any, label: str) -> Interval | None:
+    """An interval, or None for 'auto'."""
+    if isinstance(value, str) and value == "auto":
+        return None
+    try:
+        a, b = (float(end) for end in value)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"domain for column {label} must be 'auto' or a pair (a, b) in the column's units, got {value!r}"
+        ) from None
+    if not (np.isfinite(a) and np.isfinite(b) and a < b):
+        raise ValueError(f"domain for column {label} must have a < b, both finite; got ({a:g}, {b:g})")
+    return Interval(a, b)
+
+
+def check_noise(value: Any) -> float | None:
+    if value is not None and not (isinstance(value, Real) and np.isfinite(value) and value > 0):
+        raise ValueError(f"noise_variance must be None or a positive number, got {value!r}")
+    return None if value is None else float(value)
+
+
+def check_choice(name: str, value: Any, allowed: tuple[Any, ...]) -> None:
+    if value not in allowed:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}; got {value!r}")

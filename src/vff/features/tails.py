@@ -1,0 +1,55 @@
+"""Beyond the edges: cov(u, f(x)) for x outside [a, b] (paper, Table 1, for every order).
+
+The Matérn is Markov in its state, so f(b + r) is predicted from the state at b by the weights ``HalfInteger.tail``;
+hence phi(b + r) = sum_j tail_j(r) phi^(j)(b). At the left edge time runs backwards and odd derivatives change sign.
+Features of outside rows therefore lie in a space of dimension p + 1 per edge, and depend on the rate.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from vff.basis import ColumnBasis
+from vff.kernels.matern import HalfInteger
+
+
+def edge_basis(basis: ColumnBasis, p: int, side: int) -> np.ndarray:
+    """The state of every feature at the edge, as seen by someone walking outwards, (P, p + 1)."""
+    signs = np.where(np.arange(p + 1) % 2 == 1, float(side), 1.0)
+    return basis.edge_state(float(side), p) * signs
+
+
+def tail_features(basis: ColumnBasis, kernel: HalfInteger, t: np.ndarray, derivative: int = 0) -> np.ndarray:
+    """The given derivative (in t) of phi at |t| > 1, (N, P)."""
+    features = np.empty((t.size, basis.size))
+    for side in (-1, 1):
+        rows = side * t > 1.0
+        weights = kernel.tail(np.abs(t[rows]) - 1.0, derivative) * float(side) ** derivative
+        features[rows] = weights @ edge_basis(basis, kernel.p, side).T
+    return features
+
+
+@dataclass(frozen=True)
+class TailRows:
+    """Training rows beyond one edge: distances (in half domains), weights and targets, (N_out,) each."""
+
+    side: int
+    r: np.ndarray
+    w: np.ndarray
+    y: np.ndarray
+
+    @property
+    def yy(self) -> float:
+        """sum w y^2."""
+        return float(self.w @ self.y**2)
+
+    def normal_equations(self, kernel: HalfInteger) -> tuple[np.ndarray, np.ndarray]:
+        """(T, v) such that these rows add Z T Z' to the Gram matrix and Z v to the projection, Z = edge_basis."""
+        H = kernel.tail(self.r)
+        return H.T @ (self.w[:, None] * H), H.T @ (self.w * self.y)
+
+    def rate_derivatives(self, kernel: HalfInteger) -> tuple[np.ndarray, np.ndarray]:
+        """(dT, dv) / d log rate."""
+        H, dH = kernel.tail(self.r), kernel.tail_rate_derivative(self.r)
+        half = H.T @ (self.w[:, None] * dH)
+        return half + half.T, dH.T @ (self.w * self.y)

@@ -1,0 +1,26 @@
+"""Numbers of size P: bounds, posteriors, learning. Rows are reached only through ``vff.moments``."""
+
+from vff.inference.collapsed import ClosedForm, Cotangents, NormalEquations
+from vff.inference.fit import Fit, TargetScale, fit_column
+from vff.inference.optimise import Model, Optimum, maximise, rescale
+from vff.inference.plan import Plan, choose_domain, largest_harmonic, make_plan, read
+from vff.inference.posterior import ColumnPosterior
+
+__all__ = [
+    "ClosedForm",
+    "ColumnPosterior",
+    "Cotangents",
+    "Fit",
+    "Model",
+    "NormalEquations",
+    "Optimum",
+    "Plan",
+    "TargetScale",
+    "choose_domain",
+    "fit_column",
+    "largest_harmonic",
+    "make_plan",
+    "maximise",
+    "read",
+    "rescale",
+]

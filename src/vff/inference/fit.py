@@ -1,0 +1,172 @@
+"""From moments to a fitted posterior for one column: scale, start, learn, grow, and say what limits the bound."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from vff.features import TailRows
+from vff.inference.collapsed import ClosedForm
+from vff.inference.column import ColumnModel
+from vff.inference.growth import Growth, Stage, grow, learn, tolerance
+from vff.inference.posterior import ColumnPosterior
+from vff.inference.start import harmonics_for, look
+from vff.moments import Moments
+
+
+@dataclass(frozen=True)
+class TargetScale:
+    """y = mean + scale * (what the model sees)."""
+
+    mean: float
+    scale: float
+
+    @classmethod
+    def of(cls, moments: Moments, tails: tuple[TailRows, ...], normalise: bool) -> "TargetScale":
+        """Weighted mean and standard deviation of y over all rows, or (0, 1)."""
+        if not normalise:
+            return cls(0.0, 1.0)
+        weight = moments.weight + sum(float(tail.w.sum()) for tail in tails)
+        shift = (moments.target + sum(float(tail.w @ tail.y) for tail in tails)) / weight
+        square = (moments.target_squared + sum(tail.yy for tail in tails)) / weight - shift**2
+        # y is centred to rounding before it is squared, so a spread below this is a constant column
+        return cls(moments.offset + shift, float(np.sqrt(square)) if square > 1e-28 * (1 + shift**2) else 1.0)
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Everything a fit leaves behind, in the user's units."""
+
+    posterior: ColumnPosterior
+    target: TargetScale
+    variance: float
+    lengthscale: float
+    noise_variance: float
+    elbo: float
+    upper_bound: float
+    growth: Growth
+    notes: tuple[str, ...]
+
+    @property
+    def M(self) -> int:
+        return self.growth.stages[-1].M
+
+
+def standardised(moments: Moments, tails: tuple[TailRows, ...], target: TargetScale) -> tuple[Moments, tuple[TailRows, ...]]:
+    """The rows with y measured from the target's mean in units of its scale. Tails share the moments' offset."""
+    centred = moments.recentred(target.mean)
+    scaled = replace(
+        centred,
+        offset=0.0,
+        target=centred.target / target.scale,
+        target_squared=centred.target_squared / target.scale**2,
+        project=centred.project / target.scale,
+    )
+    shift = moments.offset - target.mean
+    return scaled, tuple(replace(tail, y=(tail.y + shift) / target.scale) for tail in tails)
+
+
+def fit_column(
+    moments: Moments,
+    tails: tuple[TailRows, ...],
+    p: int,
+    given: Mapping[str, float | None],
+    *,
+    M: int | None,
+    optimise: bool,
+    normalise: bool,
+    extent: tuple[float, float],
+    progress: Callable[[str], None],
+) -> Fit:
+    """Fit one column.
+
+    ``given`` is in the user's units; ``M=None`` grows it up to the M of the moments; ``extent`` is where the data lie.
+    """
+    target = TargetScale.of(moments, tails, normalise)
+    half = moments.request.interval.half_length
+    units = {"variance": target.scale**2, "lengthscale": half, "noise": target.scale**2}
+    scaled, scaled_tails = standardised(moments, tails, target)
+    model = ColumnModel(p, scaled, scaled_tails)
+    inner = {name: None if value is None else value / units[name] for name, value in given.items()}
+    growth = _learn_all(model, inner, M, optimise=optimise, progress=progress)
+    final = growth.stages[-1]
+    model = model.restricted(final.M)
+    values = model.parameters.unpack(final.optimum.theta)
+    closed = model.at(final.optimum.theta)
+    jacobian = model.weight * np.log(target.scale)
+    kernel = model.kernel(values["lengthscale"])
+    return Fit(
+        ColumnPosterior.from_closed_form(
+            closed, moments.request.interval, model.basis, kernel, values["variance"], model.centre(kernel)
+        ),
+        target,
+        values["variance"] * units["variance"],
+        values["lengthscale"] * units["lengthscale"],
+        values["noise"] * units["noise"],
+        closed.elbo - jacobian,
+        closed.upper_bound() - jacobian,
+        growth,
+        _notes(model, closed, growth, chosen=M is None, extent=moments.request.interval.to_unit(np.array(extent))),
+    )
+
+
+def _learn_all(
+    model: ColumnModel,
+    given: Mapping[str, float | None],
+    M: int | None,
+    *,
+    optimise: bool,
+    progress: Callable[[str], None],
+) -> Growth:
+    complete = all(value is not None for value in given.values())
+    if complete:
+        theta = model.parameters.pack({name: value for name, value in given.items() if value is not None})
+        first = harmonics_for(float(given["lengthscale"] or 1.0), model.p)
+    else:
+        start = look(model if M is None else model.restricted(M), given)
+        theta, first = start.theta, start.M
+        progress(f"start: M = {start.M}, bound {start.elbo:.3f} nats")
+    if M is not None:
+        optimum = learn(model.restricted(M), theta, optimise=optimise, progress=progress)
+        return Growth((Stage(M, optimum),), tolerance(model.weight), settled=True)
+    return grow(model, theta, min(first, model.basis.M), optimise=optimise, progress=progress)
+
+
+def _notes(
+    model: ColumnModel, closed: ClosedForm, growth: Growth, *, chosen: bool, extent: np.ndarray
+) -> tuple[str, ...]:
+    """Sentences for the user: what limits the bound, and how learning ended."""
+    notes = []
+    final = growth.stages[-1]
+    missed = 0.5 * closed.residual / closed.noise
+    limit = 10.0 * growth.tolerance
+    at_edge = _worst_edge_residual(model, closed, np.clip(extent, -1.0, 1.0))
+    if missed > limit and at_edge > 4.0 * closed.residual / model.weight:
+        notes.append(
+            f"the domain limits the bound: the features miss {missed:.3g} nats of prior variance at the rows, most of "
+            "it near the ends of the data; widen domain, or leave edges='auto'"
+        )
+    elif missed > limit or (chosen and not growth.settled):
+        last = f"M = {final.M} is the largest this pass allows" if chosen else f"frequencies = {final.M} was given"
+        notes.append(
+            f"M limits the bound: the features miss {missed:.3g} nats of prior variance at the rows and {last}; "
+            f"set frequencies to a larger number than {final.M}"
+        )
+    if not final.optimum.converged:
+        notes.append(f"learning stopped before it converged: {final.optimum.message}")
+    for name, end in model.parameters.at_bounds(final.optimum.theta).items():
+        if final.optimum.steps:
+            notes.append(f"{name} ended at its {end} bound; the data do not determine it")
+    if closed.factor.jitter:
+        notes.append(
+            f"{closed.factor.jitter:g} was added to the scaled diagonal of the posterior precision to factor it; "
+            "noise_variance is very small against the signal"
+        )
+    return tuple(notes)
+
+
+def _worst_edge_residual(model: ColumnModel, closed: ClosedForm, ends: np.ndarray) -> float:
+    """Largest prior variance that the features miss at the two ends of the data."""
+    edges = model.basis.evaluate(ends)
+    prior = closed.prior_trace / model.weight
+    return float(np.max(prior - np.einsum("np,pn->n", edges, closed.prior.solve(edges.T))))

@@ -1,0 +1,133 @@
+"""The posterior process of one column: mean, variance, joint covariance, samples and derivatives, inside and outside.
+
+    f(x) | y ~ GP( phi(x)' m,  k(x, x') - phi(x)' S phi(x') ),      S = K^-1 - A^-1
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from vff.basis import ColumnBasis, Interval
+from vff.features import edge_basis, tail_features
+from vff.inference.collapsed import ClosedForm
+from vff.kernels import HalfInteger
+from vff.linalg import factorise
+from vff.moments import ENGINES, choose_engine, gram_adjoint
+
+
+@dataclass(frozen=True)
+class ColumnPosterior:
+    """q(f) for one column, in the units of the targets that were fitted."""
+
+    interval: Interval
+    basis: ColumnBasis
+    kernel: HalfInteger
+    """Unit variance; its rate is per half domain."""
+    variance: float
+    mean: np.ndarray
+    """m, (P,)."""
+    explained: np.ndarray
+    """S = K^-1 - A^-1, (P, P): what the data took away from the prior."""
+    centre: np.ndarray
+    """Average of phi over the rows of the fit, (P,)."""
+    centre_covariance: np.ndarray
+    """A^-1 centre, (P,)."""
+
+    @classmethod
+    def from_closed_form(
+        cls,
+        closed: ClosedForm,
+        interval: Interval,
+        basis: ColumnBasis,
+        kernel: HalfInteger,
+        variance: float,
+        centre: np.ndarray,
+    ) -> "ColumnPosterior":
+        explained = closed.prior.solve(np.eye(basis.size)) - closed.factor.inverse()
+        symmetric = 0.5 * (explained + explained.T)
+        return cls(interval, basis, kernel, variance, closed.mean, symmetric, centre, closed.factor.solve(centre))
+
+    @cached_property
+    def _explained_letters(self) -> np.ndarray:
+        return gram_adjoint(self.basis, self.explained)
+
+    def outside(self, x: np.ndarray) -> np.ndarray:
+        """Which rows lie beyond [a, b]."""
+        return np.abs(self.interval.to_unit(x)) > 1.0
+
+    def marginals(self, x: np.ndarray, engine: str = "auto") -> tuple[np.ndarray, np.ndarray]:
+        """Mean and variance of f at every row, O(P^2 + N)."""
+        t = self.interval.to_unit(x)
+        inside = np.abs(t) <= 1.0
+        mean, explained = np.empty(t.size), np.empty(t.size)
+        mean[inside], explained[inside] = self._inside(t if inside.all() else t[inside], engine)
+        mean[~inside], explained[~inside] = self._beyond(t[~inside])
+        # The difference is a variance; only rounding can carry it below zero.
+        return mean, np.maximum(self.variance - explained, 0.0)
+
+    def centred(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and variance of f minus its average over the rows of the fit.
+
+        With f = phi'c + h, the average of the remainder h over many rows is negligible and is left out:
+        var = k(0) - phi'K^-1 phi + (phi - centre)' A^-1 (phi - centre).
+        """
+        mean, variance = self.marginals(x)
+        shifted = replace(self, mean=self.centre_covariance)
+        cross, _ = shifted.marginals(x)
+        spread = variance - 2.0 * cross + float(self.centre @ self.centre_covariance)
+        return mean - float(self.centre @ self.mean), np.maximum(spread, 0.0)
+
+    def _inside(self, t: np.ndarray, engine: str) -> tuple[np.ndarray, np.ndarray]:
+        if t.size == 0:
+            return np.empty(0), np.empty(0)
+        name = choose_engine(t, self.basis).name if engine == "auto" else engine
+        jobs = [(self.basis.single, self.mean), (self.basis.double, self._explained_letters)]
+        mean, explained = ENGINES[name].evaluate_letters(t, jobs)
+        return mean, explained
+
+    def _beyond(self, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Rows outside see the features through the p + 1 states of an edge."""
+        mean, explained = np.empty(t.size), np.empty(t.size)
+        for side in (-1, 1):
+            rows = side * t > 1.0
+            weights = self.kernel.tail(np.abs(t[rows]) - 1.0)
+            Z = edge_basis(self.basis, self.kernel.p, side)
+            mean[rows] = weights @ (Z.T @ self.mean)
+            explained[rows] = np.einsum("ni,ij,nj->n", weights, Z.T @ self.explained @ Z, weights)
+        return mean, explained
+
+    def features(self, x: np.ndarray, derivative: int = 0) -> np.ndarray:
+        """phi(x), or a derivative of it in the column's own units, written out: (N, P)."""
+        t = self.interval.to_unit(x)
+        inside = np.abs(t) <= 1.0
+        features = np.empty((t.size, self.basis.size))
+        features[inside] = self.basis.evaluate(t[inside], derivative)
+        features[~inside] = tail_features(self.basis, self.kernel, t[~inside], derivative)
+        return features / self.interval.half_length**derivative
+
+    def joint(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Mean (N,) and covariance (N, N) of f at all rows together."""
+        features = self.features(x)
+        lag = np.subtract.outer(x, x) / self.interval.half_length
+        prior = self.variance * self.kernel.covariance(lag)
+        return features @ self.mean, prior - features @ self.explained @ features.T
+
+    def derivative(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and variance of f'(x) in the column's own units."""
+        if self.kernel.p == 0:
+            raise ValueError("a Matérn-1/2 process has no derivative; use Matern32 or Matern52 to ask for one")
+        features = self.features(x, derivative=1)
+        prior = self.variance * self.kernel.state_covariance()[1, 1] / self.interval.half_length**2
+        explained = np.einsum("np,np->n", features @ self.explained, features)
+        return features @ self.mean, np.maximum(prior - explained, 0.0)
+
+    def sample(self, x: np.ndarray, n_samples: int, rng: np.random.Generator) -> np.ndarray:
+        """Joint draws of f, (N, n_samples)."""
+        distinct, codes = np.unique(x, return_inverse=True)
+        mean, covariance = self.joint(distinct)
+        # A floor well below anything visible keeps the factor defined where f is known to rounding.
+        covariance[np.diag_indices(distinct.size)] += 1e-12 * self.variance
+        factor = factorise(covariance)
+        white = rng.standard_normal((distinct.size, n_samples))
+        return (mean[:, None] + factor.sqrt_mv(white))[codes]

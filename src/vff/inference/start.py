@@ -1,0 +1,63 @@
+"""Where learning starts: a coarse look over lengthscales and noise shares, at the number of harmonics each deserves."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from vff.inference.column import ColumnModel
+from vff.inference.optimise import rescale
+
+_LENGTHSCALES = (2.0, 0.6, 0.2, 0.06, 0.02, 0.006)  # half domains
+_NOISE_SHARES = (0.01, 0.1, 1.0)  # noise variance over signal variance
+
+
+@dataclass(frozen=True)
+class Start:
+    """A candidate and the bound it reaches."""
+
+    theta: np.ndarray
+    M: int
+    elbo: float
+
+
+def harmonics_for(lengthscale: float, p: int) -> int:
+    """Harmonics that carry most of the prior variance at this lengthscale (half domains)."""
+    # Half the spectral mass of f lies below about omega = rate; four rates leave a few per cent or less.
+    rate = np.sqrt(2 * p + 1) / lengthscale
+    return int(np.clip(np.ceil(4.0 * rate / np.pi), 12, 10_000))
+
+
+def look(model: ColumnModel, given: Mapping[str, float | None]) -> Start:
+    """The best of a few candidates. ``given`` holds the user's values by parameter name, None where free."""
+    M_max = model.basis.M
+    lengthscales = (given["lengthscale"],) if given["lengthscale"] else _LENGTHSCALES
+    best: Start | None = None
+    for lengthscale in lengthscales:
+        M = min(M_max, harmonics_for(lengthscale, model.p))
+        small = model.restricted(M)
+        for values in _variances(given):
+            candidate = _evaluate(small, {**values, "lengthscale": lengthscale}, given)
+            if best is None or candidate.elbo > best.elbo:
+                best = candidate
+    assert best is not None
+    return best
+
+
+def _variances(given: Mapping[str, float | None]) -> list[dict[str, float]]:
+    variance, noise = given["variance"], given["noise"]
+    if variance and noise:
+        return [{"variance": variance, "noise": noise}]
+    if noise:
+        return [{"variance": noise / share, "noise": noise} for share in _NOISE_SHARES]
+    return [{"variance": variance or 1.0, "noise": share * (variance or 1.0)} for share in _NOISE_SHARES]
+
+
+def _evaluate(model: ColumnModel, values: Mapping[str, float], given: Mapping[str, float | None]) -> Start:
+    theta = model.parameters.pack(values)
+    closed = model.at(theta)
+    if given["variance"] or given["noise"]:
+        return Start(theta, model.basis.M, closed.elbo)
+    scale, elbo = rescale(closed)
+    shift = model.parameters.pack({"variance": scale, "noise": scale, "lengthscale": 1.0})
+    return Start(theta + shift, model.basis.M, elbo)

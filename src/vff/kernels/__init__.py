@@ -1,0 +1,34 @@
+"""Covariance functions: half-integer Matérns, their sums and products, and the numbers the rest of the house asks.
+
+A kernel is an *expression* the user writes (``Matern32("month") + Matern32("day") * Matern32("time")``). In normal
+form it is a sum of terms, each a product of one-column factors with one variance. A factor publishes nothing but its
+order p; ``matern`` holds the one formula behind all orders (design Fact D).
+"""
+
+from vff.kernels.expression import (
+    Kernel,
+    Matern12,
+    Matern32,
+    Matern52,
+    Matern72,
+    Matern92,
+    Product,
+    Sum,
+    Term,
+    normal_form,
+)
+from vff.kernels.matern import HalfInteger
+
+__all__ = [
+    "HalfInteger",
+    "Kernel",
+    "Matern12",
+    "Matern32",
+    "Matern52",
+    "Matern72",
+    "Matern92",
+    "Product",
+    "Sum",
+    "Term",
+    "normal_form",
+]

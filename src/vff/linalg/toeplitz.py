@@ -1,0 +1,50 @@
+"""Products of harmonics are harmonics: the Gram matrix of cosines and sines from trigonometric moments.
+
+With C_k = sum w cos(k theta) and S_k = sum w sin(k theta), k = 0 ... 2M,
+
+    sum w cos(m t) cos(n t) = ( C_|m-n| + C_m+n ) / 2
+    sum w sin(m t) sin(n t) = ( C_|m-n| - C_m+n ) / 2
+    sum w cos(m t) sin(n t) = ( S_m+n + sign(n-m) S_|n-m| ) / 2
+
+A trigonometric vector is laid out as C_0 ... C_K, S_1 ... S_K.
+"""
+
+import numpy as np
+
+
+def _indices(M: int) -> tuple[np.ndarray, np.ndarray]:
+    m = np.arange(M + 1)
+    return m[:, None] - m[None, :], m[:, None] + m[None, :]
+
+
+def trigonometric_gram(moments: np.ndarray, M: int) -> np.ndarray:
+    """The (2M+1, 2M+1) Gram matrix of C-then-S harmonics from the 4M+1 moments of degree up to 2M."""
+    C, S = moments[: 2 * M + 1], np.concatenate([[0.0], moments[2 * M + 1 :]])
+    difference, total = _indices(M)
+    even, even_sum = C[np.abs(difference)], C[total]
+    odd, odd_sum = np.sign(-difference) * S[np.abs(difference)], S[total]
+    gram = np.empty((2 * M + 1, 2 * M + 1))
+    gram[: M + 1, : M + 1] = 0.5 * (even + even_sum)
+    gram[M + 1 :, M + 1 :] = 0.5 * (even - even_sum)[1:, 1:]
+    gram[: M + 1, M + 1 :] = 0.5 * (odd_sum + odd)[:, 1:]
+    gram[M + 1 :, : M + 1] = gram[: M + 1, M + 1 :].T
+    return gram
+
+
+def trigonometric_gram_adjoint(S: np.ndarray) -> np.ndarray:
+    """The transpose of ``trigonometric_gram``: <gram(m), S> = <m, adjoint(S)>. Sums along (anti)diagonals of S."""
+    M = (S.shape[0] - 1) // 2
+    difference, total = (index.ravel() for index in _indices(M))
+    cc = S[: M + 1, : M + 1]
+    ss = np.zeros_like(cc)
+    ss[1:, 1:] = S[M + 1 :, M + 1 :]
+    cs = np.zeros_like(cc)
+    cs[:, 1:] = S[: M + 1, M + 1 :] + S[M + 1 :, : M + 1].T
+
+    def collect(index: np.ndarray, values: np.ndarray) -> np.ndarray:
+        return np.bincount(index, weights=values.ravel(), minlength=2 * M + 1)
+
+    even = 0.5 * (collect(np.abs(difference), cc + ss) + collect(total, cc - ss))
+    signed = np.sign(-difference).reshape(cs.shape) * cs
+    odd = 0.5 * (collect(np.abs(difference), signed) + collect(total, cs))
+    return np.concatenate([even, odd[1:]])

@@ -1,0 +1,22 @@
+"""What every engine is."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from vff.basis import Alphabet
+
+Job = tuple[Alphabet, np.ndarray]
+"""An alphabet with the strengths of the rows (N,) to sum, or with the coefficients of its letters (size,)."""
+
+
+@dataclass(frozen=True)
+class Engine:
+    """A named pair of adjoint maps between rows and letters. Jobs on the same rows share what can be shared."""
+
+    name: str
+    sum_letters: Callable[[np.ndarray, Sequence[Job]], list[np.ndarray]]
+    """t (N,) and jobs with strengths (N,) -> for each job the sums of strengths times letters, (size,)."""
+    evaluate_letters: Callable[[np.ndarray, Sequence[Job]], list[np.ndarray]]
+    """t (N,) and jobs with coefficients (size,) -> for each job the letters times coefficients, (N,)."""

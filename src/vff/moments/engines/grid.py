@@ -1,0 +1,70 @@
+"""Rows on a regular lattice t_n = t_0 + n step: uniform FFTs when the lattice divides the period, else two factors.
+
+With R = 2 / step whole, rows R apart share every harmonic: fold them and take one FFT of length R. Otherwise write
+n = B i + j; exp(i k pi step n) = exp(i k pi step B i) exp(i k pi step j), and the sum is two small matrix products.
+"""
+
+import numpy as np
+
+from vff.moments.engines.lattice import spacing
+from vff.moments.engines.sheets import trigonometric_engine
+
+_CHUNK_ROWS = 2**22
+
+
+def _step(t: np.ndarray) -> float:
+    if t.size == 1:
+        return 1.0
+    step = spacing(t)
+    if step is None:
+        raise ValueError(
+            "engine='grid' needs rows that are equally spaced and in increasing order, and these are not; "
+            "sort them, or use engine='auto'"
+        )
+    return step
+
+
+def _period(step: float, N: int) -> int | None:
+    """R = 2 / step when whole, to the accuracy that the last row's angle needs."""
+    R = round(2.0 / step)
+    return R if R >= 1 and abs(R * step - 2.0) * max(1.0, N / R) < 1e-14 else None
+
+
+def _phase(t: np.ndarray, K: int) -> np.ndarray:
+    return np.exp(1j * np.pi * (t[0] + 1.0) * np.arange(-K, K + 1))
+
+
+def _factors(step: float, N: int, K: int) -> tuple[np.ndarray, np.ndarray]:
+    """exp(i k pi step B i) (2K+1, I) and exp(i k pi step j) (2K+1, B) with I B >= N."""
+    B = int(np.ceil(np.sqrt(N)))
+    k = np.pi * step * np.arange(-K, K + 1)
+    return np.exp(1j * np.outer(k, B * np.arange(-(-N // B)))), np.exp(1j * np.outer(k, np.arange(B)))
+
+
+def _type1(t: np.ndarray, strengths: np.ndarray, K: int) -> np.ndarray:
+    step, N = _step(t), t.size
+    R = _period(step, N)
+    if R is not None:
+        folded = np.pad(strengths, ((0, 0), (0, -N % R))).reshape(len(strengths), -1, R).sum(1)
+        sums = R * np.fft.ifft(folded)[:, np.arange(-K, K + 1) % R]
+    else:
+        coarse, fine = _factors(step, N, K)
+        shape = (len(strengths), coarse.shape[1], fine.shape[1])
+        table = np.pad(strengths, ((0, 0), (0, shape[1] * shape[2] - N))).reshape(shape)
+        sums = np.sum((coarse @ table) * fine, axis=2)
+    return sums * _phase(t, K)
+
+
+def _type2(t: np.ndarray, coefficients: np.ndarray, K: int) -> np.ndarray:
+    step, N = _step(t), t.size
+    R = _period(step, N)
+    waves = coefficients * _phase(t, K)
+    if R is not None:
+        bins = np.zeros((len(waves), R), complex)
+        np.add.at(bins, (slice(None), np.arange(-K, K + 1) % R), waves)
+        return np.fft.ifft(bins)[:, np.arange(N) % R] * R
+    coarse, fine = _factors(step, N, K)
+    return ((coarse.T * waves[:, None, :]) @ fine).reshape(len(waves), -1)[:, :N]
+
+
+GRID = trigonometric_engine("grid", _type1, _type2, _CHUNK_ROWS)

@@ -1,0 +1,127 @@
+"""Shared by the engines that only know trigonometric sums: polynomial factors become row weights.
+
+Such an engine supplies two complex transforms, transposes of one another,
+
+    type1(t, strengths, K):     F[r, k] = sum_n strengths[r, n] exp(i k theta_n),     k = -K ... K
+    type2(t, coefficients, K):  f[r, n] = sum_k coefficients[r, k] exp(i k theta_n)
+
+Two real vectors travel in one complex one: if F comes from u + i v, the sums of u and v are the Hermitian and
+anti-Hermitian parts of F. That halves the work. Rows are prepared in blocks that stay in the cache.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from vff.basis.alphabet import Sheet, legendre_rows
+from vff.moments.engines.base import Engine, Job
+
+Transform = Callable[[np.ndarray, np.ndarray, int], np.ndarray]
+_BLOCK = 2**14
+
+
+def trim(waves: np.ndarray, K: int, k: int) -> np.ndarray:
+    """Drop degrees above k from a vector of degree K."""
+    return np.concatenate([waves[: k + 1], waves[K + 1 : K + 1 + k]])
+
+
+def pad(waves: np.ndarray, k: int, K: int) -> np.ndarray:
+    """The transpose of ``trim``."""
+    padded = np.zeros(2 * K + 1)
+    padded[: k + 1] = waves[: k + 1]
+    padded[K + 1 : K + 1 + k] = waves[k + 1 :]
+    return padded
+
+
+def _unpack_sums(waves: np.ndarray, K: int) -> np.ndarray:
+    """(R, 2K + 1) complex to (2R, 2K + 1) real: cosine sums, then sine sums, of each packed vector."""
+    mirrored = waves[:, ::-1].conj()
+    pairs = np.stack([0.5 * (waves + mirrored), -0.5j * (waves - mirrored)], axis=1)[:, :, K:]
+    sums = pairs.reshape(-1, K + 1)
+    return np.concatenate([sums.real, sums[:, 1:].imag], axis=1)
+
+
+def _pack_coefficients(rows: np.ndarray, K: int) -> np.ndarray:
+    """(2R, 2K + 1) real to (R, 2K + 1) complex, so that the real and imaginary parts of type 2 are the two sums."""
+    # a cos k theta + b sin k theta = Re (a - i b) exp(i k theta): half of it at k, the conjugate at -k
+    half = rows[:, : K + 1].astype(complex)
+    half[:, 1:] = 0.5 * (half[:, 1:] - 1j * rows[:, K + 1 :])
+    hermitian = np.concatenate([half[:, :0:-1].conj(), half], axis=1)
+    return hermitian[0::2] + 1j * hermitian[1::2]
+
+
+def _half(packed: np.ndarray, r: int) -> np.ndarray:
+    """The r-th real vector of a packed complex array, as a view."""
+    return (packed.imag if r % 2 else packed.real)[r // 2]
+
+
+def _waves(jobs: Sequence[Job]) -> list[tuple[int, Sheet, slice]]:
+    """The sheets that need a transform: (job, sheet, place)."""
+    return [
+        (number, sheet, place)
+        for number, (alphabet, _) in enumerate(jobs)
+        for sheet, place in alphabet.slices()
+        if sheet.K > 0
+    ]
+
+
+def _constants(jobs: Sequence[Job]) -> list[tuple[int, Sheet, slice]]:
+    """The sheets that are a polynomial alone."""
+    return [
+        (number, sheet, place)
+        for number, (alphabet, _) in enumerate(jobs)
+        for sheet, place in alphabet.slices()
+        if sheet.K == 0
+    ]
+
+
+def _blocks(start: int, stop: int, step: int) -> Iterator[slice]:
+    return (slice(low, min(low + step, stop)) for low in range(start, stop, step))
+
+
+def trigonometric_engine(name: str, type1: Transform, type2: Transform, chunk: int) -> Engine:
+    """An engine from a pair of complex transforms, reading at most ``chunk`` rows at a time."""
+
+    def sum_letters(t: np.ndarray, jobs: Sequence[Job]) -> list[np.ndarray]:
+        totals = [np.zeros(alphabet.size) for alphabet, _ in jobs]
+        waves, constants = _waves(jobs), _constants(jobs)
+        K = max((sheet.K for _, sheet, _ in waves), default=0)
+        degree = max(alphabet.highest_degree for alphabet, _ in jobs)
+        packed = np.zeros(((len(waves) + 1) // 2, min(chunk, t.size)), complex)
+        for rows in _blocks(0, t.size, chunk):
+            if packed.shape[1] != rows.stop - rows.start:
+                packed = np.zeros((packed.shape[0], rows.stop - rows.start), complex)
+            for block in _blocks(rows.start, rows.stop, _BLOCK):
+                polynomials = legendre_rows(t[block], degree)
+                here = slice(block.start - rows.start, block.stop - rows.start)
+                for r, (number, sheet, _) in enumerate(waves):
+                    np.multiply(jobs[number][1][block], sheet.multiplier(polynomials), out=_half(packed, r)[here])
+                for number, sheet, place in constants:
+                    totals[number][place] += np.sum(jobs[number][1][block] * sheet.multiplier(polynomials))
+            if waves:
+                sums = _unpack_sums(type1(t[rows], packed, K), K)
+                for (number, sheet, place), row in zip(waves, sums, strict=False):
+                    totals[number][place] += trim(row, K, sheet.K)
+        return totals
+
+    def evaluate_letters(t: np.ndarray, jobs: Sequence[Job]) -> list[np.ndarray]:
+        values = [np.zeros(t.size) for _ in jobs]
+        waves, constants = _waves(jobs), _constants(jobs)
+        K = max((sheet.K for _, sheet, _ in waves), default=0)
+        degree = max(alphabet.highest_degree for alphabet, _ in jobs)
+        coefficients = np.zeros((len(waves) + len(waves) % 2, 2 * K + 1))
+        for row, (number, sheet, place) in zip(coefficients, waves, strict=False):
+            row[:] = pad(jobs[number][1][place], sheet.K, K)
+        packed = _pack_coefficients(coefficients, K)
+        for rows in _blocks(0, t.size, chunk):
+            synthesised = type2(t[rows], packed, K) if waves else np.empty((0, 0))
+            for block in _blocks(rows.start, rows.stop, _BLOCK):
+                polynomials = legendre_rows(t[block], degree)
+                here = slice(block.start - rows.start, block.stop - rows.start)
+                for r, (number, sheet, _) in enumerate(waves):
+                    values[number][block] += sheet.multiplier(polynomials) * _half(synthesised, r)[here]
+                for number, sheet, place in constants:
+                    values[number][block] += jobs[number][1][place][0] * sheet.multiplier(polynomials)
+        return values
+
+    return Engine(name, sum_letters, evaluate_letters)
