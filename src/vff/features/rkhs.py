@@ -1,12 +1,13 @@
 """K_uu of one column as a bordered diagonal-plus-low-rank matrix, and its derivative in the rate."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from vff.basis import ColumnBasis, polynomial_integrals
 from vff.kernels.matern import HalfInteger, unit_state_precision
-from vff.linalg import Bordered, DiagonalPlusLowRank
+from vff.linalg import BorderedDiagonal
 
 # When the lengthscale is short against the domain, a combination of the polynomials differs from the harmonics only
 # in boundary layers of width 1/rate, by about rate^-(2p+3) of its norm: less than float64 resolves. Raising the corner
@@ -27,15 +28,19 @@ class ColumnPrior:
     basis: ColumnBasis
     p: int
 
-    def at(self, rate: float) -> Bordered:
+    @cached_property
+    def _state(self) -> np.ndarray:
+        return self.basis.edge_state(-1.0, self.p)
+
+    def at(self, rate: float) -> BorderedDiagonal:
         """K_uu for unit variance; ``rate`` is per half domain."""
         return self._assemble(rate, differentiate=False)
 
-    def rate_derivative(self, rate: float) -> Bordered:
+    def rate_derivative(self, rate: float) -> BorderedDiagonal:
         """d K_uu / d log rate, of the same structure (not positive definite)."""
         return self._assemble(rate, differentiate=True)
 
-    def _assemble(self, rate: float, *, differentiate: bool) -> Bordered:
+    def _assemble(self, rate: float, *, differentiate: bool) -> BorderedDiagonal:
         kernel, H = HalfInteger(self.p, rate), self.basis.harmonics
         # diagonal: (L/2) / S(omega) with L = 2, twice that at omega = 0
         omega = self.basis.omega
@@ -50,11 +55,9 @@ class ColumnPrior:
             d *= 2 * (self.p + 1) * rate**2 / (rate**2 + omega**2) - (2 * self.p + 1)
             weights = weights * powers
             C = -np.add.outer(orders, orders) * C
-        Z = self.basis.edge_state(-1.0, self.p)
+        Z = self._state
         border, corner = polynomial_integrals(self.basis, self.p)
         edge = Z @ C @ Z[H:].T
         polynomials = np.tensordot(weights, corner, 1) + edge[H:]
         polynomials[np.diag_indices(self.basis.q)] *= 1.0 + _CORNER_MARGIN
-        return Bordered(
-            DiagonalPlusLowRank(d, Z[:H], C), np.tensordot(weights, border, 1) + edge[:H], polynomials
-        )
+        return BorderedDiagonal(d, Z[:H], C, np.tensordot(weights, border, 1) + edge[:H], polynomials)

@@ -6,7 +6,7 @@ precision tau and n = sum w (paper, section 2.4.5; design Fact E):
     A    = K + tau G,     c | y ~ N(m, A^-1),     m = tau A^-1 b
     ELBO = -1/2 [ n log(2 pi / tau) + log|A| - log|K| + tau y'Wy - tau m'b ] - tau/2 [ sum w k(x,x) - tr(K^-1 G) ]
 
-Its derivatives need one Cholesky factor and one inverse of A:
+Its derivatives need one Cholesky factor of A and the inverse of that factor:
 
     dELBO/dK   = -1/2 [ A^-1 + m m' - K^-1 (K - tau G) K^-1 ]
     dELBO/dG   = -tau/2 [ A^-1 + m m' - K^-1 ]            dELBO/db = tau m
@@ -20,7 +20,7 @@ from functools import cached_property
 
 import numpy as np
 
-from vff.linalg import AbstractInvertible, Factor, factorise
+from vff.linalg import AbstractInvertible, Factor, Summary, factorise
 
 
 @dataclass(frozen=True)
@@ -45,18 +45,19 @@ class ClosedForm:
     """Noise variance."""
 
     @property
-    def _tau(self) -> float:
+    def tau(self) -> float:
+        """Noise precision."""
         return 1.0 / self.noise
 
     @cached_property
     def factor(self) -> Factor:
         """Cholesky factor of the posterior precision A."""
-        return factorise(self.prior.add_to(self._tau * self.equations.G))
+        return factorise(self.prior.lower_plus(self.tau * self.equations.G))
 
     @cached_property
     def mean(self) -> np.ndarray:
         """Posterior mean m of the coefficients."""
-        return self._tau * self.factor.solve(self.equations.b)
+        return self.tau * self.factor.solve(self.equations.b)
 
     @cached_property
     def residual(self) -> float:
@@ -66,7 +67,7 @@ class ClosedForm:
     @cached_property
     def quadratic(self) -> float:
         """y' (Q + noise)^-1 y. Not below zero, whatever rounding says."""
-        return max(0.0, self._tau * (self.equations.yy - float(self.mean @ self.equations.b)))
+        return max(0.0, self.tau * (self.equations.yy - float(self.mean @ self.equations.b)))
 
     @cached_property
     def _log_volume(self) -> float:
@@ -77,7 +78,7 @@ class ClosedForm:
     def elbo(self) -> float:
         """The collapsed bound, nats."""
         n = self.equations.weight
-        return -0.5 * (n * np.log(2.0 * np.pi) + self._log_volume + self.quadratic + self._tau * self.residual)
+        return -0.5 * (n * np.log(2.0 * np.pi) + self._log_volume + self.quadratic + self.tau * self.residual)
 
     def upper_bound(self) -> float:
         """An upper bound on the evidence from the same statistics (Titsias, 2014); one more factor."""
@@ -86,50 +87,60 @@ class ClosedForm:
         n = self.equations.weight
         return -0.5 * (n * np.log(2.0 * np.pi) + self._log_volume + louder.quadratic)
 
+    @cached_property
     def cotangents(self) -> "Cotangents":
         """Derivatives of ``elbo`` with respect to everything it is made of."""
-        tau, eq, m = self._tau, self.equations, self.mean
-        second_moment = self.factor.inverse()
-        trace_AG = float(np.sum(second_moment * eq.G))
-        second_moment += np.multiply.outer(m, m)
-        mGm = float(m @ eq.G @ m)
-        d_tau = 0.5 * (eq.weight / tau - trace_AG - eq.yy + 2.0 * float(m @ eq.b) - mGm - self.residual)
-        return Cotangents(self, second_moment, -d_tau * tau)
+        return Cotangents(self)
 
 
 @dataclass(frozen=True)
 class Cotangents:
-    """Derivatives of the bound. Dense ones are formed when asked for."""
+    """Derivatives of the bound, as far as each structure needs them."""
 
     model: ClosedForm
-    second_moment: np.ndarray
-    """A^-1 + m m'."""
-    log_noise: float
-    """dELBO / d log noise."""
 
     @cached_property
-    def prior(self) -> np.ndarray:
-        """dELBO / dK, (P, P) symmetric."""
-        model = self.model
-        gap = model.prior.add_to(-model._tau * model.equations.G)
-        return -0.5 * (self.second_moment - model.prior.solve(model.prior.solve(gap).T))
+    def _inverse(self) -> Summary:
+        """A^-1 as the prior's structure sees it: its diagonal and a few columns, no P x P inverse."""
+        factor = self.model.factor
+        return Summary(factor.inverse_diagonal(), factor.solve(self.model.prior.probes))
 
-    def inner_gram(self, Z: np.ndarray) -> np.ndarray:
-        """Z' (dELBO/dG) Z for a few columns Z (P, R)."""
+    @cached_property
+    def prior(self) -> Summary:
+        """dELBO / dK."""
         model = self.model
-        return -0.5 * model._tau * (Z.T @ self.second_moment @ Z - Z.T @ model.prior.solve(Z))
+        K, G, m, tau, V = model.prior, model.equations.G, model.mean, model.tau, model.prior.probes
+        diagonal = self._inverse.diagonal + m**2 - K.inverse_diagonal() + tau * K.sandwich_diagonal(G)
+        solved = K.solve(V)
+        image = self._inverse.image + np.multiply.outer(m, m @ V) - solved + tau * K.solve(G @ solved)
+        return Summary(-0.5 * diagonal, -0.5 * image)
 
-    @property
-    def gram(self) -> np.ndarray:
-        """dELBO / dG, (P, P)."""
-        return self.inner_gram(np.eye(self.second_moment.shape[0]))
+    @cached_property
+    def effective(self) -> float:
+        """tau tr(A^-1 G) = P - tr(A^-1 K): how many coefficients the data determine."""
+        return self.model.mean.size - self.model.prior.inner(self._inverse)
+
+    @cached_property
+    def log_noise(self) -> float:
+        """dELBO / d log noise."""
+        model, eq, m = self.model, self.model.equations, self.model.mean
+        # tau m'Gm = tau m'b - m'Km: the structure of K again
+        mKm = float(m @ model.prior.mv(m))
+        misfit = model.tau * (eq.yy - float(m @ eq.b) + model.residual) - mKm
+        return -0.5 * (eq.weight - self.effective - misfit)
+
+    def gram(self, Z: np.ndarray) -> np.ndarray:
+        """Z' (dELBO / dG) Z for a few columns Z (P, R); the identity gives all of it."""
+        model = self.model
+        moment = Z.T @ (model.factor.solve(Z) - model.prior.solve(Z)) + np.multiply.outer(m := Z.T @ model.mean, m)
+        return -0.5 * model.tau * moment
 
     @property
     def projection(self) -> np.ndarray:
         """dELBO / db, (P,)."""
-        return self.model._tau * self.model.mean
+        return self.model.tau * self.model.mean
 
     @property
     def prior_trace(self) -> float:
         """dELBO / d sum w k(x, x)."""
-        return -0.5 * self.model._tau
+        return -0.5 * self.model.tau

@@ -9,7 +9,6 @@ from vff.basis import ColumnBasis
 from vff.features import ColumnPrior, TailRows, edge_basis
 from vff.inference.collapsed import ClosedForm, Cotangents, NormalEquations
 from vff.kernels import HalfInteger
-from vff.linalg import Bordered, DiagonalPlusLowRank
 from vff.moments import Moments, gram_matrix
 from vff.parameters import PositiveVector
 
@@ -18,13 +17,6 @@ _BOUNDS = {"variance": (1e-8, 1e6), "lengthscale": (2e-4, 2e4), "noise": (1e-9, 
 PARAMETERS = PositiveVector(
     tuple(_BOUNDS), tuple(low for low, _ in _BOUNDS.values()), tuple(high for _, high in _BOUNDS.values())
 )
-
-
-def _scaled(prior: Bordered, factor: float) -> Bordered:
-    core = prior.core
-    return Bordered(
-        DiagonalPlusLowRank(factor * core.d, core.Z, factor * core.C), factor * prior.border, factor * prior.corner
-    )
 
 
 @dataclass(frozen=True)
@@ -86,7 +78,7 @@ class ColumnModel:
     def at(self, theta: np.ndarray) -> ClosedForm:
         values = self.parameters.unpack(theta)
         kernel, variance = self.kernel(values["lengthscale"]), values["variance"]
-        prior = _scaled(self._prior.at(kernel.rate), 1.0 / variance)
+        prior = self._prior.at(kernel.rate).scaled(1.0 / variance)
         return ClosedForm(prior, self._equations(kernel), variance * self.weight, values["noise"])
 
     def pull_back(self, theta: np.ndarray, cotangents: Cotangents) -> np.ndarray:
@@ -98,6 +90,6 @@ class ColumnModel:
         d_rate = self._prior.rate_derivative(kernel.rate).inner(cotangents.prior) / variance
         for tail in self.tails:
             Z, (dT, dv) = self._edges[tail.side], tail.rate_derivatives(kernel)
-            d_rate += float(np.sum(dT * cotangents.inner_gram(Z)) + dv @ (Z.T @ cotangents.projection))
+            d_rate += float(np.sum(dT * cotangents.gram(Z)) + dv @ (Z.T @ cotangents.projection))
         gradient = {"variance": d_variance, "lengthscale": -d_rate, "noise": cotangents.log_noise}
         return np.array([gradient[name] for name in self.parameters.names])

@@ -8,7 +8,7 @@ import numpy as np
 from vff.features import TailRows
 from vff.inference.collapsed import ClosedForm
 from vff.inference.column import ColumnModel
-from vff.inference.growth import Growth, Stage, grow, learn, tolerance
+from vff.inference.growth import Growth, grow, learn, tolerance
 from vff.inference.posterior import ColumnPosterior
 from vff.inference.start import harmonics_for, look
 from vff.moments import Moments
@@ -127,8 +127,8 @@ def _learn_all(
         theta, first = start.theta, start.M
         progress(f"start: M = {start.M}, bound {start.elbo:.3f} nats")
     if M is not None:
-        optimum = learn(model.restricted(M), theta, optimise=optimise, progress=progress)
-        return Growth((Stage(M, optimum),), tolerance(model.weight), settled=True)
+        stage = learn(model.restricted(M), theta, optimise=optimise, progress=progress)
+        return Growth((stage,), tolerance(model.weight))
     return grow(model, theta, min(first, model.basis.M), optimise=optimise, progress=progress)
 
 
@@ -138,18 +138,17 @@ def _notes(
     """Sentences for the user: what limits the bound, and how learning ended."""
     notes = []
     final = growth.stages[-1]
-    missed = 0.5 * closed.residual / closed.noise
-    limit = 10.0 * growth.tolerance
+    missed, limit = final.missed, 10.0 * growth.tolerance
     at_edge = _worst_edge_residual(model, closed, np.clip(extent, -1.0, 1.0))
     if missed > limit and at_edge > 4.0 * closed.residual / model.weight:
         notes.append(
-            f"the domain limits the bound: the features miss {missed:.3g} nats of prior variance at the rows, most of "
+            f"the domain limits the bound: it may gain about {missed:.3g} nats, most of "
             "it near the ends of the data; widen domain, or leave edges='auto'"
         )
-    elif missed > limit or (chosen and not growth.settled):
+    elif missed > limit:
         last = f"M = {final.M} is the largest this pass allows" if chosen else f"frequencies = {final.M} was given"
         notes.append(
-            f"M limits the bound: the features miss {missed:.3g} nats of prior variance at the rows and {last}; "
+            f"M limits the bound: it may gain about {missed:.3g} nats and {last}; "
             f"set frequencies to a larger number than {final.M}"
         )
     if not final.optimum.converged:

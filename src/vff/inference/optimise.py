@@ -1,6 +1,5 @@
 """Maximise a bound over log hyperparameters, and keep a record of how it ended."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -40,23 +39,26 @@ class Optimum:
     message: str
 
 
-def maximise(model: Model, start: np.ndarray, progress: Callable[[str], None] | None = None) -> Optimum:
+def maximise(model: Model, start: np.ndarray) -> Optimum:
     """L-BFGS-B on the collapsed bound from one start."""
+    layout = model.parameters
+    start = layout.clip(start)
+    first = model.at(start)
+    # Scaled so that the curvature is about one in every direction: n/2 in the log noise, half the effective number of
+    # coefficients in the others.
+    others = max(1.0, first.cotangents.effective)
+    unit = np.sqrt(0.5 * np.array([first.equations.weight if name == "noise" else others for name in layout.names]))
 
-    def objective(theta: np.ndarray) -> tuple[float, np.ndarray]:
-        closed = model.at(theta)
-        return -closed.elbo, -model.pull_back(theta, closed.cotangents())
+    def objective(z: np.ndarray) -> tuple[float, np.ndarray]:
+        closed = model.at(z / unit)
+        return -closed.elbo, -model.pull_back(z / unit, closed.cotangents) / unit
 
-    bounds = model.parameters.log_bounds
-    start = model.parameters.clip(start)
-    # Stop when a step gains less than 1e-6 nats, or less than rounding can tell (1e-12 of the bound).
-    scale = max(1.0, abs(model.at(start).elbo))
-    options = {"maxiter": 200, "ftol": max(1e-12, 1e-6 / scale), "gtol": 1e-5, "maxcor": 20}
-    result = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
-    if progress:
-        progress(f"{result.nit} steps, {result.nfev} evaluations, bound {-result.fun:.3f} nats")
-    converged = bool(result.success)
-    return Optimum(result.x, float(-result.fun), int(result.nit), int(result.nfev), converged, str(result.message))
+    bounds = [(low * u, high * u) for (low, high), u in zip(layout.log_bounds, unit, strict=True)]
+    # Stop when a step gains less than 1e-5 nats, or less than rounding can tell.
+    options = {"maxiter": 200, "ftol": max(1e-13, 1e-5 / max(1.0, abs(first.elbo))), "gtol": 1e-3, "maxcor": 20}
+    result = minimize(objective, start * unit, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+    theta, converged = result.x / unit, bool(result.success)
+    return Optimum(theta, float(-result.fun), int(result.nit), int(result.nfev), converged, str(result.message))
 
 
 def rescale(closed: ClosedForm) -> tuple[float, float]:

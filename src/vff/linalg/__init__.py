@@ -3,10 +3,10 @@
 The prior of one column is the Gram matrix K of its features in the RKHS of the kernel. With harmonics first and
 edge polynomials last it has the shape (here two cosines, one sine, one polynomial)
 
-    d0 + c    c     0  |  b0            d   diagonal: 1 / spectral density           -> ``DiagonalPlusLowRank.d``
+    d0 + c    c     0  |  b0            d   diagonal: 1 / spectral density           -> ``d``
       c    d1 + c   0  |  b1            c   Z C Z', rank p + 1: the state at the edge -> ``Z``, ``C``
-      0       0    d2+s|  b2            b   inner products harmonics x polynomials    -> ``Bordered.border``
-    -------------------+----            e   polynomials x polynomials                 -> ``Bordered.corner``
+      0       0    d2+s|  b2            b   inner products harmonics x polynomials    -> ``border``
+    -------------------+----            e   polynomials x polynomials                 -> ``corner``
       b0     b1     b2 |  e
 
 Sizes: d (H,), Z (H, R), C (R, R), border (H, Q), corner (Q, Q), with P = H + Q, R = p + 1 and Q <= 8. Every verb of
@@ -18,16 +18,18 @@ trigonometric moments (Toeplitz plus or minus Hankel). ``trigonometric_gram`` re
 """
 
 from vff.linalg.cholesky import Factor, factorise
-from vff.linalg.diagonal_low_rank import Bordered, DiagonalPlusLowRank
-from vff.linalg.operators import AbstractInvertible, AbstractOperator
+from vff.linalg.dense import Dense
+from vff.linalg.diagonal_low_rank import BorderedDiagonal
+from vff.linalg.operators import AbstractInvertible, AbstractOperator, Summary
 from vff.linalg.toeplitz import trigonometric_gram, trigonometric_gram_adjoint
 
 __all__ = [
     "AbstractInvertible",
     "AbstractOperator",
-    "Bordered",
-    "DiagonalPlusLowRank",
+    "BorderedDiagonal",
+    "Dense",
     "Factor",
+    "Summary",
     "factorise",
     "trigonometric_gram",
     "trigonometric_gram_adjoint",

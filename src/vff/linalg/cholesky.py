@@ -3,66 +3,65 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
+from scipy.linalg.lapack import dpotrf, dpotri, dpotrs, dtrtri
 
-# Multiples of machine precision tried in turn. A is scaled to a unit diagonal first, so they are relative.
+# Relative to each diagonal entry, tried in turn. Cholesky does not care about diagonal scaling, so this is all.
 _JITTERS = (0.0, 1e-15, 1e-14, 1e-13, 1e-12, 1e-11, 1e-10, 1e-9)
 
 
 @dataclass(frozen=True)
 class Factor:
-    """Cholesky factor of S A S with S = diag(A)^-1/2, kept with the scaling."""
+    """Cholesky factor of a symmetric positive definite A."""
 
     lower: np.ndarray
-    """L with L L' = S A S, lower triangle; Fortran order."""
-    scale: np.ndarray
-    """The diagonal of S."""
+    """L with L L' = A; Fortran order, zeros above the diagonal."""
     jitter: float
-    """What was added to the unit diagonal; 0.0 unless rounding made A indefinite."""
+    """What was added to the diagonal, relative to it; 0.0 unless rounding made A indefinite."""
 
     def solve(self, v: np.ndarray) -> np.ndarray:
         """A^-1 v."""
-        scale = self.scale if v.ndim == 1 else self.scale[:, None]
-        solution, _ = dpotrs(self.lower, scale * v, lower=1)
-        return scale * solution
+        return dpotrs(self.lower, v, lower=1)[0]
 
     def sqrt_mv(self, v: np.ndarray) -> np.ndarray:
-        """S^-1 L v: maps white noise to draws with covariance A."""
-        scale = self.scale if v.ndim == 1 else self.scale[:, None]
-        return (np.tril(self.lower) @ v) / scale
+        """L v: maps white noise to draws with covariance A."""
+        return self.lower @ v
 
     def logdet(self) -> float:
         """log |A|."""
-        return float(2.0 * (np.log(np.diagonal(self.lower)).sum() - np.log(self.scale).sum()))
+        return float(2.0 * np.log(np.diagonal(self.lower)).sum())
 
     def inverse(self) -> np.ndarray:
         """A^-1, dense and symmetric, at the cost of ``potri``."""
-        inverse, _ = dpotri(self.lower, lower=1)
-        lower = np.tril(inverse)
-        full = lower + lower.T
-        np.fill_diagonal(full, np.diagonal(inverse))
-        full *= self.scale
-        full *= self.scale[:, None]
-        return full
+        inverse = dpotri(self.lower, lower=1)[0]
+        lower = np.tril(inverse, -1)
+        lower += lower.T
+        lower[np.diag_indices_from(lower)] = np.diagonal(inverse)
+        return lower
+
+    def inverse_diagonal(self) -> np.ndarray:
+        """diag(A^-1): the squared columns of L^-1, at half the cost of the inverse."""
+        inverse = dtrtri(self.lower, lower=1)[0]
+        return np.einsum("ij,ij->j", inverse, inverse)
 
 
 def factorise(A: np.ndarray) -> Factor:
-    """Factor a symmetric positive definite A; when rounding defeats it, add the least that helps and say how much."""
-    diagonal = np.diagonal(A)
+    """Factor a symmetric positive definite A, of which the lower triangle is read.
+
+    When rounding defeats it, the least that helps is added to the diagonal, and the factor says how much.
+    """
+    diagonal = np.diagonal(A).copy()
     if not np.all(np.isfinite(diagonal)) or np.any(diagonal <= 0.0):
         raise FloatingPointError(
             f"the posterior precision has a diagonal entry of {diagonal[~(diagonal > 0.0)][:1]}; "
             "a positive number was expected, so a hyperparameter has left the range of float64"
         )
-    scale = 1.0 / np.sqrt(diagonal)
-    scaled = (A * scale) * scale[:, None]
     for jitter in _JITTERS:
-        trial = np.array(scaled, order="F")
-        trial.flat[:: A.shape[0] + 1] += jitter
-        lower, info = dpotrf(trial, lower=1, overwrite_a=1, clean=0)
+        trial = np.array(A, order="F")
+        trial[np.diag_indices_from(trial)] += jitter * diagonal
+        lower, info = dpotrf(trial, lower=1, overwrite_a=1, clean=1)
         if info == 0:
-            return Factor(lower, scale, jitter)
+            return Factor(lower, jitter)
     raise FloatingPointError(
         f"a {A.shape[0]} x {A.shape[0]} posterior precision is not positive definite even with {_JITTERS[-1]:g} "
-        "added to its unit diagonal; raise noise_variance or lower frequencies"
+        "of its diagonal added; raise noise_variance or lower frequencies"
     )

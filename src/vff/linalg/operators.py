@@ -1,8 +1,18 @@
 """What a matrix can do, in two levels: applied, and solved with."""
 
 from abc import ABC, abstractmethod
+from typing import NamedTuple
 
 import numpy as np
+
+
+class Summary(NamedTuple):
+    """As much of a symmetric P x P matrix M as a structured matrix needs to be contracted with it."""
+
+    diagonal: np.ndarray
+    """diag(M), (P,)."""
+    image: np.ndarray
+    """M V for the probes V (P, R) of the structure."""
 
 
 class AbstractOperator(ABC):
@@ -22,12 +32,17 @@ class AbstractOperator(ABC):
         """The diagonal, (P,)."""
 
     @abstractmethod
-    def add_to(self, dense: np.ndarray) -> np.ndarray:
-        """K + dense as a new dense array: how the posterior precision is assembled."""
+    def lower_plus(self, dense: np.ndarray) -> np.ndarray:
+        """The lower triangle of K + dense, in Fortran order, written into ``dense``; how A is assembled."""
+
+    @property
+    @abstractmethod
+    def probes(self) -> np.ndarray:
+        """V (P, R): the few directions beside the diagonal in which this structure looks at another matrix."""
 
     @abstractmethod
-    def inner(self, dense: np.ndarray) -> float:
-        """<K, dense> = sum_ij K_ij dense_ij for a symmetric ``dense``: how gradients are contracted."""
+    def inner(self, other: Summary) -> float:
+        """<K, M> = sum_ij K_ij M_ij for a symmetric M of which only the summary is known."""
 
     @abstractmethod
     def to_dense(self) -> np.ndarray:
@@ -48,6 +63,14 @@ class AbstractInvertible(AbstractOperator):
     @abstractmethod
     def trace_solve(self, dense: np.ndarray) -> float:
         """tr(K^-1 dense)."""
+
+    @abstractmethod
+    def inverse_diagonal(self) -> np.ndarray:
+        """diag(K^-1), (P,)."""
+
+    @abstractmethod
+    def sandwich_diagonal(self, dense: np.ndarray) -> np.ndarray:
+        """diag(K^-1 dense K^-1) for a symmetric ``dense``, (P,)."""
 
     @abstractmethod
     def sqrt_mv(self, v: np.ndarray) -> np.ndarray:
