@@ -1,11 +1,11 @@
-"""One column's interval, and its features with their derivatives and edge states."""
+"""One column's interval, and its features with their derivatives."""
 
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.polynomial import legendre
 
-from vff.basis.alphabet import Alphabet, double_alphabet, legendre_derivative, single_alphabet
+from vff.basis.alphabet import Alphabet, double_alphabet, single_alphabet
+from vff.basis.bernoulli import bernoulli_rows, harmonic_part
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Interval:
 
 @dataclass(frozen=True)
 class ColumnBasis:
-    """M harmonics and q Legendre polynomials on [-1, 1]."""
+    """M harmonics and q edge functions on [-1, 1]."""
 
     M: int
     q: int
@@ -60,24 +60,22 @@ class ColumnBasis:
         # d^j cos(w s) = w^j cos(w s + j pi/2), and the same for the sine: rotate by quarter turns, exactly.
         m = np.pi * np.arange(self.M + 1)
         angle = np.multiply.outer(np.pi * (t + 1.0), np.arange(self.M + 1))
+        cos, sin = np.cos(angle), np.sin(angle)
+        waves = np.concatenate([cos, sin[:, 1:]], axis=1)
+        edges = bernoulli_rows(t, self.q, derivative).T - waves @ harmonic_part(self.M, self.q, derivative).T
+        cosines, sines = [(cos, sin), (-sin, cos), (-cos, -sin), (sin, -cos)][derivative % 4]
         power = m**derivative
-        cos, sin = np.cos(angle) * power, np.sin(angle) * power
-        turns = [(cos, sin), (-sin, cos), (-cos, -sin), (sin, -cos)]
-        cosines, sines = turns[derivative % 4]
-        edge = [legendre.legval(t, legendre_derivative(j, derivative)) for j in range(1, self.q + 1)]
-        return np.concatenate([cosines, sines[:, 1:], np.array(edge).reshape(self.q, t.size).T], axis=1)
+        return np.concatenate([cosines * power, (sines * power)[:, 1:], edges], axis=1)
 
-    def edge_state(self, t: float, p: int) -> np.ndarray:
-        """Value and derivatives up to order p of every feature at the edge t = -1 or 1, (P, p + 1)."""
-        # At both edges theta is a multiple of 2 pi, so the harmonics have exact zeros there; do not round them.
-        state = np.zeros((self.size, p + 1))
+    def harmonic_state(self, p: int) -> np.ndarray:
+        """Value and derivatives up to order p of every harmonic at either edge, (H, p + 1)."""
+        # At both edges theta is a multiple of 2 pi, so there are exact zeros; do not round them.
+        state = np.zeros((self.harmonics, p + 1))
         m = np.pi * np.arange(self.M + 1)
         for j in range(p + 1):
             value = (-1.0) ** (j // 2) * m**j
             if j % 2 == 0:
                 state[: self.M + 1, j] = value
             else:
-                state[self.M + 1 : self.harmonics, j] = value[1:]
-            for degree in range(1, self.q + 1):
-                state[self.harmonics + degree - 1, j] = legendre.legval(t, legendre_derivative(degree, j))
+                state[self.M + 1 :, j] = value[1:]
         return state

@@ -10,12 +10,14 @@ cov(u_m, f(x)) = phi_m(x) inside and K_uu = [<phi_m, phi_n>]. Harmonics are orth
 a diagonal, L/2 over the spectral density; the state at a adds rank p + 1; the edge polynomials add a border.
 
 Departures from the paper: one formula serves every order (design Fact D), everything is written on [-1, 1] with the
-rate measured in half domains (the inner product does not depend on the units of x), and the Legendre polynomials of
-degree 1 ... q join the harmonics (Fact F); q = 0 is the paper.
+rate measured in half domains (the inner product does not depend on the units of x), and the polynomials of degree
+1 ... q join the harmonics (Fact F); q = 0 is the paper. Their span is given coordinates in which K_uu is known without
+cancellation and stays well conditioned (below 100 when scaled) for every lengthscale: ``edges``.
 """
 
+from vff.features.edges import EdgeTransform
 from vff.features.l2 import L2Features
 from vff.features.rkhs import ColumnPrior
-from vff.features.tails import TailRows, edge_basis, tail_features
+from vff.features.tails import TailRows, outward_state, tail_features
 
-__all__ = ["ColumnPrior", "L2Features", "TailRows", "edge_basis", "tail_features"]
+__all__ = ["ColumnPrior", "EdgeTransform", "L2Features", "TailRows", "outward_state", "tail_features"]

@@ -1,63 +1,99 @@
-"""K_uu of one column as a bordered diagonal-plus-low-rank matrix, and its derivative in the rate."""
+"""K_uu of one column in the coordinates of ``edges``, and its derivative in the rate."""
 
 from dataclasses import dataclass
 from functools import cached_property
+from math import comb
 
 import numpy as np
 
-from vff.basis import ColumnBasis, polynomial_integrals
+from vff.basis import ColumnBasis, bernoulli_state
+from vff.features.edges import (
+    EdgeTransform,
+    bernoulli_waves,
+    constant_part,
+    edge_transform,
+    remainder_matrix,
+    tail_root,
+)
 from vff.kernels.matern import HalfInteger, unit_state_precision
-from vff.linalg import BorderedDiagonal
-
-# When the lengthscale is short against the domain, a combination of the polynomials differs from the harmonics only
-# in boundary layers of width 1/rate, by about rate^-(2p+3) of its norm: less than float64 resolves. Raising the corner
-# of K_uu by this relative amount makes such directions fade out smoothly. It lowers Q = phi' K_uu^-1 phi, and the
-# collapsed bound is valid for every Q below the true covariance, so the ELBO stays a lower bound.
-_CORNER_MARGIN = 1e-11
+from vff.linalg import BorderedLowRank, PositiveBorderedLowRank
 
 
 @dataclass(frozen=True)
 class ColumnPrior:
-    """The constants of K_uu for one basis and order; ``at`` and ``rate_derivative`` fill in the rate.
+    """K_uu for one basis, order and rate (per half domain), unit variance.
 
-    Every entry of K_uu is a Laurent polynomial in the rate: the integral part sum_s rate^(1-s) B_s, the edge part
-    rate^-(j+k) times the derivatives j and k at a. Its derivative in log rate multiplies each power by its exponent.
-    Unit variance: K_uu is inversely proportional to the variance.
+    Its features are T phi: the harmonics, and the edge functions E_n of ``edges``; T is ``transform``. With L E_n orthogonal to all harmonics
+    but the constant, the integral part of the inner product is diagonal but for the row of the constant feature and
+    the corner; the state at the left edge adds rank p + 1. K_uu is inversely proportional to the variance.
     """
 
     basis: ColumnBasis
     p: int
+    rate: float
 
     @cached_property
-    def _state(self) -> np.ndarray:
-        return self.basis.edge_state(-1.0, self.p)
+    def _kernel(self) -> HalfInteger:
+        return HalfInteger(self.p, self.rate)
 
-    def at(self, rate: float) -> BorderedDiagonal:
-        """K_uu for unit variance; ``rate`` is per half domain."""
-        return self._assemble(rate, differentiate=False)
+    @cached_property
+    def transform(self) -> EdgeTransform:
+        return edge_transform(self.basis, self.p, self.rate)
 
-    def rate_derivative(self, rate: float) -> BorderedDiagonal:
-        """d K_uu / d log rate, of the same structure (not positive definite)."""
-        return self._assemble(rate, differentiate=True)
+    def state(self, side: int) -> np.ndarray:
+        """Value and p derivatives of every feature at the edge t = side, (P, p + 1)."""
+        harmonics = self.basis.harmonic_state(self.p)
+        edges = bernoulli_state(side, self.basis.q, self.p)
+        return np.concatenate([harmonics, edges + bernoulli_waves(self.basis, self.p, self.rate) @ harmonics])
 
-    def _assemble(self, rate: float, *, differentiate: bool) -> BorderedDiagonal:
-        kernel, H = HalfInteger(self.p, rate), self.basis.harmonics
-        # diagonal: (L/2) / S(omega) with L = 2, twice that at omega = 0
-        omega = self.basis.omega
-        d = 1.0 / kernel.spectral_density(omega)
+    @cached_property
+    def _left(self) -> np.ndarray:
+        return self.state(-1)
+
+    def _state_precision(self) -> np.ndarray:
+        # P^-1 = diag(rate^-j) P1^-1 diag(rate^-j)
+        scale = self.rate ** -np.arange(self.p + 1.0)
+        return unit_state_precision(self.p) * np.multiply.outer(scale, scale)
+
+    def _diagonal(self) -> np.ndarray:
+        # (L/2) / S(omega) with L = 2, twice that at omega = 0
+        d = 1.0 / self._kernel.spectral_density(self.basis.omega)
         d[0] *= 2.0
-        powers = 1.0 - np.arange(2 * self.p + 3)
-        weights = rate**powers / (kernel.diffusion / rate ** (2 * self.p + 1))
-        # low rank: Z diag(rate^-j) P1^-1 diag(rate^-k) Z'
-        orders = np.arange(self.p + 1.0)
-        C = unit_state_precision(self.p) * rate ** -np.add.outer(orders, orders)
-        if differentiate:
-            d *= 2 * (self.p + 1) * rate**2 / (rate**2 + omega**2) - (2 * self.p + 1)
-            weights = weights * powers
-            C = -np.add.outer(orders, orders) * C
-        Z = self._state
-        border, corner = polynomial_integrals(self.basis, self.p)
-        edge = Z @ C @ Z[H:].T
-        polynomials = np.tensordot(weights, corner, 1) + edge[H:]
-        polynomials[np.diag_indices(self.basis.q)] *= 1.0 + _CORNER_MARGIN
-        return BorderedDiagonal(d, Z[:H], C, np.tensordot(weights, border, 1) + edge[:H], polynomials)
+        return d
+
+    def matrix(self) -> PositiveBorderedLowRank:
+        """K_uu."""
+        q, p, rate, diffusion = self.basis.q, self.p, self.rate, self._kernel.diffusion
+        border = np.zeros((self.basis.harmonics, q))
+        border[0] = 2.0 * rate ** (p + 1) * constant_part(q, p + 1, rate) / diffusion
+        root = remainder_matrix(q, p + 1, rate) @ tail_root(self.basis.M, q) / np.sqrt(diffusion)
+        return PositiveBorderedLowRank(self._diagonal(), border, root, self._left, self._state_precision())
+
+    def rate_derivative(self) -> BorderedLowRank:
+        """d K_uu / d log rate with the functions held fixed (the edge functions frozen at this rate).
+
+        The inner product is (1/diffusion) int (L g)(L h) plus the edge's; dL / d rate = (p+1) L1, L1 = (D + rate)^p.
+        For an edge function and a harmonic 1 ... M only L1 E_n survives: C(p, n-1) rate^(p+1-n) / (rate + i omega).
+        """
+        basis, p, rate = self.basis, self.p, self.rate
+        q, M, diffusion = basis.q, basis.M, self._kernel.diffusion
+        omega = basis.omega
+        d = self._diagonal() * (2 * (p + 1) * rate**2 / (rate**2 + omega**2) - (2 * p + 1))
+        wave = 1j * omega[1 : M + 1]
+        lower = np.array([comb(p, n) * rate ** float(p - n) for n in range(q)])
+        image = np.multiply.outer((rate + wave).conj() ** (p + 1) / (rate + wave), lower)
+        border = np.zeros((basis.harmonics, q))
+        # cosines pair with the real part of (L1 E_n) conj(L exp), sines with minus the imaginary part
+        border[1 : M + 1], border[M + 1 :] = image.real, -image.imag
+        zero, zero1 = constant_part(q, p + 1, rate), constant_part(q, p, rate)
+        border[0] = 2.0 * rate**p * (zero + rate * zero1)
+        border *= (p + 1) * rate / diffusion
+        border[0] -= (2 * p + 1) * 2.0 * rate ** (p + 1) * zero / diffusion
+        tails, tails1 = (remainder_matrix(q, order, rate) @ tail_root(M, q) for order in (p + 1, p))
+        corner = tails1 @ tails.T + 2.0 * np.multiply.outer(zero1, zero)
+        corner = (p + 1) * rate * (corner + corner.T)
+        corner -= (2 * p + 1) * (tails @ tails.T + 2.0 * np.multiply.outer(zero, zero))
+        orders = np.arange(p + 1.0)
+        C = -np.add.outer(orders, orders) * self._state_precision()
+        return BorderedLowRank(d, border, corner / diffusion, self._left, C)
+

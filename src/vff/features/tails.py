@@ -9,23 +9,24 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vff.basis import ColumnBasis
+from vff.features.rkhs import ColumnPrior
 from vff.kernels.matern import HalfInteger
 
 
-def edge_basis(basis: ColumnBasis, p: int, side: int) -> np.ndarray:
+def outward_state(prior: ColumnPrior, side: int) -> np.ndarray:
     """The state of every feature at the edge, as seen by someone walking outwards, (P, p + 1)."""
-    signs = np.where(np.arange(p + 1) % 2 == 1, float(side), 1.0)
-    return basis.edge_state(float(side), p) * signs
+    signs = np.where(np.arange(prior.p + 1) % 2 == 1, float(side), 1.0)
+    return prior.state(side) * signs
 
 
-def tail_features(basis: ColumnBasis, kernel: HalfInteger, t: np.ndarray, derivative: int = 0) -> np.ndarray:
-    """The given derivative (in t) of phi at |t| > 1, (N, P)."""
-    features = np.empty((t.size, basis.size))
+def tail_features(prior: ColumnPrior, t: np.ndarray, derivative: int = 0) -> np.ndarray:
+    """The given derivative (in t) of the features T phi at |t| > 1, (N, P)."""
+    kernel = HalfInteger(prior.p, prior.rate)
+    features = np.empty((t.size, prior.basis.size))
     for side in (-1, 1):
         rows = side * t > 1.0
         weights = kernel.tail(np.abs(t[rows]) - 1.0, derivative) * float(side) ** derivative
-        features[rows] = weights @ edge_basis(basis, kernel.p, side).T
+        features[rows] = weights @ outward_state(prior, side).T
     return features
 
 
@@ -44,7 +45,7 @@ class TailRows:
         return float(self.w @ self.y**2)
 
     def normal_equations(self, kernel: HalfInteger) -> tuple[np.ndarray, np.ndarray]:
-        """(T, v) such that these rows add Z T Z' to the Gram matrix and Z v to the projection, Z = edge_basis."""
+        """(T, v) such that these rows add Z T Z' to the Gram matrix and Z v to the projection, Z = outward_state."""
         H = kernel.tail(self.r)
         return H.T @ (self.w[:, None] * H), H.T @ (self.w * self.y)
 

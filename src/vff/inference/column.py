@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from vff.basis import ColumnBasis
-from vff.features import ColumnPrior, TailRows, edge_basis
+from vff.features import ColumnPrior, TailRows, outward_state
 from vff.inference.collapsed import ClosedForm, Cotangents, NormalEquations
 from vff.kernels import HalfInteger
 from vff.moments import Moments, gram_matrix
@@ -48,48 +48,48 @@ class ColumnModel:
         return HalfInteger.from_lengthscale(self.p, lengthscale)
 
     @cached_property
-    def _prior(self) -> ColumnPrior:
-        return ColumnPrior(self.basis, self.p)
-
-    @cached_property
     def _inside(self) -> NormalEquations:
         # rows outside carry their own targets; y'Wy is the only sum that does not depend on the rate
         yy = self.moments.target_squared + sum(tail.yy for tail in self.tails)
         return NormalEquations(self.weight, yy, self.moments.project, gram_matrix(self.basis, self.moments.gram))
 
-    @cached_property
-    def _edges(self) -> dict[int, np.ndarray]:
-        return {side: edge_basis(self.basis, self.p, side) for side in (-1, 1)}
-
-    def _equations(self, kernel: HalfInteger) -> NormalEquations:
-        equations = self._inside
+    def _equations(self, prior: ColumnPrior, kernel: HalfInteger) -> NormalEquations:
+        """What the rows say, in the coordinates of the prior at this rate."""
+        inside = self._inside
+        b, G = prior.transform.forward(inside.b), prior.transform.gram(inside.G)
         for tail in self.tails:
-            Z, (T, v) = self._edges[tail.side], tail.normal_equations(kernel)
-            equations = replace(equations, b=equations.b + Z @ v, G=equations.G + Z @ T @ Z.T)
-        return equations
+            Z, (T, v) = outward_state(prior, tail.side), tail.normal_equations(kernel)
+            b, G = b + Z @ v, G + Z @ T @ Z.T
+        return replace(inside, b=b, G=G)
 
-    def centre(self, kernel: HalfInteger) -> np.ndarray:
-        """Average of the features over all rows, (P,)."""
-        total = self.moments.features_sum
+    def centre(self, prior: ColumnPrior) -> np.ndarray:
+        """Average of the features over all rows, in the coordinates of the prior, (P,)."""
+        total = prior.transform.forward(self.moments.features_sum)
         for tail in self.tails:
-            total = total + self._edges[tail.side] @ (kernel.tail(tail.r).T @ tail.w)
+            weights = HalfInteger(prior.p, prior.rate).tail(tail.r).T @ tail.w
+            total = total + outward_state(prior, tail.side) @ weights
         return total / self.weight
 
+    def prior(self, theta: np.ndarray) -> ColumnPrior:
+        """K_uu's author at these hyperparameters, for unit variance."""
+        return ColumnPrior(self.basis, self.p, self.kernel(self.parameters.unpack(theta)["lengthscale"]).rate)
+
     def at(self, theta: np.ndarray) -> ClosedForm:
-        values = self.parameters.unpack(theta)
-        kernel, variance = self.kernel(values["lengthscale"]), values["variance"]
-        prior = self._prior.at(kernel.rate).scaled(1.0 / variance)
-        return ClosedForm(prior, self._equations(kernel), variance * self.weight, values["noise"])
+        values, prior = self.parameters.unpack(theta), self.prior(theta)
+        variance, noise = values["variance"], values["noise"]
+        equations = self._equations(prior, self.kernel(values["lengthscale"]))
+        return ClosedForm(prior.matrix().scaled(1.0 / variance), equations, variance * self.weight, noise)
 
     def pull_back(self, theta: np.ndarray, cotangents: Cotangents) -> np.ndarray:
-        values = self.parameters.unpack(theta)
+        values, prior = self.parameters.unpack(theta), self.prior(theta)
         kernel, variance = self.kernel(values["lengthscale"]), values["variance"]
         closed = cotangents.model
         # K is proportional to 1 / variance, sum w k(x, x) to the variance
         d_variance = cotangents.prior_trace * closed.prior_trace - closed.prior.inner(cotangents.prior)
-        d_rate = self._prior.rate_derivative(kernel.rate).inner(cotangents.prior) / variance
+        # The bound does not depend on coordinates, so those of the prior may be held at this rate.
+        d_rate = prior.rate_derivative().inner(cotangents.prior) / variance
         for tail in self.tails:
-            Z, (dT, dv) = self._edges[tail.side], tail.rate_derivatives(kernel)
+            Z, (dT, dv) = outward_state(prior, tail.side), tail.rate_derivatives(kernel)
             d_rate += float(np.sum(dT * cotangents.gram(Z)) + dv @ (Z.T @ cotangents.projection))
         gradient = {"variance": d_variance, "lengthscale": -d_rate, "noise": cotangents.log_noise}
         return np.array([gradient[name] for name in self.parameters.names])

@@ -94,10 +94,10 @@ def fit_column(
     values = model.parameters.unpack(final.optimum.theta)
     closed = model.at(final.optimum.theta)
     jacobian = model.weight * np.log(target.scale)
-    kernel = model.kernel(values["lengthscale"])
+    prior = model.prior(final.optimum.theta)
     return Fit(
         ColumnPosterior.from_closed_form(
-            closed, moments.request.interval, model.basis, kernel, values["variance"], model.centre(kernel)
+            closed, moments.request.interval, prior, values["variance"], model.centre(prior)
         ),
         target,
         values["variance"] * units["variance"],
@@ -139,7 +139,7 @@ def _notes(
     notes = []
     final = growth.stages[-1]
     missed, limit = final.missed, 10.0 * growth.tolerance
-    at_edge = _worst_edge_residual(model, closed, np.clip(extent, -1.0, 1.0))
+    at_edge = _worst_edge_residual(model, closed, growth, np.clip(extent, -1.0, 1.0))
     if missed > limit and at_edge > 4.0 * closed.residual / model.weight:
         notes.append(
             f"the domain limits the bound: it may gain about {missed:.3g} nats, most of "
@@ -164,8 +164,8 @@ def _notes(
     return tuple(notes)
 
 
-def _worst_edge_residual(model: ColumnModel, closed: ClosedForm, ends: np.ndarray) -> float:
+def _worst_edge_residual(model: ColumnModel, closed: ClosedForm, growth: Growth, ends: np.ndarray) -> float:
     """Largest prior variance that the features miss at the two ends of the data."""
-    edges = model.basis.evaluate(ends)
+    edges = model.prior(growth.stages[-1].optimum.theta).transform.forward(model.basis.evaluate(ends).T)
     prior = closed.prior_trace / model.weight
-    return float(np.max(prior - np.einsum("np,pn->n", edges, closed.prior.solve(edges.T))))
+    return float(np.max(prior - np.sum(edges * closed.prior.solve(edges), axis=0)))

@@ -8,8 +8,8 @@ from functools import cached_property
 
 import numpy as np
 
-from vff.basis import ColumnBasis, Interval
-from vff.features import edge_basis, tail_features
+from vff.basis import Interval
+from vff.features import ColumnPrior, outward_state, tail_features
 from vff.inference.collapsed import ClosedForm
 from vff.kernels import HalfInteger
 from vff.linalg import factorise
@@ -18,11 +18,10 @@ from vff.moments import ENGINES, choose_engine, gram_adjoint
 
 @dataclass(frozen=True)
 class ColumnPosterior:
-    """q(f) for one column, in the units of the targets that were fitted."""
+    """q(f) for one column, in the units of the targets that were fitted and the coordinates of the prior."""
 
     interval: Interval
-    basis: ColumnBasis
-    kernel: HalfInteger
+    prior: ColumnPrior
     """Unit variance; its rate is per half domain."""
     variance: float
     mean: np.ndarray
@@ -30,27 +29,26 @@ class ColumnPosterior:
     explained: np.ndarray
     """S = K^-1 - A^-1, (P, P): what the data took away from the prior."""
     centre: np.ndarray
-    """Average of phi over the rows of the fit, (P,)."""
+    """Average of the features over the rows of the fit, (P,)."""
     centre_covariance: np.ndarray
     """A^-1 centre, (P,)."""
 
     @classmethod
     def from_closed_form(
-        cls,
-        closed: ClosedForm,
-        interval: Interval,
-        basis: ColumnBasis,
-        kernel: HalfInteger,
-        variance: float,
-        centre: np.ndarray,
+        cls, closed: ClosedForm, interval: Interval, prior: ColumnPrior, variance: float, centre: np.ndarray
     ) -> "ColumnPosterior":
-        explained = closed.prior.solve(np.eye(basis.size)) - closed.factor.inverse()
+        explained = closed.prior.solve(np.eye(centre.size)) - closed.factor.inverse()
         symmetric = 0.5 * (explained + explained.T)
-        return cls(interval, basis, kernel, variance, closed.mean, symmetric, centre, closed.factor.solve(centre))
+        return cls(interval, prior, variance, closed.mean, symmetric, centre, closed.factor.solve(centre))
+
+    @cached_property
+    def _kernel(self) -> HalfInteger:
+        return HalfInteger(self.prior.p, self.prior.rate)
 
     @cached_property
     def _explained_letters(self) -> np.ndarray:
-        return gram_adjoint(self.basis, self.explained)
+        T = self.prior.transform
+        return gram_adjoint(self.prior.basis, T.transpose(T.transpose(self.explained).T))
 
     def outside(self, x: np.ndarray) -> np.ndarray:
         """Which rows lie beyond [a, b]."""
@@ -73,16 +71,17 @@ class ColumnPosterior:
         var = k(0) - phi'K^-1 phi + (phi - centre)' A^-1 (phi - centre).
         """
         mean, variance = self.marginals(x)
-        shifted = replace(self, mean=self.centre_covariance)
-        cross, _ = shifted.marginals(x)
+        cross, _ = replace(self, mean=self.centre_covariance).marginals(x)
         spread = variance - 2.0 * cross + float(self.centre @ self.centre_covariance)
         return mean - float(self.centre @ self.mean), np.maximum(spread, 0.0)
 
     def _inside(self, t: np.ndarray, engine: str) -> tuple[np.ndarray, np.ndarray]:
         if t.size == 0:
             return np.empty(0), np.empty(0)
-        name = choose_engine(t, self.basis).name if engine == "auto" else engine
-        jobs = [(self.basis.single, self.mean), (self.basis.double, self._explained_letters)]
+        basis = self.prior.basis
+        name = choose_engine(t, basis).name if engine == "auto" else engine
+        coefficients = self.prior.transform.transpose(self.mean)
+        jobs = [(basis.single, coefficients), (basis.double, self._explained_letters)]
         mean, explained = ENGINES[name].evaluate_letters(t, jobs)
         return mean, explained
 
@@ -91,34 +90,33 @@ class ColumnPosterior:
         mean, explained = np.empty(t.size), np.empty(t.size)
         for side in (-1, 1):
             rows = side * t > 1.0
-            weights = self.kernel.tail(np.abs(t[rows]) - 1.0)
-            Z = edge_basis(self.basis, self.kernel.p, side)
+            weights, Z = self._kernel.tail(np.abs(t[rows]) - 1.0), outward_state(self.prior, side)
             mean[rows] = weights @ (Z.T @ self.mean)
             explained[rows] = np.einsum("ni,ij,nj->n", weights, Z.T @ self.explained @ Z, weights)
         return mean, explained
 
     def features(self, x: np.ndarray, derivative: int = 0) -> np.ndarray:
-        """phi(x), or a derivative of it in the column's own units, written out: (N, P)."""
-        t = self.interval.to_unit(x)
+        """The features, or a derivative of them in the column's own units, written out: (N, P)."""
+        t, basis = self.interval.to_unit(x), self.prior.basis
         inside = np.abs(t) <= 1.0
-        features = np.empty((t.size, self.basis.size))
-        features[inside] = self.basis.evaluate(t[inside], derivative)
-        features[~inside] = tail_features(self.basis, self.kernel, t[~inside], derivative)
+        features = np.empty((t.size, basis.size))
+        features[inside] = self.prior.transform.forward(basis.evaluate(t[inside], derivative).T).T
+        features[~inside] = tail_features(self.prior, t[~inside], derivative)
         return features / self.interval.half_length**derivative
 
     def joint(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean (N,) and covariance (N, N) of f at all rows together."""
         features = self.features(x)
         lag = np.subtract.outer(x, x) / self.interval.half_length
-        prior = self.variance * self.kernel.covariance(lag)
+        prior = self.variance * self._kernel.covariance(lag)
         return features @ self.mean, prior - features @ self.explained @ features.T
 
     def derivative(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance of f'(x) in the column's own units."""
-        if self.kernel.p == 0:
+        if self.prior.p == 0:
             raise ValueError("a Matérn-1/2 process has no derivative; use Matern32 or Matern52 to ask for one")
         features = self.features(x, derivative=1)
-        prior = self.variance * self.kernel.state_covariance()[1, 1] / self.interval.half_length**2
+        prior = self.variance * self._kernel.state_covariance()[1, 1] / self.interval.half_length**2
         explained = np.einsum("np,np->n", features @ self.explained, features)
         return features @ self.mean, np.maximum(prior - explained, 0.0)
 
@@ -128,6 +126,5 @@ class ColumnPosterior:
         mean, covariance = self.joint(distinct)
         # A floor well below anything visible keeps the factor defined where f is known to rounding.
         covariance[np.diag_indices(distinct.size)] += 1e-12 * self.variance
-        factor = factorise(covariance)
         white = rng.standard_normal((distinct.size, n_samples))
-        return (mean[:, None] + factor.sqrt_mv(white))[codes]
+        return (mean[:, None] + factorise(covariance).sqrt_mv(white))[codes]

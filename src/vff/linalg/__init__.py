@@ -19,16 +19,17 @@ trigonometric moments (Toeplitz plus or minus Hankel). ``trigonometric_gram`` re
 
 from vff.linalg.cholesky import Factor, factorise
 from vff.linalg.dense import Dense
-from vff.linalg.diagonal_low_rank import BorderedDiagonal
+from vff.linalg.diagonal_low_rank import BorderedLowRank, PositiveBorderedLowRank
 from vff.linalg.operators import AbstractInvertible, AbstractOperator, Summary
 from vff.linalg.toeplitz import trigonometric_gram, trigonometric_gram_adjoint
 
 __all__ = [
     "AbstractInvertible",
     "AbstractOperator",
-    "BorderedDiagonal",
+    "BorderedLowRank",
     "Dense",
     "Factor",
+    "PositiveBorderedLowRank",
     "Summary",
     "factorise",
     "trigonometric_gram",

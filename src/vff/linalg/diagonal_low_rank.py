@@ -1,16 +1,21 @@
-"""Diagonal plus low rank, with a border of a few dense rows. All verbs are O(P) per right-hand side.
+"""Diagonal, border and low rank: the structure of one column's prior. All verbs are O(P) per right-hand side.
 
-The border may be empty (Q = 0), which leaves diag(d) + Z C Z'.
+    BorderedLowRank          [[diag(d), border], [border', corner]] + Z C Z'                      applied, contracted
+    PositiveBorderedLowRank  the same with corner = border' diag(1/d) border + root root'         also solved with
+
+The positive one is given by the root of its Schur complement, not by its corner, because that is what its author knows
+without cancellation. Shapes: d (H,), border (H, Q), corner (Q, Q), root (Q, S), Z (P, R), C (R, R); Q, R and S are a
+handful, possibly zero for Q, and P = H + Q.
 """
 
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.linalg import block_diag, cho_factor, cho_solve, cholesky
+from scipy.linalg import cholesky, solve_triangular
 from scipy.linalg.blas import dsyrk
 
-from vff.linalg.operators import AbstractInvertible, Summary
+from vff.linalg.operators import AbstractInvertible, AbstractOperator, Summary
 
 
 def _columns(v: np.ndarray) -> np.ndarray:
@@ -18,48 +23,41 @@ def _columns(v: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class BorderedDiagonal(AbstractInvertible):
-    """[[diag(d) + Z C Z', border], [border', corner]].
-
-    Shapes: d (H,), Z (H, R), C (R, R), border (H, Q), corner (Q, Q), with R and Q a handful and P = H + Q. To be solved
-    with, d must be positive, C and the whole positive definite; a derivative of such a matrix need not be.
-    """
+class BorderedLowRank(AbstractOperator):
+    """[[diag(d), border], [border', corner]] + Z C Z'. Symmetric, of any sign."""
 
     d: np.ndarray
-    Z: np.ndarray
-    C: np.ndarray
     border: np.ndarray
     corner: np.ndarray
-
-    @property
-    def _H(self) -> int:
-        return self.d.size
+    Z: np.ndarray
+    C: np.ndarray
 
     @property
     def shape(self) -> tuple[int, int]:
-        P = self.d.size + self.corner.shape[0]
+        P = self.Z.shape[0]
         return (P, P)
 
-    def scaled(self, factor: float) -> "BorderedDiagonal":
-        """factor times this matrix."""
-        return BorderedDiagonal(
-            factor * self.d, self.Z, factor * self.C, factor * self.border, factor * self.corner
-        )
-
     def mv(self, v: np.ndarray) -> np.ndarray:
-        V, H = _columns(v), self._H
-        top = self.d[:, None] * V[:H] + self.Z @ (self.C @ (self.Z.T @ V[:H])) + self.border @ V[H:]
-        return np.concatenate([top, self.border.T @ V[:H] + self.corner @ V[H:]]).reshape(v.shape)
+        V, H = _columns(v), self.d.size
+        base = np.concatenate(
+            [self.d[:, None] * V[:H] + self.border @ V[H:], self.border.T @ V[:H] + self.corner @ V[H:]]
+        )
+        return (base + self.Z @ (self.C @ (self.Z.T @ V))).reshape(v.shape)
 
     def diagonal(self) -> np.ndarray:
-        return np.concatenate([self.d + np.einsum("hr,rs,hs->h", self.Z, self.C, self.Z), np.diagonal(self.corner)])
+        return np.concatenate([self.d, np.diagonal(self.corner)]) + np.einsum(
+            "pr,rs,ps->p", self.Z, self.C, self.Z
+        )
 
     def lower_plus(self, dense: np.ndarray) -> np.ndarray:
-        H, P = self._H, self.shape[0]
+        H, P = self.d.size, self.shape[0]
         total = np.asfortranarray(dense.T)  # symmetric: the transpose of a C array is the Fortran array, free
-        root = np.zeros((P, self.Z.shape[1]), order="F")
-        root[:H] = self._root
-        total = dsyrk(1.0, root, beta=1.0, c=total, lower=1, overwrite_c=1)
+        values, vectors = np.linalg.eigh(self.C)
+        for sign in (1.0, -1.0):
+            part = sign * values > 0.0
+            if part.any():
+                root = np.asfortranarray(self.Z @ (vectors[:, part] * np.sqrt(np.abs(values[part]))))
+                total = dsyrk(sign, root, beta=1.0, c=total, lower=1, overwrite_c=1)
         total[H:, :H] += self.border.T
         total[H:, H:] += self.corner
         total.T.flat[: H * (P + 1) : P + 1] += self.d
@@ -67,92 +65,146 @@ class BorderedDiagonal(AbstractInvertible):
 
     @property
     def probes(self) -> np.ndarray:
-        return block_diag(self.Z, np.eye(self.corner.shape[0]))
+        P, Q = self.shape[0], self.corner.shape[0]
+        return np.concatenate([self.Z, np.eye(P, Q, Q - P)], axis=1)
 
     def inner(self, other: Summary) -> float:
-        H, R = self._H, self.Z.shape[1]
-        core = self.d @ other.diagonal[:H] + np.sum(self.C * (self.Z.T @ other.image[:H, :R]))
+        H, R = self.d.size, self.Z.shape[1]
+        low_rank = np.sum(self.C * (self.Z.T @ other.image[:, :R]))
         edge = 2.0 * np.sum(self.border * other.image[:H, R:]) + np.sum(self.corner * other.image[H:, R:])
-        return float(core + edge)
+        return float(self.d @ other.diagonal[:H] + low_rank + edge)
 
     def to_dense(self) -> np.ndarray:
-        core = np.diag(self.d) + self.Z @ self.C @ self.Z.T
-        return np.block([[core, self.border], [self.border.T, self.corner]])
+        base = np.block([[np.diag(self.d), self.border], [self.border.T, self.corner]])
+        return base + self.Z @ self.C @ self.Z.T
+
+
+@dataclass(frozen=True)
+class PositiveBorderedLowRank(AbstractInvertible):
+    """[[diag(d), border], [border', border' diag(1/d) border + root root']] + Z C Z', positive definite.
+
+    With W W' = Z C Z' and the border eliminated (W_e <- W_e - border' D^-1 W_h), the Schur complement of the harmonics is
+
+        S = root root' + W_e (I + W_h' D^-1 W_h)^-1 W_e'
+
+    a sum of squares, so it is factored by QR of its root and never by subtraction. The inverse is
+
+        K^-1 = diag(1/d, 0) - U1 U1' + U2 U2'.
+    """
+
+    d: np.ndarray
+    border: np.ndarray
+    root: np.ndarray
+    Z: np.ndarray
+    C: np.ndarray
 
     @cached_property
-    def _root(self) -> np.ndarray:
-        """W with W W' = Z C Z', so that the capacitance below is the identity plus a Gram matrix."""
+    def operator(self) -> BorderedLowRank:
+        """The same matrix in its plain form."""
+        corner = self.border.T @ (self.border / self.d[:, None]) + self.root @ self.root.T
+        return BorderedLowRank(self.d, self.border, corner, self.Z, self.C)
+
+    def scaled(self, factor: float) -> "PositiveBorderedLowRank":
+        """factor times this matrix, factor > 0."""
+        return PositiveBorderedLowRank(
+            factor * self.d, factor * self.border, np.sqrt(factor) * self.root, self.Z, factor * self.C
+        )
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.operator.shape
+
+    def mv(self, v: np.ndarray) -> np.ndarray:
+        return self.operator.mv(v)
+
+    def diagonal(self) -> np.ndarray:
+        return self.operator.diagonal()
+
+    def lower_plus(self, dense: np.ndarray) -> np.ndarray:
+        return self.operator.lower_plus(dense)
+
+    @property
+    def probes(self) -> np.ndarray:
+        return self.operator.probes
+
+    def inner(self, other: Summary) -> float:
+        return self.operator.inner(other)
+
+    def to_dense(self) -> np.ndarray:
+        return self.operator.to_dense()
+
+    @cached_property
+    def _W(self) -> np.ndarray:
         return self.Z @ cholesky(self.C, lower=True)
 
     @cached_property
-    def _capacitance(self) -> tuple[np.ndarray, bool]:
-        W = self._root
-        return cho_factor(np.eye(W.shape[1]) + W.T @ (W / self.d[:, None]), lower=True)
-
-    def _core_solve(self, V: np.ndarray) -> np.ndarray:
-        # Woodbury: (D + W W')^-1 = D^-1 - D^-1 W (I + W' D^-1 W)^-1 W' D^-1
-        W, scaled = self._root, V / self.d[:, None]
-        return scaled - (W / self.d[:, None]) @ cho_solve(self._capacitance, W.T @ scaled)
+    def _capacitance(self) -> np.ndarray:
+        """Lower Cholesky factor of I + W_h' D^-1 W_h, (R, R)."""
+        W = self._W[: self.d.size]
+        return cholesky(np.eye(W.shape[1]) + W.T @ (W / self.d[:, None]), lower=True)
 
     @cached_property
-    def _reach(self) -> np.ndarray:
-        """core^-1 border, (H, Q)."""
-        return self._core_solve(self.border)
+    def _edge(self) -> np.ndarray:
+        """(W_e - border' D^-1 W_h) L^-T with L L' the capacitance, (Q, R)."""
+        H = self.d.size
+        W = self._W[H:] - self.border.T @ (self._W[:H] / self.d[:, None])
+        return solve_triangular(self._capacitance, W.T, lower=True).T
 
     @cached_property
-    def _schur(self) -> tuple[np.ndarray, bool]:
-        """Cholesky factor of corner - border' core^-1 border."""
-        if not self.corner.size:
-            return np.empty((0, 0)), True
-        return cho_factor(self.corner - self.border.T @ self._reach, lower=True)
+    def _schur(self) -> np.ndarray:
+        """Lower triangular root of the Schur complement, (Q, Q), with a positive diagonal."""
+        upper = np.linalg.qr(np.concatenate([self.root.T, self._edge.T]), mode="r")
+        return (upper * np.where(np.diagonal(upper) < 0.0, -1.0, 1.0)[:, None]).T
 
-    def _schur_solve(self, V: np.ndarray) -> np.ndarray:
-        return cho_solve(self._schur, V) if self.corner.size else V
+    @cached_property
+    def _inverse_roots(self) -> tuple[np.ndarray, np.ndarray]:
+        """(U1, U2), (P, R) and (P, Q), with K^-1 = diag(1/d, 0) - U1 U1' + U2 U2'."""
+        H, Q = self.d.size, self.root.shape[0]
+        scaled = self._W[:H] / self.d[:, None]
+        first = solve_triangular(self._capacitance, scaled.T, lower=True).T
+        reach = -first @ self._edge.T - self.border / self.d[:, None]
+        second = np.concatenate([reach, np.eye(Q)])
+        if Q:
+            second = solve_triangular(self._schur, second.T, lower=True).T
+        return np.concatenate([first, np.zeros((Q, first.shape[1]))]), second
 
     def solve(self, v: np.ndarray) -> np.ndarray:
-        V, H = _columns(v), self._H
-        top = self._core_solve(V[:H])
-        bottom = self._schur_solve(V[H:] - self.border.T @ top)
-        return np.concatenate([top - self._reach @ bottom, bottom]).reshape(v.shape)
+        V, (U1, U2) = _columns(v), self._inverse_roots
+        solution = U2 @ (U2.T @ V) - U1 @ (U1.T @ V)
+        solution[: self.d.size] += V[: self.d.size] / self.d[:, None]
+        return solution.reshape(v.shape)
 
     def logdet(self) -> float:
-        pivots = np.concatenate([np.diagonal(self._capacitance[0]), np.diagonal(self._schur[0])])
+        pivots = np.concatenate([np.diagonal(self._capacitance), np.diagonal(self._schur)])
         return float(np.log(self.d).sum() + 2.0 * np.log(pivots).sum())
 
-    @cached_property
-    def _inverse_parts(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """(e, U, B) with K^-1 = diag(e) + U B U': e (P,), U (P, R + Q), B symmetric.
-
-        K^-1 = blkdiag(core^-1, 0) + J S^-1 J' with J = [-core^-1 border; I] and S the Schur complement.
-        """
-        R, Q = self.Z.shape[1], self.corner.shape[0]
-        e = np.concatenate([1.0 / self.d, np.zeros(Q)])
-        U = np.block([[self._root / self.d[:, None], -self._reach], [np.zeros((Q, R)), np.eye(Q)]])
-        return e, U, block_diag(-cho_solve(self._capacitance, np.eye(R)), self._schur_solve(np.eye(Q)))
-
     def inverse_diagonal(self) -> np.ndarray:
-        e, U, B = self._inverse_parts
-        return e + np.einsum("pr,pr->p", U @ B, U)
+        U1, U2 = self._inverse_roots
+        diagonal = np.einsum("pr,pr->p", U2, U2) - np.einsum("pr,pr->p", U1, U1)
+        diagonal[: self.d.size] += 1.0 / self.d
+        return diagonal
 
     def trace_solve(self, dense: np.ndarray) -> float:
-        e, U, B = self._inverse_parts
-        return float(e @ np.diagonal(dense) + np.sum(B * (U.T @ (dense @ U))))
+        U1, U2 = self._inverse_roots
+        low_rank = np.sum(U2 * (dense @ U2)) - np.sum(U1 * (dense @ U1))
+        return float(np.sum(np.diagonal(dense)[: self.d.size] / self.d) + low_rank)
 
     def sandwich_diagonal(self, dense: np.ndarray) -> np.ndarray:
-        e, U, B = self._inverse_parts
+        U = np.concatenate(self._inverse_roots, axis=1)
+        signed = U * np.repeat([-1.0, 1.0], [self.Z.shape[1], self.root.shape[0]])
+        e = np.concatenate([1.0 / self.d, np.zeros(self.root.shape[0])])
         image = dense @ U
-        UB = U @ B
-        cross = np.einsum("pr,pr->p", image, UB)
-        return e**2 * np.diagonal(dense) + 2.0 * e * cross + np.einsum("pr,pr->p", UB @ (U.T @ image), UB)
+        cross = 2.0 * e * np.einsum("pr,pr->p", image, signed)
+        return e**2 * np.diagonal(dense) + cross + np.einsum("pr,pr->p", signed @ (U.T @ image), signed)
 
     @property
     def sqrt_size(self) -> int:
-        return self.shape[0] + self.Z.shape[1]
+        return self.d.size + self.root.shape[1] + self.Z.shape[1]
 
     def sqrt_mv(self, v: np.ndarray) -> np.ndarray:
-        # core = R0 R0' with R0 = [diag(d)^1/2, W] (paper, "Centring of variables for MCMC"), and
-        # R = [[R0, 0], [border' core^-1 R0, chol(Schur)]]
-        V, H, inner = _columns(v), self._H, self._H + self.Z.shape[1]
-        top = np.sqrt(self.d)[:, None] * V[:H] + self._root @ V[H:inner]
-        bottom = self._reach.T @ top + np.tril(self._schur[0]) @ V[inner:]
-        return np.concatenate([top, bottom]).reshape(self.shape[0], *v.shape[1:])
+        # R = [[diag(d)^1/2, 0, W_h], [border' diag(d)^-1/2, root, W_e]]; without a border this is the paper's
+        # R = [diag(alpha)^1/2, beta] ("Centring of variables for MCMC")
+        V, H, end = _columns(v), self.d.size, self.d.size + self.root.shape[1]
+        wave = np.sqrt(self.d)[:, None] * V[:H]
+        base = np.concatenate([wave, self.border.T @ (wave / self.d[:, None]) + self.root @ V[H:end]])
+        return (base + self._W @ V[end:]).reshape(self.shape[0], *v.shape[1:])

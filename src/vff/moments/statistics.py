@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from vff.basis import ColumnBasis, Interval
+from vff.moments.nesting import restrict_gram, restrict_project
 
 
 @dataclass(frozen=True)
@@ -73,8 +74,10 @@ class Moments:
     @property
     def features_sum(self) -> np.ndarray:
         """sum w phi(x), (P,): the features are among the double letters."""
-        basis = self.request.basis
-        return self.gram[basis.single.places_in(basis.double)]
+        M, places = self.request.basis.M, [place for _, place in self.request.basis.double.slices()]
+        harmonics = self.gram[places[0]]
+        edges = [self.gram[place][0] for place in places[1 : 1 + self.request.basis.q]]
+        return np.concatenate([harmonics[: M + 1], harmonics[2 * M + 1 : 3 * M + 1], edges])
 
     @property
     def mean(self) -> float:
@@ -102,10 +105,14 @@ class Moments:
     def restricted(self, M: int) -> "Moments":
         """The moments for fewer harmonics, read off these without another pass."""
         large = self.request.basis
+        if large.M < M:
+            raise ValueError(f"harmonics up to {M} were asked for; these sums stop at {large.M}")
+        if large.M == M:
+            return self
         small = ColumnBasis(M, large.q)
         return replace(
             self,
             request=replace(self.request, basis=small),
-            gram=self.gram[small.double.places_in(large.double)],
-            project=self.project[small.single.places_in(large.single)],
+            gram=restrict_gram(small, large, self.gram),
+            project=restrict_project(small, large, self.project),
         )

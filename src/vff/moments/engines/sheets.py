@@ -1,4 +1,4 @@
-"""Shared by the engines that only know trigonometric sums: polynomial factors become row weights.
+"""Shared by the engines that only know trigonometric sums: edge functions become row weights.
 
 Such an engine supplies two complex transforms, transposes of one another,
 
@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from vff.basis.alphabet import Sheet, legendre_rows
+from vff.basis import Alphabet, Sheet, bernoulli_rows, harmonic_part
 from vff.moments.engines.base import Engine, Job
 
 Transform = Callable[[np.ndarray, np.ndarray, int], np.ndarray]
@@ -79,6 +79,22 @@ def _blocks(start: int, stop: int, step: int) -> Iterator[slice]:
     return (slice(low, min(low + step, stop)) for low in range(start, stop, step))
 
 
+def _edge_rows(type2: Transform, alphabet: Alphabet, t: np.ndarray) -> np.ndarray:
+    """R_1 ... R_q at t, (q, N): the polynomials less their harmonics."""
+    M, q = alphabet.M, alphabet.q
+    rows = np.empty((q, t.size))
+    if not q:
+        return rows
+    coefficients = np.zeros((q + q % 2, 2 * M + 1))
+    coefficients[:q] = harmonic_part(M, q)
+    waves = type2(t, _pack_coefficients(coefficients, M), M)
+    for block in _blocks(0, t.size, _BLOCK):
+        rows[:, block] = bernoulli_rows(t[block], q)
+        for n in range(q):
+            rows[n, block] -= _half(waves, n)[block]
+    return rows
+
+
 def trigonometric_engine(name: str, type1: Transform, type2: Transform, chunk: int) -> Engine:
     """An engine from a pair of complex transforms, reading at most ``chunk`` rows at a time."""
 
@@ -86,18 +102,17 @@ def trigonometric_engine(name: str, type1: Transform, type2: Transform, chunk: i
         totals = [np.zeros(alphabet.size) for alphabet, _ in jobs]
         waves, constants = _waves(jobs), _constants(jobs)
         K = max((sheet.K for _, sheet, _ in waves), default=0)
-        degree = max(alphabet.highest_degree for alphabet, _ in jobs)
         packed = np.zeros(((len(waves) + 1) // 2, min(chunk, t.size)), complex)
         for rows in _blocks(0, t.size, chunk):
             if packed.shape[1] != rows.stop - rows.start:
                 packed = np.zeros((packed.shape[0], rows.stop - rows.start), complex)
-            for block in _blocks(rows.start, rows.stop, _BLOCK):
-                polynomials = legendre_rows(t[block], degree)
-                here = slice(block.start - rows.start, block.stop - rows.start)
+            edges = _edge_rows(type2, jobs[0][0], t[rows])
+            for block in _blocks(0, rows.stop - rows.start, _BLOCK):
+                strengths = [vector[rows][block] for _, vector in jobs]
                 for r, (number, sheet, _) in enumerate(waves):
-                    np.multiply(jobs[number][1][block], sheet.multiplier(polynomials), out=_half(packed, r)[here])
+                    np.multiply(strengths[number], sheet.multiplier(edges[:, block]), out=_half(packed, r)[block])
                 for number, sheet, place in constants:
-                    totals[number][place] += np.sum(jobs[number][1][block] * sheet.multiplier(polynomials))
+                    totals[number][place] += np.sum(strengths[number] * sheet.multiplier(edges[:, block]))
             if waves:
                 sums = _unpack_sums(type1(t[rows], packed, K), K)
                 for (number, sheet, place), row in zip(waves, sums, strict=False):
@@ -108,20 +123,20 @@ def trigonometric_engine(name: str, type1: Transform, type2: Transform, chunk: i
         values = [np.zeros(t.size) for _ in jobs]
         waves, constants = _waves(jobs), _constants(jobs)
         K = max((sheet.K for _, sheet, _ in waves), default=0)
-        degree = max(alphabet.highest_degree for alphabet, _ in jobs)
         coefficients = np.zeros((len(waves) + len(waves) % 2, 2 * K + 1))
         for row, (number, sheet, place) in zip(coefficients, waves, strict=False):
             row[:] = pad(jobs[number][1][place], sheet.K, K)
         packed = _pack_coefficients(coefficients, K)
         for rows in _blocks(0, t.size, chunk):
             synthesised = type2(t[rows], packed, K) if waves else np.empty((0, 0))
-            for block in _blocks(rows.start, rows.stop, _BLOCK):
-                polynomials = legendre_rows(t[block], degree)
-                here = slice(block.start - rows.start, block.stop - rows.start)
+            edges = _edge_rows(type2, jobs[0][0], t[rows])
+            for block in _blocks(0, rows.stop - rows.start, _BLOCK):
+                factors = edges[:, block]
+                here = slice(rows.start + block.start, rows.start + block.stop)
                 for r, (number, sheet, _) in enumerate(waves):
-                    values[number][block] += sheet.multiplier(polynomials) * _half(synthesised, r)[here]
+                    values[number][here] += sheet.multiplier(factors) * _half(synthesised, r)[block]
                 for number, sheet, place in constants:
-                    values[number][block] += jobs[number][1][place][0] * sheet.multiplier(polynomials)
+                    values[number][here] += jobs[number][1][place][0] * sheet.multiplier(factors)
         return values
 
     return Engine(name, sum_letters, evaluate_letters)

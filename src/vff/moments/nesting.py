@@ -1,0 +1,60 @@
+"""The sums for fewer harmonics from those for more: R_n at a smaller M is R_n at the larger plus a few harmonics."""
+
+from itertools import combinations_with_replacement
+
+import numpy as np
+
+from vff.basis import ColumnBasis, harmonic_part
+
+
+def _extra(small: ColumnBasis, large: ColumnBasis) -> np.ndarray:
+    """Coefficients of R_n(small) - R_n(large): the harmonics small.M + 1 ... large.M of B_n, (q, H of large)."""
+    coefficients = harmonic_part(large.M, large.q)
+    coefficients[:, : small.M + 1] = 0.0
+    coefficients[:, large.M + 1 : large.M + 1 + small.M] = 0.0
+    return coefficients
+
+
+def _degree(waves: np.ndarray, K: int, k: int) -> np.ndarray:
+    """The part of degree up to k of a cosine-then-sine vector of degree K."""
+    return np.concatenate([waves[: k + 1], waves[K + 1 : K + 1 + k]])
+
+
+def _wave_product(moments: np.ndarray, wave: np.ndarray, K: int) -> np.ndarray:
+    """Sums of w f cos(k theta), w f sin(k theta), k <= K, for f a trigonometric sum, from the moments of twice the degree.
+
+    With mu_k = sum w exp(i k theta) and f = Re sum_m a_m exp(i m theta):  1/2 sum_m (a_m mu_(k+m) + conj(a_m) mu_(k-m)).
+    """
+    top = (moments.size - 1) // 2
+    mu = moments[: top + 1].astype(complex)
+    mu[1:] += 1j * moments[top + 1 :]
+    both = np.concatenate([mu[:0:-1].conj(), mu])  # mu_-top ... mu_top
+    a = wave[: K + 1].astype(complex)
+    a[1:] -= 1j * wave[K + 1 :]
+    # sum_m a_m mu_(k+m) is a correlation, sum_m conj(a_m) mu_(k-m) a convolution; both for k = 0 ... K
+    forward = np.convolve(both[top : top + 2 * K + 1], a[::-1], mode="valid")
+    backward = np.convolve(both[top - K : top + K + 1], a.conj(), mode="valid")
+    total = 0.5 * (forward + backward)
+    return np.concatenate([total.real, total[1:].imag])
+
+
+def restrict_project(small: ColumnBasis, large: ColumnBasis, project: np.ndarray) -> np.ndarray:
+    """sum w y phi for the smaller basis."""
+    H = large.harmonics
+    edges = project[H:] + _extra(small, large) @ project[:H]
+    return np.concatenate([_degree(project[:H], large.M, small.M), edges])
+
+
+def restrict_gram(small: ColumnBasis, large: ColumnBasis, gram: np.ndarray) -> np.ndarray:
+    """sum w psi for the smaller basis."""
+    q, places = large.q, [place for _, place in large.double.slices()]
+    extra = _extra(small, large)
+    harmonics = gram[places[0]]
+    crosses = [gram[places[1 + j]] for j in range(q)]  # sums of R_j times harmonics up to the larger M
+    products = [_wave_product(harmonics, extra[j], large.M) for j in range(q)]
+    letters = [_degree(harmonics, 2 * large.M, 2 * small.M)]
+    letters += [_degree(crosses[j] + products[j], large.M, small.M) for j in range(q)]
+    for (i, j), place in zip(combinations_with_replacement(range(q), 2), places[1 + q :], strict=True):
+        mixed = extra[j] @ crosses[i] + extra[i] @ crosses[j] + extra[i] @ products[j]
+        letters.append(gram[place] + mixed)
+    return np.concatenate(letters)
