@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from vff.basis import Interval
+from vff.basis import Interval, largest_resolved
 
 ENGINE_NAMES = ("auto", "dense", "nufft", "table", "grid")
 _MOST_EDGES = 8
@@ -33,14 +33,20 @@ def check_frequencies(value: Any, label: str) -> int | None:
     return int(value)
 
 
-def check_edges(value: Any, p: int) -> int:
-    """The number of edge polynomials."""
+def check_edges(value: Any, p: int, M: int | None) -> int:
+    """The number of edge functions; as many as float64 resolves beside M harmonics."""
     if isinstance(value, str) and value == "auto":
-        return p + 2
+        wanted = range(p + 2, 0, -1)
+        return next(q for q in wanted if M is None or largest_resolved(q) >= M)
     if isinstance(value, bool) or not isinstance(value, Integral) or not 0 <= value <= _MOST_EDGES:
         raise ValueError(
             f"edges must be 'auto' or an integer from 0 (the paper) to {_MOST_EDGES}, got {value!r}; "
             f"'auto' is {p + 2} for this kernel"
+        )
+    if M is not None and largest_resolved(int(value)) < M:
+        raise ValueError(
+            f"edges={value} beside frequencies={M} is more than float64 resolves; "
+            f"use frequencies of at most {largest_resolved(int(value))}, or edges='auto'"
         )
     return int(value)
 

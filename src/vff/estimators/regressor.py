@@ -163,13 +163,13 @@ class GPRegressor(RegressionFace):
                 f"column {label} of X is constant ({low:g} in all {x.size} rows); a column that varies was expected: "
                 "leave it out of the kernel"
             )
-        q = check_edges(self.edges, factor.order)
+        M = check_frequencies(for_column(self.frequencies, "frequencies", factor.column, self.column_index_), label)
+        q = check_edges(for_column(self.edges, "edges", factor.column, self.column_index_), factor.order, M)
         interval = check_domain(for_column(self.domain, "domain", factor.column, self.column_index_), label)
         interval = interval or choose_domain(low, high, q)
         _check_resolution(interval, label)
-        M = check_frequencies(for_column(self.frequencies, "frequencies", factor.column, self.column_index_), label)
         self._M = M
-        self.plan_: Plan = make_plan(x, interval, M or largest_harmonic(x), q, self.engine)
+        self.plan_: Plan = make_plan(x, interval, M or largest_harmonic(x, q), q, self.engine)
         self.extent_ = (low, high)
         self.moments_ = Moments.zero(self.plan_.request, float(np.average(target, weights=weights)))
         self.tails_: tuple[TailRows, ...] = ()

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from vff.inference.column import ColumnModel
-from vff.inference.optimise import Optimum, maximise
+from vff.inference.optimise import Optimum, curvature_at, maximise
 
 _GROWTH = 1.25
 _STAGES = 6
@@ -45,10 +45,17 @@ def tolerance(weight: float) -> float:
     return max(0.1, 1e-6 * weight)
 
 
-def learn(model: ColumnModel, start: np.ndarray, *, optimise: bool, progress: Callable[[str], None]) -> Stage:
+def learn(
+    model: ColumnModel,
+    start: np.ndarray,
+    *,
+    optimise: bool,
+    progress: Callable[[str], None],
+    curvature: np.ndarray | None = None,
+) -> Stage:
     """Hyperparameters at a fixed M."""
     if optimise:
-        optimum = maximise(model, start)
+        optimum = maximise(model, start, curvature)
     else:
         optimum = Optimum(start, model.at(start).elbo, 0, 1, True, "hyperparameters kept as given")
     stage = Stage(model.basis.M, optimum, _missed(model, optimum.theta))
@@ -60,11 +67,15 @@ def grow(model: ColumnModel, start: np.ndarray, M: int, *, optimise: bool, progr
     """Learn at M, then at the M those hyperparameters need, until it is enough or the statistics end."""
     enough = tolerance(model.weight)
     stages: list[Stage] = []
+    curvature = None
     while True:
-        stages.append(learn(model.restricted(M), start, optimise=optimise, progress=progress))
+        small = model.restricted(M)
+        stages.append(learn(small, start, optimise=optimise, progress=progress, curvature=curvature))
         if stages[-1].missed <= enough or model.basis.M <= M or len(stages) == _STAGES:
             return Growth(tuple(stages), enough)
         start = stages[-1].optimum.theta
+        if optimise and curvature is None:
+            curvature = curvature_at(small, start)
         M = _needed(model, start, M, 0.5 * enough)
 
 

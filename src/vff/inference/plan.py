@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vff.basis import ColumnBasis, Interval
+from vff.basis import ColumnBasis, Interval, largest_resolved
 from vff.features import TailRows
 from vff.moments import ENGINES, MomentRequest, Moments, choose_engine, read_rows, sample_distinct
 
@@ -28,11 +28,11 @@ def choose_domain(low: float, high: float, edges: int) -> Interval:
     return Interval(low - pad, high + pad)
 
 
-def largest_harmonic(x: np.ndarray) -> int:
-    """The most harmonics worth summing: about two features per distinct row, and no more than 1024."""
+def largest_harmonic(x: np.ndarray, q: int) -> int:
+    """The most harmonics worth summing: about one feature per distinct row, at most 1024, and what float64 resolves."""
     found, seen = sample_distinct(x)
     distinct = found if found <= 0.5 * seen else x.size
-    return int(np.clip(distinct, 16, _LARGEST_M))
+    return int(min(np.clip(distinct // 2, 16, _LARGEST_M), largest_resolved(q)))
 
 
 def make_plan(x: np.ndarray, interval: Interval, M: int, q: int, engine: str) -> Plan:

@@ -9,7 +9,8 @@ from vff.inference.column import ColumnModel
 from vff.inference.optimise import rescale
 
 _LENGTHSCALES = (2.0, 0.6, 0.2, 0.06, 0.02, 0.006)  # half domains
-_NOISE_SHARES = (0.01, 0.1, 1.0)  # noise variance over signal variance
+_NOISE_SHARES = (0.1, 0.01, 1.0)  # noise variance over signal variance; the first goes with every lengthscale
+_MOST_HARMONICS = 256
 
 
 @dataclass(frozen=True)
@@ -29,19 +30,20 @@ def harmonics_for(lengthscale: float, p: int) -> int:
 
 
 def look(model: ColumnModel, given: Mapping[str, float | None]) -> Start:
-    """The best of a few candidates. ``given`` holds the user's values by parameter name, None where free."""
-    M_max = model.basis.M
+    """The best of a few candidates. ``given`` holds the user's values by parameter name, None where free.
+
+    Lengthscales first, with the middle noise share; then the other shares at the best lengthscale.
+    """
     lengthscales = (given["lengthscale"],) if given["lengthscale"] else _LENGTHSCALES
-    best: Start | None = None
-    for lengthscale in lengthscales:
-        M = min(M_max, harmonics_for(lengthscale, model.p))
-        small = model.restricted(M)
-        for values in _variances(given):
-            candidate = _evaluate(small, {**values, "lengthscale": lengthscale}, given)
-            if best is None or candidate.elbo > best.elbo:
-                best = candidate
-    assert best is not None
-    return best
+    middle, *others = _variances(given)
+    coarse = [_evaluate(model, {**middle, "lengthscale": length}, given) for length in lengthscales]
+    best = max(coarse, key=_elbo)
+    length = model.parameters.unpack(best.theta)["lengthscale"]
+    return max([best, *(_evaluate(model, {**more, "lengthscale": length}, given) for more in others)], key=_elbo)
+
+
+def _elbo(start: Start) -> float:
+    return start.elbo
 
 
 def _variances(given: Mapping[str, float | None]) -> list[dict[str, float]]:
@@ -54,6 +56,7 @@ def _variances(given: Mapping[str, float | None]) -> list[dict[str, float]]:
 
 
 def _evaluate(model: ColumnModel, values: Mapping[str, float], given: Mapping[str, float | None]) -> Start:
+    model = model.restricted(min(model.basis.M, _MOST_HARMONICS, harmonics_for(values["lengthscale"], model.p)))
     theta = model.parameters.pack(values)
     closed = model.at(theta)
     if given["variance"] or given["noise"]:
