@@ -47,6 +47,11 @@ class AbstractFeatures(ABC):
     def size(self) -> int:
         """P."""
 
+    @property
+    @abstractmethod
+    def places(self) -> np.ndarray:
+        """What the coordinates stand for: points in half ranges, or angular frequencies per half range."""
+
     @abstractmethod
     def evaluate(self, t: np.ndarray) -> np.ndarray:
         """Phi, (N, P)."""
@@ -76,6 +81,10 @@ class InducingPoints(AbstractFeatures):
     @property
     def size(self) -> int:
         return self.coordinates.size
+
+    @property
+    def places(self) -> np.ndarray:
+        return self.coordinates
 
     @cached_property
     def _factor(self) -> Factor:
@@ -123,13 +132,12 @@ class Frequencies(AbstractFeatures):
         return 2 * self.coordinates.size
 
     @property
-    def omega(self) -> np.ndarray:
-        """Angular frequencies per half range, (F,)."""
+    def places(self) -> np.ndarray:
         return np.exp(self.coordinates) * self.kernel.rate / np.sqrt(2 * self.kernel.p + 1)
 
     def evaluate(self, t: np.ndarray) -> np.ndarray:
         F = self.coordinates.size
-        phase = np.multiply.outer(t, self.omega)
+        phase = np.multiply.outer(t, self.places)
         phi = np.empty((t.size, 2 * F))
         np.cos(phase, out=phi[:, :F])
         np.sin(phase, out=phi[:, F:])
@@ -140,7 +148,7 @@ class Frequencies(AbstractFeatures):
         F = self.coordinates.size
         cosine, sine = phi[:, :F], phi[:, F:]
         # d cos(w t) / d log w = -w t sin(w t), d sin(w t) / d log w = w t cos(w t)
-        turned = self.omega * (t @ (cotangent[:, F:] * cosine - cotangent[:, :F] * sine))
+        turned = self.places * (t @ (cotangent[:, F:] * cosine - cotangent[:, :F] * sine))
         return np.concatenate([[-turned.sum()], turned])
 
     def remainder(self, phi: np.ndarray) -> np.ndarray:

@@ -10,7 +10,7 @@ from vff.baselines.features import AbstractFeatures, chunks
 from vff.baselines.start import LAYOUT, look
 from vff.inference import ClosedForm, Cotangents, NormalEquations, Optimum, maximise, rescale
 from vff.kernels import HalfInteger
-from vff.linalg import Dense
+from vff.linalg import Dense, threads_for
 from vff.parameters import PositiveVector
 
 
@@ -83,6 +83,18 @@ def learn(
     progress: Callable[[str], None],
 ) -> tuple[FeatureModel, Optimum]:
     """Start from the data, learn the hyperparameters and then, with ``release``, the coordinates along with them."""
+    with threads_for(2 * model.coordinates.size):
+        return _learn(model, given, optimise=optimise, release=release, progress=progress)
+
+
+def _learn(
+    model: FeatureModel,
+    given: Mapping[str, float | None],
+    *,
+    optimise: bool,
+    release: bool,
+    progress: Callable[[str], None],
+) -> tuple[FeatureModel, Optimum]:
     theta = LAYOUT.pack(_start(model, given))
     if not optimise:
         return model, Optimum(theta, model.at(theta).elbo, 0, 1, True, "hyperparameters kept as given")

@@ -23,10 +23,9 @@ def look(score: Score, given: Mapping[str, float | None]) -> dict[str, float]:
     best, best_bound = values, float("-inf")
     for lengthscale in lengthscales:
         for variance, noise in _variances(values):
-            candidate = {"variance": variance, "lengthscale": lengthscale, "noise": noise}
-            factor, bound = score(candidate, rescaled)
+            factor, bound = score({"variance": variance, "lengthscale": lengthscale, "noise": noise}, rescaled)
             if bound > best_bound:
-                best = candidate | {"variance": factor * variance, "noise": factor * noise}
+                best = {"variance": factor * variance, "lengthscale": lengthscale, "noise": factor * noise}
                 best_bound = bound
     return best
 

@@ -42,7 +42,8 @@ class GPRegressor(RegressionFace):
     noise_variance : float or None
         Where learning starts (or what is used with ``optimizer=None``); None starts from the data.
     frequencies : int, "auto" or dict by column
-        Harmonics per column. "auto" grows them until the bound gains less than 0.1 nats (or 1e-6 nats per row).
+        Harmonics per column. "auto" grows them until the bound has less than half a nat (or 1e-6 nats
+        per row) to gain.
     domain : (a, b), "auto" or dict by column
         Interval of the features in the column's units. "auto" hugs the data (or pads them, with ``edges=0``).
     edges : int or "auto"

@@ -1,7 +1,7 @@
 """The closed-form model of one column: moments, rows beyond the edges, and a half-integer Matérn."""
 
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -17,6 +17,12 @@ _BOUNDS = {"variance": (1e-8, 1e6), "lengthscale": (2e-4, 2e4), "noise": (1e-9, 
 PARAMETERS = PositiveVector(
     tuple(_BOUNDS), tuple(low for low, _ in _BOUNDS.values()), tuple(high for _, high in _BOUNDS.values())
 )
+
+
+@lru_cache(maxsize=4)
+def _prior(basis: ColumnBasis, p: int, rate: float) -> ColumnPrior:
+    """Remembered, because a value and its gradient ask for the same one."""
+    return ColumnPrior(basis, p, rate)
 
 
 @dataclass(frozen=True)
@@ -72,7 +78,7 @@ class ColumnModel:
 
     def prior(self, theta: np.ndarray) -> ColumnPrior:
         """K_uu's author at these hyperparameters, for unit variance."""
-        return ColumnPrior(self.basis, self.p, self.kernel(self.parameters.unpack(theta)["lengthscale"]).rate)
+        return _prior(self.basis, self.p, self.kernel(self.parameters.unpack(theta)["lengthscale"]).rate)
 
     def at(self, theta: np.ndarray) -> ClosedForm:
         values, prior = self.parameters.unpack(theta), self.prior(theta)

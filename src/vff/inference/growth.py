@@ -12,6 +12,7 @@ import numpy as np
 
 from vff.inference.column import ColumnModel
 from vff.inference.optimise import Optimum, curvature_at, maximise
+from vff.linalg import threads_for
 
 _GROWTH = 1.25
 _STAGES = 6
@@ -41,8 +42,8 @@ class Growth:
 
 
 def tolerance(weight: float) -> float:
-    """Nats that a larger M may leave on the table: 0.1, or one millionth per row if that is more."""
-    return max(0.1, 1e-6 * weight)
+    """Nats that may be left on the table: half a nat, or one millionth per row if that is more."""
+    return max(0.5, 1e-6 * weight)
 
 
 def learn(
@@ -54,10 +55,11 @@ def learn(
     curvature: np.ndarray | None = None,
 ) -> Stage:
     """Hyperparameters at a fixed M."""
-    if optimise:
-        optimum = maximise(model, start, curvature)
-    else:
-        optimum = Optimum(start, model.at(start).elbo, 0, 1, True, "hyperparameters kept as given")
+    with threads_for(model.basis.size):
+        if optimise:
+            optimum = maximise(model, start, curvature)
+        else:
+            optimum = Optimum(start, model.at(start).elbo, 0, 1, True, "hyperparameters kept as given")
     stage = Stage(model.basis.M, optimum, _missed(model, optimum.theta))
     progress(f"M = {stage.M}: bound {optimum.elbo:.3f} nats after {optimum.steps} steps, at most {stage.missed:.3g} missed")
     return stage
@@ -75,7 +77,8 @@ def grow(model: ColumnModel, start: np.ndarray, M: int, *, optimise: bool, progr
             return Growth(tuple(stages), enough)
         start = stages[-1].optimum.theta
         if optimise and curvature is None:
-            curvature = curvature_at(small, start)
+            with threads_for(small.basis.size):
+                curvature = curvature_at(small, start)
         M = _needed(model, start, M, 0.5 * enough)
 
 

@@ -7,10 +7,11 @@ import numpy as np
 
 from vff.inference.column import ColumnModel
 from vff.inference.optimise import rescale
+from vff.linalg import threads_for
 
 _LENGTHSCALES = (2.0, 0.6, 0.2, 0.06, 0.02, 0.006)  # half domains
 _NOISE_SHARES = (0.1, 0.01, 1.0)  # noise variance over signal variance; the first goes with every lengthscale
-_MOST_HARMONICS = 256
+_MOST_HARMONICS = 128
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,7 @@ def look(model: ColumnModel, given: Mapping[str, float | None]) -> Start:
     """
     lengthscales = (given["lengthscale"],) if given["lengthscale"] else _LENGTHSCALES
     middle, *others = _variances(given)
+    model = model.restricted(min(model.basis.M, _MOST_HARMONICS))
     coarse = [_evaluate(model, {**middle, "lengthscale": length}, given) for length in lengthscales]
     best = max(coarse, key=_elbo)
     length = model.parameters.unpack(best.theta)["lengthscale"]
@@ -56,11 +58,13 @@ def _variances(given: Mapping[str, float | None]) -> list[dict[str, float]]:
 
 
 def _evaluate(model: ColumnModel, values: Mapping[str, float], given: Mapping[str, float | None]) -> Start:
-    model = model.restricted(min(model.basis.M, _MOST_HARMONICS, harmonics_for(values["lengthscale"], model.p)))
+    model = model.restricted(min(model.basis.M, harmonics_for(values["lengthscale"], model.p)))
     theta = model.parameters.pack(values)
-    closed = model.at(theta)
+    with threads_for(model.basis.size):
+        closed = model.at(theta)
+        elbo = closed.elbo
     if given["variance"] or given["noise"]:
-        return Start(theta, model.basis.M, closed.elbo)
+        return Start(theta, model.basis.M, elbo)
     scale, elbo = rescale(closed)
     shift = model.parameters.pack({"variance": scale, "noise": scale, "lengthscale": 1.0})
     return Start(theta + shift, model.basis.M, elbo)

@@ -21,6 +21,7 @@ from vff.linalg.cholesky import Factor, factorise
 from vff.linalg.dense import Dense
 from vff.linalg.diagonal_low_rank import BorderedLowRank, PositiveBorderedLowRank
 from vff.linalg.operators import AbstractInvertible, AbstractOperator, Summary
+from vff.linalg.threads import threads_for
 from vff.linalg.toeplitz import trigonometric_gram, trigonometric_gram_adjoint
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "PositiveBorderedLowRank",
     "Summary",
     "factorise",
+    "threads_for",
     "trigonometric_gram",
     "trigonometric_gram_adjoint",
 ]

@@ -1,0 +1,66 @@
+# `make demo` and `make test` need Python 3.11 or newer and make; everything else they set up themselves, in .venv.
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help demo test lint format experiments benchmarks clean
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+JOBS ?= 2
+
+help:
+	@echo "make demo         fit arrival delays of 2013's flights from New York, draw out/demo.png"
+	@echo "make test         lint, types, import contracts and tests"
+	@echo "make lint         the same without the tests"
+	@echo "make format       let ruff rewrite what it can"
+	@echo "make experiments  the figures of the paper, one file after another"
+	@echo "make benchmarks   speed against other implementations"
+	@echo "make clean        forget the environment and everything made"
+
+demo: $(VENV)/.demo
+	$(BIN)/python examples/demo.py
+
+test: lint
+	$(BIN)/python -m pytest -q -n $(JOBS)
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright
+	$(BIN)/lint-imports --no-cache
+
+format: $(VENV)/.dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+experiments: $(VENV)/.dev
+	@$(call run_all,experiments)
+
+benchmarks: $(VENV)/.benchmarks
+	@$(call run_all,benchmarks)
+
+# Every file of a folder, one after another, with a line of progress; files that start with _ are helpers.
+define run_all
+set -e; files=$$(ls $(1)/[!_]*.py); total=$$(echo "$$files" | wc -l); n=0; \
+for file in $$files; do n=$$((n + 1)); echo "[$$n/$$total] $$file"; $(BIN)/python "$$file"; done
+endef
+
+# One stamp per extra: installing again is left out until pyproject.toml changes.
+$(VENV)/.%: pyproject.toml | $(BIN)/python
+	$(INSTALL) --editable ".[$*]"
+	@touch $@
+
+$(BIN)/python:
+	@for python in $(PYTHON) python3 python3.14 python3.13 python3.12 python3.11 python; do \
+	  if $$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+	    echo "setting up $(VENV) with $$($$python --version)"; exec $$python -m venv $(VENV); \
+	  fi; \
+	done; \
+	echo "Python 3.11 or newer was expected and none was found; install one, or name it: make PYTHON=/path/to/python" >&2; \
+	exit 1
+
+clean:
+	rm -rf $(VENV) build dist out experiments/results .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

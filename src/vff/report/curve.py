@@ -1,0 +1,117 @@
+"""One column's fit as a picture: data, posterior mean, and two bands."""
+
+from __future__ import annotations
+
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from vff.estimators.face import RegressionFace
+from vff.estimators.tables import Table, check_target
+from vff.report.canvas import new_axes
+from vff.report.data import draw_rows, visible_range
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_GRID = 600
+_MEAN, _BAND = "#0b4f8a", "#2f7fc1"
+
+
+def fit(
+    model: RegressionFace,
+    X: Any = None,
+    y: Any = None,
+    ax: Axes | None = None,
+    *,
+    level: float = 0.95,
+    xlabel: str | None = None,
+    ylabel: str | None = None,
+) -> Axes:
+    """Draw a fitted model of one column, with the rows X and y when they are given.
+
+    The line is the posterior mean of the function, the dark band its interval of the given level, the light band the
+    interval of a new observation. Dotted lines mark the domain [a, b] of the features. Many rows are drawn as a
+    density. Returns the axes.
+    """
+    check_is_fitted(model, "posterior_")
+    if not 0.0 < level < 1.0:
+        raise ValueError(f"level must lie between 0 and 1, got {level!r}; 0.95 draws 95 % intervals")
+    rows = _rows(model, X, y)
+    ax = new_axes() if ax is None else ax
+    grid = _grid(model, None if rows is None else rows[0])
+    mean, latent, noisy = _curves(model, grid)
+    z = NormalDist().inv_cdf(0.5 + 0.5 * level)
+    label = f"{100 * level:g} % interval"
+    ax.plot(grid, mean, color=_MEAN, lw=1.6, label="posterior mean", zorder=4)
+    _band(ax, grid, mean, z * latent, alpha=0.5, edge=0.0, label=f"{label} of f")
+    _band(ax, grid, mean, z * noisy, alpha=0.1, edge=0.9, label=f"{label} of a new y")
+    low, high = float(np.min(mean - z * noisy)), float(np.max(mean + z * noisy))
+    if rows is not None:
+        low, high = visible_range(rows[1], low, high)
+        draw_rows(ax, *rows, ylim=(low, high))
+    _mark_domain(ax, model)
+    ax.set_ylim(low, high)
+    ax.set_xlabel(xlabel or _column_name(model))
+    ax.set_ylabel(ylabel or str(getattr(y, "name", None) or "y"))
+    ax.legend(loc="best", fontsize="small", framealpha=0.9)
+    return ax
+
+
+def _rows(model: RegressionFace, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray] | None:
+    if X is None and y is None:
+        return None
+    if X is None or y is None:
+        raise ValueError(
+            f"plot.fit needs both X and y to draw the rows, or neither; {'X' if X is None else 'y'} is None"
+        )
+    table = Table.of(X)
+    if table.n_columns != model.n_features_in_:
+        raise ValueError(
+            f"X has {table.n_columns} column(s) and the model was fitted to {model.n_features_in_}; give plot.fit a "
+            "table like the one that was fitted"
+        )
+    return table.column(model.column_index_), check_target(y, table.n_rows)
+
+
+def _domain(model: RegressionFace) -> tuple[float, float] | None:
+    """[a, b] of the features; None for models that have none."""
+    domains = getattr(model, "domain_", None)
+    return next(iter(domains.values())) if domains else None
+
+
+def _grid(model: RegressionFace, x: np.ndarray | None) -> np.ndarray:
+    """Where to draw: all of the domain and of the rows."""
+    ends = [] if x is None else [float(x.min()), float(x.max())]
+    ends += _domain(model) or ()
+    if not ends:
+        raise ValueError("this model has no domain to draw over; give plot.fit the rows, as in plot.fit(model, X, y)")
+    return np.linspace(min(ends), max(ends), _GRID)
+
+
+def _curves(model: RegressionFace, grid: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Mean of f, its standard deviation, and that of a new observation, in the units of y."""
+    mean, variance = model.posterior_.marginals(grid)
+    target = model.target_
+    variance = target.scale**2 * variance
+    return target.mean + target.scale * mean, np.sqrt(variance), np.sqrt(variance + model.noise_variance_)
+
+
+def _band(
+    ax: Axes, grid: np.ndarray, mean: np.ndarray, half: np.ndarray, *, alpha: float, edge: float, label: str
+) -> None:
+    ax.fill_between(
+        grid, mean - half, mean + half, facecolor=(_BAND, alpha), edgecolor=(_BAND, 0.8), lw=edge, label=label, zorder=3
+    )
+
+
+def _mark_domain(ax: Axes, model: RegressionFace) -> None:
+    for number, end in enumerate(_domain(model) or ()):
+        ax.axvline(end, color="0.35", lw=1.0, ls=":", zorder=1, label="domain [a, b]" if number == 0 else None)
+
+
+def _column_name(model: RegressionFace) -> str:
+    names = getattr(model, "feature_names_in_", None)
+    return f"column {model.column_index_}" if names is None else str(names[model.column_index_])

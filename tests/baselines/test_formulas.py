@@ -1,0 +1,153 @@
+"""Evidence, bound, gradients and spectral draws against their definitions."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.stats import kstest
+from scipy.stats import t as student
+
+from vff.baselines.evidence import Evidence
+from vff.baselines.features import Frequencies, InducingPoints, chunks, draw_frequencies
+from vff.baselines.model import FeatureModel
+from vff.baselines.start import LAYOUT, look
+from vff.kernels import HalfInteger
+
+VALUES = {"variance": 1.4, "lengthscale": 0.45, "noise": 0.12}
+
+
+def _rows(N: int = 40) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    t = rng.uniform(-1.0, 1.0, N)
+    return t, np.sin(4.0 * t) + 0.3 * rng.standard_normal(N)
+
+
+def _model(kind: type, p: int, free: bool = True) -> FeatureModel:
+    if kind is InducingPoints:
+        coordinates = np.linspace(-1.1, 1.0, 7) + 0.01 * np.arange(7) ** 2
+    else:
+        coordinates = np.log([0.2, 0.7, 1.1, 1.9, 3.0, 5.5])
+    return FeatureModel(kind, p, *_rows(), coordinates, free)
+
+
+def _theta(model: FeatureModel) -> np.ndarray:
+    return np.concatenate([LAYOUT.pack(VALUES), model.coordinates]) if model.free else LAYOUT.pack(VALUES)
+
+
+def _log_normal(y: np.ndarray, C: np.ndarray) -> float:
+    _, logdet = np.linalg.slogdet(C)
+    return float(-0.5 * (y @ np.linalg.solve(C, y) + logdet + y.size * np.log(2.0 * np.pi)))
+
+
+def _differences(function, theta: np.ndarray) -> np.ndarray:
+    steps = 1e-5 * np.eye(theta.size)
+    return np.array([(function(theta + step) - function(theta - step)) / 2e-5 for step in steps])
+
+
+@pytest.mark.parametrize("p", [0, 1, 2, 4])
+def test_exact_gradient(p: int) -> None:
+    t, y = _rows()
+    theta = LAYOUT.pack(VALUES)
+
+    def value(at: np.ndarray) -> float:
+        return Evidence.at(LAYOUT.unpack(at), p, t, y).value
+
+    gradient = Evidence.at(VALUES, p, t, y).gradient()
+    np.testing.assert_allclose(gradient, _differences(value, theta), rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("p", [0, 1, 2])
+@pytest.mark.parametrize("kind", [InducingPoints, Frequencies])
+@pytest.mark.parametrize("free", [True, False])
+def test_feature_gradient(kind: type, p: int, free: bool) -> None:
+    model = _model(kind, p, free)
+    theta = _theta(model)
+    gradient = model.pull_back(theta, model.at(theta).cotangents)
+    assert gradient.shape == theta.shape
+    np.testing.assert_allclose(gradient, _differences(lambda at: model.at(at).elbo, theta), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", [InducingPoints, Frequencies])
+def test_chunks_do_not_matter(kind: type, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = _model(kind, 1)
+    theta = _theta(model)
+    whole = model.at(theta)
+    gradient = model.pull_back(theta, whole.cotangents)
+    monkeypatch.setattr("vff.baselines.features._CHUNK", 100)
+    assert len(list(chunks(40, 12))) == 5
+    np.testing.assert_allclose(model.at(theta).elbo, whole.elbo, rtol=1e-12)
+    np.testing.assert_allclose(model.pull_back(theta, whole.cotangents), gradient, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("p", [0, 1, 2])
+def test_collapsed_bound_is_its_definition(p: int) -> None:
+    model = _model(InducingPoints, p)
+    t, y, z, v, noise = model.t, model.y, model.coordinates, VALUES["variance"], VALUES["noise"]
+    unit = HalfInteger.from_lengthscale(p, VALUES["lengthscale"])
+    K, C = (v * unit.covariance(np.subtract.outer(z, other)) for other in (z, t))
+    Q = C.T @ np.linalg.solve(K, C)
+    naive = _log_normal(y, Q + noise * np.eye(y.size)) - 0.5 / noise * (v * y.size - np.trace(Q))
+    evidence = Evidence.at(VALUES, p, t, y)
+    assert model.at(_theta(model)).elbo == pytest.approx(naive, abs=1e-9)
+    assert naive <= evidence.value
+    at_rows = replace(model, coordinates=t, free=False)
+    assert at_rows.at(LAYOUT.pack(VALUES)).elbo == pytest.approx(evidence.value, abs=1e-6)
+
+
+@pytest.mark.parametrize("p", [0, 1, 2])
+def test_spectral_evidence_is_its_definition(p: int) -> None:
+    model = _model(Frequencies, p)
+    t, y = model.t, model.y
+    omega = np.exp(model.coordinates) / VALUES["lengthscale"]
+    lag = np.subtract.outer(t, t)
+    K = VALUES["variance"] * np.mean([np.cos(w * lag) for w in omega], axis=0)
+    naive = _log_normal(y, K + VALUES["noise"] * np.eye(y.size))
+    closed = model.at(_theta(model))
+    assert closed.elbo == pytest.approx(naive, abs=1e-9)
+    assert closed.residual == pytest.approx(0.0, abs=1e-12)
+
+
+@pytest.mark.parametrize("p", [0, 1, 2])
+def test_frequencies_follow_the_spectral_density(p: int) -> None:
+    u = np.exp(draw_frequencies(p, 4000, np.random.RandomState(0)))
+    assert kstest(u, lambda q: 2.0 * student.cdf(q, 2 * p + 1) - 1.0).pvalue > 1e-3
+    unit, omega = HalfInteger.from_lengthscale(p, 1.0), np.linspace(0.0, 4.0, 9)
+    np.testing.assert_allclose(unit.spectral_density(omega) / (2.0 * np.pi), student.pdf(omega, 2 * p + 1), rtol=1e-12)
+
+
+def test_nearly_singular_points_stay_a_bound() -> None:
+    """Whitening survives points so dense that k(z, z) is singular to rounding."""
+    t, y = _rows()
+    values = VALUES | {"lengthscale": 3.0}
+    model = FeatureModel(InducingPoints, 4, t, y, np.linspace(-1.0, 1.0, 60))
+    theta = LAYOUT.pack(values)
+    assert model.at(theta).elbo == pytest.approx(Evidence.at(values, 4, t, y).value, abs=1e-4)
+    gradient = model.pull_back(theta, model.at(theta).cotangents)
+    np.testing.assert_allclose(gradient, Evidence.at(values, 4, t, y).gradient(), atol=1e-2)
+
+
+def test_room_docstring_example() -> None:
+    features = InducingPoints(HalfInteger.from_lengthscale(0, 1.0), np.array([0.0, 1.0]))
+    first, middle = features.evaluate(np.array([0.0, 0.5]))
+    np.testing.assert_allclose(first, [1.0, 0.0], atol=1e-15)
+    assert middle @ middle == pytest.approx(2.0 / (np.e + 1.0))
+
+
+def test_rescaled_evidence_is_the_best_over_a_common_factor() -> None:
+    t, y = _rows()
+    s, best = Evidence.at(VALUES, 1, t, y).rescaled()
+
+    def at(factor: float) -> float:
+        scaled = VALUES | {name: factor * VALUES[name] for name in ("variance", "noise")}
+        return Evidence.at(scaled, 1, t, y).value
+
+    assert at(s) == pytest.approx(best)
+    assert best > max(at(0.99 * s), at(1.01 * s))
+
+
+@pytest.mark.parametrize("known", [(), ("variance",), ("noise",), ("lengthscale",), ("variance", "noise")])
+def test_start_keeps_what_was_given(known: tuple[str, ...]) -> None:
+    given = {name: VALUES[name] if name in known else None for name in VALUES}
+    found = look(lambda values, rescaled: (2.0 if rescaled else 1.0, -values["lengthscale"]), given)
+    assert set(found) == set(VALUES)
+    assert all(found[name] == VALUES[name] for name in known)

