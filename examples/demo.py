@@ -4,6 +4,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+from matplotlib import pyplot
 
 from vff import GPRegressor, Matern32, plot
 from vff.datasets import Dataset, load_flights_nyc
@@ -36,19 +37,33 @@ def scores(model: GPRegressor, X: np.ndarray, y: np.ndarray, train: np.ndarray) 
 def describe(model: GPRegressor, seconds: float, rows: int) -> list[tuple[str, str, str]]:
     """What was chosen and learnt."""
     (a, b), M = model.domain_[0], model.frequencies_[0]
-    lengthscale, variance = model.kernel_.lengthscale, model.kernel_.variance
+    kernel = model.kernel_
+    assert isinstance(kernel, Matern32)
+    assert kernel.variance
+    assert kernel.lengthscale
     gap = model.evidence_upper_bound_ - model.elbo_
     return [
         ("fit", f"{seconds:.2f} s", f"{rows:,} rows, hyperparameters learnt"),
         ("frequencies", f"M = {M}", f"{2 * M + 1} harmonics and {model.edges_[0]} edge functions, chosen by the fit"),
         ("domain", f"[{a:g}, {b:g}] minutes", "chosen by the fit"),
-        ("engine", model.engine_, model.plan_.reason.partition(": ")[2]),
-        ("lengthscale", f"{lengthscale:.1f} minutes", "over which delays stay alike"),
-        ("signal", f"{np.sqrt(variance):.2f} minutes", "standard deviation of f"),
+        ("engine", model.engine_, model.engine_reason_),
+        ("lengthscale", f"{kernel.lengthscale:.1f} minutes", "over which delays stay alike"),
+        ("signal", f"{np.sqrt(kernel.variance):.2f} minutes", "standard deviation of f"),
         ("noise", f"{np.sqrt(model.noise_variance_):.2f} minutes", "standard deviation about f"),
         ("ELBO", f"{model.elbo_:.2f} nats", "lower bound on log p(y)"),
         ("upper bound", f"{model.evidence_upper_bound_:.2f} nats", f"{gap:.3g} nats above the lower bound"),
     ]
+
+
+def draw(model: GPRegressor, data: Dataset) -> None:
+    """The fit over all flights, with clock times under the minutes."""
+    figure, ax = pyplot.subplots(figsize=(8.0, 4.6), layout="constrained")
+    plot.fit(model, data.X, data.y, ax, xlabel=data.names[0], ylabel=data.target)
+    hours = np.arange(0, 25, 3)
+    ax.set_xticks(60 * hours, [f"{60 * h}\n{h:02d}:00" for h in hours])
+    ax.set_title("Flights from New York City, 2013")
+    PICTURE.parent.mkdir(exist_ok=True)
+    figure.savefig(PICTURE, dpi=150)
 
 
 def main() -> None:
@@ -63,12 +78,7 @@ def main() -> None:
     print(table([*rows, *scores(model, data.X[test], data.y[test], data.y[train])]))
     for note in model.notes_:
         print(f"note: {note}")
-    ax = plot.fit(model, data.X, data.y, xlabel=data.names[0], ylabel=data.target)
-    hours = np.arange(0, 25, 3)
-    ax.set_xticks(60 * hours, [f"{60 * h}\n{h:02d}:00" for h in hours])
-    ax.set_title("Flights from New York City, 2013")
-    PICTURE.parent.mkdir(exist_ok=True)
-    ax.figure.savefig(PICTURE, dpi=150)
+    draw(model, data)
     print(f"\nthe picture is in {PICTURE}")
 
 

@@ -34,7 +34,9 @@ def test_gram_matrix_is_the_inner_product(p, q, rate):
     prior = ColumnPrior(ColumnBasis(5, q), p, rate)
     expected = _inner_product_gram(prior, rate)
     scale = 1.0 / np.sqrt(np.diagonal(expected))
-    np.testing.assert_allclose(prior.matrix().to_dense() * scale * scale[:, None], expected * scale * scale[:, None], atol=1e-9)
+    np.testing.assert_allclose(
+        prior.matrix().to_dense() * scale * scale[:, None], expected * scale * scale[:, None], atol=1e-9
+    )
 
 
 @pytest.mark.parametrize(("p", "q", "rate"), CASES)
@@ -93,7 +95,9 @@ def _mpmath_gram(M, q, p, lam):
             image[i, k] = mp.fsum(
                 mp.binomial(p + 1, j) * lam ** (p + 1 - j) * feature(i, t + 1, j) for j in range(p + 2)
             )
-    state = mp.matrix([[lam ** (i + j) * _unit_state(i, j, p, kernel_beta) for j in range(p + 1)] for i in range(p + 1)])
+    state = mp.matrix(
+        [[lam ** (i + j) * _unit_state(i, j, p, kernel_beta) for j in range(p + 1)] for i in range(p + 1)]
+    )
     precision = state**-1
     Z = [[feature(i, mp.mpf(0), j) for j in range(p + 1)] for i in range(P)]
     gram = np.empty((P, P))

@@ -24,7 +24,9 @@ def test_covariance_is_the_bessel_form(p):
 def test_spectral_density_is_the_fourier_transform(p):
     kernel = HalfInteger(p, 1.7)
     for omega in (0.0, 0.4, 3.0):
-        transform = 2.0 * quad(lambda r, w=omega: kernel.covariance(np.array([r]))[0] * np.cos(w * r), 0, 40, limit=400)[0]
+        transform = (
+            2.0 * quad(lambda r, w=omega: kernel.covariance(np.array([r]))[0] * np.cos(w * r), 0, 40, limit=400)[0]
+        )
         assert kernel.spectral_density(np.array([omega]))[0] == pytest.approx(transform, rel=1e-8)
 
 
@@ -63,7 +65,9 @@ def test_tail_is_the_regression_on_the_state(p):
     """E[f(b + r) | state at b] needs no more than the covariances."""
     kernel, r = HalfInteger(p, 1.4), 0.6
     cross = [(-1) ** j * kernel.covariance_derivative(np.array([r]), j)[0] for j in range(p + 1)]
-    np.testing.assert_allclose(kernel.tail(np.array([r]))[0], np.linalg.solve(kernel.state_covariance(), cross), atol=1e-10)
+    np.testing.assert_allclose(
+        kernel.tail(np.array([r]))[0], np.linalg.solve(kernel.state_covariance(), cross), atol=1e-10
+    )
 
 
 @pytest.mark.parametrize("p", ORDERS)

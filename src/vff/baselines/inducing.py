@@ -1,6 +1,5 @@
 """``InducingPointGP``: the collapsed bound of Titsias (2009)."""
 
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -78,13 +77,11 @@ class InducingPointGP(BaselineFace):
 
 def _locations(inducing: Any, interval: Interval) -> np.ndarray:
     """Distinct locations in half ranges of the data."""
-    counted = isinstance(inducing, Integral) and not isinstance(inducing, bool)
-    P = int(inducing) if counted else np.size(inducing)
-    if P < 1 or not (counted or np.ndim(inducing) == 1):
+    if isinstance(inducing, int | np.integer) and not isinstance(inducing, bool) and inducing >= 1:
+        return np.linspace(-1.0, 1.0, int(inducing)) if inducing > 1 else np.zeros(1)
+    if np.ndim(inducing) != 1 or np.size(inducing) == 0:
         raise ValueError(
             f"inducing must be a positive integer or a vector of locations in the column's units, got {inducing!r}; "
             "50 is a common choice"
         )
-    if counted:
-        return np.linspace(-1.0, 1.0, P) if P > 1 else np.zeros(1)
     return interval.to_unit(np.unique(as_finite(inducing, "inducing")))

@@ -72,12 +72,13 @@ class RegressionFace(RegressorMixin, BaseEstimator):
 
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = None) -> np.ndarray:
         """Joint draws of new observations at the rows of X, (N, n_samples)."""
-        rng = self._generator(random_state)
-        function = self.target_.mean + self.target_.scale * self.posterior_.sample(self._joint_rows(X), n_samples, rng)
+        x, rng = self._joint_rows(X), self._generator(random_state)
+        function = self.target_.mean + self.target_.scale * self.posterior_.sample(x, n_samples, rng)
         return function + np.sqrt(self.noise_variance_) * rng.standard_normal(function.shape)
 
     def _latent(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
-        mean, variance = self.posterior_.marginals(self._rows(X))
+        x = self._rows(X)
+        mean, variance = self.posterior_.marginals(x)
         return self.target_.mean + self.target_.scale * mean, self.target_.scale**2 * variance
 
     def _rows(self, X: Any) -> np.ndarray:

@@ -11,7 +11,7 @@ ENGINE_NAMES = ("auto", "dense", "nufft", "table", "grid")
 _MOST_EDGES = 8
 
 
-def for_column(option: Any, name: str, column: str | int, index: int) -> Any:
+def for_column(option: Any, column: str | int, index: int) -> Any:
     """One column's value of an option that may be a dictionary by column."""
     if not isinstance(option, dict):
         return option

@@ -1,5 +1,7 @@
 """``GPRegressor``: Gaussian process regression by one pass over the data."""
 
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -29,6 +31,28 @@ class Effects(NamedTuple):
     names: tuple[str, ...]
     mean: np.ndarray
     std: np.ndarray
+
+
+class Batch(NamedTuple):
+    """Checked rows: the modelled column, the target, the weights, (N,) each."""
+
+    x: np.ndarray
+    y: np.ndarray
+    w: np.ndarray
+
+
+@dataclass(frozen=True)
+class Rows:
+    """All that is kept of the rows of a fit."""
+
+    plan: Plan
+    M: int | None
+    """Harmonics as asked for; None when they are to be found."""
+    moments: Moments
+    tails: tuple[TailRows, ...]
+    """Rows beyond the domain, which must be kept as they are."""
+    extent: tuple[float, float]
+    """Where the data lie."""
 
 
 class GPRegressor(RegressionFace):
@@ -66,7 +90,10 @@ class GPRegressor(RegressionFace):
         Lower bound on log p(y), nats, for y in the user's units.
     evidence_upper_bound_ : float
         Upper bound on log p(y) at the same hyperparameters; the distance to ``elbo_`` bounds what M costs.
-    domain_, frequencies_, edges_, engine_ : what was chosen, by column
+    domain_, frequencies_, edges_ : what was chosen, by column
+    engine_, engine_reason_ : how the rows were summed, and why
+    rows_ : the sums over the rows, to which ``partial_fit`` adds
+    fit_ : the record of the fit, with every M on the way
     notes_ : tuple of str
         What limits the bound, if anything, and how learning ended.
     """
@@ -100,45 +127,34 @@ class GPRegressor(RegressionFace):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to a table X and a vector y. A row of weight w counts as w equal rows."""
-        self._forget()
-        return self.partial_fit(X, y, sample_weight)
+        return self._absorb(X, y, sample_weight, None)
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Add rows to those already seen and learn again, at a cost that does not depend on the rows seen before."""
-        term, x, target, weights = self._check(X, y, sample_weight)
+        return self._absorb(X, y, sample_weight, getattr(self, "rows_", None))
+
+    def _absorb(self, X: Any, y: Any, sample_weight: Any, seen: Rows | None) -> Self:
+        """Read rows on top of those seen; nothing of the estimator changes until all of it has worked."""
         say = self._progress()
-        if not hasattr(self, "moments_"):
-            self._plan(term, x, target, weights)
-            say(f"engine {self.plan_.reason}")
-        self._read(x, target, weights)
-        say(f"{self.moments_.n} rows summed for M up to {self.plan_.request.basis.M}")
-        self._learn(term)
-        return self
-
-    def _forget(self) -> None:
-        for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
-            delattr(self, name)
-
-    def _check(self, X: Any, y: Any, sample_weight: Any) -> tuple[Term, np.ndarray, np.ndarray, np.ndarray]:
-        """Everything the user gave, checked; rows of weight zero are left out, as if they were not there."""
         check_choice("likelihood", self.likelihood, ("gaussian",))
         check_choice("engine", self.engine, ENGINE_NAMES)
         check_choice("optimizer", self.optimizer, ("lbfgs", None))
-        first = not hasattr(self, "moments_")
         table = Table.of(X)
-        validate_data(self, table.data, reset=first, skip_check_array=True)
+        if seen is not None:
+            validate_data(self, table.data, reset=False, skip_check_array=True)
         term = self._term(table)
         index = table.index(term.columns[0])
-        weights = check_weights(sample_weight, table.n_rows)
-        target = check_target(y, table.n_rows)
-        if table.n_rows < 2 and first:
-            raise ValueError(f"X has {table.n_rows} sample(s) and a minimum of 2 is required: one row shows no trend")
-        x = table.column(index)
-        self.column_index_, self._label = index, table.label(index)
-        if weights.min(initial=1.0) == 0.0:
-            rows = weights > 0.0
-            x, target, weights = x[rows], target[rows], weights[rows]
-        return term, x, target, weights
+        batch = _batch(table, index, y, sample_weight, first=seen is None)
+        if seen is None:
+            seen = self._begin(term, table, index, batch)
+            say(f"engine {seen.plan.reason}")
+        rows = self._read(seen, batch, table.label(index))
+        say(f"{rows.moments.n} rows summed for M up to {rows.plan.request.basis.M}")
+        fit = self._learn(term, rows, say)
+        validate_data(self, table.data, reset=True, skip_check_array=True)
+        self.rows_, self.column_index_ = rows, index
+        self._store(fit, term, rows.plan, say)
+        return self
 
     def _term(self, table: Table) -> Term:
         """The one term of the kernel."""
@@ -155,39 +171,36 @@ class GPRegressor(RegressionFace):
             )
         return terms[0]
 
-    def _plan(self, term: Term, x: np.ndarray, target: np.ndarray, weights: np.ndarray) -> None:
-        """Settle domain, edges, harmonics and engine for the first rows."""
-        factor, label = term.factors[0], self._label
-        low, high = float(x.min()), float(x.max())
+    def _begin(self, term: Term, table: Table, index: int, batch: Batch) -> Rows:
+        """Settle domain, edges, harmonics and engine on the first rows."""
+        factor, label = term.factors[0], table.label(index)
+        low, high = float(batch.x.min()), float(batch.x.max())
         if low == high:
             raise ValueError(
-                f"column {label} of X is constant ({low:g} in all {x.size} rows); a column that varies was expected: "
-                "leave it out of the kernel"
+                f"column {label} of X is constant ({low:g} in all {batch.x.size} rows); a column that varies was "
+                "expected: leave it out of the kernel"
             )
-        M = check_frequencies(for_column(self.frequencies, "frequencies", factor.column, self.column_index_), label)
-        q = check_edges(for_column(self.edges, "edges", factor.column, self.column_index_), factor.order, M)
-        interval = check_domain(for_column(self.domain, "domain", factor.column, self.column_index_), label)
+        M = check_frequencies(for_column(self.frequencies, factor.column, index), label)
+        q = check_edges(for_column(self.edges, factor.column, index), factor.order, M)
+        interval = check_domain(for_column(self.domain, factor.column, index), label)
         interval = interval or choose_domain(low, high, q)
         _check_resolution(interval, label)
-        self._M = M
-        self.plan_: Plan = make_plan(x, interval, M or largest_harmonic(x, q), q, self.engine)
-        self.extent_ = (low, high)
-        self.moments_ = Moments.zero(self.plan_.request, float(np.average(target, weights=weights)))
-        self.tails_: tuple[TailRows, ...] = ()
+        plan = make_plan(batch.x, interval, M or largest_harmonic(batch.x, q), q, self.engine)
+        offset = float(np.average(batch.y, weights=batch.w))
+        return Rows(plan, M, Moments.zero(plan.request, offset), (), (low, high))
 
-    def _read(self, x: np.ndarray, target: np.ndarray, weights: np.ndarray) -> None:
-        low, high = min(self.extent_[0], float(x.min())), max(self.extent_[1], float(x.max()))
-        interval = self.plan_.request.interval
+    def _read(self, seen: Rows, batch: Batch, label: str) -> Rows:
+        low, high = min(seen.extent[0], float(batch.x.min())), max(seen.extent[1], float(batch.x.max()))
+        interval = seen.plan.request.interval
         if isinstance(self.domain, str) and not (interval.a <= low and high <= interval.b):
             raise ValueError(
-                f"column {self._label} now reaches [{low:g}, {high:g}], beyond the domain [{interval.a:g}, "
-                f"{interval.b:g}] that the first rows set; give domain=(a, b) wide enough for all rows to come"
+                f"column {label} now reaches [{low:g}, {high:g}], beyond the domain [{interval.a:g}, {interval.b:g}] "
+                "that the first rows set; give domain=(a, b) wide enough for all rows to come"
             )
-        moments, tails = read(self.plan_, x, target, weights, self.moments_.offset)
-        self.moments_, self.tails_ = self.moments_ + moments, (*self.tails_, *tails)
-        self.extent_ = (low, high)
+        moments, tails = read(seen.plan, batch.x, batch.y, batch.w, seen.moments.offset)
+        return replace(seen, moments=seen.moments + moments, tails=(*seen.tails, *tails), extent=(low, high))
 
-    def _learn(self, term: Term) -> None:
+    def _learn(self, term: Term, rows: Rows, say: Callable[[str], None]) -> Fit:
         """Hyperparameters and posterior from the statistics alone."""
         factor = term.factors[0]
         given = {
@@ -195,49 +208,59 @@ class GPRegressor(RegressionFace):
             "lengthscale": factor.lengthscale,
             "noise": check_noise(self.noise_variance),
         }
-        fit = fit_column(
-            self.moments_,
-            self.tails_,
+        return fit_column(
+            rows.moments,
+            rows.tails,
             factor.order,
             given,
-            M=self._M,
+            M=rows.M,
             optimise=self.optimizer is not None,
             normalise=self.normalize_y,
-            extent=self.extent_,
-            progress=self._progress(),
+            progress=say,
         )
-        self._store(fit, term)
 
-    def _store(self, fit: Fit, term: Term) -> None:
-        column, interval = term.columns[0], self.plan_.request.interval
-        self.fit_ = fit
-        self.posterior_, self.target_ = fit.posterior, fit.target
+    def _store(self, fit: Fit, term: Term, plan: Plan, say: Callable[[str], None]) -> None:
+        column, interval = term.columns[0], plan.request.interval
+        self.fit_, self.posterior_, self.target_ = fit, fit.posterior, fit.target
         self.kernel_ = term.with_values(fit.variance, (fit.lengthscale,))
         self.noise_variance_ = fit.noise_variance
         self.elbo_, self.evidence_upper_bound_ = fit.elbo, fit.upper_bound
         self.domain_ = {column: (interval.a, interval.b)}
-        self.frequencies_ = {column: fit.M}
-        self.edges_ = {column: self.plan_.request.basis.q}
-        self.engine_ = self.plan_.engine
+        self.frequencies_, self.edges_ = {column: fit.M}, {column: plan.request.basis.q}
+        self.engine_, self.engine_reason_ = plan.engine, plan.reason
         self.notes_ = fit.notes
         for note in fit.notes:
-            self._progress()(f"note: {note}")
+            say(f"note: {note}")
 
     def _domain_text(self) -> str:
-        interval = self.plan_.request.interval
+        interval = self.rows_.plan.request.interval
         return f"[{interval.a:g}, {interval.b:g}]"
 
     def predict_derivative(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance of the slope df/dx at every row, in units of y per unit of the column."""
-        mean, variance = self.posterior_.derivative(self._rows(X))
+        x = self._rows(X)
+        mean, variance = self.posterior_.derivative(x)
         return self.target_.scale * mean, self.target_.scale**2 * variance
 
     def effects(self, X: Any) -> Effects:
         """Each term's posterior mean and standard deviation at the rows of X, centred on the rows of the fit."""
-        mean, variance = self.posterior_.centred(self._rows(X))
+        x = self._rows(X)
+        mean, variance = self.posterior_.centred(x)
         scale = self.target_.scale
         name = str(normal_form(self.kernel_)[0].columns[0])
         return Effects((name,), scale * mean[:, None], scale * np.sqrt(variance)[:, None])
+
+
+def _batch(table: Table, index: int, y: Any, sample_weight: Any, *, first: bool) -> Batch:
+    """The rows the user gave, checked; those of weight zero are left out, as if they were not there."""
+    w, target = check_weights(sample_weight, table.n_rows), check_target(y, table.n_rows)
+    if table.n_rows < (2 if first else 1):
+        raise ValueError(f"X has {table.n_rows} sample(s) and a minimum of 2 is required: one row shows no trend")
+    x = table.column(index)
+    if w.min() == 0.0:
+        kept = w > 0.0
+        x, target, w = x[kept], target[kept], w[kept]
+    return Batch(x, target, w)
 
 
 def _check_resolution(interval: Interval, label: str) -> None:

@@ -80,7 +80,9 @@ def as_finite(raw: Any, what: str) -> np.ndarray:
     if array.dtype.kind in "OSUT":
         array = _numbers_from_objects(array, what)
     if array.dtype.kind == "c":
-        raise ValueError(f"{what}: real numbers were expected. Complex data not supported; use its real part or modulus")
+        raise ValueError(
+            f"{what}: real numbers were expected. Complex data not supported; use its real part or modulus"
+        )
     if array.dtype.kind not in "biuf":
         raise ValueError(f"{what} holds {array.dtype}; numbers were expected: convert it to a number first")
     values = np.ascontiguousarray(array, dtype=np.float64)

@@ -84,7 +84,7 @@ class EdgeTransform:
     def gram(self, G: np.ndarray) -> np.ndarray:
         """T G T' for a symmetric G."""
         H = self.X.shape[1]
-        if H == G.shape[0]:
+        if G.shape[0] == H:
             return G
         rows = self.X @ G[:H] + G[H:]
         total = G.copy()

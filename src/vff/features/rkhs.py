@@ -96,4 +96,3 @@ class ColumnPrior:
         orders = np.arange(p + 1.0)
         C = -np.add.outer(orders, orders) * self._state_precision()
         return BorderedLowRank(d, border, corner / diffusion, self._left, C)
-

@@ -8,7 +8,7 @@ import numpy as np
 from vff.features import TailRows
 from vff.inference.collapsed import ClosedForm
 from vff.inference.column import ColumnModel
-from vff.inference.growth import Growth, grow, learn, tolerance
+from vff.inference.growth import Growth, Stage, grow, learn, missed_nats, tolerance
 from vff.inference.posterior import ColumnPosterior
 from vff.inference.start import harmonics_for, look
 from vff.moments import Moments
@@ -52,7 +52,9 @@ class Fit:
         return self.growth.stages[-1].M
 
 
-def standardised(moments: Moments, tails: tuple[TailRows, ...], target: TargetScale) -> tuple[Moments, tuple[TailRows, ...]]:
+def standardised(
+    moments: Moments, tails: tuple[TailRows, ...], target: TargetScale
+) -> tuple[Moments, tuple[TailRows, ...]]:
     """The rows with y measured from the target's mean in units of its scale. Tails share the moments' offset."""
     centred = moments.recentred(target.mean)
     scaled = replace(
@@ -75,13 +77,9 @@ def fit_column(
     M: int | None,
     optimise: bool,
     normalise: bool,
-    extent: tuple[float, float],
     progress: Callable[[str], None],
 ) -> Fit:
-    """Fit one column.
-
-    ``given`` is in the user's units; ``M=None`` grows it up to the M of the moments; ``extent`` is where the data lie.
-    """
+    """Fit one column. ``given`` is in the user's units; ``M=None`` grows it up to the M of the moments."""
     target = TargetScale.of(moments, tails, normalise)
     half = moments.request.interval.half_length
     units = {"variance": target.scale**2, "lengthscale": half, "noise": target.scale**2}
@@ -106,7 +104,7 @@ def fit_column(
         closed.elbo - jacobian,
         closed.upper_bound() - jacobian,
         growth,
-        _notes(model, closed, growth, chosen=M is None, extent=moments.request.interval.to_unit(np.array(extent))),
+        _notes(model, closed, growth, chosen=M is None),
     )
 
 
@@ -132,18 +130,15 @@ def _learn_all(
     return grow(model, theta, min(first, model.basis.M), optimise=optimise, progress=progress)
 
 
-def _notes(
-    model: ColumnModel, closed: ClosedForm, growth: Growth, *, chosen: bool, extent: np.ndarray
-) -> tuple[str, ...]:
+def _notes(model: ColumnModel, closed: ClosedForm, growth: Growth, *, chosen: bool) -> tuple[str, ...]:
     """Sentences for the user: what limits the bound, and how learning ended."""
     notes = []
     final = growth.stages[-1]
     missed, limit = final.missed, 10.0 * growth.tolerance
-    at_edge = _worst_edge_residual(model, closed, growth, np.clip(extent, -1.0, 1.0))
-    if missed > limit and at_edge > 4.0 * closed.residual / model.weight:
+    if missed > limit and _stalled(model, final):
         notes.append(
-            f"the domain limits the bound: it may gain about {missed:.3g} nats, most of "
-            "it near the ends of the data; widen domain, or leave edges='auto'"
+            f"the domain limits the bound: it may gain about {missed:.3g} nats, but not from a larger M; "
+            "widen domain beyond the data, or leave edges='auto'"
         )
     elif missed > limit:
         last = f"M = {final.M} is the largest this pass allows" if chosen else f"frequencies = {final.M} was given"
@@ -164,8 +159,10 @@ def _notes(
     return tuple(notes)
 
 
-def _worst_edge_residual(model: ColumnModel, closed: ClosedForm, growth: Growth, ends: np.ndarray) -> float:
-    """Largest prior variance that the features miss at the two ends of the data."""
-    edges = model.prior(growth.stages[-1].optimum.theta).transform.forward(model.basis.evaluate(ends).T)
-    prior = closed.prior_trace / model.weight
-    return float(np.max(prior - np.sum(edges * closed.prior.solve(edges), axis=0)))
+def _stalled(model: ColumnModel, stage: Stage) -> bool:
+    """Whether harmonics have stopped helping: half of them miss hardly more than all of them.
+
+    In the worst case, a Matérn-1/2, what is missed halves when M doubles; harmonics that must all take one value at both
+    ends of the data stop far above that.
+    """
+    return stage.M > 1 and stage.missed > 0.75 * missed_nats(model.restricted(stage.M // 2), stage.optimum.theta)

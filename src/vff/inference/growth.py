@@ -60,8 +60,10 @@ def learn(
             optimum = maximise(model, start, curvature)
         else:
             optimum = Optimum(start, model.at(start).elbo, 0, 1, True, "hyperparameters kept as given")
-    stage = Stage(model.basis.M, optimum, _missed(model, optimum.theta))
-    progress(f"M = {stage.M}: bound {optimum.elbo:.3f} nats after {optimum.steps} steps, at most {stage.missed:.3g} missed")
+    stage = Stage(model.basis.M, optimum, missed_nats(model, optimum.theta))
+    progress(
+        f"M = {stage.M}: bound {optimum.elbo:.3f} nats after {optimum.steps} steps, at most {stage.missed:.3g} missed"
+    )
     return stage
 
 
@@ -82,7 +84,8 @@ def grow(model: ColumnModel, start: np.ndarray, M: int, *, optimise: bool, progr
         M = _needed(model, start, M, 0.5 * enough)
 
 
-def _missed(model: ColumnModel, theta: np.ndarray) -> float:
+def missed_nats(model: ColumnModel, theta: np.ndarray) -> float:
+    """T, in nats."""
     closed = model.at(theta)
     return 0.5 * max(0.0, closed.residual) / closed.noise
 
@@ -91,6 +94,6 @@ def _needed(model: ColumnModel, theta: np.ndarray, M: int, enough: float) -> int
     """The smallest M on a geometric ladder that misses little enough at these hyperparameters."""
     while model.basis.M > M:
         M = min(model.basis.M, int(np.ceil(_GROWTH * M)))
-        if _missed(model.restricted(M), theta) <= enough:
+        if missed_nats(model.restricted(M), theta) <= enough:
             break
     return M

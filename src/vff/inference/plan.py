@@ -45,7 +45,9 @@ def make_plan(x: np.ndarray, interval: Interval, M: int, q: int, engine: str) ->
     return Plan(request, choice.name, choice.reason)
 
 
-def read(plan: Plan, x: np.ndarray, y: np.ndarray, w: np.ndarray, offset: float) -> tuple[Moments, tuple[TailRows, ...]]:
+def read(
+    plan: Plan, x: np.ndarray, y: np.ndarray, w: np.ndarray, offset: float
+) -> tuple[Moments, tuple[TailRows, ...]]:
     """One pass over the rows: moments of those inside, and the few outside kept as they are.
 
     y of outside rows is measured from the same offset as the moments'.

@@ -1,6 +1,6 @@
 """The posterior process of one column: mean, variance, joint covariance, samples and derivatives, inside and outside.
 
-    f(x) | y ~ GP( phi(x)' m,  k(x, x') - phi(x)' S phi(x') ),      S = K^-1 - A^-1
+f(x) | y ~ GP( phi(x)' m,  k(x, x') - phi(x)' S phi(x') ),      S = K^-1 - A^-1
 """
 
 from dataclasses import dataclass, replace

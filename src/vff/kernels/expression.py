@@ -111,13 +111,13 @@ class Product(_Expression):
 class Sum(_Expression):
     """A sum of one-column kernels and products."""
 
-    terms: tuple[Union[_Matern, Product], ...]
+    terms: tuple[_Matern | Product, ...]
 
     def __repr__(self) -> str:
         return " + ".join(map(repr, self.terms))
 
 
-def _summands(kernel: object) -> tuple[Union[_Matern, Product], ...]:
+def _summands(kernel: object) -> tuple[_Matern | Product, ...]:
     if isinstance(kernel, Sum):
         return kernel.terms
     if isinstance(kernel, _Matern | Product):
@@ -125,7 +125,7 @@ def _summands(kernel: object) -> tuple[Union[_Matern, Product], ...]:
     raise TypeError(f"a kernel was expected, such as Matern32('column') or a sum of them; got {kernel!r}")
 
 
-def _factors(term: Union[_Matern, Product]) -> tuple[_Matern, ...]:
+def _factors(term: _Matern | Product) -> tuple[_Matern, ...]:
     return term.factors if isinstance(term, Product) else (term,)
 
 
@@ -145,7 +145,7 @@ class Term:
         given = [factor.variance for factor in self.factors if factor.variance is not None]
         return prod(given) if given else None
 
-    def with_values(self, variance: float, lengthscales: tuple[float, ...]) -> Union[_Matern, Product]:
+    def with_values(self, variance: float, lengthscales: tuple[float, ...]) -> _Matern | Product:
         """The expression again, with learnt values; a product carries its variance on the first factor."""
         variances = (variance, *[1.0] * (len(self.factors) - 1))
         factors = tuple(

@@ -50,9 +50,7 @@ class BorderedLowRank(AbstractOperator):
         return (base + self.Z @ (self.C @ (self.Z.T @ V))).reshape(v.shape)
 
     def diagonal(self) -> np.ndarray:
-        return np.concatenate([self.d, np.diagonal(self.corner)]) + np.einsum(
-            "pr,rs,ps->p", self.Z, self.C, self.Z
-        )
+        return np.concatenate([self.d, np.diagonal(self.corner)]) + np.einsum("pr,rs,ps->p", self.Z, self.C, self.Z)
 
     def lower_plus(self, dense: np.ndarray) -> np.ndarray:
         H, P = self.d.size, self.shape[0]

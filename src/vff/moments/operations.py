@@ -1,9 +1,9 @@
 """The four operations inference asks of the rows, made of an engine's two maps (design Fact C).
 
-    project  Phi' v            read_rows: sum of the single alphabet with strengths w (y - offset)
-    gram     Phi' W Phi        read_rows: sum of the double alphabet with strengths w, then ``gram_matrix``
-    evaluate Phi c             evaluate_letters on the single alphabet
-    quad     diag(Phi S Phi')  evaluate_letters on the double alphabet, coefficients ``gram_adjoint(S)``
+project  Phi' v            read_rows: sum of the single alphabet with strengths w (y - offset)
+gram     Phi' W Phi        read_rows: sum of the double alphabet with strengths w, then ``gram_matrix``
+evaluate Phi c             evaluate_letters on the single alphabet
+quad     diag(Phi S Phi')  evaluate_letters on the double alphabet, coefficients ``gram_adjoint(S)``
 """
 
 import numpy as np

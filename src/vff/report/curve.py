@@ -60,7 +60,7 @@ def fit(
     return ax
 
 
-def _rows(model: RegressionFace, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray] | None:
+def _rows(model: Any, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray] | None:
     if X is None and y is None:
         return None
     if X is None or y is None:
