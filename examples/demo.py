@@ -46,7 +46,7 @@ def describe(model: GPRegressor, seconds: float, rows: int) -> list[tuple[str, s
         ("fit", f"{seconds:.2f} s", f"{rows:,} rows, hyperparameters learnt"),
         ("frequencies", f"M = {M}", f"{2 * M + 1} harmonics and {model.edges_[0]} edge functions, chosen by the fit"),
         ("domain", f"[{a:g}, {b:g}] minutes", "chosen by the fit"),
-        ("engine", model.engine_, model.engine_reason_),
+        ("engine", model.engine_, model.engine_reason_.removeprefix(f"{model.engine_}: ")),
         ("lengthscale", f"{kernel.lengthscale:.1f} minutes", "over which delays stay alike"),
         ("signal", f"{np.sqrt(kernel.variance):.2f} minutes", "standard deviation of f"),
         ("noise", f"{np.sqrt(model.noise_variance_):.2f} minutes", "standard deviation about f"),

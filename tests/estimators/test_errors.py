@@ -91,4 +91,5 @@ def test_a_failed_fit_changes_nothing(method):
         with pytest.raises(ValueError, match=r"NaN|constant|columns|features|beyond"):
             getattr(model, method)(bad, Y)
         np.testing.assert_array_equal(model.predict(X), before)
-        assert model.rows_.moments.n == n and model.n_features_in_ == 1
+        assert model.rows_.moments.n == n
+        assert model.n_features_in_ == 1

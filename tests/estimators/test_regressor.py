@@ -303,7 +303,8 @@ def test_frames_and_names():
     frame = pd.DataFrame({"other": np.arange(100), "hour": X[:, 0]})
     by_name = GPRegressor(Matern32("hour"), frequencies={"hour": 12}, domain={"hour": (2, 7)}).fit(frame, y)
     assert by_name.feature_names_in_.tolist() == ["other", "hour"]
-    assert by_name.domain_ == {"hour": (2.0, 7.0)} and by_name.frequencies_ == {"hour": 12}
+    assert by_name.domain_ == {"hour": (2.0, 7.0)}
+    assert by_name.frequencies_ == {"hour": 12}
     by_index = GPRegressor(Matern32(1), frequencies=12, domain=(2, 7)).fit(frame.to_numpy(), y)
     polar = GPRegressor(Matern32("hour"), frequencies=12, domain=(2, 7)).fit(pl.DataFrame(frame.to_dict("list")), y)
     np.testing.assert_allclose(by_name.predict(frame), by_index.predict(frame.to_numpy()), atol=1e-9)
@@ -316,7 +317,8 @@ def test_the_contract_of_scikit_learn():
     copy = clone(model)
     assert copy.get_params() == model.get_params()
     fitted = model.fit(X, y)
-    assert fitted is model and model.n_features_in_ == 1
+    assert fitted is model
+    assert model.n_features_in_ == 1
     again = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(again.predict(X, return_std=True)[1], model.predict(X, return_std=True)[1])
     assert model.score(X, y) > 0.9
@@ -329,7 +331,8 @@ def test_effects_are_centred_and_carry_their_uncertainty():
     X, y = _wave(400)
     model = GPRegressor().fit(X, y)
     effects = model.effects(X)
-    assert effects.names == ("0",) and effects.mean.shape == effects.std.shape == (400, 1)
+    assert effects.names == ("0",)
+    assert effects.mean.shape == effects.std.shape == (400, 1)
     assert effects.mean.mean() == pytest.approx(0.0, abs=1e-6)
     np.testing.assert_allclose(
         effects.mean[:, 0] - effects.mean[0, 0], model.predict(X) - model.predict(X)[0], atol=1e-8
@@ -348,7 +351,8 @@ def test_log_predictive_density():
 def test_progress_is_said_when_asked_for(capsys):
     GPRegressor(verbose=1).fit(*_wave(50))
     said = capsys.readouterr().err
-    assert "engine" in said and "nats" in said
+    assert "engine" in said
+    assert "nats" in said
     GPRegressor().fit(*_wave(50))
     assert capsys.readouterr().err == ""
 
@@ -372,4 +376,6 @@ def test_no_small_table_breaks_a_fit(N, kind, Kernel, seed):
     }[kind]
     model = GPRegressor(Kernel()).fit(x[:, None], y)
     mean, std = model.predict(x[:, None], return_std=True)
-    assert np.isfinite(model.elbo_) and np.all(np.isfinite(mean)) and np.all(std > 0)
+    assert np.isfinite(model.elbo_)
+    assert np.all(np.isfinite(mean))
+    assert np.all(std > 0)

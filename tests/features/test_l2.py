@@ -1,5 +1,7 @@
 """L2 Fourier features against single and double quadrature of their definition."""
 
+import itertools
+
 import numpy as np
 import pytest
 from numpy.polynomial.legendre import leggauss
@@ -13,7 +15,7 @@ A, B = 0.3, 2.1
 
 def _panels(cuts, count=40):
     nodes, weights = leggauss(count)
-    for low, high in zip(cuts[:-1], cuts[1:], strict=True):
+    for low, high in itertools.pairwise(cuts):
         yield low + (high - low) * (nodes + 1) / 2, weights * (high - low) / 2
 
 

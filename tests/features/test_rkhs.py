@@ -1,5 +1,6 @@
 """K_uu, features and tails against the definition of the RKHS inner product on [a, b], by quadrature."""
 
+import itertools
 from math import comb
 
 import mpmath
@@ -154,7 +155,7 @@ def _inner_with_kernel(prior: ColumnPrior, x: float) -> np.ndarray:
     basis, p, kernel = prior.basis, prior.p, HalfInteger(prior.p, prior.rate)
     total = np.zeros(basis.size)
     cuts = sorted({-1.0, 1.0, min(max(x, -1.0), 1.0)})
-    for low, high in zip(cuts[:-1], cuts[1:], strict=True):
+    for low, high in itertools.pairwise(cuts):
         t, w = leggauss(80)
         t, w = low + (high - low) * (t + 1) / 2, w * (high - low) / 2
         image = prior.transform.forward(_operator(lambda i, t=t: basis.evaluate(t, i), p, prior.rate).T)

@@ -28,8 +28,10 @@ def test_sum_inside_a_product_is_not_a_product_of_all():
 
 def test_normal_form_keeps_one_variance_per_term():
     first, second = normal_form(A + B * Matern12("c", variance=3.0))
-    assert first.variance is None and first.columns == ("a",)
-    assert second.variance == 6.0 and second.columns == ("b", "c")
+    assert first.variance is None
+    assert first.columns == ("a",)
+    assert second.variance == 6.0
+    assert second.columns == ("b", "c")
     rebuilt = second.with_values(6.0, (1.0, 2.0))
     assert normal_form(rebuilt)[0].variance == 6.0
 

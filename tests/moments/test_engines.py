@@ -96,7 +96,8 @@ def test_rows_can_be_taken_back_out_and_scaled(rng):
     doubled = read[0].scaled(2.0)
     twice = read[0] + read[0]
     np.testing.assert_allclose(doubled.project, twice.project, rtol=1e-14)
-    assert doubled.weight == twice.weight and doubled.target_squared == pytest.approx(twice.target_squared)
+    assert doubled.weight == twice.weight
+    assert doubled.target_squared == pytest.approx(twice.target_squared)
 
 
 def test_moments_of_different_functions_do_not_mix(rng):
@@ -132,7 +133,8 @@ def test_grid_refuses_other_rows(rng):
 def test_the_choice_of_engine_says_why(kind, N, expected):
     choice = choose_engine(_rows(kind, N, 0), ColumnBasis(30, 3))
     assert choice.name == expected
-    assert choice.reason.startswith(expected) and str(N) in choice.reason
+    assert choice.reason.startswith(expected)
+    assert str(N) in choice.reason
 
 
 def test_distinct_values_without_sorting(rng):

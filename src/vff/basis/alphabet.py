@@ -62,7 +62,7 @@ class Alphabet:
         for sheet, place in self.slices():
             block = np.concatenate([cosines[:, : sheet.K + 1], sines[:, : sheet.K]], axis=1)
             factor = sheet.multiplier(edge_rows)
-            letters[:, place] = block if isinstance(factor, float) else block * factor[:, None]
+            letters[:, place] = block * np.reshape(factor, (-1, 1))
         return letters
 
 

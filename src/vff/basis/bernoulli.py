@@ -54,5 +54,5 @@ def harmonic_part(M: int, q: int, derivative: int = 0) -> np.ndarray:
 
 
 def largest_resolved(q: int) -> int:
-    """The largest M at which R_q, of size (pi M)^(1/2 - q), stands a thousand times above the error of B_q's harmonics."""
+    """The largest M at which R_q, of size (pi M)^(1/2 - q), stands well above the error of B_q's harmonics."""
     return int((1e11 * np.pi**q) ** (1.0 / (q - 0.5)) / np.pi) if q > 1 else 10**9

@@ -25,7 +25,7 @@ def check_frequencies(value: Any, label: str) -> int | None:
     """A positive number of harmonics, or None for 'auto'."""
     if isinstance(value, str) and value == "auto":
         return None
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
+    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < 1:
         raise ValueError(
             f"frequencies for column {label} must be 'auto' or a positive integer, got {value!r}; "
             "30 is a common choice, 'auto' grows it until the bound stops gaining"
@@ -38,7 +38,7 @@ def check_edges(value: Any, p: int, M: int | None) -> int:
     if isinstance(value, str) and value == "auto":
         wanted = range(p + 2, 0, -1)
         return next(q for q in wanted if M is None or largest_resolved(q) >= M)
-    if isinstance(value, bool) or not isinstance(value, Integral) or not 0 <= value <= _MOST_EDGES:
+    if isinstance(value, bool) or not isinstance(value, Integral) or not 0 <= int(value) <= _MOST_EDGES:
         raise ValueError(
             f"edges must be 'auto' or an integer from 0 (the paper) to {_MOST_EDGES}, got {value!r}; "
             f"'auto' is {p + 2} for this kernel"
@@ -67,7 +67,7 @@ def check_domain(value: Any, label: str) -> Interval | None:
 
 
 def check_noise(value: Any) -> float | None:
-    if value is not None and not (isinstance(value, Real) and np.isfinite(value) and value > 0):
+    if value is not None and not (isinstance(value, Real) and 0.0 < float(value) < np.inf):
         raise ValueError(f"noise_variance must be None or a positive number, got {value!r}")
     return None if value is None else float(value)
 

@@ -164,12 +164,13 @@ class GPRegressor(RegressionFace):
                 "does not fit yet; name one column, as in kernel=Matern32('x'), or pass that column alone"
             )
         terms = normal_form(Matern32(0) if self.kernel is None else self.kernel)
-        if len(terms) > 1 or len(terms[0].factors) > 1:
+        term, *others = terms
+        if others or len(term.factors) > 1:
             raise ValueError(
                 f"kernel has {len(terms)} term(s) over the columns {[term.columns for term in terms]}; this version "
                 "fits one column, as in kernel=Matern32('x')"
             )
-        return terms[0]
+        return term
 
     def _begin(self, term: Term, table: Table, index: int, batch: Batch) -> Rows:
         """Settle domain, edges, harmonics and engine on the first rows."""
@@ -239,13 +240,13 @@ class GPRegressor(RegressionFace):
     def predict_derivative(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance of the slope df/dx at every row, in units of y per unit of the column."""
         x = self._rows(X)
-        mean, variance = self.posterior_.derivative(x)
+        mean, variance = self.fit_.posterior.derivative(x)
         return self.target_.scale * mean, self.target_.scale**2 * variance
 
     def effects(self, X: Any) -> Effects:
         """Each term's posterior mean and standard deviation at the rows of X, centred on the rows of the fit."""
         x = self._rows(X)
-        mean, variance = self.posterior_.centred(x)
+        mean, variance = self.fit_.posterior.centred(x)
         scale = self.target_.scale
         name = str(normal_form(self.kernel_)[0].columns[0])
         return Effects((name,), scale * mean[:, None], scale * np.sqrt(variance)[:, None])
@@ -267,6 +268,6 @@ def _check_resolution(interval: Interval, label: str) -> None:
     size = max(abs(interval.a), abs(interval.b))
     if interval.b - interval.a < 1e-9 * size:
         raise ValueError(
-            f"column {label} of X varies by {interval.b - interval.a:g} around {size:g}, which float64 barely resolves; "
-            "subtract a constant from it first"
+            f"column {label} of X varies by {interval.b - interval.a:g} around {size:g}, which float64 barely "
+            "resolves; subtract a constant from it first"
         )

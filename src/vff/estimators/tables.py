@@ -35,7 +35,8 @@ class Table:
                     f"X must be a table with rows and columns, got a 1D vector of {len(X)} numbers. Reshape your data: "
                     "X.reshape(-1, 1) if it is one column, X.reshape(1, -1) if it is one row"
                 )
-            array = check_array(X, dtype=None, ensure_all_finite=False, ensure_min_samples=0, ensure_min_features=0)
+            loose: dict[str, Any] = {"dtype": None, "ensure_all_finite": False}
+            array = check_array(X, ensure_min_samples=0, ensure_min_features=0, **loose)
             table = cls(array, None, *array.shape)
         if table.n_columns == 0:
             raise ValueError(f"X has 0 feature(s) (shape={X.shape}) while a minimum of 1 is required: give it a column")

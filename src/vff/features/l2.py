@@ -3,7 +3,8 @@
 The appendix prints the Matérn-1/2 case with misprints (the rate is missing from exponents); here every half-integer
 order follows from one integral. With k(r) = sum_j a_j (rate r)^j exp(-rate r) and
 
-    I(s; z) = int_0^s sum_j a_j (rate r)^j exp(-z r) dr = sum_j a_j rate^j j! / z^(j+1) [1 - e^(-zs) sum_i<=j (zs)^i/i!],
+    I(s; z) = int_0^s sum_j a_j (rate r)^j exp(-z r) dr
+            = sum_j a_j rate^j j! / z^(j+1) [1 - exp(-z s) sum_(i<=j) (z s)^i / i!],
 
     cov(u_m, f(x)) = exp(-i w s) [ I(s; rate - i w) + I(L - s; rate + i w) ],      s = x - a in [0, L].
 
@@ -56,20 +57,20 @@ class L2Features:
     def cross(self, x: np.ndarray) -> np.ndarray:
         """cov(u, f(x)) of the real variables, (2M + 1, N): real parts, then imaginary parts."""
         waves = self.complex_cross(x)
-        return np.concatenate([waves.real, waves.imag[1:]])
+        return np.concatenate([np.real(waves), np.imag(waves[1:])])
 
     def gram(self) -> np.ndarray:
         """cov(u, u') of the real variables, (2M + 1, 2M + 1)."""
         # With E = cov(u_m, conj u_n) and R = cov(u_m, u_n):  cov(Re, Re') = Re(E + R) / 2,
         # cov(Im, Im') = Re(E - R) / 2,  cov(Re, Im') = Im(R - E) / 2.
         hermitian, plain = self._double(+1), self._double(-1)
-        cc, ss = (hermitian + plain).real / 2.0, (hermitian - plain).real / 2.0
-        cs = (plain - hermitian).imag / 2.0
+        cc, ss = np.real(hermitian + plain) / 2.0, np.real(hermitian - plain) / 2.0
+        cs = np.imag(plain - hermitian) / 2.0
         return np.block([[cc, cs[:, 1:]], [cs[:, 1:].T, ss[1:, 1:]]])
 
     def _double(self, sign: int) -> np.ndarray:
         """int_0^L cov(u_m, f(a + s)) exp(sign i w_n s) ds for all m, n, complex (M + 1, M + 1)."""
-        w, rate, length = self.omega, self.kernel.rate, self.length
+        w, rate = self.omega, self.kernel.rate
         beat = 1j * (sign * w[None, :] - w[:, None])
         forward = self._integrated(rate - 1j * w[:, None], beat)
         # Second half: substitute s -> L - s; exp(beat L) = 1 for harmonics.

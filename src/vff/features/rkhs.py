@@ -23,9 +23,10 @@ from vff.linalg import BorderedLowRank, PositiveBorderedLowRank
 class ColumnPrior:
     """K_uu for one basis, order and rate (per half domain), unit variance.
 
-    Its features are T phi: the harmonics, and the edge functions E_n of ``edges``; T is ``transform``. With L E_n orthogonal to all harmonics
-    but the constant, the integral part of the inner product is diagonal but for the row of the constant feature and
-    the corner; the state at the left edge adds rank p + 1. K_uu is inversely proportional to the variance.
+    Its features are T phi: the harmonics, and the edge functions E_n of ``edges``; T is ``transform``. With L E_n
+    orthogonal to all harmonics but the constant, the integral part of the inner product is diagonal but for the row of
+    the constant feature and the corner; the state at the left edge adds rank p + 1. K_uu is inversely proportional to
+    the variance.
     """
 
     basis: ColumnBasis
@@ -84,7 +85,7 @@ class ColumnPrior:
         image = np.multiply.outer((rate + wave).conj() ** (p + 1) / (rate + wave), lower)
         border = np.zeros((basis.harmonics, q))
         # cosines pair with the real part of (L1 E_n) conj(L exp), sines with minus the imaginary part
-        border[1 : M + 1], border[M + 1 :] = image.real, -image.imag
+        border[1 : M + 1], border[M + 1 :] = np.real(image), -np.imag(image)
         zero, zero1 = constant_part(q, p + 1, rate), constant_part(q, p, rate)
         border[0] = 2.0 * rate**p * (zero + rate * zero1)
         border *= (p + 1) * rate / diffusion

@@ -162,7 +162,7 @@ def _notes(model: ColumnModel, closed: ClosedForm, growth: Growth, *, chosen: bo
 def _stalled(model: ColumnModel, stage: Stage) -> bool:
     """Whether harmonics have stopped helping: half of them miss hardly more than all of them.
 
-    In the worst case, a Matérn-1/2, what is missed halves when M doubles; harmonics that must all take one value at both
+    In the worst case, a Matérn-1/2, what is missed halves when M doubles; harmonics that must take one value at both
     ends of the data stop far above that.
     """
     return stage.M > 1 and stage.missed > 0.75 * missed_nats(model.restricted(stage.M // 2), stage.optimum.theta)

@@ -42,8 +42,8 @@ class Optimum:
 def maximise(model: Model, start: np.ndarray, curvature: np.ndarray | None = None) -> Optimum:
     """L-BFGS-B on the collapsed bound from one start.
 
-    ``curvature`` is minus the Hessian at a nearby optimum, as a coarser model knows it; with it the bound looks round and
-    a handful of steps are enough. Without it, or where a bound is met, each parameter gets its own scale.
+    ``curvature`` is minus the Hessian at a nearby optimum, as a coarser model knows it; with it the bound looks round
+    and a handful of steps are enough. Without it, or where a bound is met, each parameter gets its own scale.
     """
     layout = model.parameters
     start = layout.clip(start)

@@ -48,7 +48,7 @@ class _Matern(_Expression):
             )
         for name in ("variance", "lengthscale"):
             value = getattr(self, name)
-            if value is not None and not (isinstance(value, Real) and np.isfinite(value) and value > 0):
+            if value is not None and not (isinstance(value, Real) and 0.0 < float(value) < np.inf):
                 raise ValueError(
                     f"{type(self).__name__}({self.column!r}): {name} must be a positive number, got {value!r}; "
                     "leave it out to start from the data"

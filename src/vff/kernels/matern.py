@@ -1,6 +1,6 @@
 """Half-integer Matérn covariances, nu = p + 1/2, as one formula.
 
-f is stationary with (D + rate)^(p+1) f = white noise of spectral density ``diffusion``; rate = sqrt(2 nu) / lengthscale.
+f is stationary with (D + rate)^(p+1) f = white noise of spectral density ``diffusion``, rate = sqrt(2 nu)/lengthscale.
 From this come the covariance, its spectral density S(w) = diffusion / (rate^2 + w^2)^(p+1), the stationary covariance
 of the state (f, f', ..., f^(p)), and the regression of f(b + r) on the state at b. Unit variance throughout.
 """

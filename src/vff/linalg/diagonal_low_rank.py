@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.linalg.blas import dsyrk
-from scipy.linalg.lapack import dtrtri
+from scipy.linalg.blas import dsyrk  # pyright: ignore[reportAttributeAccessIssue]
+from scipy.linalg.lapack import dtrtri  # pyright: ignore[reportAttributeAccessIssue]
 
 from vff.linalg.operators import AbstractInvertible, AbstractOperator, Summary
 
@@ -86,7 +86,7 @@ class BorderedLowRank(AbstractOperator):
 class PositiveBorderedLowRank(AbstractInvertible):
     """[[diag(d), border], [border', border' diag(1/d) border + root root']] + Z C Z', positive definite.
 
-    With W W' = Z C Z' and the border eliminated (W_e <- W_e - border' D^-1 W_h), the Schur complement of the harmonics is
+    With W W' = Z C Z' and the border eliminated (W_e <- W_e - border' D^-1 W_h), the harmonics' Schur complement is
 
         S = root root' + W_e (I + W_h' D^-1 W_h)^-1 W_e'
 
@@ -156,7 +156,7 @@ class PositiveBorderedLowRank(AbstractInvertible):
     @cached_property
     def _schur(self) -> np.ndarray:
         """Lower triangular root of the Schur complement, (Q, Q), with a positive diagonal."""
-        upper = np.linalg.qr(np.concatenate([self.root.T, self._edge.T]), mode="r")
+        upper: np.ndarray = np.linalg.qr(np.concatenate([self.root.T, self._edge.T]), mode="r")  # pyright: ignore
         return (upper * np.where(np.diagonal(upper) < 0.0, -1.0, 1.0)[:, None]).T
 
     @cached_property

@@ -21,9 +21,9 @@ def _degree(waves: np.ndarray, K: int, k: int) -> np.ndarray:
 
 
 def _wave_product(moments: np.ndarray, wave: np.ndarray, K: int) -> np.ndarray:
-    """Sums of w f cos(k theta), w f sin(k theta), k <= K, for f a trigonometric sum, from the moments of twice the degree.
+    """Sums of w f cos(k theta) and w f sin(k theta), k <= K, for f a trigonometric sum, from moments up to degree 2K.
 
-    With mu_k = sum w exp(i k theta) and f = Re sum_m a_m exp(i m theta):  1/2 sum_m (a_m mu_(k+m) + conj(a_m) mu_(k-m)).
+    With mu_k = sum w exp(i k theta) and f = Re sum_m a_m exp(i m theta): 1/2 sum_m (a_m mu_(k+m) + conj(a_m) mu_(k-m)).
     """
     top = (moments.size - 1) // 2
     mu = moments[: top + 1].astype(complex)

@@ -61,7 +61,8 @@ def _type2(t: np.ndarray, coefficients: np.ndarray, K: int) -> np.ndarray:
     waves = coefficients * _phase(t, K)
     if R is not None:
         bins = np.zeros((len(waves), R), complex)
-        np.add.at(bins, (slice(None), np.arange(-K, K + 1) % R), waves)
+        for k, wave in zip(np.arange(-K, K + 1) % R, waves.T, strict=True):
+            bins[:, k] += wave
         return np.fft.ifft(bins)[:, np.arange(N) % R] * R
     coarse, fine = _factors(step, N, K)
     return ((coarse.T * waves[:, None, :]) @ fine).reshape(len(waves), -1)[:, :N]

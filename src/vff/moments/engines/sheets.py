@@ -52,7 +52,7 @@ def _pack_coefficients(rows: np.ndarray, K: int) -> np.ndarray:
 
 def _half(packed: np.ndarray, r: int) -> np.ndarray:
     """The r-th real vector of a packed complex array, as a view."""
-    return (packed.imag if r % 2 else packed.real)[r // 2]
+    return (np.imag(packed) if r % 2 else np.real(packed))[r // 2]
 
 
 def _waves(jobs: Sequence[Job]) -> list[tuple[int, Sheet, slice]]:
