@@ -28,19 +28,22 @@ POINTS = np.linspace(*DATA, 16)
 
 @dataclass(frozen=True)
 class Row:
-    """One decomposition: the covariance of g on the grid, and what to mark."""
+    """One decomposition."""
 
     title: str
     features: int
     domain: tuple[float, float]
     Q: np.ndarray
+    """Covariance of g on the grid."""
+    points: np.ndarray | None = None
+    """Inducing points, where there are any."""
 
 
 def inducing_row(x: np.ndarray) -> Row:
     """Values of f at points: k_u(x) = k(z, x)."""
     cross = KERNEL(POINTS, x)
     Q = cross.T @ np.linalg.solve(KERNEL(POINTS, POINTS), cross)
-    return Row(f"{POINTS.size} inducing points", POINTS.size, DATA, Q)
+    return Row(f"{POINTS.size} inducing points", POINTS.size, DATA, Q, POINTS)
 
 
 def fourier_row(title: str, x: np.ndarray, M: int, q: int, domain: tuple[float, float]) -> Row:
@@ -95,7 +98,10 @@ def draw(rows: list[Row], x: np.ndarray) -> Figure:
             ax.fill_between(x, -2.0 * deviation, 2.0 * deviation, color=colour, alpha=0.25, lw=0)
             ax.plot(x, samples, color="black", lw=0.7)
             ax.axvspan(*DATA, color="0.94", zorder=0)
-            mark_domain(ax, row.domain) if row.Q is not rows[0].Q else ax.plot(POINTS, 0 * POINTS - 2.9, "k|", ms=7)
+            if row.points is None:
+                mark_domain(ax, row.domain)
+            else:
+                ax.plot(row.points, np.full(row.points.size, -2.9), "k|", ms=7)
             ax.set_ylim(-3.2, 3.2)
             tidy(ax)
             ax.set_title(f"{name}(x)" if name != "g" else f"{name}(x):  {row.title}", fontsize=10)
@@ -103,7 +109,7 @@ def draw(rows: list[Row], x: np.ndarray) -> Figure:
     for ax in axes[-1]:
         ax.set_xlabel("x (lengthscale 0.2)")
     figure.suptitle(
-        "f = g + h: edge functions leave no residual on the data [0, 1] (grey) without padding\n"
+        "f = g + h: edge functions leave next to no residual where the data are ([0, 1], grey), without padding\n"
         "bands: two standard deviations; lines: samples; dashed: [a, b]; ticks: inducing points",
         fontsize=11,
     )

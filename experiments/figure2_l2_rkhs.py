@@ -58,8 +58,8 @@ def departure(x: np.ndarray, covariance: np.ndarray) -> float:
 
 def draw_panel(ax: Axes, x: np.ndarray, covariance: np.ndarray, title: str) -> None:
     ax.axhline(0.0, color="0.85", lw=0.8, zorder=0)
-    ax.plot(x, covariance.real, color=RED, lw=1.5, label="real part")
-    ax.plot(x, covariance.imag, color=BLUE, lw=1.5, label="imaginary part")
+    ax.plot(x, np.real(covariance), color=RED, lw=1.5, label="real part")
+    ax.plot(x, np.imag(covariance), color=BLUE, lw=1.5, label="imaginary part")
     mark_domain(ax, (DOMAIN.a, DOMAIN.b))
     ax.set_title(title, fontsize=10)
     tidy(ax)

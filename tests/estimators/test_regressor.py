@@ -247,6 +247,15 @@ def test_elbo_is_for_the_users_units():
     assert scaled.fit(X, y).elbo_ == pytest.approx(model.fit(X, centred).elbo_, rel=1e-10)
 
 
+def test_without_a_mean_the_units_of_y_do_not_matter_either():
+    X, y = _wave(80)
+    base = GPRegressor(frequencies=20, normalize_y=False).fit(X, y - 40)
+    large = GPRegressor(frequencies=20, normalize_y=False).fit(X, 1e6 * (y - 40))
+    np.testing.assert_allclose(large.predict(X), 1e6 * base.predict(X), rtol=1e-3, atol=1e3)
+    assert large.elbo_ == pytest.approx(base.elbo_ - 80 * np.log(1e6), abs=1e-2)
+    assert large.notes_ == ()
+
+
 @given(
     scale=st.sampled_from([1e-6, 1.0, 1e5]), shift=st.sampled_from([0.0, -1e4, 1e6]), unit=st.sampled_from([1e-4, 1e3])
 )

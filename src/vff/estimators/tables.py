@@ -30,13 +30,13 @@ class Table:
             strings = all(isinstance(name, str) for name in names)
             table = cls(X, names if strings else None, *X.shape)
         else:
-            if np.ndim(X) == 1 and not np.iterable(next(iter(X), 0)):
-                raise ValueError(
-                    f"X must be a table with rows and columns, got a 1D vector of {len(X)} numbers. Reshape your data: "
-                    "X.reshape(-1, 1) if it is one column, X.reshape(1, -1) if it is one row"
-                )
             loose: dict[str, Any] = {"dtype": None, "ensure_all_finite": False}
-            array = check_array(X, ensure_min_samples=0, ensure_min_features=0, **loose)
+            array = check_array(X, ensure_2d=False, ensure_min_samples=0, ensure_min_features=0, **loose)
+            if array.ndim < 2:
+                raise ValueError(
+                    f"X must be a table with rows and columns, got a {array.ndim}D array of {array.size} number(s). Reshape "
+                    "your data: X.reshape(-1, 1) if it is one column, X.reshape(1, -1) if it is one row"
+                )
             table = cls(array, None, *array.shape)
         if table.n_columns == 0:
             raise ValueError(f"X has 0 feature(s) (shape={X.shape}) while a minimum of 1 is required: give it a column")

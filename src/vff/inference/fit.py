@@ -23,14 +23,18 @@ class TargetScale:
 
     @classmethod
     def of(cls, moments: Moments, tails: tuple[TailRows, ...], normalise: bool) -> "TargetScale":
-        """Weighted mean and standard deviation of y over all rows, or (0, 1)."""
-        if not normalise:
-            return cls(0.0, 1.0)
+        """Weighted mean and standard deviation of y over all rows; without a mean, zero and the root mean square.
+
+        The scale is a matter of units and never of the model, so that learning always sees targets near one.
+        """
         weight = moments.weight + sum(float(tail.w.sum()) for tail in tails)
         shift = (moments.target + sum(float(tail.w @ tail.y) for tail in tails)) / weight
-        square = (moments.target_squared + sum(tail.yy for tail in tails)) / weight - shift**2
+        mean = moments.offset + shift
+        spread = (moments.target_squared + sum(tail.yy for tail in tails)) / weight - shift**2
+        square = spread if normalise else spread + mean**2
         # y is centred to rounding before it is squared, so a spread below this is a constant column
-        return cls(moments.offset + shift, float(np.sqrt(square)) if square > 1e-28 * (1 + shift**2) else 1.0)
+        scale = float(np.sqrt(square)) if square > 1e-28 * (1.0 + shift**2) else 1.0
+        return cls(mean if normalise else 0.0, scale)
 
 
 @dataclass(frozen=True)

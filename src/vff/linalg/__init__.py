@@ -1,15 +1,15 @@
 """Structured matrices of size P, and the one Cholesky factor everything rests on.
 
-The prior of one column is the Gram matrix K of its features in the RKHS of the kernel. With harmonics first and
-edge polynomials last it has the shape (here two cosines, one sine, one polynomial)
+The prior of one column is the Gram matrix K of its features in the RKHS of the kernel. With harmonics first and edge
+functions last it has the shape (here two cosines, one sine, one edge function)
 
-    d0 + c    c     0  |  b0            d   diagonal: 1 / spectral density           -> ``d``
-      c    d1 + c   0  |  b1            c   Z C Z', rank p + 1: the state at the edge -> ``Z``, ``C``
-      0       0    d2+s|  b2            b   inner products harmonics x polynomials    -> ``border``
-    -------------------+----            e   polynomials x polynomials                 -> ``corner``
-      b0     b1     b2 |  e
+    d0 + c    c     0  |  b             d   diagonal: 1 / spectral density                -> ``d``
+      c    d1 + c   0  |  0             c   Z C Z', rank p + 1: the state at the edge     -> ``Z``, ``C``
+      0       0   d2+c'|  0             b   border: the constant meets the edge functions -> ``border``
+    -------------------+----            e   b d^-1 b plus a square known by its root      -> ``root``
+      b       0     0  | e + c
 
-Sizes: d (H,), Z (H, R), C (R, R), border (H, Q), corner (Q, Q), with P = H + Q, R = p + 1 and Q <= 8. Every verb of
+Sizes: d (H,), border (H, Q), root (Q, S), Z (P, R), C (R, R), with P = H + Q, R = p + 1 and Q <= 8. Every verb of
 ``AbstractInvertible`` costs O(P) per right-hand side. ``to_dense`` exists for tests; nothing here calls it.
 
 The Gram matrix of the data is not invertible and has another structure: every entry is a sum or difference of

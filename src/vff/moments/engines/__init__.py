@@ -2,10 +2,10 @@
 
 An engine is a module-level record of two functions that are transposes of one another:
 
-    sum_letters(alphabet, t, strengths)      (R, N) strengths  ->  (R, size)  sums of strengths times letters
-    evaluate_letters(alphabet, t, coefs)     (R, size)         ->  (R, N)     letters times coefficients
+    sum_letters(t, [(alphabet, strengths), ...])          strengths (N,)  ->  sums of strengths times letters, (size,)
+    evaluate_letters(t, [(alphabet, coefficients), ...])  (size,)         ->  letters times coefficients, (N,)
 
-with t in [-1, 1]. A new engine is one file with these two functions and a line in ``ENGINES``.
+with t (N,) in [-1, 1]; one result per job. A new engine is one file with these two functions and a line in ``ENGINES``.
 """
 
 from vff.moments.engines.base import Engine

@@ -31,6 +31,7 @@ def choose_engine(t: np.ndarray, basis: ColumnBasis) -> Choice:
     reasons = {"dense": f"{N} rows x {letters} letters is little work", "nufft": f"{N} rows of a continuous column"}
     found, seen = sample_distinct(t)
     if found <= _DISTINCT_AT_MOST * seen:
+        reasons["nufft"] = f"{N} rows, quicker than {letters} letters at each of about {found} distinct values"
         costs["table"] = N * _PER_ROW_TABLE + found * letters * _PER_LETTER
         reasons["table"] = f"about {found} distinct values in {N} rows"
     elif min(costs.values()) > _START_NUFFT and spacing(t) is not None:

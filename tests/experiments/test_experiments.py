@@ -1,0 +1,150 @@
+"""Every experiment runs, leaves a table and a picture, and its numbers stand in the order that theory demands."""
+
+import csv
+import os
+import runpy
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_limits
+
+pytest.importorskip("matplotlib")
+
+HOME = Path(__file__).parents[2] / "experiments"
+SOLAR = "solar_irradiance.csv"
+
+
+def run(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """The experiment as a user starts it, in a quick version; returns its global names."""
+    monkeypatch.syspath_prepend(HOME)
+    monkeypatch.setattr(sys, "argv", [name, "--quick", "--out", str(folder)])
+    with threadpool_limits(1):  # small matrices, and other tests beside this one
+        return runpy.run_path(str(HOME / f"{name}.py"), run_name="__main__")
+
+
+def read(name: str, folder: Path) -> list[dict[str, Any]]:
+    """Its table, numbers as numbers; its picture must be there too."""
+    assert (folder / f"{name}.png").stat().st_size > 10_000
+    with (folder / f"{name}.csv").open(encoding="utf-8") as stream:
+        return [{key: _number(value) for key, value in row.items()} for row in csv.DictReader(stream)]
+
+
+def _number(text: str) -> Any:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def test_decomposition(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    run("figure1_decomposition", tmp_path / "new", monkeypatch)
+    points, paper, edges = read("figure1_decomposition", tmp_path / "new")
+    assert list(points) == ["features", "number", "a", "b", "mean_var_h", "max_var_h"]
+    assert edges["number"] <= paper["number"]
+    assert 0.0 < edges["max_var_h"] < 0.1 * paper["max_var_h"] < points["max_var_h"] < 1.0
+    assert "figure1_decomposition.png" in capsys.readouterr().out
+
+
+def test_l2_against_rkhs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = run("figure2_l2_rkhs", tmp_path, monkeypatch)
+    rows = read("figure2_l2_rkhs", tmp_path)
+    assert list(rows[0]) == ["kernel", "features", "largest", "departure_from_sinusoid"]
+    assert len(rows) == 6
+    for row in rows:
+        departure = row["departure_from_sinusoid"]
+        assert departure < 1e-12 if row["features"] == "RKHS" else departure > 0.1
+    # both kinds are continuous across a and b: the tails meet the waves, the quadrature the closed form
+    edges = np.array([-1e-9, 1e-9, 1.0 - 1e-9, 1.0 + 1e-9])
+    for p in range(3):
+        for curve in (names["l2_covariance"](edges, p), names["rkhs_covariance"](edges, p)):
+            np.testing.assert_allclose(curve[::2], curve[1::2], atol=1e-6)
+
+
+def test_random_features(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run("figure3_random_features", tmp_path, monkeypatch)
+    rows = {row["method"]: row for row in read("figure3_random_features", tmp_path)}
+    exact = rows["exact"]["log_evidence_or_elbo"]
+    for kind in ("variational", "with edge functions"):
+        few, many = (rows[f"{kind} ({F})"] for F in (20, 100))
+        assert few["log_evidence_or_elbo"] < many["log_evidence_or_elbo"] < exact
+        assert many["rmse_of_mean"] < few["rmse_of_mean"]
+    for F in (20, 100):
+        random, paper, edges = (
+            rows[f"{kind} ({F})"] for kind in ("random features", "variational", "with edge functions")
+        )
+        assert edges["features"] <= paper["features"] <= random["features"]
+        assert edges["log_evidence_or_elbo"] > paper["log_evidence_or_elbo"]
+        assert edges["rmse_of_mean"] < paper["rmse_of_mean"] < random["rmse_of_mean"]
+
+
+def test_setting_a_b_and_m(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run("figure4_a_b_M", tmp_path, monkeypatch)
+    rows = read("figure4_a_b_M", tmp_path)
+    assert list(rows[0]) == ["interval", "a", "b", "M", "features", "elbo", "log_evidence", "missed"]
+    bounds = {(row["interval"], row["M"]): row["elbo"] for row in rows}
+    intervals = list(dict.fromkeys(row["interval"] for row in rows))
+    assert intervals == ["inside the data", "too near", "right", "too wide", "edge functions"]
+    assert all(row["elbo"] < row["log_evidence"] for row in rows)
+    for interval in intervals:
+        assert bounds[interval, 8] < bounds[interval, 16] < bounds[interval, 32]
+    for M in (8, 16, 32):
+        assert max(bounds[interval, M] for interval in intervals) == bounds["edge functions", M]
+    assert rows[-1]["missed"] < 0.05
+
+
+def test_one_column_of_figure_5(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = run("figure5_one_column", tmp_path, monkeypatch)
+    rows = read("figure5_one_column", tmp_path)
+    assert {"method", "features", "used", "repetition", "seconds", "log_evidence", "elbo", "kl"} <= set(rows[0])
+    assert names["filter_error"](60) < 1e-12
+    assert all(row["kl"] > 0.0 and row["used"] <= row["features"] for row in rows)
+    kl = {(row["method"], row["features"], row["repetition"]): row["kl"] for row in rows}
+    for repetition in (0, 1):
+        for method in names["COLOURS"]:
+            assert kl[method, 9, repetition] > kl[method, 21, repetition] > kl[method, 41, repetition]
+        for size in (21, 41):
+            paper, edges = (kl[method, size, repetition] for method in ("paper, [-0.3, 1.3]", "edge functions, [0, 1]"))
+            assert edges < 0.5 * paper
+
+
+def test_simulated_data_have_the_kernel_s_covariance(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(HOME)
+    names = runpy.run_path(str(HOME / "figure5_one_column.py"), run_name="figure5")
+    x = np.array([0.1, 0.15, 0.4])
+    A, Q = names["steps"](x)
+    stationary = np.diag([1.0, names["RATE"] ** 2])
+    np.testing.assert_allclose((A[1] @ A[0] @ stationary)[0, 0], names["KERNEL"](x[2:], x[:1])[0, 0], rtol=1e-12)
+    np.testing.assert_allclose(A[0] @ stationary @ A[0].T + Q[0], stationary, rtol=1e-12, atol=1e-12)
+
+
+def has_solar_data() -> bool:
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "vff"
+    folders = [Path(os.environ["VFF_DATA"]), cache] if os.environ.get("VFF_DATA") else [cache]
+    return any((folder / SOLAR).is_file() for folder in folders)
+
+
+@pytest.mark.skipif(not has_solar_data(), reason="the solar data are neither in VFF_DATA nor in the cache")
+def test_solar(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run("solar", tmp_path, monkeypatch)
+    rows = {row["method"][:3]: row for row in read("solar", tmp_path)}
+    assert {"held_out_rmse", "held_out_nlpd", "evidence_or_bound", "seconds", "lengthscale"} <= set(rows["(a)"])
+    exact, default = rows["(e)"], rows["(f)"]
+    for bound in ("(a)", "(d)", "(f)"):
+        assert rows[bound]["evidence_or_bound"] <= exact["evidence_or_bound"]
+    assert default["evidence_or_bound"] > exact["evidence_or_bound"] - 2.0
+    assert default["lengthscale"] == pytest.approx(exact["lengthscale"], rel=0.1)
+    assert default["held_out_nlpd"] == pytest.approx(exact["held_out_nlpd"], abs=0.05)
+
+
+def test_solar_without_data_says_so_and_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("VFF_DATA", str(tmp_path / "nowhere"))
+    run("solar", tmp_path, monkeypatch)
+    said = capsys.readouterr().out
+    assert said.startswith("solar: skipped")
+    assert said.count("\n") == 1
+    assert not (tmp_path / "solar.csv").exists()
