@@ -34,8 +34,8 @@ class Table:
             array = check_array(X, ensure_2d=False, ensure_min_samples=0, ensure_min_features=0, **loose)
             if array.ndim < 2:
                 raise ValueError(
-                    f"X must be a table with rows and columns, got a {array.ndim}D array of {array.size} number(s). Reshape "
-                    "your data: X.reshape(-1, 1) if it is one column, X.reshape(1, -1) if it is one row"
+                    f"X must be a table with rows and columns, got a {array.ndim}D array of {array.size} number(s). "
+                    "Reshape your data: X.reshape(-1, 1) if it is one column, X.reshape(1, -1) if it is one row"
                 )
             table = cls(array, None, *array.shape)
         if table.n_columns == 0:
