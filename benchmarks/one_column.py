@@ -3,7 +3,7 @@
     python benchmarks/one_column.py [--rows 1000000 10000000] [--skip-peer]
 
 Both sides get the same sorted rows, a draw from a Matérn-3/2 process with noise. vff is timed from arrays in memory to
-a fitted model in a fresh process, imports included; celerite2 from its first likelihood to the optimum that L-BFGS-B
+a fitted model in a fresh process, imports apart; celerite2 from its first likelihood to the optimum that L-BFGS-B
 finds from the same kind of start, with its gradients by differences (its NumPy interface has no others).
 """
 
@@ -47,8 +47,8 @@ def peak():
 
 data = np.load(sys.argv[1])
 x, y = data["x"][:, None], data["y"]
-loaded, before = time.perf_counter(), peak()
 from vff import GPRegressor, Matern32
+loaded, before = time.perf_counter(), peak()
 model = GPRegressor(Matern32(0)).fit(x, y)
 seconds = time.perf_counter() - loaded
 kernel = model.kernel_

@@ -66,8 +66,8 @@ class GPRegressor(RegressionFace):
     noise_variance : float or None
         Where learning starts (or what is used with ``optimizer=None``); None starts from the data.
     frequencies : int, "auto" or dict by column
-        Harmonics per column. "auto" grows them until the bound has less than half a nat (or 1e-6 nats
-        per row) to gain.
+        Harmonics per column. "auto" grows them until the bound has next to nothing to gain: half a nat, or
+        1e-6 nats per row, or 0.02 nats per coefficient that the data determine, whichever is most.
     domain : (a, b), "auto" or dict by column
         Interval of the features in the column's units. "auto" hugs the data (or pads them, with ``edges=0``).
     edges : int or "auto"

@@ -8,7 +8,7 @@ import numpy as np
 from vff.features import TailRows
 from vff.inference.collapsed import ClosedForm
 from vff.inference.column import ColumnModel
-from vff.inference.growth import Growth, Stage, grow, learn, missed_nats, tolerance
+from vff.inference.growth import Growth, Stage, grow, learn, missed_nats
 from vff.inference.posterior import ColumnPosterior
 from vff.inference.start import harmonics_for, look
 from vff.moments import Moments
@@ -130,7 +130,7 @@ def _learn_all(
         progress(f"start: M = {start.M}, bound {start.elbo:.3f} nats")
     if M is not None:
         stage = learn(model.restricted(M), theta, optimise=optimise, progress=progress)
-        return Growth((stage,), tolerance(model.weight))
+        return Growth((stage,))
     return grow(model, theta, min(first, model.basis.M), optimise=optimise, progress=progress)
 
 
@@ -138,7 +138,7 @@ def _notes(model: ColumnModel, closed: ClosedForm, growth: Growth, *, chosen: bo
     """Sentences for the user: what limits the bound, and how learning ended."""
     notes = []
     final = growth.stages[-1]
-    missed, limit = final.missed, 10.0 * growth.tolerance
+    missed, limit = final.missed, 10.0 * final.tolerance
     if missed > limit and _stalled(model, final):
         notes.append(
             f"the domain limits the bound: it may gain about {missed:.3g} nats, but not from a larger M; "
@@ -169,4 +169,4 @@ def _stalled(model: ColumnModel, stage: Stage) -> bool:
     In the worst case, a Matérn-1/2, what is missed halves when M doubles; harmonics that must take one value at both
     ends of the data stop far above that.
     """
-    return stage.M > 1 and stage.missed > 0.75 * missed_nats(model.restricted(stage.M // 2), stage.optimum.theta)
+    return stage.M > 1 and stage.missed > 0.75 * missed_nats(model.restricted(stage.M // 2).at(stage.optimum.theta))
