@@ -41,7 +41,7 @@ def describe(model: GPRegressor, seconds: float, rows: int) -> list[tuple[str, s
     assert isinstance(kernel, Matern32)
     assert kernel.variance
     assert kernel.lengthscale
-    gap = model.evidence_upper_bound_ - model.elbo_
+    least, most = model.elbo_gap_
     return [
         ("fit", f"{seconds:.2f} s", f"{rows:,} rows, hyperparameters learnt"),
         ("frequencies", f"M = {M}", f"{2 * M + 1} harmonics and {model.edges_[0]} edge functions, chosen by the fit"),
@@ -51,7 +51,7 @@ def describe(model: GPRegressor, seconds: float, rows: int) -> list[tuple[str, s
         ("signal", f"{np.sqrt(kernel.variance):.2f} minutes", "standard deviation of f"),
         ("noise", f"{np.sqrt(model.noise_variance_):.2f} minutes", "standard deviation about f"),
         ("ELBO", f"{model.elbo_:.2f} nats", "lower bound on log p(y)"),
-        ("upper bound", f"{model.evidence_upper_bound_:.2f} nats", f"{gap:.3g} nats above the lower bound"),
+        ("its gap", f"{least:.1f} to {most:.1f} nats", "expected below log p(y), if the model is right"),
     ]
 
 

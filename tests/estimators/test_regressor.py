@@ -388,3 +388,20 @@ def test_no_small_table_breaks_a_fit(N, kind, Kernel, seed):
     assert np.isfinite(model.elbo_)
     assert np.all(np.isfinite(mean))
     assert np.all(std > 0)
+
+
+@pytest.mark.parametrize("Kernel", [Matern32, Matern52])
+def test_expected_gap_holds_on_average_for_draws_from_the_model(Kernel):
+    rng = np.random.default_rng(4)
+    kernel, noise = Kernel(0, variance=1.0, lengthscale=0.2), 0.05
+    x = rng.uniform(0, 1, 200)
+    root = np.linalg.cholesky(kernel(x, x) + noise * np.eye(200))
+    gaps = []
+    for _ in range(30):
+        y = root @ rng.normal(size=200)
+        fixed = {"noise_variance": noise, "optimizer": None, "normalize_y": False, "frequencies": 6}
+        model = GPRegressor(kernel, **fixed).fit(x[:, None], y)
+        evidence = multivariate_normal(np.zeros(200), root @ root.T).logpdf(y)
+        gaps.append(evidence - model.elbo_)
+    least, most = model.elbo_gap_
+    assert 0.8 * least < np.mean(gaps) < 1.2 * most

@@ -88,8 +88,10 @@ class GPRegressor(RegressionFace):
     kernel_, noise_variance_ : the learnt hyperparameters, in the user's units
     elbo_ : float
         Lower bound on log p(y), nats, for y in the user's units.
+    elbo_gap_ : (float, float)
+        How far below log p(y) the bound is expected to lie at these hyperparameters, nats, if the model is right.
     evidence_upper_bound_ : float
-        Upper bound on log p(y) at the same hyperparameters; the distance to ``elbo_`` bounds what M costs.
+        Upper bound on log p(y) at the same hyperparameters, right or not; cautious, and loose when rows are many.
     domain_, frequencies_, edges_ : what was chosen, by column
     engine_, engine_reason_ : how the rows were summed, and why
     rows_ : the sums over the rows, to which ``partial_fit`` adds
@@ -225,7 +227,9 @@ class GPRegressor(RegressionFace):
         self.fit_, self.posterior_, self.target_ = fit, fit.posterior, fit.target
         self.kernel_ = term.with_values(fit.variance, (fit.lengthscale,))
         self.noise_variance_ = fit.noise_variance
-        self.elbo_, self.evidence_upper_bound_ = fit.elbo, fit.upper_bound
+        self.elbo_, self.evidence_upper_bound_ = float(fit.elbo), float(fit.upper_bound)
+        missed = fit.growth.stages[-1].missed
+        self.elbo_gap_ = (missed, 2.0 * missed)
         self.domain_ = {column: (interval.a, interval.b)}
         self.frequencies_, self.edges_ = {column: fit.M}, {column: plan.request.basis.q}
         self.engine_, self.engine_reason_ = plan.engine, plan.reason
