@@ -127,12 +127,13 @@ def test_rescale_finds_the_best_common_factor():
 
 def test_maximise_ends_where_the_gradient_vanishes_with_or_without_curvature():
     model = _model(1, ColumnBasis(20, 3), *_data(300, 2))
-    plain = maximise(model, np.log([1.0, 0.5, 0.2]))
-    gradient = model.pull_back(plain.theta, model.at(plain.theta).cotangents)
+    plain, closed = maximise(model, np.log([1.0, 0.5, 0.2]))
+    gradient = model.pull_back(plain.theta, closed.cotangents)
+    assert closed.elbo == plain.elbo
     assert plain.converged
-    assert np.abs(gradient).max() < 0.05
-    guided = maximise(model, plain.theta + 0.1, curvature_at(model, plain.theta))
-    assert guided.elbo == pytest.approx(plain.elbo, abs=1e-4)
+    assert np.abs(gradient).max() < 0.2
+    guided, _ = maximise(model, plain.theta + 0.1, curvature_at(model, plain.theta), plain.elbo)
+    assert guided.elbo == pytest.approx(plain.elbo, abs=1e-3)
     assert guided.steps <= plain.steps
 
 
@@ -153,3 +154,12 @@ def test_no_lengthscale_or_noise_breaks_the_arithmetic(p, lengthscale, noise, M,
     assert np.isfinite(closed.elbo)
     assert np.all(np.isfinite(model.pull_back(theta, closed.cotangents)))
     assert closed.residual >= -1e-9 * N
+
+
+@pytest.mark.parametrize("reach", [1.0, 1.6])
+def test_gradient_of_what_is_missed(reach):
+    model = _model(1, ColumnBasis(5, 3), *_data(60, 1, reach))
+    theta, h = np.log([1.3, 0.3, 0.09]), 1e-5
+    gradient = model.pull_back(theta, model.at(theta).missed_cotangents)
+    differences = [(model.at(theta + e).missed - model.at(theta - e).missed) / (2 * h) for e in h * np.eye(3)]
+    np.testing.assert_allclose(gradient, differences, rtol=1e-6)

@@ -98,11 +98,11 @@ def _learn(
     theta = LAYOUT.pack(_start(model, given))
     if not optimise:
         return model, Optimum(theta, model.at(theta).elbo, 0, 1, True, "hyperparameters kept as given")
-    optimum = maximise(model, theta)
+    optimum, _ = maximise(model, theta)
     progress(f"{model.coordinates.size} coordinates held: bound {optimum.elbo:.3f} nats after {optimum.steps} steps")
     if release:
         model = replace(model, free=True)
-        optimum = maximise(model, np.concatenate([optimum.theta, model.coordinates]))
+        optimum, _ = maximise(model, np.concatenate([optimum.theta, model.coordinates]))
         progress(f"coordinates released: bound {optimum.elbo:.3f} nats after {optimum.steps} steps")
     return model, optimum
 

@@ -227,8 +227,8 @@ class GPRegressor(RegressionFace):
         self.fit_, self.posterior_, self.target_ = fit, fit.posterior, fit.target
         self.kernel_ = term.with_values(fit.variance, (fit.lengthscale,))
         self.noise_variance_ = fit.noise_variance
-        self.elbo_, self.evidence_upper_bound_ = float(fit.elbo), float(fit.upper_bound)
-        missed = fit.growth.stages[-1].missed
+        self.elbo_, self.evidence_upper_bound_ = fit.elbo, fit.upper_bound
+        missed = fit.history[-1].missed
         self.elbo_gap_ = (missed, 2.0 * missed)
         self.domain_ = {column: (interval.a, interval.b)}
         self.frequencies_, self.edges_ = {column: fit.M}, {column: plan.request.basis.q}

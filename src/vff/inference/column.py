@@ -7,7 +7,7 @@ import numpy as np
 
 from vff.basis import ColumnBasis
 from vff.features import ColumnPrior, TailRows, outward_state
-from vff.inference.collapsed import ClosedForm, Cotangents, NormalEquations
+from vff.inference.collapsed import ClosedForm, Cotangents, MissedCotangents, NormalEquations
 from vff.kernels import HalfInteger
 from vff.moments import Moments, gram_matrix
 from vff.parameters import PositiveVector
@@ -86,7 +86,7 @@ class ColumnModel:
         equations = self._equations(prior, self.kernel(values["lengthscale"]))
         return ClosedForm(prior.matrix().scaled(1.0 / variance), equations, variance * self.weight, noise)
 
-    def pull_back(self, theta: np.ndarray, cotangents: Cotangents) -> np.ndarray:
+    def pull_back(self, theta: np.ndarray, cotangents: Cotangents | MissedCotangents) -> np.ndarray:
         values, prior = self.parameters.unpack(theta), self.prior(theta)
         kernel, variance = self.kernel(values["lengthscale"]), values["variance"]
         closed = cotangents.model

@@ -15,33 +15,35 @@ from vff.inference.column import ColumnModel
 from vff.inference.optimise import Optimum, curvature_at, maximise
 from vff.linalg import threads_for
 
-_GROWTH = 1.25
-_LEAP = 2.5
+_SHORTEST_LEAP, _LONGEST_LEAP = 1.25, 2.5
 _STAGES = 10
+_FORESIGHT = 1.0  # log units
 
 
 @dataclass(frozen=True)
 class Stage:
     """One M on the way."""
 
-    M: int
+    model: ColumnModel
     optimum: Optimum
-    missed: float
-    """T at this M and these hyperparameters, nats."""
+    closed: ClosedForm
+    """The model at the optimum."""
     tolerance: float
-    """What T may be."""
+    """What may be missed."""
+
+    @property
+    def M(self) -> int:
+        return self.model.basis.M
+
+    @property
+    def missed(self) -> float:
+        """T at this M and these hyperparameters, nats."""
+        return self.closed.missed
 
     @property
     def enough(self) -> bool:
         """Whether a larger M has too little to gain."""
         return self.missed <= self.tolerance
-
-
-@dataclass(frozen=True)
-class Growth:
-    """The way M was found."""
-
-    stages: tuple[Stage, ...]
 
 
 def tolerance(weight: float, effective: float) -> float:
@@ -60,48 +62,53 @@ def learn(
     optimise: bool,
     progress: Callable[[str], None],
     curvature: np.ndarray | None = None,
+    elbo: float | None = None,
 ) -> Stage:
-    """Hyperparameters at a fixed M."""
+    """Hyperparameters at a fixed M; ``curvature`` and ``elbo`` come from a smaller M, if there was one."""
     with threads_for(model.basis.size):
         if optimise:
-            optimum = maximise(model, start, curvature)
+            optimum, closed = maximise(model, start, curvature, elbo)
         else:
-            optimum = Optimum(start, model.at(start).elbo, 0, 1, True, "hyperparameters kept as given")
-        closed = model.at(optimum.theta)
+            closed = model.at(start)
+            optimum = Optimum(start, closed.elbo, 0, 1, True, "hyperparameters kept as given")
         enough = tolerance(model.weight, closed.cotangents.effective)
-    stage = Stage(model.basis.M, optimum, missed_nats(closed), enough)
+    stage = Stage(model, optimum, closed, enough)
     progress(
         f"M = {stage.M}: bound {optimum.elbo:.3f} nats, {optimum.evaluations} evaluations, misses {stage.missed:.3g}"
     )
     return stage
 
 
-def grow(model: ColumnModel, start: np.ndarray, M: int, *, optimise: bool, progress: Callable[[str], None]) -> Growth:
+def grow(
+    model: ColumnModel, start: np.ndarray, M: int, *, optimise: bool, progress: Callable[[str], None]
+) -> list[Stage]:
     """Learn at M, then at the M those hyperparameters need, until it is enough or the statistics end."""
-    stages: list[Stage] = []
-    curvature = None
-    while True:
-        small = model.restricted(M)
-        stages.append(learn(small, start, optimise=optimise, progress=progress, curvature=curvature))
-        if stages[-1].enough or model.basis.M <= M or len(stages) == _STAGES:
-            return Growth(tuple(stages))
-        start = stages[-1].optimum.theta
+    stages = [learn(model.restricted(M), start, optimise=optimise, progress=progress)]
+    while not stages[-1].enough and stages[-1].M < model.basis.M and len(stages) < _STAGES:
+        last = stages[-1]
+        large, theta, curvature = model.restricted(_next(last, model)), last.optimum.theta, None
         if optimise:
-            with threads_for(small.basis.size):
-                curvature = curvature_at(small, start)
-        # A stage costs M^3, so one on the way is cheap and leaves little to learn at the last and largest.
-        M = min(_needed(model, start, M, 0.5 * stages[-1].tolerance), int(np.ceil(_LEAP * M)))
+            with threads_for(last.model.basis.size):
+                curvature = curvature_at(last.model, theta)
+            theta = _foresee(last.model, large, theta, curvature)
+        more = {"curvature": curvature, "elbo": last.optimum.elbo}
+        stages.append(learn(large, theta, optimise=optimise, progress=progress, **more))
+    return stages
 
 
-def missed_nats(closed: ClosedForm) -> float:
-    """T, in nats."""
-    return 0.5 * max(0.0, closed.residual) / closed.noise
+def _next(stage: Stage, model: ColumnModel) -> int:
+    """The M that should be enough: T falls like M^-(2p+1), the tail of the spectrum.
+
+    A stage costs M^3, so one on the way is cheap and leaves little to learn at the last and largest: no leap is long.
+    """
+    factor = (stage.missed / (0.5 * stage.tolerance)) ** (1.0 / (2 * model.p + 1))
+    return min(model.basis.M, int(np.ceil(stage.M * min(max(factor, _SHORTEST_LEAP), _LONGEST_LEAP))))
 
 
-def _needed(model: ColumnModel, theta: np.ndarray, M: int, enough: float) -> int:
-    """The smallest M on a geometric ladder that misses little enough at these hyperparameters."""
-    while model.basis.M > M:
-        M = min(model.basis.M, int(np.ceil(_GROWTH * M)))
-        if missed_nats(model.restricted(M).at(theta)) <= enough:
-            break
-    return M
+def _foresee(small: ColumnModel, large: ColumnModel, theta: np.ndarray, curvature: np.ndarray | None) -> np.ndarray:
+    """Where the optimum moves when the model grows: one Newton step on what is known of the gain, T_small - T_large."""
+    if curvature is None:
+        return theta
+    gain = small.pull_back(theta, small.at(theta).missed_cotangents)
+    gain = gain - large.pull_back(theta, large.at(theta).missed_cotangents)
+    return theta + np.clip(np.linalg.solve(curvature, gain), -_FORESIGHT, _FORESIGHT)

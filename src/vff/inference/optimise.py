@@ -39,19 +39,22 @@ class Optimum:
     message: str
 
 
-def maximise(model: Model, start: np.ndarray, curvature: np.ndarray | None = None) -> Optimum:
-    """L-BFGS-B on the collapsed bound from one start.
+def maximise(
+    model: Model, start: np.ndarray, curvature: np.ndarray | None = None, elbo: float | None = None
+) -> tuple[Optimum, ClosedForm]:
+    """L-BFGS-B on the collapsed bound from one start; the optimum, and the model there.
 
-    ``curvature`` is minus the Hessian at a nearby optimum, as a coarser model knows it; with it the bound looks round
-    and a handful of steps are enough. Without it, or where a bound is met, each parameter gets its own scale.
+    ``curvature`` is minus the Hessian at a nearby optimum and ``elbo`` the bound there, as a coarser model knows them;
+    with these the bound looks round and a handful of steps are enough. Without, or where a bound of a parameter is met,
+    each parameter gets its own scale.
     """
     layout = model.parameters
     start = layout.clip(start)
-    first = model.at(start)
-    if curvature is not None:
-        rounded = _lbfgs(model, start, np.linalg.cholesky(curvature).T, None, first.elbo)
+    if curvature is not None and elbo is not None:
+        rounded, closed = _lbfgs(model, start, np.linalg.cholesky(curvature).T, None, elbo)
         if rounded.converged and np.array_equal(rounded.theta, layout.clip(rounded.theta)):
-            return rounded
+            return rounded, closed
+    first = model.at(start)
     # Curvature is about n/2 in the log noise, and half the effective number of coefficients in the others.
     others = max(1.0, first.cotangents.effective)
     scale = np.array([first.equations.weight if name == "noise" else others for name in layout.names])
@@ -62,20 +65,27 @@ def maximise(model: Model, start: np.ndarray, curvature: np.ndarray | None = Non
 
 def _lbfgs(
     model: Model, start: np.ndarray, root: np.ndarray, bounds: list[tuple[float, float]] | None, elbo: float
-) -> Optimum:
+) -> tuple[Optimum, ClosedForm]:
     """L-BFGS-B over z = root theta."""
     inverse = np.linalg.inv(root)
+    best: tuple[float, np.ndarray, ClosedForm] | None = None
 
     def objective(z: np.ndarray) -> tuple[float, np.ndarray]:
+        nonlocal best
         theta = inverse @ z
         closed = model.at(theta)
-        return -closed.elbo, -(inverse.T @ model.pull_back(theta, closed.cotangents))
+        gradient = model.pull_back(theta, closed.cotangents)
+        if best is None or closed.elbo > best[0]:
+            best = (closed.elbo, theta, closed)
+        return -closed.elbo, -(inverse.T @ gradient)
 
-    # Stop when a step gains less than 1e-5 nats, or less than rounding can tell.
-    options = {"maxiter": 200, "ftol": max(1e-13, 1e-5 / max(1.0, abs(elbo))), "gtol": 1e-3, "maxcor": 20}
+    # Stop when a step gains less than 1e-4 nats, or less than rounding can tell.
+    options = {"maxiter": 200, "ftol": max(1e-13, 1e-4 / max(1.0, abs(elbo))), "gtol": 1e-2, "maxcor": 20}
     result = minimize(objective, root @ start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
-    theta, converged = inverse @ result.x, bool(result.success)
-    return Optimum(theta, float(-result.fun), int(result.nit), int(result.nfev), converged, str(result.message))
+    assert best is not None  # the objective was called
+    value, theta, closed = best
+    converged, message = bool(result.success), str(result.message)
+    return Optimum(theta, float(value), int(result.nit), int(result.nfev), converged, message), closed
 
 
 def curvature_at(model: Model, theta: np.ndarray) -> np.ndarray | None:

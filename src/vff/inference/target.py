@@ -1,0 +1,47 @@
+"""The targets' mean and scale, so that learning sees numbers near one whatever the user's units."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from vff.features import TailRows
+from vff.moments import Moments
+
+
+@dataclass(frozen=True)
+class TargetScale:
+    """y = mean + scale * (what the model sees)."""
+
+    mean: float
+    scale: float
+
+    @classmethod
+    def of(cls, moments: Moments, tails: tuple[TailRows, ...], normalise: bool) -> "TargetScale":
+        """Weighted mean and standard deviation of y over all rows; without a mean, zero and the root mean square.
+
+        The scale is a matter of units and never of the model, so that learning always sees targets near one.
+        """
+        weight = moments.weight + sum(float(tail.w.sum()) for tail in tails)
+        shift = (moments.target + sum(float(tail.w @ tail.y) for tail in tails)) / weight
+        mean = moments.offset + shift
+        spread = (moments.target_squared + sum(tail.yy for tail in tails)) / weight - shift**2
+        square = spread if normalise else spread + mean**2
+        # y is centred to rounding before it is squared, so a spread below this is a constant column
+        scale = float(np.sqrt(square)) if square > 1e-28 * (1.0 + shift**2) else 1.0
+        return cls(mean if normalise else 0.0, scale)
+
+
+def standardised(
+    moments: Moments, tails: tuple[TailRows, ...], target: TargetScale
+) -> tuple[Moments, tuple[TailRows, ...]]:
+    """The rows with y measured from the target's mean in units of its scale. Tails share the moments' offset."""
+    centred = moments.recentred(target.mean)
+    scaled = replace(
+        centred,
+        offset=0.0,
+        target=centred.target / target.scale,
+        target_squared=centred.target_squared / target.scale**2,
+        project=centred.project / target.scale,
+    )
+    shift = moments.offset - target.mean
+    return scaled, tuple(replace(tail, y=(tail.y + shift) / target.scale) for tail in tails)
