@@ -25,8 +25,8 @@ VARIANCE, NOISE = 1.0, 0.1
 
 def draw(rows: int, lengthscale: float, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """Sorted x in [0, 1] and y from the model, by celerite2's own O(N) sampler."""
-    import celerite2
-    from celerite2 import terms
+    import celerite2  # pyright: ignore[reportMissingImports]
+    from celerite2 import terms  # pyright: ignore[reportMissingImports]
 
     rng = np.random.default_rng(seed)
     x = np.sort(rng.uniform(0.0, 1.0, rows))
@@ -67,8 +67,8 @@ def run_vff(path: Path) -> dict[str, float]:
 
 def run_celerite2(x: np.ndarray, y: np.ndarray) -> dict[str, float]:
     """Maximum likelihood over (variance, lengthscale, noise) by L-BFGS-B on celerite2's likelihood."""
-    import celerite2
-    from celerite2 import terms
+    import celerite2  # pyright: ignore[reportMissingImports]
+    from celerite2 import terms  # pyright: ignore[reportMissingImports]
     from scipy.optimize import minimize
 
     started = time.perf_counter()
