@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from vff import baselines, datasets, features, plot
+    from vff import baselines, basis, datasets, features, kernels, plot
     from vff.estimators import ExtrapolationWarning, GPRegressor
     from vff.kernels import Matern12, Matern32, Matern52, Matern72, Matern92
 
@@ -20,7 +20,7 @@ _HOMES = {
     "Matern72": "vff.kernels",
     "Matern92": "vff.kernels",
 }
-_ROOMS = ("baselines", "datasets", "features", "plot")
+_ROOMS = ("baselines", "basis", "datasets", "features", "kernels", "plot")
 
 __all__ = [
     "ExtrapolationWarning",
@@ -31,8 +31,10 @@ __all__ = [
     "Matern72",
     "Matern92",
     "baselines",
+    "basis",
     "datasets",
     "features",
+    "kernels",
     "plot",
 ]
 

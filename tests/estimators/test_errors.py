@@ -59,6 +59,13 @@ CASES = {
     "several columns": (lambda: GPRegressor().fit(np.ones((5, 3)), np.ones(5)), "X has 3 columns.*name one column"),
     "a sum": (lambda: GPRegressor(Matern32(0) + Matern32(1)).fit(np.ones((5, 2)), np.ones(5)), "fits one column"),
     "other columns at predict": (lambda: GPRegressor().fit(X, Y).predict(np.ones((3, 2))), "expecting 1 features"),
+    "unknown key": (
+        lambda: GPRegressor(frequencies={"typo": 7}).fit(X, Y),
+        "frequencies names column 'typo'.*column 0",
+    ),
+    "other key": (lambda: GPRegressor(domain={3: (0, 9)}).fit(X, Y), "domain names column 3"),
+    "too many features": (lambda: GPRegressor(frequencies=10**6).fit(X, Y), "need .*GiB.*ask for at most"),
+    "huge y": (lambda: GPRegressor().fit(X, 1e200 * Y), "its square leaves float64"),
     "not fitted": (lambda: GPRegressor().predict(X), "not fitted"),
     "not a kernel": (lambda: GPRegressor("rbf").fit(X, Y), "a kernel was expected.*'rbf'"),
     "unresolved column": (lambda: GPRegressor().fit(1e12 + 1e-3 * X, Y), "float64 barely resolves"),

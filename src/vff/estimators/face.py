@@ -93,7 +93,8 @@ class RegressionFace(RegressorMixin, BaseEstimator):
         if outside.any():
             warnings.warn(
                 f"{np.count_nonzero(outside)} of {x.size} rows lie outside the domain {self._domain_text()} of column "
-                f"{table.label(self.column_index_)}; the prediction returns to the prior there",
+                f"{table.label(self.column_index_)} by more than a tenth of a lengthscale; the prediction "
+                "returns to the prior there",
                 ExtrapolationWarning,
                 stacklevel=4,
             )

@@ -1,24 +1,49 @@
 """The constructor's options, checked at the door of ``fit`` and settled for one column."""
 
+import os
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 
 from vff.basis import Interval, largest_resolved
+from vff.moments import ENGINES
 
-ENGINE_NAMES = ("auto", "dense", "nufft", "table", "grid")
+ENGINE_NAMES = ("auto", *ENGINES)
 _MOST_EDGES = 8
 
 
-def for_column(option: Any, column: str | int, index: int) -> Any:
-    """One column's value of an option that may be a dictionary by column."""
+def for_column(option: Any, name: str, column: set[Any]) -> Any:
+    """One column's value of an option that may be a dictionary; ``column`` holds the names the column goes by."""
     if not isinstance(option, dict):
         return option
-    for key in (column, index):
-        if key in option:
-            return option[key]
-    return "auto"
+    unknown = [key for key in option if key not in column]
+    if unknown:
+        known = " or ".join(map(repr, sorted(column, key=str)))
+        raise ValueError(f"{name} names column {unknown[0]!r}, which the kernel does not use; it uses column {known}")
+    return next(iter(option.values()), "auto")
+
+
+def check_resolution(interval: Interval, label: str) -> None:
+    """Refuse a column whose variation drowns in its offset."""
+    size = max(abs(interval.a), abs(interval.b))
+    if interval.b - interval.a < 1e-9 * size:
+        raise ValueError(
+            f"column {label} of X varies by {interval.b - interval.a:g} around {size:g}, which float64 barely "
+            "resolves; subtract a constant from it first"
+        )
+
+
+def check_size(P: int, label: str) -> None:
+    """Refuse a number of features whose matrices cannot fit in memory."""
+    needed = 5 * 8 * P**2  # the Gram matrix, its two coordinates, the factor and the inverse
+    available = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 2**34
+    if needed > 0.8 * available:
+        fits = int((0.8 * available / 40) ** 0.5 / 2)
+        raise ValueError(
+            f"frequencies for column {label} make {P} features, which need {needed / 2**30:.0f} GiB where "
+            f"{available / 2**30:.0f} GiB are installed; ask for at most {fits}"
+        )
 
 
 def check_frequencies(value: Any, label: str) -> int | None:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from sklearn.utils.validation import validate_data
 
-from vff.basis import Interval
+from vff.basis import ColumnBasis
 from vff.estimators.face import RegressionFace
 from vff.estimators.options import (
     ENGINE_NAMES,
@@ -16,13 +16,15 @@ from vff.estimators.options import (
     check_edges,
     check_frequencies,
     check_noise,
+    check_resolution,
+    check_size,
     for_column,
 )
 from vff.estimators.tables import Table, check_target, check_weights
 from vff.features import TailRows
-from vff.inference import Fit, Plan, choose_domain, fit_column, largest_harmonic, make_plan, read
+from vff.inference import Fit, choose_domain, fit_column, largest_harmonic, read
 from vff.kernels import Kernel, Matern32, Term, normal_form
-from vff.moments import Moments
+from vff.moments import Choice, MomentRequest, Moments
 
 
 class Effects(NamedTuple):
@@ -45,14 +47,17 @@ class Batch(NamedTuple):
 class Rows:
     """All that is kept of the rows of a fit."""
 
-    plan: Plan
     M: int | None
     """Harmonics as asked for; None when they are to be found."""
+    hugging: bool
+    """Whether the domain was taken from the first rows."""
     moments: Moments
     tails: tuple[TailRows, ...]
     """Rows beyond the domain, which must be kept as they are."""
     extent: tuple[float, float]
     """Where the data lie."""
+    choice: Choice
+    """The engine of the last pass, and why."""
 
 
 class GPRegressor(RegressionFace):
@@ -64,7 +69,8 @@ class GPRegressor(RegressionFace):
         ``Matern32("x")`` and the like. None is a ``Matern32`` over the only column.
     likelihood : "gaussian"
     noise_variance : float or None
-        Where learning starts (or what is used with ``optimizer=None``); None starts from the data.
+        Where learning starts (or what is used with ``optimizer=None``); None starts from the data. Given starts, here
+        and in the kernel, compete with those from the data and are left when they are far worse.
     frequencies : int, "auto" or dict by column
         Harmonics per column. "auto" grows them until the bound has next to nothing to gain: half a nat, or
         1e-6 nats per row, or 0.02 nats per coefficient that the data determine, whichever is most.
@@ -129,13 +135,13 @@ class GPRegressor(RegressionFace):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to a table X and a vector y. A row of weight w counts as w equal rows."""
-        return self._absorb(X, y, sample_weight, None)
+        return self._absorb(X, y, sample_weight, None, growing=False)
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Add rows to those already seen and learn again, at a cost that does not depend on the rows seen before."""
-        return self._absorb(X, y, sample_weight, getattr(self, "rows_", None))
+        return self._absorb(X, y, sample_weight, getattr(self, "rows_", None), growing=True)
 
-    def _absorb(self, X: Any, y: Any, sample_weight: Any, seen: Rows | None) -> Self:
+    def _absorb(self, X: Any, y: Any, sample_weight: Any, seen: Rows | None, *, growing: bool) -> Self:
         """Read rows on top of those seen; nothing of the estimator changes until all of it has worked."""
         say = self._progress()
         check_choice("likelihood", self.likelihood, ("gaussian",))
@@ -148,14 +154,13 @@ class GPRegressor(RegressionFace):
         index = table.index(term.columns[0])
         batch = _batch(table, index, y, sample_weight, first=seen is None)
         if seen is None:
-            seen = self._begin(term, table, index, batch)
-            say(f"engine {seen.plan.reason}")
+            seen = self._begin(term, table, index, batch, growing=growing)
         rows = self._read(seen, batch, table.label(index))
-        say(f"{rows.moments.n} rows summed for M up to {rows.plan.request.basis.M}")
+        say(f"{rows.moments.n} rows summed for M up to {rows.moments.request.basis.M}; engine {rows.choice.reason}")
         fit = self._learn(term, rows, say)
         validate_data(self, table.data, reset=True, skip_check_array=True)
         self.rows_, self.column_index_ = rows, index
-        self._store(fit, term, rows.plan, say)
+        self._store(fit, term, rows, say)
         return self
 
     def _term(self, table: Table) -> Term:
@@ -165,7 +170,7 @@ class GPRegressor(RegressionFace):
                 f"X has {table.n_columns} columns and kernel=None means a sum over all of them, which this version "
                 "does not fit yet; name one column, as in kernel=Matern32('x'), or pass that column alone"
             )
-        terms = normal_form(Matern32(0) if self.kernel is None else self.kernel)
+        terms = normal_form(Matern32(table.names[0] if table.names else 0) if self.kernel is None else self.kernel)
         term, *others = terms
         if others or len(term.factors) > 1:
             raise ValueError(
@@ -174,34 +179,37 @@ class GPRegressor(RegressionFace):
             )
         return term
 
-    def _begin(self, term: Term, table: Table, index: int, batch: Batch) -> Rows:
-        """Settle domain, edges, harmonics and engine on the first rows."""
+    def _begin(self, term: Term, table: Table, index: int, batch: Batch, *, growing: bool) -> Rows:
+        """Settle domain, edges and harmonics on the first rows."""
         factor, label = term.factors[0], table.label(index)
         low, high = float(batch.x.min()), float(batch.x.max())
-        if low == high:
+        names = {factor.column, index, *([table.names[index]] if table.names else [])}
+        M = check_frequencies(for_column(self.frequencies, "frequencies", names), label)
+        q = check_edges(for_column(self.edges, "edges", names), factor.order, M)
+        given = check_domain(for_column(self.domain, "domain", names), label)
+        if given is None and low == high:
             raise ValueError(
                 f"column {label} of X is constant ({low:g} in all {batch.x.size} rows); a column that varies was "
                 "expected: leave it out of the kernel"
             )
-        M = check_frequencies(for_column(self.frequencies, factor.column, index), label)
-        q = check_edges(for_column(self.edges, factor.column, index), factor.order, M)
-        interval = check_domain(for_column(self.domain, factor.column, index), label)
-        interval = interval or choose_domain(low, high, q)
-        _check_resolution(interval, label)
-        plan = make_plan(batch.x, interval, M or largest_harmonic(batch.x, q), q, self.engine)
-        offset = float(np.average(batch.y, weights=batch.w))
-        return Rows(plan, M, Moments.zero(plan.request, offset), (), (low, high))
+        interval = given or choose_domain(low, high, q, growing=growing)
+        check_resolution(interval, label)
+        basis = ColumnBasis(M or largest_harmonic(batch.x, q, growing=growing), q)
+        check_size(basis.size, label)
+        moments = Moments.zero(MomentRequest(interval, basis), float(np.average(batch.y, weights=batch.w)))
+        return Rows(M, given is None, moments, (), (low, high), Choice("", ""))
 
     def _read(self, seen: Rows, batch: Batch, label: str) -> Rows:
         low, high = min(seen.extent[0], float(batch.x.min())), max(seen.extent[1], float(batch.x.max()))
-        interval = seen.plan.request.interval
-        if isinstance(self.domain, str) and not (interval.a <= low and high <= interval.b):
+        interval = seen.moments.request.interval
+        if seen.hugging and not (interval.a <= low and high <= interval.b):
             raise ValueError(
                 f"column {label} now reaches [{low:g}, {high:g}], beyond the domain [{interval.a:g}, {interval.b:g}] "
-                "that the first rows set; give domain=(a, b) wide enough for all rows to come"
+                "taken from the rows seen so far; give domain=(a, b) wide enough for all rows to come"
             )
-        moments, tails = read(seen.plan, batch.x, batch.y, batch.w, seen.moments.offset)
-        return replace(seen, moments=seen.moments + moments, tails=(*seen.tails, *tails), extent=(low, high))
+        new = read(seen.moments.request, self.engine, batch.x, batch.y, batch.w, seen.moments.offset)
+        together = {"moments": seen.moments + new.moments, "tails": (*seen.tails, *new.tails)}
+        return replace(seen, **together, extent=(low, high), choice=new.choice)
 
     def _learn(self, term: Term, rows: Rows, say: Callable[[str], None]) -> Fit:
         """Hyperparameters and posterior from the statistics alone."""
@@ -219,26 +227,27 @@ class GPRegressor(RegressionFace):
             M=rows.M,
             optimise=self.optimizer is not None,
             normalise=self.normalize_y,
+            extent=rows.extent,
             progress=say,
         )
 
-    def _store(self, fit: Fit, term: Term, plan: Plan, say: Callable[[str], None]) -> None:
-        column, interval = term.columns[0], plan.request.interval
+    def _store(self, fit: Fit, term: Term, rows: Rows, say: Callable[[str], None]) -> None:
+        column, request = term.columns[0], rows.moments.request
         self.fit_, self.posterior_, self.target_ = fit, fit.posterior, fit.target
         self.kernel_ = term.with_values(fit.variance, (fit.lengthscale,))
         self.noise_variance_ = fit.noise_variance
         self.elbo_, self.evidence_upper_bound_ = fit.elbo, fit.upper_bound
         missed = fit.history[-1].missed
         self.elbo_gap_ = (missed, 2.0 * missed)
-        self.domain_ = {column: (interval.a, interval.b)}
-        self.frequencies_, self.edges_ = {column: fit.M}, {column: plan.request.basis.q}
-        self.engine_, self.engine_reason_ = plan.engine, plan.reason
+        self.domain_ = {column: (request.interval.a, request.interval.b)}
+        self.frequencies_, self.edges_ = {column: fit.M}, {column: request.basis.q}
+        self.engine_, self.engine_reason_ = rows.choice.name, rows.choice.reason
         self.notes_ = fit.notes
         for note in fit.notes:
             say(f"note: {note}")
 
     def _domain_text(self) -> str:
-        interval = self.rows_.plan.request.interval
+        interval = self.rows_.moments.request.interval
         return f"[{interval.a:g}, {interval.b:g}]"
 
     def predict_derivative(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -266,12 +275,3 @@ def _batch(table: Table, index: int, y: Any, sample_weight: Any, *, first: bool)
         kept = w > 0.0
         x, target, w = x[kept], target[kept], w[kept]
     return Batch(x, target, w)
-
-
-def _check_resolution(interval: Interval, label: str) -> None:
-    size = max(abs(interval.a), abs(interval.b))
-    if interval.b - interval.a < 1e-9 * size:
-        raise ValueError(
-            f"column {label} of X varies by {interval.b - interval.a:g} around {size:g}, which float64 barely "
-            "resolves; subtract a constant from it first"
-        )

@@ -9,6 +9,9 @@ from sklearn.utils import check_array, check_consistent_length
 Column = str | int
 
 
+_LARGEST_TARGET = 1e140
+
+
 class ExtrapolationWarning(UserWarning):
     """Predictions were asked for beyond the domain, where they return to the prior."""
 
@@ -93,14 +96,14 @@ def as_finite(raw: Any, what: str) -> np.ndarray:
         kind = "NaN" if np.isnan(values[row]) else "inf"
         raise ValueError(
             f"{what} contains {kind} ({np.count_nonzero(~finite)} of {values.size} values, first in row {row}); "
-            "finite numbers were expected: drop or fill these rows before fitting"
+            "finite numbers were expected: drop or fill these rows first"
         )
     return values
 
 
 def _numbers_from_objects(array: np.ndarray, what: str) -> np.ndarray:
-    if array.dtype.kind == "O" and not any(isinstance(value, str | bytes) for value in array[:1000].ravel()):
-        if any(isinstance(value, dict) for value in array[:1000].ravel()):
+    if array.dtype.kind == "O" and not any(isinstance(value, str | bytes) for value in array.ravel()):
+        if any(isinstance(value, dict) for value in array.ravel()):
             raise TypeError(f"{what}: argument must be a string or a number, got dictionaries; give it numbers")
         try:
             return array.astype(np.float64)
@@ -125,7 +128,12 @@ def check_target(y: Any, n_rows: int) -> np.ndarray:
         raise ValueError(f"y must be a vector of one number per row, got shape {array.shape}; fit one output at a time")
     if array.size != n_rows:
         raise ValueError(f"y has {array.size} values and X has {n_rows} rows (inconsistent numbers of samples)")
-    return as_finite(array, "y")
+    values = as_finite(array, "y")
+    if np.abs(values).max(initial=0.0) > _LARGEST_TARGET:
+        raise ValueError(
+            f"y reaches {np.abs(values).max():g}, and its square leaves float64; measure it in larger units"
+        )
+    return values
 
 
 def _warn_column_vector() -> None:
@@ -144,10 +152,10 @@ def _warn_column_vector() -> None:
 def check_weights(sample_weight: Any, n_rows: int) -> np.ndarray:
     """Non-negative finite weights, one per row; ones when none are given."""
     if sample_weight is None:
-        return np.ones(n_rows)
+        return np.broadcast_to(1.0, n_rows)  # one number, seen N times
+    if isinstance(sample_weight, int | float):
+        sample_weight = np.full(n_rows, float(sample_weight))
     weights = as_finite(sample_weight, "sample_weight")
-    if weights.ndim == 0:
-        weights = np.full(n_rows, float(weights))
     if weights.ndim != 1:
         raise ValueError(f"sample_weight must be 1D, one number per row; got shape {weights.shape}")
     check_consistent_length(weights, np.empty(n_rows))

@@ -3,7 +3,7 @@
 from vff.inference.collapsed import ClosedForm, Cotangents, NormalEquations
 from vff.inference.fit import Fit, Milestone, fit_column
 from vff.inference.optimise import Model, Optimum, maximise, rescale
-from vff.inference.plan import Plan, choose_domain, largest_harmonic, make_plan, read
+from vff.inference.plan import Reading, choose_domain, largest_harmonic, read
 from vff.inference.posterior import ColumnPosterior
 from vff.inference.target import TargetScale
 
@@ -16,12 +16,11 @@ __all__ = [
     "Model",
     "NormalEquations",
     "Optimum",
-    "Plan",
+    "Reading",
     "TargetScale",
     "choose_domain",
     "fit_column",
     "largest_harmonic",
-    "make_plan",
     "maximise",
     "read",
     "rescale",

@@ -13,7 +13,7 @@ from vff.moments import Moments, gram_matrix
 from vff.parameters import PositiveVector
 
 # Relative to half the domain, and to the variance of the targets (which are standardised before they get here).
-_BOUNDS = {"variance": (1e-8, 1e6), "lengthscale": (2e-4, 2e4), "noise": (1e-9, 1e4)}
+_BOUNDS = {"variance": (1e-8, 1e6), "lengthscale": (2e-4, 1e2), "noise": (1e-8, 1e4)}
 PARAMETERS = PositiveVector(
     tuple(_BOUNDS), tuple(low for low, _ in _BOUNDS.values()), tuple(high for _, high in _BOUNDS.values())
 )

@@ -11,9 +11,11 @@ from vff.inference.growth import Stage, grow, learn
 from vff.inference.notes import notes_on
 from vff.inference.optimise import Optimum
 from vff.inference.posterior import ColumnPosterior
-from vff.inference.start import harmonics_for, look
+from vff.inference.start import Start, harmonics_for, highest_standing_out, look
 from vff.inference.target import TargetScale, standardised
 from vff.moments import Moments
+
+_BETTER_START = 10.0  # nats by which a start found in the data must beat the user's to be taken instead
 
 
 @dataclass(frozen=True)
@@ -56,16 +58,20 @@ def fit_column(
     M: int | None,
     optimise: bool,
     normalise: bool,
+    extent: tuple[float, float],
     progress: Callable[[str], None],
 ) -> Fit:
-    """Fit one column. ``given`` is in the user's units; ``M=None`` grows it up to the M of the moments."""
+    """Fit one column.
+
+    ``given`` is in the user's units; ``M=None`` grows it up to the M of the moments; ``extent`` is where the data lie.
+    """
     target = TargetScale.of(moments, tails, normalise)
     half = moments.request.interval.half_length
     units = {"variance": target.scale**2, "lengthscale": half, "noise": target.scale**2}
     scaled, scaled_tails = standardised(moments, tails, target)
-    model = ColumnModel(p, scaled, scaled_tails)
+    whole = ColumnModel(p, scaled, scaled_tails)
     inner = {name: None if value is None else value / units[name] for name, value in given.items()}
-    stages = _learn_all(model, inner, M, optimise=optimise, progress=progress)
+    stages = _learn_all(whole, inner, M, optimise=optimise, progress=progress)
     final = stages[-1]
     model, closed, theta = final.model, final.closed, final.optimum.theta
     values, prior = model.parameters.unpack(theta), model.prior(theta)
@@ -81,8 +87,18 @@ def fit_column(
         float(closed.elbo - jacobian),
         float(closed.upper_bound() - jacobian),
         tuple(Milestone(stage.M, stage.optimum, stage.missed, stage.tolerance) for stage in stages),
-        notes_on(final, chosen=M is None),
+        notes_on(final, highest_standing_out(whole), moments.request.interval, extent, chosen=M is None),
     )
+
+
+def _given_start(model: ColumnModel, given: Mapping[str, float | None]) -> Start | None:
+    """The user's values, when all are given."""
+    values = {name: value for name, value in given.items() if value is not None}
+    if len(values) < len(given):
+        return None
+    sized = model.restricted(min(model.basis.M, harmonics_for(values["lengthscale"], model.p)))
+    theta = model.parameters.pack(values)
+    return Start(theta, sized.basis.M, sized.at(theta).elbo)
 
 
 def _learn_all(
@@ -93,14 +109,13 @@ def _learn_all(
     optimise: bool,
     progress: Callable[[str], None],
 ) -> list[Stage]:
-    complete = all(value is not None for value in given.values())
-    if complete:
-        theta = model.parameters.pack({name: value for name, value in given.items() if value is not None})
-        first = harmonics_for(float(given["lengthscale"] or 1.0), model.p)
-    else:
-        start = look(model if M is None else model.restricted(M), given)
-        theta, first = start.theta, start.M
-        progress(f"start: M = {start.M}, bound {start.elbo:.3f} nats")
+    sized = model if M is None else model.restricted(M)
+    start = _given_start(sized, given) or look(sized, given)
+    if optimise and any(given.values()):
+        free = look(sized, dict.fromkeys(given))
+        start = free if free.elbo > start.elbo + _BETTER_START else start
+    progress(f"start: M = {start.M}, bound {start.elbo:.3f} nats")
+    theta, first = start.theta, start.M
     if M is not None:
         return [learn(model.restricted(M), theta, optimise=optimise, progress=progress)]
     return grow(model, theta, min(first, model.basis.M), optimise=optimise, progress=progress)

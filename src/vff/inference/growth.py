@@ -16,7 +16,7 @@ from vff.inference.optimise import Optimum, curvature_at, maximise
 from vff.linalg import threads_for
 
 _SHORTEST_LEAP, _LONGEST_LEAP = 1.25, 2.5
-_STAGES = 10
+_STALLED = 0.75
 _FORESIGHT = 1.0  # log units
 
 
@@ -84,7 +84,7 @@ def grow(
 ) -> list[Stage]:
     """Learn at M, then at the M those hyperparameters need, until it is enough or the statistics end."""
     stages = [learn(model.restricted(M), start, optimise=optimise, progress=progress)]
-    while not stages[-1].enough and stages[-1].M < model.basis.M and len(stages) < _STAGES:
+    while not stages[-1].enough and stages[-1].M < model.basis.M and not _stalled(stages):
         last = stages[-1]
         large, theta, curvature = model.restricted(_next(last, model)), last.optimum.theta, None
         if optimise:
@@ -94,6 +94,11 @@ def grow(
         more = {"curvature": curvature, "elbo": last.optimum.elbo}
         stages.append(learn(large, theta, optimise=optimise, progress=progress, **more))
     return stages
+
+
+def _stalled(stages: list[Stage]) -> bool:
+    """Whether the last growth of M brought nothing: something else, the domain, is what limits the bound."""
+    return len(stages) > 1 and stages[-1].missed > _STALLED * stages[-2].missed
 
 
 def _next(stage: Stage, model: ColumnModel) -> int:

@@ -9,6 +9,9 @@ from scipy.optimize import minimize
 from vff.inference.collapsed import ClosedForm, Cotangents
 from vff.parameters import PositiveVector
 
+_MOST_EVALUATIONS = 200
+_LARGE = 800  # features, above which a second try from the same start is not worth its time
+
 
 class Model(Protocol):
     """Hyperparameters in, linear-Gaussian model out, and the chain rule back."""
@@ -52,7 +55,8 @@ def maximise(
     start = layout.clip(start)
     if curvature is not None and elbo is not None:
         rounded, closed = _lbfgs(model, start, np.linalg.cholesky(curvature).T, None, elbo)
-        if rounded.converged and np.array_equal(rounded.theta, layout.clip(rounded.theta)):
+        inside = np.array_equal(rounded.theta, layout.clip(rounded.theta))
+        if inside and (rounded.converged or closed.mean.size > _LARGE):
             return rounded, closed
     first = model.at(start)
     # Curvature is about n/2 in the log noise, and half the effective number of coefficients in the others.
@@ -80,7 +84,7 @@ def _lbfgs(
         return -closed.elbo, -(inverse.T @ gradient)
 
     # Stop when a step gains less than 1e-4 nats, or less than rounding can tell.
-    options = {"maxiter": 200, "ftol": max(1e-13, 1e-4 / max(1.0, abs(elbo))), "gtol": 1e-2, "maxcor": 20}
+    options = {"ftol": max(1e-13, 1e-4 / max(1.0, abs(elbo))), "gtol": 1e-2, "maxcor": 20, "maxfun": _MOST_EVALUATIONS}
     result = minimize(objective, root @ start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
     assert best is not None  # the objective was called
     value, theta, closed = best

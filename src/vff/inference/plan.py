@@ -1,69 +1,63 @@
-"""Decisions taken before the rows are read: the interval, the edge polynomials, the most harmonics to sum."""
+"""Decisions taken before the rows are read (the interval, the most harmonics to sum), and the reading itself."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from vff.basis import ColumnBasis, Interval, largest_resolved
+from vff.basis import Interval, largest_resolved
 from vff.features import TailRows
-from vff.moments import ENGINES, MomentRequest, Moments, choose_engine, read_rows, sample_distinct
+from vff.moments import ENGINES, Choice, MomentRequest, Moments, choose_engine, read_rows, sample_distinct
 
-_PAPER_PADDING = 0.5  # of the data's range on each side, when no edge polynomials correct the ends
+_PAPER_PADDING = 0.5  # of the data's range on each side, when no edge functions correct the ends
+_ROOM_TO_GROW = 0.25  # the same, when more rows are to come
 _LARGEST_M = 1024
 _CHUNK = 2**22
 
 
-@dataclass(frozen=True)
-class Plan:
-    """What will be summed and by which engine."""
-
-    request: MomentRequest
-    engine: str
-    reason: str
-
-
-def choose_domain(low: float, high: float, edges: int) -> Interval:
-    """Hug the data when edge polynomials are there; otherwise pad, as the paper advises."""
-    pad = 0.0 if edges else _PAPER_PADDING * (high - low)
+def choose_domain(low: float, high: float, edges: int, *, growing: bool) -> Interval:
+    """Hug the data when edge functions are there; pad, as the paper advises, when not, or when more rows will come."""
+    share = _PAPER_PADDING if edges == 0 else _ROOM_TO_GROW if growing else 0.0
+    pad = share * (high - low)
     return Interval(low - pad, high + pad)
 
 
-def largest_harmonic(x: np.ndarray, q: int) -> int:
+def largest_harmonic(x: np.ndarray, q: int, *, growing: bool) -> int:
     """The most harmonics worth summing: about one feature per distinct row, at most 1024, and what float64 resolves."""
     found, seen = sample_distinct(x)
     distinct = found if found <= 0.5 * seen else x.size
-    return int(min(np.clip(distinct // 2, 16, _LARGEST_M), largest_resolved(q)))
+    wanted = _LARGEST_M if growing else np.clip(distinct // 2, 16, _LARGEST_M)
+    return int(min(wanted, largest_resolved(q)))
 
 
-def make_plan(x: np.ndarray, interval: Interval, M: int, q: int, engine: str) -> Plan:
-    """Settle the engine for the rows inside the interval."""
-    basis = ColumnBasis(M, q)
-    request = MomentRequest(interval, basis)
-    if engine != "auto":
-        return Plan(request, engine, f"{engine}: as asked")
-    choice = choose_engine(interval.to_unit(x), basis)
-    return Plan(request, choice.name, choice.reason)
+@dataclass(frozen=True)
+class Reading:
+    """What one pass found."""
+
+    moments: Moments
+    tails: tuple[TailRows, ...]
+    """The few rows beyond the interval, as they are; y is measured from the same offset as in the moments."""
+    choice: Choice
+    """The engine that read the first rows, and why."""
 
 
-def read(
-    plan: Plan, x: np.ndarray, y: np.ndarray, w: np.ndarray, offset: float
-) -> tuple[Moments, tuple[TailRows, ...]]:
-    """One pass over the rows: moments of those inside, and the few outside kept as they are.
-
-    y of outside rows is measured from the same offset as the moments'.
-    """
-    interval = plan.request.interval
-    moments = Moments.zero(plan.request, offset)
+def read(request: MomentRequest, engine: str, x: np.ndarray, y: np.ndarray, w: np.ndarray, offset: float) -> Reading:
+    """One pass over the rows, a chunk at a time; with engine "auto" each chunk gets the engine that suits it."""
+    moments = Moments.zero(request, offset)
     tails: list[TailRows] = []
+    choices: list[Choice] = []
     for start in range(0, x.size, _CHUNK):
         rows = slice(start, start + _CHUNK)
-        t, yr, wr = interval.to_unit(x[rows]), y[rows], w[rows]
+        t, yr, wr = request.interval.to_unit(x[rows]), y[rows], w[rows]
         inside = np.abs(t) <= 1.0
         if not inside.all():
-            for side in (-1, 1):
-                out = side * t > 1.0
-                if out.any():
-                    tails.append(TailRows(side, np.abs(t[out]) - 1.0, wr[out], yr[out] - offset))
+            tails += _beyond(t, yr - offset, wr)
             t, yr, wr = t[inside], yr[inside], wr[inside]
-        moments = moments + read_rows(ENGINES[plan.engine], plan.request, t, yr, wr, offset)
-    return moments, tuple(tails)
+        auto = engine == "auto"
+        choices.append(choose_engine(t, request.basis) if auto else Choice(engine, f"{engine}: as asked"))
+        moments = moments + read_rows(ENGINES[choices[-1].name], request, t, yr, wr, offset)
+    return Reading(moments, tuple(tails), choices[0])
+
+
+def _beyond(t: np.ndarray, y: np.ndarray, w: np.ndarray) -> list[TailRows]:
+    sides = [(side, side * t > 1.0) for side in (-1, 1)]
+    return [TailRows(side, np.abs(t[out]) - 1.0, w[out], y[out]) for side, out in sides if out.any()]

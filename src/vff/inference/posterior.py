@@ -13,7 +13,7 @@ from vff.features import ColumnPrior, outward_state, tail_features
 from vff.inference.collapsed import ClosedForm
 from vff.kernels import HalfInteger
 from vff.linalg import factorise
-from vff.moments import ENGINES, choose_engine, gram_adjoint
+from vff.moments import ENGINES, choose_engine, evaluate_and_quad, gram_adjoint
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,9 @@ class ColumnPosterior:
         return gram_adjoint(self.prior.basis, T.transpose(T.transpose(self.explained).T))
 
     def outside(self, x: np.ndarray) -> np.ndarray:
-        """Which rows lie beyond [a, b]."""
-        return np.abs(self.interval.to_unit(x)) > 1.0
+        """Which rows lie beyond [a, b] by more than a tenth of a lengthscale; there the data lose their say."""
+        lengthscale = np.sqrt(2 * self.prior.p + 1) / self.prior.rate
+        return np.abs(self.interval.to_unit(x)) > 1.0 + 0.1 * lengthscale
 
     def marginals(self, x: np.ndarray, engine: str = "auto") -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance of f at every row, O(P^2 + N)."""
@@ -81,9 +82,7 @@ class ColumnPosterior:
         basis = self.prior.basis
         name = choose_engine(t, basis).name if engine == "auto" else engine
         coefficients = self.prior.transform.transpose(self.mean)
-        jobs = [(basis.single, coefficients), (basis.double, self._explained_letters)]
-        mean, explained = ENGINES[name].evaluate_letters(t, jobs)
-        return mean, explained
+        return evaluate_and_quad(ENGINES[name], basis, t, coefficients, self._explained_letters)
 
     def _beyond(self, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Rows outside see the features through the p + 1 states of an edge."""
@@ -124,7 +123,5 @@ class ColumnPosterior:
         """Joint draws of f, (N, n_samples)."""
         distinct, codes = np.unique(x, return_inverse=True)
         mean, covariance = self.joint(distinct)
-        # A floor well below anything visible keeps the factor defined where f is known to rounding.
-        covariance[np.diag_indices(distinct.size)] += 1e-12 * self.variance
         white = rng.standard_normal((distinct.size, n_samples))
         return (mean[:, None] + factorise(covariance).sqrt_mv(white))[codes]

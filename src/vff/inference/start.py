@@ -33,15 +33,32 @@ def harmonics_for(lengthscale: float, p: int) -> int:
 def look(model: ColumnModel, given: Mapping[str, float | None]) -> Start:
     """The best of a few candidates. ``given`` holds the user's values by parameter name, None where free.
 
-    Lengthscales first, with the middle noise share; then the other shares at the best lengthscale.
+    Lengthscales first, with the middle noise share; then the other shares at the best lengthscale. Short lengthscales
+    are tried with all the harmonics they need only when the targets have something to say at high frequencies.
     """
-    lengthscales = (given["lengthscale"],) if given["lengthscale"] else _LENGTHSCALES
     middle, *others = _variances(given)
-    model = model.restricted(min(model.basis.M, _MOST_HARMONICS))
-    coarse = [_evaluate(model, {**middle, "lengthscale": length}, given) for length in lengthscales]
-    best = max(coarse, key=_elbo)
+    coarse = model.restricted(min(model.basis.M, _MOST_HARMONICS))
+    tried = [(coarse, length) for length in _LENGTHSCALES]
+    detail = highest_standing_out(model)
+    if detail > coarse.basis.M:
+        fine = model.restricted(min(model.basis.M, int(1.3 * detail) + 8))
+        tried += [(fine, length) for length in (4.0 / detail, 1.0 / detail, 0.25 / detail)]
+    if given["lengthscale"]:
+        tried = [(model, given["lengthscale"])]
+    first = [(sized, _evaluate(sized, {**middle, "lengthscale": length}, given)) for sized, length in tried]
+    sized, best = max(first, key=lambda pair: pair[1].elbo)
     length = model.parameters.unpack(best.theta)["lengthscale"]
-    return max([best, *(_evaluate(model, {**more, "lengthscale": length}, given) for more in others)], key=_elbo)
+    return max([best, *(_evaluate(sized, {**more, "lengthscale": length}, given) for more in others)], key=_elbo)
+
+
+def highest_standing_out(model: ColumnModel) -> int:
+    """The highest harmonic in which the targets stand out of white noise of their own variance; 0 when none does."""
+    M, project = model.basis.M, model.moments.project
+    power = project[1 : M + 1] ** 2 + project[M + 1 : 2 * M + 1] ** 2
+    # for white noise, power is about exponential with mean sum w y^2; 12 + log M is one false alarm in 1e5 tables
+    expected = model.moments.target_squared
+    standing = np.flatnonzero(power > (12.0 + np.log(M)) * expected)
+    return int(standing[-1]) + 1 if standing.size else 0
 
 
 def _elbo(start: Start) -> float:

@@ -26,8 +26,8 @@ class TargetScale:
         mean = moments.offset + shift
         spread = (moments.target_squared + sum(tail.yy for tail in tails)) / weight - shift**2
         square = spread if normalise else spread + mean**2
-        # y is centred to rounding before it is squared, so a spread below this is a constant column
-        scale = float(np.sqrt(square)) if square > 1e-28 * (1.0 + shift**2) else 1.0
+        # y was measured from its mean before it was squared, so a spread as small as this is rounding: a constant y
+        scale = float(np.sqrt(square)) if square > 1e-28 * mean**2 else 1.0
         return cls(mean if normalise else 0.0, scale)
 
 

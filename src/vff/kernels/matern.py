@@ -12,6 +12,8 @@ from math import comb, factorial
 import numpy as np
 from scipy.special import beta
 
+_FAR = 800.0  # exp(-800) is zero in float64, and no power of it overflows
+
 
 @cache
 def covariance_coefficients(p: int) -> np.ndarray:
@@ -75,7 +77,7 @@ class HalfInteger:
 
     def covariance(self, r: np.ndarray) -> np.ndarray:
         """k(r)."""
-        s = self.rate * np.abs(r)
+        s = np.minimum(self.rate * np.abs(r), _FAR)
         return np.polynomial.polynomial.polyval(s, covariance_coefficients(self.p)) * np.exp(-s)
 
     def covariance_derivative(self, r: np.ndarray, order: int) -> np.ndarray:
@@ -84,7 +86,7 @@ class HalfInteger:
         for _ in range(order):
             derivative = np.append(np.polynomial.polynomial.polyder(coefficients), 0.0)
             coefficients = derivative[: coefficients.size] - coefficients
-        s = self.rate * np.abs(r)
+        s = np.minimum(self.rate * np.abs(r), _FAR)
         sign = np.sign(r) if order % 2 else 1.0
         return self.rate**order * sign * np.polynomial.polynomial.polyval(s, coefficients) * np.exp(-s)
 
@@ -105,7 +107,7 @@ class HalfInteger:
             shifted = np.zeros_like(h)
             shifted[:, :-1] = h[:, 1:] * np.arange(1, self.p + 1)
             h = self.rate * (shifted - h)
-        s = self.rate * r
+        s = np.minimum(self.rate * r, _FAR)
         powers = s[:, None] ** np.arange(self.p + 1)
         return np.exp(-s)[:, None] * (powers @ h.T) * self.rate ** -np.arange(self.p + 1.0)
 

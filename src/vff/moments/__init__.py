@@ -22,22 +22,22 @@ How it is summed is an engine's business: ``sum_letters`` (rows -> moments) and 
 (coefficients -> rows). The four operations of design Fact C are made of these two, once, in ``operations.py``.
 """
 
-from vff.moments.engines import ENGINES, Engine, choose_engine
+from vff.moments.engines import ENGINES, Choice, Engine, choose_engine
 from vff.moments.engines.lattice import sample_distinct
 from vff.moments.gram import gram_adjoint, gram_matrix
-from vff.moments.operations import evaluate, quad, read_rows
+from vff.moments.operations import evaluate_and_quad, read_rows
 from vff.moments.statistics import MomentRequest, Moments
 
 __all__ = [
     "ENGINES",
+    "Choice",
     "Engine",
     "MomentRequest",
     "Moments",
     "choose_engine",
-    "evaluate",
+    "evaluate_and_quad",
     "gram_adjoint",
     "gram_matrix",
-    "quad",
     "read_rows",
     "sample_distinct",
 ]

@@ -5,6 +5,7 @@ from itertools import combinations_with_replacement
 import numpy as np
 
 from vff.basis import ColumnBasis, harmonic_part
+from vff.moments.waves import trim
 
 
 def _extra(small: ColumnBasis, large: ColumnBasis) -> np.ndarray:
@@ -13,11 +14,6 @@ def _extra(small: ColumnBasis, large: ColumnBasis) -> np.ndarray:
     coefficients[:, : small.M + 1] = 0.0
     coefficients[:, large.M + 1 : large.M + 1 + small.M] = 0.0
     return coefficients
-
-
-def _degree(waves: np.ndarray, K: int, k: int) -> np.ndarray:
-    """The part of degree up to k of a cosine-then-sine vector of degree K."""
-    return np.concatenate([waves[: k + 1], waves[K + 1 : K + 1 + k]])
 
 
 def _wave_product(moments: np.ndarray, wave: np.ndarray, K: int) -> np.ndarray:
@@ -42,7 +38,7 @@ def restrict_project(small: ColumnBasis, large: ColumnBasis, project: np.ndarray
     """sum w y phi for the smaller basis."""
     H = large.harmonics
     edges = project[H:] + _extra(small, large) @ project[:H]
-    return np.concatenate([_degree(project[:H], large.M, small.M), edges])
+    return np.concatenate([trim(project[:H], large.M, small.M), edges])
 
 
 def restrict_gram(small: ColumnBasis, large: ColumnBasis, gram: np.ndarray) -> np.ndarray:
@@ -52,8 +48,8 @@ def restrict_gram(small: ColumnBasis, large: ColumnBasis, gram: np.ndarray) -> n
     harmonics = gram[places[0]]
     crosses = [gram[places[1 + j]] for j in range(q)]  # sums of R_j times harmonics up to the larger M
     products = [_wave_product(harmonics, extra[j], large.M) for j in range(q)]
-    letters = [_degree(harmonics, 2 * large.M, 2 * small.M)]
-    letters += [_degree(crosses[j] + products[j], large.M, small.M) for j in range(q)]
+    letters = [trim(harmonics, 2 * large.M, 2 * small.M)]
+    letters += [trim(crosses[j] + products[j], large.M, small.M) for j in range(q)]
     for (i, j), place in zip(combinations_with_replacement(range(q), 2), places[1 + q :], strict=True):
         mixed = extra[j] @ crosses[i] + extra[i] @ crosses[j] + extra[i] @ products[j]
         letters.append(gram[place] + mixed)

@@ -10,7 +10,6 @@ import numpy as np
 
 from vff.basis import ColumnBasis
 from vff.moments.engines.base import Engine
-from vff.moments.gram import gram_adjoint
 from vff.moments.statistics import MomentRequest, Moments
 
 
@@ -28,11 +27,9 @@ def read_rows(
     )
 
 
-def evaluate(engine: Engine, basis: ColumnBasis, t: np.ndarray, c: np.ndarray) -> np.ndarray:
-    """Phi c at t in [-1, 1], (N,)."""
-    return engine.evaluate_letters(t, [(basis.single, c)])[0]
-
-
-def quad(engine: Engine, basis: ColumnBasis, t: np.ndarray, S: np.ndarray) -> np.ndarray:
-    """diag(Phi S Phi') at t in [-1, 1], (N,)."""
-    return engine.evaluate_letters(t, [(basis.double, gram_adjoint(basis, S))])[0]
+def evaluate_and_quad(
+    engine: Engine, basis: ColumnBasis, t: np.ndarray, c: np.ndarray, S_letters: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Phi c and diag(Phi S Phi') at t in [-1, 1], (N,) each, in one go; ``S_letters`` is ``gram_adjoint(basis, S)``."""
+    values, squares = engine.evaluate_letters(t, [(basis.single, c), (basis.double, S_letters)])
+    return values, squares

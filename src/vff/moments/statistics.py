@@ -79,16 +79,6 @@ class Moments:
         edges = [self.gram[place][0] for place in places[1 : 1 + self.request.basis.q]]
         return np.concatenate([harmonics[: M + 1], harmonics[2 * M + 1 : 3 * M + 1], edges])
 
-    @property
-    def mean(self) -> float:
-        """Weighted mean of y."""
-        return self.offset + self.target / self.weight
-
-    @property
-    def variance(self) -> float:
-        """Weighted variance of y about its mean."""
-        return max(0.0, self.target_squared / self.weight - (self.target / self.weight) ** 2)
-
     def recentred(self, offset: float) -> "Moments":
         """The same rows with y measured from another offset."""
         shift = self.offset - offset

@@ -5,6 +5,7 @@ n = B i + j; exp(i k pi step n) = exp(i k pi step B i) exp(i k pi step j), and t
 """
 
 import numpy as np
+from scipy.fft import ifft
 
 from vff.moments.engines.lattice import spacing
 from vff.moments.engines.sheets import trigonometric_engine
@@ -27,7 +28,8 @@ def _step(t: np.ndarray) -> float:
 def _period(step: float, N: int) -> int | None:
     """R = 2 / step when whole, to the accuracy that the last row's angle needs."""
     R = round(2.0 / step)
-    return R if R >= 1 and abs(R * step - 2.0) * max(1.0, N / R) < 1e-14 else None
+    whole = R >= 1 and abs(R * step - 2.0) * max(1.0, N / R) < 1e-14
+    return R if whole and R <= _CHUNK_ROWS else None
 
 
 def _phase(t: np.ndarray, K: int) -> np.ndarray:
@@ -46,7 +48,7 @@ def _type1(t: np.ndarray, strengths: np.ndarray, K: int) -> np.ndarray:
     R = _period(step, N)
     if R is not None:
         folded = np.pad(strengths, ((0, 0), (0, -N % R))).reshape(len(strengths), -1, R).sum(1)
-        sums = R * np.fft.ifft(folded)[:, np.arange(-K, K + 1) % R]
+        sums = R * np.take(np.asarray(ifft(folded)), np.arange(-K, K + 1) % R, axis=1)
     else:
         coarse, fine = _factors(step, N, K)
         shape = (len(strengths), coarse.shape[1], fine.shape[1])
@@ -63,7 +65,7 @@ def _type2(t: np.ndarray, coefficients: np.ndarray, K: int) -> np.ndarray:
         bins = np.zeros((len(waves), R), complex)
         for k, wave in zip(np.arange(-K, K + 1) % R, waves.T, strict=True):
             bins[:, k] += wave
-        return np.fft.ifft(bins)[:, np.arange(N) % R] * R
+        return np.take(np.asarray(ifft(bins)), np.arange(N) % R, axis=1) * R
     coarse, fine = _factors(step, N, K)
     return ((coarse.T * waves[:, None, :]) @ fine).reshape(len(waves), -1)[:, :N]
 

@@ -9,7 +9,7 @@ _LARGEST_TABLE = 2**22
 
 def spacing(t: np.ndarray) -> float | None:
     """The step of rows that lie on a regular lattice, in order; None when they do not."""
-    if t.size < 3:
+    if t.size < 2:
         return None
     step = (t[-1] - t[0]) / (t.size - 1)
     if step <= 0.0:
@@ -21,9 +21,16 @@ def spacing(t: np.ndarray) -> float | None:
     return float(step)
 
 
+def _sample(t: np.ndarray) -> np.ndarray:
+    """Some of the rows, picked at random with a fixed seed; regular picks would alias with periodic tables."""
+    if t.size <= _SAMPLE:
+        return t
+    return t[np.random.default_rng(0).integers(t.size, size=_SAMPLE)]
+
+
 def sample_distinct(t: np.ndarray) -> tuple[int, int]:
-    """(distinct values, rows) in a spread-out sample: a cheap look before any sorting."""
-    sample = t[:: max(1, t.size // _SAMPLE)]
+    """(distinct values, rows) in a sample: a cheap look before any sorting."""
+    sample = _sample(t)
     return np.unique(sample).size, sample.size
 
 
@@ -34,7 +41,7 @@ def distinct(t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def _distinct_on_lattice(t: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
     """Codes by division where all values are multiples of one step (integers, dates, rounded readings)."""
-    sample = np.unique(t[:: max(1, t.size // _SAMPLE)])
+    sample = np.unique(_sample(t))
     if sample.size < 2:
         return None
     low, step = t.min(), np.diff(sample).min()

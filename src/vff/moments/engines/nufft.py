@@ -12,11 +12,16 @@ _CHUNK_ROWS = 2**21
 _THREAD_ROWS = 2**14  # below this, threads cost more than they bring
 
 
+def _cores() -> int:
+    """Cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def _execute(kind: int, t: np.ndarray, data: np.ndarray, K: int) -> np.ndarray:
     """All transforms of ``data`` in one plan: (R, N) for type 1, (R, 2K + 1) for type 2."""
     import finufft
 
-    threads = 1 if t.size < _THREAD_ROWS else (os.cpu_count() or 1)
+    threads = 1 if t.size < _THREAD_ROWS else _cores()
     options: dict[str, Any] = {"eps": _TOLERANCE, "isign": 1, "dtype": "complex128", "nthreads": threads}
     plan = finufft.Plan(kind, (2 * K + 1,), n_trans=data.shape[0], **options)
     plan.setpts(np.pi * t)

@@ -15,22 +15,10 @@ import numpy as np
 
 from vff.basis import Alphabet, Sheet, bernoulli_rows, harmonic_part
 from vff.moments.engines.base import Engine, Job
+from vff.moments.waves import pad, trim
 
 Transform = Callable[[np.ndarray, np.ndarray, int], np.ndarray]
 _BLOCK = 2**14
-
-
-def trim(waves: np.ndarray, K: int, k: int) -> np.ndarray:
-    """Drop degrees above k from a vector of degree K."""
-    return np.concatenate([waves[: k + 1], waves[K + 1 : K + 1 + k]])
-
-
-def pad(waves: np.ndarray, k: int, K: int) -> np.ndarray:
-    """The transpose of ``trim``."""
-    padded = np.zeros(2 * K + 1)
-    padded[: k + 1] = waves[: k + 1]
-    padded[K + 1 : K + 1 + k] = waves[k + 1 :]
-    return padded
 
 
 def _unpack_sums(waves: np.ndarray, K: int) -> np.ndarray:
