@@ -16,8 +16,8 @@ def notes_on(
     notes = [*_on_domain(final, interval, extent), *_on_bound(final, chosen=chosen), *_on_learning(final)]
     if detail and not _follows(final, detail):
         notes.append(
-            f"the targets stand out of noise at harmonic {detail} of the domain, which the fit (M = {final.M}) takes for "
-            f"noise; set frequencies to several times {detail}, or start from a shorter lengthscale"
+            f"the targets stand out of noise at harmonic {detail} of the domain, which the fit (M = {final.M}) takes "
+            f"for noise; set frequencies to several times {detail}, or start from a shorter lengthscale"
         )
     return tuple(notes)
 
