@@ -33,8 +33,9 @@ def bernoulli_rows(t: np.ndarray, q: int, derivative: int = 0) -> np.ndarray:
     return rows
 
 
+@cache
 def bernoulli_state(side: int, q: int, p: int) -> np.ndarray:
-    """Value and derivatives up to order p of B_1 ... B_q at the edge t = side, (q, p + 1)."""
+    """Value and derivatives up to order p of B_1 ... B_q at the edge t = side, (q, p + 1); not to be written to."""
     edge = np.array([float(side)])
     return np.stack([bernoulli_rows(edge, q, j)[:, 0] for j in range(p + 1)], axis=1)
 

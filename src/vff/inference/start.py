@@ -9,7 +9,8 @@ from vff.inference.column import ColumnModel
 from vff.inference.optimise import rescale
 from vff.linalg import threads_for
 
-_LENGTHSCALES = (2.0, 0.6, 0.2, 0.06, 0.02, 0.006)  # half domains
+_LENGTHSCALES = (2.0, 0.6, 0.2, 0.06, 0.02)  # half domains
+_SHORT_LENGTHSCALE, _MANY_CYCLES = 0.006, 32
 _NOISE_SHARES = (0.1, 0.01, 1.0)  # noise variance over signal variance; the first goes with every lengthscale
 _MOST_HARMONICS = 128
 
@@ -38,17 +39,21 @@ def look(model: ColumnModel, given: Mapping[str, float | None]) -> Start:
     """
     middle, *others = _variances(given)
     coarse = model.restricted(min(model.basis.M, _MOST_HARMONICS))
-    tried = [(coarse, length) for length in _LENGTHSCALES]
     detail = highest_standing_out(model)
+    tried = [(coarse, length) for length in _LENGTHSCALES]
+    if detail > _MANY_CYCLES:
+        tried.append((coarse, _SHORT_LENGTHSCALE))
     if detail > coarse.basis.M:
         fine = model.restricted(min(model.basis.M, int(1.3 * detail) + 8))
         tried += [(fine, length) for length in (4.0 / detail, 1.0 / detail, 0.25 / detail)]
     if given["lengthscale"]:
         tried = [(model, given["lengthscale"])]
-    first = [(sized, _evaluate(sized, {**middle, "lengthscale": length}, given)) for sized, length in tried]
-    sized, best = max(first, key=lambda pair: pair[1].elbo)
-    length = model.parameters.unpack(best.theta)["lengthscale"]
-    return max([best, *(_evaluate(sized, {**more, "lengthscale": length}, given) for more in others)], key=_elbo)
+    with threads_for(coarse.basis.size):
+        first = [(sized, _evaluate(sized, {**middle, "lengthscale": length}, given)) for sized, length in tried]
+        sized, best = max(first, key=lambda pair: pair[1].elbo)
+        length = model.parameters.unpack(best.theta)["lengthscale"]
+        shares = [_evaluate(sized, {**more, "lengthscale": length}, given) for more in others]
+    return max([best, *shares], key=_elbo)
 
 
 def highest_standing_out(model: ColumnModel) -> int:
@@ -77,11 +82,9 @@ def _variances(given: Mapping[str, float | None]) -> list[dict[str, float]]:
 def _evaluate(model: ColumnModel, values: Mapping[str, float], given: Mapping[str, float | None]) -> Start:
     model = model.restricted(min(model.basis.M, harmonics_for(values["lengthscale"], model.p)))
     theta = model.parameters.pack(values)
-    with threads_for(model.basis.size):
-        closed = model.at(theta)
-        elbo = closed.elbo
+    closed = model.at(theta)
     if given["variance"] or given["noise"]:
-        return Start(theta, model.basis.M, elbo)
+        return Start(theta, model.basis.M, closed.elbo)
     scale, elbo = rescale(closed)
     shift = model.parameters.pack({"variance": scale, "noise": scale, "lengthscale": 1.0})
     return Start(theta + shift, model.basis.M, elbo)
