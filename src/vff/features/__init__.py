@@ -7,7 +7,7 @@ For the half-integer Matérn of order p with rate lambda and diffusion s = 2 pi 
 with z_g(a) the value and p derivatives of g at a, and P the stationary covariance of the state. It has the
 reproducing property <g, k(x, .)> = g(x) on [a, b]. The inducing variables are u_m = <phi_m, f>, hence
 cov(u_m, f(x)) = phi_m(x) inside and K_uu = [<phi_m, phi_n>]. Harmonics are orthogonal under the integral, which leaves
-a diagonal, L/2 over the spectral density; the state at a adds rank p + 1; the edge polynomials add a border.
+a diagonal, L/2 over the spectral density; the state at a adds rank p + 1; the edge functions add a border.
 
 Departures from the paper: one formula serves every order (design Fact D), everything is written on [-1, 1] with the
 rate measured in half domains (the inner product does not depend on the units of x), and the polynomials of degree

@@ -54,7 +54,7 @@ def _waves(jobs: Sequence[Job]) -> list[tuple[int, Sheet, slice]]:
 
 
 def _constants(jobs: Sequence[Job]) -> list[tuple[int, Sheet, slice]]:
-    """The sheets that are a polynomial alone."""
+    """The sheets that are edge functions alone."""
     return [
         (number, sheet, place)
         for number, (alphabet, _) in enumerate(jobs)
