@@ -77,7 +77,8 @@ class GPRegressor(RegressionFace):
     domain : (a, b), "auto" or dict by column
         Interval of the features in the column's units. "auto" hugs the data (or pads them, with ``edges=0``).
     edges : int or "auto"
-        Edge functions, which span the polynomials of that degree beside the harmonics. "auto" is p + 2 for a Matérn-(p+1/2); 0 is the paper.
+        Edge functions, which add the polynomials up to that degree to the span. "auto" is p + 2 for a
+        Matérn-(p+1/2); 0 is the paper.
     engine : "auto", "dense", "nufft", "table" or "grid"
         How the rows are summed. All agree.
     optimizer : "lbfgs" or None
