@@ -11,7 +11,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 JOBS ?= 2
 
 help:
-	@echo "make demo         fit arrival delays of 2013's flights from New York, draw out/demo.png"
+	@echo "make demo         fit a year of flights from New York as a sum of eight effects, draw out/demo.png"
 	@echo "make test         lint, types, import contracts and tests"
 	@echo "make lint         the same without the tests"
 	@echo "make format       let ruff rewrite what it can"

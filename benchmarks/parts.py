@@ -45,14 +45,14 @@ def bare_finufft(t: np.ndarray, M: int, q: int) -> Callable[[], object]:
 
 def data_pass() -> list[dict[str, str]]:
     from vff.basis import ColumnBasis, Interval
-    from vff.moments import ENGINES, MomentRequest, read_rows
+    from vff.moments import ColumnRequest, MomentRequest, read_arrays
 
     lines = []
     for rows in (10**6, 10**7):
         rng = np.random.default_rng(0)
         t, y, w = rng.uniform(-1, 1, rows), rng.normal(size=rows), np.ones(rows)
-        request = MomentRequest(Interval(-1.0, 1.0), ColumnBasis(1024, 3))
-        ours = best(lambda r=request, t=t, y=y, w=w: read_rows(ENGINES["nufft"], r, t, y, w))
+        request = MomentRequest((ColumnRequest(Interval(-1.0, 1.0), ColumnBasis(1024, 3)),))
+        ours = best(lambda r=request, t=t, y=y, w=w: read_arrays(r, [t], y, w, "nufft"))
         bare = best(bare_finufft(t, 1024, 3))
         lines.append(
             {"rows": f"{rows:,}", "pass s": f"{ours:.3f}", "bare s": f"{bare:.3f}", "ratio": f"{ours / bare:.2f}"}
@@ -62,24 +62,24 @@ def data_pass() -> list[dict[str, str]]:
 
 def hyperparameter_step() -> list[dict[str, str]]:
     from vff.basis import ColumnBasis, Interval
-    from vff.inference.column import ColumnModel
+    from vff.inference import MaternTerm, SumModel
     from vff.linalg import threads_for
-    from vff.moments import ENGINES, MomentRequest, read_rows
+    from vff.moments import ColumnRequest, MomentRequest, read_arrays
 
     lines = []
     for rows in (10**4, 10**7):
         rng = np.random.default_rng(0)
         t = rng.uniform(-1, 1, rows)
         y = np.sin(20 * t) + rng.normal(size=rows)
-        request = MomentRequest(Interval(-1.0, 1.0), ColumnBasis(200, 3))
-        model = ColumnModel(1, read_rows(ENGINES["nufft"], request, t, y, np.ones(rows)))
+        request = MomentRequest((ColumnRequest(Interval(-1.0, 1.0), ColumnBasis(200, 3)),))
+        model = SumModel((MaternTerm(1),), read_arrays(request, [t], y, np.ones(rows), "nufft"))
         theta = np.log([1.0, 0.2, 1.0])
 
-        def step(model: ColumnModel = model, theta: np.ndarray = theta) -> None:
+        def step(model: SumModel = model, theta: np.ndarray = theta) -> None:
             closed = model.at(theta)
             model.pull_back(theta, closed.cotangents)
 
-        size = request.basis.size
+        size = request.size
         with threads_for(size):  # as in a fit
             milliseconds = 1e3 * best(step, 20)
         lines.append({"rows": f"{rows:,}", "features": str(size), "step ms": f"{milliseconds:.1f}"})

@@ -1,85 +1,124 @@
-"""Fit arrival delays of a year of flights from New York against the minute of departure, and draw the fit."""
+"""Fit a year of flights from New York: arrival delay as a sum of effects of eight columns, scored and drawn."""
 
 import time
 from pathlib import Path
 
 import numpy as np
-from matplotlib import pyplot
+import pandas as pd
 
-from vff import GPRegressor, Matern32, plot
-from vff.datasets import Dataset, load_flights_nyc
+from vff import GPRegressor, plot
+from vff.datasets import FLIGHT_COLUMNS, load_flights_nyc
 from vff.report import table
 
 PICTURE = Path("out") / "demo.png"
 _HELD_OUT = 3  # one row in three
 
 
-def split(data: Dataset, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+def split(rows: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """Row numbers to learn from, and a held-out third."""
-    order = np.random.default_rng(seed).permutation(data.y.size)
-    cut = data.y.size // _HELD_OUT
+    order = np.random.default_rng(seed).permutation(rows)
+    cut = rows // _HELD_OUT
     return order[cut:], order[:cut]
 
 
-def scores(model: GPRegressor, X: np.ndarray, y: np.ndarray, train: np.ndarray) -> list[tuple[str, str, str]]:
-    """Mean squared error and negative log predictive density of the model, and of one normal law for all flights."""
-    mse = np.mean((y - model.predict(X)) ** 2)
-    nlpd = -np.mean(model.log_predictive_density(X, y))
+def describe(model: GPRegressor, rows: int) -> list[tuple[str, str, str]]:
+    """What the fit cost and came to."""
+    seconds = model.timing_
+    phases = ", ".join(f"{phase} {spent:.2f} s" for phase, spent in seconds.items())
+    return [
+        ("rows", f"{rows:,}", "to learn from"),
+        ("fit", f"{sum(seconds.values()):.2f} s", phases),
+        ("noise", f"{np.sqrt(model.noise_variance_):.2f} minutes", "standard deviation about the sum of effects"),
+        ("ELBO", f"{model.elbo_:.1f} nats", "lower bound on log p(y)"),
+    ]
+
+
+def scores(model: GPRegressor, X: pd.DataFrame, y: np.ndarray, train: np.ndarray) -> list[tuple[str, str, str]]:
+    """Errors on held-out rows, beside those of one normal law for all flights.
+
+    Standardised: for delays less the mean of the training rows, divided by their standard deviation.
+    """
     mean, variance = train.mean(), train.var()
-    flat_mse = np.mean((y - mean) ** 2)
+    mse, flat_mse = np.mean((y - model.predict(X)) ** 2), np.mean((y - mean) ** 2)
+    nlpd = -np.mean(model.log_predictive_density(X, y))
     flat_nlpd = 0.5 * (np.log(2 * np.pi * variance) + flat_mse / variance)
+    unit = 0.5 * np.log(variance)  # a density of delays in minutes, per standard deviation
     return [
-        ("held-out MSE", f"{mse:.1f} minutes²", f"a constant: {flat_mse:.1f}"),
-        ("held-out NLPD", f"{nlpd:.4f} nats per row", f"a constant: {flat_nlpd:.4f}"),
+        ("held-out rows", f"{y.size:,}", "a third, drawn at random"),
+        ("MSE, standardised", f"{mse / variance:.4f}", f"a constant: {flat_mse / variance:.4f}"),
+        ("MSE", f"{mse:.1f} minutes²", f"a constant: {flat_mse:.1f}"),
+        ("NLPD, standardised", f"{nlpd - unit:.4f} nats per row", f"a constant: {flat_nlpd - unit:.4f}"),
+        ("NLPD", f"{nlpd:.4f} nats per row", f"a constant: {flat_nlpd:.4f}"),
     ]
 
 
-def describe(model: GPRegressor, seconds: float, rows: int) -> list[tuple[str, str, str]]:
-    """What was chosen and learnt."""
-    (a, b), M = model.domain_[0], model.frequencies_[0]
-    kernel = model.kernel_
-    assert isinstance(kernel, Matern32)
-    assert kernel.variance
-    assert kernel.lengthscale
-    least, most = model.elbo_gap_
-    return [
-        ("fit", f"{seconds:.2f} s", f"{rows:,} rows, hyperparameters learnt"),
-        ("frequencies", f"M = {M}", f"{2 * M + 1} harmonics and {model.edges_[0]} edge functions, chosen by the fit"),
-        ("domain", f"[{a:g}, {b:g}] minutes", "chosen by the fit"),
-        ("engine", model.engine_, model.engine_reason_.removeprefix(f"{model.engine_}: ")),
-        ("lengthscale", f"{kernel.lengthscale:.1f} minutes", "over which delays stay alike"),
-        ("signal", f"{np.sqrt(kernel.variance):.2f} minutes", "standard deviation of f"),
-        ("noise", f"{np.sqrt(model.noise_variance_):.2f} minutes", "standard deviation about f"),
-        ("ELBO", f"{model.elbo_:.2f} nats", "lower bound on log p(y)"),
-        ("its gap", f"{least:.1f} to {most:.1f} nats", "expected below log p(y), if the model is right"),
+def describe_terms(model: GPRegressor) -> list[dict[str, object]]:
+    """What was chosen and learnt for every column."""
+    rows = []
+    for bound, term in zip(model.rows_.terms, model.fit_.terms, strict=True):
+        a, b = model.domain_[bound.name]
+        rows.append(
+            {
+                "term": FLIGHT_COLUMNS[bound.name],
+                "lengthscale": float(f"{term.lengthscales[0]:.3g}"),
+                "M": term.M,
+                "domain": f"[{a:g}, {b:g}]",
+                "determined": float(f"{term.effective:.1f}"),
+                "% of variance": float(f"{100 * term.share:.3g}") if term.supported else 0.0,
+            }
+        )
+    return rows
+
+
+def explain(model: GPRegressor) -> str:
+    """How M, the domains and the engine were chosen, and how to read the shares."""
+    stages = model.fit_.history
+    missed, allowed = stages[-1].missed, stages[-1].tolerance
+    end = "until it was enough" if missed <= allowed else "as far as these reach"
+    sentences = [
+        f"M grew in {len(stages)} stage(s), on the sums of one pass over the rows, {end}; the bound may gain "
+        f"about {missed:.1f} nats more ({allowed:.1f} are aimed at).",
+        "The domains are the ranges of the data: edge functions take care of the ends.",
+        f"Engine {model.engine_}: {model.engine_reason_.removeprefix(f'{model.engine_}: ')}.",
+        "Determined is how many of a term's coefficients the data determine.",
     ]
+    if sum(term.share for term in model.fit_.terms) > 1.0:
+        sentences.append("Columns that nearly determine one another have large effects that offset one another.")
+    return "\n".join(sentences)
 
 
-def draw(model: GPRegressor, data: Dataset) -> None:
-    """The fit over all flights, with clock times under the minutes."""
-    figure, ax = pyplot.subplots(figsize=(8.0, 4.6), layout="constrained")
-    plot.fit(model, data.X, data.y, ax, xlabel=data.names[0], ylabel=data.target)
-    hours = np.arange(0, 25, 3)
-    ax.set_xticks(60 * hours, [f"{60 * h}\n{h:02d}:00" for h in hours])
-    ax.set_title("Flights from New York City, 2013")
-    PICTURE.parent.mkdir(exist_ok=True)
+def draw(model: GPRegressor, target: str) -> None:
+    """One panel per column, ticked as its unit asks."""
+    labels = FLIGHT_COLUMNS | {"weekday": "day of the week", "dep_time": "departure", "arr_time": "arrival"}
+    figure = plot.effects(model, xlabels=labels, ylabel=f"effect on {target}", ncols=4)
+    panels = {ax.get_label(): ax for ax in figure.axes}
+    hours = np.arange(0, 25, 6)
+    for name in ("dep_time", "arr_time"):
+        panels[name].set_xticks(60 * hours, [f"{hour:02d}:00" for hour in hours])
+    panels["month"].set_xticks(range(1, 13))
+    panels["day"].set_xticks([1, *range(5, 31, 5)])
+    panels["weekday"].set_xticks(range(1, 8), ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"])
+    figure.suptitle("Flights from New York City, 2013: what each column adds to the delay")
+    PICTURE.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(PICTURE, dpi=150)
 
 
 def main() -> None:
-    data = load_flights_nyc(["dep_time"])
-    print(f"{data.target} against {data.names[0]}")
-    print(f"{data.y.size:,} flights; {data.dropped:,} without a departure or arrival (cancelled, diverted) left out\n")
-    train, test = split(data)
     started = time.perf_counter()
-    model = GPRegressor(Matern32(0)).fit(data.X[train], data.y[train])
-    seconds = time.perf_counter() - started
-    rows = describe(model, seconds, train.size)
-    print(table([*rows, *scores(model, data.X[test], data.y[test], data.y[train])]))
+    data = load_flights_nyc()
+    X = pd.DataFrame(data.X, columns=list(FLIGHT_COLUMNS))
+    print(f"{data.target} as a sum of effects of {X.shape[1]} columns")
+    print(f"{data.y.size:,} flights; {data.dropped:,} left out (cancelled, diverted, or a plane of unknown age)\n")
+    train, test = split(data.y.size)
+    model = GPRegressor().fit(X.iloc[train], data.y[train])
+    held_out = scores(model, X.iloc[test], data.y[test], data.y[train])
+    print(table([*describe(model, train.size), *held_out]), end="\n\n")
+    print(table(describe_terms(model)), end="\n\n")
+    print(explain(model))
     for note in model.notes_:
         print(f"note: {note}")
-    draw(model, data)
-    print(f"\nthe picture is in {PICTURE}")
+    draw(model, data.target)
+    print(f"\nthe picture is in {PICTURE}; all of this took {time.perf_counter() - started:.1f} s")
 
 
 if __name__ == "__main__":

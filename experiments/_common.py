@@ -2,6 +2,7 @@
 
 import argparse
 import csv
+import os
 import sys
 import time
 import warnings
@@ -58,6 +59,52 @@ class Run:
         figure.savefig(picture, dpi=70 if self.quick else 150)
         print(table(shown or rows))
         print(f"\ntable:   {_short(numbers)}\npicture: {_short(picture)}")
+
+
+class Log:
+    """A table on disk that grows by a row at a time: a run that dies can be started again and goes on where it stopped.
+
+    Cells come back as they are read from text: numbers where they are numbers.
+    """
+
+    def __init__(self, path: Path, columns: Sequence[str]) -> None:
+        self.path, self.columns = path, tuple(columns)
+        header = ",".join(self.columns)
+        text = path.read_text(encoding="utf-8") if path.is_file() else ""
+        first, *lines = text.split("\n")
+        if text and first != header:
+            raise ValueError(
+                f"{path} should begin with the columns {header} and begins with {first!r}; delete it, or move it away"
+            )
+        # What follows the last line end is a row that was cut short.
+        whole = lines[:-1]
+        self.rows = [dict(zip(self.columns, map(_number, cells), strict=True)) for cells in csv.reader(whole)]
+        if not lines or lines[-1]:
+            self._begin([header, *whole])
+
+    def _begin(self, lines: list[str]) -> None:
+        """Write all lines, or nothing when it is interrupted."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        new = self.path.with_suffix(".new")
+        new.write_text("\n".join([*lines, ""]), encoding="utf-8")
+        new.replace(self.path)
+
+    def append(self, row: Mapping[str, Any]) -> None:
+        """Add a row, on disk when this returns."""
+        with self.path.open("a", newline="", encoding="utf-8") as stream:
+            csv.writer(stream, lineterminator="\n").writerow([row[column] for column in self.columns])
+            stream.flush()
+            os.fsync(stream.fileno())
+        self.rows.append(dict(row))
+
+
+def _number(text: str) -> Any:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
 
 
 def _short(path: Path) -> Path:

@@ -32,19 +32,21 @@ def simulate(seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 
 def models(exact: ExactGP, random_sizes: tuple[int, ...], sizes: tuple[int, ...]) -> dict[str, tuple[int, Model]]:
     """Every method at the exact process's hyperparameters, by title, with its number of features."""
+    kernel = exact.kernel_
+    assert isinstance(kernel, Matern12)
     given = {"noise_variance": exact.noise_variance_, "optimizer": None, "normalize_y": False}
     found: dict[str, tuple[int, Model]] = {}
     for F in random_sizes:
         found[f"random features ({F})"] = (
             2 * F,
-            RandomFourierGP(exact.kernel_, n_frequencies=F, random_state=1, **given),
+            RandomFourierGP(kernel, n_frequencies=F, random_state=1, **given),
         )
     for F in sizes:
-        model = GPRegressor(exact.kernel_, frequencies=F - 1, edges=0, domain=PADDED, **given)
+        model = GPRegressor(kernel, frequencies=F - 1, edges=0, domain=PADDED, **given)
         found[f"variational ({F})"] = 2 * F - 1, model
     for F in sizes:
         M, q = split_budget(2 * F - 1, Matern12.order)
-        model = GPRegressor(exact.kernel_, frequencies=M, edges=q, **given)
+        model = GPRegressor(kernel, frequencies=M, edges=q, **given)
         found[f"with edge functions ({F})"] = 2 * M + 1 + q, model
     return found
 

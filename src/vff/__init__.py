@@ -5,13 +5,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from vff import baselines, basis, datasets, features, kernels, plot
-    from vff.estimators import ExtrapolationWarning, GPRegressor
-    from vff.kernels import Matern12, Matern32, Matern52, Matern72, Matern92
+    from vff.estimators import Effects, ExtrapolationWarning, GPRegressor
+    from vff.kernels import Categorical, Matern12, Matern32, Matern52, Matern72, Matern92
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # Where each public name lives. Resolved on first use, so that `import vff` costs nothing.
 _HOMES = {
+    "Categorical": "vff.kernels",
+    "Effects": "vff.estimators",
     "ExtrapolationWarning": "vff.estimators",
     "GPRegressor": "vff.estimators",
     "Matern12": "vff.kernels",
@@ -23,6 +25,8 @@ _HOMES = {
 _ROOMS = ("baselines", "basis", "datasets", "features", "kernels", "plot")
 
 __all__ = [
+    "Categorical",
+    "Effects",
     "ExtrapolationWarning",
     "GPRegressor",
     "Matern12",

@@ -1,5 +1,5 @@
-"""Pictures of fits: ``vff.plot.fit(model, X, y)``."""
+"""Pictures of fits: ``vff.plot.fit(model, X, y)`` of one column, ``vff.plot.effects(model)`` of every term of a sum."""
 
-from vff.report import fit
+from vff.report import effects, fit
 
-__all__ = ["fit"]
+__all__ = ["effects", "fit"]

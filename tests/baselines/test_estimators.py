@@ -13,6 +13,7 @@ from sklearn.exceptions import NotFittedError
 import vff
 from vff import Matern12, Matern32, Matern52
 from vff.baselines import ExactGP, InducingPointGP, RandomFourierGP, SparseSpectrumGP
+from vff.kernels import Categorical
 
 NOISE = 2.5
 KERNELS = [
@@ -207,13 +208,43 @@ def test_samples_have_the_joint_distribution(maker: Any) -> None:
     np.testing.assert_allclose(observed.var(axis=1), np.diagonal(covariance) + NOISE, rtol=0.06)
 
 
+@pytest.mark.parametrize("maker", MAKERS[1:])
+@pytest.mark.parametrize(
+    ("X_", "options", "sentence"),
+    [
+        (np.ones((60, 2)), {}, "X has 2 columns and this baseline models one"),
+        (X, {"kernel": Matern32(0) + Matern12(0)}, "use GPRegressor or ExactGP"),
+        (X, {"kernel": Matern32(0) * Matern12(0)}, "use GPRegressor or ExactGP"),
+    ],
+)
+def test_one_column_only(maker: Any, X_: np.ndarray, options: dict, sentence: str) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        maker(**options).fit(X_, Y)
+
+
+@pytest.mark.parametrize("maker", MAKERS)
+@pytest.mark.parametrize("shape", [(6,), (6, 1)])
+def test_posteriors_take_a_column_in_either_shape(maker: Any, shape: tuple[int, ...]) -> None:
+    model = _kept(maker, KERNELS[1])
+    assert (model.column_index_, model.column_indices_) == (0, (0,))
+    posterior, x = model.posterior_, NEW[:, 0].reshape(shape)
+    assert not posterior.outside(x).any()
+    mean, variance = posterior.marginals(x)
+    joint_mean, covariance = posterior.joint(x)
+    np.testing.assert_allclose(mean, posterior.marginals(NEW[:, 0])[0], rtol=1e-12)
+    np.testing.assert_allclose(posterior.mean_at(x), mean, rtol=1e-9)
+    np.testing.assert_allclose(joint_mean, mean, rtol=1e-9)
+    np.testing.assert_allclose(np.diagonal(covariance), variance, rtol=1e-6)
+    draws = [posterior.sample(at, 2, np.random.default_rng(0)) for at in (x, NEW[:, 0])]
+    np.testing.assert_allclose(*draws, rtol=1e-9)
+
+
 @pytest.mark.parametrize("maker", MAKERS)
 @pytest.mark.parametrize(
     ("X_", "y_", "options", "sentence"),
     [
-        (np.ones((60, 2)), Y, {}, "X has 2 columns and the baselines model one"),
-        (X, Y, {"kernel": Matern32(0) + Matern12(0)}, "use GPRegressor"),
         (X, Y, {"kernel": Matern32(3)}, "asks for column 3"),
+        (X, Y, {"kernel": Categorical(0)}, "the baselines know Matérns of numbers only"),
         (X, Y, {"optimizer": "adam"}, "optimizer must be one of 'lbfgs', None"),
         (X, Y, {"noise_variance": -1.0}, "noise_variance must be None or a positive number"),
         (X, Y[:-1], {}, "y has 59 values and X has 60 rows"),

@@ -4,12 +4,13 @@ import importlib.util
 import os
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from vff import datasets
-from vff.datasets import FLIGHT_COLUMNS, Dataset, load_flights_nyc
+from vff.datasets import FLIGHT_COLUMNS, Dataset, load_flights_nyc, load_flights_us
 from vff.datasets.flights import minutes
 
 needs_files = pytest.mark.skipif("VFF_DATA" not in os.environ, reason="VFF_DATA names no folder")
@@ -92,3 +93,73 @@ def test_without_pandas(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(ImportError, match=r"pandas, which is not installed; install it with"):
         load_flights_nyc()
+
+
+def us_flights(folder: Path, **changed: object) -> Path:
+    """A file of three flights as the loader expects it; the second has no air time."""
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    numbers = {
+        "Month": [1, 2, 3],
+        "DayofMonth": [4, 5, 6],
+        "DayOfWeek": [7, 1, 2],
+        "plane_age": [0, 10, 20],
+        "AirTime": [100, None, 120],
+        "Distance": [500, 600, 700],
+        "ArrTime": [30, 1230, 2400],
+        "DepTime": [2230, 1030, 2159],
+        "ArrDelay": [-5, 0, 65],
+        "Carrier": ["AA", "UA", "DL"],
+    }
+    kept = {name: values for name, values in {**numbers, **changed}.items() if values is not None}
+    pandas.DataFrame(kept).to_parquet(folder / "us_flights.parquet")
+    return folder
+
+
+def test_us_flights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VFF_DATA", str(us_flights(tmp_path)))
+    data = load_flights_us()
+    check(data, 2, 8)
+    assert data.dropped == 1
+    assert data.names == tuple(FLIGHT_COLUMNS.values())
+    np.testing.assert_array_equal(data.X[0], [1, 4, 7, 22 * 60 + 30, 30, 100, 500, 0])
+    np.testing.assert_array_equal(data.X[1], [3, 6, 2, 21 * 60 + 59, 1440, 120, 700, 20])
+    np.testing.assert_array_equal(data.y, [-5.0, 65.0])
+    few = load_flights_us(["arr_time", "month"])
+    np.testing.assert_array_equal(few.X, [[30, 1], [12 * 60 + 30, 2], [1440, 3]])
+    with pytest.raises(ValueError, match="columns must be some of month, day"):
+        load_flights_us(["carrier"])
+
+
+def test_us_flights_that_are_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("VFF_DATA", str(tmp_path))
+    with pytest.raises(FileNotFoundError, match="there is no download of it; set VFF_DATA"):
+        load_flights_us()
+    monkeypatch.delenv("VFF_DATA")
+    with pytest.raises(FileNotFoundError, match="because VFF_DATA names none"):
+        load_flights_us()
+
+
+def test_us_flights_of_another_kind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VFF_DATA", str(us_flights(tmp_path, Distance=None)))
+    with pytest.raises(ValueError, match="should be a parquet file with the columns Month"):
+        load_flights_us()
+    (tmp_path / "us_flights.parquet").write_text("month,day")
+    with pytest.raises(ValueError, match="could not be read as one"):
+        load_flights_us()
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ImportError, match="pandas and pyarrow, and one of them is not installed"):
+        load_flights_us()
+
+
+@needs_files
+def test_all_us_flights() -> None:
+    if not (Path(os.environ["VFF_DATA"]) / "us_flights.parquet").is_file():
+        pytest.skip("VFF_DATA has no us_flights.parquet")
+    data = load_flights_us()
+    check(data, len(data.y), 8)
+    low, high = data.X.min(axis=0), data.X.max(axis=0)
+    for column, ends in {"month": (1, 12), "weekday": (1, 7), "dep_time": (1, 1440), "arr_time": (1, 1440)}.items():
+        place = list(FLIGHT_COLUMNS).index(column)
+        assert (low[place], high[place]) == ends

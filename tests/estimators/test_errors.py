@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from vff import GPRegressor, Matern32
+from vff import Categorical, GPRegressor, Matern32
 
 X = np.linspace(0, 1, 30)[:, None]
 Y = np.sin(X[:, 0])
@@ -23,7 +23,6 @@ CASES = {
     "inf in x": (lambda: GPRegressor().fit(_with(X, 3, np.inf), Y), "column 0 of X contains inf"),
     "NaN in y": (lambda: GPRegressor().fit(X, _with(Y, 7, np.nan)), "y contains NaN .*row 7"),
     "inf in y": (lambda: GPRegressor().fit(X, _with(Y, 7, -np.inf)), "y contains inf"),
-    "constant column": (lambda: GPRegressor().fit(np.ones((9, 1)), np.arange(9)), "column 0 of X is constant"),
     "one row": (lambda: GPRegressor().fit([[1.0]], [1.0]), "1 sample.*minimum of 2"),
     "no rows": (lambda: GPRegressor().fit(np.empty((0, 1)), []), "0 sample.*minimum of 2"),
     "text column": (lambda: GPRegressor(Matern32("name")).fit(FRAME, Y), "column 'name' of X holds text.*'a'.*encode"),
@@ -56,15 +55,45 @@ CASES = {
     "name without names": (lambda: GPRegressor(Matern32("age")).fit(X, Y), "no column names"),
     "index beyond": (lambda: GPRegressor(Matern32(3)).fit(X, Y), "asks for column 3, but X has 1"),
     "grid on scattered rows": (lambda: GPRegressor(engine="grid").fit(X**2, Y), "equally spaced"),
-    "several columns": (lambda: GPRegressor().fit(np.ones((5, 3)), np.ones(5)), "X has 3 columns.*name one column"),
-    "a sum": (lambda: GPRegressor(Matern32(0) + Matern32(1)).fit(np.ones((5, 2)), np.ones(5)), "fits one column"),
+    "a product": (
+        lambda: GPRegressor(Matern32("age") * Matern32("age")).fit(FRAME, Y),
+        "multiplies columns.*age.*write a sum",
+    ),
+    "text in an array": (
+        lambda: GPRegressor().fit(np.array([["a"], ["b"]]), [1.0, 2.0]),
+        "holds text.*Categorical\\(0\\)",
+    ),
+    "rows beyond the domain of a sum": (
+        lambda: GPRegressor(domain={1: (0.0, 0.5)}).fit(np.hstack([X, X]), Y),
+        "column 1 reaches \\[0, 1\\], beyond the domain \\[0, 0.5\\].*widen",
+    ),
+    "grid for two columns": (lambda: GPRegressor(engine="grid").fit(np.hstack([X, X]), Y), "one column.*'auto'"),
+    "slope of which column": (
+        lambda: GPRegressor().fit(np.hstack([X, X]), Y).predict_derivative(np.hstack([X, X])),
+        "along one column.*'0', '1'",
+    ),
+    "slope of levels": (
+        lambda: GPRegressor(Categorical("name")).fit(FRAME, Y).predict_derivative(FRAME, "name"),
+        "categorical and has no slope",
+    ),
+    "missing in a frame": (
+        lambda: GPRegressor().fit(FRAME.assign(age=FRAME["age"].where(FRAME.index != 4)), Y),
+        "column 'age' of X contains NaN or another missing value .*row 4.*drop or fill",
+    ),
+    "missing in y of a frame": (
+        lambda: GPRegressor().fit(FRAME, pd.Series(Y).where(FRAME.index != 4)),
+        "y contains NaN or another missing value .*row 4",
+    ),
     "other columns at predict": (lambda: GPRegressor().fit(X, Y).predict(np.ones((3, 2))), "expecting 1 features"),
     "unknown key": (
         lambda: GPRegressor(frequencies={"typo": 7}).fit(X, Y),
-        "frequencies names column 'typo'.*column 0",
+        "frequencies names column 'typo'.*it uses 0",
     ),
     "other key": (lambda: GPRegressor(domain={3: (0, 9)}).fit(X, Y), "domain names column 3"),
-    "too many features": (lambda: GPRegressor(frequencies=10**6).fit(X, Y), "need .*GiB.*ask for at most"),
+    "too many features": (
+        lambda: GPRegressor(frequencies=10**6).fit(X, Y),
+        "need .*GiB.*ask for frequencies of at most",
+    ),
     "huge y": (lambda: GPRegressor().fit(X, 1e200 * Y), "its square leaves float64"),
     "not fitted": (lambda: GPRegressor().predict(X), "not fitted"),
     "not a kernel": (lambda: GPRegressor("rbf").fit(X, Y), "a kernel was expected.*'rbf'"),
@@ -94,9 +123,29 @@ def test_predicting_with_other_names():
 def test_a_failed_fit_changes_nothing(method):
     model = GPRegressor().fit(X, Y)
     before, n = model.predict(X), model.rows_.moments.n
-    for bad in (_with(X, 3, np.nan), np.full((30, 1), 5.0), np.ones((30, 2))):
-        with pytest.raises(ValueError, match=r"NaN|constant|columns|features|beyond"):
+    for bad in (_with(X, 3, np.nan), _with(X, 3, np.inf), np.full((30, 1), 1e12) + X * 1e-3):
+        with pytest.raises(ValueError, match=r"NaN|inf|resolves|beyond"):
             getattr(model, method)(bad, Y)
         np.testing.assert_array_equal(model.predict(X), before)
         assert model.rows_.moments.n == n
         assert model.n_features_in_ == 1
+
+
+def test_other_columns_are_refused_by_partial_fit_and_taken_by_fit():
+    model = GPRegressor().fit(X, Y)
+    with pytest.raises(ValueError, match="expecting 1 features"):
+        model.partial_fit(np.hstack([X, X]), Y)
+    assert model.n_features_in_ == 1
+    assert model.fit(np.hstack([X, X]), Y).n_features_in_ == 2
+
+
+def test_a_constant_column_fits_and_is_named():
+    model = GPRegressor().fit(np.full((30, 1), 7.0), Y)
+    assert any("column 0 holds one value, 7, in all rows" in note for note in model.notes_)
+    mean, std = model.predict(np.full((3, 1), 7.0), return_std=True)
+    np.testing.assert_allclose(mean, Y.mean(), rtol=1e-6)
+    assert np.all(std > 0.5 * Y.std())
+    both = GPRegressor().fit(np.hstack([X, np.full((30, 1), 7.0)]), Y)
+    assert any("column 1 holds one value" in note for note in both.notes_)
+    alone = GPRegressor().fit(X, Y)
+    np.testing.assert_allclose(both.predict(np.hstack([X, np.full((30, 1), 7.0)])), alone.predict(X), atol=1e-2)

@@ -4,7 +4,6 @@ import threading
 
 import numpy as np
 import pytest
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from threadpoolctl import threadpool_info
 
 from vff import GPRegressor, Matern32, Matern52
@@ -148,14 +147,3 @@ def test_users_arrays_are_left_alone():
     np.testing.assert_array_equal(X, kept[0])
     np.testing.assert_array_equal(y, kept[1])
     np.testing.assert_array_equal(weights, 1.0)
-
-
-def _expected_failures(estimator) -> dict[str, str]:
-    reason = "demands a good fit to ten columns, and this kernel sees the first alone"
-    return {"check_regressors_train": reason}
-
-
-@pytest.mark.filterwarnings("ignore")
-@parametrize_with_checks([GPRegressor(Matern32(0))], expected_failed_checks=_expected_failures)
-def test_checks_of_scikit_learn(estimator, check):
-    check(estimator)

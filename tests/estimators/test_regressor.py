@@ -1,6 +1,5 @@
 """The estimator as its users meet it: numbers, contract, calibration."""
 
-import pickle
 import warnings
 
 import numpy as np
@@ -10,10 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import multivariate_normal
-from sklearn.base import clone
-from sklearn.model_selection import cross_val_score
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from vff import ExtrapolationWarning, GPRegressor, Matern12, Matern32, Matern52
 from vff.kernels import HalfInteger
@@ -315,35 +310,6 @@ def test_frames_and_names():
     polar = GPRegressor(Matern32("hour"), frequencies=12, domain=(2, 7)).fit(pl.DataFrame(frame.to_dict("list")), y)
     np.testing.assert_allclose(by_name.predict(frame), by_index.predict(frame.to_numpy()), atol=1e-9)
     np.testing.assert_allclose(polar.predict(pl.DataFrame(frame.to_dict("list"))), by_name.predict(frame), atol=1e-9)
-
-
-def test_the_contract_of_scikit_learn():
-    X, y = _wave(120)
-    model = GPRegressor(Matern52(0, lengthscale=1.0), frequencies=10)
-    copy = clone(model)
-    assert copy.get_params() == model.get_params()
-    fitted = model.fit(X, y)
-    assert fitted is model
-    assert model.n_features_in_ == 1
-    again = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(again.predict(X, return_std=True)[1], model.predict(X, return_std=True)[1])
-    assert model.score(X, y) > 0.9
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ExtrapolationWarning)
-        assert cross_val_score(make_pipeline(StandardScaler(), GPRegressor()), X, y, cv=3).min() > 0.8
-
-
-def test_effects_are_centred_and_carry_their_uncertainty():
-    X, y = _wave(400)
-    model = GPRegressor().fit(X, y)
-    effects = model.effects(X)
-    assert effects.names == ("0",)
-    assert effects.mean.shape == effects.std.shape == (400, 1)
-    assert effects.mean.mean() == pytest.approx(0.0, abs=1e-6)
-    np.testing.assert_allclose(
-        effects.mean[:, 0] - effects.mean[0, 0], model.predict(X) - model.predict(X)[0], atol=1e-8
-    )
-    assert np.all(effects.std > 0)
 
 
 def test_log_predictive_density():

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from threadpoolctl import threadpool_limits
 
@@ -148,3 +149,134 @@ def test_solar_without_data_says_so_and_goes_on(
     assert said.startswith("solar: skipped")
     assert said.count("\n") == 1
     assert not (tmp_path / "solar.csv").exists()
+
+
+class StandIn:
+    """A linear model in the place of GPRegressor: quick, and with no more than what the experiment may ask."""
+
+    made = 0
+
+    def __init__(self, kernel: Any = None, **options: Any) -> None:
+        self.kernel, self.options = kernel, options
+        type(self).made += 1
+
+    def fit(self, X: np.ndarray, y: np.ndarray) -> "StandIn":
+        self.centre, self.mean = X.mean(axis=0), y.mean()
+        self.slope = np.linalg.lstsq(X - self.centre, y - self.mean)[0]
+        self.std = np.std(y - self.predict(X))
+        return self
+
+    def predict(self, X: np.ndarray, return_std: bool = False) -> Any:
+        mean = self.mean + (X - self.centre) @ self.slope
+        return (mean, np.full(len(X), self.std)) if return_std else mean
+
+    def effects(self, X: np.ndarray) -> tuple[tuple[str, ...], np.ndarray, np.ndarray]:
+        effect = (X - self.centre) * self.slope
+        return tuple("abcdefgh"), effect, 0.1 + 0.0 * effect
+
+
+@pytest.fixture
+def airline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with 700 flights whose delay falls with the hour of arrival."""
+    rng, N = np.random.default_rng(0), 700
+    ranges = {"Month": 12, "DayofMonth": 28, "DayOfWeek": 7, "plane_age": 40, "AirTime": 300, "Distance": 2000}
+    frame = pd.DataFrame({name: rng.integers(1, most + 1, N) for name, most in ranges.items()})
+    for name in ("ArrTime", "DepTime"):
+        frame[name] = 100 * rng.integers(0, 24, N) + rng.integers(0, 60, N)
+    frame["ArrDelay"] = 40.0 - frame["ArrTime"] / 30.0 + 10.0 * rng.standard_normal(N)
+    frame.to_parquet(tmp_path / "us_flights.parquet")
+    monkeypatch.setenv("VFF_DATA", str(tmp_path))
+    monkeypatch.setattr("vff.estimators.GPRegressor", StandIn)
+    return tmp_path
+
+
+def repetitions(folder: Path) -> list[str]:
+    return (folder / "airline_repetitions.csv").read_text(encoding="utf-8").splitlines()
+
+
+def test_airline(airline: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    run("airline", airline, monkeypatch)
+    lines = read("airline", airline)
+    assert [(line["method"], line["N"]) for line in lines] == [
+        *((method, 300.0) for method in ("paper", "default", "exact additive", "exact RBF")),
+        *((method, 700.0) for method in ("paper", "default")),
+    ]
+    assert all(line["repetitions"] == 2.0 and line["mse"] < 1.0 and line["nlpd"] < 1.42 for line in lines)
+    assert all(line[f"{name}_sd"] > 0.0 for line in lines for name in ("mse", "nlpd"))
+    assert len(repetitions(airline)) == 1 + 12
+    said = capsys.readouterr()
+    assert "fits left, at most about" in said.err
+    assert "fits left, about" in said.err
+    assert "±" in said.out
+
+
+def test_airline_goes_on_where_it_stopped(
+    airline: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run("airline", airline, monkeypatch)
+    complete = repetitions(airline)
+    table = read("airline", airline)
+    # the run was killed in the middle of writing its eighth row
+    (airline / "airline_repetitions.csv").write_text("\n".join(complete[:8]) + "\n" + complete[8][:20])
+    made = StandIn.made
+    run("airline", airline, monkeypatch)
+    assert StandIn.made == made + 4 + 1  # four of the rest are not exact, and one is drawn
+    assert "7 fits are taken from" in capsys.readouterr().err
+    assert repetitions(airline)[:8] == complete[:8]
+    for before, after in zip(table, read("airline", airline), strict=True):
+        assert after["mse"] == pytest.approx(before["mse"], rel=1e-6)
+
+
+def test_airline_splits_and_scales_on_the_training_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(HOME)
+    names = runpy.run_path(str(HOME / "airline.py"), run_name="airline")
+    rng = np.random.default_rng(0)
+    data = names["Dataset"](rng.uniform(3.0, 9.0, (1000, 2)), rng.normal(5.0, 4.0, 1000), ("a", "b"), "y", "", "", "")
+    part = names["split"](data, 300, 1)
+    assert (part.X.shape, part.X_new.shape) == ((200, 2), (100, 2))
+    np.testing.assert_allclose([part.X.min(axis=0), part.X.max(axis=0)], [[0.0, 0.0], [1.0, 1.0]])
+    np.testing.assert_allclose([part.y.mean(), part.y.std()], [0.0, 1.0], atol=1e-12)
+    # one linear map for both parts, and no row in both
+    back = np.concatenate([part.X, part.X_new])
+    assert len(np.unique(back, axis=0)) == 300
+    assert not np.array_equal(part.y, names["split"](data, 300, 2).y)
+    np.testing.assert_array_equal(part.y, names["split"](data, 300, 1).y)
+    assert names["sizes"](273_853, False) == ([10_000, 100_000, 273_853], [1_000_000])
+    assert names["sizes"](3_145_630, False) == ([10_000, 100_000, 1_000_000, 3_145_630], [])
+
+
+def test_airline_names_the_paper_s_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(HOME)
+    names = runpy.run_path(str(HOME / "airline.py"), run_name="airline")
+    model = names["paper"]()
+    assert (model.frequencies, model.edges, model.domain, model.noise_variance) == (29, 0, (-2.0, 3.0), 1.0)
+    assert [term.column for term in model.kernel.terms] == list(range(8))
+    assert {(term.order, term.variance, term.lengthscale) for term in model.kernel.terms} == {(1, 1.0, 1.0)}
+
+
+def test_airline_without_data_says_so_and_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("VFF_DATA", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr("vff.datasets.flights.find_spec", lambda name: None)
+    run("airline", tmp_path, monkeypatch)
+    said = capsys.readouterr()
+    assert said.out.startswith("airline: skipped")
+    assert "flights from New York are used instead" in said.err
+    assert not (tmp_path / "airline.csv").exists()
+
+
+def test_a_log_of_another_experiment_is_not_touched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(HOME)
+    from _common import Log  # pyright: ignore[reportMissingImports]
+
+    path = tmp_path / "new" / "log.csv"
+    log = Log(path, ("a", "b"))
+    log.append({"a": 1, "b": 0.1})
+    log.append({"b": "text", "a": 2})
+    assert Log(path, ("a", "b")).rows == [{"a": 1, "b": 0.1}, {"a": 2, "b": "text"}]
+    with pytest.raises(ValueError, match="should begin with the columns a,c and begins with 'a,b'"):
+        Log(path, ("a", "c"))
+    path.write_text("")
+    assert Log(path, ("a", "c")).rows == []

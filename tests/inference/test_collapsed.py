@@ -8,10 +8,10 @@ from scipy.stats import multivariate_normal
 
 from vff.basis import ColumnBasis, Interval
 from vff.features import ColumnPrior, TailRows, tail_features
-from vff.inference.column import ColumnModel
+from vff.inference import MaternTerm, SumModel
 from vff.inference.optimise import curvature_at, maximise, rescale
 from vff.kernels import HalfInteger
-from vff.moments import ENGINES, MomentRequest, read_rows
+from vff.moments import ColumnRequest, MomentRequest, read_arrays
 
 UNIT = Interval(-1.0, 1.0)
 
@@ -22,12 +22,12 @@ def _data(N: int, seed: int, reach: float = 1.0):
     return t, np.sin(3 * t) + 0.3 * rng.normal(size=N), rng.uniform(0.3, 2.0, N)
 
 
-def _model(p, basis, t, y, w, engine="dense") -> ColumnModel:
+def _model(p, basis, t, y, w, engine="dense") -> SumModel:
     inside = np.abs(t) <= 1
-    moments = read_rows(ENGINES[engine], MomentRequest(UNIT, basis), t[inside], y[inside], w[inside])
+    moments = read_arrays(MomentRequest((ColumnRequest(UNIT, basis),)), [t[inside]], y[inside], w[inside], engine)
     sides = [(side, side * t > 1) for side in (-1, 1)]
     tails = tuple(TailRows(side, np.abs(t[out]) - 1, w[out], y[out]) for side, out in sides if out.any())
-    return ColumnModel(p, moments, tails)
+    return SumModel((MaternTerm(p),), moments, tails)
 
 
 def _features(p, basis, rate, t):
@@ -136,7 +136,7 @@ def test_maximise_ends_where_the_gradient_vanishes_with_or_without_curvature():
     assert closed.elbo == plain.elbo
     assert plain.converged
     assert np.abs(gradient).max() < 0.2
-    guided, _ = maximise(model, plain.theta + 0.1, curvature_at(model, plain.theta), plain.elbo)
+    guided, _ = maximise(model, plain.theta + 0.1, curvature_at(model, plain.theta, np.ones(3, bool)), plain.elbo)
     assert guided.elbo == pytest.approx(plain.elbo, abs=1e-3)
     assert guided.steps <= plain.steps
 

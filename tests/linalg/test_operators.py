@@ -5,7 +5,7 @@ import pytest
 
 from vff.basis import ColumnBasis
 from vff.features import ColumnPrior
-from vff.linalg import BorderedLowRank, Dense, PositiveBorderedLowRank, Summary
+from vff.linalg import BlockDiagonal, BorderedLowRank, Dense, Diagonal, PositiveBorderedLowRank, Summary
 
 
 def _positive(H: int, Q: int, R: int) -> PositiveBorderedLowRank:
@@ -26,6 +26,16 @@ def _dense() -> Dense:
     return Dense(A @ A.T)
 
 
+def _diagonal(P: int) -> Diagonal:
+    return Diagonal(np.random.default_rng(P).uniform(0.2, 4.0, P))
+
+
+def _blocks() -> BlockDiagonal:
+    """The prior of two Matérn terms and of a column of levels."""
+    first, second = ColumnPrior(ColumnBasis(3, 2), 1, 2.0), ColumnPrior(ColumnBasis(5, 0), 0, 7.0)
+    return BlockDiagonal((first.matrix().scaled(0.7), _diagonal(4), second.matrix()))
+
+
 INVERTIBLE = {
     "diagonal and low rank": _positive(9, 0, 2),
     "with border": _positive(9, 3, 2),
@@ -34,6 +44,11 @@ INVERTIBLE = {
     "prior, edges": ColumnPrior(ColumnBasis(4, 4), 2, 3.0).matrix(),
     "prior, short lengthscale": ColumnPrior(ColumnBasis(8, 2), 0, 500.0).matrix(),
     "dense": _dense(),
+    "diagonal": _diagonal(6),
+    "one level": _diagonal(1),
+    "block diagonal": _blocks(),
+    "block diagonal, one block": BlockDiagonal((_positive(9, 3, 2),)),
+    "block diagonal, with a dense block": BlockDiagonal((_dense(), _positive(5, 1, 1))),
 }
 
 
@@ -103,5 +118,28 @@ def test_indefinite_operator_obeys_the_laws_of_its_level(rng):
 
 
 def test_scaled(K):
-    if isinstance(K, PositiveBorderedLowRank):
+    if isinstance(K, PositiveBorderedLowRank | Diagonal):
         np.testing.assert_allclose(K.scaled(3.5).to_dense(), 3.5 * K.to_dense(), rtol=1e-12)
+
+
+def test_block_diagonal_is_its_blocks_and_zeros():
+    K = _blocks()
+    dense, start = np.zeros(K.shape), 0
+    for block in K.blocks:
+        stop = start + block.shape[0]
+        dense[start:stop, start:stop] = block.to_dense()
+        start = stop
+    assert [place.stop - place.start for place in K.places] == [9, 4, 11]
+    np.testing.assert_array_equal(K.to_dense(), dense)
+
+
+def test_a_block_sees_its_part_of_a_summary():
+    K = _blocks()
+    G = _symmetric(K.shape[0])
+    summary = Summary(np.diagonal(G), G @ K.probes)
+    for number, (block, place) in enumerate(zip(K.blocks, K.places, strict=True)):
+        own = G[place, place]
+        part = K.part(summary, number)
+        np.testing.assert_allclose(part.diagonal, np.diagonal(own), rtol=1e-14)
+        np.testing.assert_allclose(part.image, own @ block.probes, rtol=1e-11, atol=1e-11)
+        assert block.inner(part) == pytest.approx(np.sum(block.to_dense() * own), rel=1e-10)

@@ -1,4 +1,4 @@
-"""All engines agree with the written-out features, on all four operations, for any rows."""
+"""One column: all engines agree with the written-out features, on all four operations, for any rows."""
 
 import numpy as np
 import pytest
@@ -8,16 +8,29 @@ from hypothesis import strategies as st
 from vff.basis import ColumnBasis, Interval
 from vff.moments import (
     ENGINES,
+    Codebook,
+    ColumnRequest,
+    ColumnRows,
     MomentRequest,
     Moments,
     choose_engine,
+    column_rows,
     evaluate_and_quad,
     gram_adjoint,
     gram_matrix,
-    read_rows,
+    read_arrays,
 )
 
 UNIT = Interval(-1.0, 1.0)
+
+
+def _request(M: int, q: int) -> MomentRequest:
+    return MomentRequest((ColumnRequest(UNIT, ColumnBasis(M, q)),))
+
+
+def _column(basis: ColumnBasis, t: np.ndarray) -> ColumnRows:
+    """Rows that every engine can work on."""
+    return ColumnRows(ColumnRequest(UNIT, basis), t, Codebook(np.unique(t)))
 
 
 def _rows(kind: str, N: int, seed: int) -> np.ndarray:
@@ -44,14 +57,14 @@ def test_four_operations(engine, kind, M, q, N, seed):
     basis, t = ColumnBasis(M, q), _rows(kind, N, seed)
     y, w = rng.normal(size=N), rng.uniform(0, 2, N)
     phi = basis.evaluate(t)
-    moments = read_rows(ENGINES[engine], MomentRequest(UNIT, basis), t, y, w)
+    moments = read_arrays(_request(M, q), [t], y, w, engine)
     size = w.sum() + 1e-300
-    np.testing.assert_allclose(gram_matrix(basis, moments.gram), phi.T @ (w[:, None] * phi), atol=1e-10 * size)
+    np.testing.assert_allclose(gram_matrix(basis, moments.grams[0]), phi.T @ (w[:, None] * phi), atol=1e-10 * size)
     np.testing.assert_allclose(moments.project, phi.T @ (w * y), atol=1e-10 * np.abs(w * y).sum())
-    np.testing.assert_allclose(moments.features_sum, phi.T @ w, atol=1e-10 * size)
+    np.testing.assert_allclose(moments.features_sums[0], phi.T @ w, atol=1e-10 * size)
     c, S = rng.normal(size=basis.size), rng.normal(size=(basis.size, basis.size))
     S = S + S.T
-    values, squares = evaluate_and_quad(ENGINES[engine], basis, t, c, gram_adjoint(basis, S))
+    values, squares = evaluate_and_quad(_column(basis, t), c, gram_adjoint(basis, S), engine)
     np.testing.assert_allclose(values, phi @ c, atol=1e-10 * np.abs(c).sum())
     np.testing.assert_allclose(squares, np.einsum("np,pq,nq->n", phi, S, phi), atol=1e-10 * np.abs(S).sum())
 
@@ -62,8 +75,8 @@ def test_the_two_maps_of_an_engine_are_adjoint(engine, kind, rng):
     strengths = rng.normal(size=50)
     for alphabet in (basis.single, basis.double):
         coefficients = rng.normal(size=alphabet.size)
-        (sums,) = ENGINES[engine].sum_letters(t, [(alphabet, strengths)])
-        (values,) = ENGINES[engine].evaluate_letters(t, [(alphabet, coefficients)])
+        (sums,) = ENGINES[engine].sum_letters(_column(basis, t), [(alphabet, strengths)])
+        (values,) = ENGINES[engine].evaluate_letters(_column(basis, t), [(alphabet, coefficients)])
         assert sums @ coefficients == pytest.approx(strengths @ values, rel=1e-10)
 
 
@@ -72,7 +85,7 @@ def test_highest_edge_functions_keep_their_digits(engine):
     """R_4 beside 300 harmonics is of size 1e-11; its sums are right relative to that size."""
     M, t = 300, np.random.default_rng(0).uniform(-0.9, 0.9, 40)
     basis, one = ColumnBasis(M, 4), np.ones(40)
-    gram = gram_matrix(basis, read_rows(ENGINES[engine], MomentRequest(UNIT, basis), t, one, one).gram)
+    gram = gram_matrix(basis, read_arrays(_request(M, 4), [t], one, one, engine).grams[0])
     # the definition as a series over the harmonics above M, which does not cancel
     omega = np.pi * np.arange(M + 1, 200_000)
     remainder = np.array([np.sum(np.cos(omega * (x + 1.0)) * omega**-4.0) for x in t])
@@ -83,25 +96,26 @@ def test_highest_edge_functions_keep_their_digits(engine):
 @given(cuts=st.lists(st.integers(0, 200), max_size=5), seed=st.integers(0, 10**6), offset=st.floats(-1e3, 1e3))
 def test_any_partition_of_the_rows_gives_the_same_moments(cuts, seed, offset):
     rng = np.random.default_rng(seed)
-    request = MomentRequest(UNIT, ColumnBasis(6, 3))
+    request = _request(6, 3)
     t, y, w = rng.uniform(-1, 1, 200), 5.0 + rng.normal(size=200), rng.uniform(0, 1, 200)
-    whole = read_rows(ENGINES["dense"], request, t, y, w, 5.0)
+    whole = read_arrays(request, [t], y, w, "dense", 5.0)
     total = Moments.zero(request, 5.0)
     for start, stop in zip([0, *sorted(cuts)], [*sorted(cuts), 200], strict=True):
-        total = total + read_rows(ENGINES["dense"], request, t[start:stop], y[start:stop], w[start:stop], offset)
+        total = total + read_arrays(request, [t[start:stop]], y[start:stop], w[start:stop], "dense", offset)
     assert total.n == whole.n
-    for name in ("weight", "target", "target_squared", "gram", "project"):
-        scale = max(1.0, abs(offset)) ** 2 * 200
+    scale = max(1.0, abs(offset)) ** 2 * 200
+    np.testing.assert_allclose(total.grams[0], whole.grams[0], atol=1e-13 * scale)
+    for name in ("weight", "target", "target_squared", "project"):
         np.testing.assert_allclose(getattr(total, name), getattr(whole, name), atol=1e-13 * scale)
 
 
 def test_rows_can_be_taken_back_out_and_scaled(rng):
-    request = MomentRequest(UNIT, ColumnBasis(5, 2))
+    request = _request(5, 2)
     t, y = rng.uniform(-1, 1, 60), rng.normal(size=60)
-    read = [read_rows(ENGINES["dense"], request, t[rows], y[rows], np.ones(30)) for rows in (slice(30), slice(30, 60))]
+    read = [read_arrays(request, [t[rows]], y[rows], np.ones(30), "dense") for rows in (slice(30), slice(30, 60))]
     back = (read[0] + read[1]) - read[1]
     assert back.n == 30
-    np.testing.assert_allclose(back.gram, read[0].gram, atol=1e-12)
+    np.testing.assert_allclose(back.grams[0], read[0].grams[0], atol=1e-12)
     doubled = read[0].scaled(2.0)
     twice = read[0] + read[0]
     np.testing.assert_allclose(doubled.project, twice.project, rtol=1e-14)
@@ -110,7 +124,7 @@ def test_rows_can_be_taken_back_out_and_scaled(rng):
 
 
 def test_moments_of_different_functions_do_not_mix(rng):
-    one, other = (Moments.zero(MomentRequest(UNIT, ColumnBasis(M, 2))) for M in (4, 5))
+    one, other = (Moments.zero(_request(M, 2)) for M in (4, 5))
     with pytest.raises(ValueError, match="sum different functions"):
         one + other
 
@@ -120,19 +134,20 @@ def test_sums_for_a_smaller_M_are_inside_those_for_a_larger(M, fraction, q, seed
     rng = np.random.default_rng(seed)
     t, y, w = rng.uniform(-1, 1, 70), rng.normal(size=70), rng.uniform(0, 1, 70)
     small = max(1, int(fraction * M))
-    large = read_rows(ENGINES["dense"], MomentRequest(UNIT, ColumnBasis(M, q)), t, y, w)
-    direct = read_rows(ENGINES["dense"], MomentRequest(UNIT, ColumnBasis(small, q)), t, y, w)
-    nested = large.restricted(small)
+    large = read_arrays(_request(M, q), [t], y, w, "dense")
+    direct = read_arrays(_request(small, q), [t], y, w, "dense")
+    nested = large.restricted([small])
     assert nested.request == direct.request
-    np.testing.assert_allclose(nested.gram, direct.gram, atol=1e-12)
+    np.testing.assert_allclose(nested.grams[0], direct.grams[0], atol=1e-12)
     np.testing.assert_allclose(nested.project, direct.project, atol=1e-12)
     with pytest.raises(ValueError, match="these sums stop at"):
-        direct.restricted(small + 1)
+        direct.restricted([small + 1])
 
 
 def test_grid_refuses_other_rows(rng):
+    basis = ColumnBasis(3, 0)
     with pytest.raises(ValueError, match="equally spaced"):
-        ENGINES["grid"].sum_letters(rng.uniform(-1, 1, 30), [(ColumnBasis(3, 0).single, np.ones(30))])
+        ENGINES["grid"].sum_letters(_column(basis, rng.uniform(-1, 1, 30)), [(basis.single, np.ones(30))])
 
 
 @pytest.mark.parametrize(
@@ -140,16 +155,7 @@ def test_grid_refuses_other_rows(rng):
     [("continuous", 20, "dense"), ("continuous", 10**5, "nufft"), ("table", 10**5, "table"), ("grid", 10**5, "grid")],
 )
 def test_the_choice_of_engine_says_why(kind, N, expected):
-    choice = choose_engine(_rows(kind, N, 0), ColumnBasis(30, 3))
+    choice = choose_engine(column_rows(ColumnRequest(UNIT, ColumnBasis(30, 3)), _rows(kind, N, 0)))
     assert choice.name == expected
     assert choice.reason.startswith(expected)
     assert str(N) in choice.reason
-
-
-def test_distinct_values_without_sorting(rng):
-    from vff.moments.engines.lattice import distinct
-
-    for t in (rng.integers(0, 50, 999) / 25.0 - 1.0, rng.choice([-1.0, -0.3, 0.123456, 1.0], 99), np.full(5, 0.25)):
-        values, codes = distinct(t)
-        np.testing.assert_array_equal(values, np.unique(t))
-        np.testing.assert_array_equal(values[codes], t)

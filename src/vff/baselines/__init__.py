@@ -1,6 +1,6 @@
-"""Four yardsticks with the face of ``vff.GPRegressor``, for one column and Gaussian noise.
+"""Four yardsticks with the face of ``vff.GPRegressor`` for Gaussian noise; all but the first for one column.
 
-    ExactGP            the Gaussian process itself, O(N^3)
+    ExactGP            the Gaussian process itself, O(N^3): sums of one-column terms, or a squared exponential
     InducingPointGP    collapsed variational bound with inducing points (Titsias, 2009)
     RandomFourierGP    frequencies drawn from the spectral density (Rahimi & Recht, 2007)
     SparseSpectrumGP   the same frequencies, learnt (Lázaro-Gredilla et al., 2010)
@@ -18,5 +18,6 @@ with them held, so releasing them cannot lower the bound; frequencies are learnt
 from vff.baselines.exact import ExactGP
 from vff.baselines.inducing import InducingPointGP
 from vff.baselines.spectral import RandomFourierGP, SparseSpectrumGP
+from vff.baselines.squared_exponential import SquaredExponential
 
-__all__ = ["ExactGP", "InducingPointGP", "RandomFourierGP", "SparseSpectrumGP"]
+__all__ = ["ExactGP", "InducingPointGP", "RandomFourierGP", "SparseSpectrumGP", "SquaredExponential"]

@@ -1,9 +1,11 @@
-"""The exact Gaussian process: log p(y) = log N(y; 0, C), C = variance k(t, t) + noise I, at O(N^3).
+"""The exact Gaussian process: log p(y) = log N(y; 0, C), C = k(T, T) + noise I, at O(N^3).
 
 With alpha = C^-1 y (Rasmussen & Williams, eqs 2.30 and 5.9):
 
     log p(y)     = -1/2 [ y'alpha + log|C| + N log 2 pi ]
-    d log p / d  =  1/2 [ alpha' dC alpha - tr(C^-1 dC) ]
+    d log p / d  =  1/2 [ alpha' dC alpha - tr(C^-1 dC) ] = 1/2 sum_ij W_ij dC_ij,    W = alpha alpha' - C^-1
+
+C has few hyperparameters and N^2 entries, so no derivative of it is ever held: W and dC are multiplied block by block.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,9 +15,9 @@ from functools import cached_property
 import numpy as np
 from scipy.optimize import minimize
 
-from vff.baselines.start import LAYOUT, look
+from vff.baselines.covariances import AbstractCovariance, Values, staircase
+from vff.baselines.start import look
 from vff.inference import Optimum
-from vff.kernels import HalfInteger
 from vff.linalg import Factor, factorise
 
 _LOOK_ROWS = 1000  # the starting ladder is judged on at most so many rows
@@ -23,25 +25,21 @@ _LOOK_ROWS = 1000  # the starting ladder is judged on at most so many rows
 
 @dataclass(frozen=True)
 class Evidence:
-    """The evidence at one setting of the hyperparameters; t in half ranges of the data, y standardised."""
+    """The evidence at one setting of the hyperparameters; T (N, C) in half ranges of the data, y standardised."""
 
-    kernel: HalfInteger
-    variance: float
-    noise: float
-    t: np.ndarray
+    covariance: AbstractCovariance
+    values: Values
+    T: np.ndarray
     y: np.ndarray
-
-    @classmethod
-    def at(cls, values: Mapping[str, float], p: int, t: np.ndarray, y: np.ndarray) -> "Evidence":
-        kernel = HalfInteger.from_lengthscale(p, values["lengthscale"])
-        return cls(kernel, values["variance"], values["noise"], t, y)
 
     @cached_property
     def factor(self) -> Factor:
         """Cholesky factor of C."""
-        C = self.kernel.covariance(np.subtract.outer(self.t, self.t))
-        C *= self.variance
-        C[np.diag_indices_from(C)] += self.noise
+        N = self.y.size
+        C = np.zeros((N, N))
+        for rows, columns in staircase(N):
+            C[rows, columns] = self.covariance.block(self.values, self.T[rows], self.T[columns])
+        C[np.diag_indices_from(C)] += self.values.noise
         return factorise(C)
 
     @cached_property
@@ -60,57 +58,82 @@ class Evidence:
         return -0.5 * (self.quadratic + self.factor.logdet() + self.y.size * float(np.log(2.0 * np.pi)))
 
     def rescaled(self) -> tuple[float, float]:
-        """The factor on variance and noise together that maximises the evidence, and the evidence there."""
+        """The factor on all variances together that maximises the evidence, and the evidence there."""
         N = self.y.size
         s = max(self.quadratic / N, 1e-12)
         return s, self.value - 0.5 * (N * float(np.log(s)) + self.quadratic * (1.0 / s - 1.0))
 
     def gradient(self) -> np.ndarray:
-        """d log p / d log (variance, lengthscale, noise)."""
-        inverse = self.factor.inverse()
-        # sum_ij (alpha alpha' - C^-1)_ij C_ij = y'alpha - N, of which the noise has its share
-        d_noise = self.noise * float(self.alpha @ self.alpha - np.trace(inverse))
-        lag = np.subtract.outer(self.t, self.t)
-        # dk / d log lengthscale = -lag k'(lag)
-        slope = self.kernel.covariance_derivative(lag, 1)
-        slope *= lag
-        d_lengthscale = -self.variance * float(self.alpha @ (slope @ self.alpha) - np.vdot(inverse, slope))
-        return 0.5 * np.array([self.quadratic - self.y.size - d_noise, d_lengthscale, d_noise])
+        """d log p / d theta, theta the logarithms of variances, lengthscales and noise."""
+        inverse, gradient = self.factor.inverse(), np.zeros(self.values.theta.size)
+        for rows, columns in staircase(self.y.size):
+            W = np.multiply.outer(self.alpha[rows], self.alpha[columns])
+            W -= inverse[rows, columns]
+            W[:, : rows.start] *= 2.0  # what lies left of the diagonal block stands above it too
+            gradient[:-1] += self.covariance.pull_back(self.values, self.T[rows], self.T[columns], W)
+        gradient[-1] = self.values.noise * float(self.alpha @ self.alpha - np.trace(inverse))
+        return 0.5 * gradient
+
+
+@dataclass(frozen=True)
+class Given:
+    """The user's values in the units of the search, NaN where they start from the data."""
+
+    variances: np.ndarray
+    lengthscales: np.ndarray
+    noise: float
+
+    def completed(self, filled: Mapping[str, float]) -> Values:
+        """One variance, shared by all terms, and one lengthscale for everything that is free."""
+        variances = np.where(np.isnan(self.variances), filled["variance"] / self.variances.size, self.variances)
+        lengthscales = np.where(np.isnan(self.lengthscales), filled["lengthscale"], self.lengthscales)
+        return Values(variances, lengthscales, filled["noise"] if np.isnan(self.noise) else self.noise)
+
+    def shared(self, first_lengthscale: float | None) -> dict[str, float | None]:
+        """What is left of the search for one shared variance, lengthscale and noise; None where it is free."""
+        known = self.variances[~np.isnan(self.variances)]
+        return {
+            # a free variance beside given ones starts at their mean
+            "variance": float(self.variances.size * known.mean()) if known.size else None,
+            "lengthscale": first_lengthscale if np.isnan(self.lengthscales).any() else 1.0,
+            "noise": None if np.isnan(self.noise) else self.noise,
+        }
 
 
 def learn(
-    p: int,
-    t: np.ndarray,
+    covariance: AbstractCovariance,
+    T: np.ndarray,
     y: np.ndarray,
-    given: Mapping[str, float | None],
+    given: Given,
     *,
     optimise: bool,
+    tolerance: float = 1e-11,
     progress: Callable[[str], None],
 ) -> Optimum:
-    """Hyperparameters from the data, or as given."""
-    start = LAYOUT.pack(_start(p, t, y, given))
+    """Hyperparameters from the data, or as given; learning ends when a step gains less than this share of log p(y)."""
+    start = _start(covariance, T, y, given).theta
     if not optimise:
-        return Optimum(start, Evidence.at(LAYOUT.unpack(start), p, t, y).value, 0, 1, True, "kept as given")
-    unit = np.sqrt(0.5 * y.size)
+        return Optimum(start, float("nan"), 0, 0, True, "kept as given")
+    unit, layout = np.sqrt(0.5 * y.size), covariance.layout
 
     def objective(z: np.ndarray) -> tuple[float, np.ndarray]:
-        evidence = Evidence.at(LAYOUT.unpack(z / unit), p, t, y)
+        evidence = Evidence(covariance, covariance.values(z / unit), T, y)
         return -evidence.value, -evidence.gradient() / unit
 
-    bounds = [(low * unit, high * unit) for low, high in LAYOUT.log_bounds]
-    options = {"maxiter": 200, "ftol": 1e-11, "gtol": 1e-3}
-    result = minimize(objective, LAYOUT.clip(start) * unit, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
-    progress(f"log evidence {-result.fun:.3f} nats after {result.nit} steps")
+    bounds = [(low * unit, high * unit) for low, high in layout.log_bounds]
+    options = {"maxiter": 200, "ftol": tolerance, "gtol": 1e-3}
+    result = minimize(objective, layout.clip(start) * unit, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+    progress(f"log evidence {-result.fun:.3f} nats of {y.size} rows after {result.nit} steps")
     theta, value = result.x / unit, float(-result.fun)
     return Optimum(theta, value, int(result.nit), int(result.nfev), bool(result.success), str(result.message))
 
 
-def _start(p: int, t: np.ndarray, y: np.ndarray, given: Mapping[str, float | None]) -> dict[str, float]:
-    rows = np.argsort(t, kind="stable")
-    rows = rows[np.linspace(0, t.size - 1, min(t.size, _LOOK_ROWS)).astype(int)]
+def _start(covariance: AbstractCovariance, T: np.ndarray, y: np.ndarray, given: Given) -> Values:
+    rows = np.lexsort(T.T[::-1])  # by the first column, ties by the next
+    rows = rows[np.linspace(0, y.size - 1, min(y.size, _LOOK_ROWS)).astype(int)]
 
     def score(values: Mapping[str, float], rescaled: bool) -> tuple[float, float]:
-        evidence = Evidence.at(values, p, t[rows], y[rows])
+        evidence = Evidence(covariance, given.completed(values), T[rows], y[rows])
         return evidence.rescaled() if rescaled else (1.0, evidence.value)
 
-    return look(score, given)
+    return given.completed(look(score, given.shared(covariance.first_lengthscale)))

@@ -1,23 +1,36 @@
 """``ExactGP``: Gaussian process regression without approximation."""
 
+from numbers import Integral
 from typing import Any, Self
 
+import numpy as np
+from sklearn.utils import check_random_state
+
+from vff.baselines.covariances import Values
+from vff.baselines.design import Design, TableProblem
 from vff.baselines.evidence import Evidence, learn
 from vff.baselines.face import BaselineFace
 from vff.baselines.posterior import ExactPosterior
-from vff.baselines.start import LAYOUT
+from vff.baselines.problem import notes
+from vff.baselines.squared_exponential import SquaredExponential
+from vff.inference import Optimum
 from vff.kernels import Kernel
 
 _MOST_ROWS = 20_000
 
 
 class ExactGP(BaselineFace):
-    """Exact Gaussian process regression on one column, O(N^3) time and O(N^2) memory.
+    """Exact Gaussian process regression, O(N^3) time and O(N^2) memory.
 
     Parameters
     ----------
-    kernel : kernel of one column or None
-        None is a ``Matern32`` over the only column.
+    kernel : sum of one-column kernels, "rbf", SquaredExponential or None
+        None is a sum of ``Matern32`` over all columns; "rbf" is the squared exponential over all columns together, with
+        a lengthscale for each.
+    learn_rows : int or None
+        Learn the hyperparameters on so many rows, drawn at random with ``random_state``; the evidence that is reported
+        and the predictions use all rows with the values learnt. None learns on all rows. A step in eight columns
+        takes about 50 seconds of processor time on 10^4 rows, and 0.8 on 2000.
     noise_variance : float or None
         Where learning starts (or what is used with ``optimizer=None``); None starts from the data.
     optimizer : "lbfgs" or None
@@ -25,7 +38,7 @@ class ExactGP(BaselineFace):
     normalize_y : bool
         Give the model the mean of y. With False the prior mean is zero.
     random_state : int, RandomState or None
-        For ``sample_f`` and ``sample_y`` when they are called without one.
+        For ``learn_rows``, and for ``sample_f`` and ``sample_y`` when they are called without one.
     verbose : int
         1 prints progress to standard error.
 
@@ -33,15 +46,18 @@ class ExactGP(BaselineFace):
     ----------
     kernel_, noise_variance_ : the learnt hyperparameters, in the user's units
     log_marginal_likelihood_, elbo_ : float
-        log p(y), nats, for y in the user's units; the two names hold the same number.
+        log p(y) of all rows, nats, for y in the user's units; the two names hold the same number.
     notes_ : tuple of str
         How learning ended, when there is something to say.
     """
 
+    kernel: Kernel | SquaredExponential | str | None
+
     def __init__(
         self,
-        kernel: Kernel | None = None,
+        kernel: Kernel | SquaredExponential | str | None = None,
         *,
+        learn_rows: int | None = None,
         noise_variance: float | None = None,
         optimizer: str | None = "lbfgs",
         normalize_y: bool = True,
@@ -49,6 +65,7 @@ class ExactGP(BaselineFace):
         verbose: int = 0,
     ) -> None:
         self.kernel = kernel
+        self.learn_rows = learn_rows
         self.noise_variance = noise_variance
         self.optimizer = optimizer
         self.normalize_y = normalize_y
@@ -57,16 +74,43 @@ class ExactGP(BaselineFace):
 
     def fit(self, X: Any, y: Any) -> Self:
         """Fit to a table X and a vector y."""
-        problem = self._problem(X, y)
-        p, t, target, N = problem.p, problem.t, problem.y, problem.y.size
+        problem = self._table_problem(X, y)
+        covariance, N = problem.design.covariance, problem.y.size
         if N > _MOST_ROWS:
             raise ValueError(
                 f"an exact Gaussian process on {N} rows needs {8 * N**2 / 2**30:.0f} GiB for each of several matrices "
                 f"and {N**3:.0e} operations a step; give it at most {_MOST_ROWS} rows, or use GPRegressor"
             )
-        progress = self._progress()
-        optimum = learn(p, t, target, problem.given, optimise=self.optimizer is not None, progress=progress)
-        evidence = Evidence.at(LAYOUT.unpack(optimum.theta), p, t, target)
-        self._store(problem, optimum, ExactPosterior.from_evidence(evidence, problem.interval))
-        self.log_marginal_likelihood_ = self.elbo_
+        rows, optimise = self._rows_to_learn(N), self.optimizer is not None
+        T, target = problem.T[rows], problem.y[rows]
+        # What a sample of the rows says of the hyperparameters is off by about a nat each: 1e-6 of log p(y) is enough.
+        effort = {"optimise": optimise, "tolerance": 1e-11 if target.size == N else 1e-6}
+        learnt = learn(covariance, T, target, problem.given, **effort, progress=self._progress())
+        values = covariance.values(learnt.theta)
+        return self._keep(problem, learnt, values, Evidence(covariance, values, problem.T, problem.y))
+
+    def _table_problem(self, X: Any, y: Any) -> TableProblem:
+        """Everything the user gave, checked and standardised."""
+        table, target, noise = self._checked(X, y)
+        design = Design.of(self.kernel, table)
+        x = self._columns(table, design.columns)
+        return TableProblem.of(design, x, target, noise, centre=self.normalize_y)
+
+    def _rows_to_learn(self, N: int) -> slice | np.ndarray:
+        n = self.learn_rows
+        if n is not None and (isinstance(n, bool) or not isinstance(n, Integral) or n < 2):
+            raise ValueError(
+                f"learn_rows must be None or an integer of 2 or more, got {n!r}; 2000 is a common choice, None learns "
+                "on all rows"
+            )
+        if n is None or n >= N:
+            return slice(None)
+        return np.sort(check_random_state(self.random_state).permutation(N)[: int(n)])
+
+    def _keep(self, problem: TableProblem, learnt: Optimum, values: Values, evidence: Evidence) -> Self:
+        own = problem.in_user_units(values)
+        self.posterior_, self.target_ = ExactPosterior.from_evidence(evidence, problem.intervals), problem.target
+        self.kernel_, self.noise_variance_ = problem.design.with_values(own), own.noise
+        self.elbo_ = self.log_marginal_likelihood_ = problem.evidence_in_user_units(evidence.value)
+        self._say_notes(notes(learnt, problem.design.covariance.layout))
         return self

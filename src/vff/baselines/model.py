@@ -59,6 +59,12 @@ class FeatureModel:
         values = LAYOUT.unpack(theta[:3])
         return self.closed(self.equations(self.features(theta)), values["variance"], values["noise"])
 
+    def scales(self, closed: ClosedForm) -> np.ndarray:
+        """Rough curvature in every parameter: the rows in the noise, the coefficients they determine in all others."""
+        others = max(1.0, closed.cotangents.effective)
+        names = self.parameters.names
+        return np.array([closed.equations.weight if name == "noise" else others for name in names])
+
     def pull_back(self, theta: np.ndarray, cotangents: Cotangents) -> np.ndarray:
         features, closed = self.features(theta), cotangents.model
         # K = I / variance and sum k(x, x) = N variance: dE / d log variance = 1/2 (m'Km - effective - tau residual)

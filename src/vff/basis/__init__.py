@@ -20,17 +20,23 @@ and q = 1:
 
     single:  1 cos sin | R1                                       4 letters = 4 features
     double:  1 cos cos2 sin sin2 | R1 R1.cos R1.sin | R1.R1       9 letters for the 10 distinct products of features
+
+A column of levels (categories) has one indicator per level instead, and both its alphabets are the indicators.
 """
 
 from vff.basis.alphabet import Alphabet, Sheet, double_alphabet, single_alphabet
 from vff.basis.bernoulli import CONSTANT, bernoulli_rows, bernoulli_state, harmonic_part, largest_resolved
 from vff.basis.column import ColumnBasis, Interval
+from vff.basis.levels import Codes, Indicators, LevelBasis
 
 __all__ = [
     "CONSTANT",
     "Alphabet",
+    "Codes",
     "ColumnBasis",
+    "Indicators",
     "Interval",
+    "LevelBasis",
     "Sheet",
     "bernoulli_rows",
     "bernoulli_state",

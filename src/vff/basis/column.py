@@ -23,6 +23,10 @@ class Interval:
         """Map [a, b] to [-1, 1]. Written so that a and b themselves map to -1 and 1 exactly."""
         return ((x - self.a) - (self.b - x)) / (self.b - self.a)
 
+    def contains(self, t: np.ndarray) -> np.ndarray:
+        """Which rows, mapped by ``to_unit``, lie in the interval."""
+        return np.abs(t) <= 1.0
+
 
 @dataclass(frozen=True)
 class ColumnBasis:

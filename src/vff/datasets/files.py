@@ -42,7 +42,7 @@ class NumberFile:
 
 def load(file: NumberFile) -> np.ndarray:
     """The numbers of a file, (N, D), from the folder VFF_DATA, the cache, or the authors' repository."""
-    for folder in _folders():
+    for folder in folders():
         for alias in file.aliases:
             if (folder / alias).is_file():
                 remedy = "delete it to download it again, or put an unchanged copy in its place"
@@ -56,7 +56,8 @@ def cache_folder() -> Path:
     return (Path(base) if base else Path.home() / ".cache") / "vff"
 
 
-def _folders() -> list[Path]:
+def folders() -> list[Path]:
+    """Where files are looked for: the folder named by VFF_DATA, if it is, then the cache."""
     named = os.environ.get(VARIABLE)
     if not named:
         return [cache_folder()]

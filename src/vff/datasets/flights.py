@@ -28,9 +28,7 @@ def load_flights_nyc(columns: Sequence[str] = tuple(FLIGHT_COLUMNS)) -> Dataset:
     Rows in which the delay or one of these columns is missing are left out and counted in ``dropped``: cancelled and
     diverted flights, and planes of unknown age when ``plane_age`` is asked for.
     """
-    unknown = [column for column in columns if column not in FLIGHT_COLUMNS]
-    if unknown or not columns or isinstance(columns, str):
-        raise ValueError(f"columns must be some of {', '.join(FLIGHT_COLUMNS)}, in a list; got {columns!r}")
+    check_columns(columns)
     folder = _folder()
     flights = _pandas().read_csv(folder / "flights.csv.zip")
     X = np.column_stack([_column(flights, column, folder) for column in columns])
@@ -47,6 +45,13 @@ def load_flights_nyc(columns: Sequence[str] = tuple(FLIGHT_COLUMNS)) -> Dataset:
         "CC0",
         int(np.count_nonzero(~whole)),
     )
+
+
+def check_columns(columns: Sequence[str]) -> None:
+    """Refuse what is not a list of known columns."""
+    unknown = [column for column in columns if column not in FLIGHT_COLUMNS]
+    if unknown or not columns or isinstance(columns, str):
+        raise ValueError(f"columns must be some of {', '.join(FLIGHT_COLUMNS)}, in a list; got {columns!r}")
 
 
 def minutes(hhmm: np.ndarray) -> np.ndarray:

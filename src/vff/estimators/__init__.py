@@ -1,6 +1,6 @@
-"""The scikit-learn face. No mathematics lives here: checking, naming, storing."""
+"""The scikit-learn contract: tables in, checked columns on, answers in the user's units out. No mathematics."""
 
-from vff.estimators.regressor import GPRegressor
+from vff.estimators.regressor import Effects, GPRegressor
 from vff.estimators.tables import ExtrapolationWarning
 
-__all__ = ["ExtrapolationWarning", "GPRegressor"]
+__all__ = ["Effects", "ExtrapolationWarning", "GPRegressor"]

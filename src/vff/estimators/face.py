@@ -4,7 +4,7 @@ import sys
 import time
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,11 +16,13 @@ from vff.estimators.tables import ExtrapolationWarning, Table, check_target
 from vff.inference import TargetScale
 
 _JOINT_ROWS = 20_000  # a covariance matrix of this size takes 3.2 GB
+_CHUNK = 2**20
 
 
 class Posterior(Protocol):
-    """What a fitted process can answer, in standardised targets."""
+    """What a fitted process can answer about rows x (N, C) of the modelled columns, in standardised targets."""
 
+    def mean_at(self, x: np.ndarray) -> np.ndarray: ...
     def marginals(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]: ...
     def joint(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]: ...
     def sample(self, x: np.ndarray, n_samples: int, rng: np.random.Generator) -> np.ndarray: ...
@@ -31,13 +33,15 @@ class RegressionFace(RegressorMixin, BaseEstimator):
     """predict, predict_f, log_predictive_density, sample_f, sample_y: written once. Leaves write ``fit``.
 
     A leaf sets ``posterior_`` (a ``Posterior``), ``target_`` (a ``TargetScale``), ``noise_variance_`` and
-    ``column_index_``, the place of the modelled column in X.
+    ``column_indices_``, the places of the modelled columns in X.
     """
 
     posterior_: Posterior
     target_: TargetScale
     noise_variance_: float
-    column_index_: int
+    column_indices_: tuple[int, ...]
+    column_levels_: tuple[tuple[Any, ...] | None, ...] = ()
+    """The levels of the categorical ones among them; empty when there are none."""
     random_state: Any
     verbose: int
 
@@ -47,15 +51,18 @@ class RegressionFace(RegressorMixin, BaseEstimator):
 
     def predict(self, X: Any, return_std: bool = False) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """Mean of a new observation at every row of X, and its standard deviation when asked for."""
+        if not return_std:
+            table = self._table(X)
+            means = [self.posterior_.mean_at(x) for x in self._pieces(table)]
+            return self.target_.mean + self.target_.scale * np.concatenate(means)
         mean, variance = self._latent(X)
-        return (mean, np.sqrt(variance + self.noise_variance_)) if return_std else mean
+        return mean, np.sqrt(variance + self.noise_variance_)
 
     def predict_f(self, X: Any, full_covariance: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance of the latent function at every row; with ``full_covariance`` the (N, N) matrix."""
         if not full_covariance:
             return self._latent(X)
-        x = self._joint_rows(X)
-        mean, covariance = self.posterior_.joint(x)
+        mean, covariance = self.posterior_.joint(self._joint_rows(X))
         scale = self.target_.scale
         return self.target_.mean + scale * mean, scale**2 * covariance
 
@@ -77,40 +84,55 @@ class RegressionFace(RegressorMixin, BaseEstimator):
         return function + np.sqrt(self.noise_variance_) * rng.standard_normal(function.shape)
 
     def _latent(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
-        x = self._rows(X)
-        mean, variance = self.posterior_.marginals(x)
+        parts = [self.posterior_.marginals(x) for x in self._pieces(self._table(X))]
+        mean, variance = (np.concatenate(part) for part in zip(*parts, strict=True))
         return self.target_.mean + self.target_.scale * mean, self.target_.scale**2 * variance
 
-    def _rows(self, X: Any) -> np.ndarray:
-        """The modelled column of X, checked against the fit."""
+    def _table(self, X: Any) -> Table:
+        """X, checked against the fit."""
         check_is_fitted(self, "posterior_")
         table = Table.of(X)
         validate_data(self, table.data, reset=False, skip_check_array=True)
         if table.n_rows == 0:
             raise ValueError("X has 0 sample(s), while a minimum of 1 is required: give it a row to predict at")
-        x = table.column(self.column_index_)
-        outside = self.posterior_.outside(x)
-        if outside.any():
+        return table
+
+    def _block(self, table: Table, rows: slice) -> np.ndarray:
+        """The modelled columns of some rows, (N, C), each column contiguous."""
+        levels = self.column_levels_ or (None,) * len(self.column_indices_)
+        columns = [
+            table.numbers(index, rows) if known is None else table.codes(index, known, rows)
+            for index, known in zip(self.column_indices_, levels, strict=True)
+        ]
+        return np.stack(columns).T
+
+    def _pieces(self, table: Table) -> Iterator[np.ndarray]:
+        """The modelled columns a stretch of rows at a time; at the end, a warning if some lay outside."""
+        beyond = np.zeros(len(self.column_indices_), int)
+        for start in range(0, table.n_rows, _CHUNK):
+            x = self._block(table, slice(start, min(start + _CHUNK, table.n_rows)))
+            beyond += self.posterior_.outside(x).reshape(len(x), -1).sum(axis=0)
+            yield x
+        for number in np.flatnonzero(beyond):
+            where = self._place_text(int(number), table.label(self.column_indices_[number]))
             warnings.warn(
-                f"{np.count_nonzero(outside)} of {x.size} rows lie outside the domain {self._domain_text()} of column "
-                f"{table.label(self.column_index_)} by more than a tenth of a lengthscale; the prediction "
-                "returns to the prior there",
+                f"{beyond[number]} of {table.n_rows} rows {where}; the prediction returns to the prior there",
                 ExtrapolationWarning,
                 stacklevel=4,
             )
-        return x
 
-    def _domain_text(self) -> str:
-        return ""
+    def _place_text(self, number: int, label: str) -> str:
+        """How a warning says that rows lie outside the numbered column's place."""
+        return f"lie outside the domain of column {label}"
 
     def _joint_rows(self, X: Any) -> np.ndarray:
-        x = self._rows(X)
-        if x.size > _JOINT_ROWS:
+        table = self._table(X)
+        if table.n_rows > _JOINT_ROWS:
             raise ValueError(
-                f"a joint distribution over {x.size} rows needs {8 * x.size**2 / 2**30:.0f} GiB; ask for at most "
-                f"{_JOINT_ROWS} rows at a time, or use predict_f(X) for every row by itself"
+                f"a joint distribution over {table.n_rows} rows needs {8 * table.n_rows**2 / 2**30:.0f} GiB; ask for "
+                f"at most {_JOINT_ROWS} rows at a time, or use predict_f(X) for every row by itself"
             )
-        return x
+        return np.concatenate(list(self._pieces(table)))
 
     def _generator(self, random_state: Any) -> np.random.Generator:
         source = check_random_state(self.random_state if random_state is None else random_state)

@@ -1,6 +1,7 @@
-"""The constructor's options, checked at the door of ``fit`` and settled for one column."""
+"""The constructor's options, checked at the door of ``fit`` and settled column by column."""
 
 import os
+from collections.abc import Set
 from numbers import Integral, Real
 from typing import Any
 
@@ -13,15 +14,18 @@ ENGINE_NAMES = ("auto", *ENGINES)
 _MOST_EDGES = 8
 
 
-def for_column(option: Any, name: str, column: set[Any]) -> Any:
-    """One column's value of an option that may be a dictionary; ``column`` holds the names the column goes by."""
+def for_column(option: Any, name: str, column: Set[Any], everybody: Set[Any]) -> Any:
+    """One column's value of an option that may be a dictionary.
+
+    ``column`` holds the names this column goes by, ``everybody`` those of all columns of the kernel.
+    """
     if not isinstance(option, dict):
         return option
-    unknown = [key for key in option if key not in column]
+    unknown = [key for key in option if key not in everybody]
     if unknown:
-        known = " or ".join(map(repr, sorted(column, key=str)))
-        raise ValueError(f"{name} names column {unknown[0]!r}, which the kernel does not use; it uses column {known}")
-    return next(iter(option.values()), "auto")
+        known = ", ".join(map(repr, sorted(everybody, key=str)))
+        raise ValueError(f"{name} names column {unknown[0]!r}, which the kernel does not use; it uses {known}")
+    return next((value for key, value in option.items() if key in column), "auto")
 
 
 def check_resolution(interval: Interval, label: str) -> None:
@@ -41,8 +45,9 @@ def check_size(P: int, label: str) -> None:
     if needed > 0.8 * available:
         fits = int((0.8 * available / 40) ** 0.5 / 2)
         raise ValueError(
-            f"frequencies for column {label} make {P} features, which need {needed / 2**30:.0f} GiB where "
-            f"{available / 2**30:.0f} GiB are installed; ask for at most {fits}"
+            f"frequencies and levels make {P} features, most of them for column {label}, which need "
+            f"{needed / 2**30:.0f} GiB where {available / 2**30:.0f} GiB are installed; ask for frequencies of at most "
+            f"{fits} in all"
         )
 
 

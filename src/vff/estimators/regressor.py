@@ -1,30 +1,21 @@
 """``GPRegressor``: Gaussian process regression by one pass over the data."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from vff.basis import ColumnBasis
+from vff.basis import ColumnBasis, Interval
+from vff.estimators.binding import bind, joined
 from vff.estimators.face import RegressionFace
-from vff.estimators.options import (
-    ENGINE_NAMES,
-    check_choice,
-    check_domain,
-    check_edges,
-    check_frequencies,
-    check_noise,
-    check_resolution,
-    check_size,
-    for_column,
-)
-from vff.estimators.tables import Table, check_target, check_weights
-from vff.features import TailRows
-from vff.inference import Fit, choose_domain, fit_column, largest_harmonic, read
-from vff.kernels import Kernel, Matern32, Term, normal_form
-from vff.moments import Choice, MomentRequest, Moments
+from vff.estimators.options import ENGINE_NAMES, check_choice, check_noise
+from vff.estimators.rows import Options, Rows, add, begin, take_batch
+from vff.estimators.tables import Table
+from vff.inference import ColumnPosterior, Fit, TermPlan, fit_sum
+from vff.kernels import Kernel, Sum
 
 
 class Effects(NamedTuple):
@@ -35,38 +26,14 @@ class Effects(NamedTuple):
     std: np.ndarray
 
 
-class Batch(NamedTuple):
-    """Checked rows: the modelled column, the target, the weights, (N,) each."""
-
-    x: np.ndarray
-    y: np.ndarray
-    w: np.ndarray
-
-
-@dataclass(frozen=True)
-class Rows:
-    """All that is kept of the rows of a fit."""
-
-    M: int | None
-    """Harmonics as asked for; None when they are to be found."""
-    hugging: bool
-    """Whether the domain was taken from the first rows."""
-    moments: Moments
-    tails: tuple[TailRows, ...]
-    """Rows beyond the domain, which must be kept as they are."""
-    extent: tuple[float, float]
-    """Where the data lie."""
-    choice: Choice
-    """The engine of the last pass, and why."""
-
-
 class GPRegressor(RegressionFace):
     """Gaussian process regression with variational Fourier features.
 
     Parameters
     ----------
     kernel : kernel expression or None
-        ``Matern32("x")`` and the like. None is a ``Matern32`` over the only column.
+        ``Matern32("x") + Categorical("y")`` and the like. None is a ``Matern32`` per column of numbers and, in a frame,
+        a ``Categorical`` per column of text.
     likelihood : "gaussian"
     noise_variance : float or None
         Where learning starts (or what is used with ``optimizer=None``); None starts from the data. Given starts, here
@@ -101,6 +68,7 @@ class GPRegressor(RegressionFace):
         Upper bound on log p(y) at the same hyperparameters, right or not; cautious, and loose when rows are many.
     domain_, frequencies_, edges_ : what was chosen, by column
     engine_, engine_reason_ : how the rows were summed, and why
+    timing_ : seconds of the last fit by phase: "survey", "pass", "learn"
     rows_ : the sums over the rows, to which ``partial_fit`` adds
     fit_ : the record of the fit, with every M on the way
     notes_ : tuple of str
@@ -142,137 +110,137 @@ class GPRegressor(RegressionFace):
         """Add rows to those already seen and learn again, at a cost that does not depend on the rows seen before."""
         return self._absorb(X, y, sample_weight, getattr(self, "rows_", None), growing=True)
 
+    def merge(self, other: "GPRegressor") -> Self:
+        """Add the rows that another fitted model has seen to this one's, and learn again.
+
+        Both must have the same kernel, ``domain`` and ``edges``; the result is that of all rows together.
+        """
+        check_is_fitted(self, "rows_")
+        check_is_fitted(other, "rows_")
+        say, clock = self._progress(), _Clock()
+        rows = self.rows_.merged(other.rows_)
+        with clock("learn"):
+            fit = self._learn(rows, say)
+        self.timing_ = clock.seconds
+        self._store(fit, rows, say)
+        return self
+
     def _absorb(self, X: Any, y: Any, sample_weight: Any, seen: Rows | None, *, growing: bool) -> Self:
         """Read rows on top of those seen; nothing of the estimator changes until all of it has worked."""
-        say = self._progress()
+        say, clock = self._progress(), _Clock()
         check_choice("likelihood", self.likelihood, ("gaussian",))
         check_choice("engine", self.engine, ENGINE_NAMES)
         check_choice("optimizer", self.optimizer, ("lbfgs", None))
         table = Table.of(X)
         if seen is not None:
             validate_data(self, table.data, reset=False, skip_check_array=True)
-        term = self._term(table)
-        index = table.index(term.columns[0])
-        batch = _batch(table, index, y, sample_weight, first=seen is None)
+        terms = bind(self.kernel, table)
+        if seen is not None:
+            terms = joined(seen.terms, terms)
+        with clock("survey"):
+            batch = take_batch(table, terms, y, sample_weight, first=seen is None)
         if seen is None:
-            seen = self._begin(term, table, index, batch, growing=growing)
-        rows = self._read(seen, batch, table.label(index))
-        say(f"{rows.moments.n} rows summed for M up to {rows.moments.request.basis.M}; engine {rows.choice.reason}")
-        fit = self._learn(term, rows, say)
+            options = Options(self.frequencies, self.domain, self.edges, self.engine)
+            seen = begin(batch, options, growing=growing)
+        with clock("pass"):
+            rows = add(seen, batch, self.engine, say)
+        say(f"{rows.moments.n:,} rows summed; engine {rows.choice.reason}")
+        with clock("learn"):
+            fit = self._learn(rows, say)
         validate_data(self, table.data, reset=True, skip_check_array=True)
-        self.rows_, self.column_index_ = rows, index
-        self._store(fit, term, rows, say)
+        self.timing_ = clock.seconds
+        self._store(fit, rows, say)
         return self
 
-    def _term(self, table: Table) -> Term:
-        """The one term of the kernel."""
-        if self.kernel is None and table.n_columns > 1:
-            raise ValueError(
-                f"X has {table.n_columns} columns and kernel=None means a sum over all of them, which this version "
-                "does not fit yet; name one column, as in kernel=Matern32('x'), or pass that column alone"
-            )
-        terms = normal_form(Matern32(table.names[0] if table.names else 0) if self.kernel is None else self.kernel)
-        term, *others = terms
-        if others or len(term.factors) > 1:
-            raise ValueError(
-                f"kernel has {len(terms)} term(s) over the columns {[term.columns for term in terms]}; this version "
-                "fits one column, as in kernel=Matern32('x')"
-            )
-        return term
-
-    def _begin(self, term: Term, table: Table, index: int, batch: Batch, *, growing: bool) -> Rows:
-        """Settle domain, edges and harmonics on the first rows."""
-        factor, label = term.factors[0], table.label(index)
-        low, high = float(batch.x.min()), float(batch.x.max())
-        names = {factor.column, index, *([table.names[index]] if table.names else [])}
-        M = check_frequencies(for_column(self.frequencies, "frequencies", names), label)
-        q = check_edges(for_column(self.edges, "edges", names), factor.order, M)
-        given = check_domain(for_column(self.domain, "domain", names), label)
-        if given is None and low == high:
-            raise ValueError(
-                f"column {label} of X is constant ({low:g} in all {batch.x.size} rows); a column that varies was "
-                "expected: leave it out of the kernel"
-            )
-        interval = given or choose_domain(low, high, q, growing=growing)
-        check_resolution(interval, label)
-        basis = ColumnBasis(M or largest_harmonic(batch.x, q, growing=growing), q)
-        check_size(basis.size, label)
-        moments = Moments.zero(MomentRequest(interval, basis), float(np.average(batch.y, weights=batch.w)))
-        return Rows(M, given is None, moments, (), (low, high), Choice("", ""))
-
-    def _read(self, seen: Rows, batch: Batch, label: str) -> Rows:
-        low, high = min(seen.extent[0], float(batch.x.min())), max(seen.extent[1], float(batch.x.max()))
-        interval = seen.moments.request.interval
-        if seen.hugging and not (interval.a <= low and high <= interval.b):
-            raise ValueError(
-                f"column {label} now reaches [{low:g}, {high:g}], beyond the domain [{interval.a:g}, {interval.b:g}] "
-                "taken from the rows seen so far; give domain=(a, b) wide enough for all rows to come"
-            )
-        new = read(seen.moments.request, self.engine, batch.x, batch.y, batch.w, seen.moments.offset)
-        together = {"moments": seen.moments + new.moments, "tails": (*seen.tails, *new.tails)}
-        return replace(seen, **together, extent=(low, high), choice=new.choice)
-
-    def _learn(self, term: Term, rows: Rows, say: Callable[[str], None]) -> Fit:
+    def _learn(self, rows: Rows, say: Callable[[str], None]) -> Fit:
         """Hyperparameters and posterior from the statistics alone."""
-        factor = term.factors[0]
-        given = {
-            "variance": term.variance,
-            "lengthscale": factor.lengthscale,
-            "noise": check_noise(self.noise_variance),
-        }
-        return fit_column(
+        parts = zip(rows.terms, rows.harmonics, rows.extents, strict=True)
+        return fit_sum(
             rows.moments,
             rows.tails,
-            factor.order,
-            given,
-            M=rows.M,
+            [TermPlan(term.label, term.inner, term.given, M, extent) for term, M, extent in parts],
+            check_noise(self.noise_variance),
             optimise=self.optimizer is not None,
             normalise=self.normalize_y,
-            extent=rows.extent,
             progress=say,
         )
 
-    def _store(self, fit: Fit, term: Term, rows: Rows, say: Callable[[str], None]) -> None:
-        column, request = term.columns[0], rows.moments.request
-        self.fit_, self.posterior_, self.target_ = fit, fit.posterior, fit.target
-        self.kernel_ = term.with_values(fit.variance, (fit.lengthscale,))
+    def _store(self, fit: Fit, rows: Rows, say: Callable[[str], None]) -> None:
+        self.rows_, self.fit_, self.posterior_, self.target_ = rows, fit, fit.posterior, fit.target
+        self.column_indices_ = tuple(term.index for term in rows.terms)
+        self.column_levels_ = tuple(term.levels for term in rows.terms)
+        learnt = tuple(
+            term.term.with_values(values.variance, values.lengthscales)
+            for term, values in zip(rows.terms, fit.terms, strict=True)
+        )
+        self.kernel_ = learnt[0] if len(learnt) == 1 else Sum(learnt)
         self.noise_variance_ = fit.noise_variance
         self.elbo_, self.evidence_upper_bound_ = fit.elbo, fit.upper_bound
         missed = fit.history[-1].missed
         self.elbo_gap_ = (missed, 2.0 * missed)
-        self.domain_ = {column: (request.interval.a, request.interval.b)}
-        self.frequencies_, self.edges_ = {column: fit.M}, {column: request.basis.q}
-        self.engine_, self.engine_reason_ = rows.choice.name, rows.choice.reason
+        self._store_choices(fit, rows)
         self.notes_ = fit.notes
         for note in fit.notes:
             say(f"note: {note}")
 
-    def _domain_text(self) -> str:
-        interval = self.rows_.moments.request.interval
-        return f"[{interval.a:g}, {interval.b:g}]"
+    def _store_choices(self, fit: Fit, rows: Rows) -> None:
+        """What was settled for every column that has a domain."""
+        self.domain_, self.frequencies_, self.edges_ = {}, {}, {}
+        for term, column, values in zip(rows.terms, rows.moments.request.columns, fit.terms, strict=True):
+            if isinstance(column.place, Interval) and isinstance(column.basis, ColumnBasis):
+                key = term.name if term.name != term.term.name else term.term.columns[0]
+                self.domain_[key] = (column.place.a, column.place.b)
+                self.frequencies_[key], self.edges_[key] = values.M, column.basis.q
+        self.engine_, self.engine_reason_ = rows.choice.name, rows.choice.reason
 
-    def predict_derivative(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and variance of the slope df/dx at every row, in units of y per unit of the column."""
-        x = self._rows(X)
-        mean, variance = self.fit_.posterior.derivative(x)
+    def _place_text(self, number: int, label: str) -> str:
+        place = self.rows_.moments.request.columns[number].place
+        if not isinstance(place, Interval):
+            return f"hold a level of column {label} that the fit has not seen"
+        return (
+            f"lie outside the domain [{place.a:g}, {place.b:g}] of column {label} by more than a tenth of a lengthscale"
+        )
+
+    def predict_derivative(self, X: Any, column: str | int | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and variance of the slope df/dx at every row, in units of y per unit of the column.
+
+        ``column`` says which of several columns the slope is along.
+        """
+        x = np.concatenate(list(self._pieces(self._table(X))))
+        along = [s for s, term in enumerate(self.rows_.terms) if column is None or column in term.aliases]
+        if len(along) != 1:
+            names = ", ".join(repr(term.name) for term in self.rows_.terms)
+            raise ValueError(f"the slope is along one column with one term, got column={column!r}; name one of {names}")
+        term = self.fit_.posterior.terms[along[0]]
+        if not isinstance(term, ColumnPosterior):
+            raise ValueError(f"column {column!r} is categorical and has no slope; name a column of numbers")
+        mean, variance = term.derivative(x[:, along[0]])
         return self.target_.scale * mean, self.target_.scale**2 * variance
 
     def effects(self, X: Any) -> Effects:
-        """Each term's posterior mean and standard deviation at the rows of X, centred on the rows of the fit."""
-        x = self._rows(X)
-        mean, variance = self.fit_.posterior.centred(x)
-        scale = self.target_.scale
-        name = str(normal_form(self.kernel_)[0].columns[0])
-        return Effects((name,), scale * mean[:, None], scale * np.sqrt(variance)[:, None])
+        """Each term's posterior mean and standard deviation at the rows of X, centred on the rows of the fit.
+
+        Both come from the joint posterior of all terms. The terms sum to ``predict_f(X)`` less a constant, the mean of
+        the fitted function over the rows of the fit.
+        """
+        pieces = [self._effects(x) for x in self._pieces(self._table(X))]
+        mean, variance = (np.concatenate(part) for part in zip(*pieces, strict=True))
+        names = tuple(term.name for term in self.rows_.terms)
+        return Effects(names, self.target_.scale * mean, self.target_.scale * np.sqrt(variance))
+
+    def _effects(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        parts = [term.centred(x[:, s]) for s, term in enumerate(self.fit_.posterior.terms)]
+        return np.stack([mean for mean, _ in parts], axis=1), np.stack([variance for _, variance in parts], axis=1)
 
 
-def _batch(table: Table, index: int, y: Any, sample_weight: Any, *, first: bool) -> Batch:
-    """The rows the user gave, checked; those of weight zero are left out, as if they were not there."""
-    w, target = check_weights(sample_weight, table.n_rows), check_target(y, table.n_rows)
-    if table.n_rows < (2 if first else 1):
-        raise ValueError(f"X has {table.n_rows} sample(s) and a minimum of 2 is required: one row shows no trend")
-    x = table.column(index)
-    if w.min() == 0.0:
-        kept = w > 0.0
-        x, target, w = x[kept], target[kept], w[kept]
-    return Batch(x, target, w)
+class _Clock:
+    """Seconds by phase."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+
+    @contextmanager
+    def __call__(self, phase: str) -> Iterator[None]:
+        started = time.perf_counter()
+        yield
+        self.seconds[phase] = time.perf_counter() - started

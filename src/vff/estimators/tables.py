@@ -1,15 +1,22 @@
 """Tables as users have them, turned into checked float64 columns. Every refusal is one sentence that teaches."""
 
+import warnings
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import check_array, check_consistent_length
+
+from vff.estimators.conversion import Place, family, finite_floats, kind_of, unwrapped
+from vff.estimators.levels import codes_into, find_levels
 
 Column = str | int
 
-
 _LARGEST_TARGET = 1e140
+_PIECE = 1 << 20  # rows looked at together when levels are sought
+_ALL = slice(None)
 
 
 class ExtrapolationWarning(UserWarning):
@@ -27,22 +34,18 @@ class Table:
 
     @classmethod
     def of(cls, X: Any) -> "Table":
-        """Wrap a pandas or polars frame as it is; anything else becomes a two-dimensional NumPy array."""
-        if hasattr(X, "columns") and hasattr(X, "shape") and len(X.shape) == 2:
-            names = tuple(X.columns)
+        """Wrap a pandas or polars frame or an Arrow table as it is; anything else becomes a 2D NumPy array."""
+        _refuse_what_is_no_table(X)
+        if _is_arrow(X) or (hasattr(X, "columns") and hasattr(X, "shape") and len(X.shape) == 2):
+            names = tuple(X.column_names if _is_arrow(X) else X.columns)
             strings = all(isinstance(name, str) for name in names)
             table = cls(X, names if strings else None, *X.shape)
         else:
-            loose: dict[str, Any] = {"dtype": None, "ensure_all_finite": False}
-            array = check_array(X, ensure_2d=False, ensure_min_samples=0, ensure_min_features=0, **loose)
-            if array.ndim < 2:
-                raise ValueError(
-                    f"X must be a table with rows and columns, got a {array.ndim}D array of {array.size} number(s). "
-                    "Reshape your data: X.reshape(-1, 1) if it is one column, X.reshape(1, -1) if it is one row"
-                )
+            array = _two_dimensional(X)
             table = cls(array, None, *array.shape)
         if table.n_columns == 0:
-            raise ValueError(f"X has 0 feature(s) (shape={X.shape}) while a minimum of 1 is required: give it a column")
+            shape = (table.n_rows, table.n_columns)
+            raise ValueError(f"X has 0 feature(s) (shape={shape}) while a minimum of 1 is required: give it a column")
         return table
 
     def index(self, column: Column) -> int:
@@ -53,9 +56,10 @@ class Table:
                     f"the kernel names column {column!r}, but X has no column names; "
                     "pass a pandas or polars frame, or give the kernel the index of the column"
                 )
-            if column not in self.names:
+            if self.names.count(column) != 1:
+                found = "does not have" if column not in self.names else "has more than once"
                 raise ValueError(
-                    f"the kernel names column {column!r}, which X does not have; its columns are "
+                    f"the kernel names column {column!r}, which X {found}; its columns are "
                     f"{', '.join(map(repr, self.names[:12]))}{' ...' if len(self.names) > 12 else ''}"
                 )
             return self.names.index(column)
@@ -67,68 +71,122 @@ class Table:
         """How a column is called in messages."""
         return repr(self.names[index]) if self.names else str(index)
 
+    def kind(self, index: int) -> str:
+        """ "number", "datetime", "duration", "boolean" or "text".
+
+        Strings, objects, and what a library keeps as categories (whatever these are) are text. Python objects that are
+        all numbers, or all times, are what they are.
+        """
+        return kind_of(self._piece(index, _ALL))
+
+    def numbers(self, index: int, rows: slice = _ALL) -> np.ndarray:
+        """One column, or some of its rows, as contiguous finite float64; only these rows are converted.
+
+        Booleans become 0 and 1. Integers, floats and decimals of every width and library become float64. Times become
+        days since 1970-01-01 00:00 UTC (those without a time zone are taken as they are), durations days. Text,
+        categories, missing and infinite values are refused. The result may be a view of X: do not write to it.
+        """
+        return finite_floats(self._piece(index, rows), self._place(index, rows))
+
     def column(self, index: int) -> np.ndarray:
-        """One column as finite float64."""
+        """The whole column, as ``numbers`` gives it."""
+        return self.numbers(index)
+
+    def levels(self, index: int, rows: slice = _ALL) -> tuple:
+        """The distinct values of a column as Python scalars (times as ``datetime64`` in UTC, or ``timedelta64``).
+
+        They are sorted when they can be, else in order of appearance. None stands for missing and is last.
+        """
+        return find_levels(self._pieces(index, rows), self._place(index, rows))
+
+    def codes(self, index: int, levels: Sequence[Any], rows: slice = _ALL) -> np.ndarray:
+        """Where the rows of a column stand in ``levels``, as float64; -1 for a value that is not among them."""
+        return codes_into(self._piece(index, rows), levels, self._place(index, rows))
+
+    def _place(self, index: int, rows: slice) -> Place:
+        label = self.label(index)
+        return Place(f"column {label} of X", self._bounds(rows)[0], label)
+
+    def _bounds(self, rows: slice) -> tuple[int, int]:
+        start, stop, step = rows.indices(self.n_rows)
+        if step != 1:
+            raise ValueError(f"rows are read one after another, got {rows}; give a slice with step 1")
+        return start, max(start, stop)
+
+    def _pieces(self, index: int, rows: slice) -> Iterator[Any]:
+        start, stop = self._bounds(rows)
+        for first in range(start, stop, _PIECE):
+            yield self._piece(index, slice(first, min(first + _PIECE, stop)))
+
+    def _piece(self, index: int, rows: slice) -> Any:
+        """Rows of one column as its library keeps them, without a copy."""
+        start, stop = self._bounds(rows)
         if isinstance(self.data, np.ndarray):
-            raw: Any = self.data[:, index]
+            raw: Any = self.data[start:stop, index]
+        elif _is_arrow(self.data):
+            raw = self.data.column(index).slice(start, stop - start)
         elif hasattr(self.data, "iloc"):
-            raw = self.data.iloc[:, index]
+            raw = self.data.iloc[start:stop, index]
         else:
-            raw = self.data[self.data.columns[index]]
-        return as_finite(raw, f"column {self.label(index)} of X")
+            raw = self.data[self.data.columns[index]][start:stop]
+        return unwrapped(raw)
+
+
+def _is_arrow(X: Any) -> bool:
+    return hasattr(X, "column_names") and hasattr(X, "num_rows")
+
+
+def _refuse_what_is_no_table(X: Any) -> None:
+    """Things that hold columns but are no table yet, each with the call that makes it one."""
+    name, advice = type(X).__name__, None
+    if hasattr(type(X), "collect_schema") and not hasattr(type(X), "shape"):
+        advice = "its rows are not there yet: pass X.collect()"
+    elif isinstance(X, dict) and not hasattr(X, "tocsr"):  # sparse matrices of keys are dictionaries too
+        advice = "pass pandas.DataFrame(X) or polars.DataFrame(X)"
+    elif family(X) == "arrow":
+        advice = "pass pyarrow.table({'x': X})"
+    elif family(X) in ("pandas", "polars"):
+        advice = "pass X.to_frame()"
+    if advice:
+        raise TypeError(
+            f"X must be a table with rows and columns, got a {type(X).__module__.split('.')[0]} {name}; {advice}"
+        )
+
+
+def _two_dimensional(X: Any) -> np.ndarray:
+    if isinstance(X, np.ma.MaskedArray):
+        X = unwrapped(X)
+    loose: dict[str, Any] = {"dtype": None, "ensure_all_finite": False}
+    array = check_array(X, ensure_2d=False, ensure_min_samples=0, ensure_min_features=0, **loose)
+    if array.ndim < 2:
+        raise ValueError(
+            f"X must be a table with rows and columns, got a {array.ndim}D array of {array.size} number(s). "
+            "Reshape your data: X.reshape(-1, 1) if it is one column, X.reshape(1, -1) if it is one row"
+        )
+    if array.dtype.kind == "U" and not isinstance(X, np.ndarray):
+        return np.array(X, dtype=object)  # in a list, numbers beside text are still numbers
+    return array
 
 
 def as_finite(raw: Any, what: str) -> np.ndarray:
-    """A one-dimensional, finite float64 array, or a sentence about ``what``."""
-    array = np.asarray(raw)
-    if array.dtype.kind in "OSUT":
-        array = _numbers_from_objects(array, what)
-    if array.dtype.kind == "c":
-        raise ValueError(
-            f"{what}: real numbers were expected. Complex data not supported; use its real part or modulus"
-        )
-    if array.dtype.kind not in "biuf":
-        raise ValueError(f"{what} holds {array.dtype}; numbers were expected: convert it to a number first")
-    values = np.ascontiguousarray(array, dtype=np.float64)
-    finite = np.isfinite(values)
-    if not finite.all():
-        row = int(np.argmin(finite))
-        kind = "NaN" if np.isnan(values[row]) else "inf"
-        raise ValueError(
-            f"{what} contains {kind} ({np.count_nonzero(~finite)} of {values.size} values, first in row {row}); "
-            "finite numbers were expected: drop or fill these rows first"
-        )
-    return values
-
-
-def _numbers_from_objects(array: np.ndarray, what: str) -> np.ndarray:
-    if array.dtype.kind == "O" and not any(isinstance(value, str | bytes) for value in array.ravel()):
-        if any(isinstance(value, dict) for value in array.ravel()):
-            raise TypeError(f"{what}: argument must be a string or a number, got dictionaries; give it numbers")
-        try:
-            return array.astype(np.float64)
-        except (TypeError, ValueError):
-            pass
-    example = next((value for value in array.ravel() if not isinstance(value, int | float)), None)
-    raise ValueError(
-        f"{what} holds text or objects such as {example!r}; numbers were expected: "
-        "drop the column, or encode it as numbers (could not convert string to float)"
-    )
+    """A finite float64 array of numbers, or a sentence about ``what``."""
+    return finite_floats(raw, Place(what))
 
 
 def check_target(y: Any, n_rows: int) -> np.ndarray:
     """y as a vector of the right length."""
     if y is None:
         raise ValueError("requires y to be passed, but the target y is None: give fit one number per row")
-    array = np.asarray(y)
-    if array.ndim == 2 and array.shape[1] == 1:
+    raw = unwrapped(y)
+    shape = raw.shape if isinstance(raw, np.ndarray) else (len(raw),)
+    if len(shape) == 2 and shape[1] == 1:
         _warn_column_vector()
-        array = array.ravel()
-    if array.ndim != 1:
-        raise ValueError(f"y must be a vector of one number per row, got shape {array.shape}; fit one output at a time")
-    if array.size != n_rows:
-        raise ValueError(f"y has {array.size} values and X has {n_rows} rows (inconsistent numbers of samples)")
-    values = as_finite(array, "y")
+        raw, shape = raw.ravel(), shape[:1]
+    if len(shape) != 1:
+        raise ValueError(f"y must be a vector of one number per row, got shape {shape}; fit one output at a time")
+    if shape[0] != n_rows:
+        raise ValueError(f"y has {shape[0]} values and X has {n_rows} rows (inconsistent numbers of samples)")
+    values = as_finite(raw, "y")
     if np.abs(values).max(initial=0.0) > _LARGEST_TARGET:
         raise ValueError(
             f"y reaches {np.abs(values).max():g}, and its square leaves float64; measure it in larger units"
@@ -137,10 +195,6 @@ def check_target(y: Any, n_rows: int) -> np.ndarray:
 
 
 def _warn_column_vector() -> None:
-    import warnings
-
-    from sklearn.exceptions import DataConversionWarning
-
     warnings.warn(
         "A column-vector y was passed when a 1d array was expected. Please change the shape of y to (n_samples,), "
         "for example using ravel().",

@@ -15,9 +15,17 @@ rate measured in half domains (the inner product does not depend on the units of
 cancellation and stays well conditioned (below 100 when scaled) for every lengthscale: ``edges``.
 """
 
-from vff.features.edges import EdgeTransform
+from vff.features.edges import EdgeTransform, StackedTransform
 from vff.features.l2 import L2Features
 from vff.features.rkhs import ColumnPrior
 from vff.features.tails import TailRows, outward_state, tail_features
 
-__all__ = ["ColumnPrior", "EdgeTransform", "L2Features", "TailRows", "outward_state", "tail_features"]
+__all__ = [
+    "ColumnPrior",
+    "EdgeTransform",
+    "L2Features",
+    "StackedTransform",
+    "TailRows",
+    "outward_state",
+    "tail_features",
+]

@@ -13,7 +13,7 @@ are Hurwitz zeta functions.
 """
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from math import comb
 
 import numpy as np
@@ -81,17 +81,49 @@ class EdgeTransform:
         H = self.X.shape[1]
         return np.concatenate([v[:H] + self.X.T @ v[H:], v[H:]])
 
+
+@dataclass(frozen=True)
+class StackedTransform:
+    """diag(T_1, ..., T_S): the transforms of several columns, side by side."""
+
+    transforms: tuple[EdgeTransform, ...]
+
+    @cached_property
+    def _places(self) -> list[tuple[EdgeTransform, slice, slice]]:
+        """Every transform that does something, with the places of its harmonics and of its edge functions."""
+        places, start = [], 0
+        for transform in self.transforms:
+            q, H = transform.X.shape
+            if q:
+                places.append((transform, slice(start, start + H), slice(start + H, start + H + q)))
+            start += H + q
+        return places
+
+    def forward(self, v: np.ndarray) -> np.ndarray:
+        """T v for v (P,) or (P, S)."""
+        image = v.copy()
+        for transform, harmonics, edges in self._places:
+            image[edges] += transform.X @ v[harmonics]
+        return image
+
+    def transpose(self, v: np.ndarray) -> np.ndarray:
+        """T' v."""
+        image = v.copy()
+        for transform, harmonics, edges in self._places:
+            image[harmonics] += transform.X.T @ v[edges]
+        return image
+
     def gram(self, G: np.ndarray) -> np.ndarray:
-        """T G T' for a symmetric G."""
-        H = self.X.shape[1]
-        if G.shape[0] == H:
+        """T G T' for a symmetric G; exactly symmetric."""
+        if not self._places:
             return G
-        rows = self.X @ G[:H] + G[H:]
+        edges = np.concatenate([np.arange(place.start, place.stop) for _, _, place in self._places])
+        rows = np.concatenate([T.X @ G[harmonics] + G[place] for T, harmonics, place in self._places])
+        corner = self.forward(rows.T)[edges]
         total = G.copy()
-        total[H:, :H] = rows[:, :H]
-        total[:H, H:] = rows[:, :H].T
-        corner = rows[:, :H] @ self.X.T + rows[:, H:]
-        total[H:, H:] = 0.5 * (corner + corner.T)
+        total[edges] = rows
+        total[:, edges] = rows.T
+        total[np.ix_(edges, edges)] = 0.5 * (corner + corner.T)
         return total
 
 

@@ -1,27 +1,37 @@
 """Numbers of size P: bounds, posteriors, learning. Rows are reached only through ``vff.moments``."""
 
 from vff.inference.collapsed import ClosedForm, Cotangents, NormalEquations
-from vff.inference.fit import Fit, Milestone, fit_column
+from vff.inference.fit import Fit, Milestone, TermFit, TermPlan, fit_sum
+from vff.inference.model import SumModel
 from vff.inference.optimise import Model, Optimum, maximise, rescale
-from vff.inference.plan import Reading, choose_domain, largest_harmonic, read
-from vff.inference.posterior import ColumnPosterior
+from vff.inference.plan import choose_domain, largest_harmonic, rows_beyond
+from vff.inference.posterior import SumPosterior
 from vff.inference.target import TargetScale
+from vff.inference.term_posterior import ColumnPosterior, LevelPosterior
+from vff.inference.terms import LevelTerm, MaternTerm, Term
 
 __all__ = [
     "ClosedForm",
     "ColumnPosterior",
     "Cotangents",
     "Fit",
+    "LevelPosterior",
+    "LevelTerm",
+    "MaternTerm",
     "Milestone",
     "Model",
     "NormalEquations",
     "Optimum",
-    "Reading",
+    "SumModel",
+    "SumPosterior",
     "TargetScale",
+    "Term",
+    "TermFit",
+    "TermPlan",
     "choose_domain",
-    "fit_column",
+    "fit_sum",
     "largest_harmonic",
     "maximise",
-    "read",
     "rescale",
+    "rows_beyond",
 ]

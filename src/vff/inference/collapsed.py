@@ -123,7 +123,7 @@ class Cotangents:
     model: ClosedForm
 
     @cached_property
-    def _inverse(self) -> Summary:
+    def inverse(self) -> Summary:
         """A^-1 as the prior's structure sees it: its diagonal and a few columns, no P x P inverse."""
         factor = self.model.factor
         return Summary(factor.inverse_diagonal(), factor.solve(self.model.prior.probes))
@@ -133,15 +133,15 @@ class Cotangents:
         """dELBO / dK."""
         model = self.model
         K, G, m, tau, V = model.prior, model.equations.G, model.mean, model.tau, model.prior.probes
-        diagonal = self._inverse.diagonal + m**2 - K.inverse_diagonal() + tau * K.sandwich_diagonal(G)
+        diagonal = self.inverse.diagonal + m**2 - K.inverse_diagonal() + tau * K.sandwich_diagonal(G)
         solved = K.solve(V)
-        image = self._inverse.image + np.multiply.outer(m, m @ V) - solved + tau * K.solve(G @ solved)
+        image = self.inverse.image + np.multiply.outer(m, m @ V) - solved + tau * K.solve(G @ solved)
         return Summary(-0.5 * diagonal, -0.5 * image)
 
     @cached_property
     def effective(self) -> float:
         """tau tr(A^-1 G) = P - tr(A^-1 K): how many coefficients the data determine."""
-        return self.model.mean.size - self.model.prior.inner(self._inverse)
+        return self.model.mean.size - self.model.prior.inner(self.inverse)
 
     @cached_property
     def log_noise(self) -> float:

@@ -1,28 +1,45 @@
-"""From moments to a fitted posterior for one column: scale, start, learn, grow, and say what limits the bound."""
+"""From moments to a fitted posterior: scale, start, learn, grow, and say what limits the bound."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from vff.basis import Interval
 from vff.features import TailRows
-from vff.inference.column import ColumnModel
 from vff.inference.growth import Stage, grow, learn
-from vff.inference.notes import notes_on
+from vff.inference.model import Harmonics, Setting, SumModel, capped, effective_by_term
+from vff.inference.notes import notes_on, supported
 from vff.inference.optimise import Optimum
-from vff.inference.posterior import ColumnPosterior
-from vff.inference.start import Start, harmonics_for, highest_standing_out, look
+from vff.inference.posterior import SumPosterior
+from vff.inference.start import Given, Start, look, sized_for
 from vff.inference.target import TargetScale, standardised
-from vff.moments import Moments
+from vff.inference.terms import Term
+from vff.moments import Moments, Survey
 
 _BETTER_START = 10.0  # nats by which a start found in the data must beat the user's to be taken instead
 
 
 @dataclass(frozen=True)
-class Milestone:
-    """One M on the way to the last."""
+class TermPlan:
+    """What is asked of one term."""
 
-    M: int
+    label: str
+    """What its column is called in messages."""
+    term: Term
+    given: Given
+    """The user's hyperparameters in the user's units, None where free."""
+    M: int | None
+    """Harmonics, or None to find them (or for levels, which have none)."""
+    extent: Survey
+    """Where its data lie."""
+
+
+@dataclass(frozen=True)
+class Milestone:
+    """One set of harmonics on the way to the last."""
+
+    harmonics: Harmonics
     optimum: Optimum
     missed: float
     """How far below the evidence the bound is at least expected to lie, nats."""
@@ -31,91 +48,123 @@ class Milestone:
 
 
 @dataclass(frozen=True)
+class TermFit:
+    """What was learnt of one term, in the user's units."""
+
+    variance: float
+    lengthscales: tuple[float, ...]
+    M: int | None
+    share: float
+    """Variance of its effect over the rows, relative to the variance of y; above one where terms offset one another."""
+    effective: float
+    """How many of its coefficients the data determine."""
+    supported: bool
+    """False when the data do not support it and its variance shrank to nothing."""
+
+
+@dataclass(frozen=True)
 class Fit:
     """Everything a fit leaves behind, in the user's units."""
 
-    posterior: ColumnPosterior
+    posterior: SumPosterior
     target: TargetScale
-    variance: float
-    lengthscale: float
+    terms: tuple[TermFit, ...]
     noise_variance: float
     elbo: float
     upper_bound: float
     history: tuple[Milestone, ...]
     notes: tuple[str, ...]
 
-    @property
-    def M(self) -> int:
-        return self.history[-1].M
 
-
-def fit_column(
+def fit_sum(
     moments: Moments,
     tails: tuple[TailRows, ...],
-    p: int,
-    given: Mapping[str, float | None],
+    plans: Sequence[TermPlan],
+    noise: float | None,
     *,
-    M: int | None,
     optimise: bool,
     normalise: bool,
-    extent: tuple[float, float],
     progress: Callable[[str], None],
 ) -> Fit:
-    """Fit one column.
-
-    ``given`` is in the user's units; ``M=None`` grows it up to the M of the moments; ``extent`` is where the data lie.
-    """
+    """Fit a sum of terms, one per column of the moments."""
     target = TargetScale.of(moments, tails, normalise)
-    half = moments.request.interval.half_length
-    units = {"variance": target.scale**2, "lengthscale": half, "noise": target.scale**2}
+    units = [_units(moments, target, s) for s in range(len(plans))]
     scaled, scaled_tails = standardised(moments, tails, target)
-    whole = ColumnModel(p, scaled, scaled_tails)
-    inner = {name: None if value is None else value / units[name] for name, value in given.items()}
-    stages = _learn_all(whole, inner, M, optimise=optimise, progress=progress)
+    whole = SumModel(tuple(plan.term for plan in plans), scaled, scaled_tails)
+    given = tuple(
+        {name: None if value is None else value / unit[name] for name, value in plan.given.items()}
+        for plan, unit in zip(plans, units, strict=True)
+    )
+    inner_noise = None if noise is None else noise / target.scale**2
+    wanted = tuple(plan.M for plan in plans)
+    stages = _learn_all(whole, given, inner_noise, wanted, optimise=optimise, progress=progress)
     final = stages[-1]
-    model, closed, theta = final.model, final.closed, final.optimum.theta
-    values, prior = model.parameters.unpack(theta), model.prior(theta)
-    jacobian = model.weight * np.log(target.scale)
+    setting = final.model.setting(final.optimum.theta)
+    jacobian = final.model.weight * np.log(target.scale)
+    labels, extents = [plan.label for plan in plans], [plan.extent for plan in plans]
     return Fit(
-        ColumnPosterior.from_closed_form(
-            closed, moments.request.interval, prior, values["variance"], model.centre(prior)
-        ),
+        SumPosterior.from_closed_form(final.closed, final.model, setting),
         target,
-        values["variance"] * units["variance"],
-        values["lengthscale"] * units["lengthscale"],
-        values["noise"] * units["noise"],
-        float(closed.elbo - jacobian),
-        float(closed.upper_bound() - jacobian),
-        tuple(Milestone(stage.M, stage.optimum, stage.missed, stage.tolerance) for stage in stages),
-        notes_on(final, highest_standing_out(whole), moments.request.interval, extent, chosen=M is None),
+        _term_fits(final, setting, units),
+        setting.noise * target.scale**2,
+        float(final.closed.elbo - jacobian),
+        float(final.closed.upper_bound() - jacobian),
+        tuple(Milestone(stage.harmonics, stage.optimum, stage.missed, stage.tolerance) for stage in stages),
+        notes_on(final, whole, moments.request.columns, extents, labels, [M is None for M in wanted]),
     )
 
 
-def _given_start(model: ColumnModel, given: Mapping[str, float | None]) -> Start | None:
+def _units(moments: Moments, target: TargetScale, s: int) -> dict[str, float]:
+    place = moments.request.columns[s].place
+    half = place.half_length if isinstance(place, Interval) else 1.0
+    return {"variance": target.scale**2, "lengthscale": half}
+
+
+def _term_fits(final: Stage, setting: Setting, units: Sequence[dict[str, float]]) -> tuple[TermFit, ...]:
+    model, closed, effective = final.model, final.closed, effective_by_term(final.closed)
+    centre, G, total = model.centre(setting), closed.equations.G / model.weight, closed.equations.yy / model.weight
+    fits = []
+    for s, place in enumerate(model.moments.request.slices):
+        values, m = setting.terms[s], closed.mean[place]
+        spread = float(m @ G[place, place] @ m - (centre[place] @ m) ** 2)
+        lengthscales = tuple(values[name] * units[s][name] for name in values if name != "variance")
+        variance = values["variance"] * units[s]["variance"]
+        share = max(0.0, spread) / total if total > 0.0 else 0.0
+        fits.append(
+            TermFit(variance, lengthscales, model.harmonics[s], share, float(effective[s]), supported(final, s))
+        )
+    return tuple(fits)
+
+
+def _given_start(model: SumModel, given: tuple[Given, ...], noise: float | None) -> Start | None:
     """The user's values, when all are given."""
-    values = {name: value for name, value in given.items() if value is not None}
-    if len(values) < len(given):
+    values = [{name: value for name, value in term.items() if value is not None} for term in given]
+    if noise is None or any(len(some) < len(term) for some, term in zip(values, given, strict=True)):
         return None
-    sized = model.restricted(min(model.basis.M, harmonics_for(values["lengthscale"], model.p)))
-    theta = model.parameters.pack(values)
-    return Start(theta, sized.basis.M, sized.at(theta).elbo)
+    setting = Setting(tuple(values), noise)
+    sized = sized_for(model, setting)
+    theta = sized.pack(setting)
+    return Start(theta, sized.harmonics, sized.at(theta).elbo)
 
 
 def _learn_all(
-    model: ColumnModel,
-    given: Mapping[str, float | None],
-    M: int | None,
+    model: SumModel,
+    given: tuple[Given, ...],
+    noise: float | None,
+    wanted: Harmonics,
     *,
     optimise: bool,
     progress: Callable[[str], None],
 ) -> list[Stage]:
-    sized = model if M is None else model.restricted(M)
-    start = _given_start(sized, given) or look(sized, given)
-    if optimise and any(given.values()):
-        free = look(sized, dict.fromkeys(given))
+    most = tuple(cap if M is None else M for M, cap in zip(wanted, model.harmonics, strict=True))
+    sized = model.restricted(most)
+    start = _given_start(sized, given, noise) or look(sized, given, noise)
+    if optimise and (noise or any(value for term in given for value in term.values())):
+        nothing = tuple(dict.fromkeys(term) for term in given)
+        free = look(sized, nothing, None)
         start = free if free.elbo > start.elbo + _BETTER_START else start
-    progress(f"start: M = {start.M}, bound {start.elbo:.3f} nats")
-    theta, first = start.theta, start.M
-    if M is not None:
-        return [learn(model.restricted(M), theta, optimise=optimise, progress=progress)]
-    return grow(model, theta, min(first, model.basis.M), optimise=optimise, progress=progress)
+    progress(f"start: bound {start.elbo:.3f} nats")
+    fixed = tuple(M if M is not None else first for M, first in zip(wanted, start.harmonics, strict=True))
+    if all(M is not None or cap is None for M, cap in zip(wanted, model.harmonics, strict=True)):
+        return [learn(sized, start.theta, optimise=optimise, progress=progress)]
+    return grow(sized, start.theta, capped(fixed, most), optimise=optimise, progress=progress)

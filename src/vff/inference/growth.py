@@ -2,43 +2,55 @@
 
 The bound misses the evidence by the KL divergence to the exact posterior. For targets drawn from the model its
 expectation lies between T and 2T, where T = tr(K_ff - Q_ff) / (2 noise) (Burt, Rasmussen & van der Wilk, 2019). T costs
-O(P^2) at any M and no factorisation, so the M that the current hyperparameters need is found without trying it.
+O(P^2) at any M and no factorisation, so the M that the current hyperparameters need is found without trying it. In a
+sum of independent terms T is a sum over terms, so each grows by itself.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from vff.inference.collapsed import ClosedForm
-from vff.inference.column import ColumnModel
+from vff.inference.model import Harmonics, SumModel, effective_by_term
 from vff.inference.optimise import Optimum, curvature_at, maximise
+from vff.inference.terms import MaternTerm
 from vff.linalg import threads_for
 
 _SHORTEST_LEAP, _LONGEST_LEAP = 1.25, 2.5
 _STALLED = 0.75
 _FORESIGHT = 1.0  # log units
+_SHAPE_SEEN = 400  # features, above which the bound's shape is carried over instead of looked at again
+_HARDLY_ANY = 1.0  # coefficients: a term that determines fewer may be nothing at all
+_NOTHING = 0.05  # nats that a term may bring and still be taken for nothing
 
 
 @dataclass(frozen=True)
 class Stage:
-    """One M on the way."""
+    """One set of harmonics on the way."""
 
-    model: ColumnModel
+    model: SumModel
     optimum: Optimum
     closed: ClosedForm
     """The model at the optimum."""
     tolerance: float
     """What may be missed."""
+    free: np.ndarray
+    """Which parameters still move; those of terms that came to nothing do not."""
 
     @property
-    def M(self) -> int:
-        return self.model.basis.M
+    def harmonics(self) -> Harmonics:
+        return self.model.harmonics
 
     @property
     def missed(self) -> float:
         """T at this M and these hyperparameters, nats."""
         return self.closed.missed
+
+    @cached_property
+    def missed_by_term(self) -> np.ndarray:
+        return self.model.missed_by_term(self.closed, self.optimum.theta)
 
     @property
     def enough(self) -> bool:
@@ -56,64 +68,119 @@ def tolerance(weight: float, effective: float) -> float:
 
 
 def learn(
-    model: ColumnModel,
+    model: SumModel,
     start: np.ndarray,
     *,
     optimise: bool,
     progress: Callable[[str], None],
     curvature: np.ndarray | None = None,
     elbo: float | None = None,
+    free: np.ndarray | None = None,
 ) -> Stage:
-    """Hyperparameters at a fixed M; ``curvature`` and ``elbo`` come from a smaller M, if there was one."""
-    with threads_for(model.basis.size):
+    """Hyperparameters at fixed harmonics; ``curvature`` and ``elbo`` come from a smaller model, if there was one."""
+    free = np.ones(start.size, bool) if free is None else free
+    with threads_for(model.size):
         if optimise:
-            optimum, closed = maximise(model, start, curvature, elbo)
+            if curvature is None and len(model.terms) > 1:
+                # many parameters: seeing the bound's shape first takes fewer evaluations than finding it on the way
+                curvature, elbo = curvature_at(model, start, free), model.at(start).elbo
+            optimum, closed = maximise(model, start, curvature, elbo, free)
+            optimum, closed, free = _without_nothings(model, optimum, closed, free)
         else:
             closed = model.at(start)
             optimum = Optimum(start, closed.elbo, 0, 1, True, "hyperparameters kept as given")
         enough = tolerance(model.weight, closed.cotangents.effective)
-    stage = Stage(model, optimum, closed, enough)
+    stage = Stage(model, optimum, closed, enough, free)
     progress(
-        f"M = {stage.M}: bound {optimum.elbo:.3f} nats, {optimum.evaluations} evaluations, misses {stage.missed:.3g}"
+        f"M = {_text(model.harmonics)}: bound {optimum.elbo:.3f} nats, {optimum.evaluations} evaluations, "
+        f"misses {stage.missed:.3g}"
     )
     return stage
 
 
+def _text(harmonics: Harmonics) -> str:
+    return ", ".join("-" if M is None else str(M) for M in harmonics)
+
+
+def _without_nothings(
+    model: SumModel, optimum: Optimum, closed: ClosedForm, free: np.ndarray
+) -> tuple[Optimum, ClosedForm, np.ndarray]:
+    """Terms without which the bound loses next to nothing get the least variance, and stay there.
+
+    On a logarithmic scale a vanishing variance would creep towards zero for ever.
+    """
+    if len(model.terms) == 1:
+        return optimum, closed, free
+    theta, free, elbo = optimum.theta.copy(), free.copy(), optimum.elbo
+    places = np.cumsum([0, *(len(term.names) for term in model.terms)])
+    told = effective_by_term(closed)
+    for s in np.argsort(told):
+        first = places[s]
+        if not free[first] or told[s] > _HARDLY_ANY:
+            continue
+        trial = theta.copy()
+        trial[first] = model.parameters.log_bounds[first][0]
+        without = model.at(trial)
+        if without.elbo >= elbo - _NOTHING:
+            theta, closed, elbo = trial, without, without.elbo
+            free[first : places[s + 1]] = False
+    record = Optimum(theta, elbo, optimum.steps, optimum.evaluations, optimum.converged, optimum.message)
+    return record, closed, free
+
+
 def grow(
-    model: ColumnModel, start: np.ndarray, M: int, *, optimise: bool, progress: Callable[[str], None]
+    model: SumModel, start: np.ndarray, harmonics: Harmonics, *, optimise: bool, progress: Callable[[str], None]
 ) -> list[Stage]:
-    """Learn at M, then at the M those hyperparameters need, until it is enough or the statistics end."""
-    stages = [learn(model.restricted(M), start, optimise=optimise, progress=progress)]
-    while not stages[-1].enough and stages[-1].M < model.basis.M and not _stalled(stages):
+    """Learn at few harmonics, then at those the hyperparameters need, until it is enough or the statistics end."""
+    stages = [learn(model.restricted(harmonics), start, optimise=optimise, progress=progress)]
+    curvature: np.ndarray | None = None
+    while not stages[-1].enough and not _stalled(stages):
         last = stages[-1]
-        large, theta, curvature = model.restricted(_next(last, model)), last.optimum.theta, None
+        wanted = _next(last, model)
+        if wanted == last.harmonics:
+            break
+        large, theta = model.restricted(wanted), last.optimum.theta
         if optimise:
-            with threads_for(last.model.basis.size):
-                curvature = curvature_at(last.model, theta)
-            theta = _foresee(last.model, large, theta, curvature)
-        more = {"curvature": curvature, "elbo": last.optimum.elbo}
+            if curvature is None or last.model.size < _SHAPE_SEEN or len(model.terms) == 1:
+                with threads_for(last.model.size):
+                    curvature = curvature_at(last.model, theta, last.free)
+            theta = _foresee(last, large, curvature)
+        more = {"curvature": curvature, "elbo": last.optimum.elbo, "free": last.free}
         stages.append(learn(large, theta, optimise=optimise, progress=progress, **more))
     return stages
 
 
 def _stalled(stages: list[Stage]) -> bool:
     """Whether the last growth of M brought nothing: something else, the domain, is what limits the bound."""
-    return len(stages) > 1 and stages[-1].missed > _STALLED * stages[-2].missed
+    if len(stages) == 1:
+        return False
+    before, last = stages[-2].model, stages[-1]
+    return last.missed > _STALLED * before.at(last.optimum.theta).missed
 
 
-def _next(stage: Stage, model: ColumnModel) -> int:
-    """The M that should be enough: T falls like M^-(2p+1), the tail of the spectrum.
+def _next(stage: Stage, model: SumModel) -> Harmonics:
+    """The harmonics that should be enough: T falls like M^-(2p+1), the tail of the spectrum.
 
     A stage costs M^3, so one on the way is cheap and leaves little to learn at the last and largest: no leap is long.
     """
-    factor = (stage.missed / (0.5 * stage.tolerance)) ** (1.0 / (2 * model.p + 1))
-    return min(model.basis.M, int(np.ceil(stage.M * min(max(factor, _SHORTEST_LEAP), _LONGEST_LEAP))))
+    share = stage.tolerance / len(model.terms)
+    wanted: list[int | None] = []
+    for term, M, most, missed in zip(model.terms, stage.harmonics, model.harmonics, stage.missed_by_term, strict=True):
+        if M is None or most is None or not isinstance(term, MaternTerm) or missed <= share:
+            wanted.append(M)
+            continue
+        factor = (missed / (0.5 * share)) ** (1.0 / (2 * term.p + 1))
+        enough = int(np.ceil(M * min(max(factor, _SHORTEST_LEAP), _LONGEST_LEAP)))
+        wanted.append(most if _SHORTEST_LEAP * enough > most else enough)
+    return tuple(wanted)
 
 
-def _foresee(small: ColumnModel, large: ColumnModel, theta: np.ndarray, curvature: np.ndarray | None) -> np.ndarray:
+def _foresee(last: Stage, large: SumModel, curvature: np.ndarray | None) -> np.ndarray:
     """Where the optimum moves when the model grows: one Newton step on what is known of the gain, T_small - T_large."""
+    theta, small = last.optimum.theta, last.model
     if curvature is None:
         return theta
-    gain = small.pull_back(theta, small.at(theta).missed_cotangents)
+    gain = small.pull_back(theta, last.closed.missed_cotangents)
     gain = gain - large.pull_back(theta, large.at(theta).missed_cotangents)
-    return theta + np.clip(np.linalg.solve(curvature, gain), -_FORESIGHT, _FORESIGHT)
+    step = np.clip(np.linalg.solve(curvature, gain), -_FORESIGHT, _FORESIGHT)
+    return theta + np.where(last.free, step, 0.0)

@@ -11,6 +11,10 @@ from vff.parameters import PositiveVector
 
 _MOST_EVALUATIONS = 200
 _LARGE = 800  # features, above which a second try from the same start is not worth its time
+_SMALL = 1e4  # nats, below which float64 tells 1e-8 of them
+_FLAT = 1e-2  # slope of the bound in coordinates in which it is round
+_MOST_PARAMETERS = 40  # for a Hessian by differences
+_FLATTEST = 0.1  # nats per squared log unit: flatter directions are taken to be this steep
 
 
 class Model(Protocol):
@@ -25,8 +29,12 @@ class Model(Protocol):
         """The model at these log hyperparameters."""
         ...
 
-    def pull_back(self, theta: np.ndarray, cotangents: Cotangents) -> np.ndarray:
+    def pull_back(self, theta: np.ndarray, cotangents: Cotangents, /) -> np.ndarray:
         """d elbo / d theta."""
+        ...
+
+    def scales(self, closed: ClosedForm) -> np.ndarray:
+        """Rough curvature in every parameter, so that the first steps have a sensible length."""
         ...
 
 
@@ -43,67 +51,92 @@ class Optimum:
 
 
 def maximise(
-    model: Model, start: np.ndarray, curvature: np.ndarray | None = None, elbo: float | None = None
+    model: Model,
+    start: np.ndarray,
+    curvature: np.ndarray | None = None,
+    elbo: float | None = None,
+    free: np.ndarray | None = None,
 ) -> tuple[Optimum, ClosedForm]:
     """L-BFGS-B on the collapsed bound from one start; the optimum, and the model there.
 
     ``curvature`` is minus the Hessian at a nearby optimum and ``elbo`` the bound there, as a coarser model knows them;
-    with these the bound looks round and a handful of steps are enough. Without, or where a bound of a parameter is met,
-    each parameter gets its own scale.
+    with these the bound looks round and a handful of steps are enough. Without, or where that does not converge, each
+    parameter gets its own scale. Only the parameters marked ``free`` move.
     """
     layout = model.parameters
     start = layout.clip(start)
+    free = np.ones(start.size, bool) if free is None else free
     if curvature is not None and elbo is not None:
-        rounded, closed = _lbfgs(model, start, np.linalg.cholesky(curvature).T, None, elbo)
-        inside = np.array_equal(rounded.theta, layout.clip(rounded.theta))
-        if inside and (rounded.converged or closed.mean.size > _LARGE):
+        root = np.linalg.cholesky(curvature[np.ix_(free, free)]).T
+        rounded, closed = _lbfgs(model, start, free, root, None, elbo)
+        if rounded.converged or closed.mean.size > _LARGE:
             return rounded, closed
+        start = rounded.theta
     first = model.at(start)
     # Curvature is about n/2 in the log noise, and half the effective number of coefficients in the others.
-    others = max(1.0, first.cotangents.effective)
-    scale = np.array([first.equations.weight if name == "noise" else others for name in layout.names])
-    unit = np.sqrt(0.5 * scale)
-    bounds = [(low * u, high * u) for (low, high), u in zip(layout.log_bounds, unit, strict=True)]
-    return _lbfgs(model, start, np.diag(unit), bounds, first.elbo)
+    unit = np.sqrt(0.5 * model.scales(first))[free]
+    ends = [end for end, moves in zip(layout.log_bounds, free, strict=True) if moves]
+    bounds = [(low * u, high * u) for (low, high), u in zip(ends, unit, strict=True)]
+    return _lbfgs(model, start, free, np.diag(unit), bounds, first.elbo)
 
 
 def _lbfgs(
-    model: Model, start: np.ndarray, root: np.ndarray, bounds: list[tuple[float, float]] | None, elbo: float
+    model: Model,
+    start: np.ndarray,
+    free: np.ndarray,
+    root: np.ndarray,
+    bounds: list[tuple[float, float]] | None,
+    elbo: float,
 ) -> tuple[Optimum, ClosedForm]:
-    """L-BFGS-B over z = root theta."""
-    inverse = np.linalg.inv(root)
-    best: tuple[float, np.ndarray, ClosedForm] | None = None
+    """L-BFGS-B over z = root theta, theta the free parameters.
+
+    Where z has no bounds of its own, the function is continued beyond those of theta as a constant.
+    """
+    inverse, layout = np.linalg.inv(root), model.parameters
+    best: tuple[float, np.ndarray, ClosedForm, np.ndarray] | None = None
 
     def objective(z: np.ndarray) -> tuple[float, np.ndarray]:
         nonlocal best
-        theta = inverse @ z
+        wish = start.copy()
+        wish[free] = inverse @ z
+        theta = layout.clip(wish)
         closed = model.at(theta)
-        gradient = model.pull_back(theta, closed.cotangents)
+        gradient = np.where(theta == wish, model.pull_back(theta, closed.cotangents), 0.0)[free]
+        slopes = inverse.T @ gradient
         if best is None or closed.elbo > best[0]:
-            best = (closed.elbo, theta, closed)
-        return -closed.elbo, -(inverse.T @ gradient)
+            best = (closed.elbo, theta, closed, slopes)
+        return -closed.elbo, -slopes
 
-    # Stop when a step gains less than 1e-4 nats, or less than rounding can tell.
-    options = {"ftol": max(1e-13, 1e-4 / max(1.0, abs(elbo))), "gtol": 1e-2, "maxcor": 20, "maxfun": _MOST_EVALUATIONS}
-    result = minimize(objective, root @ start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+    # Stop when a step gains less than 1e-4 nats, or less than rounding can tell. Where it can tell more, go on to 1e-8,
+    # so that what is learnt does not depend on the path.
+    gain, slope = (1e-8, 1e-4) if abs(elbo) < _SMALL else (1e-4, _FLAT)
+    options = {"ftol": max(1e-13, gain / max(1.0, abs(elbo))), "gtol": slope, "maxcor": 20, "maxfun": _MOST_EVALUATIONS}
+    result = minimize(objective, root @ start[free], jac=True, method="L-BFGS-B", bounds=bounds, options=options)
     assert best is not None  # the objective was called
-    value, theta, closed = best
-    converged, message = bool(result.success), str(result.message)
+    value, theta, closed, slopes = best
+    # a search that ends in rounding has arrived when nothing is left to climb
+    converged, message = bool(result.success) or float(np.abs(slopes).max()) < _FLAT, str(result.message)
     return Optimum(theta, float(value), int(result.nit), int(result.nfev), converged, message), closed
 
 
-def curvature_at(model: Model, theta: np.ndarray) -> np.ndarray | None:
-    """Minus the Hessian of the bound by differences of its gradient; None where it is not positive definite."""
+def curvature_at(model: Model, theta: np.ndarray, free: np.ndarray) -> np.ndarray | None:
+    """Minus the Hessian of the bound by differences of its gradient, made positive definite; None when too costly.
+
+    Parameters that are not free get a unit diagonal.
+    """
+    if np.count_nonzero(free) > _MOST_PARAMETERS:
+        return None
     step = 1e-4
 
     def gradient(at: np.ndarray) -> np.ndarray:
-        return model.pull_back(at, model.at(at).cotangents)
+        return model.pull_back(at, model.at(at).cotangents)[free]
 
     here = gradient(theta)
-    hessian = np.array([(here - gradient(theta + step * unit)) / step for unit in np.eye(theta.size)])
-    symmetric = 0.5 * (hessian + hessian.T)
-    smallest = np.linalg.eigvalsh(symmetric)[0]
-    return symmetric if smallest > 1e-3 else None
+    hessian = np.array([(here - gradient(theta + step * unit)) / step for unit in np.eye(theta.size)[free]])
+    values, vectors = np.linalg.eigh(0.5 * (hessian + hessian.T))
+    curvature = np.eye(theta.size)
+    curvature[np.ix_(free, free)] = (vectors * np.maximum(np.abs(values), _FLATTEST)) @ vectors.T
+    return curvature
 
 
 def rescale(closed: ClosedForm) -> tuple[float, float]:

@@ -1,63 +1,47 @@
-"""Decisions taken before the rows are read (the interval, the most harmonics to sum), and the reading itself."""
-
-from dataclasses import dataclass
+"""Decisions taken before the rows are read: the interval, and the most harmonics to sum."""
 
 import numpy as np
 
 from vff.basis import Interval, largest_resolved
 from vff.features import TailRows
-from vff.moments import ENGINES, Choice, MomentRequest, Moments, choose_engine, read_rows, sample_distinct
+from vff.moments import Source, Survey
 
 _PAPER_PADDING = 0.5  # of the data's range on each side, when no edge functions correct the ends
 _ROOM_TO_GROW = 0.25  # the same, when more rows are to come
 _LARGEST_M = 1024
-_CHUNK = 2**22
+_LARGEST_SUM = 640  # harmonics of all terms of a sum together, give or take
+_LEAST_M = 16
 
 
-def choose_domain(low: float, high: float, edges: int, *, growing: bool) -> Interval:
+def choose_domain(found: Survey, edges: int, *, growing: bool) -> Interval:
     """Hug the data when edge functions are there; pad, as the paper advises, when not, or when more rows will come."""
+    if found.constant:
+        # one value: any interval around it will do, as long as it follows the units of the column
+        half = 0.5 * abs(found.low) or 1.0
+        return Interval(found.low - half, found.low + half)
     share = _PAPER_PADDING if edges == 0 else _ROOM_TO_GROW if growing else 0.0
-    pad = share * (high - low)
-    return Interval(low - pad, high + pad)
+    pad = share * (found.high - found.low)
+    return Interval(found.low - pad, found.high + pad)
 
 
-def largest_harmonic(x: np.ndarray, q: int, *, growing: bool) -> int:
-    """The most harmonics worth summing: about one feature per distinct row, at most 1024, and what float64 resolves."""
-    found, seen = sample_distinct(x)
-    distinct = found if found <= 0.5 * seen else x.size
-    wanted = _LARGEST_M if growing else np.clip(distinct // 2, 16, _LARGEST_M)
+def largest_harmonic(n: int, found: Survey, q: int, terms: int, *, growing: bool) -> int:
+    """The most harmonics worth summing for one of several terms.
+
+    About one feature per distinct value, no more than rows, at most 1024 (640 shared among several terms), and
+    what float64 resolves.
+    """
+    most = _LARGEST_M if terms == 1 else max(_LEAST_M, _LARGEST_SUM // terms)
+    distinct = n // terms if found.book is None else found.book.size
+    wanted = most if growing else np.clip(distinct // 2 + 1, _LEAST_M, most)
     return int(min(wanted, largest_resolved(q)))
 
 
-@dataclass(frozen=True)
-class Reading:
-    """What one pass found."""
-
-    moments: Moments
-    tails: tuple[TailRows, ...]
-    """The few rows beyond the interval, as they are; y is measured from the same offset as in the moments."""
-    choice: Choice
-    """The engine that read the first rows, and why."""
-
-
-def read(request: MomentRequest, engine: str, x: np.ndarray, y: np.ndarray, w: np.ndarray, offset: float) -> Reading:
-    """One pass over the rows, a chunk at a time; with engine "auto" each chunk gets the engine that suits it."""
-    moments = Moments.zero(request, offset)
+def rows_beyond(interval: Interval, source: Source, offset: float, piece: int = 2**20) -> tuple[TailRows, ...]:
+    """The rows of a single column that lie outside its interval, y measured from the offset."""
     tails: list[TailRows] = []
-    choices: list[Choice] = []
-    for start in range(0, x.size, _CHUNK):
-        rows = slice(start, start + _CHUNK)
-        t, yr, wr = request.interval.to_unit(x[rows]), y[rows], w[rows]
-        inside = np.abs(t) <= 1.0
-        if not inside.all():
-            tails += _beyond(t, yr - offset, wr)
-            t, yr, wr = t[inside], yr[inside], wr[inside]
-        auto = engine == "auto"
-        choices.append(choose_engine(t, request.basis) if auto else Choice(engine, f"{engine}: as asked"))
-        moments = moments + read_rows(ENGINES[choices[-1].name], request, t, yr, wr, offset)
-    return Reading(moments, tuple(tails), choices[0])
-
-
-def _beyond(t: np.ndarray, y: np.ndarray, w: np.ndarray) -> list[TailRows]:
-    sides = [(side, side * t > 1.0) for side in (-1, 1)]
-    return [TailRows(side, np.abs(t[out]) - 1.0, w[out], y[out]) for side, out in sides if out.any()]
+    for start in range(0, source.n, piece):
+        rows = slice(start, min(start + piece, source.n))
+        t, y, w = interval.to_unit(source.column(0, rows)), source.y[rows] - offset, source.w[rows]
+        sides = [(side, side * t > 1.0) for side in (-1, 1)]
+        tails += [TailRows(side, np.abs(t[out]) - 1.0, w[out], y[out]) for side, out in sides if out.any()]
+    return tuple(tails)

@@ -1,18 +1,23 @@
-"""Where learning starts: a coarse look over lengthscales and noise shares, at the number of harmonics each deserves."""
+"""Where learning starts: a coarse look at every term by itself, over lengthscales and noise shares."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from vff.inference.column import ColumnModel
+from vff.inference.model import Harmonics, Setting, SumModel, capped
 from vff.inference.optimise import rescale
+from vff.inference.terms import MaternTerm
 from vff.linalg import threads_for
 
 _LENGTHSCALES = (2.0, 0.6, 0.2, 0.06, 0.02)  # half domains
 _SHORT_LENGTHSCALE, _MANY_CYCLES = 0.006, 32
 _NOISE_SHARES = (0.1, 0.01, 1.0)  # noise variance over signal variance; the first goes with every lengthscale
 _MOST_HARMONICS = 128
+_COARSE_HARMONICS = 24  # of a term among several, at the first stage of learning
+
+Given = Mapping[str, float | None]
+"""The user's values by parameter name, None where free."""
 
 
 @dataclass(frozen=True)
@@ -20,7 +25,7 @@ class Start:
     """A candidate and the bound it reaches."""
 
     theta: np.ndarray
-    M: int
+    harmonics: Harmonics
     elbo: float
 
 
@@ -31,34 +36,74 @@ def harmonics_for(lengthscale: float, p: int) -> int:
     return int(np.clip(np.ceil(4.0 * rate / np.pi), 12, 10_000))
 
 
-def look(model: ColumnModel, given: Mapping[str, float | None]) -> Start:
-    """The best of a few candidates. ``given`` holds the user's values by parameter name, None where free.
+def sized_for(model: SumModel, setting: Setting) -> SumModel:
+    """The model with about as many harmonics as the lengthscales deserve."""
+    wanted = [
+        harmonics_for(values["lengthscale"], term.p) if isinstance(term, MaternTerm) else None
+        for term, values in zip(model.terms, setting.terms, strict=True)
+    ]
+    return model.restricted(capped(wanted, model.harmonics))
 
-    Lengthscales first, with the middle noise share; then the other shares at the best lengthscale. Short lengthscales
+
+def look(model: SumModel, given: tuple[Given, ...], noise: float | None) -> Start:
+    """A start for all terms together: what each of them would say alone, and the noise that they leave."""
+    alone = [look_alone(model.alone(s), values, noise) for s, values in enumerate(given)]
+    if len(alone) == 1:
+        return alone[0]
+    settings = [model.alone(s).setting(start.theta) for s, start in enumerate(alone)]
+    terms = tuple(setting.terms[0] for setting in settings)
+    coarse = capped([start.harmonics[0] for start in alone], [_COARSE_HARMONICS] * len(alone))
+    sized = model.restricted(capped(coarse, model.harmonics))
+    quietest = noise or min(setting.noise for setting in settings)
+    tried = [quietest] if noise else [quietest, 0.3 * quietest]
+    with threads_for(sized.size):
+        starts = [_scored(sized, Setting(terms, value), fixed=bool(noise) or _any(given)) for value in tried]
+    return max(starts, key=_elbo)
+
+
+def _any(given: tuple[Given, ...]) -> bool:
+    return any(value for values in given for value in values.values())
+
+
+def look_alone(model: SumModel, given: Given, noise: float | None) -> Start:
+    """The best of a few candidates for a model of one term.
+
+    Lengthscales first, with the first noise share; then the other shares at the best lengthscale. Short lengthscales
     are tried with all the harmonics they need only when the targets have something to say at high frequencies.
     """
-    middle, *others = _variances(given)
-    coarse = model.restricted(min(model.basis.M, _MOST_HARMONICS))
+    middle, *others = _variances(given["variance"], noise)
+    fixed = bool(given["variance"] or noise)
+    tried = _lengthscales(model, given)
+    with threads_for(max(sized.size for sized, _ in tried)):
+        first = [(sized, length, _evaluate(sized, middle, length, fixed=fixed)) for sized, length in tried]
+        sized, length, best = max(first, key=lambda trial: trial[2].elbo)
+        more = [_evaluate(sized, variances, length, fixed=fixed) for variances in others]
+    return max([best, *more], key=_elbo)
+
+
+def _lengthscales(model: SumModel, given: Given) -> list[tuple[SumModel, float | None]]:
+    """Candidates with the models to try them in; a term of levels has no lengthscale."""
+    (M,) = model.harmonics
+    if M is None:
+        return [(model, None)]
+    if given["lengthscale"]:
+        return [(model, given["lengthscale"])]
+    coarse = model.restricted((min(M, _MOST_HARMONICS),))
     detail = highest_standing_out(model)
-    tried = [(coarse, length) for length in _LENGTHSCALES]
+    tried: list[tuple[SumModel, float | None]] = [(coarse, length) for length in _LENGTHSCALES]
     if detail > _MANY_CYCLES:
         tried.append((coarse, _SHORT_LENGTHSCALE))
-    if detail > coarse.basis.M:
-        fine = model.restricted(min(model.basis.M, int(1.3 * detail) + 8))
+    if detail > _MOST_HARMONICS:
+        fine = model.restricted((min(M, int(1.3 * detail) + 8),))
         tried += [(fine, length) for length in (4.0 / detail, 1.0 / detail, 0.25 / detail)]
-    if given["lengthscale"]:
-        tried = [(model, given["lengthscale"])]
-    with threads_for(coarse.basis.size):
-        first = [(sized, _evaluate(sized, {**middle, "lengthscale": length}, given)) for sized, length in tried]
-        sized, best = max(first, key=lambda pair: pair[1].elbo)
-        length = model.parameters.unpack(best.theta)["lengthscale"]
-        shares = [_evaluate(sized, {**more, "lengthscale": length}, given) for more in others]
-    return max([best, *shares], key=_elbo)
+    return tried
 
 
-def highest_standing_out(model: ColumnModel) -> int:
-    """The highest harmonic in which the targets stand out of white noise of their own variance; 0 when none does."""
-    M, project = model.basis.M, model.moments.project
+def highest_standing_out(model: SumModel) -> int:
+    """The highest harmonic of a one-term model in which the targets stand out of white noise; 0 when none does."""
+    (M,), project = model.harmonics, model.moments.project
+    if M is None:
+        return 0
     power = project[1 : M + 1] ** 2 + project[M + 1 : 2 * M + 1] ** 2
     # for white noise, power is about exponential with mean sum w y^2; 12 + log M is one false alarm in 1e5 tables
     expected = model.moments.target_squared
@@ -70,21 +115,28 @@ def _elbo(start: Start) -> float:
     return start.elbo
 
 
-def _variances(given: Mapping[str, float | None]) -> list[dict[str, float]]:
-    variance, noise = given["variance"], given["noise"]
+def _variances(variance: float | None, noise: float | None) -> list[tuple[float, float]]:
+    """(variance, noise) to try."""
     if variance and noise:
-        return [{"variance": variance, "noise": noise}]
+        return [(variance, noise)]
     if noise:
-        return [{"variance": noise / share, "noise": noise} for share in _NOISE_SHARES]
-    return [{"variance": variance or 1.0, "noise": share * (variance or 1.0)} for share in _NOISE_SHARES]
+        return [(noise / share, noise) for share in _NOISE_SHARES]
+    return [(variance or 1.0, share * (variance or 1.0)) for share in _NOISE_SHARES]
 
 
-def _evaluate(model: ColumnModel, values: Mapping[str, float], given: Mapping[str, float | None]) -> Start:
-    model = model.restricted(min(model.basis.M, harmonics_for(values["lengthscale"], model.p)))
-    theta = model.parameters.pack(values)
+def _evaluate(model: SumModel, variances: tuple[float, float], lengthscale: float | None, *, fixed: bool) -> Start:
+    variance, noise = variances
+    values = {"variance": variance} if lengthscale is None else {"variance": variance, "lengthscale": lengthscale}
+    setting = Setting((values,), noise)
+    return _scored(sized_for(model, setting), setting, fixed=fixed)
+
+
+def _scored(model: SumModel, setting: Setting, *, fixed: bool) -> Start:
+    """A candidate with its bound; unless a variance was given, all of them are scaled together to the best."""
+    theta = model.pack(setting)
     closed = model.at(theta)
-    if given["variance"] or given["noise"]:
-        return Start(theta, model.basis.M, closed.elbo)
+    if fixed:
+        return Start(theta, model.harmonics, closed.elbo)
     scale, elbo = rescale(closed)
-    shift = model.parameters.pack({"variance": scale, "noise": scale, "lengthscale": 1.0})
-    return Start(theta + shift, model.basis.M, elbo)
+    louder = tuple({**values, "variance": scale * values["variance"]} for values in setting.terms)
+    return Start(model.pack(Setting(louder, scale * setting.noise)), model.harmonics, elbo)

@@ -35,13 +35,6 @@ def standardised(
     moments: Moments, tails: tuple[TailRows, ...], target: TargetScale
 ) -> tuple[Moments, tuple[TailRows, ...]]:
     """The rows with y measured from the target's mean in units of its scale. Tails share the moments' offset."""
-    centred = moments.recentred(target.mean)
-    scaled = replace(
-        centred,
-        offset=0.0,
-        target=centred.target / target.scale,
-        target_squared=centred.target_squared / target.scale**2,
-        project=centred.project / target.scale,
-    )
     shift = moments.offset - target.mean
-    return scaled, tuple(replace(tail, y=(tail.y + shift) / target.scale) for tail in tails)
+    scaled = tuple(replace(tail, y=(tail.y + shift) / target.scale) for tail in tails)
+    return moments.recentred(target.mean).in_units(target.scale), scaled

@@ -1,11 +1,13 @@
-"""Covariance functions: half-integer Matérns, their sums and products, and the numbers the rest of the house asks.
+"""Covariance functions: half-integer Matérns, effects of levels, their sums and products, and what the house asks.
 
 A kernel is an *expression* the user writes (``Matern32("month") + Matern32("day") * Matern32("time")``). In normal
-form it is a sum of terms, each a product of one-column factors with one variance. A factor publishes nothing but its
-order p; ``matern`` holds the one formula behind all orders (design Fact D).
+form it is a sum of terms, each a product of one-column factors with one variance. A Matérn factor publishes
+nothing but its order p; ``matern`` holds the one formula behind all orders (design Fact D). A ``Categorical`` factor
+has no shape.
 """
 
 from vff.kernels.expression import (
+    Categorical,
     Kernel,
     Matern12,
     Matern32,
@@ -20,6 +22,7 @@ from vff.kernels.expression import (
 from vff.kernels.matern import HalfInteger
 
 __all__ = [
+    "Categorical",
     "HalfInteger",
     "Kernel",
     "Matern12",

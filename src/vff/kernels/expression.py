@@ -1,19 +1,26 @@
-"""What the user writes: one-column kernels, `+` and `*`, and the normal form the rest of the house reads."""
+"""What the user writes: one-column kernels, `+` and `*`, and the normal form the rest of the house reads.
 
-from dataclasses import KW_ONLY, dataclass
+Kernels also speak scikit-learn's parameter protocol, ``get_params`` and ``set_params``, so that a search can reach
+``kernel__lengthscale`` of an estimator, or ``kernel__month__lengthscale`` when its kernel is a sum.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass, fields, replace
 from math import prod
 from numbers import Integral, Real
-from typing import ClassVar, Union
+from typing import Any, ClassVar, Self, Union
 
 import numpy as np
 
 from vff.kernels.matern import HalfInteger
 
 Column = str | int
-Kernel = Union["_Matern", "Product", "Sum"]
+Factor = Union["_Matern", "Categorical"]  # closed, so that what is no Categorical is known to be a Matérn
+Kernel = Union["_Matern", "Categorical", "Product", "Sum"]
 
 
-class _Expression:
+class _Expression(ABC):
     """`+` and `*` for every kernel. `*` distributes over `+`, so an expression is always a sum of products."""
 
     def __add__(self, other: Kernel) -> "Sum":
@@ -25,9 +32,81 @@ class _Expression:
         ]
         return products[0] if len(products) == 1 else Sum(tuple(products))
 
+    @abstractmethod
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters by name, and with ``deep`` those of the parts as ``<column>__<name>``."""
+
+    @abstractmethod
+    def _replaced(self, params: dict[str, Any]) -> Self:
+        """Another kernel of this type with other parameters, checked."""
+
+    def set_params(self, **params: Any) -> Self:
+        """Change parameters in place, all or none; scikit-learn clones first."""
+        new = self._replaced(params)
+        for name in self.get_params(deep=False):
+            object.__setattr__(self, name, getattr(new, name))  # frozen for everyone else
+        return self
+
+    def _check_names(self, params: dict[str, Any]) -> None:
+        known = self.get_params()
+        for name in params:
+            if name not in known:
+                raise ValueError(
+                    f"{self!r} has no parameter {name!r}; it has {', '.join(map(repr, known))}: set one of these"
+                )
+
 
 @dataclass(frozen=True, repr=False)
-class _Matern(_Expression):
+class _Leaf(_Expression):
+    """A kernel on one column. Fields beyond ``column`` are positive numbers, or None for "start from the data"."""
+
+    n_lengthscales: ClassVar[int]
+    column: Column = 0
+    _: KW_ONLY
+    variance: float | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.column, bool) or not isinstance(self.column, str | Integral):
+            raise TypeError(
+                f"{type(self).__name__}: column must be a name or an index, got {self.column!r}; "
+                f"write {' and '.join(f'{name}=' for name in self._values())} by name"
+            )
+        for name, value in self._values().items():
+            if value is not None and not (isinstance(value, Real) and 0.0 < float(value) < np.inf):
+                raise ValueError(
+                    f"{type(self).__name__}({self.column!r}): {name} must be a positive number, got {value!r}; "
+                    "leave it out to start from the data"
+                )
+
+    @abstractmethod
+    def _correlation(self, x: np.ndarray, z: np.ndarray) -> np.ndarray:
+        """k(x, z) / variance."""
+
+    def __call__(self, x: np.ndarray, z: np.ndarray) -> np.ndarray:
+        """k(x, z) for two vectors of values of the column, (N, N')."""
+        values = self._values()
+        if None in values.values():
+            raise ValueError(f"{self!r} has no values yet: give {' and '.join(values)}, or use the kernel_ of a fit")
+        return values["variance"] * self._correlation(x, z)
+
+    def __repr__(self) -> str:
+        values = [f"{name}={value:.6g}" for name, value in self._values().items() if value is not None]
+        return f"{type(self).__name__}({', '.join([repr(self.column), *values])})"
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Column, variance, and the lengthscale if there is one."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def _replaced(self, params: dict[str, Any]) -> Self:
+        self._check_names(params)
+        return replace(self, **params)
+
+    def _values(self) -> dict[str, Any]:
+        return {name: value for name, value in self.get_params().items() if name != "column"}
+
+
+@dataclass(frozen=True, repr=False)
+class _Matern(_Leaf):
     """A half-integer Matérn kernel on one column; the leaves below fix its order.
 
     ``column`` is a name or an index. ``variance`` and ``lengthscale`` (in the column's own units) are where learning
@@ -35,36 +114,14 @@ class _Matern(_Expression):
     """
 
     order: ClassVar[int]
-    column: Column = 0
+    n_lengthscales: ClassVar[int] = 1
     _: KW_ONLY
-    variance: float | None = None
     lengthscale: float | None = None
 
-    def __post_init__(self) -> None:
-        if isinstance(self.column, bool) or not isinstance(self.column, str | Integral):
-            raise TypeError(
-                f"{type(self).__name__}: column must be a name or an index, got {self.column!r}; "
-                "write variance= and lengthscale= by name"
-            )
-        for name in ("variance", "lengthscale"):
-            value = getattr(self, name)
-            if value is not None and not (isinstance(value, Real) and 0.0 < float(value) < np.inf):
-                raise ValueError(
-                    f"{type(self).__name__}({self.column!r}): {name} must be a positive number, got {value!r}; "
-                    "leave it out to start from the data"
-                )
-
-    def __call__(self, x: np.ndarray, z: np.ndarray) -> np.ndarray:
-        """k(x, z) for two vectors of values of the column, (N, N')."""
-        if self.variance is None or self.lengthscale is None:
-            raise ValueError(f"{self!r} has no values yet: give variance and lengthscale, or use the kernel_ of a fit")
+    def _correlation(self, x: np.ndarray, z: np.ndarray) -> np.ndarray:
+        assert self.lengthscale is not None
         unit = HalfInteger.from_lengthscale(self.order, self.lengthscale)
-        return self.variance * unit.covariance(np.subtract.outer(np.asarray(x, float), np.asarray(z, float)))
-
-    def __repr__(self) -> str:
-        given = [(name, getattr(self, name)) for name in ("variance", "lengthscale")]
-        values = [f"{name}={value:.6g}" for name, value in given if value is not None]
-        return f"{type(self).__name__}({', '.join([repr(self.column), *values])})"
+        return unit.covariance(np.subtract.outer(np.asarray(x, float), np.asarray(z, float)))
 
 
 class Matern12(_Matern):
@@ -98,34 +155,130 @@ class Matern92(_Matern):
 
 
 @dataclass(frozen=True, repr=False)
-class Product(_Expression):
+class Categorical(_Leaf):
+    """Exchangeable effects of the levels of a column: k(x, z) = variance * [x == z].
+
+    Each level has a Gaussian effect of its own, and none is closer to one than to another. Missing (None or NaN) is a
+    level like the others. ``variance`` is where learning starts; None means "start from the data".
+    """
+
+    n_lengthscales: ClassVar[int] = 0
+
+    def _correlation(self, x: np.ndarray, z: np.ndarray) -> np.ndarray:
+        return np.equal.outer(_levels(x), _levels(z)).astype(float)
+
+
+def _levels(values: Any) -> np.ndarray:
+    """Values that can be compared one by one, NaN and NaT as None."""
+    array = np.array(values, dtype=object)
+    array[array != array] = None
+    return array
+
+
+@dataclass(frozen=True, repr=False)
+class _Compound(_Expression):
+    """Kernels made of kernels: their parameters are those of their leaves, each called after its column."""
+
+    @abstractmethod
+    def _leaves(self) -> tuple[Factor, ...]:
+        """All leaves, from left to right."""
+
+    @abstractmethod
+    def _with_leaves(self, leaves: Iterator[Factor]) -> Self:
+        """The same shape over other leaves."""
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The tuple of parts, and with ``deep`` the parameters of all leaves as ``<column>__<name>``."""
+        params = {field.name: getattr(self, field.name) for field in fields(self)}
+        if deep:
+            for part, leaf in self._named_leaves().items():
+                params |= {f"{part}__{name}": value for name, value in leaf.get_params().items()}
+        return params
+
+    def _named_leaves(self) -> dict[str, Factor]:
+        """Leaves by column; the second on a column 'x' is 'x_2'."""
+        named: dict[str, Factor] = {}
+        for leaf in self._leaves():
+            name, count = str(leaf.column), 1
+            while name in named:
+                count += 1
+                name = f"{leaf.column}_{count}"
+            named[name] = leaf
+        return named
+
+    def _replaced(self, params: dict[str, Any]) -> Self:
+        own = {name: value for name, value in params.items() if name in self.get_params(deep=False)}
+        if own:
+            rest = {name: value for name, value in params.items() if name not in own}
+            return replace(self, **own).set_params(**rest)
+        self._check_names(params)
+        changes: dict[str, dict[str, Any]] = {}
+        for name, value in params.items():
+            part, _, parameter = name.rpartition("__")
+            changes.setdefault(part, {})[parameter] = value
+        leaves = self._named_leaves().items()
+        return self._with_leaves(iter([replace(leaf, **changes.get(name, {})) for name, leaf in leaves]))
+
+
+@dataclass(frozen=True, repr=False)
+class Product(_Compound):
     """A product of one-column kernels; the product of their variances is its one variance."""
 
-    factors: tuple[_Matern, ...]
+    factors: tuple[Factor, ...]
+
+    def __post_init__(self) -> None:
+        _check_parts(
+            "Product: factors", self.factors, (_Leaf,), "one-column kernels, as in Matern32('x') * Matern32('z')"
+        )
 
     def __repr__(self) -> str:
         return " * ".join(map(repr, self.factors))
 
+    def _leaves(self) -> tuple[Factor, ...]:
+        return self.factors
+
+    def _with_leaves(self, leaves: Iterator[Factor]) -> Self:
+        return replace(self, factors=tuple(next(leaves) for _ in self.factors))
+
 
 @dataclass(frozen=True, repr=False)
-class Sum(_Expression):
+class Sum(_Compound):
     """A sum of one-column kernels and products."""
 
-    terms: tuple[_Matern | Product, ...]
+    terms: tuple[Factor | Product, ...]
+
+    def __post_init__(self) -> None:
+        _check_parts("Sum: terms", self.terms, (_Leaf, Product), "kernels, as in Matern32('x') + Matern32('z')")
 
     def __repr__(self) -> str:
         return " + ".join(map(repr, self.terms))
 
+    def _leaves(self) -> tuple[Factor, ...]:
+        return tuple(leaf for term in self.terms for leaf in _factors(term))
 
-def _summands(kernel: object) -> tuple[_Matern | Product, ...]:
+    def _with_leaves(self, leaves: Iterator[Factor]) -> Self:
+        return replace(
+            self,
+            terms=tuple(
+                term._with_leaves(leaves) if isinstance(term, Product) else next(leaves) for term in self.terms
+            ),
+        )
+
+
+def _check_parts(what: str, parts: Any, kinds: tuple[type, ...], expected: str) -> None:
+    if not (isinstance(parts, tuple) and parts and all(isinstance(part, kinds) for part in parts)):
+        raise TypeError(f"{what} must be a tuple of {expected}, got {parts!r}; write kernels with + and *")
+
+
+def _summands(kernel: object) -> tuple[Factor | Product, ...]:
     if isinstance(kernel, Sum):
         return kernel.terms
-    if isinstance(kernel, _Matern | Product):
+    if isinstance(kernel, _Matern | Categorical | Product):
         return (kernel,)
     raise TypeError(f"a kernel was expected, such as Matern32('column') or a sum of them; got {kernel!r}")
 
 
-def _factors(term: _Matern | Product) -> tuple[_Matern, ...]:
+def _factors(term: Factor | Product) -> tuple[Factor, ...]:
     return term.factors if isinstance(term, Product) else (term,)
 
 
@@ -133,11 +286,16 @@ def _factors(term: _Matern | Product) -> tuple[_Matern, ...]:
 class Term:
     """One summand in normal form: a variance and one factor per column."""
 
-    factors: tuple[_Matern, ...]
+    factors: tuple[Factor, ...]
 
     @property
     def columns(self) -> tuple[Column, ...]:
         return tuple(factor.column for factor in self.factors)
+
+    @property
+    def name(self) -> str:
+        """What the term is called in tables and pictures: ``x``, or ``day * time``."""
+        return " * ".join(map(str, self.columns))
 
     @property
     def variance(self) -> float | None:
@@ -145,12 +303,21 @@ class Term:
         given = [factor.variance for factor in self.factors if factor.variance is not None]
         return prod(given) if given else None
 
-    def with_values(self, variance: float, lengthscales: tuple[float, ...]) -> _Matern | Product:
-        """The expression again, with learnt values; a product carries its variance on the first factor."""
+    def with_values(self, variance: float, lengthscales: tuple[float, ...]) -> Factor | Product:
+        """The expression again, with learnt values; a product carries its variance on the first factor.
+
+        ``lengthscales`` are those of the factors that have one, from left to right.
+        """
+        expected = sum(factor.n_lengthscales for factor in self.factors)
+        if len(lengthscales) != expected:
+            raise ValueError(
+                f"term {self.name} takes {expected} lengthscale(s), got {len(lengthscales)}; give one each"
+            )
+        rest = iter(lengthscales)
         variances = (variance, *[1.0] * (len(self.factors) - 1))
         factors = tuple(
-            type(factor)(factor.column, variance=v, lengthscale=ell)
-            for factor, v, ell in zip(self.factors, variances, lengthscales, strict=True)
+            factor._replaced({"variance": v, **({"lengthscale": next(rest)} if factor.n_lengthscales else {})})
+            for factor, v in zip(self.factors, variances, strict=True)
         )
         return factors[0] if len(factors) == 1 else Product(factors)
 

@@ -12,13 +12,17 @@ functions last it has the shape (here two cosines, one sine, one edge function)
 Sizes: d (H,), border (H, Q), root (Q, S), Z (P, R), C (R, R), with P = H + Q, R = p + 1 and Q <= 8. Every verb of
 ``AbstractInvertible`` costs O(P) per right-hand side. ``to_dense`` exists for tests; nothing here calls it.
 
+A sum of terms has one such block per term (``BlockDiagonal``), exchangeable effects a plain ``Diagonal``.
+
 The Gram matrix of the data is not invertible and has another structure: every entry is a sum or difference of
 trigonometric moments (Toeplitz plus or minus Hankel). ``trigonometric_gram`` reads it off the moments and
 ``trigonometric_gram_adjoint`` is the transpose of that linear map.
 """
 
+from vff.linalg.block_diagonal import BlockDiagonal
 from vff.linalg.cholesky import Factor, factorise
 from vff.linalg.dense import Dense
+from vff.linalg.diagonal import Diagonal
 from vff.linalg.diagonal_low_rank import BorderedLowRank, PositiveBorderedLowRank
 from vff.linalg.operators import AbstractInvertible, AbstractOperator, Summary
 from vff.linalg.threads import threads_for
@@ -27,8 +31,10 @@ from vff.linalg.toeplitz import trigonometric_gram, trigonometric_gram_adjoint
 __all__ = [
     "AbstractInvertible",
     "AbstractOperator",
+    "BlockDiagonal",
     "BorderedLowRank",
     "Dense",
+    "Diagonal",
     "Factor",
     "PositiveBorderedLowRank",
     "Summary",

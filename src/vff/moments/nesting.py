@@ -34,11 +34,11 @@ def _wave_product(moments: np.ndarray, wave: np.ndarray, K: int) -> np.ndarray:
     return np.concatenate([total.real, total[1:].imag])
 
 
-def restrict_project(small: ColumnBasis, large: ColumnBasis, project: np.ndarray) -> np.ndarray:
-    """sum w y phi for the smaller basis."""
+def restrict_rows(small: ColumnBasis, large: ColumnBasis, block: np.ndarray) -> np.ndarray:
+    """From sums w y phi (P,), or w phi z' (P, Z), of the larger basis to those of the smaller."""
     H = large.harmonics
-    edges = project[H:] + _extra(small, large) @ project[:H]
-    return np.concatenate([trim(project[:H], large.M, small.M), edges])
+    edges = block[H:] + _extra(small, large) @ block[:H]
+    return np.concatenate([trim(block[:H], large.M, small.M), edges])
 
 
 def restrict_gram(small: ColumnBasis, large: ColumnBasis, gram: np.ndarray) -> np.ndarray:

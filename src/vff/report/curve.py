@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,14 +9,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from vff.estimators.face import RegressionFace
 from vff.estimators.tables import Table, check_target
-from vff.report.canvas import new_axes
+from vff.report.canvas import BAND, MEAN, half_width, new_axes
+from vff.report.columns import column_kind, column_name, on_axis, tick
 from vff.report.data import draw_rows, visible_range
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _GRID = 600
-_MEAN, _BAND = "#0b4f8a", "#2f7fc1"
 
 
 def fit(
@@ -37,27 +36,39 @@ def fit(
     density. Returns the axes.
     """
     check_is_fitted(model, "posterior_")
-    if not 0.0 < level < 1.0:
-        raise ValueError(f"level must lie between 0 and 1, got {level!r}; 0.95 draws 95 % intervals")
+    z, kind = half_width(level), _kind(model)
     rows = _rows(model, X, y)
     ax = new_axes() if ax is None else ax
     grid = _grid(model, None if rows is None else rows[0])
     mean, latent, noisy = _curves(model, grid)
-    z = NormalDist().inv_cdf(0.5 + 0.5 * level)
+    grid = on_axis(kind, grid)
     label = f"{100 * level:g} % interval"
-    ax.plot(grid, mean, color=_MEAN, lw=1.6, label="posterior mean", zorder=4)
+    ax.plot(grid, mean, color=MEAN, lw=1.6, label="posterior mean", zorder=4)
     _band(ax, grid, mean, z * latent, alpha=0.5, edge=0.0, label=f"{label} of f")
     _band(ax, grid, mean, z * noisy, alpha=0.1, edge=0.9, label=f"{label} of a new y")
     low, high = float(np.min(mean - z * noisy)), float(np.max(mean + z * noisy))
     if rows is not None:
         low, high = visible_range(rows[1], low, high)
-        draw_rows(ax, *rows, ylim=(low, high))
-    _mark_domain(ax, model)
+        draw_rows(ax, on_axis(kind, rows[0]), rows[1], ylim=(low, high))
+    _mark_domain(ax, model, kind)
+    tick(ax, kind)
     ax.set_ylim(low, high)
-    ax.set_xlabel(xlabel or _column_name(model))
+    ax.set_xlabel(xlabel or column_name(model, 0))
     ax.set_ylabel(ylabel or str(getattr(y, "name", None) or "y"))
     ax.legend(loc="best", fontsize="small", framealpha=0.9)
     return ax
+
+
+def _kind(model: RegressionFace) -> str:
+    """What the only column holds; a sentence when there are several, or when it has no order to draw along."""
+    count, kind = len(model.column_indices_), column_kind(model, 0)
+    if count > 1 or kind == "levels":
+        found = f"a sum of {count} terms or columns" if count > 1 else "a categorical column"
+        raise ValueError(
+            f"plot.fit draws a function of one column of numbers, and this model has {found}; "
+            "vff.plot.effects(model) draws a panel for each term of a GPRegressor"
+        )
+    return kind
 
 
 def _rows(model: Any, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray] | None:
@@ -73,7 +84,7 @@ def _rows(model: Any, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray] | None:
             f"X has {table.n_columns} column(s) and the model was fitted to {model.n_features_in_}; give plot.fit a "
             "table like the one that was fitted"
         )
-    return table.column(model.column_index_), check_target(y, table.n_rows)
+    return table.column(model.column_indices_[0]), check_target(y, table.n_rows)
 
 
 def _domain(model: RegressionFace) -> tuple[float, float] | None:
@@ -93,7 +104,7 @@ def _grid(model: RegressionFace, x: np.ndarray | None) -> np.ndarray:
 
 def _curves(model: RegressionFace, grid: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Mean of f, its standard deviation, and that of a new observation, in the units of y."""
-    mean, variance = model.posterior_.marginals(grid)
+    mean, variance = model.posterior_.marginals(grid[:, None])
     target = model.target_
     variance = target.scale**2 * variance
     return target.mean + target.scale * mean, np.sqrt(variance), np.sqrt(variance + model.noise_variance_)
@@ -103,15 +114,10 @@ def _band(
     ax: Axes, grid: np.ndarray, mean: np.ndarray, half: np.ndarray, *, alpha: float, edge: float, label: str
 ) -> None:
     ax.fill_between(
-        grid, mean - half, mean + half, facecolor=(_BAND, alpha), edgecolor=(_BAND, 0.8), lw=edge, label=label, zorder=3
+        grid, mean - half, mean + half, facecolor=(BAND, alpha), edgecolor=(BAND, 0.8), lw=edge, label=label, zorder=3
     )
 
 
-def _mark_domain(ax: Axes, model: RegressionFace) -> None:
-    for number, end in enumerate(_domain(model) or ()):
+def _mark_domain(ax: Axes, model: RegressionFace, kind: str) -> None:
+    for number, end in enumerate(on_axis(kind, np.array(_domain(model) or ()))):
         ax.axvline(end, color="0.35", lw=1.0, ls=":", zorder=1, label="domain [a, b]" if number == 0 else None)
-
-
-def _column_name(model: RegressionFace) -> str:
-    names = getattr(model, "feature_names_in_", None)
-    return f"column {model.column_index_}" if names is None else str(names[model.column_index_])

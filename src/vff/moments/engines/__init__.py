@@ -1,20 +1,31 @@
-"""Four ways to sum letters over rows, and the choice between them.
+"""Ways to sum letters over rows, and the choice between them.
 
 An engine is a module-level record of two functions that are transposes of one another:
 
-    sum_letters(t, [(alphabet, strengths), ...])          strengths (N,)  ->  sums of strengths times letters, (size,)
-    evaluate_letters(t, [(alphabet, coefficients), ...])  (size,)         ->  letters times coefficients, (N,)
+    sum_letters(rows, [(alphabet, strengths), ...])          strengths (N,) -> sums of strengths times letters, (size,)
+    evaluate_letters(rows, [(alphabet, coefficients), ...])  (size,)        -> letters times coefficients, (N,)
 
-with t (N,) in [-1, 1]; one result per job. A new engine is one file with these two functions and a line in ``ENGINES``.
+one result per job. A new engine is one file with these two functions and a line in ``ENGINES``. A pair engine does the
+same for two columns at once (``pairs``).
 """
 
 from vff.moments.engines.base import Engine
-from vff.moments.engines.choice import Choice, choose_engine
+from vff.moments.engines.choice import LARGEST_CONTINGENCY, Choice, choose_engine, choose_pair
 from vff.moments.engines.dense import DENSE
 from vff.moments.engines.grid import GRID
 from vff.moments.engines.nufft import NUFFT
+from vff.moments.engines.pairs import PAIR_ENGINES, PairEngine
 from vff.moments.engines.table import TABLE
 
 ENGINES: dict[str, Engine] = {engine.name: engine for engine in (DENSE, NUFFT, TABLE, GRID)}
 
-__all__ = ["ENGINES", "Choice", "Engine", "choose_engine"]
+__all__ = [
+    "ENGINES",
+    "LARGEST_CONTINGENCY",
+    "PAIR_ENGINES",
+    "Choice",
+    "Engine",
+    "PairEngine",
+    "choose_engine",
+    "choose_pair",
+]

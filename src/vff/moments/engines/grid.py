@@ -7,8 +7,8 @@ n = B i + j; exp(i k pi step n) = exp(i k pi step B i) exp(i k pi step j), and t
 import numpy as np
 from scipy.fft import ifft
 
-from vff.moments.engines.lattice import spacing
 from vff.moments.engines.sheets import trigonometric_engine
+from vff.moments.lattice import spacing
 
 _CHUNK_ROWS = 2**22
 

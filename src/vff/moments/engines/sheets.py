@@ -15,6 +15,7 @@ import numpy as np
 
 from vff.basis import Alphabet, Sheet, bernoulli_rows, harmonic_part
 from vff.moments.engines.base import Engine, Job
+from vff.moments.rows import ColumnRows
 from vff.moments.waves import pad, trim
 
 Transform = Callable[[np.ndarray, np.ndarray, int], np.ndarray]
@@ -43,12 +44,18 @@ def _half(packed: np.ndarray, r: int) -> np.ndarray:
     return (np.imag(packed) if r % 2 else np.real(packed))[r // 2]
 
 
+def _alphabet(job: Job) -> Alphabet:
+    """The alphabet of a job, which for these engines is one of sheets."""
+    assert isinstance(job[0], Alphabet)
+    return job[0]
+
+
 def _waves(jobs: Sequence[Job]) -> list[tuple[int, Sheet, slice]]:
     """The sheets that need a transform: (job, sheet, place)."""
     return [
         (number, sheet, place)
-        for number, (alphabet, _) in enumerate(jobs)
-        for sheet, place in alphabet.slices()
+        for number, job in enumerate(jobs)
+        for sheet, place in _alphabet(job).slices()
         if sheet.K > 0
     ]
 
@@ -57,8 +64,8 @@ def _constants(jobs: Sequence[Job]) -> list[tuple[int, Sheet, slice]]:
     """The sheets that are edge functions alone."""
     return [
         (number, sheet, place)
-        for number, (alphabet, _) in enumerate(jobs)
-        for sheet, place in alphabet.slices()
+        for number, job in enumerate(jobs)
+        for sheet, place in _alphabet(job).slices()
         if sheet.K == 0
     ]
 
@@ -67,7 +74,7 @@ def _blocks(start: int, stop: int, step: int) -> Iterator[slice]:
     return (slice(low, min(low + step, stop)) for low in range(start, stop, step))
 
 
-def _edge_rows(type2: Transform, alphabet: Alphabet, t: np.ndarray) -> np.ndarray:
+def edge_rows(type2: Transform, alphabet: Alphabet, t: np.ndarray) -> np.ndarray:
     """R_1 ... R_q at t, (q, N): the polynomials less their harmonics."""
     M, q = alphabet.M, alphabet.q
     rows = np.empty((q, t.size))
@@ -83,10 +90,31 @@ def _edge_rows(type2: Transform, alphabet: Alphabet, t: np.ndarray) -> np.ndarra
     return rows
 
 
+def packed_sums(type1: Transform, t: np.ndarray, strengths: np.ndarray, K: int) -> np.ndarray:
+    """Sums of real strengths (R, N) times the harmonics up to K, (R, 2K + 1); two travel in one transform."""
+    R = strengths.shape[0]
+    if not R:
+        return np.zeros((0, 2 * K + 1))
+    packed = np.zeros(((R + 1) // 2, t.size), complex)
+    for r in range(R):
+        _half(packed, r)[:] = strengths[r]
+    return _unpack_sums(type1(t, packed, K), K)[:R]
+
+
+def packed_values(type2: Transform, t: np.ndarray, coefficients: np.ndarray, K: int) -> np.ndarray:
+    """Harmonic sums with real coefficients (R, 2K + 1) at the rows, (R, N); the transpose of ``packed_sums``."""
+    R = coefficients.shape[0]
+    if not R:
+        return np.zeros((0, t.size))
+    values = type2(t, _pack_coefficients(np.pad(coefficients, ((0, R % 2), (0, 0))), K), K)
+    return np.stack([_half(values, r) for r in range(R)])
+
+
 def trigonometric_engine(name: str, type1: Transform, type2: Transform, chunk: int) -> Engine:
     """An engine from a pair of complex transforms, reading at most ``chunk`` rows at a time."""
 
-    def sum_letters(t: np.ndarray, jobs: Sequence[Job]) -> list[np.ndarray]:
+    def sum_letters(column: ColumnRows, jobs: Sequence[Job]) -> list[np.ndarray]:
+        t = column.t
         totals = [np.zeros(alphabet.size) for alphabet, _ in jobs]
         waves, constants = _waves(jobs), _constants(jobs)
         K = max((sheet.K for _, sheet, _ in waves), default=0)
@@ -94,7 +122,7 @@ def trigonometric_engine(name: str, type1: Transform, type2: Transform, chunk: i
         for rows in _blocks(0, t.size, chunk):
             if packed.shape[1] != rows.stop - rows.start:
                 packed = np.zeros((packed.shape[0], rows.stop - rows.start), complex)
-            edges = _edge_rows(type2, jobs[0][0], t[rows])
+            edges = edge_rows(type2, _alphabet(jobs[0]), t[rows])
             for block in _blocks(0, rows.stop - rows.start, _BLOCK):
                 strengths = [vector[rows][block] for _, vector in jobs]
                 for r, (number, sheet, _) in enumerate(waves):
@@ -107,7 +135,8 @@ def trigonometric_engine(name: str, type1: Transform, type2: Transform, chunk: i
                     totals[number][place] += trim(row, K, sheet.K)
         return totals
 
-    def evaluate_letters(t: np.ndarray, jobs: Sequence[Job]) -> list[np.ndarray]:
+    def evaluate_letters(column: ColumnRows, jobs: Sequence[Job]) -> list[np.ndarray]:
+        t = column.t
         values = [np.zeros(t.size) for _ in jobs]
         waves, constants = _waves(jobs), _constants(jobs)
         K = max((sheet.K for _, sheet, _ in waves), default=0)
@@ -117,7 +146,7 @@ def trigonometric_engine(name: str, type1: Transform, type2: Transform, chunk: i
         packed = _pack_coefficients(coefficients, K)
         for rows in _blocks(0, t.size, chunk):
             synthesised = type2(t[rows], packed, K) if waves else np.empty((0, 0))
-            edges = _edge_rows(type2, jobs[0][0], t[rows])
+            edges = edge_rows(type2, _alphabet(jobs[0]), t[rows])
             for block in _blocks(0, rows.stop - rows.start, _BLOCK):
                 factors = edges[:, block]
                 here = slice(rows.start + block.start, rows.start + block.stop)

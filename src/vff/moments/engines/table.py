@@ -4,20 +4,18 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from vff.moments.engines import dense
 from vff.moments.engines.base import Engine, Job
-from vff.moments.engines.lattice import distinct
+from vff.moments.engines.dense import evaluate_at, sum_at
+from vff.moments.rows import ColumnRows
 
 
-def _sum_letters(t: np.ndarray, jobs: Sequence[Job]) -> list[np.ndarray]:
-    values, codes = distinct(t)
-    collapsed = [(alphabet, np.bincount(codes, strengths, values.size)) for alphabet, strengths in jobs]
-    return dense.sum_letters(values, collapsed)
+def _sum_letters(rows: ColumnRows, jobs: Sequence[Job]) -> list[np.ndarray]:
+    collapsed = [(alphabet, np.bincount(rows.codes, strengths, rows.codebook.size)) for alphabet, strengths in jobs]
+    return sum_at(rows.values, collapsed)
 
 
-def _evaluate_letters(t: np.ndarray, jobs: Sequence[Job]) -> list[np.ndarray]:
-    values, codes = distinct(t)
-    return [at_values[codes] for at_values in dense.evaluate_letters(values, jobs)]
+def _evaluate_letters(rows: ColumnRows, jobs: Sequence[Job]) -> list[np.ndarray]:
+    return [at_values[rows.codes] for at_values in evaluate_at(rows.values, jobs)]
 
 
 TABLE = Engine("table", _sum_letters, _evaluate_letters)

@@ -1,0 +1,205 @@
+"""From columns as libraries keep them to float64. The libraries are known by the methods of their columns alone."""
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from numbers import Real
+from typing import Any, NoReturn
+
+import numpy as np
+
+_KINDS = {"b": "boolean", "i": "number", "u": "number", "f": "number", "c": "number", "M": "datetime", "m": "duration"}
+_POLARS_KINDS = {"Boolean": "boolean", "Date": "datetime", "Datetime": "datetime", "Duration": "duration"}
+_ARROW_KINDS = {"bool": "boolean", "timestamp": "datetime", "date": "datetime", "duration": "duration"}
+_ARROW_NUMBER = re.compile(r"u?int\d|float|double|halffloat|decimal|null")
+_GROUPED = re.compile(r"category|Categorical|Enum|dictionary")
+_PER_DAY = {"D": 1, "h": 24, "m": 1440, "s": 86400, "ms": 86400 * 10**3, "us": 86400 * 10**6, "ns": 86400 * 10**9}
+_TIMES = {"datetime": (date, np.datetime64), "duration": (timedelta, np.timedelta64)}
+_MISSING_TYPES = ("NoneType", "NAType", "NaTType")
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where values come from, for messages."""
+
+    what: str
+    first_row: int = 0
+    """The row of the table that the first value stands in."""
+    column: str | None = None
+    """How a kernel writes the column; None for y and for weights, which no kernel can take."""
+
+
+def family(raw: Any) -> str:
+    """Whose column this is: "pandas", "polars", "arrow", or "numpy" for everything else."""
+    if isinstance(raw, np.ndarray):
+        return "numpy"
+    if hasattr(raw, "factorize"):
+        return "pandas"
+    if hasattr(raw, "to_physical"):
+        return "polars"
+    return "arrow" if hasattr(raw, "dictionary_encode") else "numpy"
+
+
+def unwrapped(raw: Any) -> Any:
+    """The column itself: pandas' coat around an Arrow column taken off, masks of NumPy made visible, lists arrays."""
+    if family(raw) == "pandas" and hasattr(raw.dtype, "pyarrow_dtype"):
+        return raw.array.__arrow_array__()
+    if isinstance(raw, np.ma.MaskedArray) and np.ma.is_masked(raw):
+        array = np.array(raw.data, dtype=raw.dtype if raw.dtype.kind == "f" else object)
+        array[np.ma.getmaskarray(raw)] = None  # NumPy writes NaN among floats
+        return array
+    return np.asarray(raw) if family(raw) == "numpy" else raw
+
+
+def kind_of(raw: Any) -> str:
+    """ "number", "datetime", "duration", "boolean" or "text" for an unwrapped column. Groupings are text."""
+    owner = family(raw)
+    if owner == "arrow":
+        name = str(raw.type)
+        return "number" if _ARROW_NUMBER.match(name) else _ARROW_KINDS.get(re.split(r"[\d\[]", name)[0], "text")
+    if owner == "polars":
+        name = str(raw.dtype).split("(")[0]
+        return "number" if raw.dtype.is_numeric() or name == "Null" else _POLARS_KINDS.get(name, "text")
+    if raw.dtype.kind == "O" and isinstance(raw.dtype, np.dtype):
+        return _kind_of_objects(np.asarray(raw))
+    return _KINDS.get(raw.dtype.kind, "text")
+
+
+def _kind_of_objects(array: np.ndarray) -> str:
+    types = {kind for kind in set(map(type, array.flat)) if kind.__name__ not in _MISSING_TYPES}
+    if len(types) > 1 and float in types and not any(type(value) is float and value == value for value in array.flat):
+        types.discard(float)  # NaN alone: how pandas marks what is missing among other objects
+    for kind, classes in _TIMES.items():  # before numbers, for NumPy calls a timedelta an integer
+        if types and all(issubclass(each, classes) for each in types):
+            return kind
+    if types and all(issubclass(each, bool | np.bool_) for each in types):
+        return "boolean"
+    return "number" if all(issubclass(each, Real | Decimal | np.bool_) for each in types) else "text"
+
+
+def finite_floats(raw: Any, place: Place) -> np.ndarray:
+    """Finite float64 of the shape of ``raw``, or a sentence. Times are taken from columns of X alone."""
+    raw = unwrapped(raw)
+    kind = kind_of(raw)
+    array = np.asarray(raw, dtype=object) if _GROUPED.match(_type_name(raw)) else _native(raw, kind)
+    if kind == "text" or array.dtype.kind == "O":
+        array = _from_objects(array, kind, place, grouped=bool(_GROUPED.match(_type_name(raw))))
+    if array.dtype.kind == "c":
+        raise ValueError(
+            f"{place.what}: real numbers were expected. Complex data not supported; use its real part or modulus"
+        )
+    if array.dtype.kind in "mM":
+        array = _days(array, place)
+    values = np.ascontiguousarray(array, dtype=np.float64)
+    _check_finite(values, place)
+    return values
+
+
+def _type_name(raw: Any) -> str:
+    return str(raw.type if family(raw) == "arrow" else raw.dtype)
+
+
+def _native(raw: Any, kind: str) -> np.ndarray:
+    """A NumPy array that holds the column as it is, with NaN or NaT (among objects anything) for what is missing."""
+    owner, counts = family(raw), kind in ("number", "boolean")
+    if owner == "arrow":
+        column = raw.cast("float64", safe=False) if counts else raw
+        return column.to_numpy(zero_copy_only=False)
+    if owner == "polars":
+        return (raw.cast(float) if counts else raw).to_numpy()
+    if isinstance(raw.dtype, np.dtype) or kind == "text":
+        return np.asarray(raw)
+    if kind == "datetime":
+        return raw.to_numpy(dtype=f"datetime64[{raw.dtype.unit}]")  # with a time zone: in UTC
+    return raw.to_numpy(dtype="float64", na_value=np.nan)
+
+
+def _from_objects(array: np.ndarray, kind: str, place: Place, *, grouped: bool) -> np.ndarray:
+    """Numbers or times out of Python objects; never out of text, not even text that looks like numbers."""
+    if kind in _TIMES:
+        nat = np.datetime64("NaT") if kind == "datetime" else np.timedelta64("NaT")
+        return np.array([nat if value is None else value for value in map(plain, array.flat)])
+    flat = array.ravel().tolist() if array.dtype.kind == "O" else []
+    if array.dtype.kind == "O" and not grouped and not any(isinstance(value, str | bytes) for value in flat):
+        if any(isinstance(value, dict) for value in flat):
+            raise TypeError(f"{place.what}: argument must be a string or a number, got dictionaries; give it numbers")
+        try:
+            return np.array([np.nan if is_missing(value) else value for value in flat], float).reshape(array.shape)
+        except (TypeError, ValueError):
+            pass
+    _refuse_text(array, place, grouped=grouped)
+
+
+def _refuse_text(array: np.ndarray, place: Place, *, grouped: bool) -> NoReturn:
+    values = [value for value in map(plain, array.flat) if value is not None]
+    example = next((value for value in values if not isinstance(value, int | float)), values[0] if values else None)
+    advice = "encode it as numbers"
+    if place.column is not None:
+        advice = f"use Categorical({place.column}) for the effects of its levels, drop the column, or {advice}"
+    raise ValueError(
+        f"{place.what} holds {'categories' if grouped else 'text or objects'} such as {example!r}; "
+        f"numbers were expected: {advice} (could not convert string to float)"
+    )
+
+
+def _days(times: np.ndarray, place: Place) -> np.ndarray:
+    """Days since 1970-01-01 00:00, or days that durations last; NaN for NaT. The same whatever the unit of storage."""
+    name, (unit, count) = "datetime64" if times.dtype.kind == "M" else "timedelta64", np.datetime_data(times.dtype)
+    if place.column is None or (name == "timedelta64" and unit in ("Y", "M", "generic")):
+        raise ValueError(
+            f"{place.what} holds {times.dtype}; numbers were expected: subtract a start if it is a time, and divide by "
+            "the unit you want to count in"
+        )
+    if count != 1 or unit not in _PER_DAY:
+        unit = unit if unit in _PER_DAY else "D" if unit in ("Y", "M", "W") else "ns"
+        times = times.astype(f"{name}[{unit}]")
+    whole, part = np.divmod(times.astype(np.int64), _PER_DAY[unit])  # exact, so that units cannot disagree
+    values = whole + part / _PER_DAY[unit]
+    values[np.isnat(times)] = np.nan
+    return values
+
+
+def _check_finite(values: np.ndarray, place: Place) -> None:
+    finite = np.isfinite(values)
+    if finite.all():
+        return
+    row = int(np.argmin(finite.reshape(len(finite), -1).all(axis=1)))
+    missing = bool(np.isnan(values[row]).any())
+    advice = "drop or fill these rows first"
+    if missing and place.column is not None:
+        advice = "drop or fill these rows; a Categorical term takes missing as a level of its own"
+    raise ValueError(
+        f"{place.what} contains {'NaN or another missing value' if missing else 'inf'} "
+        f"({np.count_nonzero(~finite)} of {values.size} values, first in row {place.first_row + row}); "
+        f"finite numbers were expected: {advice}"
+    )
+
+
+def is_missing(value: Any) -> bool:
+    """Whether this is None, NaN, NaT or <NA>."""
+    if value is None or type(value).__name__ in _MISSING_TYPES:
+        return True
+    return isinstance(value, float | np.generic | Decimal) and bool(value != value)
+
+
+def plain(value: Any) -> Any:
+    """A value as all containers agree on it: a Python scalar, a ``datetime64`` in UTC, a ``timedelta64``, or None.
+
+    Microseconds unless nanoseconds are needed: equal times are equal levels whatever unit they were stored in.
+    """
+    if is_missing(value):
+        return None
+    if isinstance(value, date | np.datetime64):
+        if isinstance(value, datetime) and value.tzinfo is not None and not hasattr(value, "to_datetime64"):
+            value = value.astimezone(UTC).replace(tzinfo=None)
+        # pandas' own scalars know nanoseconds, which the datetime they pretend to be does not
+        return _coarsest(np.datetime64(getattr(value, "to_datetime64", lambda: value)()), "datetime64[us]")
+    if isinstance(value, timedelta | np.timedelta64):
+        return _coarsest(np.timedelta64(getattr(value, "to_timedelta64", lambda: value)()), "timedelta64[us]")
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _coarsest(time: Any, unit: str) -> Any:
+    rounded = time.astype(unit)
+    return rounded if rounded == time else time

@@ -1,0 +1,107 @@
+"""Levels of a column: its distinct values, and rows as numbers that point into them.
+
+Every library has a fast way to number the distinct values of its own columns. ``encode`` asks for it and translates
+only the distinct values, so that a model fitted to a pandas frame reads a polars frame or an array the same way.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from vff.estimators.conversion import Place, family, kind_of, plain
+
+_LATTICE = 1 << 16  # integers in so short a range are their own codes
+
+
+def find_levels(pieces: Iterable[Any], place: Place) -> tuple:
+    """The distinct values of a column read in pieces: sorted if they can be, else as they appear; None is last."""
+    found: dict[Any, None] = {}
+    for piece in pieces:
+        codes, values = encode(piece, place)
+        used = np.flatnonzero(np.bincount(codes + 1, minlength=1)) - 1
+        found.update(dict.fromkeys(values[code] for code in used))
+    missing = (None,) if None in found else ()
+    found.pop(None, None)
+    try:
+        return (*sorted(found), *missing)
+    except TypeError:
+        return (*found, *missing)
+
+
+def codes_into(raw: Any, levels: Sequence[Any], place: Place) -> np.ndarray:
+    """Where each row stands in ``levels``, as float64; -1 for values that are not there."""
+    position = {level: code for code, level in enumerate(map(plain, levels))}
+    codes, values = encode(raw, place)
+    return np.array([position.get(value, -1) for value in values], dtype=np.float64)[codes]
+
+
+def encode(raw: Any, place: Place) -> tuple[np.ndarray, list[Any]]:
+    """Integer codes of the rows of an unwrapped column and the values they point to.
+
+    The last value is None, so that code -1, which libraries give to what is missing, points to it.
+    """
+    try:
+        codes, values = _ENCODERS[family(raw)](raw)
+        values = list(map(plain, values))
+        hash(tuple(values))
+    except TypeError as error:
+        raise TypeError(
+            f"{place.what} holds values that cannot be told apart as levels ({error}); text, numbers or times were "
+            "expected: convert the column first"
+        ) from error
+    return codes, [*values, None]
+
+
+def _encode_pandas(raw: Any) -> tuple[np.ndarray, Iterable[Any]]:
+    if hasattr(raw, "cat"):
+        return raw.cat.codes.to_numpy().astype(np.intp), raw.cat.categories.tolist()
+    if isinstance(raw.dtype, np.dtype) and raw.dtype.kind in "biu":
+        return _encode_numpy(raw.to_numpy())
+    codes, values = raw.factorize()
+    return codes, values.tolist()
+
+
+def _encode_polars(raw: Any) -> tuple[np.ndarray, Iterable[Any]]:
+    name = str(raw.dtype)
+    if name.startswith("Object"):
+        return _encode_objects(raw.to_list())
+    values = raw.unique(maintain_order=True)
+    if name.startswith(("Categorical", "Enum")):
+        keys, column = values.to_physical(), raw.to_physical()
+        values = values.cast(str)
+    else:
+        keys, column = values, raw
+    codes = column.replace_strict(keys, np.arange(len(keys))).to_numpy()
+    # to_list would cut nanoseconds off
+    return codes, values.to_numpy() if kind_of(values) in ("datetime", "duration") else values.to_list()
+
+
+def _encode_arrow(raw: Any) -> tuple[np.ndarray, Iterable[Any]]:
+    column = raw.dictionary_encode()  # leaves dictionaries as they are
+    if hasattr(column, "combine_chunks"):
+        column = column.unify_dictionaries().combine_chunks()
+    codes = column.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.intp)
+    values = column.dictionary
+    times = kind_of(values) in ("datetime", "duration")
+    return codes, values.to_numpy(zero_copy_only=False) if times else values.to_pylist()
+
+
+def _encode_numpy(array: np.ndarray) -> tuple[np.ndarray, Iterable[Any]]:
+    if array.dtype.kind in "OSUTV":
+        return _encode_objects(array.tolist())
+    if array.dtype.kind in "biu" and array.size:
+        low, high = int(array.min()), int(array.max())
+        if high - low < _LATTICE and max(-low, high) < 2**62:
+            values = range(low, high + 1)
+            return array.astype(np.intp) - low, map(bool, values) if array.dtype.kind == "b" else values
+    values, codes = np.unique(array, return_inverse=True)
+    return codes, values
+
+
+def _encode_objects(values: list[Any]) -> tuple[np.ndarray, Iterable[Any]]:
+    positions = {value: code for code, value in enumerate(dict.fromkeys(values))}
+    return np.fromiter(map(positions.__getitem__, values), np.intp, len(values)), list(positions)
+
+
+_ENCODERS = {"pandas": _encode_pandas, "polars": _encode_polars, "arrow": _encode_arrow, "numpy": _encode_numpy}

@@ -1,0 +1,178 @@
+"""The closed-form model of a sum of terms: moments, rows beyond the edges, hyperparameters in, bound out."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from vff.basis import ColumnBasis
+from vff.features import StackedTransform, TailRows, outward_state
+from vff.inference.collapsed import ClosedForm, Cotangents, MissedCotangents, NormalEquations
+from vff.inference.terms import MaternTerm, Term
+from vff.linalg import BlockDiagonal
+from vff.moments import Basis, Moments
+from vff.parameters import PositiveVector
+
+_NOISE_BOUNDS = (1e-8, 1e4)  # relative to the variance of the targets, which are standardised before they get here
+Harmonics = tuple[int | None, ...]
+
+
+class Setting(NamedTuple):
+    """Hyperparameters by term, and the noise variance."""
+
+    terms: tuple[dict[str, float], ...]
+    noise: float
+
+
+def block_prior(closed: ClosedForm) -> BlockDiagonal:
+    """The prior of a sum, which is block diagonal."""
+    assert isinstance(closed.prior, BlockDiagonal)
+    return closed.prior
+
+
+@dataclass(frozen=True)
+class SumModel:
+    """A sum of terms, one per column of the moments; lengthscales in half domains, targets as they are there."""
+
+    terms: tuple[Term, ...]
+    moments: Moments
+    tails: tuple[TailRows, ...] = ()
+    """Rows beyond the interval, which only a model of one Matérn term may have."""
+
+    @property
+    def bases(self) -> tuple[Basis, ...]:
+        return tuple(column.basis for column in self.moments.request.columns)
+
+    @property
+    def harmonics(self) -> Harmonics:
+        """M of every term; None for terms that have none."""
+        return tuple(basis.M if isinstance(basis, ColumnBasis) else None for basis in self.bases)
+
+    @property
+    def size(self) -> int:
+        """P, all features together."""
+        return self.moments.request.size
+
+    @property
+    def parameters(self) -> PositiveVector:
+        return self._layout
+
+    @cached_property
+    def _layout(self) -> PositiveVector:
+        names = [f"{name} {s}" for s, term in enumerate(self.terms) for name in term.names]
+        bounds = [bound for term in self.terms for bound in term.bounds] + [_NOISE_BOUNDS]
+        lower, upper = zip(*bounds, strict=True)
+        return PositiveVector((*names, "noise"), lower, upper)
+
+    def restricted(self, harmonics: Harmonics) -> "SumModel":
+        """The same rows with fewer harmonics."""
+        return replace(self, moments=self.moments.restricted(harmonics))
+
+    def alone(self, s: int) -> "SumModel":
+        """One term by itself, with the same rows."""
+        return SumModel((self.terms[s],), self.moments.column(s), self.tails)
+
+    @cached_property
+    def weight(self) -> float:
+        """Sum of the weights of all rows, inside and outside."""
+        return self.moments.weight + sum(float(tail.w.sum()) for tail in self.tails)
+
+    def setting(self, theta: np.ndarray) -> Setting:
+        values = self.parameters.unpack(theta)
+        terms = ({name: values[f"{name} {s}"] for name in term.names} for s, term in enumerate(self.terms))
+        return Setting(tuple(terms), values["noise"])
+
+    def pack(self, setting: Setting) -> np.ndarray:
+        """The logarithms of a setting."""
+        values = {f"{name} {s}": value for s, term in enumerate(setting.terms) for name, value in term.items()}
+        return self.parameters.pack({**values, "noise": setting.noise})
+
+    @cached_property
+    def _inside(self) -> NormalEquations:
+        # rows outside carry their own targets; y'Wy is the only sum that does not depend on the rate
+        yy = self.moments.target_squared + sum(tail.yy for tail in self.tails)
+        return NormalEquations(self.weight, yy, self.moments.project, self.moments.gram_matrix())
+
+    def transform(self, setting: Setting) -> StackedTransform:
+        """Coordinates of the prior at this setting."""
+        parts = zip(self.terms, self.bases, setting.terms, strict=True)
+        return StackedTransform(tuple(term.transform(basis, values) for term, basis, values in parts))
+
+    def _equations(self, setting: Setting) -> NormalEquations:
+        """What the rows say, in the coordinates of the prior at this setting."""
+        inside, transform = self._inside, self.transform(setting)
+        b, G = transform.forward(inside.b), transform.gram(inside.G)
+        if self.tails:
+            term, values = self._only(setting)
+            prior, kernel = term.prior(self.bases[0], values), term.kernel(values)
+            for tail in self.tails:
+                Z, (T, v) = outward_state(prior, tail.side), tail.normal_equations(kernel)
+                b, G = b + Z @ v, G + Z @ T @ Z.T
+        return replace(inside, b=b, G=G)
+
+    def _only(self, setting: Setting) -> tuple[MaternTerm, dict[str, float]]:
+        (term,), (values,) = self.terms, setting.terms
+        assert isinstance(term, MaternTerm)
+        return term, values
+
+    def centre(self, setting: Setting) -> np.ndarray:
+        """Average of the features over all rows, in the coordinates of the prior, (P,)."""
+        total = self.transform(setting).forward(np.concatenate(self.moments.features_sums))
+        if self.tails:
+            term, values = self._only(setting)
+            prior, kernel = term.prior(self.bases[0], values), term.kernel(values)
+            for tail in self.tails:
+                total = total + outward_state(prior, tail.side) @ (kernel.tail(tail.r).T @ tail.w)
+        return total / self.weight
+
+    def at(self, theta: np.ndarray) -> ClosedForm:
+        setting = self.setting(theta)
+        parts = zip(self.terms, self.bases, setting.terms, strict=True)
+        prior = BlockDiagonal(tuple(term.precision(basis, values) for term, basis, values in parts))
+        variance = sum(values["variance"] for values in setting.terms)
+        return ClosedForm(prior, self._equations(setting), variance * self.weight, setting.noise)
+
+    def pull_back(self, theta: np.ndarray, cotangents: Cotangents | MissedCotangents) -> np.ndarray:
+        setting, prior = self.setting(theta), block_prior(cotangents.model)
+        gradient: list[float] = []
+        for s, (term, basis, values) in enumerate(zip(self.terms, self.bases, setting.terms, strict=True)):
+            part = term.pull_back(basis, values, prior.blocks[s], prior.part(cotangents.prior, s))
+            part["variance"] += cotangents.prior_trace * values["variance"] * self.weight
+            gradient += [part[name] for name in term.names]
+        for tail in self.tails:
+            term, values = self._only(setting)
+            Z = outward_state(term.prior(self.bases[0], values), tail.side)
+            dT, dv = tail.rate_derivatives(term.kernel(values))
+            gradient[1] -= float(np.sum(dT * cotangents.gram(Z)) + dv @ (Z.T @ cotangents.projection))
+        return np.array([*gradient, cotangents.log_noise])
+
+    def missed_by_term(self, closed: ClosedForm, theta: np.ndarray) -> np.ndarray:
+        """Each term's part of T = [sum w k(x, x) - tr(K^-1 G)] / (2 noise), nats: what its features miss."""
+        prior, setting = block_prior(closed), self.setting(theta)
+        explained = [
+            block.trace_solve(closed.equations.G[place, place])
+            for block, place in zip(prior.blocks, prior.places, strict=True)
+        ]
+        whole = np.array([values["variance"] for values in setting.terms]) * self.weight
+        return np.maximum(0.5 * closed.tau * (whole - explained), 0.0)
+
+    def scales(self, closed: ClosedForm) -> np.ndarray:
+        """Rough curvature of the bound in every log parameter: rows for the noise, coefficients told for a term."""
+        told = np.maximum(1.0, effective_by_term(closed))
+        return np.concatenate([np.repeat(told, [len(term.names) for term in self.terms]), [self.weight]])
+
+
+def effective_by_term(closed: ClosedForm) -> np.ndarray:
+    """P_s - tr((A^-1)_ss K_s) of every term: how many of its coefficients the data determine."""
+    prior, inverse = block_prior(closed), closed.cotangents.inverse
+    sizes = [block.shape[0] for block in prior.blocks]
+    left = [block.inner(prior.part(inverse, s)) for s, block in enumerate(prior.blocks)]
+    return np.array(sizes) - np.array(left)
+
+
+def capped(harmonics: Sequence[int | None], caps: Sequence[int | None]) -> Harmonics:
+    """The smaller of two for every term."""
+    both = zip(harmonics, caps, strict=True)
+    return tuple(None if M is None or cap is None else min(M, cap) for M, cap in both)

@@ -1,0 +1,174 @@
+"""Regularity of a column: equally spaced rows, and distinct values without sorting where a lattice allows it."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+_ROUNDING = 16 * np.finfo(float).eps  # relative to the largest value
+_SAMPLE_BLOCKS = 64
+_LARGEST_LATTICE = 2**21  # cells of a lattice that is looked through for occupied ones
+_LARGEST_BOOK = 2**14  # distinct values
+_PIECE = 2**18
+
+Pieces = Callable[[slice], np.ndarray]
+"""A column, read piece by piece."""
+
+
+def spacing(t: np.ndarray) -> float | None:
+    """The step of rows that lie on a regular lattice, in order; None when they do not."""
+    if t.size < 2:
+        return None
+    step = (t[-1] - t[0]) / (t.size - 1)
+    if step <= 0.0:
+        return None
+    for start in range(0, t.size, 2**20):
+        index = np.arange(start, min(start + 2**20, t.size))
+        if np.abs(t[index] - (t[0] + step * index)).max() > _ROUNDING:
+            return None
+    return float(step)
+
+
+@dataclass(frozen=True)
+class Codebook:
+    """The distinct values of a column, and how a value finds its code.
+
+    With ``step`` > 0 every value is the only one in its cell, the integer nearest to (value - low) / step, and
+    ``compact`` turns the cell into the code. Otherwise codes come from a binary search.
+    """
+
+    values: np.ndarray
+    """(D,), increasing."""
+    low: float = 0.0
+    step: float = 0.0
+    compact: np.ndarray | None = None
+    """Code of every lattice cell; None when every cell is occupied."""
+
+    @property
+    def size(self) -> int:
+        """D."""
+        return self.values.size
+
+    def encode(self, x: np.ndarray) -> np.ndarray:
+        """The code of every row; rows must hold values of the book."""
+        if self.step == 0.0:
+            return np.searchsorted(self.values, x)
+        codes = _cells(x, self.low, self.step)
+        return codes if self.compact is None else self.compact[codes]
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What one look at a column found."""
+
+    low: float
+    high: float
+    book: Codebook | None
+    """Its distinct values, when they are few."""
+
+    @property
+    def constant(self) -> bool:
+        return self.low == self.high
+
+
+def survey(n: int, pieces: Pieces) -> Survey:
+    """Range and distinct values of a column of n rows, in one pass when the values lie on a lattice."""
+    sample = np.unique(_sample(n, pieces))
+    few = 0 < 2 * sample.size <= min(n, _SAMPLE_BLOCKS**2)
+    step = _step(sample) if few else None
+    on_lattice = _Lattice(float(sample[0]), step) if step else None
+    low, high = np.inf, -np.inf
+    for x in _walk(n, pieces):
+        low, high = min(low, float(x.min())), max(high, float(x.max()))
+        if on_lattice is not None and not on_lattice.add(x):
+            on_lattice = None
+    if on_lattice is not None:
+        return Survey(low, high, on_lattice.book())
+    return Survey(low, high, _sorted_book(n, pieces) if few else None)
+
+
+def codebook_of(x: np.ndarray) -> Codebook | None:
+    """The distinct values of rows in memory; None when they are many."""
+    return survey(x.size, lambda rows: x[rows]).book
+
+
+def _walk(n: int, pieces: Pieces) -> Iterator[np.ndarray]:
+    return (pieces(slice(start, min(start + _PIECE, n))) for start in range(0, n, _PIECE))
+
+
+def _sample(n: int, pieces: Pieces) -> np.ndarray:
+    """Some of the rows: short stretches at random places, fixed seed. Regular picks would alias with periods."""
+    if n <= _SAMPLE_BLOCKS**2:
+        return pieces(slice(0, n))
+    starts = np.random.default_rng(0).integers(n - _SAMPLE_BLOCKS, size=_SAMPLE_BLOCKS)
+    return np.concatenate([pieces(slice(int(start), int(start) + _SAMPLE_BLOCKS)) for start in starts])
+
+
+def _step(sample: np.ndarray) -> float | None:
+    """A step of which all differences in a sorted sample might be multiples."""
+    if sample.size < 2:
+        return 1.0
+    if np.all(sample == np.rint(sample)) and np.abs(sample[[0, -1]]).max() < 2.0**53:
+        return float(np.gcd.reduce(np.diff(sample).astype(np.int64)))
+    return float(np.diff(sample).min())
+
+
+def _cells(x: np.ndarray, low: float, step: float) -> np.ndarray:
+    cells = x - low
+    if step != 1.0:
+        cells /= step
+    return np.rint(cells, out=cells).astype(np.int64)
+
+
+class _Lattice:
+    """Which cells of origin + step * integer are occupied, and by which value, gathered piece by piece."""
+
+    def __init__(self, origin: float, step: float):
+        self.origin, self.step = origin, step
+        self.first, self.seen, self.values = 0, np.zeros(0, bool), np.zeros(0)
+
+    def add(self, x: np.ndarray) -> bool:
+        """Note the rows; False when two values share a cell, or the lattice is too large."""
+        span = max(float(x.max()) - self.origin, self.origin - float(x.min()))
+        if not span / self.step <= _LARGEST_LATTICE:
+            return False
+        cells = _cells(x, self.origin, self.step)
+        self._cover(int(cells.min()), int(cells.max()))
+        cells -= self.first
+        fresh = ~self.seen[cells]
+        self.values[cells[fresh]] = x[fresh]
+        self.seen[cells] = True
+        return np.array_equal(self.values[cells], x)
+
+    def _cover(self, low: int, high: int) -> None:
+        if self.seen.size == 0:
+            self.first = low
+        before, after = max(0, self.first - low), max(0, high + 1 - self.first - self.seen.size)
+        if before or after:
+            self.seen = np.pad(self.seen, (before, after))
+            self.values = np.pad(self.values, (before, after))
+            self.first -= before
+
+    def book(self) -> Codebook | None:
+        """The occupied cells; None when they are too many."""
+        values = self.values[self.seen]
+        if values.size > _LARGEST_BOOK:
+            return None
+        low = float(values[0])
+        cells = _cells(values, low, self.step)
+        if np.any(np.diff(cells) <= 0):  # measured from another origin, values that are no lattice may meet
+            return Codebook(values)
+        if cells[-1] + 1 == values.size:
+            return Codebook(values, low, self.step)
+        compact = np.zeros(cells[-1] + 1, np.int64)
+        compact[cells] = np.arange(values.size)
+        return Codebook(values, low, self.step, compact)
+
+
+def _sorted_book(n: int, pieces: Pieces) -> Codebook | None:
+    values = np.zeros(0)
+    for x in _walk(n, pieces):
+        values = np.union1d(values, x)
+        if values.size > _LARGEST_BOOK:
+            return None
+    return Codebook(values)

@@ -1,0 +1,67 @@
+"""One column's rows, prepared once for everything that is asked of them."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from vff.basis import Codes, ColumnBasis, Interval, LevelBasis
+from vff.moments.lattice import Codebook
+
+Basis = ColumnBasis | LevelBasis
+
+
+@dataclass(frozen=True)
+class ColumnRequest:
+    """What to sum for one column: its features, and where they live."""
+
+    place: Interval | Codes
+    basis: Basis
+
+
+@dataclass(frozen=True)
+class ColumnRows:
+    """A stretch of one column."""
+
+    request: ColumnRequest
+    x: np.ndarray
+    """In the column's own units, (N,)."""
+    book: Codebook | None = None
+    """Its distinct values, when these are few enough to work on."""
+    remembered: dict[str, np.ndarray] = field(default_factory=dict, repr=False, compare=False)
+    """What an engine worked out about these rows and will need again."""
+
+    @property
+    def basis(self) -> Basis:
+        return self.request.basis
+
+    @cached_property
+    def t(self) -> np.ndarray:
+        """Where the rows lie in the unit interval, (N,)."""
+        return self.request.place.to_unit(self.x)
+
+    @property
+    def codebook(self) -> Codebook:
+        """The book, by those who know that there is one."""
+        assert self.book is not None
+        return self.book
+
+    @cached_property
+    def codes(self) -> np.ndarray:
+        """Code of every row in the book, (N,)."""
+        return self.codebook.encode(self.x)
+
+    @cached_property
+    def values(self) -> np.ndarray:
+        """Where the values of the book lie in the unit interval, (D,)."""
+        return self.request.place.to_unit(self.codebook.values)
+
+    @cached_property
+    def features(self) -> np.ndarray:
+        """The features written out, (N, P). For short stretches."""
+        return self.basis.evaluate(self.t)
+
+    @cached_property
+    def features_at_values(self) -> np.ndarray:
+        """The features at the values of the book, (D, P)."""
+        return self.basis.evaluate(self.values)
