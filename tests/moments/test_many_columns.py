@@ -91,7 +91,7 @@ def test_one_weight_for_all_rows_counts_like_weights_written_out(make_table, ass
 def test_the_length_of_a_chunk_does_not_matter(engine, chunk, make_table, assert_equal, monkeypatch):
     table = make_table(2600, 3)
     whole = table.read(engine, 3.0)
-    monkeypatch.setattr(module, "_CHUNK", chunk * 2)  # of five columns, half as many rows
+    monkeypatch.setattr(module, "_CHUNK_OF_SEVERAL", chunk)
     books = [book if engine != "nufft" else None for book in table.books[:-1]] + table.books[-1:]
     assert plan_reading(2600, table.request, books, engine).chunk == max(1024, chunk)
     assert_equal(table.read(engine, 3.0), whole, 1e-12)
@@ -117,7 +117,7 @@ def test_any_split_of_the_rows_adds_up(engine, make_table, assert_equal, cuts, s
 
 def test_a_source_is_read_once_from_first_to_last_row(make_table, monkeypatch):
     table, seen, reported = make_table(2600, 4), [], []
-    monkeypatch.setattr(module, "_CHUNK", 2)
+    monkeypatch.setattr(module, "_CHUNK_OF_SEVERAL", 2)
 
     def column(s, rows):
         seen.append((s, rows.start, rows.stop))

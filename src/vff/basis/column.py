@@ -1,6 +1,7 @@
 """One column's interval, and its features with their derivatives."""
 
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -72,14 +73,19 @@ class ColumnBasis:
         return np.concatenate([cosines * power, (sines * power)[:, 1:], edges], axis=1)
 
     def harmonic_state(self, p: int) -> np.ndarray:
-        """Value and derivatives up to order p of every harmonic at either edge, (H, p + 1)."""
-        # At both edges theta is a multiple of 2 pi, so there are exact zeros; do not round them.
-        state = np.zeros((self.harmonics, p + 1))
-        m = np.pi * np.arange(self.M + 1)
-        for j in range(p + 1):
-            value = (-1.0) ** (j // 2) * m**j
-            if j % 2 == 0:
-                state[: self.M + 1, j] = value
-            else:
-                state[self.M + 1 :, j] = value[1:]
-        return state
+        """Value and derivatives up to order p of every harmonic at either edge, (H, p + 1); not to be written to."""
+        return _harmonic_state(self.M, p)
+
+
+@cache
+def _harmonic_state(M: int, p: int) -> np.ndarray:
+    # At both edges theta is a multiple of 2 pi, so there are exact zeros; do not round them.
+    state = np.zeros((2 * M + 1, p + 1))
+    m = np.pi * np.arange(M + 1)
+    for j in range(p + 1):
+        value = (-1.0) ** (j // 2) * m**j
+        if j % 2 == 0:
+            state[: M + 1, j] = value
+        else:
+            state[M + 1 :, j] = value[1:]
+    return state

@@ -34,34 +34,61 @@ def tail_root(M: int, q: int) -> np.ndarray:
     return cholesky(gram, lower=True) / (np.pi * (M + 1.0)) ** k[:, None] if q else np.zeros((0, 0))
 
 
+@cache
+def _binomials(q: int, order: int) -> tuple[np.ndarray, np.ndarray]:
+    """C(order, n - k) for n, k = 1 ... q, and the powers order - n + k of the rate that go with them, (q, q) each."""
+    n = np.arange(q)
+    steps = np.subtract.outer(n, n)
+    numbers = np.array([[comb(order, step) if step >= 0 else 0 for step in row] for row in steps.tolist()], float)
+    return numbers.reshape(q, q), np.maximum(order - steps, 0.0)
+
+
 def remainder_matrix(q: int, order: int, rate: float) -> np.ndarray:
     """Lambda (q, q) for (D + rate)^order: what it makes of the frequencies above M."""
-    matrix = np.zeros((q, q))
-    for n in range(q):
-        for k in range(max(0, n - order), n + 1):
-            matrix[n, k] = comb(order, n - k) * rate ** (order - n + k)
-    return matrix
+    numbers, powers = _binomials(q, order)
+    return numbers * rate**powers
+
+
+@cache
+def _constant_binomials(q: int, order: int) -> tuple[np.ndarray, np.ndarray]:
+    numbers = [comb(order, n) * CONSTANT for n in range(1, q + 1)]
+    return np.array(numbers), np.maximum(order - np.arange(1.0, q + 1), 0.0)
 
 
 def constant_part(q: int, order: int, rate: float) -> np.ndarray:
     """The constant of (D + rate)^order E_n, (q,)."""
-    return np.array([comb(order, n) * rate ** (order - n) * CONSTANT if n <= order else 0.0 for n in range(1, q + 1)])
+    numbers, powers = _constant_binomials(q, order)
+    return numbers * rate**powers
 
 
-def _waves(M: int, p: int, rate: float, n: int, orders: range) -> np.ndarray:
-    """Cosine-then-sine coefficients of sum_j C(p+1, j) rate^(p+1-j) (i omega)^(j-n) / (rate + i omega)^(p+1)."""
+@cache
+def _wave_powers(M: int, q: int, p: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(i omega)^j for j = 0 ... p + 1 times C(p + 1, j), (i omega)^-n for n = 1 ... q, and i omega itself."""
     wave = 1j * np.pi * np.arange(1, M + 1)
-    total = sum((comb(p + 1, j) * rate ** (p + 1 - j) * wave ** float(j - n) for j in orders), np.zeros(M, complex))
-    total = total / (rate + wave) ** (p + 1)
-    # Re(a exp(i omega s)) = Re a cos - Im a sin
-    return np.concatenate([[0.0], total.real, -total.imag])
+    up = np.array([comb(p + 1, j) * wave ** float(j) for j in range(p + 2)]).reshape(p + 2, M)
+    down = np.array([wave ** float(-n) for n in range(1, q + 1)]).reshape(q, M)
+    return up, down, wave
+
+
+def _expansion(M: int, q: int, p: int, rate: float) -> np.ndarray:
+    """C(p+1, j) rate^(p+1-j) (i omega)^j / (rate + i omega)^(p+1), j = 0 ... p + 1: they sum to one, (p + 2, M)."""
+    up, _, wave = _wave_powers(M, q, p)
+    return up * rate ** np.arange(p + 1.0, -1.0, -1.0)[:, None] / (rate + wave) ** (p + 1)
+
+
+def _cosines_and_sines(waves: np.ndarray) -> np.ndarray:
+    """Real coefficients (q, H) of Re(a exp(i omega s)) = Re a cos - Im a sin, none of the constant."""
+    return np.concatenate([np.zeros((len(waves), 1)), np.real(waves), -np.imag(waves)], axis=1)
 
 
 def bernoulli_waves(basis: ColumnBasis, p: int, rate: float) -> np.ndarray:
     """e_n, (q, H): the harmonics of E_n beside B_n."""
-    orders = [range(min(n, p + 2)) for n in range(1, basis.q + 1)]
-    rows = [-_waves(basis.M, p, rate, n + 1, orders[n]) for n in range(basis.q)]
-    return np.array(rows).reshape(basis.q, basis.harmonics)
+    M, q = basis.M, basis.q
+    if not q:
+        return np.zeros((0, basis.harmonics))
+    below = np.cumsum(_expansion(M, q, p, rate), axis=0)  # row j - 1: orders below j
+    orders = np.minimum(np.arange(q), p + 1)
+    return _cosines_and_sines(-below[orders] * _wave_powers(M, q, p)[1])
 
 
 @dataclass(frozen=True)
@@ -129,5 +156,10 @@ class StackedTransform:
 
 def edge_transform(basis: ColumnBasis, p: int, rate: float) -> EdgeTransform:
     """T at this rate."""
-    rows = [_waves(basis.M, p, rate, n, range(n, p + 2)) for n in range(1, basis.q + 1)]
-    return EdgeTransform(np.array(rows).reshape(basis.q, basis.harmonics))
+    M, q = basis.M, basis.q
+    X = np.zeros((q, basis.harmonics))
+    used = min(q, p + 1)  # x_n is zero for n > p + 1
+    if used:
+        above = np.cumsum(_expansion(M, q, p, rate)[::-1], axis=0)[::-1]  # row j: orders j and above
+        X[:used] = _cosines_and_sines(above[1 : used + 1] * _wave_powers(M, q, p)[1][:used])
+    return EdgeTransform(X)

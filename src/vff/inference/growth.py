@@ -9,6 +9,7 @@ sum of independent terms T is a sum over terms, so each grows by itself.
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -21,7 +22,8 @@ from vff.linalg import threads_for
 _SHORTEST_LEAP, _LONGEST_LEAP = 1.25, 2.5
 _STALLED = 0.75
 _FORESIGHT = 1.0  # log units
-_SHAPE_SEEN = 400  # features, above which the bound's shape is carried over instead of looked at again
+_SHAPE_SEEN = 500  # features, above which the bound's shape is carried over instead of looked at again
+_ROUGHLY = 2e-3  # of what is missed: a step that gains less can wait for the next stage
 _HARDLY_ANY = 1.0  # coefficients: a term that determines fewer may be nothing at all
 _NOTHING = 0.05  # nats that a term may bring and still be taken for nothing
 
@@ -38,6 +40,8 @@ class Stage:
     """What may be missed."""
     free: np.ndarray
     """Which parameters still move; those of terms that came to nothing do not."""
+    rough: bool
+    """Whether learning stopped early, because M was going to grow anyway."""
 
     @property
     def harmonics(self) -> Harmonics:
@@ -76,6 +80,7 @@ def learn(
     curvature: np.ndarray | None = None,
     elbo: float | None = None,
     free: np.ndarray | None = None,
+    rough: bool = False,
 ) -> Stage:
     """Hyperparameters at fixed harmonics; ``curvature`` and ``elbo`` come from a smaller model, if there was one."""
     free = np.ones(start.size, bool) if free is None else free
@@ -84,13 +89,14 @@ def learn(
             if curvature is None and len(model.terms) > 1:
                 # many parameters: seeing the bound's shape first takes fewer evaluations than finding it on the way
                 curvature, elbo = curvature_at(model, start, free), model.at(start).elbo
-            optimum, closed = maximise(model, start, curvature, elbo, free)
+            gain = _ROUGHLY * model.at(start).missed if rough else None
+            optimum, closed = maximise(model, start, curvature, elbo, free, gain)
             optimum, closed, free = _without_nothings(model, optimum, closed, free)
         else:
             closed = model.at(start)
             optimum = Optimum(start, closed.elbo, 0, 1, True, "hyperparameters kept as given")
         enough = tolerance(model.weight, closed.cotangents.effective)
-    stage = Stage(model, optimum, closed, enough, free)
+    stage = Stage(model, optimum, closed, enough, free, rough)
     progress(
         f"M = {_text(model.harmonics)}: bound {optimum.elbo:.3f} nats, {optimum.evaluations} evaluations, "
         f"misses {stage.missed:.3g}"
@@ -132,22 +138,25 @@ def grow(
     model: SumModel, start: np.ndarray, harmonics: Harmonics, *, optimise: bool, progress: Callable[[str], None]
 ) -> list[Stage]:
     """Learn at few harmonics, then at those the hyperparameters need, until it is enough or the statistics end."""
-    stages = [learn(model.restricted(harmonics), start, optimise=optimise, progress=progress)]
+    rough = optimise and len(model.terms) > 1
+    how: dict[str, Any] = {"optimise": optimise, "progress": progress}
+    stages = [learn(model.restricted(harmonics), start, rough=rough and harmonics != model.harmonics, **how)]
     curvature: np.ndarray | None = None
-    while not stages[-1].enough and not _stalled(stages):
+    while True:
         last = stages[-1]
-        wanted = _next(last, model)
-        if wanted == last.harmonics:
-            break
-        large, theta = model.restricted(wanted), last.optimum.theta
+        wanted = last.harmonics if last.enough or _stalled(stages) else _next(last, model)
+        grows = wanted != last.harmonics
+        if not grows and not last.rough:
+            return stages
+        larger, theta = model.restricted(wanted) if grows else last.model, last.optimum.theta
         if optimise:
             if curvature is None or last.model.size < _SHAPE_SEEN or len(model.terms) == 1:
                 with threads_for(last.model.size):
                     curvature = curvature_at(last.model, theta, last.free)
-            theta = _foresee(last, large, curvature)
+            theta = _foresee(last, larger, curvature) if grows else theta
         more = {"curvature": curvature, "elbo": last.optimum.elbo, "free": last.free}
-        stages.append(learn(large, theta, optimise=optimise, progress=progress, **more))
-    return stages
+        stage = learn(larger, theta, rough=rough and grows and wanted != model.harmonics, **more, **how)
+        stages = [*stages, stage] if grows else [*stages[:-1], stage]
 
 
 def _stalled(stages: list[Stage]) -> bool:

@@ -56,19 +56,21 @@ def maximise(
     curvature: np.ndarray | None = None,
     elbo: float | None = None,
     free: np.ndarray | None = None,
+    gain: float | None = None,
 ) -> tuple[Optimum, ClosedForm]:
     """L-BFGS-B on the collapsed bound from one start; the optimum, and the model there.
 
     ``curvature`` is minus the Hessian at a nearby optimum and ``elbo`` the bound there, as a coarser model knows them;
     with these the bound looks round and a handful of steps are enough. Without, or where that does not converge, each
-    parameter gets its own scale. Only the parameters marked ``free`` move.
+    parameter gets its own scale. Only the parameters marked ``free`` move. A step that gains less than ``gain`` nats is
+    the last; the default leaves nothing to gain.
     """
     layout = model.parameters
     start = layout.clip(start)
     free = np.ones(start.size, bool) if free is None else free
     if curvature is not None and elbo is not None:
         root = np.linalg.cholesky(curvature[np.ix_(free, free)]).T
-        rounded, closed = _lbfgs(model, start, free, root, None, elbo)
+        rounded, closed = _lbfgs(model, start, free, root, None, elbo, gain)
         if rounded.converged or closed.mean.size > _LARGE:
             return rounded, closed
         start = rounded.theta
@@ -77,7 +79,7 @@ def maximise(
     unit = np.sqrt(0.5 * model.scales(first))[free]
     ends = [end for end, moves in zip(layout.log_bounds, free, strict=True) if moves]
     bounds = [(low * u, high * u) for (low, high), u in zip(ends, unit, strict=True)]
-    return _lbfgs(model, start, free, np.diag(unit), bounds, first.elbo)
+    return _lbfgs(model, start, free, np.diag(unit), bounds, first.elbo, gain)
 
 
 def _lbfgs(
@@ -87,6 +89,7 @@ def _lbfgs(
     root: np.ndarray,
     bounds: list[tuple[float, float]] | None,
     elbo: float,
+    gain: float | None,
 ) -> tuple[Optimum, ClosedForm]:
     """L-BFGS-B over z = root theta, theta the free parameters.
 
@@ -109,7 +112,8 @@ def _lbfgs(
 
     # Stop when a step gains less than 1e-4 nats, or less than rounding can tell. Where it can tell more, go on to 1e-8,
     # so that what is learnt does not depend on the path.
-    gain, slope = (1e-8, 1e-4) if abs(elbo) < _SMALL else (1e-4, _FLAT)
+    least, slope = (1e-8, 1e-4) if abs(elbo) < _SMALL else (1e-4, _FLAT)
+    gain = least if gain is None else gain
     options = {"ftol": max(1e-13, gain / max(1.0, abs(elbo))), "gtol": slope, "maxcor": 20, "maxfun": _MOST_EVALUATIONS}
     result = minimize(objective, root @ start[free], jac=True, method="L-BFGS-B", bounds=bounds, options=options)
     assert best is not None  # the objective was called

@@ -79,8 +79,9 @@ def survey(n: int, pieces: Pieces) -> Survey:
     on_lattice = _Lattice(float(sample[0]), step) if step else None
     low, high = np.inf, -np.inf
     for x in _walk(n, pieces):
-        low, high = min(low, float(x.min())), max(high, float(x.max()))
-        if on_lattice is not None and not on_lattice.add(x):
+        ends = float(x.min()), float(x.max())
+        low, high = min(low, ends[0]), max(high, ends[1])
+        if on_lattice is not None and not on_lattice.add(x, *ends):
             on_lattice = None
     if on_lattice is not None:
         return Survey(low, high, on_lattice.book())
@@ -125,33 +126,35 @@ class _Lattice:
 
     def __init__(self, origin: float, step: float):
         self.origin, self.step = origin, step
-        self.first, self.seen, self.values = 0, np.zeros(0, bool), np.zeros(0)
+        self.first, self.values = 0, np.zeros(0)  # not a number where nothing was seen
 
-    def add(self, x: np.ndarray) -> bool:
-        """Note the rows; False when two values share a cell, or the lattice is too large."""
-        span = max(float(x.max()) - self.origin, self.origin - float(x.min()))
-        if not span / self.step <= _LARGEST_LATTICE:
+    def add(self, x: np.ndarray, low: float, high: float) -> bool:
+        """Note rows from low to high; False when two values share a cell, or the lattice is too large."""
+        if not max(high - self.origin, self.origin - low) / self.step <= _LARGEST_LATTICE:
             return False
+        self._cover(*_cells(np.array([low, high]), self.origin, self.step).tolist())
         cells = _cells(x, self.origin, self.step)
-        self._cover(int(cells.min()), int(cells.max()))
         cells -= self.first
-        fresh = ~self.seen[cells]
-        self.values[cells[fresh]] = x[fresh]
-        self.seen[cells] = True
+        news = np.flatnonzero(self.values[cells] != x)
+        if news.size == 0:
+            return True
+        cells, x = cells[news], x[news]
+        if not np.isnan(self.values[cells]).all():
+            return False
+        self.values[cells] = x
         return np.array_equal(self.values[cells], x)
 
     def _cover(self, low: int, high: int) -> None:
-        if self.seen.size == 0:
+        if self.values.size == 0:
             self.first = low
-        before, after = max(0, self.first - low), max(0, high + 1 - self.first - self.seen.size)
+        before, after = max(0, self.first - low), max(0, high + 1 - self.first - self.values.size)
         if before or after:
-            self.seen = np.pad(self.seen, (before, after))
-            self.values = np.pad(self.values, (before, after))
+            self.values = np.pad(self.values, (before, after), constant_values=np.nan)
             self.first -= before
 
     def book(self) -> Codebook | None:
         """The occupied cells; None when they are too many."""
-        values = self.values[self.seen]
+        values = self.values[~np.isnan(self.values)]
         if values.size > _LARGEST_BOOK:
             return None
         low = float(values[0])

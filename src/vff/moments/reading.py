@@ -14,7 +14,8 @@ from vff.moments.lattice import Codebook, Survey, survey
 from vff.moments.rows import ColumnRequest, ColumnRows
 from vff.moments.statistics import MomentRequest, Moments, Pair
 
-_CHUNK = 2**22  # rows of one column; of several, together
+_CHUNK = 2**22  # rows of one column at a time
+_CHUNK_OF_SEVERAL = 2**18  # fresh memory costs more than the counting that is done in it
 _DENSE_NUMBERS = 2**25  # features written out at a time
 _THREADS = 2
 
@@ -44,7 +45,8 @@ class ReadingPlan:
         """Rows at a time, so that memory does not depend on how many there are."""
         dense = {s for pair, choice in self.pairs.items() if choice.name == "dense" for s in pair}
         written = sum(self.request.sizes[s] for s in dense)
-        return max(1024, min(_CHUNK // max(1, len(self.books) // 2), _DENSE_NUMBERS // max(1, written)))
+        rows = _CHUNK if len(self.books) == 1 else _CHUNK_OF_SEVERAL
+        return max(1024, min(rows, _DENSE_NUMBERS // max(1, written)))
 
 
 def plan_reading(n: int, request: MomentRequest, books: Sequence[Codebook | None], engine: str = "auto") -> ReadingPlan:
