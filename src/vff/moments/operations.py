@@ -5,14 +5,18 @@ quad     diag(Phi S Phi')  the double letters of every column, coefficients ``gr
 """
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
 from vff.basis import ColumnBasis, LevelBasis
 from vff.moments.engines import ENGINES, PAIR_ENGINES, choose_engine, choose_pair
+from vff.moments.engines.pairs import prepare_pairs
 from vff.moments.lattice import Codebook, codebook_of
 from vff.moments.rows import ColumnRequest, ColumnRows
 from vff.moments.statistics import Pair
+
+_THREADS = 2
 
 
 def column_rows(request: ColumnRequest, x: np.ndarray) -> ColumnRows:
@@ -36,11 +40,26 @@ def evaluate_and_quad(
 
 def quad_of_pairs(columns: Sequence[ColumnRows], S: Mapping[Pair, np.ndarray], engine: str = "auto") -> np.ndarray:
     """sum over pairs s < t of phi_s' S_st phi_t at every row, (N,)."""
-    N, share = columns[0].x.size, 1.0 / max(1, len(columns) - 1)
-    total = np.zeros(N)
-    for (s, t), block in S.items():
-        left, right = columns[s], columns[t]
-        choice = choose_pair(N, (left.request, right.request), (left.book, right.book), share)
-        asked = engine != "auto" and all(isinstance(rows.basis, ColumnBasis) for rows in (left, right))
-        total += PAIR_ENGINES[engine if asked else choice.name].evaluate_block(left, right, block)
+    engines = {pair: _pair_engine(columns, pair, engine) for pair in S}
+    total = np.zeros(columns[0].x.size)
+
+    def one(pair: Pair) -> np.ndarray:
+        s, t = pair
+        return PAIR_ENGINES[engines[pair]].evaluate_block(columns[s], columns[t], S[pair])
+
+    with ThreadPoolExecutor(_THREADS) as pool:
+        prepare_pairs(columns, engines, pool)
+        for part in pool.map(one, [pair for pair, name in engines.items() if name != "dense"]):
+            total += part
+    for pair, name in engines.items():
+        if name == "dense":
+            total += one(pair)
     return total
+
+
+def _pair_engine(columns: Sequence[ColumnRows], pair: Pair, engine: str) -> str:
+    left, right = (columns[s] for s in pair)
+    if engine != "auto" and all(isinstance(rows.basis, ColumnBasis) for rows in (left, right)):
+        return engine
+    share = 1.0 / max(1, len(columns) - 1)
+    return choose_pair(left.x.size, (left.request, right.request), (left.book, right.book), share).name

@@ -9,7 +9,7 @@ import numpy as np
 from vff.basis import ColumnBasis, LevelBasis
 from vff.moments.engines import ENGINES, LARGEST_CONTINGENCY, PAIR_ENGINES, Choice, choose_engine, choose_pair
 from vff.moments.engines.dense import sum_at
-from vff.moments.engines.pairs import tally
+from vff.moments.engines.pairs import prepare_pairs, tally
 from vff.moments.lattice import Codebook, Survey, survey
 from vff.moments.rows import ColumnRequest, ColumnRows
 from vff.moments.statistics import MomentRequest, Moments, Pair
@@ -138,9 +138,8 @@ def read(
             weighted = w * residual
             n, weight, target = n + w.size, weight + float(w.sum()), target + float(weighted.sum())
             target_squared += float(weighted @ residual)
-            for column, total in zip(stretch, columns, strict=True):
-                total.add(column, w, weighted)
             _add_pairs(pairs, stretch, w, pool)
+            _add_columns(columns, stretch, w, weighted, pool)
             progress(rows.stop)
     sums = [total.read() for total in columns]
     grams, projects = tuple(gram for gram, _ in sums), tuple(project for _, project in sums)
@@ -153,17 +152,31 @@ def read(
 def _add_pairs(
     pairs: Mapping[Pair, "_PairTally"], stretch: Sequence[ColumnRows], w: np.ndarray, pool: ThreadPoolExecutor
 ) -> None:
-    """Tables side by side, since counting keeps one core busy; the other engines use all cores by themselves."""
+    """Pairs side by side, one core each; only written features use all cores by themselves."""
 
     def one(item: tuple[Pair, _PairTally]) -> None:
         (s, t), total = item
         total.add(stretch[s], stretch[t], w)
 
-    tables = [item for item in pairs.items() if item[1].engine == "table"]
-    list(pool.map(one, tables))
+    prepare_pairs(stretch, {pair: total.engine for pair, total in pairs.items()}, pool)
+    list(pool.map(one, [item for item in pairs.items() if item[1].engine != "dense"]))
     for item in pairs.items():
-        if item[1].engine != "table":
+        if item[1].engine == "dense":
             one(item)
+
+
+def _add_columns(
+    columns: Sequence["_ColumnTally"],
+    stretch: Sequence[ColumnRows],
+    w: np.ndarray,
+    weighted: np.ndarray,
+    pool: ThreadPoolExecutor,
+) -> None:
+    """Several columns side by side; one by itself may use all cores."""
+    if len(columns) == 1:
+        columns[0].add(stretch[0], w, weighted)
+    else:
+        list(pool.map(lambda total, rows: total.add(rows, w, weighted), columns, stretch))
 
 
 def _features_at_values(plan: ReadingPlan) -> dict[int, np.ndarray]:

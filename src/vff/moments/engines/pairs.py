@@ -10,14 +10,15 @@ functions as row weights of one-dimensional ones; ``grouped`` takes one-dimensio
 for every value of the other; ``dense`` writes the features out.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
 from vff.basis import ColumnBasis
-from vff.moments.engines.nufft import type1, type1_pair, type2, type2_pair
+from vff.moments.engines.nufft import type1_for_pairs, type1_pair, type2, type2_for_pairs, type2_pair
 from vff.moments.engines.sheets import edge_rows, packed_sums, packed_values
 from vff.moments.rows import ColumnRows
 
@@ -71,7 +72,7 @@ def _bases(left: ColumnRows, right: ColumnRows) -> tuple[ColumnBasis, ColumnBasi
     return left.basis, right.basis
 
 
-def _edges(column: ColumnRows) -> np.ndarray:
+def edges_at(column: ColumnRows) -> np.ndarray:
     """R_1 ... R_q at the rows, (q, N); every pair of the column asks for them."""
     assert isinstance(column.basis, ColumnBasis)
     if "edges" not in column.remembered:
@@ -103,19 +104,19 @@ def _wave_coefficients(S: np.ndarray) -> np.ndarray:
 
 def _nufft_sum(left: ColumnRows, right: ColumnRows, w: np.ndarray) -> np.ndarray:
     s, t = _bases(left, right)
-    R, Q = _edges(left), _edges(right)
+    R, Q = edges_at(left), edges_at(right)
     harmonics = _wave_block(type1_pair(left.t, right.t, w, s.M, t.M))
-    top = np.concatenate([harmonics, packed_sums(type1, left.t, w * Q, s.M).T], axis=1)
-    bottom = np.concatenate([packed_sums(type1, right.t, w * R, t.M), (w * R) @ Q.T], axis=1)
+    top = np.concatenate([harmonics, packed_sums(type1_for_pairs, left.t, w * Q, s.M).T], axis=1)
+    bottom = np.concatenate([packed_sums(type1_for_pairs, right.t, w * R, t.M), (w * R) @ Q.T], axis=1)
     return np.concatenate([top, bottom])
 
 
 def _nufft_evaluate(left: ColumnRows, right: ColumnRows, S: np.ndarray) -> np.ndarray:
     s, t = _bases(left, right)
-    R, Q, H, J = _edges(left), _edges(right), s.harmonics, t.harmonics
+    R, Q, H, J = edges_at(left), edges_at(right), s.harmonics, t.harmonics
     values = np.real(type2_pair(left.t, right.t, _wave_coefficients(S[:H, :J])))
-    values += np.einsum("jn,jn->n", packed_values(type2, left.t, S[:H, J:].T, s.M), Q)
-    values += np.einsum("jn,jn->n", packed_values(type2, right.t, S[H:, :J], t.M), R)
+    values += np.einsum("jn,jn->n", packed_values(type2_for_pairs, left.t, S[:H, J:].T, s.M), Q)
+    values += np.einsum("jn,jn->n", packed_values(type2_for_pairs, right.t, S[H:, :J], t.M), R)
     return values + np.einsum("in,ij,jn->n", R, S[H:, J:], Q)
 
 
@@ -142,8 +143,8 @@ def _grouped_sum(left: ColumnRows, right: ColumnRows, w: np.ndarray) -> np.ndarr
     M, H, D, order = right.basis.M, right.basis.harmonics, left.codebook.size, _groups(left)[0]
     t, weights, sums = right.t[order], w[order], np.zeros((D, right.basis.size))
     for d, rows in _stretches(left):
-        sums[d, :H] = packed_sums(type1, t[rows], weights[None, rows], M)[0]
-    for j, edge in enumerate(_edges(right)):
+        sums[d, :H] = packed_sums(type1_for_pairs, t[rows], weights[None, rows], M)[0]
+    for j, edge in enumerate(edges_at(right)):
         sums[:, H + j] = np.bincount(left.codes, w * edge, D)
     return left.features_at_values.T @ sums
 
@@ -155,10 +156,19 @@ def _grouped_evaluate(left: ColumnRows, right: ColumnRows, S: np.ndarray) -> np.
     M, H, order = right.basis.M, right.basis.harmonics, _groups(left)[0]
     coefficients, t, values = left.features_at_values @ S, right.t[order], np.empty(right.t.size)
     for d, rows in _stretches(left):
-        values[order[rows]] = packed_values(type2, t[rows], coefficients[d : d + 1, :H], M)[0]
-    for j, edge in enumerate(_edges(right)):
+        values[order[rows]] = packed_values(type2_for_pairs, t[rows], coefficients[d : d + 1, :H], M)[0]
+    for j, edge in enumerate(edges_at(right)):
         values += coefficients[left.codes, H + j] * edge
     return values
+
+
+def prepare_pairs(columns: Sequence[ColumnRows], engines: Mapping[tuple[int, int], str], pool: Executor) -> None:
+    """What several pairs of a column will need, worked out once, so that pairs can then be taken side by side."""
+    transformed = {s for pair, engine in engines.items() if engine in ("nufft", "grouped") for s in pair}
+    waiting = [columns[s] for s in transformed if isinstance(columns[s].basis, ColumnBasis)]
+    list(pool.map(edges_at, waiting))
+    grouped = {s for pair, engine in engines.items() if engine == "grouped" for s in pair}
+    list(pool.map(_groups, [columns[s] for s in grouped if columns[s].book is not None]))
 
 
 PAIR_ENGINES = {

@@ -90,6 +90,13 @@ def edge_rows(type2: Transform, alphabet: Alphabet, t: np.ndarray) -> np.ndarray
     return rows
 
 
+def _edges(type2: Transform, column: ColumnRows, alphabet: Alphabet, rows: slice) -> np.ndarray:
+    """The edge functions at some rows of a column, unless they are known already."""
+    if "edges" in column.remembered:
+        return column.remembered["edges"][:, rows]
+    return edge_rows(type2, alphabet, column.t[rows])
+
+
 def packed_sums(type1: Transform, t: np.ndarray, strengths: np.ndarray, K: int) -> np.ndarray:
     """Sums of real strengths (R, N) times the harmonics up to K, (R, 2K + 1); two travel in one transform."""
     R = strengths.shape[0]
@@ -122,7 +129,7 @@ def trigonometric_engine(name: str, type1: Transform, type2: Transform, chunk: i
         for rows in _blocks(0, t.size, chunk):
             if packed.shape[1] != rows.stop - rows.start:
                 packed = np.zeros((packed.shape[0], rows.stop - rows.start), complex)
-            edges = edge_rows(type2, _alphabet(jobs[0]), t[rows])
+            edges = _edges(type2, column, _alphabet(jobs[0]), rows)
             for block in _blocks(0, rows.stop - rows.start, _BLOCK):
                 strengths = [vector[rows][block] for _, vector in jobs]
                 for r, (number, sheet, _) in enumerate(waves):
@@ -146,7 +153,7 @@ def trigonometric_engine(name: str, type1: Transform, type2: Transform, chunk: i
         packed = _pack_coefficients(coefficients, K)
         for rows in _blocks(0, t.size, chunk):
             synthesised = type2(t[rows], packed, K) if waves else np.empty((0, 0))
-            edges = edge_rows(type2, _alphabet(jobs[0]), t[rows])
+            edges = _edges(type2, column, _alphabet(jobs[0]), rows)
             for block in _blocks(0, rows.stop - rows.start, _BLOCK):
                 factors = edges[:, block]
                 here = slice(rows.start + block.start, rows.start + block.stop)
