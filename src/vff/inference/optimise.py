@@ -48,6 +48,8 @@ class Optimum:
     evaluations: int
     converged: bool
     message: str
+    curvature: np.ndarray | None = None
+    """Minus the Hessian of the bound as far as the steps saw it, for the next search from here."""
 
 
 def maximise(
@@ -120,7 +122,9 @@ def _lbfgs(
     value, theta, closed, slopes = best
     # a search that ends in rounding has arrived when nothing is left to climb
     converged, message = bool(result.success) or float(np.abs(slopes).max()) < _FLAT, str(result.message)
-    return Optimum(theta, float(value), int(result.nit), int(result.nfev), converged, message), closed
+    curvature = np.eye(theta.size)
+    curvature[np.ix_(free, free)] = root.T @ np.linalg.inv(result.hess_inv.todense()) @ root
+    return Optimum(theta, float(value), int(result.nit), int(result.nfev), converged, message, curvature), closed
 
 
 def curvature_at(model: Model, theta: np.ndarray, free: np.ndarray) -> np.ndarray | None:
