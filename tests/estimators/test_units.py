@@ -110,10 +110,21 @@ def test_integer_weights_are_repeated_rows(example, seed):
     counts[:2] = 1
     # the same domains, whichever rows are left out
     numbers = {c: (-1.0, 1.0) for c, term in enumerate(kernel.terms) if not isinstance(term, Categorical)}
-    options = {"frequencies": 8, "domain": numbers}
+    # learning from sums that differ in rounding may take another path among several optima, so it is left out here
+    options = {"frequencies": 8, "domain": numbers, "optimizer": None, "noise_variance": 0.1}
     weighted = GPRegressor(kernel, **options).fit(X, y, sample_weight=counts)
     repeated = GPRegressor(kernel, **options).fit(np.repeat(X, counts, axis=0), np.repeat(y, counts))
     _agree(repeated, weighted, X[counts > 0], X[counts > 0])
+
+
+def test_integer_weights_are_repeated_rows_for_what_is_learnt_too():
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(80, 2)).round(1)
+    y, counts = np.sin(2 * X[:, 0]) + X[:, 1] + 0.3 * rng.normal(size=80), rng.integers(1, 4, 80)
+    weighted = GPRegressor().fit(X, y, sample_weight=counts)
+    repeated = GPRegressor().fit(np.repeat(X, counts, axis=0), np.repeat(y, counts))
+    assert weighted.elbo_ == pytest.approx(repeated.elbo_, abs=1e-4)
+    np.testing.assert_allclose(weighted.predict(X), repeated.predict(X), atol=1e-4)
 
 
 @pytest.mark.parametrize("optimizer", ["lbfgs", None])

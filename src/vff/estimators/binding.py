@@ -2,12 +2,15 @@
 
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import Any
 
 from vff.estimators.tables import Table
 from vff.inference import LevelTerm, MaternTerm
 from vff.inference import Term as InnerTerm
 from vff.kernels import Categorical, Kernel, Matern32, Sum, Term, normal_form
+
+_SOME_LEVELS, _MOST_LEVELS = 50, 1000
 
 
 @dataclass(frozen=True)
@@ -40,9 +43,9 @@ class BoundTerm:
         return values if isinstance(factor, Categorical) else {**values, "lengthscale": factor.lengthscale}
 
     @property
-    def identity(self) -> tuple[int, type]:
+    def identity(self) -> tuple[Any, int, type]:
         """What the sums over rows and the model depend on."""
-        return self.index, type(self.term.factors[0])
+        return self.term.columns, self.index, type(self.term.factors[0])
 
     def with_levels(self, levels: tuple[Any, ...]) -> "BoundTerm":
         return replace(self, levels=levels)
@@ -50,11 +53,26 @@ class BoundTerm:
 
 def default_kernel(table: Table) -> Kernel:
     """A Matern32 per column of numbers, a Categorical per column of text."""
+    for index in range(table.n_columns) if table.names else ():
+        _check_levels(table, index)
     leaves = [
         Categorical(table.names[index]) if table.names and table.kind(index) == "text" else Matern32(column)
         for index, column in enumerate(table.names or range(table.n_columns))
     ]
     return leaves[0] if len(leaves) == 1 else Sum(tuple(leaves))
+
+
+def _check_levels(table: Table, index: int) -> None:
+    """Refuse to take a column of text with very many values for a category unless it is named."""
+    if table.kind(index) != "text":
+        return
+    levels = len(table.levels(index))
+    if levels > _MOST_LEVELS or (levels > _SOME_LEVELS and 2 * levels > table.n_rows):
+        raise ValueError(
+            f"column {table.label(index)} of X holds text with {levels} different values in {table.n_rows} rows, "
+            "too many for kernel=None to take it for a category: parse it if it holds dates or numbers, drop it if it "
+            f"names rows, or write the kernel with Categorical({table.label(index)})"
+        )
 
 
 def bind(kernel: Kernel | None, table: Table) -> tuple[BoundTerm, ...]:
@@ -68,13 +86,17 @@ def bind(kernel: Kernel | None, table: Table) -> tuple[BoundTerm, ...]:
             )
         (column,) = term.columns
         index = table.index(column)
-        names = [other.name for other in bound]
-        same = sum(other.term.columns == term.columns for other in bound)
-        name = f"{term.name}_{same + 1}" if term.name in names else term.name
+        name = _unique(term.name, {other.name for other in bound})
         aliases = {column, index, *([table.names[index]] if table.names else [])}
         levels = table.levels(index) if any(isinstance(factor, Categorical) for factor in term.factors) else None
         bound.append(BoundTerm(term, name, index, table.label(index), frozenset(aliases), table.kind(index), levels))
     return tuple(bound)
+
+
+def _unique(name: str, taken: set[str]) -> str:
+    """The name, or with the first number that makes it new."""
+    numbered = (f"{name}_{number}" for number in count(2))
+    return name if name not in taken else next(trial for trial in numbered if trial not in taken)
 
 
 def joined(seen: tuple[BoundTerm, ...], new: tuple[BoundTerm, ...]) -> tuple[BoundTerm, ...]:

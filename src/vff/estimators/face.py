@@ -116,7 +116,7 @@ class RegressionFace(RegressorMixin, BaseEstimator):
         for number in np.flatnonzero(beyond):
             where = self._place_text(int(number), table.label(self.column_indices_[number]))
             warnings.warn(
-                f"{beyond[number]} of {table.n_rows} rows {where}; the prediction returns to the prior there",
+                f"{beyond[number]} of {table.n_rows} rows {where}; predictions go back to the prior there",
                 ExtrapolationWarning,
                 stacklevel=4,
             )

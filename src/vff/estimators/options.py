@@ -23,7 +23,8 @@ def for_column(option: Any, name: str, column: Set[Any], everybody: Set[Any]) ->
         return option
     unknown = [key for key in option if key not in everybody]
     if unknown:
-        known = ", ".join(map(repr, sorted(everybody, key=str)))
+        names = [name for name in everybody if isinstance(name, str)] or list(everybody)
+        known = ", ".join(map(repr, sorted(names, key=str)))
         raise ValueError(f"{name} names column {unknown[0]!r}, which the kernel does not use; it uses {known}")
     return next((value for key, value in option.items() if key in column), "auto")
 
@@ -89,7 +90,8 @@ def check_domain(value: Any, label: str) -> Interval | None:
         a, b = (float(end) for end in value)
     except (TypeError, ValueError):
         raise ValueError(
-            f"domain for column {label} must be 'auto' or a pair (a, b) in the column's units, got {value!r}"
+            f"domain for column {label} must be 'auto' or a pair (a, b) of numbers in the column's units (days since "
+            f"1970-01-01 for dates), got {value!r}"
         ) from None
     if not (np.isfinite(a) and np.isfinite(b) and a < b):
         raise ValueError(f"domain for column {label} must have a < b, both finite; got ({a:g}, {b:g})")

@@ -12,7 +12,7 @@ from vff.basis import ColumnBasis, Interval
 from vff.estimators.binding import bind, joined
 from vff.estimators.face import RegressionFace
 from vff.estimators.options import ENGINE_NAMES, check_choice, check_noise
-from vff.estimators.rows import Options, Rows, add, begin, take_batch
+from vff.estimators.rows import Options, Rows, add, begin, check_unchanged, take_batch
 from vff.estimators.tables import Table
 from vff.inference import ColumnPosterior, Fit, TermPlan, fit_sum
 from vff.kernels import Kernel, Sum
@@ -139,9 +139,10 @@ class GPRegressor(RegressionFace):
             terms = joined(seen.terms, terms)
         with clock("survey"):
             batch = take_batch(table, terms, y, sample_weight, first=seen is None)
+        options = Options(self.frequencies, self.domain, self.edges)
         if seen is None:
-            options = Options(self.frequencies, self.domain, self.edges, self.engine)
             seen = begin(batch, options, growing=growing)
+        check_unchanged(seen.options, options)
         with clock("pass"):
             rows = add(seen, batch, self.engine, say)
         say(f"{rows.moments.n:,} rows summed; engine {rows.choice.reason}")
@@ -154,11 +155,14 @@ class GPRegressor(RegressionFace):
 
     def _learn(self, rows: Rows, say: Callable[[str], None]) -> Fit:
         """Hyperparameters and posterior from the statistics alone."""
-        parts = zip(rows.terms, rows.harmonics, rows.extents, strict=True)
+        parts = zip(rows.terms, rows.harmonics, rows.extents, rows.details, strict=True)
         return fit_sum(
             rows.moments,
             rows.tails,
-            [TermPlan(term.label, term.inner, term.given, M, extent) for term, M, extent in parts],
+            [
+                TermPlan(term.name, term.label, term.inner, term.given, M, extent, detail)
+                for term, M, extent, detail in parts
+            ],
             check_noise(self.noise_variance),
             optimise=self.optimizer is not None,
             normalise=self.normalize_y,

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -20,7 +19,15 @@ from vff.estimators.options import (
 )
 from vff.estimators.tables import Table, check_target, check_weights
 from vff.features import TailRows
-from vff.inference import choose_domain, largest_harmonic, rows_beyond
+from vff.inference import (
+    MaternTerm,
+    choose_domain,
+    harmonics_for_detail,
+    highest_worth_having,
+    largest_harmonic,
+    rows_beyond,
+    sample_rows,
+)
 from vff.moments import (
     Choice,
     ColumnRequest,
@@ -32,7 +39,7 @@ from vff.moments import (
     books_for,
     plan_reading,
     read,
-    survey,
+    survey_columns,
 )
 
 Say = Callable[[str], None]
@@ -45,7 +52,6 @@ class Options(NamedTuple):
     frequencies: Any
     domain: Any
     edges: Any
-    engine: str
 
 
 class Batch(NamedTuple):
@@ -61,8 +67,12 @@ class Rows:
     """All that is kept of the rows of a fit."""
 
     terms: tuple[BoundTerm, ...]
+    options: Options
+    """What was asked for when the first rows came."""
     harmonics: tuple[int | None, ...]
     """Harmonics as asked for; None when they are to be found, and for levels."""
+    details: tuple[int, ...]
+    """Highest harmonic that matters in every column of a sum, as far as the first rows say."""
     hugging: tuple[bool, ...]
     """Whether the domain was taken from the first rows."""
     moments: Moments
@@ -75,13 +85,18 @@ class Rows:
 
     def merged(self, other: "Rows") -> "Rows":
         """The rows of both together."""
-        terms = joined(self.terms, other.terms)
+        terms = joined(other.terms, self.terms)
         _check_same_functions(self, other)
         mine, theirs = (_aligned(rows.moments, terms, self.moments, other.moments) for rows in (self, other))
         shift = other.moments.offset - self.moments.offset
         tails = (*self.tails, *(replace(tail, y=tail.y + shift) for tail in other.tails))
         extents = tuple(_union(*pair) for pair in zip(self.extents, other.extents, strict=True))
-        return replace(self, terms=terms, moments=mine + theirs, tails=tails, extents=extents)
+        summed = [column.basis.M if isinstance(column.basis, ColumnBasis) else None for column in mine.request.columns]
+        harmonics = tuple(
+            min(asked, M) if asked and M else asked for asked, M in zip(self.harmonics, summed, strict=True)
+        )
+        together = mine + theirs
+        return replace(self, terms=terms, harmonics=harmonics, moments=together, tails=tails, extents=extents)
 
 
 def _check_same_functions(mine: Rows, theirs: Rows) -> None:
@@ -140,9 +155,9 @@ def take_batch(table: Table, terms: tuple[BoundTerm, ...], y: Any, sample_weight
     source = Source(table.n_rows, column, target, w)
     if w.min() == 0.0:
         source = _without(source, len(terms), w > 0.0)
-    with ThreadPoolExecutor(2) as pool:
-        surveys = tuple(pool.map(lambda s: survey(source.n, lambda rows: source.column(s, rows)), range(len(terms))))
-    return Batch(terms, source, surveys)
+        if first and source.n < 2:
+            raise ValueError("sample_weight leaves 1 row with a positive weight and a minimum of 2 is required")
+    return Batch(terms, source, tuple(survey_columns(source, len(terms))))
 
 
 def _without(source: Source, columns: int, kept: np.ndarray) -> Source:
@@ -160,11 +175,38 @@ def begin(batch: Batch, options: Options, *, growing: bool) -> Rows:
         for term, found in zip(batch.terms, batch.surveys, strict=True)
     ]
     requests, harmonics, hugging = zip(*settled, strict=True)
+    requests, details = _with_harmonics(batch, requests, harmonics, growing=growing)
     request = MomentRequest(requests)
     check_size(request.size, max(batch.terms, key=lambda term: len(term.levels or ())).label)
     offset = float(np.average(batch.source.y, weights=batch.source.w))
     nowhere = tuple(Survey(np.inf, -np.inf, None) for _ in batch.terms)
-    return Rows(batch.terms, harmonics, hugging, Moments.zero(request, offset), (), nowhere, Choice("", ""))
+    return Rows(
+        batch.terms, options, harmonics, details, hugging, Moments.zero(request, offset), (), nowhere, Choice("", "")
+    )
+
+
+def _with_harmonics(
+    batch: Batch, requests: Sequence[ColumnRequest], asked: Sequence[int | None], *, growing: bool
+) -> tuple[tuple[ColumnRequest, ...], tuple[int, ...]]:
+    """The harmonics to sum for columns whose number was left open, and the detail of the columns of a sum."""
+    terms, distinct = len(requests), max(found.distinct for found in batch.surveys)
+    sample = sample_rows(batch.source, terms) if terms > 1 else batch.source
+    settled, details = list(requests), [0] * terms
+    for s, (request, M, found) in enumerate(zip(requests, asked, batch.surveys, strict=True)):
+        place, basis, inner = request.place, request.basis, batch.terms[s].inner
+        if (
+            M is None
+            and isinstance(place, Interval)
+            and isinstance(basis, ColumnBasis)
+            and isinstance(inner, MaternTerm)
+        ):
+            M = largest_harmonic(found, basis.q, 1, distinct, growing=growing)
+            if terms > 1:
+                usual = largest_harmonic(found, basis.q, terms, distinct, growing=growing)
+                details[s] = highest_worth_having(sample, s, place, inner.p, basis.q, usual, M)
+                M = harmonics_for_detail(details[s], usual, M)
+            settled[s] = replace(request, basis=ColumnBasis(M, basis.q))
+    return tuple(settled), tuple(details)
 
 
 def _settle(
@@ -183,8 +225,17 @@ def _settle(
     interval = given or choose_domain(found, q, growing=growing)
     if not found.constant:
         check_resolution(interval, term.label)
-    most = M or largest_harmonic(batch.source.n, found, q, len(batch.terms), growing=growing)
-    return ColumnRequest(interval, ColumnBasis(most, q)), M, given is None
+    return ColumnRequest(interval, ColumnBasis(M or 1, q)), M, given is None
+
+
+def check_unchanged(settled: Options, now: Options) -> None:
+    """Refuse other options than those the first rows were summed with."""
+    for name, old, new in zip(Options._fields, settled, now, strict=True):
+        if old != new:
+            raise ValueError(
+                f"{name} is now {new!r}, but the rows seen so far were summed with {name}={old!r}, which cannot be "
+                "changed afterwards; set it back, or fit all rows again"
+            )
 
 
 def add(seen: Rows, batch: Batch, engine: str, say: Say) -> Rows:

@@ -15,6 +15,7 @@ from vff.estimators.levels import codes_into, find_levels
 Column = str | int
 
 _LARGEST_TARGET = 1e140
+_LARGEST_WEIGHT = 1e15
 _PIECE = 1 << 20  # rows looked at together when levels are sought
 _ALL = slice(None)
 
@@ -86,7 +87,12 @@ class Table:
         days since 1970-01-01 00:00 UTC (those without a time zone are taken as they are), durations days. Text,
         categories, missing and infinite values are refused. The result may be a view of X: do not write to it.
         """
-        return finite_floats(self._piece(index, rows), self._place(index, rows))
+        try:
+            return finite_floats(self._piece(index, rows), self._place(index, rows))
+        except ValueError:
+            # count over the whole column before refusing it
+            finite_floats(self._piece(index, _ALL), self._place(index, _ALL))
+            raise
 
     def column(self, index: int) -> np.ndarray:
         """The whole column, as ``numbers`` gives it."""
@@ -216,6 +222,12 @@ def check_weights(sample_weight: Any, n_rows: int) -> np.ndarray:
     if weights.min(initial=0.0) < 0.0:
         row = int(np.argmin(weights))
         raise ValueError(f"sample_weight is negative ({weights[row]:g} in row {row}); weights are counts, zero or more")
+    if weights.max(initial=0.0) > _LARGEST_WEIGHT:
+        row = int(np.argmax(weights))
+        raise ValueError(
+            f"sample_weight reaches {weights[row]:g} in row {row}; weights count rows, and at most {_LARGEST_WEIGHT:g} "
+            "was expected: divide them by a constant"
+        )
     if weights.sum() == 0.0:
         raise ValueError("sample_weight is zero for every row; at least two rows need a positive weight")
     return weights

@@ -12,7 +12,7 @@ from vff.inference.model import Harmonics, Setting, SumModel, capped, effective_
 from vff.inference.notes import notes_on, supported
 from vff.inference.optimise import Optimum
 from vff.inference.posterior import SumPosterior
-from vff.inference.start import Given, Start, look, sized_for
+from vff.inference.start import Given, Start, highest_standing_out, look, sized_for
 from vff.inference.target import TargetScale, standardised
 from vff.inference.terms import Term
 from vff.moments import Moments, Survey
@@ -24,6 +24,7 @@ _BETTER_START = 10.0  # nats by which a start found in the data must beat the us
 class TermPlan:
     """What is asked of one term."""
 
+    name: str
     label: str
     """What its column is called in messages."""
     term: Term
@@ -33,6 +34,8 @@ class TermPlan:
     """Harmonics, or None to find them (or for levels, which have none)."""
     extent: Survey
     """Where its data lie."""
+    detail: int = 0
+    """Highest harmonic that matters, when the term is one of several."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,7 @@ class Milestone:
 class TermFit:
     """What was learnt of one term, in the user's units."""
 
+    name: str
     variance: float
     lengthscales: tuple[float, ...]
     M: int | None
@@ -97,7 +101,8 @@ def fit_sum(
     )
     inner_noise = None if noise is None else noise / target.scale**2
     wanted = tuple(plan.M for plan in plans)
-    stages = _learn_all(whole, given, inner_noise, wanted, optimise=optimise, progress=progress)
+    details = [plan.detail for plan in plans] if len(plans) > 1 else [highest_standing_out(whole)]
+    stages = _learn_all(whole, given, inner_noise, wanted, details, optimise=optimise, progress=progress)
     final = stages[-1]
     setting = final.model.setting(final.optimum.theta)
     jacobian = final.model.weight * np.log(target.scale)
@@ -105,7 +110,7 @@ def fit_sum(
     return Fit(
         SumPosterior.from_closed_form(final.closed, final.model, setting),
         target,
-        _term_fits(final, setting, units),
+        _term_fits(final, setting, units, [plan.name for plan in plans]),
         setting.noise * target.scale**2,
         float(final.closed.elbo - jacobian),
         float(final.closed.upper_bound() - jacobian),
@@ -120,9 +125,12 @@ def _units(moments: Moments, target: TargetScale, s: int) -> dict[str, float]:
     return {"variance": target.scale**2, "lengthscale": half}
 
 
-def _term_fits(final: Stage, setting: Setting, units: Sequence[dict[str, float]]) -> tuple[TermFit, ...]:
+def _term_fits(
+    final: Stage, setting: Setting, units: Sequence[dict[str, float]], names: Sequence[str]
+) -> tuple[TermFit, ...]:
     model, closed, effective = final.model, final.closed, effective_by_term(final.closed)
-    centre, G, total = model.centre(setting), closed.equations.G / model.weight, closed.equations.yy / model.weight
+    centre, G = model.centre(setting), closed.equations.G / model.weight
+    total = closed.equations.yy / model.weight - (model.target / model.weight) ** 2
     fits = []
     for s, place in enumerate(model.moments.request.slices):
         values, m = setting.terms[s], closed.mean[place]
@@ -131,7 +139,9 @@ def _term_fits(final: Stage, setting: Setting, units: Sequence[dict[str, float]]
         variance = values["variance"] * units[s]["variance"]
         share = max(0.0, spread) / total if total > 0.0 else 0.0
         fits.append(
-            TermFit(variance, lengthscales, model.harmonics[s], share, float(effective[s]), supported(final, s))
+            TermFit(
+                names[s], variance, lengthscales, model.harmonics[s], share, float(effective[s]), supported(final, s)
+            )
         )
     return tuple(fits)
 
@@ -152,16 +162,17 @@ def _learn_all(
     given: tuple[Given, ...],
     noise: float | None,
     wanted: Harmonics,
+    details: Sequence[int],
     *,
     optimise: bool,
     progress: Callable[[str], None],
 ) -> list[Stage]:
     most = tuple(cap if M is None else M for M, cap in zip(wanted, model.harmonics, strict=True))
     sized = model.restricted(most)
-    start = _given_start(sized, given, noise) or look(sized, given, noise)
+    start = _given_start(sized, given, noise) or look(sized, given, noise, details)
     if optimise and (noise or any(value for term in given for value in term.values())):
         nothing = tuple(dict.fromkeys(term) for term in given)
-        free = look(sized, nothing, None)
+        free = look(sized, nothing, None, details)
         start = free if free.elbo > start.elbo + _BETTER_START else start
     progress(f"start: bound {start.elbo:.3f} nats")
     fixed = tuple(M if M is not None else first for M, first in zip(wanted, start.harmonics, strict=True))

@@ -90,21 +90,37 @@ def learn(
                 curvature, elbo = curvature_at(model, start, free), model.at(start).elbo
             gain = _ROUGHLY * model.at(start).missed if rough else None
             optimum, closed = maximise(model, start, curvature, elbo, free, gain)
-            optimum, closed, free = _without_nothings(model, optimum, closed, free)
+            if not rough:
+                optimum, closed, free = _settled(model, optimum, closed, free)
         else:
             closed = model.at(start)
             optimum = Optimum(start, closed.elbo, 0, 1, True, "hyperparameters kept as given")
         enough = tolerance(model.weight, closed.cotangents.effective)
     stage = Stage(model, optimum, closed, enough, free, rough)
     progress(
-        f"M = {_text(model.harmonics)}: bound {optimum.elbo:.3f} nats, {optimum.evaluations} evaluations, "
-        f"misses {stage.missed:.3g}"
+        f"M = {_text(model.harmonics)}: bound {optimum.elbo:.3f} nats for standardised y, "
+        f"{optimum.evaluations} evaluations, misses {stage.missed:.3g}"
     )
     return stage
 
 
 def _text(harmonics: Harmonics) -> str:
     return ", ".join("-" if M is None else str(M) for M in harmonics)
+
+
+def _settled(
+    model: SumModel, optimum: Optimum, closed: ClosedForm, free: np.ndarray
+) -> tuple[Optimum, ClosedForm, np.ndarray]:
+    """Terms that came to nothing taken out, and the others learnt to the end without them."""
+    while True:
+        optimum, closed, kept = _without_nothings(model, optimum, closed, free)
+        if np.array_equal(kept, free):
+            return optimum, closed, free
+        free, before = kept, optimum
+        curvature = curvature_at(model, before.theta, free)
+        optimum, closed = maximise(model, before.theta, curvature, before.elbo, free)
+        spent = {"steps": before.steps + optimum.steps, "evaluations": before.evaluations + optimum.evaluations}
+        optimum = replace(optimum, **spent)
 
 
 def _without_nothings(
@@ -114,8 +130,6 @@ def _without_nothings(
 
     On a logarithmic scale a vanishing variance would creep towards zero for ever.
     """
-    if len(model.terms) == 1:
-        return optimum, closed, free
     theta, free, elbo = optimum.theta.copy(), free.copy(), optimum.elbo
     places = np.cumsum([0, *(len(term.names) for term in model.terms)])
     told = effective_by_term(closed)
@@ -139,9 +153,11 @@ def grow(
     rough = optimise and len(model.terms) > 1
     how: dict[str, Any] = {"optimise": optimise, "progress": progress}
     stages = [learn(model.restricted(harmonics), start, rough=rough and harmonics != model.harmonics, **how)]
+    stuck = np.zeros(len(model.terms), bool)
     while True:
         last = stages[-1]
-        wanted = last.harmonics if last.enough or _stalled(stages) else _next(last, model)
+        stuck |= _stuck(stages)
+        wanted = last.harmonics if last.enough else _next(last, model, stuck)
         grows = wanted != last.harmonics
         if not grows and not last.rough:
             return stages
@@ -165,23 +181,27 @@ def _shape(last: Stage, larger: SumModel) -> np.ndarray | None:
         return curvature_at(last.model, last.optimum.theta, last.free)
 
 
-def _stalled(stages: list[Stage]) -> bool:
-    """Whether the last growth of M brought nothing: something else, the domain, is what limits the bound."""
+def _stuck(stages: list[Stage]) -> np.ndarray:
+    """Which terms gained nothing from their last growth of M: something else, their domain, is what limits them."""
+    last = stages[-1]
     if len(stages) == 1:
-        return False
-    before, last = stages[-2].model, stages[-1]
-    return last.missed > _STALLED * before.at(last.optimum.theta).missed
+        return np.zeros(len(last.harmonics), bool)
+    before, theta = stages[-2].model, last.optimum.theta
+    grew = np.array([now != then for now, then in zip(last.harmonics, before.harmonics, strict=True)])
+    hardly = last.missed_by_term > _STALLED * before.missed_by_term(before.at(theta), theta)
+    return grew & hardly
 
 
-def _next(stage: Stage, model: SumModel) -> Harmonics:
+def _next(stage: Stage, model: SumModel, stuck: np.ndarray) -> Harmonics:
     """The harmonics that should be enough: T falls like M^-(2p+1), the tail of the spectrum.
 
     A stage costs M^3, so one on the way is cheap and leaves little to learn at the last and largest: no leap is long.
     """
     share = stage.tolerance / len(model.terms)
     wanted: list[int | None] = []
-    for term, M, most, missed in zip(model.terms, stage.harmonics, model.harmonics, stage.missed_by_term, strict=True):
-        if M is None or most is None or not isinstance(term, MaternTerm) or missed <= share:
+    by_term = zip(model.terms, stage.harmonics, model.harmonics, stage.missed_by_term, stuck, strict=True)
+    for term, M, most, missed, no_use in by_term:
+        if M is None or most is None or not isinstance(term, MaternTerm) or missed <= share or no_use:
             wanted.append(M)
             continue
         factor = (missed / (0.5 * share)) ** (1.0 / (2 * term.p + 1))

@@ -79,6 +79,11 @@ class SumModel:
         """Sum of the weights of all rows, inside and outside."""
         return self.moments.weight + sum(float(tail.w.sum()) for tail in self.tails)
 
+    @property
+    def target(self) -> float:
+        """Sum of the weighted targets of all rows."""
+        return self.moments.target + sum(float(tail.w @ tail.y) for tail in self.tails)
+
     def setting(self, theta: np.ndarray) -> Setting:
         values = self.parameters.unpack(theta)
         terms = ({name: values[f"{name} {s}"] for name in term.names} for s, term in enumerate(self.terms))

@@ -11,7 +11,7 @@ from vff.parameters import PositiveVector
 
 _MOST_EVALUATIONS = 200
 _LARGE = 800  # features, above which a second try from the same start is not worth its time
-_SMALL = 1e4  # nats, below which float64 tells 1e-8 of them
+_SMALL = 1e4  # nats, below which float64 tells small parts of one
 _FLAT = 1e-2  # slope of the bound in coordinates in which it is round
 _MOST_PARAMETERS = 40  # for a Hessian by differences
 _FLATTEST = 0.1  # nats per squared log unit: flatter directions are taken to be this steep
@@ -114,7 +114,7 @@ def _lbfgs(
 
     # Stop when a step gains less than 1e-4 nats, or less than rounding can tell. Where it can tell more, go on to 1e-8,
     # so that what is learnt does not depend on the path.
-    least, slope = (1e-8, 1e-4) if abs(elbo) < _SMALL else (1e-4, _FLAT)
+    least, slope = (1e-8, 1e-5) if abs(elbo) < _SMALL else (1e-4, _FLAT)
     gain = least if gain is None else gain
     options = {"ftol": max(1e-13, gain / max(1.0, abs(elbo))), "gtol": slope, "maxcor": 20, "maxfun": _MOST_EVALUATIONS}
     result = minimize(objective, root @ start[free], jac=True, method="L-BFGS-B", bounds=bounds, options=options)

@@ -24,15 +24,15 @@ def choose_domain(found: Survey, edges: int, *, growing: bool) -> Interval:
     return Interval(found.low - pad, found.high + pad)
 
 
-def largest_harmonic(n: int, found: Survey, q: int, terms: int, *, growing: bool) -> int:
+def largest_harmonic(found: Survey, q: int, terms: int, distinct: int, *, growing: bool) -> int:
     """The most harmonics worth summing for one of several terms.
 
-    About one feature per distinct value, no more than rows, at most 1024 (640 shared among several terms), and
-    what float64 resolves.
+    ``distinct`` is the largest number of distinct values in any column, a measure of the rows that repeated rows do not
+    change. About one feature per distinct value, not many more than rows in all, at most 1024 (640 shared among several
+    terms), and what float64 resolves.
     """
     most = _LARGEST_M if terms == 1 else max(_LEAST_M, _LARGEST_SUM // terms)
-    distinct = n // terms if found.book is None else found.book.size
-    wanted = most if growing else np.clip(distinct // 2 + 1, _LEAST_M, most)
+    wanted = most if growing else np.clip(min(found.distinct // 2, distinct // terms) + 1, _LEAST_M, most)
     return int(min(wanted, largest_resolved(q)))
 
 

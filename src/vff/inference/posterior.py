@@ -91,6 +91,9 @@ class SumPosterior:
         rows = [term.rows(x) for term, x in every]
         inside = np.logical_and.reduce([column.request.place.contains(column.t) for column in rows])
         whole = bool(inside.all())
+        if whole and not variances:
+            means = [term.mean_inside(column) for term, column in zip(self.terms, rows, strict=True)]
+            return np.sum(means, axis=0), np.empty(inside.size)
         if whole:
             parts = [term.inside(column, engine) for term, column in zip(self.terms, rows, strict=True)]
             own = self.variance - np.sum([explained for _, explained in parts], axis=0)

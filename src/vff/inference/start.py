@@ -1,6 +1,6 @@
 """Where learning starts: a coarse look at every term by itself, over lengthscales and noise shares."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,10 +11,10 @@ from vff.inference.terms import MaternTerm
 from vff.linalg import threads_for
 
 _LENGTHSCALES = (2.0, 0.6, 0.2, 0.06, 0.02)  # half domains
-_SHORT_LENGTHSCALE, _MANY_CYCLES = 0.006, 32
+_SHORT_LENGTHSCALE, _MANY_CYCLES, _SOME_CYCLES = 0.006, 32, 12
 _NOISE_SHARES = (0.1, 0.01, 1.0)  # noise variance over signal variance; the first goes with every lengthscale
+_WEAK_SHARES = (1.0, 10.0, 100.0)
 _MOST_HARMONICS = 128
-_COARSE_HARMONICS = 24  # of a term among several, at the first stage of learning
 
 Given = Mapping[str, float | None]
 """The user's values by parameter name, None where free."""
@@ -45,15 +45,20 @@ def sized_for(model: SumModel, setting: Setting) -> SumModel:
     return model.restricted(capped(wanted, model.harmonics))
 
 
-def look(model: SumModel, given: tuple[Given, ...], noise: float | None) -> Start:
-    """A start for all terms together: what each of them would say alone, and the noise that they leave."""
-    alone = [look_alone(model.alone(s), values, noise) for s, values in enumerate(given)]
+def look(model: SumModel, given: tuple[Given, ...], noise: float | None, details: Sequence[int]) -> Start:
+    """A start for all terms together: what each of them would say alone, and the noise that they leave.
+
+    ``details`` are the highest harmonics that matter, by term.
+    """
+    alone = [
+        look_alone(model.alone(s), values, noise, detail)
+        for s, (values, detail) in enumerate(zip(given, details, strict=True))
+    ]
     if len(alone) == 1:
         return alone[0]
     settings = [model.alone(s).setting(start.theta) for s, start in enumerate(alone)]
     terms = tuple(setting.terms[0] for setting in settings)
-    coarse = capped([start.harmonics[0] for start in alone], [_COARSE_HARMONICS] * len(alone))
-    sized = model.restricted(capped(coarse, model.harmonics))
+    sized = model.restricted(capped([start.harmonics[0] for start in alone], model.harmonics))
     quietest = noise or min(setting.noise for setting in settings)
     tried = [quietest] if noise else [quietest, 0.3 * quietest]
     with threads_for(sized.size):
@@ -65,23 +70,30 @@ def _any(given: tuple[Given, ...]) -> bool:
     return any(value for values in given for value in values.values())
 
 
-def look_alone(model: SumModel, given: Given, noise: float | None) -> Start:
-    """The best of a few candidates for a model of one term.
+def look_alone(model: SumModel, given: Given, noise: float | None, detail: int) -> Start:
+    """The best of a few candidates for a model of one term; ``detail`` is the highest harmonic that matters.
 
     Lengthscales first, with the first noise share; then the other shares at the best lengthscale. Short lengthscales
     are tried with all the harmonics they need only when the targets have something to say at high frequencies.
     """
     middle, *others = _variances(given["variance"], noise)
     fixed = bool(given["variance"] or noise)
-    tried = _lengthscales(model, given)
+    tried = _lengthscales(model, given, detail)
     with threads_for(max(sized.size for sized, _ in tried)):
         first = [(sized, length, _evaluate(sized, middle, length, fixed=fixed)) for sized, length in tried]
+        if detail > _SOME_CYCLES and not fixed:
+            # detail of small amplitude shows only when the noise is allowed to be larger than the signal
+            first += [
+                (sized, length, _evaluate(sized, (1.0, share), length, fixed=False))
+                for share in _WEAK_SHARES
+                for sized, length in tried
+            ]
         sized, length, best = max(first, key=lambda trial: trial[2].elbo)
         more = [_evaluate(sized, variances, length, fixed=fixed) for variances in others]
     return max([best, *more], key=_elbo)
 
 
-def _lengthscales(model: SumModel, given: Given) -> list[tuple[SumModel, float | None]]:
+def _lengthscales(model: SumModel, given: Given, detail: int) -> list[tuple[SumModel, float | None]]:
     """Candidates with the models to try them in; a term of levels has no lengthscale."""
     (M,) = model.harmonics
     if M is None:
@@ -89,7 +101,6 @@ def _lengthscales(model: SumModel, given: Given) -> list[tuple[SumModel, float |
     if given["lengthscale"]:
         return [(model, given["lengthscale"])]
     coarse = model.restricted((min(M, _MOST_HARMONICS),))
-    detail = highest_standing_out(model)
     tried: list[tuple[SumModel, float | None]] = [(coarse, length) for length in _LENGTHSCALES]
     if detail > _MANY_CYCLES:
         tried.append((coarse, _SHORT_LENGTHSCALE))

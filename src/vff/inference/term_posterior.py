@@ -6,6 +6,7 @@ In a sum, (A^-1)_ss is the term's block of the joint posterior covariance: what 
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,7 +15,7 @@ import numpy as np
 from vff.basis import Codes, Interval, LevelBasis
 from vff.features import ColumnPrior, outward_state, tail_features
 from vff.kernels import HalfInteger
-from vff.moments import ColumnRequest, ColumnRows, column_rows, evaluate_and_quad, gram_adjoint
+from vff.moments import ColumnRequest, ColumnRows, column_rows, evaluate_and_quad, evaluate_several, gram_adjoint
 
 
 @dataclass(frozen=True)
@@ -74,22 +75,34 @@ class AbstractTermPosterior(ABC):
         """phi'm and phi'S phi at rows inside, O(P^2 + N)."""
         return evaluate_and_quad(rows, self.to_raw(self.coefficients.mean), self._explained_letters, engine)
 
-    def _moments(self, x: np.ndarray, c: np.ndarray, engine: str) -> tuple[np.ndarray, np.ndarray]:
-        """phi'c and the variance of f at every row."""
+    def mean_inside(self, rows: ColumnRows) -> np.ndarray:
+        """phi'm at rows inside."""
+        (mean,) = evaluate_several(rows, [self.to_raw(self.coefficients.mean)])
+        return mean
+
+    def _answers(
+        self, x: np.ndarray, vectors: Sequence[np.ndarray], engine: str
+    ) -> tuple[list[np.ndarray], np.ndarray]:
+        """phi'c for every vector c, and the variance of f, at every row."""
         t = self.request.place.to_unit(x)
         inside = self.request.place.contains(t)
-        value, explained = np.empty(t.size), np.empty(t.size)
+        values, explained = [np.empty(t.size) for _ in vectors], np.empty(t.size)
         if inside.any():
             rows = self.rows(x if inside.all() else x[inside])
-            letters = evaluate_and_quad(rows, self.to_raw(c), self._explained_letters, engine)
-            value[inside], explained[inside] = letters
-        value[~inside], explained[~inside] = self._beyond(t[~inside], c)
+            raw = [self.to_raw(c) for c in vectors]
+            *found, explained[inside] = evaluate_several(rows, raw, self._explained_letters, engine)
+            for value, part in zip(values, found, strict=True):
+                value[inside] = part
+        if not inside.all():
+            for value, c in zip(values, vectors, strict=True):
+                value[~inside], explained[~inside] = self._beyond(t[~inside], c)
         # The difference is a variance; only rounding can carry it below zero.
-        return value, np.maximum(self.variance - explained, 0.0)
+        return values, np.maximum(self.variance - explained, 0.0)
 
     def marginals(self, x: np.ndarray, engine: str = "auto") -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance of f at every row."""
-        return self._moments(x, self.coefficients.mean, engine)
+        (mean,), variance = self._answers(x, [self.coefficients.mean], engine)
+        return mean, variance
 
     def centred(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance of f minus its average over the rows of the fit.
@@ -98,8 +111,7 @@ class AbstractTermPosterior(ABC):
         var = k(0) - phi'K^-1 phi + (phi - centre)' A^-1 (phi - centre).
         """
         own = self.coefficients
-        mean, variance = self.marginals(x)
-        cross, _ = self._moments(x, own.centre_covariance, "auto")
+        (mean, cross), variance = self._answers(x, [own.mean, own.centre_covariance], "auto")
         spread = variance - 2.0 * cross + float(own.centre @ own.centre_covariance)
         return mean - float(own.centre @ own.mean), np.maximum(spread, 0.0)
 

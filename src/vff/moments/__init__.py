@@ -29,8 +29,8 @@ only at the end; what the sums hold does not depend on the engine.
 from vff.moments.engines import ENGINES, PAIR_ENGINES, Choice, Engine, PairEngine, choose_engine, choose_pair
 from vff.moments.gram import gram_adjoint, gram_matrix
 from vff.moments.lattice import Codebook, Survey, codebook_of, survey
-from vff.moments.operations import column_rows, evaluate_and_quad, quad_of_pairs
-from vff.moments.reading import ReadingPlan, Source, books_for, plan_reading, read, read_arrays
+from vff.moments.operations import column_rows, evaluate_and_quad, evaluate_several, quad_of_pairs
+from vff.moments.reading import ReadingPlan, Source, books_for, plan_reading, read, read_arrays, survey_columns
 from vff.moments.rows import Basis, ColumnRequest, ColumnRows
 from vff.moments.statistics import MomentRequest, Moments, Pair
 
@@ -56,6 +56,7 @@ __all__ = [
     "codebook_of",
     "column_rows",
     "evaluate_and_quad",
+    "evaluate_several",
     "gram_adjoint",
     "gram_matrix",
     "plan_reading",
@@ -63,4 +64,5 @@ __all__ = [
     "read",
     "read_arrays",
     "survey",
+    "survey_columns",
 ]

@@ -65,6 +65,8 @@ class Survey:
     high: float
     book: Codebook | None
     """Its distinct values, when they are few."""
+    distinct: int = 0
+    """How many there are, or the number of rows when they are many."""
 
     @property
     def constant(self) -> bool:
@@ -83,9 +85,9 @@ def survey(n: int, pieces: Pieces) -> Survey:
         low, high = min(low, ends[0]), max(high, ends[1])
         if on_lattice is not None and not on_lattice.add(x, *ends):
             on_lattice = None
-    if on_lattice is not None:
-        return Survey(low, high, on_lattice.book())
-    return Survey(low, high, _sorted_book(n, pieces) if few else None)
+    book = on_lattice.book() if on_lattice is not None else _sorted_book(n, pieces) if few else None
+    seen = sample.size if n <= _SAMPLE_BLOCKS**2 else n
+    return Survey(low, high, book, seen if book is None else book.size)
 
 
 def codebook_of(x: np.ndarray) -> Codebook | None:

@@ -10,13 +10,14 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from vff.basis import ColumnBasis, LevelBasis
+from vff.moments.cores import cores
 from vff.moments.engines import ENGINES, PAIR_ENGINES, choose_engine, choose_pair
 from vff.moments.engines.pairs import prepare_pairs
 from vff.moments.lattice import Codebook, codebook_of
 from vff.moments.rows import ColumnRequest, ColumnRows
 from vff.moments.statistics import Pair
 
-_THREADS = 2
+_WRITTEN = 2**22  # features written out at a time
 
 
 def column_rows(request: ColumnRequest, x: np.ndarray) -> ColumnRows:
@@ -31,11 +32,20 @@ def evaluate_and_quad(
     rows: ColumnRows, c: np.ndarray, S_letters: np.ndarray, engine: str = "auto"
 ) -> tuple[np.ndarray, np.ndarray]:
     """Phi c and diag(Phi S Phi') of one column, (N,) each; ``S_letters`` is ``gram_adjoint(basis, S)``."""
+    values, squares = evaluate_several(rows, [c], S_letters, engine)
+    return values, squares
+
+
+def evaluate_several(
+    rows: ColumnRows, vectors: Sequence[np.ndarray], S_letters: np.ndarray | None = None, engine: str = "auto"
+) -> list[np.ndarray]:
+    """Phi c for several c, and diag(Phi S Phi') when S is given, of one column, (N,) each, in one go."""
     asked = engine != "auto" and isinstance(rows.basis, ColumnBasis)  # levels have one engine
     name = engine if asked else choose_engine(rows).name
-    jobs = [(rows.basis.single, c), (rows.basis.double, S_letters)]
-    values, squares = ENGINES[name].evaluate_letters(rows, jobs)
-    return values, squares
+    jobs = [(rows.basis.single, c) for c in vectors]
+    if S_letters is not None:
+        jobs.append((rows.basis.double, S_letters))
+    return ENGINES[name].evaluate_letters(rows, jobs)
 
 
 def quad_of_pairs(columns: Sequence[ColumnRows], S: Mapping[Pair, np.ndarray], engine: str = "auto") -> np.ndarray:
@@ -47,13 +57,24 @@ def quad_of_pairs(columns: Sequence[ColumnRows], S: Mapping[Pair, np.ndarray], e
         s, t = pair
         return PAIR_ENGINES[engines[pair]].evaluate_block(columns[s], columns[t], S[pair])
 
-    with ThreadPoolExecutor(_THREADS) as pool:
+    with ThreadPoolExecutor(cores()) as pool:
         prepare_pairs(columns, engines, pool)
         for part in pool.map(one, [pair for pair, name in engines.items() if name != "dense"]):
             total += part
-    for pair, name in engines.items():
-        if name == "dense":
-            total += one(pair)
+    written = {pair: S[pair] for pair, name in engines.items() if name == "dense"}
+    return total + _written_pairs(columns, written) if written else total
+
+
+def _written_pairs(columns: Sequence[ColumnRows], S: Mapping[Pair, np.ndarray]) -> np.ndarray:
+    """The pairs whose features are written out, a stretch of rows at a time."""
+    N, needed = columns[0].x.size, {s for pair in S for s in pair}
+    step = max(64, _WRITTEN // sum(columns[s].basis.size for s in needed))
+    total = np.zeros(N)
+    for start in range(0, N, step):
+        rows = slice(start, start + step)
+        stretch = {s: ColumnRows(columns[s].request, columns[s].x[rows]) for s in needed}
+        for (s, t), block in S.items():
+            total[rows] += PAIR_ENGINES["dense"].evaluate_block(stretch[s], stretch[t], block)
     return total
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from vff.basis import ColumnBasis, LevelBasis
+from vff.moments.cores import cores
 from vff.moments.engines import ENGINES, LARGEST_CONTINGENCY, PAIR_ENGINES, Choice, choose_engine, choose_pair
 from vff.moments.engines.dense import sum_at
 from vff.moments.engines.pairs import prepare_pairs, tally
@@ -17,7 +18,7 @@ from vff.moments.statistics import MomentRequest, Moments, Pair
 _CHUNK = 2**22  # rows of one column at a time
 _CHUNK_OF_SEVERAL = 2**18  # fresh memory costs more than the counting that is done in it
 _DENSE_NUMBERS = 2**25  # features written out at a time
-_THREADS = 2
+_MOST_CELLS = 2**26  # of all contingency tables together, half a gibibyte
 
 
 @dataclass(frozen=True)
@@ -53,11 +54,20 @@ def plan_reading(n: int, request: MomentRequest, books: Sequence[Codebook | None
     """Choose by cost, or as asked."""
     requests, T = request.columns, len(request.columns)
     columns = tuple(_column_choice(n, *column, engine) for column in zip(requests, books, strict=True))
-    pairs = {
-        (s, t): _pair_choice(n, (requests[s], requests[t]), (books[s], books[t]), engine, 1.0 / max(1, T - 1))
-        for s, t in request.pairs
-    }
-    return ReadingPlan(request, tuple(books), columns, pairs)
+    share, room, pairs = 1.0 / max(1, T - 1), _MOST_CELLS, {}
+    # all tables live at once, so that they share what memory is for them, small ones first
+    for s, t in sorted(request.pairs, key=lambda pair: _cells(books, pair)):
+        most = min(room, LARGEST_CONTINGENCY)
+        pairs[s, t] = _pair_choice(n, (requests[s], requests[t]), (books[s], books[t]), engine, share, most)
+        if pairs[s, t].name == "table":
+            room -= _cells(books, (s, t))
+    return ReadingPlan(request, tuple(books), columns, {pair: pairs[pair] for pair in request.pairs})
+
+
+def _cells(books: Sequence[Codebook | None], pair: Pair) -> int:
+    """Cells of the contingency table of two columns; 0 when there is none."""
+    left, right = (books[s] for s in pair)
+    return left.size * right.size if left is not None and right is not None else 0
 
 
 def _column_choice(n: int, request: ColumnRequest, book: Codebook | None, engine: str) -> Choice | None:
@@ -73,10 +83,15 @@ def _column_choice(n: int, request: ColumnRequest, book: Codebook | None, engine
 
 
 def _pair_choice(
-    n: int, requests: Sequence[ColumnRequest], books: Sequence[Codebook | None], engine: str, share: float
+    n: int,
+    requests: Sequence[ColumnRequest],
+    books: Sequence[Codebook | None],
+    engine: str,
+    share: float,
+    most_cells: int,
 ) -> Choice:
     if engine == "auto" or not all(isinstance(request.basis, ColumnBasis) for request in requests):
-        return choose_pair(n, requests, books, share)
+        return choose_pair(n, requests, books, share, most_cells)
     cells = np.prod([book.size for book in books if book is not None])
     if engine == "table" and cells > LARGEST_CONTINGENCY:
         raise ValueError(
@@ -86,6 +101,12 @@ def _pair_choice(
     if engine == "grid":
         raise ValueError("engine='grid' sums one column of equally spaced rows; for several columns use engine='auto'")
     return Choice(engine, f"{engine}: as asked")
+
+
+def survey_columns(source: Source, columns: int) -> list[Survey]:
+    """A look at every column, side by side."""
+    with ThreadPoolExecutor(cores()) as pool:
+        return list(pool.map(lambda s: survey(source.n, lambda rows: source.column(s, rows)), range(columns)))
 
 
 def books_for(engine: str, request: MomentRequest, surveys: Sequence[Survey], source: Source) -> list[Codebook | None]:
@@ -131,7 +152,7 @@ def read(
         for (s, t), choice in plan.pairs.items()
     }
     n, weight, target, target_squared = 0, 0.0, 0.0, 0.0
-    with ThreadPoolExecutor(_THREADS) as pool:
+    with ThreadPoolExecutor(cores()) as pool:
         for start in range(0, source.n, plan.chunk):
             rows = slice(start, min(start + plan.chunk, source.n))
             stretch, residual, w = _prepare(plan, source, rows, offset, pool)
@@ -184,7 +205,7 @@ def _features_at_values(plan: ReadingPlan) -> dict[int, np.ndarray]:
     needed = {s for pair, choice in plan.pairs.items() if choice.name == "table" for s in pair}
     features = {}
     for s, (request, book) in enumerate(zip(plan.request.columns, plan.books, strict=True)):
-        if s in needed and book is not None:
+        if s in needed and book is not None and not isinstance(request.basis, LevelBasis):
             features[s] = request.basis.evaluate(request.place.to_unit(book.values))
     return features
 
@@ -246,6 +267,8 @@ class _ColumnTally:
             return self.gram, self.project
         assert self.book is not None
         values, basis = self.request.place.to_unit(self.book.values), self.request.basis
+        if isinstance(basis, LevelBasis):
+            return self.gram, self.project
         gram, project = sum_at(values, [(basis.double, self.gram), (basis.single, self.project)])
         return gram, project
 
@@ -278,11 +301,13 @@ class _PairTally:
             self.total += PAIR_ENGINES[self.engine].sum_block(left, right, w)
 
     def read(self, left: np.ndarray | None, right: np.ndarray | None) -> np.ndarray:
-        """The block, given the features at the values of both books for a table."""
+        """The block; for a table, given the features at the values of both books, None for levels, which are these."""
         if self.engine != "table":
             return self.total
-        assert left is not None
-        assert right is not None
+        if left is None:
+            return self.total if right is None else self.total @ right
+        if right is None:
+            return left.T @ self.total
         # the cheaper of the two orders
         if (
             left.size * right.shape[0] + left.shape[1] * right.size

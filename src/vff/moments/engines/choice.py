@@ -54,7 +54,13 @@ def choose_engine(rows: ColumnRows) -> Choice:
     return _cheapest(costs, reasons)
 
 
-def choose_pair(N: int, requests: Sequence[ColumnRequest], books: Sequence[Codebook | None], share: float) -> Choice:
+def choose_pair(
+    N: int,
+    requests: Sequence[ColumnRequest],
+    books: Sequence[Codebook | None],
+    share: float,
+    most_cells: int = LARGEST_CONTINGENCY,
+) -> Choice:
     """Pick for the block of two columns over N rows; ``share`` of the cost of writing features out falls on it."""
     left, right = (request.basis for request in requests)
     costs = {"dense": N * (left.size * right.size * _PER_FLOP + share * (left.size + right.size) * _PER_LETTER)}
@@ -65,7 +71,8 @@ def choose_pair(N: int, requests: Sequence[ColumnRequest], books: Sequence[Codeb
         costs["nufft"] = 2.0 * _START_NUFFT + N * per_row + modes * _PER_MODE
         reasons["nufft"] = f"{N} rows of continuous columns"
     s, t = books
-    if s is not None and t is not None and s.size * t.size <= LARGEST_CONTINGENCY:
+    levels = isinstance(left, LevelBasis) and isinstance(right, LevelBasis)  # their block is the table itself
+    if s is not None and t is not None and (levels or s.size * t.size <= most_cells):
         work = s.size * (t.size + left.size) * right.size * _PER_FLOP
         costs["table"] = N * _PER_ROW_PAIR_TABLE + s.size * t.size * _PER_CELL + work
         reasons["table"] = f"a contingency table of {s.size} x {t.size} cells"

@@ -1,6 +1,5 @@
 """Continuous columns: type-1 and type-2 non-uniform FFTs. The only file that knows FINUFFT."""
 
-import os
 from collections.abc import Sequence
 from functools import partial
 from threading import current_thread, main_thread
@@ -8,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from vff.moments.cores import cores
 from vff.moments.engines.sheets import trigonometric_engine
 
 _TOLERANCE = 1e-14
@@ -16,15 +16,10 @@ _CHUNK_ROWS = 2**21
 _THREAD_ROWS = 2**14  # below this, threads cost more than they bring
 
 
-def _cores() -> int:
-    """Cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def _threads(rows: int) -> int:
     """All cores for many rows; one where another thread works on another pair of columns at the same time."""
     alone = current_thread() is main_thread()
-    return _cores() if alone and rows >= _THREAD_ROWS else 1
+    return cores() if alone and rows >= _THREAD_ROWS else 1
 
 
 def _execute(

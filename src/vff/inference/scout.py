@@ -1,0 +1,69 @@
+"""A look at the columns before the harmonics are settled: does one of them carry detail beyond the usual?
+
+A sum shares its harmonics among the terms, and a term that got too few to see its own detail would be taken for noise.
+So every column is fitted by itself on a sample of rows with its share of the harmonics, and the spectrum of what is
+left is searched for harmonics above that which matter.
+"""
+
+import numpy as np
+
+from vff.basis import ColumnBasis, Interval
+from vff.inference.model import SumModel
+from vff.inference.start import look_alone
+from vff.inference.target import TargetScale, standardised
+from vff.inference.terms import MaternTerm
+from vff.moments import ENGINES, ColumnRequest, MomentRequest, Source, choose_engine, column_rows, read_arrays
+
+_BLOCKS, _BLOCK = 64, 2048  # stretches of rows at random places
+_WORTH_IT = 5e-3  # of the variance of y, in one harmonic: a wave of a tenth of its standard deviation
+
+
+def sample_rows(source: Source, columns: int) -> Source:
+    """Some rows of a source, in memory; all of them when they are few."""
+    if source.n <= _BLOCKS * _BLOCK:
+        pieces = [slice(0, source.n)]
+    else:
+        starts = np.random.default_rng(0).integers(source.n - _BLOCK, size=_BLOCKS)
+        pieces = [slice(int(start), int(start) + _BLOCK) for start in starts]
+    kept = [np.concatenate([source.column(s, rows) for rows in pieces]) for s in range(columns)]
+    y, w = (np.concatenate([values[rows] for rows in pieces]) for values in (source.y, source.w))
+    return Source(y.size, lambda s, rows: kept[s][rows], y, w)
+
+
+def highest_worth_having(source: Source, s: int, interval: Interval, p: int, q: int, usual: int, most: int) -> int:
+    """The highest harmonic, up to ``most``, that matters in what ``usual`` harmonics leave of a column; 0 if none."""
+    whole = slice(0, source.n)
+    x, y, w = source.column(s, whole), source.y, source.w
+    inside = interval.contains(interval.to_unit(x))
+    x, y, w = x[inside], y[inside], w[inside]
+    if x.size < 2:
+        return 0
+    residual = y - _smooth(ColumnRequest(interval, ColumnBasis(usual, q)), x, y, w, p)
+    single = ColumnBasis(most, 0).single
+    rows = column_rows(ColumnRequest(interval, ColumnBasis(most, 0)), x)
+    (waves,) = ENGINES[choose_engine(rows).name].sum_letters(rows, [(single, w * residual)])
+    power = waves[1 : most + 1] ** 2 + waves[most + 1 :] ** 2
+    spread = float(w @ (y - np.average(y, weights=w)) ** 2)
+    stands_out = power > (12.0 + np.log(most)) * float(w @ residual**2)
+    matters = 2.0 * power > _WORTH_IT * float(w.sum()) * spread
+    beyond = np.flatnonzero(stands_out & matters) + 1
+    return int(beyond[-1]) if beyond.size else 0
+
+
+def harmonics_for_detail(detail: int, usual: int, most: int) -> int:
+    """M for a column of a sum: the usual, or what its detail asks for."""
+    return int(min(most, max(usual, 1.3 * detail + 8))) if detail else usual
+
+
+def _smooth(request: ColumnRequest, x: np.ndarray, y: np.ndarray, w: np.ndarray, p: int) -> np.ndarray:
+    """What a fit of this column alone makes of the targets, at its rows."""
+    moments = read_arrays(MomentRequest((request,)), [x], y, w, offset=float(np.average(y, weights=w)))
+    target = TargetScale.of(moments, (), True)
+    model = SumModel((MaternTerm(p),), standardised(moments, (), target)[0])
+    start = look_alone(model, {"variance": None, "lengthscale": None}, None, 0)
+    fitted = model.restricted(start.harmonics)
+    closed, transform = fitted.at(start.theta), fitted.transform(fitted.setting(start.theta))
+    rows = column_rows(fitted.moments.request.columns[0], x)
+    jobs = [(rows.basis.single, transform.transpose(closed.mean))]
+    (values,) = ENGINES[choose_engine(rows).name].evaluate_letters(rows, jobs)
+    return target.mean + target.scale * values
