@@ -202,9 +202,9 @@ def peers(flights: Flights, options: argparse.Namespace) -> None:
         f"\n## Additive models: vff, mgcv::bam, SVGP\n\n{options.rows:,} rows drawn from {flights.y.size:,}, scores on "
         f"{flights.y_test.size:,} others,\nin units of the delay's deviation. `fit s` is from arrays in memory to "
         "learnt hyperparameters,\nin a fresh process, without the import; the median of the runs. `ratio` is to "
-        "vff, without and with imports.\n`cpu s` is the sum over threads; a `fit s` above it says that others had the processor "
-        "(waiting threads may\nalso burn it). SVGP: 500 inducing points, Matérn-3/2 with a lengthscale per column, "
-        "minibatches of 1024,\nAdam at 0.01, one epoch."
+        "vff,\nwithout and with imports. `cpu s` is the sum over threads; a `fit s` above it says that others had the "
+        "processor\n(waiting threads may also burn it). SVGP: 500 inducing points, Matérn-3/2 with a lengthscale per "
+        "column,\nminibatches of 1024, Adam at 0.01, one epoch."
     )
     for sentence in missing_peers():
         print(f"\n{sentence}")

@@ -15,7 +15,7 @@ import numpy as np
 
 from vff.inference.collapsed import ClosedForm
 from vff.inference.model import Harmonics, SumModel, effective_by_term
-from vff.inference.optimise import Optimum, curvature_at, maximise
+from vff.inference.optimise import Optimum, curvature_at, maximise, polish
 from vff.inference.terms import MaternTerm
 from vff.linalg import threads_for
 
@@ -115,7 +115,7 @@ def _settled(
     while True:
         optimum, closed, kept = _without_nothings(model, optimum, closed, free)
         if np.array_equal(kept, free):
-            return optimum, closed, free
+            return *polish(model, optimum, closed, free), free
         free, before = kept, optimum
         curvature = curvature_at(model, before.theta, free)
         optimum, closed = maximise(model, before.theta, curvature, before.elbo, free)

@@ -1,6 +1,6 @@
 """Maximise a bound over log hyperparameters, and keep a record of how it ended."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -13,6 +13,7 @@ _MOST_EVALUATIONS = 200
 _LARGE = 800  # features, above which a second try from the same start is not worth its time
 _SMALL = 1e4  # nats, below which float64 tells small parts of one
 _FLAT = 1e-2  # slope of the bound in coordinates in which it is round
+_NEWTON_STEPS = 6
 _MOST_PARAMETERS = 40  # for a Hessian by differences
 _FLATTEST = 0.1  # nats per squared log unit: flatter directions are taken to be this steep
 
@@ -114,7 +115,7 @@ def _lbfgs(
 
     # Stop when a step gains less than 1e-4 nats, or less than rounding can tell. Where it can tell more, go on to 1e-8,
     # so that what is learnt does not depend on the path.
-    least, slope = (1e-8, 1e-5) if abs(elbo) < _SMALL else (1e-4, _FLAT)
+    least, slope = (1e-8, 1e-4) if abs(elbo) < _SMALL else (1e-4, _FLAT)
     gain = least if gain is None else gain
     options = {"ftol": max(1e-13, gain / max(1.0, abs(elbo))), "gtol": slope, "maxcor": 20, "maxfun": _MOST_EVALUATIONS}
     result = minimize(objective, root @ start[free], jac=True, method="L-BFGS-B", bounds=bounds, options=options)
@@ -145,6 +146,27 @@ def curvature_at(model: Model, theta: np.ndarray, free: np.ndarray) -> np.ndarra
     curvature = np.eye(theta.size)
     curvature[np.ix_(free, free)] = (vectors * np.maximum(np.abs(values), _FLATTEST)) @ vectors.T
     return curvature
+
+
+def polish(model: Model, optimum: Optimum, closed: ClosedForm, free: np.ndarray) -> tuple[Optimum, ClosedForm]:
+    """Newton steps from where a search ended, as long as the slope falls: the same optimum by every path."""
+    inside = free & ~np.isin(model.parameters.names, list(model.parameters.at_bounds(optimum.theta)))
+    if abs(optimum.elbo) > _SMALL or not inside.any():
+        return optimum, closed
+    curvature = curvature_at(model, optimum.theta, inside)
+    if curvature is None:
+        return optimum, closed
+    theta, evaluations = optimum.theta, optimum.evaluations + int(np.count_nonzero(inside)) + 1
+    slope = np.where(inside, model.pull_back(theta, closed.cotangents), 0.0)
+    for _ in range(_NEWTON_STEPS):
+        step = np.linalg.solve(curvature, slope)
+        trial = model.at(theta + step)
+        new = np.where(inside, model.pull_back(theta + step, trial.cotangents), 0.0)
+        evaluations += 1
+        if not np.abs(step).max() < 1.0 or not np.linalg.norm(new) < np.linalg.norm(slope):
+            break
+        theta, slope, closed = theta + step, new, trial
+    return replace(optimum, theta=theta, elbo=float(closed.elbo), evaluations=evaluations), closed
 
 
 def rescale(closed: ClosedForm) -> tuple[float, float]:
