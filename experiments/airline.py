@@ -137,9 +137,9 @@ def measure(model: Any, part: Split) -> dict[str, float]:
 
 
 def time_left(left: list[Task], rows: list[dict[str, Any]]) -> str:
-    """An estimate from what was measured: the mean for the same task, or else seconds per row of the same method.
+    """An estimate from what was measured: the mean for the same task, or else that of fewer rows by the same method.
 
-    The second is too much, because a part of every fit does not depend on the rows: then it is said to be the most.
+    Most of a fit does not depend on the rows, so the second is taken to go as their square root, and said to be the most.
     """
     total, unknown, most = 0.0, set(), ""
     for task in left:
@@ -149,7 +149,7 @@ def time_left(left: list[Task], rows: list[dict[str, Any]]) -> str:
             unknown.add(task.method)
             continue
         spent = [row["fit_seconds"] + row["predict_seconds"] for row in same if row["rows"] == largest]
-        total += float(np.mean(spent)) * task.rows / largest
+        total += float(np.mean(spent)) * np.sqrt(task.rows / largest)
         most = "at most " if largest < task.rows else most
     beside = f", and what {', '.join(sorted(unknown))} will take" if unknown else ""
     return f"{len(left)} fits left, {most}about {total / 60.0:.1f} minutes{beside}"
