@@ -139,7 +139,7 @@ def measure(model: Any, part: Split) -> dict[str, float]:
 def time_left(left: list[Task], rows: list[dict[str, Any]]) -> str:
     """An estimate from what was measured: the mean for the same task, or else that of fewer rows by the same method.
 
-    Most of a fit does not depend on the rows, so the second is taken to go as their square root, and said to be the most.
+    Most of a fit does not depend on the rows: the second is taken to go as their square root, and said to be the most.
     """
     total, unknown, most = 0.0, set(), ""
     for task in left:
