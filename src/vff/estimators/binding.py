@@ -53,8 +53,6 @@ class BoundTerm:
 
 def default_kernel(table: Table) -> Kernel:
     """A Matern32 per column of numbers, a Categorical per column of text."""
-    for index in range(table.n_columns) if table.names else ():
-        _check_levels(table, index)
     leaves = [
         Categorical(table.names[index]) if table.names and table.kind(index) == "text" else Matern32(column)
         for index, column in enumerate(table.names or range(table.n_columns))
@@ -62,11 +60,8 @@ def default_kernel(table: Table) -> Kernel:
     return leaves[0] if len(leaves) == 1 else Sum(tuple(leaves))
 
 
-def _check_levels(table: Table, index: int) -> None:
+def _check_levels(table: Table, index: int, levels: int) -> None:
     """Refuse to take a column of text with very many values for a category unless it is named."""
-    if table.kind(index) != "text":
-        return
-    levels = len(table.levels(index))
     if levels > _MOST_LEVELS or (levels > _SOME_LEVELS and 2 * levels > table.n_rows):
         raise ValueError(
             f"column {table.label(index)} of X holds text with {levels} different values in {table.n_rows} rows, "
@@ -75,8 +70,8 @@ def _check_levels(table: Table, index: int) -> None:
         )
 
 
-def bind(kernel: Kernel | None, table: Table) -> tuple[BoundTerm, ...]:
-    """The terms of the kernel with their columns."""
+def bind(kernel: Kernel | None, table: Table, *, first: bool = True) -> tuple[BoundTerm, ...]:
+    """The terms of the kernel with their columns; ``first`` says that no rows were seen before."""
     bound: list[BoundTerm] = []
     for term in normal_form(default_kernel(table) if kernel is None else kernel):
         if len(term.factors) > 1:
@@ -89,6 +84,8 @@ def bind(kernel: Kernel | None, table: Table) -> tuple[BoundTerm, ...]:
         name = _unique(term.name, {other.name for other in bound})
         aliases = {column, index, *([table.names[index]] if table.names else [])}
         levels = table.levels(index) if any(isinstance(factor, Categorical) for factor in term.factors) else None
+        if kernel is None and first and levels is not None:
+            _check_levels(table, index, len(levels))
         bound.append(BoundTerm(term, name, index, table.label(index), frozenset(aliases), table.kind(index), levels))
     return tuple(bound)
 

@@ -43,7 +43,7 @@ class GPRegressor(RegressionFace):
         1e-6 nats per row, or 0.02 nats per coefficient that the data determine, whichever is most.
     domain : (a, b), "auto" or dict by column
         Interval of the features in the column's units. "auto" hugs the data (or pads them, with ``edges=0``).
-    edges : int or "auto"
+    edges : int, "auto" or dict by column
         Edge functions, which add the polynomials up to that degree to the span. "auto" is p + 2 for a
         Matérn-(p+1/2); 0 is the paper.
     engine : "auto", "dense", "nufft", "table" or "grid"
@@ -134,15 +134,14 @@ class GPRegressor(RegressionFace):
         table = Table.of(X)
         if seen is not None:
             validate_data(self, table.data, reset=False, skip_check_array=True)
-        terms = bind(self.kernel, table)
-        if seen is not None:
-            terms = joined(seen.terms, terms)
-        with clock("survey"):
-            batch = take_batch(table, terms, y, sample_weight, first=seen is None)
         options = Options(self.frequencies, self.domain, self.edges)
-        if seen is None:
-            seen = begin(batch, options, growing=growing)
-        check_unchanged(seen.options, options)
+        with clock("survey"):
+            terms = bind(self.kernel, table, first=seen is None)
+            if seen is not None:
+                check_unchanged(seen.options, options)
+                terms = joined(seen.terms, terms)
+            batch = take_batch(table, terms, y, sample_weight, first=seen is None)
+            seen = seen or begin(batch, options, growing=growing)
         with clock("pass"):
             rows = add(seen, batch, self.engine, say)
         say(f"{rows.moments.n:,} rows summed; engine {rows.choice.reason}")

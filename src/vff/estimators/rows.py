@@ -22,8 +22,7 @@ from vff.features import TailRows
 from vff.inference import (
     MaternTerm,
     choose_domain,
-    harmonics_for_detail,
-    highest_worth_having,
+    choose_harmonics,
     largest_harmonic,
     rows_beyond,
     sample_rows,
@@ -68,7 +67,7 @@ class Rows:
 
     terms: tuple[BoundTerm, ...]
     options: Options
-    """What was asked for when the first rows came."""
+    """What was asked for when the first rows came, in writing: the user's objects may change."""
     harmonics: tuple[int | None, ...]
     """Harmonics as asked for; None when they are to be found, and for levels."""
     details: tuple[int, ...]
@@ -156,7 +155,9 @@ def take_batch(table: Table, terms: tuple[BoundTerm, ...], y: Any, sample_weight
     if w.min() == 0.0:
         source = _without(source, len(terms), w > 0.0)
         if first and source.n < 2:
-            raise ValueError("sample_weight leaves 1 row with a positive weight and a minimum of 2 is required")
+            raise ValueError(
+                "sample_weight is positive in 1 row and a minimum of 2 is required: one row shows no trend"
+            )
     return Batch(terms, source, tuple(survey_columns(source, len(terms))))
 
 
@@ -167,74 +168,57 @@ def _without(source: Source, columns: int, kept: np.ndarray) -> Source:
     return Source(int(kept.sum()), lambda s, rows: columns_kept[s][rows], source.y[kept], source.w[kept])
 
 
+class Settled(NamedTuple):
+    """What one term will be summed over."""
+
+    request: ColumnRequest
+    asked: int | None
+    detail: int
+    hugging: bool
+
+
 def begin(batch: Batch, options: Options, *, growing: bool) -> Rows:
     """Settle domains, edges and harmonics on the first rows; no row is summed yet."""
-    everybody = frozenset().union(*(term.aliases for term in batch.terms))
-    settled = [
-        _settle(term, found, batch, options, everybody, growing=growing)
-        for term, found in zip(batch.terms, batch.surveys, strict=True)
-    ]
-    requests, harmonics, hugging = zip(*settled, strict=True)
-    requests, details = _with_harmonics(batch, requests, harmonics, growing=growing)
+    sample = sample_rows(batch.source, len(batch.terms)) if len(batch.terms) > 1 else batch.source
+    settled = [_settle(s, batch, sample, options, growing=growing) for s in range(len(batch.terms))]
+    requests, asked, details, hugging = zip(*settled, strict=True)
     request = MomentRequest(requests)
-    check_size(request.size, max(batch.terms, key=lambda term: len(term.levels or ())).label)
+    check_size(request.size, max(zip(request.sizes, batch.terms, strict=True), key=lambda pair: pair[0])[1].label)
     offset = float(np.average(batch.source.y, weights=batch.source.w))
     nowhere = tuple(Survey(np.inf, -np.inf, None) for _ in batch.terms)
-    return Rows(
-        batch.terms, options, harmonics, details, hugging, Moments.zero(request, offset), (), nowhere, Choice("", "")
-    )
+    said = Options(*map(repr, options))
+    zero = Moments.zero(request, offset)
+    return Rows(batch.terms, said, asked, details, hugging, zero, (), nowhere, Choice("", ""))
 
 
-def _with_harmonics(
-    batch: Batch, requests: Sequence[ColumnRequest], asked: Sequence[int | None], *, growing: bool
-) -> tuple[tuple[ColumnRequest, ...], tuple[int, ...]]:
-    """The harmonics to sum for columns whose number was left open, and the detail of the columns of a sum."""
-    terms, distinct = len(requests), max(found.distinct for found in batch.surveys)
-    sample = sample_rows(batch.source, terms) if terms > 1 else batch.source
-    settled, details = list(requests), [0] * terms
-    for s, (request, M, found) in enumerate(zip(requests, asked, batch.surveys, strict=True)):
-        place, basis, inner = request.place, request.basis, batch.terms[s].inner
-        if (
-            M is None
-            and isinstance(place, Interval)
-            and isinstance(basis, ColumnBasis)
-            and isinstance(inner, MaternTerm)
-        ):
-            M = largest_harmonic(found, basis.q, 1, distinct, growing=growing)
-            if terms > 1:
-                usual = largest_harmonic(found, basis.q, terms, distinct, growing=growing)
-                details[s] = highest_worth_having(sample, s, place, inner.p, basis.q, usual, M)
-                M = harmonics_for_detail(details[s], usual, M)
-            settled[s] = replace(request, basis=ColumnBasis(M, basis.q))
-    return tuple(settled), tuple(details)
-
-
-def _settle(
-    term: BoundTerm, found: Survey, batch: Batch, options: Options, everybody: frozenset, *, growing: bool
-) -> tuple[ColumnRequest, int | None, bool]:
-    """The functions of one term, its harmonics as asked for, and whether its domain comes from the rows."""
-    if term.levels is not None:
-        return ColumnRequest(Codes(), LevelBasis(term.levels)), None, False
-    order = getattr(term.term.factors[0], "order")  # noqa: B009
-    M, edges, domain = (
-        for_column(getattr(options, name), name, term.aliases, everybody) for name in ("frequencies", "edges", "domain")
-    )
-    M = check_frequencies(M, term.label)
-    q = check_edges(edges, order, M)
+def _settle(s: int, batch: Batch, sample: Source, options: Options, *, growing: bool) -> Settled:
+    """The functions of one term; a number of harmonics that was left open is chosen here."""
+    term, found, inner = batch.terms[s], batch.surveys[s], batch.terms[s].inner
+    if not isinstance(inner, MaternTerm):
+        return Settled(ColumnRequest(Codes(), LevelBasis(term.levels or ())), None, 0, False)
+    everybody = frozenset().union(*(other.aliases for other in batch.terms))
+    M, domain, edges = (for_column(option, name, term.aliases, everybody) for name, option in options._asdict().items())
+    asked = check_frequencies(M, term.label)
+    q = check_edges(edges, inner.p, asked)
     given = check_domain(domain, term.label)
     interval = given or choose_domain(found, q, growing=growing)
     if not found.constant:
         check_resolution(interval, term.label)
-    return ColumnRequest(interval, ColumnBasis(M or 1, q)), M, given is None
+    terms, distinct = len(batch.terms), max(other.distinct for other in batch.surveys)
+    most, usual = (largest_harmonic(found, q, among, distinct, growing=growing) for among in (1, terms))
+    M, detail = asked or most, 0
+    if asked is None and terms > 1:
+        M, detail = choose_harmonics(sample, s, interval, inner.p, q, usual, most)
+    return Settled(ColumnRequest(interval, ColumnBasis(M, q)), asked, detail, given is None)
 
 
 def check_unchanged(settled: Options, now: Options) -> None:
-    """Refuse other options than those the first rows were summed with."""
-    for name, old, new in zip(Options._fields, settled, now, strict=True):
+    """Refuse other options than those the first rows were summed with; ``settled`` holds what these were written as."""
+    for name, old, new in zip(Options._fields, settled, map(repr, now), strict=True):
         if old != new:
             raise ValueError(
-                f"{name} is now {new!r}, but the rows seen so far were summed with {name}={old!r}, which cannot be "
-                "changed afterwards; set it back, or fit all rows again"
+                f"{name} is now {new}, but the rows seen so far were summed with {name}={old}, which cannot be changed "
+                "afterwards; set it back, or fit all rows again"
             )
 
 

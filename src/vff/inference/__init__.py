@@ -6,7 +6,7 @@ from vff.inference.model import SumModel
 from vff.inference.optimise import Model, Optimum, maximise, rescale
 from vff.inference.plan import choose_domain, largest_harmonic, rows_beyond
 from vff.inference.posterior import SumPosterior
-from vff.inference.scout import harmonics_for_detail, highest_worth_having, sample_rows
+from vff.inference.scout import choose_harmonics, sample_rows
 from vff.inference.target import TargetScale
 from vff.inference.term_posterior import ColumnPosterior, LevelPosterior
 from vff.inference.terms import LevelTerm, MaternTerm, Term
@@ -30,9 +30,8 @@ __all__ = [
     "TermFit",
     "TermPlan",
     "choose_domain",
+    "choose_harmonics",
     "fit_sum",
-    "harmonics_for_detail",
-    "highest_worth_having",
     "largest_harmonic",
     "maximise",
     "rescale",

@@ -85,10 +85,11 @@ def learn(
     free = np.ones(start.size, bool) if free is None else free
     with threads_for(model.size):
         if optimise:
+            first = model.at(start)
             if curvature is None and len(model.terms) > 1:
                 # many parameters: seeing the bound's shape first takes fewer evaluations than finding it on the way
-                curvature, elbo = curvature_at(model, start, free), model.at(start).elbo
-            gain = _ROUGHLY * model.at(start).missed if rough else None
+                curvature, elbo = curvature_at(model, start, free), first.elbo
+            gain = _ROUGHLY * first.missed if rough else None
             optimum, closed = maximise(model, start, curvature, elbo, free, gain)
             if not rough:
                 optimum, closed, free = _settled(model, optimum, closed, free)
@@ -119,8 +120,7 @@ def _settled(
         free, before = kept, optimum
         curvature = curvature_at(model, before.theta, free)
         optimum, closed = maximise(model, before.theta, curvature, before.elbo, free)
-        spent = {"steps": before.steps + optimum.steps, "evaluations": before.evaluations + optimum.evaluations}
-        optimum = replace(optimum, **spent)
+        optimum = optimum.after(before)
 
 
 def _without_nothings(
@@ -167,7 +167,10 @@ def grow(
             theta = _foresee(last, larger, curvature) if grows else theta
         more = {"curvature": curvature, "elbo": last.optimum.elbo, "free": last.free}
         stage = learn(larger, theta, rough=rough and grows and wanted != model.harmonics, **more, **how)
-        stages = [*stages, stage] if grows else [*stages[:-1], stage]
+        if grows:
+            stages.append(stage)
+        else:
+            stages[-1] = replace(stage, optimum=stage.optimum.after(last.optimum))
 
 
 def _shape(last: Stage, larger: SumModel) -> np.ndarray | None:

@@ -13,7 +13,7 @@ _MOST_EVALUATIONS = 200
 _LARGE = 800  # features, above which a second try from the same start is not worth its time
 _SMALL = 1e4  # nats, below which float64 tells small parts of one
 _FLAT = 1e-2  # slope of the bound in coordinates in which it is round
-_NEWTON_STEPS = 6
+_NEWTON_STEPS, _LONGEST_STEP = 6, 0.5  # log units: farther away it is not the same optimum
 _MOST_PARAMETERS = 40  # for a Hessian by differences
 _FLATTEST = 0.1  # nats per squared log unit: flatter directions are taken to be this steep
 
@@ -51,6 +51,11 @@ class Optimum:
     message: str
     curvature: np.ndarray | None = None
     """Minus the Hessian of the bound as far as the steps saw it, for the next search from here."""
+
+    def after(self, before: "Optimum") -> "Optimum":
+        """The same end, with what an earlier search spent on the way counted too."""
+        spent = {"steps": before.steps + self.steps, "evaluations": before.evaluations + self.evaluations}
+        return replace(self, **spent)
 
 
 def maximise(
@@ -160,12 +165,15 @@ def polish(model: Model, optimum: Optimum, closed: ClosedForm, free: np.ndarray)
     slope = np.where(inside, model.pull_back(theta, closed.cotangents), 0.0)
     for _ in range(_NEWTON_STEPS):
         step = np.linalg.solve(curvature, slope)
-        trial = model.at(theta + step)
-        new = np.where(inside, model.pull_back(theta + step, trial.cotangents), 0.0)
-        evaluations += 1
-        if not np.abs(step).max() < 1.0 or not np.linalg.norm(new) < np.linalg.norm(slope):
+        if not np.abs(step).max() < _LONGEST_STEP:
             break
-        theta, slope, closed = theta + step, new, trial
+        there = model.parameters.clip(theta + step)
+        trial = model.at(there)
+        new = np.where(inside, model.pull_back(there, trial.cotangents), 0.0)
+        evaluations += 1
+        if not np.linalg.norm(new) < np.linalg.norm(slope):
+            break
+        theta, slope, closed = there, new, trial
     return replace(optimum, theta=theta, elbo=float(closed.elbo), evaluations=evaluations), closed
 
 

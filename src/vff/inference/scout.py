@@ -9,10 +9,19 @@ import numpy as np
 
 from vff.basis import ColumnBasis, Interval
 from vff.inference.model import SumModel
-from vff.inference.start import look_alone
+from vff.inference.start import harmonics_above, look_alone, power_of, stands_out
 from vff.inference.target import TargetScale, standardised
 from vff.inference.terms import MaternTerm
-from vff.moments import ENGINES, ColumnRequest, MomentRequest, Source, choose_engine, column_rows, read_arrays
+from vff.moments import (
+    ENGINES,
+    ColumnRequest,
+    MomentRequest,
+    Source,
+    choose_engine,
+    column_rows,
+    evaluate_several,
+    read_arrays,
+)
 
 _BLOCKS, _BLOCK = 64, 2048  # stretches of rows at random places
 _WORTH_IT = 5e-3  # of the variance of y, in one harmonic: a wave of a tenth of its standard deviation
@@ -30,29 +39,28 @@ def sample_rows(source: Source, columns: int) -> Source:
     return Source(y.size, lambda s, rows: kept[s][rows], y, w)
 
 
-def highest_worth_having(source: Source, s: int, interval: Interval, p: int, q: int, usual: int, most: int) -> int:
+def choose_harmonics(sample: Source, s: int, place: Interval, p: int, q: int, usual: int, most: int) -> tuple[int, int]:
+    """M for one column of a sum, and the detail that asked for it (0 when the usual M is enough)."""
+    detail = _highest_worth_having(sample, s, place, p, q, usual, most)
+    return (min(most, max(usual, harmonics_above(detail))) if detail else usual), detail
+
+
+def _highest_worth_having(sample: Source, s: int, place: Interval, p: int, q: int, usual: int, most: int) -> int:
     """The highest harmonic, up to ``most``, that matters in what ``usual`` harmonics leave of a column; 0 if none."""
-    whole = slice(0, source.n)
-    x, y, w = source.column(s, whole), source.y, source.w
-    inside = interval.contains(interval.to_unit(x))
-    x, y, w = x[inside], y[inside], w[inside]
+    x = sample.column(s, slice(0, sample.n))
+    inside = place.contains(place.to_unit(x))
+    x, y, w = x[inside], sample.y[inside], sample.w[inside]
     if x.size < 2:
         return 0
-    residual = y - _smooth(ColumnRequest(interval, ColumnBasis(usual, q)), x, y, w, p)
-    single = ColumnBasis(most, 0).single
-    rows = column_rows(ColumnRequest(interval, ColumnBasis(most, 0)), x)
-    (waves,) = ENGINES[choose_engine(rows).name].sum_letters(rows, [(single, w * residual)])
-    power = waves[1 : most + 1] ** 2 + waves[most + 1 :] ** 2
+    residual = y - _smooth(ColumnRequest(place, ColumnBasis(usual, q)), x, y, w, p)
+    basis = ColumnBasis(most, 0)
+    rows = column_rows(ColumnRequest(place, basis), x)
+    (waves,) = ENGINES[choose_engine(rows).name].sum_letters(rows, [(basis.single, w * residual)])
+    power = power_of(waves, most)
     spread = float(w @ (y - np.average(y, weights=w)) ** 2)
-    stands_out = power > (12.0 + np.log(most)) * float(w @ residual**2)
     matters = 2.0 * power > _WORTH_IT * float(w.sum()) * spread
-    beyond = np.flatnonzero(stands_out & matters) + 1
+    beyond = np.flatnonzero(stands_out(power, float(w @ residual**2)) & matters) + 1
     return int(beyond[-1]) if beyond.size else 0
-
-
-def harmonics_for_detail(detail: int, usual: int, most: int) -> int:
-    """M for a column of a sum: the usual, or what its detail asks for."""
-    return int(min(most, max(usual, 1.3 * detail + 8))) if detail else usual
 
 
 def _smooth(request: ColumnRequest, x: np.ndarray, y: np.ndarray, w: np.ndarray, p: int) -> np.ndarray:
@@ -62,8 +70,6 @@ def _smooth(request: ColumnRequest, x: np.ndarray, y: np.ndarray, w: np.ndarray,
     model = SumModel((MaternTerm(p),), standardised(moments, (), target)[0])
     start = look_alone(model, {"variance": None, "lengthscale": None}, None, 0)
     fitted = model.restricted(start.harmonics)
-    closed, transform = fitted.at(start.theta), fitted.transform(fitted.setting(start.theta))
-    rows = column_rows(fitted.moments.request.columns[0], x)
-    jobs = [(rows.basis.single, transform.transpose(closed.mean))]
-    (values,) = ENGINES[choose_engine(rows).name].evaluate_letters(rows, jobs)
+    coefficients = fitted.transform(fitted.setting(start.theta)).transpose(fitted.at(start.theta).mean)
+    (values,) = evaluate_several(column_rows(fitted.moments.request.columns[0], x), [coefficients])
     return target.mean + target.scale * values

@@ -105,7 +105,7 @@ def _lengthscales(model: SumModel, given: Given, detail: int) -> list[tuple[SumM
     if detail > _MANY_CYCLES:
         tried.append((coarse, _SHORT_LENGTHSCALE))
     if detail > _MOST_HARMONICS:
-        fine = model.restricted((min(M, int(1.3 * detail) + 8),))
+        fine = model.restricted((min(M, harmonics_above(detail)),))
         tried += [(fine, length) for length in (4.0 / detail, 1.0 / detail, 0.25 / detail)]
     return tried
 
@@ -115,11 +115,26 @@ def highest_standing_out(model: SumModel) -> int:
     (M,), project = model.harmonics, model.moments.project
     if M is None:
         return 0
-    power = project[1 : M + 1] ** 2 + project[M + 1 : 2 * M + 1] ** 2
-    # for white noise, power is about exponential with mean sum w y^2; 12 + log M is one false alarm in 1e5 tables
-    expected = model.moments.target_squared
-    standing = np.flatnonzero(power > (12.0 + np.log(M)) * expected)
+    standing = np.flatnonzero(stands_out(power_of(project, M), model.moments.target_squared))
     return int(standing[-1]) + 1 if standing.size else 0
+
+
+def power_of(waves: np.ndarray, M: int) -> np.ndarray:
+    """Power in the harmonics 1 ... M of sums over cosines and sines, (M,)."""
+    return waves[1 : M + 1] ** 2 + waves[M + 1 : 2 * M + 1] ** 2
+
+
+def stands_out(power: np.ndarray, expected: float) -> np.ndarray:
+    """Which harmonics stand out of white noise: its power is about exponential with mean ``expected`` = sum w y^2.
+
+    12 + log M is one false alarm in 1e5 tables.
+    """
+    return power > (12.0 + np.log(power.size)) * expected
+
+
+def harmonics_above(detail: int) -> int:
+    """Harmonics that hold detail at this one, with room to take its shape."""
+    return int(1.3 * detail) + 8
 
 
 def _elbo(start: Start) -> float:
