@@ -51,7 +51,7 @@ def data_pass() -> list[dict[str, str]]:
     for rows in (10**6, 10**7):
         rng = np.random.default_rng(0)
         t, y, w = rng.uniform(-1, 1, rows), rng.normal(size=rows), np.ones(rows)
-        request = MomentRequest((ColumnRequest(Interval(-1.0, 1.0), ColumnBasis(1024, 3)),))
+        request = MomentRequest.of_columns([ColumnRequest(Interval(-1.0, 1.0), ColumnBasis(1024, 3))])
         ours = best(lambda r=request, t=t, y=y, w=w: read_arrays(r, [t], y, w, "nufft"))
         bare = best(bare_finufft(t, 1024, 3))
         lines.append(
@@ -62,7 +62,7 @@ def data_pass() -> list[dict[str, str]]:
 
 def hyperparameter_step() -> list[dict[str, str]]:
     from vff.basis import ColumnBasis, Interval
-    from vff.inference import MaternTerm, SumModel
+    from vff.inference import MaternFactor, SumModel, Term
     from vff.linalg import threads_for
     from vff.moments import ColumnRequest, MomentRequest, read_arrays
 
@@ -71,8 +71,8 @@ def hyperparameter_step() -> list[dict[str, str]]:
         rng = np.random.default_rng(0)
         t = rng.uniform(-1, 1, rows)
         y = np.sin(20 * t) + rng.normal(size=rows)
-        request = MomentRequest((ColumnRequest(Interval(-1.0, 1.0), ColumnBasis(200, 3)),))
-        model = SumModel((MaternTerm(1),), read_arrays(request, [t], y, np.ones(rows), "nufft"))
+        request = MomentRequest.of_columns([ColumnRequest(Interval(-1.0, 1.0), ColumnBasis(200, 3))])
+        model = SumModel((Term((MaternFactor(1),)),), read_arrays(request, [t], y, np.ones(rows), "nufft"))
         theta = np.log([1.0, 0.2, 1.0])
 
         def step(model: SumModel = model, theta: np.ndarray = theta) -> None:

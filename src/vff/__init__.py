@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from vff import baselines, basis, datasets, features, kernels, plot
     from vff.estimators import Effects, ExtrapolationWarning, GPRegressor
-    from vff.kernels import Categorical, Matern12, Matern32, Matern52, Matern72, Matern92
+    from vff.kernels import Categorical, Matern12, Matern32, Matern52, Matern72, Matern92, parse_kernel
 
 __version__ = "0.2.0"
 
@@ -21,6 +21,7 @@ _HOMES = {
     "Matern52": "vff.kernels",
     "Matern72": "vff.kernels",
     "Matern92": "vff.kernels",
+    "parse_kernel": "vff.kernels",
 }
 _ROOMS = ("baselines", "basis", "datasets", "features", "kernels", "plot")
 
@@ -39,6 +40,7 @@ __all__ = [
     "datasets",
     "features",
     "kernels",
+    "parse_kernel",
     "plot",
 ]
 

@@ -1,5 +1,9 @@
-"""Pictures of fits: ``vff.plot.fit(model, X, y)`` of one column, ``vff.plot.effects(model)`` of every term of a sum."""
+"""Pictures of fits.
 
-from vff.report import effects, fit
+``vff.plot.fit(model, X, y)`` of one column, ``vff.plot.map(model, X, y)`` of two, ``vff.plot.effects(model)`` of every
+term of a sum.
+"""
 
-__all__ = ["effects", "fit"]
+from vff.report import effects, fit, map
+
+__all__ = ["effects", "fit", "map"]

@@ -209,12 +209,17 @@ def test_samples_have_the_joint_distribution(maker: Any) -> None:
 
 
 @pytest.mark.parametrize("maker", MAKERS[1:])
+def test_no_kernel_is_for_one_column(maker: Any) -> None:
+    with pytest.raises(ValueError, match="X has 2 columns and kernel=None is a Matern32 over the only one"):
+        maker().fit(np.column_stack([X, X]), Y)
+
+
+@pytest.mark.parametrize("maker", MAKERS[3:])
 @pytest.mark.parametrize(
     ("X_", "options", "sentence"),
     [
-        (np.ones((60, 2)), {}, "X has 2 columns and this baseline models one"),
         (X, {"kernel": Matern32(0) + Matern12(0)}, "use GPRegressor or ExactGP"),
-        (X, {"kernel": Matern32(0) * Matern12(0)}, "use GPRegressor or ExactGP"),
+        (X, {"kernel": Matern32(0) * Matern12(1)}, "use GPRegressor or ExactGP"),
     ],
 )
 def test_one_column_only(maker: Any, X_: np.ndarray, options: dict, sentence: str) -> None:
@@ -239,12 +244,17 @@ def test_posteriors_take_a_column_in_either_shape(maker: Any, shape: tuple[int, 
     np.testing.assert_allclose(*draws, rtol=1e-9)
 
 
+@pytest.mark.parametrize("maker", MAKERS[1:])
+def test_levels_are_for_the_exact_process(maker: Any) -> None:
+    with pytest.raises(ValueError, match="this baseline knows Matérns of numbers only"):
+        maker(kernel=Matern32(0) * Categorical(1)).fit(X, Y)
+
+
 @pytest.mark.parametrize("maker", MAKERS)
 @pytest.mark.parametrize(
     ("X_", "y_", "options", "sentence"),
     [
         (X, Y, {"kernel": Matern32(3)}, "asks for column 3"),
-        (X, Y, {"kernel": Categorical(0)}, "the baselines know Matérns of numbers only"),
         (X, Y, {"optimizer": "adam"}, "optimizer must be one of 'lbfgs', None"),
         (X, Y, {"noise_variance": -1.0}, "noise_variance must be None or a positive number"),
         (X, Y[:-1], {}, "y has 59 values and X has 60 rows"),
@@ -260,7 +270,7 @@ def test_refusals(maker: Any, X_: np.ndarray, y_: np.ndarray, options: dict, sen
 
 @pytest.mark.parametrize("inducing", [0, -3, True, 2.5, "grid", [], [[1.0, 2.0]]])
 def test_inducing_must_be_places(inducing: Any) -> None:
-    with pytest.raises(ValueError, match="inducing must be a positive integer or a vector"):
+    with pytest.raises(ValueError, match="inducing must be a positive integer or locations"):
         InducingPointGP(inducing=inducing).fit(X, Y)
 
 

@@ -8,10 +8,11 @@ import pytest
 from scipy.stats import kstest
 from scipy.stats import t as student
 
-from vff.baselines.covariances import Additive, Values
+from vff.baselines.covariances import Values
 from vff.baselines.evidence import Evidence
 from vff.baselines.features import Frequencies, InducingPoints, chunks, draw_frequencies
 from vff.baselines.model import FeatureModel
+from vff.baselines.products import Factor, SumOfProducts
 from vff.baselines.start import LAYOUT, look
 from vff.kernels import HalfInteger
 
@@ -26,20 +27,28 @@ def _rows(N: int = 40) -> tuple[np.ndarray, np.ndarray]:
 
 def _exact(values: Mapping[str, float], p: int, t: np.ndarray, y: np.ndarray) -> Evidence:
     """The exact process on one column."""
-    inner = Values(np.array([values["variance"]]), np.array([values["lengthscale"]]), values["noise"])
-    return Evidence(Additive((p,), (0,), ("x",)), inner, t[:, None], y)
+    return Evidence(_matern(p), _values(values), t[:, None], y)
+
+
+def _matern(p: int) -> SumOfProducts:
+    return SumOfProducts(((Factor(0, p, "x"),),))
+
+
+def _values(values: Mapping[str, float]) -> Values:
+    return Values(np.array([values["variance"]]), np.array([values["lengthscale"]]), values["noise"])
 
 
 def _model(kind: type, p: int, free: bool = True) -> FeatureModel:
     if kind is InducingPoints:
-        coordinates = np.linspace(-1.1, 1.0, 7) + 0.01 * np.arange(7) ** 2
+        coordinates = (np.linspace(-1.1, 1.0, 7) + 0.01 * np.arange(7) ** 2)[:, None]
     else:
         coordinates = np.log([0.2, 0.7, 1.1, 1.9, 3.0, 5.5])
-    return FeatureModel(kind, p, *_rows(), coordinates, free)
+    t, y = _rows()
+    return FeatureModel(kind, _matern(p), t[:, None], y, coordinates, free)
 
 
 def _theta(model: FeatureModel) -> np.ndarray:
-    return np.concatenate([LAYOUT.pack(VALUES), model.coordinates]) if model.free else LAYOUT.pack(VALUES)
+    return np.concatenate([LAYOUT.pack(VALUES), model.coordinates.ravel()]) if model.free else LAYOUT.pack(VALUES)
 
 
 def _log_normal(y: np.ndarray, C: np.ndarray) -> float:
@@ -90,7 +99,7 @@ def test_chunks_do_not_matter(kind: type, monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.mark.parametrize("p", [0, 1, 2])
 def test_collapsed_bound_is_its_definition(p: int) -> None:
     model = _model(InducingPoints, p)
-    t, y, z, v, noise = model.t, model.y, model.coordinates, VALUES["variance"], VALUES["noise"]
+    t, y, z, v, noise = model.T[:, 0], model.y, model.coordinates[:, 0], VALUES["variance"], VALUES["noise"]
     unit = HalfInteger.from_lengthscale(p, VALUES["lengthscale"])
     K, C = (v * unit.covariance(np.subtract.outer(z, other)) for other in (z, t))
     Q = C.T @ np.linalg.solve(K, C)
@@ -98,14 +107,14 @@ def test_collapsed_bound_is_its_definition(p: int) -> None:
     evidence = _exact(VALUES, p, t, y)
     assert model.at(_theta(model)).elbo == pytest.approx(naive, abs=1e-9)
     assert naive <= evidence.value
-    at_rows = replace(model, coordinates=t, free=False)
+    at_rows = replace(model, coordinates=model.T, free=False)
     assert at_rows.at(LAYOUT.pack(VALUES)).elbo == pytest.approx(evidence.value, abs=1e-6)
 
 
 @pytest.mark.parametrize("p", [0, 1, 2])
 def test_spectral_evidence_is_its_definition(p: int) -> None:
     model = _model(Frequencies, p)
-    t, y = model.t, model.y
+    t, y = model.T[:, 0], model.y
     omega = np.exp(model.coordinates) / VALUES["lengthscale"]
     lag = np.subtract.outer(t, t)
     K = VALUES["variance"] * np.mean([np.cos(w * lag) for w in omega], axis=0)
@@ -127,7 +136,7 @@ def test_nearly_singular_points_stay_a_bound() -> None:
     """Whitening survives points so dense that k(z, z) is singular to rounding."""
     t, y = _rows()
     values = VALUES | {"lengthscale": 3.0}
-    model = FeatureModel(InducingPoints, 4, t, y, np.linspace(-1.0, 1.0, 60))
+    model = FeatureModel(InducingPoints, _matern(4), t[:, None], y, np.linspace(-1.0, 1.0, 60)[:, None])
     theta = LAYOUT.pack(values)
     assert model.at(theta).elbo == pytest.approx(_exact(values, 4, t, y).value, abs=1e-4)
     gradient = model.pull_back(theta, model.at(theta).cotangents)
@@ -135,8 +144,9 @@ def test_nearly_singular_points_stay_a_bound() -> None:
 
 
 def test_room_docstring_example() -> None:
-    features = InducingPoints(HalfInteger.from_lengthscale(0, 1.0), np.array([0.0, 1.0]))
-    first, middle = features.evaluate(np.array([0.0, 0.5]))
+    one = Values(np.ones(1), np.ones(1), 1.0)
+    features = InducingPoints(_matern(0), one, np.array([[0.0], [1.0]]))
+    first, middle = features.evaluate(np.array([[0.0], [0.5]]))
     np.testing.assert_allclose(first, [1.0, 0.0], atol=1e-15)
     assert middle @ middle == pytest.approx(2.0 / (np.e + 1.0))
 

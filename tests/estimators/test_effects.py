@@ -55,15 +55,16 @@ def test_the_deviation_of_an_effect_is_dense_algebra_on_the_features():
     codes = {"a": 0.0, "b": 1.0, "c": 2.0}
 
     def features(frame):
-        columns = [frame["u"], frame["v"], frame["u2"], frame["g"].map(codes)]
-        return [term.features(x.to_numpy()) for term, x in zip(posterior.terms, columns, strict=True)]
+        x = np.column_stack([frame["u"], frame["v"], frame["u2"], frame["g"].map(codes)])
+        return [term.features(x) for term in posterior.terms]
 
     rows, here = features(frame), features(new)
     effects, noise = model.effects(new), model.noise_variance_ / model.target_.scale**2
     sizes = np.cumsum([0, *(phi.shape[1] for phi in rows)])
     K, priors = np.zeros((sizes[-1], sizes[-1])), []
     for s, term in enumerate(posterior.terms):
-        unit = term.prior.matrix().to_dense() if hasattr(term, "prior") else np.eye(3)
+        (factor,) = term.factors
+        unit = factor.prior.matrix().to_dense() if hasattr(factor, "prior") else np.eye(3)
         priors.append(unit / term.variance)
         K[sizes[s] : sizes[s + 1], sizes[s] : sizes[s + 1]] = priors[s]
     every = np.concatenate(rows, axis=1)

@@ -72,12 +72,12 @@ def test_shares_do_not_depend_on_the_mean_of_y():
 def test_all_contingency_tables_together_stay_within_memory():
     from vff.basis import ColumnBasis, Interval
 
-    request = MomentRequest(tuple(ColumnRequest(Interval(0, 4000), ColumnBasis(16, 3)) for _ in range(12)))
+    request = MomentRequest.of_columns([ColumnRequest(Interval(0, 4000), ColumnBasis(16, 3)) for _ in range(12)])
     book = Codebook(np.arange(4000.0), 0.0, 1.0)
     plan = plan_reading(4_000_000, request, [book] * 12)
-    tables = [pair for pair, choice in plan.pairs.items() if choice.name == "table"]
+    tables = [one for one in plan.sets if one.choice.name == "table"]
     assert 0 < len(tables) * 4000**2 <= 2**26
-    assert len(plan.pairs) == 66
+    assert len(plan.sets) == 66
 
 
 def test_one_row_of_positive_weight_is_too_few():

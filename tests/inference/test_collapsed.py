@@ -8,7 +8,7 @@ from scipy.stats import multivariate_normal
 
 from vff.basis import ColumnBasis, Interval
 from vff.features import ColumnPrior, TailRows, tail_features
-from vff.inference import MaternTerm, SumModel
+from vff.inference import MaternFactor, SumModel, Term
 from vff.inference.optimise import curvature_at, maximise, rescale
 from vff.kernels import HalfInteger
 from vff.moments import ColumnRequest, MomentRequest, read_arrays
@@ -24,10 +24,10 @@ def _data(N: int, seed: int, reach: float = 1.0):
 
 def _model(p, basis, t, y, w, engine="dense") -> SumModel:
     inside = np.abs(t) <= 1
-    moments = read_arrays(MomentRequest((ColumnRequest(UNIT, basis),)), [t[inside]], y[inside], w[inside], engine)
+    moments = read_arrays(MomentRequest.of_columns([ColumnRequest(UNIT, basis)]), [t[inside]], y[inside], w[inside], engine)
     sides = [(side, side * t > 1) for side in (-1, 1)]
     tails = tuple(TailRows(side, np.abs(t[out]) - 1, w[out], y[out]) for side, out in sides if out.any())
-    return SumModel((MaternTerm(p),), moments, tails)
+    return SumModel((Term((MaternFactor(p),)),), moments, tails)
 
 
 def _features(p, basis, rate, t):

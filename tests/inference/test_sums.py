@@ -8,7 +8,7 @@ from scipy.stats import multivariate_normal
 
 from vff.basis import Codes, ColumnBasis, Interval, LevelBasis
 from vff.features import ColumnPrior
-from vff.inference import LevelTerm, MaternTerm, SumModel, SumPosterior
+from vff.inference import LevelFactor, MaternFactor, SumModel, SumPosterior, Term
 from vff.kernels import HalfInteger
 from vff.moments import ColumnRequest, MomentRequest, read_arrays
 
@@ -33,8 +33,8 @@ def _basis(order, M: int, q: int | None = None):
 
 def _model(columns, y, w, M: int, orders=ORDERS, q: int | None = None, engine: str = "dense") -> SumModel:
     requests = tuple(ColumnRequest(Codes() if p is None else UNIT, _basis(p, M, q)) for p in orders)
-    terms = tuple(LevelTerm() if p is None else MaternTerm(p) for p in orders)
-    return SumModel(terms, read_arrays(MomentRequest(requests), columns, y, w, engine))
+    terms = tuple(Term((LevelFactor() if p is None else MaternFactor(p),)) for p in orders)
+    return SumModel(terms, read_arrays(MomentRequest.of_columns(requests), columns, y, w, engine))
 
 
 def _split(theta, orders=ORDERS):

@@ -6,7 +6,7 @@ from sklearn.base import BaseEstimator, clone
 
 from vff.kernels import Categorical, Matern12, Matern32, Matern52, Product, Sum, normal_form
 
-A, B, C = Matern32("a"), Matern52("b", variance=2.0), Matern12("c", lengthscale=3.0)
+A, B, C, D = Matern32("a"), Matern52("b", variance=2.0), Matern12("c", lengthscale=3.0), Matern32("d", variance=4.0)
 
 
 def test_sums_and_products_are_associative_and_distribute():
@@ -14,7 +14,10 @@ def test_sums_and_products_are_associative_and_distribute():
     assert (A * B) * C == A * (B * C) == Product((A, B, C))
     assert (A + B) * C == A * C + B * C
     assert A * (B + C) == A * B + A * C
-    assert (A + B) * (A + C) == A * A + A * C + B * A + B * C
+    assert (A + B) * (C + D) == A * C + A * D + B * C + B * D
+    assert A * (B + C) * D == A * B * D + A * C * D
+    assert (A + B * C) * D == A * D + B * C * D
+    assert A * (B + (C + D) * Categorical("e")) == A * B + A * C * Categorical("e") + A * D * Categorical("e")
 
 
 def test_sum_inside_a_product_is_not_a_product_of_all():
@@ -35,6 +38,7 @@ def test_normal_form_keeps_one_variance_per_term():
     assert second.columns == ("b", "c")
     rebuilt = second.with_values(6.0, (1.0, 2.0))
     assert normal_form(rebuilt)[0].variance == 6.0
+    assert [term.variance for term in normal_form((A + B) * (C + D))] == [None, 4.0, 2.0, 8.0]
 
 
 def test_repr_is_what_was_written():
@@ -79,13 +83,13 @@ def test_levels_are_exchangeable():
 
 
 def test_terms_have_names_and_hand_out_lengthscales_in_order():
-    single, product = normal_form(Categorical(3) + Categorical("a") * B * Categorical("c") * C)
-    assert (single.name, product.name) == ("3", "a * b * c * c")
+    single, product = normal_form(Categorical(3) + Categorical("a") * B * Categorical("d") * C)
+    assert (single.name, product.name) == ("3", "a * b * d * c")
     assert single.with_values(2.0, ()) == Categorical(3, variance=2.0)
     assert product.with_values(6.0, (1.0, 2.0)) == (
         Categorical("a", variance=6.0)
         * Matern52("b", variance=1.0, lengthscale=1.0)
-        * Categorical("c", variance=1.0)
+        * Categorical("d", variance=1.0)
         * Matern12("c", variance=1.0, lengthscale=2.0)
     )
     with pytest.raises(ValueError, match=r"takes 2 lengthscale\(s\), got 1"):
@@ -105,6 +109,7 @@ EXPRESSIONS = {
     "product": A * B,
     "sum": A + Categorical("b") * C,
     "same column twice": A + Matern12("a") + Matern32("a_2"),
+    "shared columns": A + A * B + A * Matern32("a_2") + Matern12(0) * Matern12("0"),
 }
 
 
@@ -129,13 +134,81 @@ def test_kernels_are_cloned_and_searched_by_scikit_learn(name):
 
 def test_parameters_are_called_after_columns():
     assert list(Matern32("x").get_params()) == ["column", "variance", "lengthscale"]
-    kernel = Sum((Matern32(0), Matern32("x") * Categorical("x")))
+    kernel = Sum((Matern32(0), Matern32("x"), Categorical("x")))
     assert kernel.get_params(deep=False) == {"terms": kernel.terms}
     names = [name for name in kernel.get_params() if name.endswith("column")]
     assert names == ["0__column", "x__column", "x_2__column"]
     kernel.set_params(x__lengthscale=4.0, x_2__variance=2.0, **{"0__column": "z"})
-    assert kernel == Matern32("z") + Matern32("x", lengthscale=4.0) * Categorical("x", variance=2.0)
+    assert kernel == Matern32("z") + Matern32("x", lengthscale=4.0) + Categorical("x", variance=2.0)
     assert kernel.set_params(terms=(A, B), a__variance=5.0) == Matern32("a", variance=5.0) + B
+
+
+@pytest.mark.parametrize(
+    ("kernel", "names"),
+    [
+        (A + A * B, ["a", "a_2", "b"]),
+        (A + A * B + Matern12("a") * C, ["a", "a_2", "b", "a_3", "c"]),
+        (A + A * Matern32("a_2"), ["a", "a_3", "a_2"]),
+        (Matern32("a_2") + A * Matern32("a_2_2") + A * Matern32("a_2"), ["a_2", "a", "a_2_2", "a_3", "a_2_3"]),
+        (Matern32(0) * Matern32("0") + Matern32(0), ["0", "0_2", "0_3"]),
+    ],
+    ids=repr,
+)
+def test_a_name_made_up_for_a_repeated_column_is_no_column(kernel, names):
+    found = [key.removesuffix("__lengthscale") for key in kernel.get_params() if key.endswith("__lengthscale")]
+    assert found == names
+    for name in names:
+        owner = str(kernel.get_params()[f"{name}__column"])
+        assert owner == name or name not in {str(leaf.column) for leaf in kernel._leaves()}
+    changed = clone(kernel).set_params(**{f"{name}__lengthscale": 1.0 + place for place, name in enumerate(names)})
+    assert [leaf.lengthscale for leaf in changed._leaves()] == [1.0 + place for place in range(len(names))]
+    assert list(changed.get_params()) == list(kernel.get_params())
+
+
+@pytest.mark.parametrize(
+    ("make", "where", "reason"),
+    [
+        (lambda: A * Matern52("a"), r"Matern32\('a'\) and Matern52\('a'\) on column 'a'", "is not a Matérn"),
+        (lambda: A * A, r"Matern32\('a'\) and Matern32\('a'\) on column 'a'", "is not a Matérn"),
+        (lambda: (A + B) * (C + A), r"in Matern32\('a'\) \* Matern32\('a'\)", "is not a Matérn"),
+        (lambda: A * B * C * Matern12("b"), r"on column 'b' in .* \* Matern12\('b'\)", "is not a Matérn"),
+        (lambda: Product((Matern12(0), B, Matern12(np.int64(0)))), "on column", "is not a Matérn"),
+        (lambda: Categorical("g") * Categorical("g"), "on column 'g'", "told apart once"),
+        (lambda: Categorical("g") * Matern32("g"), "on column 'g'", "told apart once"),
+        (lambda: clone(A * B).set_params(b__column="a"), "on column 'a'", "is not a Matérn"),
+    ],
+)
+def test_a_product_has_one_factor_per_column(make, where, reason):
+    with pytest.raises(ValueError, match=f"^Product: one factor per column was expected, found .*{where}.*{reason}"):
+        make()
+
+
+def test_a_smooth_by_group_is_a_product():
+    assert normal_form(Categorical("g") * Matern32("x"))[0].columns == ("g", "x")
+    assert normal_form(Matern32(0) * Matern32("0"))[0].columns == (0, "0")
+
+
+def test_a_term_is_known_by_its_key():
+    def key(kernel):
+        (term,) = normal_form(kernel)
+        return term.key
+
+    assert key(A * B * C) == key(C * A * B) == (("a", "Matern32"), ("b", "Matern52"), ("c", "Matern12"))
+    assert key(Matern32("x") * Matern12(10) * Categorical(9)) == (
+        (9, "Categorical"),
+        (10, "Matern12"),
+        ("x", "Matern32"),
+    )
+    assert key(A) == key(Matern32("a", variance=7.0, lengthscale=2.0))
+    assert len({key(A), key(Matern12("a")), key(Matern32("b")), key(Categorical("a")), key(A * B)}) == 5
+    assert key(Matern32(0)) != key(Matern32("0"))
+
+
+def test_terms_keep_their_order_and_their_copies():
+    terms = normal_form(B * A + C + A * B + C)
+    assert [term.columns for term in terms] == [("b", "a"), ("c",), ("a", "b"), ("c",)]
+    assert [terms.index(term) for term in terms] == [0, 1, 2, 1]
+    assert terms[0].key == terms[2].key
 
 
 @pytest.mark.parametrize("kernel", [Matern32("x"), Matern32("x") + Matern12("z", variance=1.0)], ids=repr)

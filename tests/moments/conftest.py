@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from vff.basis import Codes, ColumnBasis, Interval, LevelBasis
-from vff.moments import Codebook, ColumnRequest, ColumnRows, MomentRequest, Moments, Source, read_arrays
+from vff.moments import Codebook, ColumnRequest, ColumnRows, MomentRequest, Moments, Source, TermRequest, read_arrays
 
 KINDS = ("integer", "decimal", "continuous", "constant", "levels")
 
@@ -25,8 +25,18 @@ class Table:
     @property
     def features(self) -> np.ndarray:
         """Phi, (N, P): the definition."""
-        parts = zip(self.request.columns, self.columns, strict=True)
-        return np.concatenate([column.basis.evaluate(column.place.to_unit(x)) for column, x in parts], axis=1)
+        return np.concatenate([self._of_term(term) for term in self.request.terms], axis=1)
+
+    def _of_term(self, term: TermRequest) -> np.ndarray:
+        parts = zip(term.columns, term.factors, strict=True)
+        written = [factor.basis.evaluate(factor.place.to_unit(self.columns[c])) for c, factor in parts]
+        rows = []
+        for n in range(self.y.size):
+            product = np.ones(1)
+            for features in written:
+                product = np.kron(product, features[n])
+            rows.append(product)
+        return np.array(rows).reshape(self.y.size, term.size)
 
     @property
     def books(self) -> list[Codebook]:
@@ -51,12 +61,21 @@ class Table:
 
     def only(self, which: Sequence[int]) -> "Table":
         """Some of the columns."""
-        request = MomentRequest(tuple(self.request.columns[s] for s in which))
+        request = MomentRequest.of_columns([self.request.columns[s] for s in which])
         return replace(self, request=request, columns=[self.columns[s] for s in which])
 
     def with_bases(self, bases: Sequence[ColumnBasis | LevelBasis]) -> "Table":
         both = zip(self.request.columns, bases, strict=True)
-        return replace(self, request=MomentRequest(tuple(replace(column, basis=basis) for column, basis in both)))
+        return replace(self, request=MomentRequest.of_columns([replace(column, basis=basis) for column, basis in both]))
+
+    def with_terms(self, terms: Sequence[tuple[Sequence[int], Sequence[ColumnBasis | LevelBasis]]]) -> "Table":
+        """Terms over some of the columns each, with a basis per column."""
+        places = [column.place for column in self.request.columns]
+        requests = [
+            TermRequest(tuple(numbers), tuple(ColumnRequest(places[c], b) for c, b in zip(numbers, bases, strict=True)))
+            for numbers, bases in terms
+        ]
+        return replace(self, request=MomentRequest(tuple(requests)))
 
     def read(self, engine: str = "auto", offset: float = 0.0) -> Moments:
         return read_arrays(self.request, self.columns, self.y, self.w, engine, offset)
@@ -72,7 +91,7 @@ def _make(N: int, seed: int, kinds: Sequence[str] = KINDS) -> Table:
         "levels": (Codes(), LevelBasis(("a", "b", "c", "d")), rng.integers(0, 4, N).astype(float)),
     }
     columns = [every[kind] for kind in kinds]
-    request = MomentRequest(tuple(ColumnRequest(place, basis) for place, basis, _ in columns))
+    request = MomentRequest.of_columns([ColumnRequest(place, basis) for place, basis, _ in columns])
     return Table(request, [x for _, _, x in columns], 3.0 + rng.normal(size=N), rng.uniform(0.0, 2.0, N))
 
 
@@ -84,6 +103,7 @@ def _assert_equal(found: Moments, expected: Moments, tolerance: float) -> None:
     for name in ("weight", "target", "target_squared"):
         np.testing.assert_allclose(getattr(found, name), getattr(expected, name), rtol=0, atol=tolerance * size)
     for mine, theirs in zip((*found.grams, *found.projects), (*expected.grams, *expected.projects), strict=True):
+        assert mine.shape == theirs.shape
         np.testing.assert_allclose(mine, theirs, rtol=0, atol=tolerance * size)
     assert found.blocks.keys() == expected.blocks.keys()
     for pair, block in expected.blocks.items():

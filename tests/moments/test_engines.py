@@ -11,11 +11,13 @@ from vff.moments import (
     Codebook,
     ColumnRequest,
     ColumnRows,
+    LetterFunction,
     MomentRequest,
     Moments,
     choose_engine,
     column_rows,
-    evaluate_and_quad,
+    evaluate_letters,
+    evaluate_several,
     gram_adjoint,
     gram_matrix,
     read_arrays,
@@ -25,7 +27,7 @@ UNIT = Interval(-1.0, 1.0)
 
 
 def _request(M: int, q: int) -> MomentRequest:
-    return MomentRequest((ColumnRequest(UNIT, ColumnBasis(M, q)),))
+    return MomentRequest.of_columns([ColumnRequest(UNIT, ColumnBasis(M, q))])
 
 
 def _column(basis: ColumnBasis, t: np.ndarray) -> ColumnRows:
@@ -64,7 +66,7 @@ def test_four_operations(engine, kind, M, q, N, seed):
     np.testing.assert_allclose(moments.features_sums[0], phi.T @ w, atol=1e-10 * size)
     c, S = rng.normal(size=basis.size), rng.normal(size=(basis.size, basis.size))
     S = S + S.T
-    values, squares = evaluate_and_quad(_column(basis, t), c, gram_adjoint(basis, S), engine)
+    values, squares = evaluate_several(_column(basis, t), [c], gram_adjoint(basis, S), engine)
     np.testing.assert_allclose(values, phi @ c, atol=1e-10 * np.abs(c).sum())
     np.testing.assert_allclose(squares, np.einsum("np,pq,nq->n", phi, S, phi), atol=1e-10 * np.abs(S).sum())
 
@@ -136,12 +138,12 @@ def test_sums_for_a_smaller_M_are_inside_those_for_a_larger(M, fraction, q, seed
     small = max(1, int(fraction * M))
     large = read_arrays(_request(M, q), [t], y, w, "dense")
     direct = read_arrays(_request(small, q), [t], y, w, "dense")
-    nested = large.restricted([small])
+    nested = large.restricted([[small]])
     assert nested.request == direct.request
     np.testing.assert_allclose(nested.grams[0], direct.grams[0], atol=1e-12)
     np.testing.assert_allclose(nested.project, direct.project, atol=1e-12)
     with pytest.raises(ValueError, match="these sums stop at"):
-        direct.restricted([small + 1])
+        direct.restricted([[small + 1]])
 
 
 def test_grid_refuses_other_rows(rng):
@@ -159,3 +161,16 @@ def test_the_choice_of_engine_says_why(kind, N, expected):
     assert choice.name == expected
     assert choice.reason.startswith(expected)
     assert str(N) in choice.reason
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_functions_of_several_bases_on_one_column_are_taken_together(engine, rng):
+    """Terms on the same column may differ in M and in q; the edge functions are each one's own."""
+    t = _rows("grid", 40, 0)
+    bases = [ColumnBasis(5, 0), ColumnBasis(5, 2), ColumnBasis(5, 1), ColumnBasis(3, 3)]
+    alphabets = [alphabet for basis in bases for alphabet in (basis.single, basis.double)]
+    functions = [LetterFunction((0,), (alphabet,), rng.normal(size=alphabet.size)) for alphabet in alphabets]
+    values = evaluate_letters([_column(ColumnBasis(5, 3), t)], functions, engine)
+    for value, function, alphabet in zip(values, functions, alphabets, strict=True):
+        expected = alphabet.evaluate(t) @ function.coefficients
+        np.testing.assert_allclose(value, expected, atol=1e-11 * np.abs(function.coefficients).sum())

@@ -1,5 +1,6 @@
 """Many columns: every mixture of engines and every split of the rows gives the sums of the definition."""
 
+from dataclasses import replace
 from itertools import pairwise, product
 
 import numpy as np
@@ -10,15 +11,19 @@ from hypothesis import strategies as st
 from vff.basis import ColumnBasis, LevelBasis
 from vff.moments import Choice, ReadingPlan, plan_reading, read
 from vff.moments import reading as module
+from vff.moments.engines import sets as sets_module
 
 OF_COLUMN = (None, "dense", "nufft", "table")
 OF_PAIR = ("dense", "nufft", "table", "grouped")
+WITH_LEVELS = ("dense", "table", "grouped")
 
 
 def _plan(table, of_columns, of_pairs) -> ReadingPlan:
-    columns = tuple(name and Choice(name, name) for name in of_columns)
-    pairs = {pair: Choice(name, name) for pair, name in zip(table.request.pairs, of_pairs, strict=True)}
-    return ReadingPlan(table.request, tuple(table.books), columns, pairs)
+    plan = plan_reading(table.y.size, table.request, table.books)
+    columns = {c: name and Choice(name, name) for c, name in enumerate(of_columns)}
+    assert [one.columns for one in plan.sets] == list(table.request.pairs)
+    sets = [replace(one, choice=Choice(name, name)) for one, name in zip(plan.sets, of_pairs, strict=True)]
+    return replace(plan, columns=columns, sets=tuple(sets))
 
 
 def _assert_is_the_definition(moments, table, offset, tolerance=1e-10):
@@ -42,14 +47,15 @@ def test_every_engine_gives_the_gram_matrix_of_the_definition(engine, make_table
 
 
 def test_rows_enough_for_all_engines_to_be_chosen(make_table):
-    table = make_table(6000, 7, ("continuous", "integer", "continuous", "levels", "decimal"))
+    kinds = ("continuous", "integer", "continuous", "levels", "decimal", "continuous", "continuous")
+    table = make_table(6000, 7, kinds)
     large, levels = ColumnBasis(60, 2), LevelBasis(("a", "b", "c", "d"))
-    table = table.with_bases([large, ColumnBasis(5, 2), large, levels, ColumnBasis(4, 0)])
-    books = [None, table.books[1], None, *table.books[3:]]
+    table = table.with_bases([large, ColumnBasis(5, 2), large, levels, ColumnBasis(4, 0), *[ColumnBasis(2, 1)] * 2])
+    books = [None, table.books[1], None, *table.books[3:5], None, None]
     plan = plan_reading(6000, table.request, books)
-    assert {choice.name for choice in plan.pairs.values()} == set(OF_PAIR)
+    assert {one.choice.name for one in plan.sets} == set(OF_PAIR)
     moments, choices = read(plan, table.source, 3.0)
-    assert {choice.name for choice in choices} == {"nufft", "table"}
+    assert {choice.name for choice in choices} == {"dense", "nufft", "table"}
     _assert_is_the_definition(moments, table, 3.0)
     _assert_is_the_definition(table.read(offset=3.0), table, 3.0)
 
@@ -68,8 +74,7 @@ def test_any_mixture_over_all_kinds_of_columns_agrees(make_table, data, seed):
     levels = [isinstance(column.basis, LevelBasis) for column in table.request.columns]
     of_columns = [data.draw(st.sampled_from(("dense", "table") if level else OF_COLUMN)) for level in levels]
     of_pairs = [
-        data.draw(st.sampled_from(("dense", "table") if levels[s] or levels[t] else OF_PAIR))
-        for s, t in table.request.pairs
+        data.draw(st.sampled_from(WITH_LEVELS if levels[s] or levels[t] else OF_PAIR)) for s, t in table.request.pairs
     ]
     moments, choices = read(_plan(table, of_columns, of_pairs), table.source, 3.0)
     _assert_is_the_definition(moments, table, 3.0)
@@ -87,22 +92,45 @@ def test_one_weight_for_all_rows_counts_like_weights_written_out(make_table, ass
 
 
 @pytest.mark.parametrize("engine", ["auto", "dense", "nufft", "table"])
-@pytest.mark.parametrize("chunk", [1, 1500, 2600])
+@pytest.mark.parametrize("chunk", [900, 1500, 2600])
 def test_the_length_of_a_chunk_does_not_matter(engine, chunk, make_table, assert_equal, monkeypatch):
     table = make_table(2600, 3)
     whole = table.read(engine, 3.0)
     monkeypatch.setattr(module, "_CHUNK_OF_SEVERAL", chunk)
     books = [book if engine != "nufft" else None for book in table.books[:-1]] + table.books[-1:]
-    assert plan_reading(2600, table.request, books, engine).chunk == max(1024, chunk)
+    assert plan_reading(2600, table.request, books, engine).chunk == chunk
     assert_equal(table.read(engine, 3.0), whole, 1e-12)
 
 
-def test_features_written_out_shorten_the_chunk(make_table, assert_equal, monkeypatch):
-    table = make_table(2600, 3, ("integer", "decimal", "continuous"))
-    whole = table.read("dense", 3.0)
-    monkeypatch.setattr(module, "_DENSE_NUMBERS", 1300 * table.request.size)
-    assert plan_reading(2600, table.request, table.books, "dense").chunk == 1300
-    assert_equal(table.read("dense", 3.0), whole, 1e-12)
+@pytest.mark.parametrize("engine", ["auto", "dense", "nufft", "table"])
+def test_rows_may_come_one_by_one(engine, make_table, assert_equal, monkeypatch):
+    table = make_table(12, 3)
+    whole = table.read(engine, 3.0)
+    monkeypatch.setattr(module, "_CHUNK_OF_SEVERAL", 1)
+    assert_equal(table.read(engine, 3.0), whole, 1e-12)
+
+
+@pytest.mark.parametrize("engine", ["dense", "grouped"])
+def test_letters_are_written_out_in_stretches(engine, make_table, assert_equal, monkeypatch):
+    table = make_table(1300, 3, ("integer", "decimal", "constant"))
+    plan, seen, stretches = _plan(table, [None] * 3, [engine] * 3), [], sets_module._Written
+    whole, _ = read(plan, table.source, 3.0)
+    monkeypatch.setattr(sets_module, "_WRITTEN", 1)  # 64 rows at a time, or one group
+
+    def written(columns, rows):
+        seen.append(rows)
+        return stretches(columns, rows)
+
+    monkeypatch.setattr(sets_module, "_Written", written)
+    assert_equal(read(plan, table.source, 3.0)[0], whole, 1e-12)
+    assert len(seen) > 3 * 5
+
+
+def test_groups_without_rows_are_passed_over(make_table, assert_equal):
+    table = make_table(200, 9, ("continuous", "levels"))
+    table.columns[1][:] = np.where(table.columns[1] == 1.0, 3.0, table.columns[1])  # nobody is a "b"
+    found, _ = read(_plan(table, ["dense", "table"], ["grouped"]), table.source, 3.0)
+    assert_equal(found, table.read("dense", 3.0), 1e-12)
 
 
 @pytest.mark.parametrize("engine", ["auto", "dense", "table"])
@@ -117,7 +145,7 @@ def test_any_split_of_the_rows_adds_up(engine, make_table, assert_equal, cuts, s
 
 def test_a_source_is_read_once_from_first_to_last_row(make_table, monkeypatch):
     table, seen, reported = make_table(2600, 4), [], []
-    monkeypatch.setattr(module, "_CHUNK_OF_SEVERAL", 2)
+    monkeypatch.setattr(module, "_CHUNK_OF_SEVERAL", 1024)
 
     def column(s, rows):
         seen.append((s, rows.start, rows.stop))
@@ -139,6 +167,18 @@ def test_rows_outside_of_one_place_count_nowhere(engine, make_table, assert_equa
         inside[row] = False
     found = table.read(engine, 3.0)
     assert found.n == 76
+    assert_equal(found, table.rows(inside).read("dense", 3.0), 1e-10)
+
+
+def test_rows_outside_count_nowhere_in_groups_either(make_table, assert_equal):
+    """A level never seen has no group; two sets group by the same column at the same time."""
+    table = make_table(300, 5, ("continuous", "levels", "continuous"))
+    inside = np.ones(300, bool)
+    table.columns[1][::7], inside[::7] = -1.0, False
+    table.columns[0][10], inside[10] = 6.5, False
+    plan = _plan(table, ["nufft", "table", "nufft"], ["grouped", "dense", "grouped"])
+    found, _ = read(plan, table.source, 3.0)
+    assert found.n == inside.sum()
     assert_equal(found, table.rows(inside).read("dense", 3.0), 1e-10)
 
 

@@ -11,7 +11,7 @@ from vff.moments import ColumnRequest, MomentRequest, read_arrays
 def test_reading_tables_needs_little_beside_the_rows():
     N, rng = 2_000_000, np.random.default_rng(0)
     columns = [rng.integers(0, size, N).astype(float) for size in (24, 365, 1000)]
-    request = MomentRequest(tuple(ColumnRequest(Interval(0.0, 1000.0), ColumnBasis(20, 2)) for _ in columns))
+    request = MomentRequest.of_columns([ColumnRequest(Interval(0.0, 1000.0), ColumnBasis(20, 2)) for _ in columns])
     y, w = rng.normal(size=N), np.broadcast_to(1.0, N)
     tracemalloc.start()
     try:

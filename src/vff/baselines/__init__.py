@@ -1,11 +1,11 @@
-"""Four yardsticks with the face of ``vff.GPRegressor`` for Gaussian noise; all but the first for one column.
+"""Four yardsticks with the face of ``vff.GPRegressor`` for Gaussian noise.
 
-    ExactGP            the Gaussian process itself, O(N^3): sums of one-column terms, or a squared exponential
-    InducingPointGP    collapsed variational bound with inducing points (Titsias, 2009)
-    RandomFourierGP    frequencies drawn from the spectral density (Rahimi & Recht, 2007)
-    SparseSpectrumGP   the same frequencies, learnt (Lázaro-Gredilla et al., 2010)
+    ExactGP            the Gaussian process itself, O(N^3): any kernel expression, or a squared exponential
+    InducingPointGP    collapsed variational bound with inducing points (Titsias, 2009): the same, without levels
+    RandomFourierGP    frequencies drawn from the spectral density (Rahimi & Recht, 2007): one column
+    SparseSpectrumGP   the same frequencies, learnt (Lázaro-Gredilla et al., 2010): one column
 
-The last three are one model, f(x) = phi(x)'c + remainder with c ~ N(0, variance I), and two choices of phi
+The last three are one model, f(x) = phi(x)'c + remainder with c ~ N(0, I), and two choices of phi
 (``features``): inducing points whitened by their own covariance, phi(x) = L^-1 k(z, x) with L L' = k(z, z), or cosines
 and sines. Bound, posterior and derivatives come from ``vff.inference.ClosedForm``. Two points at unit distance under a
 Matérn-1/2 with lengthscale one, k(z, z) = [[1, e^-1], [e^-1, 1]], give at the first of them phi = (1, 0) and no
@@ -16,8 +16,8 @@ with them held, so releasing them cannot lower the bound; frequencies are learnt
 """
 
 from vff.baselines.exact import ExactGP
-from vff.baselines.inducing import InducingPointGP
+from vff.baselines.inducing import InducingPointGP, regular_grid
 from vff.baselines.spectral import RandomFourierGP, SparseSpectrumGP
 from vff.baselines.squared_exponential import SquaredExponential
 
-__all__ = ["ExactGP", "InducingPointGP", "RandomFourierGP", "SparseSpectrumGP", "SquaredExponential"]
+__all__ = ["ExactGP", "InducingPointGP", "RandomFourierGP", "SparseSpectrumGP", "SquaredExponential", "regular_grid"]

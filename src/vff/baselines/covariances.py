@@ -1,7 +1,7 @@
-"""Covariance functions of several columns, for the exact process alone.
+"""Covariance functions of several columns, as the exact process and inducing points need them: no features.
 
-    Additive    k(x, x') = sum_t variance_t matern_t(x_c(t) - x'_c(t))               one column per term
-    Radial      k(x, x') = variance exp(-1/2 sum_c (x_c - x'_c)^2 / lengthscale_c^2)
+    SumOfProducts   k(x, x') = sum_t variance_t prod_f correlation_tf(x_c(tf), x'_c(tf))              ``products``
+    Radial          k(x, x') = variance exp(-1/2 sum_c (x_c - x'_c)^2 / lengthscale_c^2)
 
 The squared exponential has no features of this library's kind (its spectral density is not the inverse of a
 polynomial), so it lives here and not in ``vff.kernels``. Rows T, (N, C), are in half ranges of the data.
@@ -10,18 +10,14 @@ polynomial), so it lives here and not in ``vff.kernels``. Rows T, (N, C), are in
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 from scipy.spatial.distance import cdist
 
 from vff.baselines.start import LAYOUT
-from vff.kernels import HalfInteger
-from vff.kernels.matern import covariance_coefficients
 from vff.parameters import PositiveVector
 
 _BLOCK = 2**15  # entries worked on at a time: they stay in the processor's cache
-_FAR = 800.0  # exp(-800) is zero in float64, and no power of it overflows
 
 
 @dataclass(frozen=True)
@@ -36,6 +32,11 @@ class Values:
     def theta(self) -> np.ndarray:
         """Their logarithms, in this order."""
         return np.log(np.concatenate([self.variances, self.lengthscales, [self.noise]]))
+
+    @property
+    def variance(self) -> float:
+        """k(x, x), the same at every row."""
+        return float(self.variances.sum())
 
 
 class AbstractCovariance(ABC):
@@ -53,6 +54,11 @@ class AbstractCovariance(ABC):
 
     @property
     @abstractmethod
+    def lengthscale_places(self) -> tuple[int, ...]:
+        """The column of T that every lengthscale measures."""
+
+    @property
+    @abstractmethod
     def first_lengthscale(self) -> float | None:
         """Where lengthscales start, in half ranges; None when a ladder of them is tried on the data."""
 
@@ -62,7 +68,11 @@ class AbstractCovariance(ABC):
 
     @abstractmethod
     def pull_back(self, values: Values, T: np.ndarray, S: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """sum_ij weights_ij d k(T_i, S_j) / d log (variances, lengthscales)."""
+        """sum_ij weights_ij d k(T_i, S_j) / d log (variances, lengthscales), for few rows."""
+
+    @abstractmethod
+    def pull_back_rows(self, values: Values, T: np.ndarray, S: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """sum_j weights_ij d k(T_i, S_j) / d T_i, (N, C), for few rows; what moves inducing points."""
 
     @property
     def layout(self) -> PositiveVector:
@@ -78,73 +88,26 @@ class AbstractCovariance(ABC):
         return Values(positive[:V], positive[V:-1], float(positive[-1]))
 
     def matrix(self, values: Values, T: np.ndarray, S: np.ndarray) -> np.ndarray:
-        """k(T, S), (N, n)."""
+        """k(T, S), (N, n), in C order."""
         matrix = np.empty((len(T), len(S)))
-        step = max(1, _BLOCK // len(S))
-        for start in range(0, len(T), step):
-            rows = slice(start, start + step)
+        for rows in blocks(len(T), len(S)):
             matrix[rows] = self.block(values, T[rows], S)
         return matrix
 
 
+def blocks(n: int, width: int) -> Iterator[slice]:
+    """Rows of an (n, width) matrix, as many at a time as stay in the cache."""
+    step = max(1, _BLOCK // width)
+    return (slice(start, min(start + step, n)) for start in range(0, n, step))
+
+
 def staircase(n: int) -> Iterator[tuple[slice, slice]]:
-    """Blocks of rows of an (n, n) matrix, each with its columns up to and with the diagonal: the lower half."""
-    step = max(1, _BLOCK // n)
-    for start in range(0, n, step):
-        stop = min(start + step, n)
-        yield slice(start, stop), slice(0, stop)
+    """Blocks of rows of an (n, n) matrix, each with its columns from the diagonal on: the upper half.
 
-
-@dataclass(frozen=True)
-class Additive(AbstractCovariance):
-    """A sum of one-column Matérns."""
-
-    orders: tuple[int, ...]
-    """p of every term."""
-    places: tuple[int, ...]
-    """The column of T that every term reads."""
-    labels: tuple[str, ...]
-    """What the terms are called in notes."""
-
-    @property
-    def variance_names(self) -> tuple[str, ...]:
-        return tuple(f"variance{self._of(label)}" for label in self.labels)
-
-    @property
-    def lengthscale_names(self) -> tuple[str, ...]:
-        return tuple(f"lengthscale{self._of(label)}" for label in self.labels)
-
-    def _of(self, label: str) -> str:
-        return f" of {label}" if len(self.labels) > 1 else ""
-
-    @property
-    def first_lengthscale(self) -> float | None:
-        return None
-
-    def block(self, values: Values, T: np.ndarray, S: np.ndarray) -> np.ndarray:
-        total = np.zeros((len(T), len(S)))
-        for variance, p, s in zip(values.variances, self.orders, self._lags(values, T, S), strict=True):
-            k = _horner(covariance_coefficients(p), s)
-            k *= np.exp(np.negative(s, out=s), out=s)
-            k *= variance
-            total += k
-        return total
-
-    def pull_back(self, values: Values, T: np.ndarray, S: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        d_variances, d_lengthscales = np.empty((2, len(self.orders)))
-        for t, (p, s) in enumerate(zip(self.orders, self._lags(values, T, S), strict=True)):
-            k, slope = _horner(covariance_coefficients(p), s), _horner(_slope_coefficients(p), s)
-            decay = np.exp(np.negative(s, out=s), out=s)
-            decay *= weights
-            d_variances[t], d_lengthscales[t] = _dot(decay, k), _dot(decay, slope)
-        return np.concatenate([values.variances * d_variances, values.variances * d_lengthscales])
-
-    def _lags(self, values: Values, T: np.ndarray, S: np.ndarray) -> Iterator[np.ndarray]:
-        """s = rate |lag| of every term, as a matrix of its own."""
-        for p, place, lengthscale in zip(self.orders, self.places, values.lengthscales, strict=True):
-            rate = HalfInteger.from_lengthscale(p, lengthscale).rate
-            s = np.subtract.outer(rate * T[:, place], rate * S[:, place])
-            yield np.minimum(np.abs(s, out=s), _FAR, out=s)
+    Written row by row into an array in C order, it is the lower half of the same memory in Fortran order, which LAPACK
+    factorises where it stands.
+    """
+    return ((rows, slice(rows.start, n)) for rows in blocks(n, n))
 
 
 @dataclass(frozen=True)
@@ -161,6 +124,10 @@ class Radial(AbstractCovariance):
     @property
     def lengthscale_names(self) -> tuple[str, ...]:
         return tuple(f"lengthscale of column {label}" for label in self.labels)
+
+    @property
+    def lengthscale_places(self) -> tuple[int, ...]:
+        return tuple(range(len(self.labels)))
 
     @property
     def first_lengthscale(self) -> float | None:
@@ -186,29 +153,15 @@ class Radial(AbstractCovariance):
             # dk / d log lengthscale_c = k lag_c^2 / lengthscale_c^2
             lag = np.subtract.outer(T[:, c] / lengthscale, S[:, c] / lengthscale)
             lag *= lag
-            gradient.append(_dot(weighted, lag))
+            gradient.append(dot(weighted, lag))
         return np.array(gradient)
 
+    def pull_back_rows(self, values: Values, T: np.ndarray, S: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        weighted = weights * self.block(values, T, S)
+        # dk / dT_ic = -k lag_c / lengthscale_c^2
+        return (weighted @ S - weighted.sum(axis=1)[:, None] * T) / values.lengthscales**2
 
-def _dot(A: np.ndarray, B: np.ndarray) -> float:
+
+def dot(A: np.ndarray, B: np.ndarray) -> float:
     """sum_ij A_ij B_ij without BLAS, which wakes its threads for a block that one has done by then."""
     return float(np.einsum("ij,ij->", A, B))
-
-
-def _horner(coefficients: np.ndarray, s: np.ndarray) -> np.ndarray:
-    """sum_j coefficients_j s^j; the powers are few and the matrix is large, so it is worked on in place."""
-    total = np.full_like(s, coefficients[-1])
-    for coefficient in coefficients[-2::-1]:
-        total *= s
-        total += coefficient
-    return total
-
-
-@cache
-def _slope_coefficients(p: int) -> np.ndarray:
-    """c_j with d k / d log lengthscale = exp(-s) sum_j c_j s^j, s = rate |lag|.
-
-    s goes as 1 / lengthscale and k = exp(-s) sum_j a_j s^j, so it is -s dk/ds = exp(-s) sum_j a_j (s - j) s^j.
-    """
-    a = covariance_coefficients(p)
-    return np.append(0.0, a) - np.append(np.arange(p + 1) * a, 0.0)

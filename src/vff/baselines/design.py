@@ -1,4 +1,4 @@
-"""What the exact process learns from: any number of columns, checked and standardised."""
+"""What the baselines learn from: a kernel settled on the columns of a table, and its rows, standardised."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,20 +8,24 @@ from typing import Any
 
 import numpy as np
 
-from vff.baselines.covariances import AbstractCovariance, Additive, Radial, Values
+from vff.baselines.covariances import AbstractCovariance, Radial, Values
 from vff.baselines.evidence import Given
-from vff.baselines.problem import matern_of, target_scale
+from vff.baselines.problem import target_scale
+from vff.baselines.products import Factor, SumOfProducts
 from vff.baselines.squared_exponential import SquaredExponential
-from vff.basis import Interval
+from vff.basis import Codes, Interval
 from vff.estimators.tables import Table
 from vff.inference import TargetScale
-from vff.kernels import Kernel, Matern32, Term, normal_form
+from vff.kernels import Categorical, Kernel, Matern32, Term, normal_form
+
+Place = Interval | Codes
+"""Where the values of a column live: a range that becomes [-1, 1], or the codes of its levels."""
 
 
-def to_unit(intervals: Sequence[Interval], x: np.ndarray) -> np.ndarray:
+def to_unit(places: Sequence[Place], x: np.ndarray) -> np.ndarray:
     """Rows (N, C) with the range of every column mapped to [-1, 1]; one column may come as (N,)."""
     x = x.reshape(len(x), -1)
-    return np.column_stack([interval.to_unit(x[:, c]) for c, interval in enumerate(intervals)])
+    return np.column_stack([place.to_unit(x[:, c]) for c, place in enumerate(places)])
 
 
 @dataclass(frozen=True)
@@ -30,7 +34,12 @@ class Design:
 
     kernel: SquaredExponential | tuple[Term, ...]
     columns: tuple[int, ...]
-    """Where the modelled columns stand in X; each once, in the order the kernel names them."""
+    """Where the modelled columns stand in X, in the order the kernel names them.
+
+    Each once, or twice when it is read both as numbers and as levels.
+    """
+    levels: tuple[tuple[Any, ...] | None, ...]
+    """The levels of every column; None where it holds numbers."""
     covariance: AbstractCovariance
 
     @classmethod
@@ -41,79 +50,93 @@ class Design:
             raise ValueError(f"kernel must be an expression such as Matern32('x'), None or 'rbf'; got {kernel!r}")
         everything = range(table.n_columns)
         if isinstance(kernel, SquaredExponential):
-            return cls(kernel, tuple(everything), Radial(tuple(table.label(index) for index in everything)))
+            radial = Radial(tuple(table.label(index) for index in everything))
+            return cls(kernel, tuple(everything), (None,) * table.n_columns, radial)
         if kernel is None:
             kernel = _sum([Matern32(table.names[index] if table.names else index) for index in everything])
-        terms = normal_form(kernel)
-        _refuse_products(terms)
-        indices = [table.index(term.columns[0]) for term in terms]
-        columns = tuple(dict.fromkeys(indices))
-        orders, places = tuple(matern_of(term).order for term in terms), tuple(map(columns.index, indices))
-        labels = tuple(f"{type(matern_of(term)).__name__}({term.columns[0]!r})" for term in terms)
-        return cls(terms, columns, Additive(orders, places, labels))
+        return cls._of_terms(normal_form(kernel), table)
 
-    def scales(self, half_ranges: np.ndarray) -> np.ndarray:
-        """The half range that every lengthscale is measured in."""
-        return half_ranges if isinstance(self.covariance, Radial) else half_ranges[list(self._places)]
+    @classmethod
+    def _of_terms(cls, terms: tuple[Term, ...], table: Table) -> "Design":
+        def read(factor: Any) -> tuple[int, bool]:
+            return table.index(factor.column), isinstance(factor, Categorical)
 
-    @property
-    def _places(self) -> tuple[int, ...]:
-        assert isinstance(self.covariance, Additive)
-        return self.covariance.places
+        columns = tuple(dict.fromkeys(read(factor) for term in terms for factor in term.factors))
+        factors = tuple(tuple(_factor(f, columns.index(read(f))) for f in term.factors) for term in terms)
+        levels = tuple(table.levels(index) if coded else None for index, coded in columns)
+        return cls(terms, tuple(index for index, _ in columns), levels, SumOfProducts(factors))
 
     @property
     def given(self) -> tuple[np.ndarray, np.ndarray]:
         """Variances and lengthscales of the user's, NaN where none was given."""
         if isinstance(self.kernel, SquaredExponential):
             return _numbers([self.kernel.variance]), self.kernel.for_columns(len(self.columns))
-        return (
-            _numbers([term.variance for term in self.kernel]),
-            _numbers([matern_of(term).lengthscale for term in self.kernel]),
-        )
+        factors = [factor for term in self.kernel for factor in term.factors]
+        lengthscales = [factor.lengthscale for factor in factors if not isinstance(factor, Categorical)]
+        return _numbers([term.variance for term in self.kernel]), _numbers(lengthscales)
 
     def with_values(self, values: Values) -> Kernel | SquaredExponential:
         """The kernel again, with learnt values."""
         variances, lengthscales = values.variances.tolist(), values.lengthscales.tolist()
         if isinstance(self.kernel, SquaredExponential):
             return SquaredExponential(variances[0], tuple(lengthscales))
-        filled = zip(self.kernel, variances, lengthscales, strict=True)
-        return _sum([term.with_values(variance, (lengthscale,)) for term, variance, lengthscale in filled])
+        rest, filled = iter(lengthscales), []
+        for term, variance in zip(self.kernel, variances, strict=True):
+            own = tuple(next(rest) for factor in term.factors if factor.n_lengthscales)
+            filled.append(term.with_values(variance, own))
+        return _sum(filled)
 
 
 @dataclass(frozen=True)
-class TableProblem:
-    """Rows of several columns, in the units the exact process works in."""
+class Problem:
+    """Rows in the units the models work in."""
 
     design: Design
-    intervals: tuple[Interval, ...]
-    """The range of the data in every column, which becomes [-1, 1]."""
+    places: tuple[Place, ...]
+    """The range of the data in every column, which becomes [-1, 1], or its codes, which stay."""
     target: TargetScale
     T: np.ndarray
     y: np.ndarray
     given: Given
 
     @classmethod
-    def of(cls, design: Design, x: np.ndarray, y: np.ndarray, noise: float | None, *, centre: bool) -> "TableProblem":
+    def of(cls, design: Design, x: np.ndarray, y: np.ndarray, noise: float | None, *, centre: bool) -> "Problem":
         """Standardise checked rows; ``given`` is taken from the kernel and ``noise``, in the user's units."""
-        intervals = tuple(Interval(float(column.min()), float(column.max())) for column in x.T)
+        places = tuple(
+            Interval(float(column.min()), float(column.max())) if levels is None else Codes()
+            for column, levels in zip(x.T, design.levels, strict=True)
+        )
         target = target_scale(y, centre=centre)
         variances, lengthscales = design.given
-        half_ranges = np.array([interval.half_length for interval in intervals])
         noise_share = np.nan if noise is None else noise / target.scale**2
-        given = Given(variances / target.scale**2, lengthscales / design.scales(half_ranges), noise_share)
-        return cls(design, intervals, target, to_unit(intervals, x), (y - target.mean) / target.scale, given)
+        given = Given(variances / target.scale**2, lengthscales / _scales(design, places), noise_share)
+        return cls(design, places, target, to_unit(places, x), (y - target.mean) / target.scale, given)
+
+    @property
+    def intervals(self) -> tuple[Interval, ...]:
+        """The ranges of the columns of numbers."""
+        return tuple(place for place in self.places if isinstance(place, Interval))
 
     def in_user_units(self, values: Values) -> Values:
         """Hyperparameters of y and of the columns as they came."""
-        half_ranges = np.array([interval.half_length for interval in self.intervals])
         square = self.target.scale**2
-        return Values(
-            values.variances * square, values.lengthscales * self.design.scales(half_ranges), values.noise * square
-        )
+        lengthscales = values.lengthscales * _scales(self.design, self.places)
+        return Values(values.variances * square, lengthscales, values.noise * square)
 
     def evidence_in_user_units(self, value: float) -> float:
         """Nats for y as it came: the density of N standardised targets is scale^N times theirs."""
         return value - self.y.size * float(np.log(self.target.scale))
+
+
+def _scales(design: Design, places: Sequence[Place]) -> np.ndarray:
+    """The half range that every lengthscale is measured in."""
+    half_ranges = np.array([place.half_length if isinstance(place, Interval) else np.nan for place in places])
+    return half_ranges[list(design.covariance.lengthscale_places)]
+
+
+def _factor(factor: Any, place: int) -> Factor:
+    order = None if isinstance(factor, Categorical) else factor.order
+    return Factor(place, order, f"{type(factor).__name__}({factor.column!r})")
 
 
 def _sum(kernels: Sequence[Any]) -> Any:
@@ -121,13 +144,35 @@ def _sum(kernels: Sequence[Any]) -> Any:
 
 
 def _numbers(values: Sequence[float | None]) -> np.ndarray:
-    return np.array([np.nan if value is None else value for value in values])
+    return np.array([np.nan if value is None else value for value in values], float)
 
 
-def _refuse_products(terms: Sequence[Term]) -> None:
-    for term in terms:
-        if len(term.factors) > 1:
-            raise ValueError(
-                f"a term of the kernel is a product over the columns {term.columns}, and the exact process models sums "
-                "of one-column terms, or 'rbf'; write Matern32('a') + Matern32('b'), or use GPRegressor"
-            )
+def check_numbers_only(kernel: Any) -> None:
+    """Refuse the effects of levels, for baselines whose features live on intervals."""
+    for term in () if kernel is None or isinstance(kernel, SquaredExponential | str) else normal_form(kernel):
+        for factor in term.factors:
+            if isinstance(factor, Categorical):
+                raise ValueError(
+                    f"the kernel has the effects of levels {factor!r}, and this baseline knows Matérns of numbers "
+                    "only; leave the column out, or use GPRegressor or ExactGP"
+                )
+
+
+def check_one_column(kernel: Any) -> None:
+    """Refuse all but one Matérn of one column."""
+    check_numbers_only(kernel)
+    first, *others = normal_form(Matern32(0) if kernel is None else kernel)
+    if others or len(first.factors) > 1:
+        raise ValueError(
+            f"kernel has {1 + len(others)} term(s), the first over the columns {first.columns}, and this baseline "
+            "models one column; give one kernel, as in kernel=Matern32('x'), or use GPRegressor or ExactGP"
+        )
+
+
+def check_default(kernel: Any, n_columns: int) -> None:
+    """Refuse to guess a kernel for several columns, for baselines that cannot afford them all."""
+    if kernel is None and n_columns > 1:
+        raise ValueError(
+            f"X has {n_columns} columns and kernel=None is a Matern32 over the only one; write the kernel, as in "
+            "kernel=Matern32('x'), or pass that column alone"
+        )

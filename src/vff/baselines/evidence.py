@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from scipy.linalg.lapack import dpotrf  # pyright: ignore[reportAttributeAccessIssue]
 from scipy.optimize import minimize
 
 from vff.baselines.covariances import AbstractCovariance, Values, staircase
@@ -35,12 +36,18 @@ class Evidence:
     @cached_property
     def factor(self) -> Factor:
         """Cholesky factor of C."""
-        N = self.y.size
-        C = np.zeros((N, N))
-        for rows, columns in staircase(N):
+        # One N x N matrix, factorised where it stands. Where rounding defeats that, it is built again for
+        # ``factorise``, which keeps a copy while it looks for the least jitter that helps.
+        lower, info = dpotrf(self._lower_half(), lower=1, overwrite_a=1, clean=1)
+        return Factor(lower, 0.0) if info == 0 else factorise(self._lower_half())
+
+    def _lower_half(self) -> np.ndarray:
+        """The lower half of C in Fortran order, zeros above."""
+        C = np.zeros((self.y.size, self.y.size))
+        for rows, columns in staircase(self.y.size):
             C[rows, columns] = self.covariance.block(self.values, self.T[rows], self.T[columns])
         C[np.diag_indices_from(C)] += self.values.noise
-        return factorise(C)
+        return C.T
 
     @cached_property
     def alpha(self) -> np.ndarray:
@@ -69,7 +76,7 @@ class Evidence:
         for rows, columns in staircase(self.y.size):
             W = np.multiply.outer(self.alpha[rows], self.alpha[columns])
             W -= inverse[rows, columns]
-            W[:, : rows.start] *= 2.0  # what lies left of the diagonal block stands above it too
+            W[:, rows.stop - rows.start :] *= 2.0  # what lies right of the diagonal block stands below it too
             gradient[:-1] += self.covariance.pull_back(self.values, self.T[rows], self.T[columns], W)
         gradient[-1] = self.values.noise * float(self.alpha @ self.alpha - np.trace(inverse))
         return 0.5 * gradient

@@ -1,14 +1,17 @@
 """What the four baselines share beside their predictions: checking at the door and storing at the end."""
 
+from abc import abstractmethod
 from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.validation import validate_data
 
+from vff.baselines.covariances import Values
+from vff.baselines.design import Design, Problem
 from vff.baselines.features import AbstractFeatures
 from vff.baselines.model import FeatureModel, learn
 from vff.baselines.posterior import FeaturePosterior
-from vff.baselines.problem import Problem, notes, only_term
+from vff.baselines.problem import notes
 from vff.estimators.face import Posterior, RegressionFace
 from vff.estimators.options import check_choice, check_noise
 from vff.estimators.tables import Table, check_target
@@ -16,7 +19,7 @@ from vff.inference import Optimum
 
 
 class BaselineFace(RegressionFace):
-    """Gaussian noise, and one column unless the leaf says more. Leaves write ``__init__`` and ``fit``."""
+    """Gaussian noise. Leaves write ``__init__``, ``fit`` and which kernels they refuse."""
 
     kernel: Any
     column_indices_: tuple[int, ...]
@@ -35,48 +38,54 @@ class BaselineFace(RegressionFace):
             raise ValueError(f"X has {table.n_rows} sample(s) and a minimum of 2 is required: one row shows no trend")
         return table, target, noise
 
-    def _columns(self, table: Table, indices: tuple[int, ...]) -> np.ndarray:
-        """The modelled columns, (N, C), none of them constant; their places are stored."""
-        x = np.column_stack([table.column(index) for index in indices])
-        for index, column in zip(indices, x.T, strict=True):
-            if column.min() == column.max():
-                raise ValueError(
-                    f"column {table.label(index)} of X is constant ({column[0]:g} in all {column.size} rows); "
-                    "a column that varies was expected: model another one"
-                )
-        self.column_indices_ = indices
-        self.column_index_ = indices[0]
-        return x
-
     def _problem(self, X: Any, y: Any) -> Problem:
-        """Everything the user gave for one column, checked and standardised."""
+        """Everything the user gave, checked and standardised; the modelled columns are stored."""
         table, target, noise = self._checked(X, y)
-        term = only_term(self.kernel, table.n_columns)
-        x = self._columns(table, (table.index(term.columns[0]),))
-        return Problem.of(term, x[:, 0], target, noise, centre=self.normalize_y)
+        self._check_kernel(table.n_columns)
+        design = Design.of(self.kernel, table)
+        self.column_indices_, self.column_levels_ = design.columns, design.levels
+        self.column_index_ = design.columns[0]
+        x = self._block(table, slice(None))
+        _refuse_constants(design, table, x)
+        return Problem.of(design, x, target, noise, centre=self.normalize_y)
+
+    @abstractmethod
+    def _check_kernel(self, n_columns: int) -> None:
+        """Refuse kernels that the leaf cannot use."""
 
     def _fit_features(
         self, problem: Problem, kind: type[AbstractFeatures], coordinates: np.ndarray, *, release: bool
     ) -> AbstractFeatures:
         """Learn a model of finite features, store it, and return the features it ended with."""
-        model = FeatureModel(kind, problem.p, problem.t, problem.y, coordinates)
-        optimise = self.optimizer is not None
-        model, optimum = learn(model, problem.given, optimise=optimise, release=release, progress=self._progress())
-        features, closed = model.features(optimum.theta), model.at(optimum.theta)
-        variance = closed.prior_trace / closed.equations.weight
-        self._store(problem, optimum, FeaturePosterior.from_closed_form(closed, problem.interval, features, variance))
+        model = FeatureModel(kind, problem.design.covariance, problem.T, problem.y, coordinates)
+        effort = {"optimise": self.optimizer is not None, "release": release}
+        model, optimum, closed = learn(model, problem.given, **effort, progress=self._progress())
+        features = model.features(optimum.theta)
+        posterior = FeaturePosterior(problem.places, features, closed.mean, closed.factor.lower)
+        self._store(problem, optimum, features.values, posterior, closed.elbo)
         return features
 
-    def _store(self, problem: Problem, optimum: Optimum, posterior: Posterior) -> Self:
-        values = problem.in_user_units(optimum.theta)
+    def _store(self, problem: Problem, optimum: Optimum, values: Values, posterior: Posterior, elbo: float) -> Self:
+        own = problem.in_user_units(values)
         self.posterior_, self.target_ = posterior, problem.target
-        self.kernel_ = problem.term.with_values(values["variance"], (values["lengthscale"],))
-        self.noise_variance_ = values["noise"]
-        self.elbo_ = problem.bound_in_user_units(optimum.elbo)
-        self._say_notes(notes(optimum))
+        self.kernel_, self.noise_variance_ = problem.design.with_values(own), own.noise
+        self.elbo_ = float(problem.evidence_in_user_units(elbo))
+        self._say_notes(notes(optimum, problem.design.covariance.layout))
         return self
+
+    def _place_text(self, number: int, label: str) -> str:
+        return f"hold a level of column {label} that the fit has not seen"
 
     def _say_notes(self, said: tuple[str, ...]) -> None:
         self.notes_ = said
         for note in said:
             self._progress()(f"note: {note}")
+
+
+def _refuse_constants(design: Design, table: Table, x: np.ndarray) -> None:
+    for index, levels, column in zip(design.columns, design.levels, x.T, strict=True):
+        if levels is None and column.min() == column.max():
+            raise ValueError(
+                f"column {table.label(index)} of X is constant ({column[0]:g} in all {column.size} rows); "
+                "a column that varies was expected: model another one"
+            )

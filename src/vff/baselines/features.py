@@ -1,13 +1,13 @@
 """Two families of finite features, whitened, with their adjoints.
 
-f(x) = phi(x)'c + remainder, c ~ N(0, variance I), |phi(x)|^2 <= 1 and k(x, x) = variance: the prior precision of c is
-I / variance whatever the family, and only phi depends on the rest. Positions t are in half ranges of the data.
+f(x) = phi(x)'c + remainder, c ~ N(0, I), |phi(x)|^2 <= k(x, x): the prior of c is the same whatever the family, and
+only phi depends on the hyperparameters. Rows T, (N, C), are in half ranges of the data.
 
     inducing points      phi(t) = L^-1 k(z, t),  L L' = k(z, z)              remainder k(t, t') - phi(t)'phi(t')
-    random frequencies   phi(t) = [cos(w t), sin(w t)] / sqrt(F)             no remainder
+    random frequencies   phi(t) = [cos(w t), sin(w t)] sqrt(variance / F)    no remainder
 
-Whitening keeps log|K| and tr(K^-1 G) exact when k(z, z) is nearly singular; the jitter it may need acts as noise on the
-inducing variables, so the bound stays a bound.
+Whitening keeps log|K| and tr(K^-1 G) exact when k(z, z) is nearly singular. The jitter it may need (1e-15 to 1e-9 of
+the diagonal, the least that helps, ``linalg.factorise``) acts as noise on the inducing variables: the bound stays one.
 """
 
 from abc import ABC, abstractmethod
@@ -17,9 +17,9 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
-from scipy.linalg import solve_triangular
+from scipy.linalg.blas import dtrsm  # pyright: ignore[reportAttributeAccessIssue]
 
-from vff.kernels import HalfInteger
+from vff.baselines.covariances import AbstractCovariance, Values, blocks
 from vff.linalg import Factor, factorise
 
 _CHUNK = 2**22  # entries of Phi held at a time
@@ -33,10 +33,10 @@ def chunks(n: int, width: int) -> Iterator[slice]:
 
 @dataclass(frozen=True)
 class AbstractFeatures(ABC):
-    """P features at one lengthscale."""
+    """P features at one setting of the hyperparameters."""
 
-    kernel: HalfInteger
-    """Unit variance; its rate is per half range."""
+    covariance: AbstractCovariance
+    values: Values
     coordinates: np.ndarray
     """The numbers that place the features, as an optimiser may move them freely."""
     bounds: ClassVar[tuple[float, float]]
@@ -53,34 +53,35 @@ class AbstractFeatures(ABC):
         """What the coordinates stand for: points in half ranges, or angular frequencies per half range."""
 
     @abstractmethod
-    def evaluate(self, t: np.ndarray) -> np.ndarray:
+    def evaluate(self, T: np.ndarray) -> np.ndarray:
         """Phi, (N, P)."""
 
     @abstractmethod
-    def pull_back(self, t: np.ndarray, phi: np.ndarray, cotangent: np.ndarray) -> np.ndarray:
-        """d E / d (log lengthscale, coordinates) from dE/dPhi (N, P), a sum over the rows.
+    def pull_back(self, T: np.ndarray, phi: np.ndarray, cotangent: np.ndarray, *, free: bool) -> np.ndarray:
+        """d E / d (log variances, log lengthscales) from dE/dPhi (N, P), a sum over the rows.
 
-        For an E that does not change when Phi is rotated, as no quantity of this model does.
+        With ``free`` those of the coordinates follow. For an E that does not change when Phi is rotated, as no quantity
+        of this model does.
         """
 
     @abstractmethod
     def remainder(self, phi: np.ndarray) -> np.ndarray:
-        """Prior variance that the features miss at every row, per unit variance, (N,)."""
+        """Prior variance that the features miss at every row, (N,)."""
 
     @abstractmethod
-    def remainder_covariance(self, t: np.ndarray, phi: np.ndarray) -> np.ndarray:
-        """Prior covariance that the features miss, per unit variance, (N, N)."""
+    def remainder_covariance(self, T: np.ndarray, phi: np.ndarray) -> np.ndarray:
+        """Prior covariance that the features miss, (N, N)."""
 
 
 @dataclass(frozen=True)
 class InducingPoints(AbstractFeatures):
-    """Values of the process at the points z; the coordinates are z."""
+    """Values of the process at the points Z; the coordinates are Z, (P, C)."""
 
     bounds = (-3.0, 3.0)
 
     @property
     def size(self) -> int:
-        return self.coordinates.size
+        return len(self.coordinates)
 
     @property
     def places(self) -> np.ndarray:
@@ -88,42 +89,50 @@ class InducingPoints(AbstractFeatures):
 
     @cached_property
     def _factor(self) -> Factor:
-        z = self.coordinates
-        return factorise(self.kernel.covariance(np.subtract.outer(z, z)))
+        return factorise(self.covariance.matrix(self.values, self.coordinates, self.coordinates))
 
     def _lower_solve(self, v: np.ndarray, *, transposed: bool = False) -> np.ndarray:
-        return solve_triangular(self._factor.lower, v, lower=True, trans=int(transposed), check_finite=False)
+        """L^-1 v or L^-T v, written into v when that is in Fortran order."""
+        return dtrsm(1.0, self._factor.lower, v, lower=1, trans_a=int(transposed), overwrite_b=1)
 
-    def evaluate(self, t: np.ndarray) -> np.ndarray:
-        return self._lower_solve(self.kernel.covariance(np.subtract.outer(self.coordinates, t))).T
+    def evaluate(self, T: np.ndarray) -> np.ndarray:
+        # k(t, z) in C order is k(z, t) in Fortran order: BLAS solves where it stands, and nothing is copied.
+        return self._lower_solve(self.covariance.matrix(self.values, T, self.coordinates).T).T
 
-    def pull_back(self, t: np.ndarray, phi: np.ndarray, cotangent: np.ndarray) -> np.ndarray:
-        z = self.coordinates
+    def pull_back(self, T: np.ndarray, phi: np.ndarray, cotangent: np.ndarray, *, free: bool) -> np.ndarray:
         # Phi = k(t, z) L^-T. Rotation invariance makes S = (dE/dPhi)' Phi symmetric once all rows are in, and then
         # dE/dk(z, t) = L^-T (dE/dPhi)' and dE/dk(z, z) = -1/2 L^-T S L^-1: no derivative of a Cholesky factor.
-        cross = self._lower_solve(cotangent.T, transposed=True)
         inner = self._lower_solve(cotangent.T @ phi, transposed=True)
-        inner = -0.5 * self._lower_solve(inner.T, transposed=True)
-        slopes = []
-        gradient = np.zeros(z.size)
-        for adjoint, other, share in ((cross, t, 1.0), (inner + inner.T, z, 0.5)):
-            lag = np.subtract.outer(z, other)
-            moved = adjoint * self.kernel.covariance_derivative(lag, 1)
-            gradient += moved.sum(axis=1)
-            # k depends on lag / lengthscale: dk / d log lengthscale = -lag k'(lag)
-            slopes.append(-share * float(np.sum(moved * lag)))
-        return np.concatenate([[sum(slopes)], gradient])
+        inner = -0.5 * self._lower_solve(inner.T.copy(order="F"), transposed=True)
+        cross = self._lower_solve(cotangent.T.copy(order="F"), transposed=True)
+        gradient = self._chain_hyper(T, cross) + self._chain_hyper(self.coordinates, inner)
+        if not free:
+            return gradient
+        # both ends of k(z, z) move with z
+        moved = self._chain_points(T, cross) + self._chain_points(self.coordinates, inner + inner.T)
+        return np.concatenate([gradient, moved.ravel()])
+
+    def _chain_hyper(self, S: np.ndarray, adjoint: np.ndarray) -> np.ndarray:
+        """d E / d (log variances, log lengthscales) from dE/dk(Z, S), (P, n), a block of points at a time."""
+        pieces = blocks(self.size, len(S))
+        return sum(self.covariance.pull_back(self.values, self.coordinates[p], S, adjoint[p]) for p in pieces)  # pyright: ignore[reportReturnType]
+
+    def _chain_points(self, S: np.ndarray, adjoint: np.ndarray) -> np.ndarray:
+        """d E / d Z, (P, C), from dE/dk(Z, S)."""
+        pieces = blocks(self.size, len(S))
+        moved = [self.covariance.pull_back_rows(self.values, self.coordinates[p], S, adjoint[p]) for p in pieces]
+        return np.concatenate(moved)
 
     def remainder(self, phi: np.ndarray) -> np.ndarray:
-        return np.maximum(1.0 - np.einsum("np,np->n", phi, phi), 0.0)
+        return np.maximum(self.values.variance - np.einsum("np,np->n", phi, phi), 0.0)
 
-    def remainder_covariance(self, t: np.ndarray, phi: np.ndarray) -> np.ndarray:
-        return self.kernel.covariance(np.subtract.outer(t, t)) - phi @ phi.T
+    def remainder_covariance(self, T: np.ndarray, phi: np.ndarray) -> np.ndarray:
+        return self.covariance.matrix(self.values, T, T) - phi @ phi.T
 
 
 @dataclass(frozen=True)
 class Frequencies(AbstractFeatures):
-    """A cosine and a sine at each of F frequencies w = u / lengthscale; the coordinates are log u."""
+    """A cosine and a sine at each of F frequencies w = u / lengthscale of one column; coordinates log u, (F,)."""
 
     bounds = (float(np.log(1e-6)), float(np.log(1e6)))
 
@@ -133,29 +142,31 @@ class Frequencies(AbstractFeatures):
 
     @property
     def places(self) -> np.ndarray:
-        return np.exp(self.coordinates) * self.kernel.rate / np.sqrt(2 * self.kernel.p + 1)
+        return np.exp(self.coordinates) / self.values.lengthscales[0]
 
-    def evaluate(self, t: np.ndarray) -> np.ndarray:
+    def evaluate(self, T: np.ndarray) -> np.ndarray:
         F = self.coordinates.size
-        phase = np.multiply.outer(t, self.places)
-        phi = np.empty((t.size, 2 * F))
+        phase = np.multiply.outer(T[:, 0], self.places)
+        phi = np.empty((len(T), 2 * F))
         np.cos(phase, out=phi[:, :F])
         np.sin(phase, out=phi[:, F:])
-        phi /= np.sqrt(F)
+        phi *= np.sqrt(self.values.variance / F)
         return phi
 
-    def pull_back(self, t: np.ndarray, phi: np.ndarray, cotangent: np.ndarray) -> np.ndarray:
+    def pull_back(self, T: np.ndarray, phi: np.ndarray, cotangent: np.ndarray, *, free: bool) -> np.ndarray:
         F = self.coordinates.size
         cosine, sine = phi[:, :F], phi[:, F:]
         # d cos(w t) / d log w = -w t sin(w t), d sin(w t) / d log w = w t cos(w t)
-        turned = self.places * (t @ (cotangent[:, F:] * cosine - cotangent[:, :F] * sine))
-        return np.concatenate([[-turned.sum()], turned])
+        turned = self.places * (T[:, 0] @ (cotangent[:, F:] * cosine - cotangent[:, :F] * sine))
+        # Phi goes as the root of the variance
+        hyper = [0.5 * np.einsum("np,np->", cotangent, phi), -turned.sum()]
+        return np.concatenate([hyper, turned if free else []])
 
     def remainder(self, phi: np.ndarray) -> np.ndarray:
         return np.zeros(phi.shape[0])
 
-    def remainder_covariance(self, t: np.ndarray, phi: np.ndarray) -> np.ndarray:
-        return np.zeros((t.size, t.size))
+    def remainder_covariance(self, T: np.ndarray, phi: np.ndarray) -> np.ndarray:
+        return np.zeros((len(T), len(T)))
 
 
 def draw_frequencies(p: int, n: int, rng: np.random.RandomState) -> np.ndarray:

@@ -1,25 +1,34 @@
 """``InducingPointGP``: the collapsed bound of Titsias (2009)."""
 
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
 
+from vff.baselines.design import check_default, check_numbers_only, to_unit
 from vff.baselines.face import BaselineFace
 from vff.baselines.features import InducingPoints
+from vff.baselines.squared_exponential import SquaredExponential
 from vff.basis import Interval
 from vff.estimators.tables import as_finite
 from vff.kernels import Kernel
 
+_MOST_POINTS = 20_000
+
 
 class InducingPointGP(BaselineFace):
-    """Sparse Gaussian process regression on one column with inducing points, O(N P^2) a step.
+    """Sparse Gaussian process regression with inducing points, O(N P^2) a step.
+
+    Dense algebra throughout: a regular grid makes k(z, z) of a product a Kronecker product, and this is not used.
 
     Parameters
     ----------
-    kernel : kernel of one column or None
-        None is a ``Matern32`` over the only column.
+    kernel : kernel expression of numbers, "rbf", SquaredExponential or None
+        Sums of products of one-column Matérns. None is a ``Matern32`` over the only column.
     inducing : int or array
-        How many points, on a regular grid over the range of the data, or their locations in the column's units.
+        How many values in every column: a regular grid over the range of the data, of n^C points for C columns. Or the
+        locations in the columns' units, (P, C), the columns in the order the kernel names them (a vector will do for
+        one column); ``regular_grid`` makes them over other ranges.
     optimise_inducing : bool
         Learn the locations too, after the hyperparameters and then along with them.
     noise_variance : float or None
@@ -39,14 +48,14 @@ class InducingPointGP(BaselineFace):
     elbo_ : float
         Lower bound on log p(y), nats, for y in the user's units.
     inducing_ : array
-        Locations in the column's units.
+        Locations in the columns' units, (P, C), or (P,) for one column.
     notes_ : tuple of str
         How learning ended, when there is something to say.
     """
 
     def __init__(
         self,
-        kernel: Kernel | None = None,
+        kernel: Kernel | SquaredExponential | str | None = None,
         *,
         inducing: Any = 50,
         optimise_inducing: bool = False,
@@ -65,23 +74,51 @@ class InducingPointGP(BaselineFace):
         self.random_state = random_state
         self.verbose = verbose
 
+    def _check_kernel(self, n_columns: int) -> None:
+        check_default(self.kernel, n_columns)
+        check_numbers_only(self.kernel)
+
     def fit(self, X: Any, y: Any) -> Self:
         """Fit to a table X and a vector y."""
         problem = self._problem(X, y)
-        start = _locations(self.inducing, problem.interval)
+        start = _locations(self.inducing, problem.intervals)
         features = self._fit_features(problem, InducingPoints, start, release=self.optimise_inducing)
-        a, b = problem.interval.a, problem.interval.b
-        self.inducing_ = 0.5 * (a + b) + problem.interval.half_length * features.places
+        centres = np.array([0.5 * (interval.a + interval.b) for interval in problem.intervals])
+        points = centres + np.array([interval.half_length for interval in problem.intervals]) * features.places
+        self.inducing_ = points[:, 0] if points.shape[1] == 1 else points
         return self
 
 
-def _locations(inducing: Any, interval: Interval) -> np.ndarray:
-    """Distinct locations in half ranges of the data."""
+def regular_grid(n: int, ranges: Sequence[tuple[float, float]]) -> np.ndarray:
+    """All combinations of n equally spaced values in each range, ends included, (n^C, C); one value is the middle.
+
+    >>> regular_grid(2, [(0.0, 1.0), (5.0, 7.0)]).tolist()
+    [[0.0, 5.0], [0.0, 7.0], [1.0, 5.0], [1.0, 7.0]]
+    """
+    axes = [np.linspace(low, high, n) if n > 1 else np.array([0.5 * (low + high)]) for low, high in ranges]
+    return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes))
+
+
+def _locations(inducing: Any, intervals: Sequence[Interval]) -> np.ndarray:
+    """Distinct locations in half ranges of the data, (P, C)."""
+    C = len(intervals)
     if isinstance(inducing, int | np.integer) and not isinstance(inducing, bool) and inducing >= 1:
-        return np.linspace(-1.0, 1.0, int(inducing)) if inducing > 1 else np.zeros(1)
-    if np.ndim(inducing) != 1 or np.size(inducing) == 0:
+        _check_count(int(inducing) ** C, f"{inducing} values in each of {C} column(s)")
+        return regular_grid(int(inducing), [(-1.0, 1.0)] * C)
+    shape = np.shape(inducing)
+    if isinstance(inducing, str) or 0 in shape or not (shape[1:] == (C,) or (len(shape) == 1 and C == 1)):
         raise ValueError(
-            f"inducing must be a positive integer or a vector of locations in the column's units, got {inducing!r}; "
-            "50 is a common choice"
+            f"inducing must be a positive integer or locations in the units of the {C} modelled column(s), (P, {C}); "
+            f"got {inducing!r} of shape {shape}; 50 is a common choice for one column, 15 for each of two"
         )
-    return interval.to_unit(np.unique(as_finite(inducing, "inducing")))
+    points = np.unique(as_finite(inducing, "inducing").reshape(-1, C), axis=0)
+    _check_count(len(points), f"{len(points)} locations")
+    return to_unit(intervals, points)
+
+
+def _check_count(P: int, what: str) -> None:
+    if P > _MOST_POINTS:
+        raise ValueError(
+            f"{what} make {P} inducing points, whose covariance needs {8 * P**2 / 2**30:.0f} GiB; at most "
+            f"{_MOST_POINTS} were expected: give fewer, or use GPRegressor"
+        )

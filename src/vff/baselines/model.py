@@ -6,58 +6,66 @@ from functools import cache
 
 import numpy as np
 
+from vff.baselines.covariances import AbstractCovariance, Values
+from vff.baselines.evidence import Given
 from vff.baselines.features import AbstractFeatures, chunks
-from vff.baselines.start import LAYOUT, look
+from vff.baselines.start import look
 from vff.inference import ClosedForm, Cotangents, NormalEquations, Optimum, maximise, rescale
-from vff.kernels import HalfInteger
-from vff.linalg import Dense, threads_for
+from vff.linalg import Diagonal, threads_for
 from vff.parameters import PositiveVector
 
 
 @dataclass(frozen=True)
 class FeatureModel:
-    """Rows (t, y) under one family of features; t in half ranges of the data, y standardised."""
+    """Rows (T, y) under one family of features; T (N, C) in half ranges of the data, y standardised."""
 
     kind: type[AbstractFeatures]
-    p: int
-    t: np.ndarray
+    covariance: AbstractCovariance
+    T: np.ndarray
     y: np.ndarray
     coordinates: np.ndarray
     free: bool = False
-    """Whether the coordinates are part of theta, after variance, lengthscale and noise."""
+    """Whether the coordinates are part of theta, after variances, lengthscales and noise."""
 
     @property
     def parameters(self) -> PositiveVector:
         """Every entry of theta is the logarithm of a positive number; behind a coordinate c that number is exp(c)."""
+        layout = self.covariance.layout
         if not self.free:
-            return LAYOUT
+            return layout
         low, high = np.exp(self.kind.bounds)
         F = self.coordinates.size
         names = tuple(f"coordinate {i}" for i in range(F))
-        return PositiveVector(LAYOUT.names + names, LAYOUT.lower + (low,) * F, LAYOUT.upper + (high,) * F)
+        return PositiveVector(layout.names + names, layout.lower + (low,) * F, layout.upper + (high,) * F)
+
+    @property
+    def _n_hyper(self) -> int:
+        """How many entries of theta come before the coordinates."""
+        return len(self.covariance.layout.names)
 
     def features(self, theta: np.ndarray) -> AbstractFeatures:
         """The features at these parameters."""
-        kernel = HalfInteger.from_lengthscale(self.p, LAYOUT.unpack(theta[:3])["lengthscale"])
-        return self.kind(kernel, theta[3:] if self.free else self.coordinates)
+        values = self.covariance.values(theta[: self._n_hyper])
+        moved = theta[self._n_hyper :].reshape(self.coordinates.shape) if self.free else self.coordinates
+        return self.kind(self.covariance, values, moved)
 
     def equations(self, features: AbstractFeatures) -> NormalEquations:
         """What the rows contribute, one pass in chunks."""
         b, G = np.zeros(features.size), np.zeros((features.size, features.size))
-        for rows in chunks(self.t.size, features.size):
-            phi = features.evaluate(self.t[rows])
+        for rows in chunks(self.y.size, features.size):
+            phi = features.evaluate(self.T[rows])
             b += phi.T @ self.y[rows]
             G += phi.T @ phi
-        return NormalEquations(float(self.t.size), float(self.y @ self.y), b, G)
+        return NormalEquations(float(self.y.size), float(self.y @ self.y), b, G)
 
-    def closed(self, equations: NormalEquations, variance: float, noise: float) -> ClosedForm:
-        """The model of whitened coefficients: prior precision I / variance, k(x, x) = variance."""
-        prior = Dense(np.eye(equations.b.size) / variance)
-        return ClosedForm(prior, equations, variance * equations.weight, noise)
+    def closed(self, equations: NormalEquations, values: Values) -> ClosedForm:
+        """The model of whitened coefficients: their prior precision is I."""
+        prior = Diagonal(np.ones(equations.b.size))
+        return ClosedForm(prior, equations, values.variance * equations.weight, values.noise)
 
     def at(self, theta: np.ndarray) -> ClosedForm:
-        values = LAYOUT.unpack(theta[:3])
-        return self.closed(self.equations(self.features(theta)), values["variance"], values["noise"])
+        features = self.features(theta)
+        return self.closed(self.equations(features), features.values)
 
     def scales(self, closed: ClosedForm) -> np.ndarray:
         """Rough curvature in every parameter: the rows in the noise, the coefficients they determine in all others."""
@@ -66,61 +74,53 @@ class FeatureModel:
         return np.array([closed.equations.weight if name == "noise" else others for name in names])
 
     def pull_back(self, theta: np.ndarray, cotangents: Cotangents) -> np.ndarray:
-        features, closed = self.features(theta), cotangents.model
-        # K = I / variance and sum k(x, x) = N variance: dE / d log variance = 1/2 (m'Km - effective - tau residual)
-        mKm = float(closed.mean @ closed.prior.mv(closed.mean))
-        d_variance = 0.5 * (mKm - cotangents.effective - closed.tau * closed.residual)
+        features = self.features(theta)
         dG, db = cotangents.gram(np.eye(features.size)), cotangents.projection
-        shape = np.zeros(1 + features.coordinates.size)
-        for rows in chunks(self.t.size, features.size):
-            phi = features.evaluate(self.t[rows])
+        shape = np.zeros(len(self.parameters.names) - 1)  # all of theta but the noise
+        for rows in chunks(self.y.size, features.size):
+            phi = features.evaluate(self.T[rows])
             cotangent = 2.0 * (phi @ dG) + np.multiply.outer(self.y[rows], db)
-            shape += features.pull_back(self.t[rows], phi, cotangent)
-        gradient = np.concatenate([[d_variance, shape[0], cotangents.log_noise], shape[1:]])
-        return gradient if self.free else gradient[:3]
+            shape += features.pull_back(self.T[rows], phi, cotangent, free=self.free)
+        # the sum of k(x, x) over the rows is N times the sum of the variances
+        variances = features.values.variances
+        shape[: variances.size] += cotangents.prior_trace * self.y.size * variances
+        hyper, moved = np.split(shape, [self._n_hyper - 1])
+        return np.concatenate([hyper, [cotangents.log_noise], moved])
 
 
 def learn(
-    model: FeatureModel,
-    given: Mapping[str, float | None],
-    *,
-    optimise: bool,
-    release: bool,
-    progress: Callable[[str], None],
-) -> tuple[FeatureModel, Optimum]:
+    model: FeatureModel, given: Given, *, optimise: bool, release: bool, progress: Callable[[str], None]
+) -> tuple[FeatureModel, Optimum, ClosedForm]:
     """Start from the data, learn the hyperparameters and then, with ``release``, the coordinates along with them."""
-    with threads_for(2 * model.coordinates.size):
+    with threads_for(2 * len(model.coordinates)):
         return _learn(model, given, optimise=optimise, release=release, progress=progress)
 
 
 def _learn(
-    model: FeatureModel,
-    given: Mapping[str, float | None],
-    *,
-    optimise: bool,
-    release: bool,
-    progress: Callable[[str], None],
-) -> tuple[FeatureModel, Optimum]:
-    theta = LAYOUT.pack(_start(model, given))
+    model: FeatureModel, given: Given, *, optimise: bool, release: bool, progress: Callable[[str], None]
+) -> tuple[FeatureModel, Optimum, ClosedForm]:
+    theta = _start(model, given).theta
     if not optimise:
-        return model, Optimum(theta, model.at(theta).elbo, 0, 1, True, "hyperparameters kept as given")
-    optimum, _ = maximise(model, theta)
-    progress(f"{model.coordinates.size} coordinates held: bound {optimum.elbo:.3f} nats after {optimum.steps} steps")
+        closed = model.at(theta)
+        return model, Optimum(theta, closed.elbo, 0, 1, True, "hyperparameters kept as given"), closed
+    optimum, closed = maximise(model, theta)
+    points = f"{len(model.coordinates)} coordinates"
+    progress(f"{points} held: bound {optimum.elbo:.3f} nats after {optimum.steps} steps")
     if release:
         model = replace(model, free=True)
-        optimum, _ = maximise(model, np.concatenate([optimum.theta, model.coordinates]))
+        optimum, closed = maximise(model, np.concatenate([optimum.theta, model.coordinates.ravel()]))
         progress(f"coordinates released: bound {optimum.elbo:.3f} nats after {optimum.steps} steps")
-    return model, optimum
+    return model, optimum, closed
 
 
-def _start(model: FeatureModel, given: Mapping[str, float | None]) -> dict[str, float]:
+def _start(model: FeatureModel, given: Given) -> Values:
     @cache
-    def equations(lengthscale: float) -> NormalEquations:
-        kernel = HalfInteger.from_lengthscale(model.p, lengthscale)
-        return model.equations(model.kind(kernel, model.coordinates))
+    def equations(variance: float, lengthscale: float) -> NormalEquations:
+        values = given.completed({"variance": variance, "lengthscale": lengthscale, "noise": 1.0})
+        return model.equations(model.kind(model.covariance, values, model.coordinates))
 
     def score(values: Mapping[str, float], rescaled: bool) -> tuple[float, float]:
-        closed = model.closed(equations(values["lengthscale"]), values["variance"], values["noise"])
+        closed = model.closed(equations(values["variance"], values["lengthscale"]), given.completed(values))
         return rescale(closed) if rescaled else (1.0, closed.elbo)
 
-    return look(score, given)
+    return given.completed(look(score, given.shared(model.covariance.first_lengthscale)))

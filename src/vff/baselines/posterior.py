@@ -1,22 +1,31 @@
 """Posterior processes of the baselines, in standardised targets."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import solve_triangular
 
 from vff.baselines.covariances import AbstractCovariance, Values
-from vff.baselines.design import to_unit
+from vff.baselines.design import Place, to_unit
 from vff.baselines.evidence import Evidence
 from vff.baselines.features import AbstractFeatures, chunks
-from vff.basis import Interval
-from vff.inference import ClosedForm
+from vff.basis import Codes
 from vff.linalg import factorise
 
 
-def _one_column(x: np.ndarray) -> np.ndarray:
-    """(N,) from (N,) or (N, 1)."""
-    return x.reshape(len(x))
+def _unseen(places: Sequence[Place], x: np.ndarray) -> np.ndarray:
+    """Which rows hold a level that the fit has not seen, (N, C).
+
+    Numbers are never outside, as kernels and features are defined everywhere.
+    All unseen levels of a column are one level to the joint distribution, as their codes are the same.
+    """
+    x = x.reshape(len(x), -1)
+    flags = [
+        ~place.contains(x[:, c]) if isinstance(place, Codes) else np.zeros(len(x), bool)
+        for c, place in enumerate(places)
+    ]
+    return np.column_stack(flags)
 
 
 def _draw(
@@ -28,64 +37,71 @@ def _draw(
     return mean[:, None] + factorise(covariance).sqrt_mv(white)
 
 
+def _draw_distinct(posterior: "AnyPosterior", x: np.ndarray, n_samples: int, rng: np.random.Generator) -> np.ndarray:
+    """Joint draws of f, (N, n_samples); rows that are the same get the same draw."""
+    distinct, codes = np.unique(x.reshape(len(x), -1), axis=0, return_inverse=True)
+    return _draw(*posterior.joint(distinct), posterior.variance, n_samples, rng)[codes.ravel()]
+
+
 @dataclass(frozen=True)
 class FeaturePosterior:
-    """f(x) | y ~ GP( phi'm, variance * remainder + phi' A^-1 phi )."""
+    """f(x) | y ~ GP( phi'm, remainder + phi' A^-1 phi )."""
 
-    interval: Interval
+    places: tuple[Place, ...]
     features: AbstractFeatures
-    variance: float
     mean: np.ndarray
     """m, (P,)."""
-    covariance: np.ndarray
-    """A^-1, (P, P)."""
+    lower: np.ndarray
+    """Cholesky factor of A, (P, P)."""
 
-    @classmethod
-    def from_closed_form(
-        cls, closed: ClosedForm, interval: Interval, features: AbstractFeatures, variance: float
-    ) -> "FeaturePosterior":
-        return cls(interval, features, variance, closed.mean, closed.factor.inverse())
+    @property
+    def variance(self) -> float:
+        """k(x, x)."""
+        return self.features.values.variance
 
     def outside(self, x: np.ndarray) -> np.ndarray:
         """No row is outside: the features are defined everywhere."""
-        return np.zeros(len(x), dtype=bool)
+        return _unseen(self.places, x)
 
     def mean_at(self, x: np.ndarray) -> np.ndarray:
         """Mean of f at every row, without its variance."""
-        t = self.interval.to_unit(_one_column(x))
+        T = to_unit(self.places, x)
         return np.concatenate(
-            [self.features.evaluate(t[rows]) @ self.mean for rows in chunks(t.size, self.features.size)]
+            [self.features.evaluate(T[rows]) @ self.mean for rows in chunks(len(T), self.features.size)]
         )
+
+    def _whitened(self, phi: np.ndarray) -> np.ndarray:
+        """W (P, N) with W'W = Phi A^-1 Phi'."""
+        return solve_triangular(self.lower, phi.T, lower=True, check_finite=False)
 
     def marginals(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance of f at every row, O(N P^2)."""
-        t = self.interval.to_unit(_one_column(x))
-        mean, variance = np.empty(t.size), np.empty(t.size)
-        for rows in chunks(t.size, self.features.size):
-            phi = self.features.evaluate(t[rows])
+        T = to_unit(self.places, x)
+        mean, variance = np.empty(len(T)), np.empty(len(T))
+        for rows in chunks(len(T), self.features.size):
+            phi = self.features.evaluate(T[rows])
+            whitened = self._whitened(phi)
             mean[rows] = phi @ self.mean
-            spread = np.einsum("np,np->n", phi @ self.covariance, phi)
-            variance[rows] = self.variance * self.features.remainder(phi) + spread
+            variance[rows] = self.features.remainder(phi) + np.einsum("pn,pn->n", whitened, whitened)
         return mean, variance
 
     def joint(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean (N,) and covariance (N, N) of f at all rows together."""
-        t = self.interval.to_unit(_one_column(x))
-        phi = self.features.evaluate(t)
-        remainder = self.features.remainder_covariance(t, phi)
-        return phi @ self.mean, self.variance * remainder + phi @ self.covariance @ phi.T
+        T = to_unit(self.places, x)
+        phi = self.features.evaluate(T)
+        whitened = self._whitened(phi)
+        return phi @ self.mean, self.features.remainder_covariance(T, phi) + whitened.T @ whitened
 
     def sample(self, x: np.ndarray, n_samples: int, rng: np.random.Generator) -> np.ndarray:
         """Joint draws of f, (N, n_samples)."""
-        distinct, codes = np.unique(_one_column(x), return_inverse=True)
-        return _draw(*self.joint(distinct), self.variance, n_samples, rng)[codes]
+        return _draw_distinct(self, x, n_samples, rng)
 
 
 @dataclass(frozen=True)
 class ExactPosterior:
     """f(x) | y ~ GP( k(x, T) alpha, k(x, x') - k(x, T) C^-1 k(T, x') ) (Rasmussen & Williams, eqs 2.25-2.26)."""
 
-    intervals: tuple[Interval, ...]
+    places: tuple[Place, ...]
     covariance: AbstractCovariance
     values: Values
     T: np.ndarray
@@ -95,18 +111,18 @@ class ExactPosterior:
     """Cholesky factor of C, (N, N)."""
 
     @classmethod
-    def from_evidence(cls, evidence: Evidence, intervals: tuple[Interval, ...]) -> "ExactPosterior":
+    def from_evidence(cls, evidence: Evidence, places: tuple[Place, ...]) -> "ExactPosterior":
         lower = evidence.factor.lower
-        return cls(intervals, evidence.covariance, evidence.values, evidence.T, evidence.alpha, lower)
+        return cls(places, evidence.covariance, evidence.values, evidence.T, evidence.alpha, lower)
 
     @property
     def variance(self) -> float:
         """k(x, x)."""
-        return float(self.values.variances.sum())
+        return self.values.variance
 
     def outside(self, x: np.ndarray) -> np.ndarray:
-        """No row is outside: the kernel is defined everywhere."""
-        return np.zeros(len(x), dtype=bool)
+        """Rows with a level that the fit has not seen."""
+        return _unseen(self.places, x)
 
     def _cross(self, T: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """k(T, rows) alpha (n,) and L^-1 k(rows, T) (N, n)."""
@@ -115,13 +131,13 @@ class ExactPosterior:
 
     def mean_at(self, x: np.ndarray) -> np.ndarray:
         """Mean of f at every row, O(n N): no triangular solve."""
-        T = to_unit(self.intervals, x)
+        T = to_unit(self.places, x)
         pieces = chunks(len(T), len(self.T))
         return np.concatenate([self.covariance.matrix(self.values, T[rows], self.T) @ self.alpha for rows in pieces])
 
     def marginals(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance of f at every row, O(n N^2)."""
-        T = to_unit(self.intervals, x)
+        T = to_unit(self.places, x)
         mean, variance = np.empty(len(T)), np.empty(len(T))
         for rows in chunks(len(T), len(self.T)):
             mean[rows], whitened = self._cross(T[rows])
@@ -131,11 +147,13 @@ class ExactPosterior:
 
     def joint(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean (n,) and covariance (n, n) of f at all rows together."""
-        T = to_unit(self.intervals, x)
+        T = to_unit(self.places, x)
         mean, whitened = self._cross(T)
         return mean, self.covariance.matrix(self.values, T, T) - whitened.T @ whitened
 
     def sample(self, x: np.ndarray, n_samples: int, rng: np.random.Generator) -> np.ndarray:
         """Joint draws of f, (n, n_samples)."""
-        distinct, codes = np.unique(x.reshape(len(x), -1), axis=0, return_inverse=True)
-        return _draw(*self.joint(distinct), self.variance, n_samples, rng)[codes.ravel()]
+        return _draw_distinct(self, x, n_samples, rng)
+
+
+AnyPosterior = FeaturePosterior | ExactPosterior

@@ -6,10 +6,10 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils import check_random_state
 
+from vff.baselines.design import Problem, check_default, check_one_column
 from vff.baselines.face import BaselineFace
 from vff.baselines.features import Frequencies, draw_frequencies
-from vff.baselines.problem import Problem
-from vff.kernels import Kernel
+from vff.kernels import Categorical, Kernel, Matern32, normal_form
 
 
 class RandomFourierGP(BaselineFace):
@@ -65,6 +65,10 @@ class RandomFourierGP(BaselineFace):
         self.normalize_y = normalize_y
         self.random_state = random_state
         self.verbose = verbose
+
+    def _check_kernel(self, n_columns: int) -> None:
+        check_default(self.kernel, n_columns)
+        check_one_column(self.kernel)
 
     def fit(self, X: Any, y: Any) -> Self:
         """Fit to a table X and a vector y."""
@@ -126,6 +130,10 @@ class SparseSpectrumGP(BaselineFace):
         self.random_state = random_state
         self.verbose = verbose
 
+    def _check_kernel(self, n_columns: int) -> None:
+        check_default(self.kernel, n_columns)
+        check_one_column(self.kernel)
+
     def fit(self, X: Any, y: Any) -> Self:
         """Fit to a table X and a vector y."""
         self.frequencies_ = _fit_spectral(self, self._problem(X, y), release=True)
@@ -137,6 +145,9 @@ def _fit_spectral(estimator: RandomFourierGP | SparseSpectrumGP, problem: Proble
     F = estimator.n_frequencies
     if isinstance(F, bool) or not isinstance(F, Integral) or F < 1:
         raise ValueError(f"n_frequencies must be a positive integer, got {F!r}; 50 to 500 is a common choice")
-    coordinates = draw_frequencies(problem.p, int(F), check_random_state(estimator.random_state))
+    (term,) = normal_form(estimator.kernel or Matern32(0))
+    (factor,) = term.factors
+    assert not isinstance(factor, Categorical)  # refused at the door
+    coordinates = draw_frequencies(factor.order, int(F), check_random_state(estimator.random_state))
     features = estimator._fit_features(problem, Frequencies, coordinates, release=release)
-    return features.places / problem.interval.half_length
+    return features.places / problem.intervals[0].half_length

@@ -1,4 +1,4 @@
-"""A kernel meets a table: every term gets its column, its levels, and the names it goes by."""
+"""A kernel meets a table: every term gets its columns, their levels, and the names they go by."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
@@ -6,7 +6,7 @@ from itertools import count
 from typing import Any
 
 from vff.estimators.tables import Table
-from vff.inference import LevelTerm, MaternTerm
+from vff.inference import LevelFactor, MaternFactor
 from vff.inference import Term as InnerTerm
 from vff.kernels import Categorical, Kernel, Matern32, Sum, Term, normal_form
 
@@ -14,12 +14,9 @@ _SOME_LEVELS, _MOST_LEVELS = 50, 1000
 
 
 @dataclass(frozen=True)
-class BoundTerm:
-    """One term of the kernel and its column in the table."""
+class BoundColumn:
+    """A column of the table, as numbers or as levels."""
 
-    term: Term
-    name: str
-    """Unique among the terms."""
     index: int
     label: str
     """What the column is called in messages."""
@@ -30,25 +27,64 @@ class BoundTerm:
     levels: tuple[Any, ...] | None
     """The levels of a categorical column."""
 
+
+@dataclass(frozen=True)
+class BoundTerm:
+    """One term of the kernel and its columns."""
+
+    term: Term
+    name: str
+    """Unique among the terms."""
+    columns: tuple[int, ...]
+    """Which of the bound columns its factors are over."""
+
     @property
     def inner(self) -> InnerTerm:
-        factor = self.term.factors[0]
-        return LevelTerm() if isinstance(factor, Categorical) else MaternTerm(factor.order)
+        return InnerTerm(
+            tuple(
+                LevelFactor() if isinstance(factor, Categorical) else MaternFactor(factor.order)
+                for factor in self.term.factors
+            )
+        )
 
     @property
     def given(self) -> dict[str, float | None]:
         """The hyperparameters the user wrote, None where there are none."""
-        factor = self.term.factors[0]
-        values: dict[str, float | None] = {"variance": factor.variance}
-        return values if isinstance(factor, Categorical) else {**values, "lengthscale": factor.lengthscale}
+        values: dict[str, float | None] = {"variance": self.term.variance}
+        for name, factor in zip(self.inner.lengthscales, self.term.factors, strict=True):
+            if name is not None and not isinstance(factor, Categorical):
+                values[name] = factor.lengthscale
+        return values
+
+
+@dataclass(frozen=True)
+class Binding:
+    """A kernel's terms over a table's columns."""
+
+    columns: tuple[BoundColumn, ...]
+    terms: tuple[BoundTerm, ...]
 
     @property
-    def identity(self) -> tuple[Any, int, type]:
+    def identity(self) -> tuple[Any, ...]:
         """What the sums over rows and the model depend on."""
-        return self.term.columns, self.index, type(self.term.factors[0])
+        return tuple(
+            tuple(
+                (factor.column, self.columns[c].index, type(factor).__name__)
+                for c, factor in zip(term.columns, term.term.factors, strict=True)
+            )
+            for term in self.terms
+        )
 
-    def with_levels(self, levels: tuple[Any, ...]) -> "BoundTerm":
-        return replace(self, levels=levels)
+    def labels(self, term: BoundTerm) -> tuple[str, ...]:
+        """What the columns of a term are called in messages."""
+        return tuple(self.columns[c].label for c in term.columns)
+
+    @property
+    def text(self) -> str:
+        return " + ".join(
+            " * ".join(f"{type(factor).__name__}({factor.column!r})" for factor in term.term.factors)
+            for term in self.terms
+        )
 
 
 def default_kernel(table: Table) -> Kernel:
@@ -70,24 +106,38 @@ def _check_levels(table: Table, index: int, levels: int) -> None:
         )
 
 
-def bind(kernel: Kernel | None, table: Table, *, first: bool = True) -> tuple[BoundTerm, ...]:
+def bind(kernel: Kernel | None, table: Table, *, first: bool = True) -> Binding:
     """The terms of the kernel with their columns; ``first`` says that no rows were seen before."""
-    bound: list[BoundTerm] = []
+    columns: dict[tuple[int, bool], BoundColumn] = {}
+    terms: list[BoundTerm] = []
     for term in normal_form(default_kernel(table) if kernel is None else kernel):
-        if len(term.factors) > 1:
+        keys = [(table.index(factor.column), isinstance(factor, Categorical)) for factor in term.factors]
+        _check_different(term, [index for index, _ in keys], table)
+        for (index, categorical), factor in zip(keys, term.factors, strict=True):
+            if (index, categorical) not in columns:
+                columns[index, categorical] = _bound_column(table, index, factor.column, categorical)
+        name = _unique(term.name, {other.name for other in terms})
+        terms.append(BoundTerm(term, name, tuple(list(columns).index(key) for key in keys)))
+    for column in columns.values():
+        if kernel is None and first and column.levels is not None:
+            _check_levels(table, column.index, len(column.levels))
+    return Binding(tuple(columns.values()), tuple(terms))
+
+
+def _bound_column(table: Table, index: int, written: Hashable, categorical: bool) -> BoundColumn:
+    aliases = {written, index, *([table.names[index]] if table.names else [])}
+    levels = table.levels(index) if categorical else None
+    return BoundColumn(index, table.label(index), frozenset(aliases), table.kind(index), levels)
+
+
+def _check_different(term: Term, indices: list[int], table: Table) -> None:
+    """A product is over different columns, whatever they are called."""
+    for place, index in enumerate(indices):
+        if index in indices[:place]:
             raise ValueError(
-                f"the kernel multiplies columns ({term.name}), and this version fits sums of one-column terms; "
-                "write a sum, as in Matern32('x') + Matern32('z')"
+                f"the product {term.name} uses column {table.label(index)} of X twice, and its factors must be over "
+                "different columns; leave one of them out"
             )
-        (column,) = term.columns
-        index = table.index(column)
-        name = _unique(term.name, {other.name for other in bound})
-        aliases = {column, index, *([table.names[index]] if table.names else [])}
-        levels = table.levels(index) if any(isinstance(factor, Categorical) for factor in term.factors) else None
-        if kernel is None and first and levels is not None:
-            _check_levels(table, index, len(levels))
-        bound.append(BoundTerm(term, name, index, table.label(index), frozenset(aliases), table.kind(index), levels))
-    return tuple(bound)
 
 
 def _unique(name: str, taken: set[str]) -> str:
@@ -96,24 +146,21 @@ def _unique(name: str, taken: set[str]) -> str:
     return name if name not in taken else next(trial for trial in numbered if trial not in taken)
 
 
-def joined(seen: tuple[BoundTerm, ...], new: tuple[BoundTerm, ...]) -> tuple[BoundTerm, ...]:
+def joined(seen: Binding, new: Binding) -> Binding:
     """The terms over the levels of both; they must be the same terms."""
-    if [term.identity for term in seen] != [term.identity for term in new]:
+    if seen.identity != new.identity:
         raise ValueError(
-            f"rows were summed for {_text(seen)} and cannot be added to those for {_text(new)}; keep the kernel, or "
-            "fit all rows again"
+            f"rows were summed for {seen.text} and cannot be added to those for {new.text}; keep the kernel, or fit all "
+            "rows again"
         )
-    return tuple(
-        new_term if old.levels is None or new_term.levels is None else new_term.with_levels(_union(old, new_term))
-        for old, new_term in zip(seen, new, strict=True)
+    columns = tuple(
+        column if old.levels is None or column.levels is None else replace(column, levels=_union(old, column))
+        for old, column in zip(seen.columns, new.columns, strict=True)
     )
+    return replace(new, columns=columns)
 
 
-def _text(terms: tuple[BoundTerm, ...]) -> str:
-    return " + ".join(f"{type(term.term.factors[0]).__name__}({term.term.columns[0]!r})" for term in terms)
-
-
-def _union(old: BoundTerm, new: BoundTerm) -> tuple[Any, ...]:
+def _union(old: BoundColumn, new: BoundColumn) -> tuple[Any, ...]:
     """All levels of both, those seen first in their old places."""
     seen = old.levels or ()
     known = set(seen)

@@ -1,14 +1,14 @@
 """The constructor's options, checked at the door of ``fit`` and settled column by column."""
 
 import os
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 
 from vff.basis import Interval, largest_resolved
-from vff.moments import ENGINES
+from vff.moments import ENGINES, MomentRequest
 
 ENGINE_NAMES = ("auto", *ENGINES)
 _MOST_EDGES = 8
@@ -39,14 +39,15 @@ def check_resolution(interval: Interval, label: str) -> None:
         )
 
 
-def check_size(P: int, label: str) -> None:
+def check_size(request: MomentRequest, names: Sequence[str]) -> None:
     """Refuse a number of features whose matrices cannot fit in memory."""
+    P, worst = request.size, max(range(len(names)), key=lambda s: request.sizes[s])
     needed = 5 * 8 * P**2  # the Gram matrix, its two coordinates, the factor and the inverse
     available = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 2**34
     if needed > 0.8 * available:
         fits = int((0.8 * available / 40) ** 0.5 / 2)
         raise ValueError(
-            f"frequencies and levels make {P} features, most of them for column {label}, which need "
+            f"frequencies and levels make {P} features, most of them for {names[worst]}, which need "
             f"{needed / 2**30:.0f} GiB where {available / 2**30:.0f} GiB are installed; ask for frequencies of at most "
             f"{fits} in all"
         )

@@ -14,7 +14,7 @@ from vff.estimators.face import RegressionFace
 from vff.estimators.options import ENGINE_NAMES, check_choice, check_noise
 from vff.estimators.rows import Options, Rows, add, begin, check_unchanged, take_batch
 from vff.estimators.tables import Table
-from vff.inference import ColumnPosterior, Fit, TermPlan, fit_sum
+from vff.inference import Fit, TermPlan, fit_sum
 from vff.kernels import Kernel, Sum
 
 
@@ -136,11 +136,11 @@ class GPRegressor(RegressionFace):
             validate_data(self, table.data, reset=False, skip_check_array=True)
         options = Options(self.frequencies, self.domain, self.edges)
         with clock("survey"):
-            terms = bind(self.kernel, table, first=seen is None)
+            binding = bind(self.kernel, table, first=seen is None)
             if seen is not None:
                 check_unchanged(seen.options, options)
-                terms = joined(seen.terms, terms)
-            batch = take_batch(table, terms, y, sample_weight, first=seen is None)
+                binding = joined(seen.binding, binding)
+            batch = take_batch(table, binding, y, sample_weight, first=seen is None)
             seen = seen or begin(batch, options, growing=growing)
         with clock("pass"):
             rows = add(seen, batch, self.engine, say)
@@ -154,13 +154,21 @@ class GPRegressor(RegressionFace):
 
     def _learn(self, rows: Rows, say: Callable[[str], None]) -> Fit:
         """Hyperparameters and posterior from the statistics alone."""
-        parts = zip(rows.terms, rows.harmonics, rows.extents, rows.details, strict=True)
+        parts = zip(rows.terms, rows.harmonics, rows.details, strict=True)
         return fit_sum(
             rows.moments,
             rows.tails,
             [
-                TermPlan(term.name, term.label, term.inner, term.given, M, extent, detail)
-                for term, M, extent, detail in parts
+                TermPlan(
+                    term.name,
+                    rows.binding.labels(term),
+                    term.inner,
+                    term.given,
+                    M,
+                    tuple(rows.extents[c] for c in term.columns),
+                    detail,
+                )
+                for term, M, detail in parts
             ],
             check_noise(self.noise_variance),
             optimise=self.optimizer is not None,
@@ -170,8 +178,8 @@ class GPRegressor(RegressionFace):
 
     def _store(self, fit: Fit, rows: Rows, say: Callable[[str], None]) -> None:
         self.rows_, self.fit_, self.posterior_, self.target_ = rows, fit, fit.posterior, fit.target
-        self.column_indices_ = tuple(term.index for term in rows.terms)
-        self.column_levels_ = tuple(term.levels for term in rows.terms)
+        self.column_indices_ = tuple(column.index for column in rows.binding.columns)
+        self.column_levels_ = tuple(column.levels for column in rows.binding.columns)
         learnt = tuple(
             term.term.with_values(values.variance, values.lengthscales)
             for term, values in zip(rows.terms, fit.terms, strict=True)
@@ -187,13 +195,17 @@ class GPRegressor(RegressionFace):
             say(f"note: {note}")
 
     def _store_choices(self, fit: Fit, rows: Rows) -> None:
-        """What was settled for every column that has a domain."""
+        """What was settled: domains by column, harmonics and edge functions by term."""
         self.domain_, self.frequencies_, self.edges_ = {}, {}, {}
-        for term, column, values in zip(rows.terms, rows.moments.request.columns, fit.terms, strict=True):
-            if isinstance(column.place, Interval) and isinstance(column.basis, ColumnBasis):
-                key = term.name if term.name != term.term.name else term.term.columns[0]
-                self.domain_[key] = (column.place.a, column.place.b)
-                self.frequencies_[key], self.edges_[key] = values.M, column.basis.q
+        for term, request, values in zip(rows.terms, rows.moments.request.terms, fit.terms, strict=True):
+            for column, factor in zip(term.term.columns, request.factors, strict=True):
+                if isinstance(factor.place, Interval):
+                    self.domain_[column] = (factor.place.a, factor.place.b)
+            edges = tuple(basis.q if isinstance(basis, ColumnBasis) else None for basis in request.bases)
+            key = term.name if term.name != term.term.name or len(edges) > 1 else term.term.columns[0]
+            if any(q is not None for q in edges):
+                self.frequencies_[key] = values.M
+                self.edges_[key] = edges[0] if len(edges) == 1 else edges
         self.engine_, self.engine_reason_ = rows.choice.name, rows.choice.reason
 
     def _place_text(self, number: int, label: str) -> str:
@@ -210,14 +222,16 @@ class GPRegressor(RegressionFace):
         ``column`` says which of several columns the slope is along.
         """
         x = np.concatenate(list(self._pieces(self._table(X))))
-        along = [s for s, term in enumerate(self.rows_.terms) if column is None or column in term.aliases]
+        columns = self.rows_.binding.columns
+        along = [c for c, bound in enumerate(columns) if column is None or column in bound.aliases]
+        if len(along) != 1 and column is not None:
+            along = [c for c in along if columns[c].levels is None]
         if len(along) != 1:
-            names = ", ".join(repr(term.name) for term in self.rows_.terms)
-            raise ValueError(f"the slope is along one column with one term, got column={column!r}; name one of {names}")
-        term = self.fit_.posterior.terms[along[0]]
-        if not isinstance(term, ColumnPosterior):
+            names = ", ".join(bound.label for bound in columns)
+            raise ValueError(f"the slope is along one column, got column={column!r}; name one of {names}")
+        if columns[along[0]].levels is not None:
             raise ValueError(f"column {column!r} is categorical and has no slope; name a column of numbers")
-        mean, variance = term.derivative(x[:, along[0]])
+        mean, variance = self.fit_.posterior.slope(x, along[0])
         return self.target_.scale * mean, self.target_.scale**2 * variance
 
     def effects(self, X: Any) -> Effects:
@@ -232,7 +246,9 @@ class GPRegressor(RegressionFace):
         return Effects(names, self.target_.scale * mean, self.target_.scale * np.sqrt(variance))
 
     def _effects(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        parts = [term.centred(x[:, s]) for s, term in enumerate(self.fit_.posterior.terms)]
+        posterior = self.fit_.posterior
+        rows = posterior.rows(x)
+        parts = [term.centred(x, rows) for term in posterior.terms]
         return np.stack([mean for mean, _ in parts], axis=1), np.stack([variance for _, variance in parts], axis=1)
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from vff.basis import Codes, ColumnBasis, Interval, LevelBasis
-from vff.estimators.binding import BoundTerm, joined
+from vff.estimators.binding import Binding, BoundColumn, BoundTerm, joined
 from vff.estimators.options import (
     check_domain,
     check_edges,
@@ -20,21 +20,23 @@ from vff.estimators.options import (
 from vff.estimators.tables import Table, check_target, check_weights
 from vff.features import TailRows
 from vff.inference import (
-    MaternTerm,
     choose_domain,
     choose_harmonics,
     largest_harmonic,
+    largest_in_product,
     rows_beyond,
     sample_rows,
 )
 from vff.moments import (
     Choice,
     ColumnRequest,
+    Harmonics,
     MomentRequest,
     Moments,
     ReadingPlan,
     Source,
     Survey,
+    TermRequest,
     books_for,
     plan_reading,
     read,
@@ -54,9 +56,9 @@ class Options(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Checked rows: the terms with their levels, the rows as a source, and what a look at each column found."""
+    """Checked rows: the terms over their columns, the rows as a source, and what a look at each column found."""
 
-    terms: tuple[BoundTerm, ...]
+    binding: Binding
     source: Source
     surveys: tuple[Survey, ...]
 
@@ -65,73 +67,84 @@ class Batch(NamedTuple):
 class Rows:
     """All that is kept of the rows of a fit."""
 
-    terms: tuple[BoundTerm, ...]
+    binding: Binding
     options: Options
     """What was asked for when the first rows came, in writing: the user's objects may change."""
-    harmonics: tuple[int | None, ...]
-    """Harmonics as asked for; None when they are to be found, and for levels."""
+    harmonics: Harmonics
+    """Harmonics as asked for, by factor; None when they are to be found, and for levels."""
     details: tuple[int, ...]
-    """Highest harmonic that matters in every column of a sum, as far as the first rows say."""
+    """Highest harmonic that matters in every one-column term of a sum, as far as the first rows say."""
     hugging: tuple[bool, ...]
-    """Whether the domain was taken from the first rows."""
+    """Whether the domain of every column was taken from the first rows."""
     moments: Moments
     tails: tuple[TailRows, ...]
     """Rows beyond the domain of a single column, which must be kept as they are."""
     extents: tuple[Survey, ...]
-    """Where the data lie."""
+    """Where the data of every column lie."""
     choice: Choice
     """The engines of the last pass, and why."""
 
+    @property
+    def terms(self) -> tuple[BoundTerm, ...]:
+        return self.binding.terms
+
     def merged(self, other: "Rows") -> "Rows":
         """The rows of both together."""
-        terms = joined(other.terms, self.terms)
+        binding = joined(other.binding, self.binding)
         _check_same_functions(self, other)
-        mine, theirs = (_aligned(rows.moments, terms, self.moments, other.moments) for rows in (self, other))
+        mine, theirs = (_aligned(rows.moments, binding, self.moments, other.moments) for rows in (self, other))
         shift = other.moments.offset - self.moments.offset
         tails = (*self.tails, *(replace(tail, y=tail.y + shift) for tail in other.tails))
         extents = tuple(_union(*pair) for pair in zip(self.extents, other.extents, strict=True))
-        summed = [column.basis.M if isinstance(column.basis, ColumnBasis) else None for column in mine.request.columns]
+        both = zip(self.harmonics, mine.request.harmonics, strict=True)
         harmonics = tuple(
-            min(asked, M) if asked and M else asked for asked, M in zip(self.harmonics, summed, strict=True)
+            tuple(min(asked, M) if asked and M else asked for asked, M in zip(*term, strict=True)) for term in both
         )
         together = mine + theirs
-        return replace(self, terms=terms, harmonics=harmonics, moments=together, tails=tails, extents=extents)
+        return replace(self, binding=binding, harmonics=harmonics, moments=together, tails=tails, extents=extents)
 
 
 def _check_same_functions(mine: Rows, theirs: Rows) -> None:
     """Two models can be merged when their columns have the same domains and edge functions."""
-    for s, term in enumerate(mine.terms):
-        one, other = mine.moments.request.columns[s], theirs.moments.request.columns[s]
-        if one.place != other.place:
-            places = " and ".join(
-                f"[{place.a:g}, {place.b:g}]" for place in (one.place, other.place) if isinstance(place, Interval)
-            )
-            raise ValueError(
-                f"the two models have different domains for column {term.label}, {places}, so their sums are of "
-                "different functions and do not add up; fit both with the same domain"
-            )
-        edges = [basis.q for basis in (one.basis, other.basis) if isinstance(basis, ColumnBasis)]
-        if len(set(edges)) > 1:
-            raise ValueError(
-                f"the two models have {edges[0]} and {edges[1]} edge functions for column {term.label}, so their sums "
-                "do not add up; fit both with the same edges"
-            )
+    both = zip(mine.terms, mine.moments.request.terms, theirs.moments.request.terms, strict=True)
+    for term, ours, others in both:
+        for label, one, other in zip(mine.binding.labels(term), ours.factors, others.factors, strict=True):
+            _check_same_function(label, one, other)
 
 
-def _aligned(moments: Moments, terms: Sequence[BoundTerm], *both: Moments) -> Moments:
-    """The moments over all levels of the terms, with the fewest harmonics of both."""
-    wanted: list[int | None] = []
-    for s in range(len(terms)):
-        found = [one.request.columns[s].basis for one in both]
-        wanted.append(min((basis.M for basis in found if isinstance(basis, ColumnBasis)), default=None))
-    return with_levels(moments, terms).restricted(wanted)
+def _check_same_function(label: str, one: ColumnRequest, other: ColumnRequest) -> None:
+    if one.place != other.place:
+        places = " and ".join(
+            f"[{place.a:g}, {place.b:g}]" for place in (one.place, other.place) if isinstance(place, Interval)
+        )
+        raise ValueError(
+            f"the two models have different domains for column {label}, {places}, so their sums are of "
+            "different functions and do not add up; fit both with the same domain"
+        )
+    edges = [basis.q for basis in (one.basis, other.basis) if isinstance(basis, ColumnBasis)]
+    if len(set(edges)) > 1:
+        raise ValueError(
+            f"the two models have {edges[0]} and {edges[1]} edge functions for column {label}, so their sums "
+            "do not add up; fit both with the same edges"
+        )
 
 
-def with_levels(moments: Moments, terms: Sequence[BoundTerm]) -> Moments:
-    """The moments over all levels that the terms now know."""
-    for s, term in enumerate(terms):
-        if term.levels is not None:
-            moments = moments.with_levels(s, term.levels)
+def _aligned(moments: Moments, binding: Binding, *both: Moments) -> Moments:
+    """The moments over all levels of the columns, with the fewest harmonics of both."""
+    wanted = [
+        [None if None in Ms else min(M for M in Ms if M is not None) for Ms in zip(*terms, strict=True)]
+        for terms in zip(*(one.request.harmonics for one in both), strict=True)
+    ]
+    return with_levels(moments, binding).restricted(wanted)
+
+
+def with_levels(moments: Moments, binding: Binding) -> Moments:
+    """The moments over all levels that the columns now know."""
+    for s, term in enumerate(binding.terms):
+        for d, c in enumerate(term.columns):
+            levels = binding.columns[c].levels
+            if levels is not None:
+                moments = moments.with_levels(s, d, levels)
     return moments
 
 
@@ -139,26 +152,26 @@ def _union(first: Survey, second: Survey) -> Survey:
     return Survey(min(first.low, second.low), max(first.high, second.high), None)
 
 
-def take_batch(table: Table, terms: tuple[BoundTerm, ...], y: Any, sample_weight: Any, *, first: bool) -> Batch:
+def take_batch(table: Table, binding: Binding, y: Any, sample_weight: Any, *, first: bool) -> Batch:
     """The rows the user gave, checked; those of weight zero are left out, as if they were not there."""
     w, target = check_weights(sample_weight, table.n_rows), check_target(y, table.n_rows)
     if table.n_rows < (2 if first else 1):
         raise ValueError(f"X has {table.n_rows} sample(s) and a minimum of 2 is required: one row shows no trend")
 
-    def column(s: int, rows: slice) -> np.ndarray:
-        term = terms[s]
-        if term.levels is not None:
-            return table.codes(term.index, term.levels, rows)
-        return table.numbers(term.index, rows)
+    def column(c: int, rows: slice) -> np.ndarray:
+        asked = binding.columns[c]
+        if asked.levels is not None:
+            return table.codes(asked.index, asked.levels, rows)
+        return table.numbers(asked.index, rows)
 
     source = Source(table.n_rows, column, target, w)
     if w.min() == 0.0:
-        source = _without(source, len(terms), w > 0.0)
+        source = _without(source, len(binding.columns), w > 0.0)
         if first and source.n < 2:
             raise ValueError(
                 "sample_weight is positive in 1 row and a minimum of 2 is required: one row shows no trend"
             )
-    return Batch(terms, source, tuple(survey_columns(source, len(terms))))
+    return Batch(binding, source, tuple(survey_columns(source, len(binding.columns))))
 
 
 def _without(source: Source, columns: int, kept: np.ndarray) -> Source:
@@ -171,45 +184,126 @@ def _without(source: Source, columns: int, kept: np.ndarray) -> Source:
 class Settled(NamedTuple):
     """What one term will be summed over."""
 
-    request: ColumnRequest
-    asked: int | None
+    request: TermRequest
+    asked: tuple[int | None, ...]
     detail: int
-    hugging: bool
 
 
 def begin(batch: Batch, options: Options, *, growing: bool) -> Rows:
     """Settle domains, edges and harmonics on the first rows; no row is summed yet."""
-    sample = sample_rows(batch.source, len(batch.terms)) if len(batch.terms) > 1 else batch.source
-    settled = [_settle(s, batch, sample, options, growing=growing) for s in range(len(batch.terms))]
-    requests, asked, details, hugging = zip(*settled, strict=True)
+    binding = batch.binding
+    several = len(binding.terms) > 1
+    sample = sample_rows(batch.source, len(binding.columns)) if several else batch.source
+    places, hugging = zip(
+        *(_settle_place(c, batch, options, growing) for c in range(len(binding.columns))), strict=True
+    )
+    settled = [_settle(term, places, batch, sample, options, growing=growing) for term in binding.terms]
+    requests, asked, details = zip(*settled, strict=True)
     request = MomentRequest(requests)
-    check_size(request.size, max(zip(request.sizes, batch.terms, strict=True), key=lambda pair: pair[0])[1].label)
+    check_size(request, [term.name for term in binding.terms])
     offset = float(np.average(batch.source.y, weights=batch.source.w))
-    nowhere = tuple(Survey(np.inf, -np.inf, None) for _ in batch.terms)
+    nowhere = tuple(Survey(np.inf, -np.inf, None) for _ in binding.columns)
     said = Options(*map(repr, options))
     zero = Moments.zero(request, offset)
-    return Rows(batch.terms, said, asked, details, hugging, zero, (), nowhere, Choice("", ""))
+    return Rows(binding, said, asked, details, hugging, zero, (), nowhere, Choice("", ""))
 
 
-def _settle(s: int, batch: Batch, sample: Source, options: Options, *, growing: bool) -> Settled:
-    """The functions of one term; a number of harmonics that was left open is chosen here."""
-    term, found, inner = batch.terms[s], batch.surveys[s], batch.terms[s].inner
-    if not isinstance(inner, MaternTerm):
-        return Settled(ColumnRequest(Codes(), LevelBasis(term.levels or ())), None, 0, False)
-    everybody = frozenset().union(*(other.aliases for other in batch.terms))
-    M, domain, edges = (for_column(option, name, term.aliases, everybody) for name, option in options._asdict().items())
-    asked = check_frequencies(M, term.label)
-    q = check_edges(edges, inner.p, asked)
-    given = check_domain(domain, term.label)
-    interval = given or choose_domain(found, q, growing=growing)
+def _everybody(binding: Binding) -> frozenset:
+    """All names that options may use: of columns, and of products."""
+    products = {term.name for term in binding.terms if len(term.columns) > 1}
+    return frozenset().union(*(column.aliases for column in binding.columns), products)
+
+
+def _settle_place(c: int, batch: Batch, options: Options, growing: bool) -> tuple[Interval | Codes, bool]:
+    """The domain of one column, and whether it was taken from the rows."""
+    column, found = batch.binding.columns[c], batch.surveys[c]
+    if column.levels is not None:
+        return Codes(), False
+    everybody = _everybody(batch.binding)
+    given = check_domain(for_column(options.domain, "domain", column.aliases, everybody), column.label)
+    # without edge functions in some term, the domain is padded, as the paper advises
+    edges = [
+        _edges_of(term, d, batch.binding, options)
+        for term in batch.binding.terms
+        for d, other in enumerate(term.columns)
+        if other == c
+    ]
+    interval = given or choose_domain(found, min(edges), growing=growing)
     if not found.constant:
-        check_resolution(interval, term.label)
-    terms, distinct = len(batch.terms), max(other.distinct for other in batch.surveys)
-    most, usual = (largest_harmonic(found, q, among, distinct, growing=growing) for among in (1, terms))
-    M, detail = asked or most, 0
-    if asked is None and terms > 1:
-        M, detail = choose_harmonics(sample, s, interval, inner.p, q, usual, most)
-    return Settled(ColumnRequest(interval, ColumnBasis(M, q)), asked, detail, given is None)
+        check_resolution(interval, column.label)
+    return interval, given is None
+
+
+def _asked(term: BoundTerm, d: int, binding: Binding, option: Any, name: str) -> Any:
+    """What an option says of one factor: by the name of its product, or by its column."""
+    if isinstance(option, dict) and len(term.columns) > 1 and term.name in option:
+        value = option[term.name]
+        return value[d] if isinstance(value, tuple | list) and len(value) == len(term.columns) else value
+    return for_column(option, name, binding.columns[term.columns[d]].aliases, _everybody(binding))
+
+
+def _frequencies_of(term: BoundTerm, d: int, binding: Binding, options: Options) -> int | None:
+    asked = _asked(term, d, binding, options.frequencies, "frequencies")
+    return check_frequencies(asked, binding.columns[term.columns[d]].label)
+
+
+def _edges_of(term: BoundTerm, d: int, binding: Binding, options: Options) -> int:
+    p = term.inner.order(d)
+    assert p is not None
+    return check_edges(_asked(term, d, binding, options.edges, "edges"), p, _frequencies_of(term, d, binding, options))
+
+
+def _settle(
+    term: BoundTerm,
+    places: Sequence[Interval | Codes],
+    batch: Batch,
+    sample: Source,
+    options: Options,
+    *,
+    growing: bool,
+) -> Settled:
+    """The functions of one term; a number of harmonics that was left open is chosen here."""
+    binding, inner = batch.binding, term.inner
+    factors: list[ColumnRequest] = []
+    asked: list[int | None] = []
+    detail = 0
+    for d, c in enumerate(term.columns):
+        place, found = places[c], batch.surveys[c]
+        if isinstance(place, Codes):
+            factors.append(ColumnRequest(place, LevelBasis(binding.columns[c].levels or ())))
+            asked.append(None)
+            continue
+        p = inner.order(d)
+        assert p is not None
+        asked.append(_frequencies_of(term, d, binding, options))
+        q = _edges_of(term, d, binding, options)
+        M = asked[-1]
+        if M is None and len(term.columns) > 1:
+            M = largest_in_product(found, q, _sizes(term, binding), _products(binding), growing=growing)
+        elif M is None:
+            M, detail = _harmonics_alone(c, place, p, q, batch, sample, growing=growing)
+        factors.append(ColumnRequest(place, ColumnBasis(M, q)))
+    return Settled(TermRequest(term.columns, tuple(factors)), tuple(asked), detail)
+
+
+def _sizes(term: BoundTerm, binding: Binding) -> list[int | None]:
+    """Levels of every factor of a product; None for numbers."""
+    levels = [binding.columns[c].levels for c in term.columns]
+    return [None if some is None else len(some) for some in levels]
+
+
+def _products(binding: Binding) -> int:
+    return sum(len(term.columns) > 1 for term in binding.terms)
+
+
+def _harmonics_alone(
+    c: int, place: Interval, p: int, q: int, batch: Batch, sample: Source, *, growing: bool
+) -> tuple[int, int]:
+    """M for a term of one column, and the detail that asked for it."""
+    terms = len(batch.binding.terms)
+    distinct = max(other.distinct for other in batch.surveys)
+    most, usual = (largest_harmonic(batch.surveys[c], q, among, distinct, growing=growing) for among in (1, terms))
+    return choose_harmonics(sample, c, place, p, q, usual, most) if terms > 1 else (most, 0)
 
 
 def check_unchanged(settled: Options, now: Options) -> None:
@@ -224,12 +318,12 @@ def check_unchanged(settled: Options, now: Options) -> None:
 
 def add(seen: Rows, batch: Batch, engine: str, say: Say) -> Rows:
     """Read the rows of a batch on top of those seen."""
-    moments = with_levels(seen.moments, batch.terms)
-    request = moments.request
+    moments = with_levels(seen.moments, batch.binding)
+    request, binding = moments.request, batch.binding
     extents = tuple(_union(*pair) for pair in zip(seen.extents, batch.surveys, strict=True))
     outside = [
-        _check_inside(*parts, alone=len(extents) == 1)
-        for parts in zip(request.columns, seen.hugging, extents, batch.terms, strict=True)
+        _check_inside(*parts, alone=len(extents) == 1 and len(binding.terms) == 1)
+        for parts in zip(request.columns, seen.hugging, extents, binding.columns, strict=True)
     ]
     books = books_for(engine, request, batch.surveys, batch.source)
     plan = plan_reading(batch.source.n, request, books, engine)
@@ -240,24 +334,26 @@ def add(seen: Rows, batch: Batch, engine: str, say: Say) -> Rows:
         place = request.columns[0].place
         assert isinstance(place, Interval)
         tails = (*tails, *rows_beyond(place, batch.source, moments.offset))
-    summary = _summary(choices, plan, [term.label for term in batch.terms])
-    return replace(seen, terms=batch.terms, moments=moments + new, tails=tails, extents=extents, choice=summary)
+    summary = _summary(choices, plan, [column.label for column in binding.columns])
+    return replace(seen, binding=binding, moments=moments + new, tails=tails, extents=extents, choice=summary)
 
 
-def _check_inside(column: ColumnRequest, hugging: bool, extent: Survey, term: BoundTerm, *, alone: bool) -> bool:
+def _check_inside(column: ColumnRequest, hugging: bool, extent: Survey, bound: BoundColumn, *, alone: bool) -> bool:
     """Whether rows lie outside a domain that the user gave to a model of one column; elsewhere they are refused."""
     place = column.place
     if not isinstance(place, Interval) or (place.a <= extent.low and extent.high <= place.b):
         return False
     reach = (
-        f"column {term.label} reaches [{extent.low:g}, {extent.high:g}], beyond the domain [{place.a:g}, {place.b:g}]"
+        f"column {bound.label} reaches [{extent.low:g}, {extent.high:g}], beyond the domain [{place.a:g}, {place.b:g}]"
     )
     if hugging:
         raise ValueError(
             f"{reach} taken from the rows seen so far; give domain=(a, b) wide enough for all rows to come"
         )
     if not alone:
-        raise ValueError(f"{reach} it was given; in a sum of terms all rows must lie inside: widen its domain")
+        raise ValueError(
+            f"{reach} it was given; with several terms or columns all rows must lie inside: widen its domain"
+        )
     return True
 
 
@@ -282,15 +378,15 @@ def _reporter(n: int, say: Say) -> Callable[[int], None]:
 
 def _summary(choices: Sequence[Choice], plan: ReadingPlan, labels: Sequence[str]) -> Choice:
     """One name and one text for all columns and pairs."""
-    if len(choices) == 1:
+    if not plan.sets and len(choices) == 1:
         return choices[0]
     used: dict[str, list[str]] = {}
-    for (s, t), choice in plan.pairs.items():
-        why = choice.reason.removeprefix(f"{choice.name}: ")
-        used.setdefault(choice.name, []).append(f"{labels[s]} x {labels[t]}: {why}")
+    for one in plan.sets:
+        why = one.choice.reason.removeprefix(f"{one.choice.name}: ")
+        used.setdefault(one.choice.name, []).append(f"{' x '.join(labels[c] for c in one.columns)}: {why}")
     names = sorted(used, key=lambda name: -len(used[name]))
-    parts = [f"{name} for {len(used[name])} pair(s) of columns, such as {used[name][0]}" for name in names]
+    parts = [f"{name} for {len(used[name])} set(s) of columns, such as {used[name][0]}" for name in names]
     name = names[0] if len({*names, *(choice.name for choice in choices)}) == 1 else "mixed"
-    if name == "mixed":
+    if name == "mixed" and choices:
         parts.append("columns by themselves: " + ", ".join(choice.name for choice in choices))
     return Choice(name, "; ".join(parts))

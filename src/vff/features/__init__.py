@@ -15,7 +15,7 @@ rate measured in half domains (the inner product does not depend on the units of
 cancellation and stays well conditioned (below 100 when scaled) for every lengthscale: ``edges``.
 """
 
-from vff.features.edges import EdgeTransform, StackedTransform
+from vff.features.edges import EdgeTransform, StackedTransform, TermTransform
 from vff.features.l2 import L2Features
 from vff.features.rkhs import ColumnPrior
 from vff.features.tails import TailRows, outward_state, tail_features
@@ -26,6 +26,7 @@ __all__ = [
     "L2Features",
     "StackedTransform",
     "TailRows",
+    "TermTransform",
     "outward_state",
     "tail_features",
 ]

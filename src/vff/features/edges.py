@@ -12,9 +12,10 @@ M, with coefficients sum_k Lambda[n, k] (i omega)^-k, Lambda[n, k] = C(p+1, n-k)
 are Hurwitz zeta functions.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
-from math import comb
+from math import comb, prod
 
 import numpy as np
 from scipy.linalg import cholesky
@@ -110,42 +111,84 @@ class EdgeTransform:
 
 
 @dataclass(frozen=True)
-class StackedTransform:
-    """diag(T_1, ..., T_S): the transforms of several columns, side by side."""
+class TermTransform:
+    """T_1 x ... x T_D: the transforms of the columns of one term, one per axis of its coefficients."""
 
-    transforms: tuple[EdgeTransform, ...]
+    factors: tuple[EdgeTransform, ...]
 
-    @cached_property
-    def _places(self) -> list[tuple[EdgeTransform, slice, slice]]:
-        """Every transform that does something, with the places of its harmonics and of its edge functions."""
-        places, start = [], 0
-        for transform in self.transforms:
-            q, H = transform.X.shape
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(sum(factor.X.shape) for factor in self.factors)
+
+    @property
+    def size(self) -> int:
+        return prod(self.shape)
+
+    def _axes(self, v: np.ndarray) -> Iterator[tuple[EdgeTransform, np.ndarray, np.ndarray]]:
+        """Every factor that does something, with views of v on the harmonics and on the edge functions of its axis."""
+        for d, factor in enumerate(self.factors):
+            q, H = factor.X.shape
             if q:
-                places.append((transform, slice(start, start + H), slice(start + H, start + H + q)))
-            start += H + q
-        return places
+                tensor = v.reshape(prod(self.shape[:d]), H + q, -1)
+                yield factor, tensor[:, :H], tensor[:, H:]
+
+    def forward_in_place(self, v: np.ndarray) -> None:
+        """T v for v (P, S), C-contiguous."""
+        for factor, harmonics, edges in self._axes(v):
+            edges += factor.X @ harmonics
 
     def forward(self, v: np.ndarray) -> np.ndarray:
         """T v for v (P,) or (P, S)."""
-        image = v.copy()
-        for transform, harmonics, edges in self._places:
-            image[edges] += transform.X @ v[harmonics]
+        image = np.array(v, order="C")
+        self.forward_in_place(image)
+        return image
+
+    def transpose(self, v: np.ndarray) -> np.ndarray:
+        """T' v: coefficients of the new functions to coefficients of the old."""
+        image = np.array(v, order="C")
+        for factor, harmonics, edges in self._axes(image):
+            harmonics += factor.X.T @ edges
+        return image
+
+
+@dataclass(frozen=True)
+class StackedTransform:
+    """diag(T_1, ..., T_S): the transforms of several terms, side by side."""
+
+    transforms: tuple[TermTransform, ...]
+
+    @cached_property
+    def _places(self) -> list[tuple[TermTransform, slice]]:
+        ends = np.cumsum([transform.size for transform in self.transforms]).tolist()
+        both = zip(self.transforms, ends, strict=True)
+        return [(transform, slice(end - transform.size, end)) for transform, end in both]
+
+    def forward(self, v: np.ndarray) -> np.ndarray:
+        """T v for v (P,) or (P, S)."""
+        image = np.array(v, order="C")
+        for transform, place in self._places:
+            transform.forward_in_place(image[place])
         return image
 
     def transpose(self, v: np.ndarray) -> np.ndarray:
         """T' v."""
-        image = v.copy()
-        for transform, harmonics, edges in self._places:
-            image[harmonics] += transform.X.T @ v[edges]
-        return image
+        return np.concatenate([transform.transpose(v[place]) for transform, place in self._places])
 
     def gram(self, G: np.ndarray) -> np.ndarray:
         """T G T' for a symmetric G; exactly symmetric."""
-        if not self._places:
+        if not any(factor.X.size for transform in self.transforms for factor in transform.factors):
             return G
-        edges = np.concatenate([np.arange(place.start, place.stop) for _, _, place in self._places])
-        rows = np.concatenate([T.X @ G[harmonics] + G[place] for T, harmonics, place in self._places])
+        if any(len(transform.factors) > 1 for transform in self.transforms):
+            total = self.forward(self.forward(G).T)
+            return 0.5 * (total + total.T)
+        return self._gram_of_columns(G)
+
+    def _gram_of_columns(self, G: np.ndarray) -> np.ndarray:
+        """The same when every term has one column: only the rows of edge functions change."""
+        singles = [(transform.factors[0].X, place) for transform, place in self._places if transform.factors[0].X.size]
+        parts = [(X, slice(p.start, p.start + X.shape[1]), slice(p.start + X.shape[1], p.stop)) for X, p in singles]
+        edges = np.concatenate([np.arange(place.start, place.stop) for _, _, place in parts])
+        rows = np.concatenate([X @ G[harmonics] + G[place] for X, harmonics, place in parts])
         corner = self.forward(rows.T)[edges]
         total = G.copy()
         total[edges] = rows

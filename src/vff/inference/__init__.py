@@ -4,21 +4,19 @@ from vff.inference.collapsed import ClosedForm, Cotangents, NormalEquations
 from vff.inference.fit import Fit, Milestone, TermFit, TermPlan, fit_sum
 from vff.inference.model import SumModel
 from vff.inference.optimise import Model, Optimum, maximise, rescale
-from vff.inference.plan import choose_domain, largest_harmonic, rows_beyond
+from vff.inference.plan import choose_domain, largest_harmonic, largest_in_product, rows_beyond
 from vff.inference.posterior import SumPosterior
 from vff.inference.scout import choose_harmonics, sample_rows
 from vff.inference.target import TargetScale
-from vff.inference.term_posterior import ColumnPosterior, LevelPosterior
-from vff.inference.terms import LevelTerm, MaternTerm, Term
+from vff.inference.term_posterior import TermPosterior
+from vff.inference.terms import LevelFactor, MaternFactor, Term
 
 __all__ = [
     "ClosedForm",
-    "ColumnPosterior",
     "Cotangents",
     "Fit",
-    "LevelPosterior",
-    "LevelTerm",
-    "MaternTerm",
+    "LevelFactor",
+    "MaternFactor",
     "Milestone",
     "Model",
     "NormalEquations",
@@ -29,10 +27,12 @@ __all__ = [
     "Term",
     "TermFit",
     "TermPlan",
+    "TermPosterior",
     "choose_domain",
     "choose_harmonics",
     "fit_sum",
     "largest_harmonic",
+    "largest_in_product",
     "maximise",
     "rescale",
     "rows_beyond",

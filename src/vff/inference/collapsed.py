@@ -20,7 +20,7 @@ from functools import cached_property
 
 import numpy as np
 
-from vff.linalg import AbstractInvertible, Factor, Summary, factorise
+from vff.linalg import AbstractInvertible, Factor, InverseView, OuterView, Summary, factorise
 
 _ROUNDING = 1e-12
 
@@ -124,19 +124,16 @@ class Cotangents:
 
     @cached_property
     def inverse(self) -> Summary:
-        """A^-1 as the prior's structure sees it: its diagonal and a few columns, no P x P inverse."""
-        factor = self.model.factor
-        return Summary(factor.inverse_diagonal(), factor.solve(self.model.prior.probes))
+        """A^-1 as the prior's structure sees it; written out only if that needs all of it."""
+        return self.model.prior.see(InverseView(self.model.factor))
 
     @cached_property
     def prior(self) -> Summary:
         """dELBO / dK."""
         model = self.model
-        K, G, m, tau, V = model.prior, model.equations.G, model.mean, model.tau, model.prior.probes
-        diagonal = self.inverse.diagonal + m**2 - K.inverse_diagonal() + tau * K.sandwich_diagonal(G)
-        solved = K.solve(V)
-        image = self.inverse.image + np.multiply.outer(m, m @ V) - solved + tau * K.solve(G @ solved)
-        return Summary(-0.5 * diagonal, -0.5 * image)
+        K, m = model.prior, model.mean[:, None]
+        seen = self.inverse + K.see(OuterView(m, m)) + -1.0 * K.see_inverse()
+        return -0.5 * (seen + model.tau * K.see_sandwich(model.equations.G))
 
     @cached_property
     def effective(self) -> float:
@@ -178,8 +175,7 @@ class MissedCotangents:
     @cached_property
     def prior(self) -> Summary:
         """dT / dK = tau/2 K^-1 G K^-1."""
-        K, G, half = self.model.prior, self.model.equations.G, 0.5 * self.model.tau
-        return Summary(half * K.sandwich_diagonal(G), half * K.solve(G @ K.solve(K.probes)))
+        return 0.5 * self.model.tau * self.model.prior.see_sandwich(self.model.equations.G)
 
     @property
     def log_noise(self) -> float:

@@ -1,6 +1,6 @@
 """From moments to a fitted posterior: scale, start, learn, grow, and say what limits the bound."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,14 +8,14 @@ import numpy as np
 from vff.basis import Interval
 from vff.features import TailRows
 from vff.inference.growth import Stage, grow, learn
-from vff.inference.model import Harmonics, Setting, SumModel, capped, effective_by_term
+from vff.inference.model import Setting, SumModel, capped, effective_by_term
 from vff.inference.notes import notes_on, supported
 from vff.inference.optimise import Optimum
 from vff.inference.posterior import SumPosterior
 from vff.inference.start import Given, Start, highest_standing_out, look, sized_for
 from vff.inference.target import TargetScale, standardised
 from vff.inference.terms import Term
-from vff.moments import Moments, Survey
+from vff.moments import Harmonics, Moments, Survey
 
 _BETTER_START = 10.0  # nats by which a start found in the data must beat the user's to be taken instead
 
@@ -25,15 +25,15 @@ class TermPlan:
     """What is asked of one term."""
 
     name: str
-    label: str
-    """What its column is called in messages."""
+    labels: tuple[str, ...]
+    """What its columns are called in messages."""
     term: Term
     given: Given
     """The user's hyperparameters in the user's units, None where free."""
-    M: int | None
-    """Harmonics, or None to find them (or for levels, which have none)."""
-    extent: Survey
-    """Where its data lie."""
+    M: tuple[int | None, ...]
+    """Harmonics by factor, or None to find them (or for levels, which have none)."""
+    extents: tuple[Survey, ...]
+    """Where the data of its columns lie."""
     detail: int = 0
     """Highest harmonic that matters, when the term is one of several."""
 
@@ -57,7 +57,9 @@ class TermFit:
     name: str
     variance: float
     lengthscales: tuple[float, ...]
-    M: int | None
+    """By column; a column of levels has none."""
+    M: int | None | tuple[int | None, ...]
+    """Harmonics; of a product, by column."""
     share: float
     """Variance of its effect over the rows, relative to the variance of y; above one where terms offset one another."""
     effective: float
@@ -90,9 +92,9 @@ def fit_sum(
     normalise: bool,
     progress: Callable[[str], None],
 ) -> Fit:
-    """Fit a sum of terms, one per column of the moments."""
+    """Fit a sum of terms, those of the moments."""
     target = TargetScale.of(moments, tails, normalise)
-    units = [_units(moments, target, s) for s in range(len(plans))]
+    units = [_units(moments, target, s, plan.term) for s, plan in enumerate(plans)]
     scaled, scaled_tails = standardised(moments, tails, target)
     whole = SumModel(tuple(plan.term for plan in plans), scaled, scaled_tails)
     given = tuple(
@@ -106,7 +108,6 @@ def fit_sum(
     final = stages[-1]
     setting = final.model.setting(final.optimum.theta)
     jacobian = final.model.weight * np.log(target.scale)
-    labels, extents = [plan.label for plan in plans], [plan.extent for plan in plans]
     return Fit(
         SumPosterior.from_closed_form(final.closed, final.model, setting),
         target,
@@ -115,14 +116,24 @@ def fit_sum(
         float(final.closed.elbo - jacobian),
         float(final.closed.upper_bound() - jacobian),
         tuple(Milestone(stage.harmonics, stage.optimum, stage.missed, stage.tolerance) for stage in stages),
-        notes_on(final, whole, moments.request.columns, extents, labels, [M is None for M in wanted]),
+        notes_on(
+            final,
+            whole,
+            [plan.extents for plan in plans],
+            [plan.labels for plan in plans],
+            [[M is None for M in harmonics] for harmonics in wanted],
+        ),
     )
 
 
-def _units(moments: Moments, target: TargetScale, s: int) -> dict[str, float]:
-    place = moments.request.columns[s].place
-    half = place.half_length if isinstance(place, Interval) else 1.0
-    return {"variance": target.scale**2, "lengthscale": half}
+def _units(moments: Moments, target: TargetScale, s: int, term: Term) -> dict[str, float]:
+    """What every hyperparameter of a term is measured in, in the user's units."""
+    units = {"variance": target.scale**2}
+    for name, factor in zip(term.lengthscales, moments.request.terms[s].factors, strict=True):
+        if name is not None:
+            assert isinstance(factor.place, Interval)
+            units[name] = factor.place.half_length
+    return units
 
 
 def _term_fits(
@@ -138,9 +149,16 @@ def _term_fits(
         lengthscales = tuple(values[name] * units[s][name] for name in values if name != "variance")
         variance = values["variance"] * units[s]["variance"]
         share = max(0.0, spread) / total if total > 0.0 else 0.0
+        M = model.harmonics[s]
         fits.append(
             TermFit(
-                names[s], variance, lengthscales, model.harmonics[s], share, float(effective[s]), supported(final, s)
+                names[s],
+                variance,
+                lengthscales,
+                M[0] if len(M) == 1 else M,
+                share,
+                float(effective[s]),
+                supported(final, s),
             )
         )
     return tuple(fits)
@@ -167,7 +185,7 @@ def _learn_all(
     optimise: bool,
     progress: Callable[[str], None],
 ) -> list[Stage]:
-    most = tuple(cap if M is None else M for M, cap in zip(wanted, model.harmonics, strict=True))
+    most = _either(wanted, model.harmonics)
     sized = model.restricted(most)
     start = _given_start(sized, given, noise) or look(sized, given, noise, details)
     if optimise and (noise or any(value for term in given for value in term.values())):
@@ -175,7 +193,16 @@ def _learn_all(
         free = look(sized, nothing, None, details)
         start = free if free.elbo > start.elbo + _BETTER_START else start
     progress(f"start: bound {start.elbo:.3f} nats")
-    fixed = tuple(M if M is not None else first for M, first in zip(wanted, start.harmonics, strict=True))
-    if all(M is not None or cap is None for M, cap in zip(wanted, model.harmonics, strict=True)):
+    if _either(wanted, ((None,) * len(term) for term in model.harmonics)) == most:
         return [learn(sized, start.theta, optimise=optimise, progress=progress)]
-    return grow(sized, start.theta, capped(fixed, most), optimise=optimise, progress=progress)
+    return grow(
+        sized, start.theta, capped(_either(wanted, start.harmonics), most), optimise=optimise, progress=progress
+    )
+
+
+def _either(wanted: Harmonics, others: Iterable[tuple[int | None, ...]]) -> Harmonics:
+    """The harmonics that were asked for, and others where none were."""
+    return tuple(
+        tuple(other if M is None else M for M, other in zip(*both, strict=True))
+        for both in zip(wanted, others, strict=True)
+    )

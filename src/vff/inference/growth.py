@@ -14,15 +14,16 @@ from typing import Any
 import numpy as np
 
 from vff.inference.collapsed import ClosedForm
-from vff.inference.model import Harmonics, SumModel, effective_by_term
+from vff.inference.model import SumModel, effective_by_term
 from vff.inference.optimise import Optimum, curvature_at, maximise, polish
-from vff.inference.terms import MaternTerm
 from vff.linalg import threads_for
+from vff.moments import Harmonics
 
 _SHORTEST_LEAP, _LONGEST_LEAP = 1.25, 2.5
 _STALLED = 0.75
 _FORESIGHT = 1.0  # log units
 _ROUGHLY = 2e-3  # of what is missed: a step that gains less can wait for the next stage
+_FEWER, _FEWEST = 0.7, 3  # harmonics, to see what one factor of a product leaves out
 _HARDLY_ANY = 1.0  # coefficients: a term that determines fewer may be nothing at all
 _NOTHING = 0.05  # nats that a term may bring and still be taken for nothing
 
@@ -106,7 +107,7 @@ def learn(
 
 
 def _text(harmonics: Harmonics) -> str:
-    return ", ".join("-" if M is None else str(M) for M in harmonics)
+    return ", ".join(" x ".join("-" if M is None else str(M) for M in term) for term in harmonics)
 
 
 def _settled(
@@ -198,19 +199,48 @@ def _stuck(stages: list[Stage]) -> np.ndarray:
 def _next(stage: Stage, model: SumModel, stuck: np.ndarray) -> Harmonics:
     """The harmonics that should be enough: T falls like M^-(2p+1), the tail of the spectrum.
 
-    A stage costs M^3, so one on the way is cheap and leaves little to learn at the last and largest: no leap is long.
+    A stage costs P^3, so one on the way is cheap and leaves little to learn at the last and largest: no leap is long.
     """
     share = stage.tolerance / len(model.terms)
-    wanted: list[int | None] = []
-    by_term = zip(model.terms, stage.harmonics, model.harmonics, stage.missed_by_term, stuck, strict=True)
-    for term, M, most, missed, no_use in by_term:
-        if M is None or most is None or not isinstance(term, MaternTerm) or missed <= share or no_use:
-            wanted.append(M)
+    wanted: list[tuple[int | None, ...]] = []
+    for s, missed in enumerate(stage.missed_by_term):
+        now, most = stage.harmonics[s], model.harmonics[s]
+        if missed <= share or stuck[s]:
+            wanted.append(now)
             continue
-        factor = (missed / (0.5 * share)) ** (1.0 / (2 * term.p + 1))
-        enough = int(np.ceil(M * min(max(factor, _SHORTEST_LEAP), _LONGEST_LEAP)))
-        wanted.append(most if _SHORTEST_LEAP * enough > most else enough)
+        factors = range(len(now))
+        tails = _tails(stage, s) if len(now) > 1 else [missed]
+        wanted.append(tuple(_leap(stage, s, d, most[d], tails[d], share / len(now)) for d in factors))
     return tuple(wanted)
+
+
+def _leap(stage: Stage, s: int, d: int, most: int | None, missed: float, share: float) -> int | None:
+    """Harmonics at which one factor should miss no more than its share."""
+    M, p = stage.harmonics[s][d], stage.model.terms[s].order(d)
+    if M is None or most is None or p is None or missed <= share:
+        return M
+    factor = (missed / (0.5 * share)) ** (1.0 / (2 * p + 1))
+    enough = int(np.ceil(M * min(max(factor, _SHORTEST_LEAP), _LONGEST_LEAP)))
+    return most if _SHORTEST_LEAP * enough > most else enough
+
+
+def _tails(stage: Stage, s: int) -> list[float]:
+    """What each factor of a product leaves out, from what fewer of its harmonics would."""
+    theta, tails = stage.optimum.theta, []
+    for d, M in enumerate(stage.harmonics[s]):
+        p = stage.model.terms[s].order(d)
+        if M is None or p is None or M < _FEWEST:
+            tails.append(0.0 if M is None or p is None else float(stage.missed_by_term[s]))
+            continue
+        fewer = int(_FEWER * M)
+        model = stage.model.alone(s).restricted(
+            (tuple(fewer if e == d else other for e, other in enumerate(stage.harmonics[s])),)
+        )
+        first = sum(len(term.names) for term in stage.model.terms[:s])
+        own = np.append(theta[first : first + len(stage.model.terms[s].names)], theta[-1])
+        missed = model.missed_by_term(model.at(own), own)[0] - stage.missed_by_term[s]
+        tails.append(max(0.0, float(missed)) / ((M / fewer) ** (2 * p + 1) - 1.0))
+    return tails
 
 
 def _foresee(last: Stage, large: SumModel, curvature: np.ndarray | None) -> np.ndarray:

@@ -7,16 +7,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vff.basis import ColumnBasis
 from vff.features import StackedTransform, TailRows, outward_state
 from vff.inference.collapsed import ClosedForm, Cotangents, MissedCotangents, NormalEquations
-from vff.inference.terms import MaternTerm, Term
+from vff.inference.terms import Term
 from vff.linalg import BlockDiagonal
-from vff.moments import Basis, Moments
+from vff.moments import Basis, Harmonics, Moments
 from vff.parameters import PositiveVector
 
 _NOISE_BOUNDS = (1e-8, 1e4)  # relative to the variance of the targets, which are standardised before they get here
-Harmonics = tuple[int | None, ...]
 
 
 class Setting(NamedTuple):
@@ -34,21 +32,22 @@ def block_prior(closed: ClosedForm) -> BlockDiagonal:
 
 @dataclass(frozen=True)
 class SumModel:
-    """A sum of terms, one per column of the moments; lengthscales in half domains, targets as they are there."""
+    """A sum of terms, those of the moments; lengthscales in half domains, targets as they are there."""
 
     terms: tuple[Term, ...]
     moments: Moments
     tails: tuple[TailRows, ...] = ()
-    """Rows beyond the interval, which only a model of one Matérn term may have."""
+    """Rows beyond the interval, which only a model of one Matérn over one column may have."""
 
     @property
-    def bases(self) -> tuple[Basis, ...]:
-        return tuple(column.basis for column in self.moments.request.columns)
+    def bases(self) -> tuple[tuple[Basis, ...], ...]:
+        """Of every factor of every term."""
+        return tuple(term.bases for term in self.moments.request.terms)
 
     @property
     def harmonics(self) -> Harmonics:
-        """M of every term; None for terms that have none."""
-        return tuple(basis.M if isinstance(basis, ColumnBasis) else None for basis in self.bases)
+        """M of every factor of every term; None for levels."""
+        return self.moments.request.harmonics
 
     @property
     def size(self) -> int:
@@ -66,13 +65,22 @@ class SumModel:
         lower, upper = zip(*bounds, strict=True)
         return PositiveVector((*names, "noise"), lower, upper)
 
+    def owner(self, name: str) -> tuple[int | None, str, int | None]:
+        """Whose parameter a name of the layout is: term, "variance", "lengthscale" or "noise", and factor."""
+        if name == "noise":
+            return None, name, None
+        own, _, number = name.rpartition(" ")
+        lengthscales = self.terms[int(number)].lengthscales
+        factor = lengthscales.index(own) if own in lengthscales else None
+        return int(number), own.partition(" ")[0], factor
+
     def restricted(self, harmonics: Harmonics) -> "SumModel":
         """The same rows with fewer harmonics."""
         return replace(self, moments=self.moments.restricted(harmonics))
 
     def alone(self, s: int) -> "SumModel":
         """One term by itself, with the same rows."""
-        return SumModel((self.terms[s],), self.moments.column(s), self.tails)
+        return SumModel((self.terms[s],), self.moments.term(s), self.tails)
 
     @cached_property
     def weight(self) -> float:
@@ -111,15 +119,14 @@ class SumModel:
         b, G = transform.forward(inside.b), transform.gram(inside.G)
         if self.tails:
             term, values = self._only(setting)
-            prior, kernel = term.prior(self.bases[0], values), term.kernel(values)
+            prior, kernel = term.prior(0, self.bases[0], values), term.kernel(0, values)
             for tail in self.tails:
                 Z, (T, v) = outward_state(prior, tail.side), tail.normal_equations(kernel)
                 b, G = b + Z @ v, G + Z @ T @ Z.T
         return replace(inside, b=b, G=G)
 
-    def _only(self, setting: Setting) -> tuple[MaternTerm, dict[str, float]]:
+    def _only(self, setting: Setting) -> tuple[Term, dict[str, float]]:
         (term,), (values,) = self.terms, setting.terms
-        assert isinstance(term, MaternTerm)
         return term, values
 
     def centre(self, setting: Setting) -> np.ndarray:
@@ -127,7 +134,7 @@ class SumModel:
         total = self.transform(setting).forward(np.concatenate(self.moments.features_sums))
         if self.tails:
             term, values = self._only(setting)
-            prior, kernel = term.prior(self.bases[0], values), term.kernel(values)
+            prior, kernel = term.prior(0, self.bases[0], values), term.kernel(0, values)
             for tail in self.tails:
                 total = total + outward_state(prior, tail.side) @ (kernel.tail(tail.r).T @ tail.w)
         return total / self.weight
@@ -148,8 +155,8 @@ class SumModel:
             gradient += [part[name] for name in term.names]
         for tail in self.tails:
             term, values = self._only(setting)
-            Z = outward_state(term.prior(self.bases[0], values), tail.side)
-            dT, dv = tail.rate_derivatives(term.kernel(values))
+            Z = outward_state(term.prior(0, self.bases[0], values), tail.side)
+            dT, dv = tail.rate_derivatives(term.kernel(0, values))
             gradient[1] -= float(np.sum(dT * cotangents.gram(Z)) + dv @ (Z.T @ cotangents.projection))
         return np.array([*gradient, cotangents.log_noise])
 
@@ -177,7 +184,9 @@ def effective_by_term(closed: ClosedForm) -> np.ndarray:
     return np.array(sizes) - np.array(left)
 
 
-def capped(harmonics: Sequence[int | None], caps: Sequence[int | None]) -> Harmonics:
-    """The smaller of two for every term."""
-    both = zip(harmonics, caps, strict=True)
-    return tuple(None if M is None or cap is None else min(M, cap) for M, cap in both)
+def capped(harmonics: Sequence[Sequence[int | None]], caps: Harmonics) -> Harmonics:
+    """The smaller of two for every factor."""
+    return tuple(
+        tuple(None if M is None or cap is None else min(M, cap) for M, cap in zip(*both, strict=True))
+        for both in zip(harmonics, caps, strict=True)
+    )

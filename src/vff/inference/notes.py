@@ -8,52 +8,51 @@ from vff.basis import Interval
 from vff.inference.growth import Stage
 from vff.inference.model import SumModel
 from vff.inference.start import highest_standing_out
-from vff.inference.terms import MaternTerm
-from vff.moments import ColumnRequest, Survey
+from vff.moments import Survey
 
 
 def notes_on(
     final: Stage,
     whole: SumModel,
-    requests: Sequence[ColumnRequest],
-    extents: Sequence[Survey],
-    labels: Sequence[str],
-    chosen: Sequence[bool],
+    extents: Sequence[Sequence[Survey]],
+    labels: Sequence[Sequence[str]],
+    chosen: Sequence[Sequence[bool]],
 ) -> tuple[str, ...]:
-    """Sentences for the user.
+    """Sentences for the user, all by term and by factor of it.
 
     ``whole`` is the model with all harmonics that were summed; ``extents`` say where the data lie, ``labels`` what the
     columns are called, and ``chosen`` whose harmonics were left to the fit.
     """
-    notes = []
-    for s, label in enumerate(labels):
-        place = requests[s].place
-        if isinstance(place, Interval):
-            notes += _on_domain(final, place, extents[s], label)
-            notes += _on_detail(final, whole, s, label)
-    notes += [*_on_bound(final, labels, chosen), *_on_learning(final, labels)]
-    return tuple(notes)
+    notes: list[str] = []
+    for s, term in enumerate(final.model.moments.request.terms):
+        for factor, extent, label in zip(term.factors, extents[s], labels[s], strict=True):
+            if isinstance(factor.place, Interval):
+                notes += [note for note in _on_domain(final, factor.place, extent, label) if note not in notes]
+    if len(labels) == 1 and len(labels[0]) == 1:
+        notes += _on_detail(final, whole, labels[0][0])
+    names = [" * ".join(columns) for columns in labels]
+    return (*notes, *_on_bound(final, names, labels, chosen), *_on_learning(final, names, labels))
 
 
-def _on_detail(final: Stage, whole: SumModel, s: int, label: str) -> list[str]:
-    # with several columns, detail in one may be the echo of another
-    detail = highest_standing_out(whole) if len(whole.terms) == 1 else 0
-    if not detail or _follows(final, s, detail):
+def _on_detail(final: Stage, whole: SumModel, label: str) -> list[str]:
+    """Of a model of one column; with several, detail in one may be the echo of another."""
+    detail = highest_standing_out(whole)
+    if not detail or _follows(final, detail):
         return []
     return [
         f"the targets stand out of noise at harmonic {detail} of the domain of {label}, which the fit "
-        f"(M = {final.harmonics[s]}) takes for noise; set frequencies to several times {detail}, or start from a "
+        f"(M = {final.harmonics[0][0]}) takes for noise; set frequencies to several times {detail}, or start from a "
         "shorter lengthscale"
     ]
 
 
-def _follows(final: Stage, s: int, detail: int) -> bool:
+def _follows(final: Stage, detail: int) -> bool:
     """Whether the fitted prior leaves a harmonic enough variance for the data to speak in it."""
-    term, setting, M = final.model.terms[s], final.model.setting(final.optimum.theta), final.harmonics[s]
-    if not isinstance(term, MaternTerm) or M is None:
+    (term,), setting, ((M,),) = final.model.terms, final.model.setting(final.optimum.theta), final.harmonics
+    if M is None:
         return True
-    values = setting.terms[s]
-    density = term.kernel(values).spectral_density(np.array([np.pi * detail]))[0]
+    values = setting.terms[0]
+    density = term.kernel(0, values).spectral_density(np.array([np.pi * detail]))[0]
     informed = 0.5 * final.model.weight * values["variance"] * density / setting.noise > 1.0
     return bool(detail <= M and informed)
 
@@ -80,7 +79,9 @@ def _on_domain(final: Stage, interval: Interval, extent: Survey, label: str) -> 
     return notes
 
 
-def _on_bound(final: Stage, labels: Sequence[str], chosen: Sequence[bool]) -> list[str]:
+def _on_bound(
+    final: Stage, names: Sequence[str], labels: Sequence[Sequence[str]], chosen: Sequence[Sequence[bool]]
+) -> list[str]:
     missed, limit = final.missed, 10.0 * final.tolerance
     if final.closed.allowance > 0.5 * max(missed, final.tolerance):
         return [
@@ -90,27 +91,28 @@ def _on_bound(final: Stage, labels: Sequence[str], chosen: Sequence[bool]) -> li
     if missed <= limit:
         return []
     worst = int(np.argmax(final.missed_by_term))
-    M, label = final.harmonics[worst], labels[worst]
+    where = f"column {names[worst]}" if len(labels[worst]) == 1 else names[worst]
     if _stalled(final, worst):
         return [
-            f"the domain limits the bound: it may gain about {missed:.3g} nats, most of it in column {label}, but not "
+            f"the domain limits the bound: it may gain about {missed:.3g} nats, most of it in {where}, but not "
             "from a larger M; widen domain beyond the data, or leave edges='auto'"
         ]
-    last = f"M = {M} is the largest this pass allows" if chosen[worst] else f"frequencies = {M} was given"
+    M = " x ".join(str(M) for M in final.harmonics[worst] if M is not None)
+    last = f"M = {M} is the largest this pass allows" if all(chosen[worst]) else f"frequencies = {M} was given"
     return [
-        f"M limits the bound: it may gain about {missed:.3g} nats, most of it in column {label}, and {last}; "
+        f"M limits the bound: it may gain about {missed:.3g} nats, most of it in {where}, and {last}; "
         f"set frequencies to a larger number than {M}"
     ]
 
 
-def _on_learning(final: Stage, labels: Sequence[str]) -> list[str]:
+def _on_learning(final: Stage, names: Sequence[str], labels: Sequence[Sequence[str]]) -> list[str]:
     notes = []
     if not final.optimum.converged:
         notes.append(
             "learning stopped where no step raises the bound, before its gradient vanished "
             f"({final.optimum.message.strip(' :')}); try another start, or a larger noise_variance"
         )
-    nothing = [label for s, label in enumerate(labels) if not supported(final, s)]
+    nothing = [name for s, name in enumerate(names) if not supported(final, s)]
     if nothing:
         many = len(nothing) > 1
         notes.append(
@@ -118,9 +120,9 @@ def _on_learning(final: Stage, labels: Sequence[str]) -> list[str]:
             f"{'their variances' if many else 'its variance'} shrank to nothing"
         )
     for name, end in final.model.parameters.at_bounds(final.optimum.theta).items():
-        kind, _, s = name.partition(" ")
-        if final.optimum.steps and (not s or supported(final, int(s))):
-            of = f" of {labels[int(s)]}" if s and len(labels) > 1 else ""
+        s, kind, d = final.model.owner(name)
+        if final.optimum.steps and (s is None or supported(final, s)):
+            of = "" if s is None else _of(names[s], labels[s], d, alone=len(names) == 1)
             notes.append(f"{kind}{of} ended at its {end} bound; the data do not determine it")
     if final.closed.factor.jitter:
         notes.append(
@@ -128,6 +130,13 @@ def _on_learning(final: Stage, labels: Sequence[str]) -> list[str]:
             "noise_variance is very small against the signal"
         )
     return notes
+
+
+def _of(name: str, columns: Sequence[str], d: int | None, *, alone: bool) -> str:
+    """Whose hyperparameter it is."""
+    if d is not None and len(columns) > 1:
+        return f" along {columns[d]}" + ("" if alone else f" of {name}")
+    return "" if alone else f" of {name}"
 
 
 def supported(final: Stage, s: int) -> bool:
@@ -142,9 +151,10 @@ def _stalled(stage: Stage, s: int) -> bool:
     In the worst case, a Matérn-1/2, what is missed halves when M doubles; harmonics that must take one value at both
     ends of the data stop far above that.
     """
-    M = stage.harmonics[s]
-    if M is None or M == 1:
+    now = stage.harmonics[s]
+    if all(M is None or M == 1 for M in now):
         return False
-    fewer = stage.model.restricted((*stage.harmonics[:s], M // 2, *stage.harmonics[s + 1 :]))
+    halved = tuple(M if M is None else max(1, M // 2) for M in now)
+    fewer = stage.model.restricted((*stage.harmonics[:s], halved, *stage.harmonics[s + 1 :]))
     missed = fewer.missed_by_term(fewer.at(stage.optimum.theta), stage.optimum.theta)[s]
     return bool(stage.missed_by_term[s] > 0.75 * missed)

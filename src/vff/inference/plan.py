@@ -1,5 +1,8 @@
 """Decisions taken before the rows are read: the interval, and the most harmonics to sum."""
 
+from collections.abc import Sequence
+from math import prod
+
 import numpy as np
 
 from vff.basis import Interval, largest_resolved
@@ -11,6 +14,8 @@ _ROOM_TO_GROW = 0.25  # the same, when more rows are to come
 _LARGEST_M = 1024
 _LARGEST_SUM = 640  # harmonics of all terms of a sum together, give or take
 _LEAST_M = 16
+_LARGEST_PRODUCT, _LARGEST_PRODUCTS = 2000, 3000  # features of one product term, and of all together
+_LEAST_IN_PRODUCT = 2
 
 
 def choose_domain(found: Survey, edges: int, *, growing: bool) -> Interval:
@@ -34,6 +39,20 @@ def largest_harmonic(found: Survey, q: int, terms: int, distinct: int, *, growin
     most = _LARGEST_M if terms == 1 else max(_LEAST_M, _LARGEST_SUM // terms)
     wanted = most if growing else np.clip(min(found.distinct // 2, distinct // terms) + 1, _LEAST_M, most)
     return int(min(wanted, largest_resolved(q)))
+
+
+def largest_in_product(found: Survey, q: int, sizes: Sequence[int | None], products: int, *, growing: bool) -> int:
+    """The most harmonics worth summing for a column of numbers in a product.
+
+    ``sizes`` has the number of levels of every factor, None for numbers; ``products`` is how many product terms there
+    are. The features of a product share a number that a Cholesky factor handles in a fraction of a second.
+    """
+    levels = prod(size for size in sizes if size is not None)
+    numbers = sum(size is None for size in sizes)
+    features = max(4.0, min(_LARGEST_PRODUCT, _LARGEST_PRODUCTS / products) / levels)
+    most = max(_LEAST_IN_PRODUCT, int((features ** (1.0 / numbers) - 1.0 - q) / 2.0))
+    enough = most if growing else max(_LEAST_IN_PRODUCT, found.distinct // 2 + 1)
+    return min(most, enough)
 
 
 def rows_beyond(interval: Interval, source: Source, offset: float, piece: int = 2**20) -> tuple[TailRows, ...]:

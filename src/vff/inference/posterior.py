@@ -15,38 +15,34 @@ from vff.basis import Interval, LevelBasis
 from vff.inference.collapsed import ClosedForm
 from vff.inference.model import Setting, SumModel
 from vff.inference.term_posterior import (
-    AbstractTermPosterior,
-    ColumnPosterior,
-    LevelPosterior,
+    AbstractFactor,
+    ColumnFactor,
+    LevelFactor,
     TermCoefficients,
+    TermPosterior,
 )
-from vff.inference.terms import MaternTerm
+from vff.inference.terms import MaternFactor
 from vff.linalg import factorise
-from vff.moments import Pair, quad_of_pairs
+from vff.moments import ColumnRows, Coupling, MomentRequest, Pair, column_rows, evaluate_letters, quad_of_pairs
 
 _WRITTEN = 2**23  # features written out at a time, for the rows that need it
 _CHUNK = 2**20
 
-Columns = Sequence[np.ndarray]
-"""The modelled columns, (N,) each, one per term; a table x (N, T) from outside has one column per term."""
-
-
-def _columns(x: np.ndarray) -> Columns:
-    return [np.ascontiguousarray(column) for column in x.T]
-
 
 @dataclass(frozen=True)
 class SumPosterior:
-    """q(f) for a sum of terms."""
+    """q(f) for a sum of terms. Rows x (N, C) hold the modelled columns."""
 
-    terms: tuple[AbstractTermPosterior, ...]
+    request: MomentRequest
+    terms: tuple[TermPosterior, ...]
     shared: dict[Pair, np.ndarray]
     """(A^-1)_st for s < t, (P_s, P_t)."""
 
     @classmethod
     def from_closed_form(cls, closed: ClosedForm, model: SumModel, setting: Setting) -> "SumPosterior":
         """The posterior at a setting."""
-        places, inverse, centre = model.moments.request.slices, closed.factor.inverse(), model.centre(setting)
+        request = model.moments.request
+        places, inverse, centre = request.slices, closed.factor.inverse(), model.centre(setting)
         terms = []
         for s, (term, place) in enumerate(zip(model.terms, places, strict=True)):
             own = inverse[place, place]
@@ -55,8 +51,12 @@ class SumPosterior:
                 closed.mean[place], 0.5 * (explained + explained.T), centre[place], own @ centre[place]
             )
             terms.append(_term_posterior(model, setting, s, coefficients))
-        shared = {(s, t): inverse[places[s], places[t]].copy() for s, t in model.moments.request.pairs}
-        return cls(tuple(terms), shared)
+        shared = {(s, t): inverse[places[s], places[t]].copy() for s, t in request.pairs}
+        return cls(request, tuple(terms), shared)
+
+    @cached_property
+    def _couplings(self) -> dict[Pair, Coupling]:
+        return {(s, t): Coupling(self.request.terms[s], self.request.terms[t]) for s, t in self.shared}
 
     @cached_property
     def _shared_raw(self) -> dict[Pair, np.ndarray]:
@@ -68,9 +68,17 @@ class SumPosterior:
         """Prior variance of the sum."""
         return sum(term.variance for term in self.terms)
 
+    def rows(self, x: np.ndarray) -> list[ColumnRows]:
+        """The columns of some rows, ready for the engines."""
+        return [column_rows(column, np.ascontiguousarray(x[:, c])) for c, column in enumerate(self.request.columns)]
+
     def outside(self, x: np.ndarray) -> np.ndarray:
-        """Which rows lie where the data have no say in some term, (N, T)."""
-        return np.stack([term.outside(column) for term, column in zip(self.terms, x.T, strict=True)], axis=1)
+        """Which rows lie where the data have no say in some column, (N, C)."""
+        outside = np.zeros(x.shape, bool)
+        for term in self.terms:
+            for c, factor in zip(term.columns, term.factors, strict=True):
+                outside[:, c] |= factor.outside(x[:, c])
+        return outside
 
     def mean_at(self, x: np.ndarray) -> np.ndarray:
         """Mean of f at every row, O(P) each."""
@@ -79,65 +87,60 @@ class SumPosterior:
     def marginals(
         self, x: np.ndarray, *, variances: bool = True, engine: str = "auto"
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and variance of f at every row of x (N, T)."""
+        """Mean and variance of f at every row of x (N, C)."""
         mean, variance = np.empty(len(x)), np.empty(len(x))
         for start in range(0, len(x), _CHUNK):
             rows = slice(start, start + _CHUNK)
-            mean[rows], variance[rows] = self._chunk(_columns(x[rows]), variances, engine)
+            mean[rows], variance[rows] = self._chunk(x[rows], variances, engine)
         return mean, variance
 
-    def _chunk(self, columns: Columns, variances: bool, engine: str) -> tuple[np.ndarray, np.ndarray]:
-        every = list(zip(self.terms, columns, strict=True))
-        rows = [term.rows(x) for term, x in every]
+    def _chunk(self, x: np.ndarray, variances: bool, engine: str) -> tuple[np.ndarray, np.ndarray]:
+        rows = self.rows(x)
         inside = np.logical_and.reduce([column.request.place.contains(column.t) for column in rows])
-        whole = bool(inside.all())
-        if whole and not variances:
-            means = [term.mean_inside(column) for term, column in zip(self.terms, rows, strict=True)]
+        if inside.all() and not variances:
+            means = evaluate_letters(rows, [term.mean_function for term in self.terms], engine)
             return np.sum(means, axis=0), np.empty(inside.size)
-        if whole:
-            parts = [term.inside(column, engine) for term, column in zip(self.terms, rows, strict=True)]
-            own = self.variance - np.sum([explained for _, explained in parts], axis=0)
-        else:
-            parts = [term.marginals(x, engine) for term, x in every]
-            own = np.sum([variance for _, variance in parts], axis=0)
-        mean = np.sum([mean for mean, _ in parts], axis=0)
+        answers = [term.answers(x, rows, [term.coefficients.mean], engine) for term in self.terms]
+        mean = np.sum([values[0] for values, _ in answers], axis=0)
+        own = self.variance - np.sum([explained for _, explained in answers], axis=0)
         if variances and self.shared:
-            own += 2.0 * (
-                quad_of_pairs(rows, self._shared_raw, engine) if whole else self._pairs(columns, inside, engine)
-            )
+            own += 2.0 * self._pairs(x, rows, inside, engine)
         # The difference is a variance; only rounding can carry it below zero.
         return mean, np.maximum(own, 0.0)
 
-    def _pairs(self, columns: Columns, inside: np.ndarray, engine: str) -> np.ndarray:
-        """sum over pairs of phi_s' (A^-1)_st phi_t, for rows some of which lie outside."""
+    def _pairs(self, x: np.ndarray, rows: Sequence[ColumnRows], inside: np.ndarray, engine: str) -> np.ndarray:
+        """sum over pairs of phi_s' (A^-1)_st phi_t."""
+        if inside.all():
+            return quad_of_pairs(rows, self._couplings, self._shared_raw, engine)
         shared = np.empty(inside.size)
         if inside.any():
-            rows = [term.rows(x[inside]) for term, x in zip(self.terms, columns, strict=True)]
-            shared[inside] = quad_of_pairs(rows, self._shared_raw, engine)
-        shared[~inside] = self._written_pairs([x[~inside] for x in columns])
+            shared[inside] = quad_of_pairs(self.rows(x[inside]), self._couplings, self._shared_raw, engine)
+        shared[~inside] = self._written_pairs(x[~inside])
         return shared
 
-    def _written_pairs(self, columns: Columns) -> np.ndarray:
+    def _written_pairs(self, x: np.ndarray) -> np.ndarray:
         """The same with the features written out, for rows that all lie outside."""
-        N, P = columns[0].size, sum(term.coefficients.mean.size for term in self.terms)
-        total = np.empty(N)
-        step = max(1, _WRITTEN // P)
-        for start in range(0, N, step):
+        total = np.empty(len(x))
+        step = max(1, _WRITTEN // self.request.size)
+        for start in range(0, len(x), step):
             rows = slice(start, start + step)
-            features = [term.features(x[rows]) for term, x in zip(self.terms, columns, strict=True)]
-            total[rows] = sum(
-                np.einsum("np,np->n", features[s] @ block, features[t]) for (s, t), block in self.shared.items()
-            )
+            features = [term.features(x[rows]) for term in self.terms]
+            total[rows] = self._shared_quad(features)
         return total
+
+    def _shared_quad(self, features: Sequence[np.ndarray]) -> np.ndarray:
+        """sum over pairs of phi_s' (A^-1)_st phi_t for features written out, (N,)."""
+        parts = [np.einsum("np,np->n", features[s] @ block, features[t]) for (s, t), block in self.shared.items()]
+        return np.sum(parts, axis=0) if parts else np.zeros(len(features[0]))
 
     def joint(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean (N,) and covariance (N, N) of f at all rows together."""
-        N, columns = len(x), _columns(x)
+        N = len(x)
         mean, covariance = np.zeros(N), np.zeros((N, N))
-        features = [term.features(x) for term, x in zip(self.terms, columns, strict=True)]
-        for term, column, phi in zip(self.terms, columns, features, strict=True):
+        features = [term.features(x) for term in self.terms]
+        for term, phi in zip(self.terms, features, strict=True):
             mean += phi @ term.coefficients.mean
-            covariance += term.covariance(column, column) - phi @ term.coefficients.explained @ phi.T
+            covariance += term.covariance(x) - phi @ term.coefficients.explained @ phi.T
         for (s, t), block in self.shared.items():
             half = features[s] @ block @ features[t].T
             covariance += half + half.T
@@ -146,19 +149,46 @@ class SumPosterior:
     def sample(self, x: np.ndarray, n_samples: int, rng: np.random.Generator) -> np.ndarray:
         """Joint draws of f, (N, n_samples)."""
         # equal rows share one draw, but rows of levels never seen are not known to be equal
-        unseen = self.outside(x) & [isinstance(term, LevelPosterior) for term in self.terms]
+        levels = [isinstance(column.basis, LevelBasis) for column in self.request.columns]
+        unseen = self.outside(x) & levels
         row = np.where(unseen.any(axis=1), np.arange(len(x)), -1)
         distinct, codes = np.unique(np.column_stack([x, row]), axis=0, return_inverse=True)
         mean, covariance = self.joint(distinct[:, :-1])
         white = rng.standard_normal((mean.size, n_samples))
         return (mean[:, None] + factorise(covariance).sqrt_mv(white))[codes.reshape(-1)]
 
+    def slope(self, x: np.ndarray, along: int) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and variance of the derivative of f along one column, in its own units, at every row."""
+        mean, variance = np.empty(len(x)), np.empty(len(x))
+        own = [s for s, term in enumerate(self.terms) if along in term.columns]
+        prior = sum(self.terms[s].slope_variance(along) for s in own)
+        step = max(1, _WRITTEN // self.request.size)
+        for start in range(0, len(x), step):
+            rows = slice(start, start + step)
+            features = {s: self.terms[s].features(x[rows], along) for s in own}
+            mean[rows] = sum(phi @ self.terms[s].coefficients.mean for s, phi in features.items())
+            explained = sum(
+                np.einsum("np,np->n", phi @ self.terms[s].coefficients.explained, phi) for s, phi in features.items()
+            )
+            pairs = sum(
+                np.einsum("np,np->n", features[s] @ block, features[t])
+                for (s, t), block in self.shared.items()
+                if s in features and t in features
+            )
+            variance[rows] = np.maximum(prior - explained + 2.0 * pairs, 0.0)
+        return mean, variance
 
-def _term_posterior(model: SumModel, setting: Setting, s: int, coefficients: TermCoefficients) -> AbstractTermPosterior:
-    term, basis, values = model.terms[s], model.bases[s], setting.terms[s]
-    place = model.moments.request.columns[s].place
-    if isinstance(term, MaternTerm):
-        assert isinstance(place, Interval)
-        return ColumnPosterior(coefficients, values["variance"], place, term.prior(basis, values))
-    assert isinstance(basis, LevelBasis)
-    return LevelPosterior(coefficients, values["variance"], basis)
+
+def _term_posterior(model: SumModel, setting: Setting, s: int, coefficients: TermCoefficients) -> TermPosterior:
+    term, bases, values = model.terms[s], model.bases[s], setting.terms[s]
+    request = model.moments.request.terms[s]
+    factors: list[AbstractFactor] = []
+    for d, (factor, asked) in enumerate(zip(term.factors, request.factors, strict=True)):
+        if isinstance(factor, MaternFactor):
+            assert isinstance(asked.place, Interval)
+            factors.append(ColumnFactor(asked.place, term.prior(d, bases, values)))
+        else:
+            assert isinstance(asked.basis, LevelBasis)
+            factors.append(LevelFactor(asked.basis))
+    transform = term.transform(bases, values)
+    return TermPosterior(coefficients, values["variance"], request.columns, tuple(factors), transform)

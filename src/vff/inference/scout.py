@@ -11,7 +11,7 @@ from vff.basis import ColumnBasis, Interval
 from vff.inference.model import SumModel
 from vff.inference.start import harmonics_above, look_alone, power_of, stands_out
 from vff.inference.target import TargetScale, standardised
-from vff.inference.terms import MaternTerm
+from vff.inference.terms import MaternFactor, Term
 from vff.moments import (
     ENGINES,
     ColumnRequest,
@@ -65,9 +65,9 @@ def _highest_worth_having(sample: Source, s: int, place: Interval, p: int, q: in
 
 def _smooth(request: ColumnRequest, x: np.ndarray, y: np.ndarray, w: np.ndarray, p: int) -> np.ndarray:
     """What a fit of this column alone makes of the targets, at its rows."""
-    moments = read_arrays(MomentRequest((request,)), [x], y, w, offset=float(np.average(y, weights=w)))
+    moments = read_arrays(MomentRequest.of_columns([request]), [x], y, w, offset=float(np.average(y, weights=w)))
     target = TargetScale.of(moments, (), True)
-    model = SumModel((MaternTerm(p),), standardised(moments, (), target)[0])
+    model = SumModel((Term((MaternFactor(p),)),), standardised(moments, (), target)[0])
     start = look_alone(model, {"variance": None, "lengthscale": None}, None, 0)
     fitted = model.restricted(start.harmonics)
     coefficients = fitted.transform(fitted.setting(start.theta)).transpose(fitted.at(start.theta).mean)

@@ -5,16 +5,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vff.inference.model import Harmonics, Setting, SumModel, capped
+from vff.inference.model import Setting, SumModel, capped
 from vff.inference.optimise import rescale
-from vff.inference.terms import MaternTerm
+from vff.inference.terms import Term
 from vff.linalg import threads_for
+from vff.moments import Harmonics
 
 _LENGTHSCALES = (2.0, 0.6, 0.2, 0.06, 0.02)  # half domains
 _SHORT_LENGTHSCALE, _MANY_CYCLES, _SOME_CYCLES = 0.006, 32, 12
 _NOISE_SHARES = (0.1, 0.01, 1.0)  # noise variance over signal variance; the first goes with every lengthscale
 _WEAK_SHARES = (1.0, 10.0, 100.0)
 _MOST_HARMONICS = 128
+_PRODUCT_LENGTHSCALES, _PRODUCT_STEP = (2.0, 0.6, 0.2), 3.0
+_PRODUCT_FEATURES = 400  # of a product term, in the coarse look at it
 
 Given = Mapping[str, float | None]
 """The user's values by parameter name, None where free."""
@@ -38,11 +41,18 @@ def harmonics_for(lengthscale: float, p: int) -> int:
 
 def sized_for(model: SumModel, setting: Setting) -> SumModel:
     """The model with about as many harmonics as the lengthscales deserve."""
-    wanted = [
-        harmonics_for(values["lengthscale"], term.p) if isinstance(term, MaternTerm) else None
-        for term, values in zip(model.terms, setting.terms, strict=True)
-    ]
+    wanted = [_deserved(term, values) for term, values in zip(model.terms, setting.terms, strict=True)]
     return model.restricted(capped(wanted, model.harmonics))
+
+
+def _deserved(term: Term, values: Mapping[str, float]) -> list[int | None]:
+    """Harmonics by factor; those of a product share a number of features."""
+    orders = [term.order(d) for d in range(len(term.factors))]
+    wanted = [None if p is None else harmonics_for(term.lengthscale(d, values), p) for d, p in enumerate(orders)]
+    if len(wanted) == 1:
+        return wanted
+    most = max(2, int(0.5 * (_PRODUCT_FEATURES ** (1.0 / len(wanted)) - 4.0)))
+    return [None if M is None else min(M, most) for M in wanted]
 
 
 def look(model: SumModel, given: tuple[Given, ...], noise: float | None, details: Sequence[int]) -> Start:
@@ -51,7 +61,7 @@ def look(model: SumModel, given: tuple[Given, ...], noise: float | None, details
     ``details`` are the highest harmonics that matter, by term.
     """
     alone = [
-        look_alone(model.alone(s), values, noise, detail)
+        (look_alone if len(model.terms[s].factors) == 1 else _look_product)(model.alone(s), values, noise, detail)
         for s, (values, detail) in enumerate(zip(given, details, strict=True))
     ]
     if len(alone) == 1:
@@ -93,26 +103,51 @@ def look_alone(model: SumModel, given: Given, noise: float | None, detail: int) 
     return max([best, *more], key=_elbo)
 
 
+def _look_product(model: SumModel, given: Given, noise: float | None, detail: int) -> Start:
+    """The best of a few candidates for a model of one product term: one lengthscale for all columns, then each."""
+    (term,), fixed = model.terms, bool(given["variance"] or noise)
+    middle, *others = _variances(given["variance"], noise)
+    names = [name for name in term.names[1:] if not given[name]]
+
+    def at(variances: tuple[float, float], lengthscales: Mapping[str, float]) -> Start:
+        values = {"variance": variances[0], **{name: given[name] or lengthscales[name] for name in term.names[1:]}}
+        setting = Setting((values,), variances[1])
+        return _scored(sized_for(model, setting), setting, fixed=fixed)
+
+    with threads_for(_PRODUCT_FEATURES):
+        tried = [dict.fromkeys(names, length) for length in (_PRODUCT_LENGTHSCALES if names else (1.0,))]
+        best, lengthscales = max(((at(middle, lengths), lengths) for lengths in tried), key=lambda trial: trial[0].elbo)
+        for name in names:
+            for step in (_PRODUCT_STEP, 1.0 / _PRODUCT_STEP):
+                moved = {**lengthscales, name: step * lengthscales[name]}
+                trial = at(middle, moved)
+                if trial.elbo > best.elbo:
+                    best, lengthscales = trial, moved
+        return max([best, *(at(variances, lengthscales) for variances in others)], key=_elbo)
+
+
 def _lengthscales(model: SumModel, given: Given, detail: int) -> list[tuple[SumModel, float | None]]:
     """Candidates with the models to try them in; a term of levels has no lengthscale."""
-    (M,) = model.harmonics
+    ((M,),) = model.harmonics
     if M is None:
         return [(model, None)]
     if given["lengthscale"]:
         return [(model, given["lengthscale"])]
-    coarse = model.restricted((min(M, _MOST_HARMONICS),))
+    coarse = model.restricted(((min(M, _MOST_HARMONICS),),))
     tried: list[tuple[SumModel, float | None]] = [(coarse, length) for length in _LENGTHSCALES]
     if detail > _MANY_CYCLES:
         tried.append((coarse, _SHORT_LENGTHSCALE))
     if detail > _MOST_HARMONICS:
-        fine = model.restricted((min(M, harmonics_above(detail)),))
+        fine = model.restricted(((min(M, harmonics_above(detail)),),))
         tried += [(fine, length) for length in (4.0 / detail, 1.0 / detail, 0.25 / detail)]
     return tried
 
 
 def highest_standing_out(model: SumModel) -> int:
-    """The highest harmonic of a one-term model in which the targets stand out of white noise; 0 when none does."""
-    (M,), project = model.harmonics, model.moments.project
+    """The highest harmonic of a model of one column in which the targets stand out of white noise; 0 when none does."""
+    if len(model.harmonics) > 1 or len(model.harmonics[0]) > 1:
+        return 0  # with several columns, detail in one may be the echo of another
+    ((M,),), project = model.harmonics, model.moments.project
     if M is None:
         return 0
     standing = np.flatnonzero(stands_out(power_of(project, M), model.moments.target_squared))

@@ -3,7 +3,7 @@
 A kernel is an *expression* the user writes (``Matern32("month") + Matern32("day") * Matern32("time")``). In normal
 form it is a sum of terms, each a product of one-column factors with one variance. A Matérn factor publishes
 nothing but its order p; ``matern`` holds the one formula behind all orders (design Fact D). A ``Categorical`` factor
-has no shape.
+has no shape. ``grammar`` writes an expression as text, exact to the last bit, and reads it back.
 """
 
 from vff.kernels.expression import (
@@ -19,6 +19,7 @@ from vff.kernels.expression import (
     Term,
     normal_form,
 )
+from vff.kernels.grammar import parse_kernel, write_kernel
 from vff.kernels.matern import HalfInteger
 
 __all__ = [
@@ -34,4 +35,6 @@ __all__ = [
     "Sum",
     "Term",
     "normal_form",
+    "parse_kernel",
+    "write_kernel",
 ]

@@ -5,8 +5,9 @@ Kernels also speak scikit-learn's parameter protocol, ``get_params`` and ``set_p
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import KW_ONLY, dataclass, fields, replace
+from itertools import combinations
 from math import prod
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self, Union
@@ -21,7 +22,10 @@ Kernel = Union["_Matern", "Categorical", "Product", "Sum"]
 
 
 class _Expression(ABC):
-    """`+` and `*` for every kernel. `*` distributes over `+`, so an expression is always a sum of products."""
+    """`+` and `*` for every kernel. `*` distributes over `+`, so an expression is always a sum of products.
+
+    What ``(a + b) * c`` means is settled where it is written, so that nobody further down can expand it otherwise.
+    """
 
     def __add__(self, other: Kernel) -> "Sum":
         return Sum((*_summands(self), *_summands(other)))
@@ -90,8 +94,13 @@ class _Leaf(_Expression):
         return values["variance"] * self._correlation(x, z)
 
     def __repr__(self) -> str:
-        values = [f"{name}={value:.6g}" for name, value in self._values().items() if value is not None]
-        return f"{type(self).__name__}({', '.join([repr(self.column), *values])})"
+        return self.text(lambda value: f"{float(value):.6g}")
+
+    def text(self, number: Callable[[Any], str]) -> str:
+        """The kernel as it is written in Python, each value by ``number``; NumPy's names and indices as plain ones."""
+        column = str.__repr__(self.column) if isinstance(self.column, str) else str(int(self.column))
+        values = [f"{name}={number(value)}" for name, value in self._values().items() if value is not None]
+        return f"{type(self).__name__}({', '.join([column, *values])})"
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Column, variance, and the lengthscale if there is one."""
@@ -196,11 +205,16 @@ class _Compound(_Expression):
         return params
 
     def _named_leaves(self) -> dict[str, Factor]:
-        """Leaves by column; the second on a column 'x' is 'x_2'."""
+        """Leaves by column; the second on a column 'x' is 'x_2', or 'x_3' if there is a column 'x_2' of that name.
+
+        Columns come first, so that a parameter called after a column is never that of another one.
+        """
+        leaves = self._leaves()
+        columns = {str(leaf.column) for leaf in leaves}
         named: dict[str, Factor] = {}
-        for leaf in self._leaves():
+        for leaf in leaves:
             name, count = str(leaf.column), 1
-            while name in named:
+            while name in named or (count > 1 and name in columns):
                 count += 1
                 name = f"{leaf.column}_{count}"
             named[name] = leaf
@@ -222,7 +236,7 @@ class _Compound(_Expression):
 
 @dataclass(frozen=True, repr=False)
 class Product(_Compound):
-    """A product of one-column kernels; the product of their variances is its one variance."""
+    """A product of one-column kernels, no two on one column; the product of their variances is its one variance."""
 
     factors: tuple[Factor, ...]
 
@@ -230,6 +244,7 @@ class Product(_Compound):
         _check_parts(
             "Product: factors", self.factors, (_Leaf,), "one-column kernels, as in Matern32('x') * Matern32('z')"
         )
+        _check_columns_differ(self.factors)
 
     def __repr__(self) -> str:
         return " * ".join(map(repr, self.factors))
@@ -270,6 +285,18 @@ def _check_parts(what: str, parts: Any, kinds: tuple[type, ...], expected: str) 
         raise TypeError(f"{what} must be a tuple of {expected}, got {parts!r}; write kernels with + and *")
 
 
+def _check_columns_differ(factors: tuple[Factor, ...]) -> None:
+    """The normal form has one lengthscale per column, and the features of a Matérn are those of no product."""
+    for first, second in combinations(factors, 2):
+        if first.column == second.column:
+            levels = isinstance(first, Categorical) or isinstance(second, Categorical)
+            reason = "levels are told apart once" if levels else "a product of Matérns on one column is not a Matérn"
+            raise ValueError(
+                f"Product: one factor per column was expected, found {first!r} and {second!r} on column "
+                f"{second.column!r} in {' * '.join(map(repr, factors))}: {reason}; keep one of them, or add them with +"
+            )
+
+
 def _summands(kernel: object) -> tuple[Factor | Product, ...]:
     if isinstance(kernel, Sum):
         return kernel.terms
@@ -298,6 +325,15 @@ class Term:
         return " * ".join(map(str, self.columns))
 
     @property
+    def key(self) -> tuple[tuple[Column, str], ...]:
+        """Columns and kinds in an order of their own: the same for a * b and b * a, whatever their values.
+
+        Indices come before names, since the two cannot be compared.
+        """
+        pairs = [(factor.column, type(factor).__name__) for factor in self.factors]
+        return tuple(sorted(pairs, key=lambda pair: (isinstance(pair[0], str), pair)))
+
+    @property
     def variance(self) -> float | None:
         """The product of the variances that were given; None when none was."""
         given = [factor.variance for factor in self.factors if factor.variance is not None]
@@ -323,5 +359,5 @@ class Term:
 
 
 def normal_form(kernel: Kernel) -> tuple[Term, ...]:
-    """The kernel as a sum of products."""
+    """The kernel as a sum of products, in the order written; a term that was written twice stays twice."""
     return tuple(Term(_factors(summand)) for summand in _summands(kernel))

@@ -12,7 +12,9 @@ functions last it has the shape (here two cosines, one sine, one edge function)
 Sizes: d (H,), border (H, Q), root (Q, S), Z (P, R), C (R, R), with P = H + Q, R = p + 1 and Q <= 8. Every verb of
 ``AbstractInvertible`` costs O(P) per right-hand side. ``to_dense`` exists for tests; nothing here calls it.
 
-A sum of terms has one such block per term (``BlockDiagonal``), exchangeable effects a plain ``Diagonal``.
+A sum of terms has one such block per term (``BlockDiagonal``), exchangeable effects a plain ``Diagonal``, and a product
+of columns the ``Kronecker`` product of theirs. What a structure needs of an unstructured matrix to be contracted with it
+is its ``Summary``, taken from a view of that matrix.
 
 The Gram matrix of the data is not invertible and has another structure: every entry is a sum or difference of
 trigonometric moments (Toeplitz plus or minus Hankel). ``trigonometric_gram`` reads it off the moments and
@@ -24,21 +26,32 @@ from vff.linalg.cholesky import Factor, factorise
 from vff.linalg.dense import Dense
 from vff.linalg.diagonal import Diagonal
 from vff.linalg.diagonal_low_rank import BorderedLowRank, PositiveBorderedLowRank
-from vff.linalg.operators import AbstractInvertible, AbstractOperator, Summary
+from vff.linalg.kronecker import Kronecker, apply_along, contracted, product_rows
+from vff.linalg.operators import AbstractInvertible, AbstractOperator
 from vff.linalg.threads import threads_for
 from vff.linalg.toeplitz import trigonometric_gram, trigonometric_gram_adjoint
+from vff.linalg.views import AbstractView, DenseView, Glimpse, InverseView, OuterView, Summary
 
 __all__ = [
     "AbstractInvertible",
     "AbstractOperator",
+    "AbstractView",
     "BlockDiagonal",
     "BorderedLowRank",
     "Dense",
+    "DenseView",
     "Diagonal",
     "Factor",
+    "Glimpse",
+    "InverseView",
+    "Kronecker",
+    "OuterView",
     "PositiveBorderedLowRank",
     "Summary",
+    "apply_along",
+    "contracted",
     "factorise",
+    "product_rows",
     "threads_for",
     "trigonometric_gram",
     "trigonometric_gram_adjoint",

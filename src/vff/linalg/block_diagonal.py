@@ -6,7 +6,8 @@ from functools import cached_property
 
 import numpy as np
 
-from vff.linalg.operators import AbstractInvertible, Summary
+from vff.linalg.operators import AbstractInvertible
+from vff.linalg.views import AbstractView, Glimpse, Summary
 
 
 @dataclass(frozen=True)
@@ -22,13 +23,6 @@ class BlockDiagonal(AbstractInvertible):
         ends = np.cumsum(sizes).tolist()
         return tuple(slice(end - size, end) for size, end in zip(sizes, ends, strict=True))
 
-    @cached_property
-    def probe_places(self) -> tuple[slice, ...]:
-        """Columns of ``probes`` that belong to every block."""
-        sizes = [block.probes.shape[1] for block in self.blocks]
-        ends = np.cumsum(sizes).tolist()
-        return tuple(slice(end - size, end) for size, end in zip(sizes, ends, strict=True))
-
     def _each(self) -> Iterator[tuple[AbstractInvertible, slice]]:
         return zip(self.blocks, self.places, strict=True)
 
@@ -39,6 +33,9 @@ class BlockDiagonal(AbstractInvertible):
     def shape(self) -> tuple[int, int]:
         P = self.places[-1].stop
         return P, P
+
+    def scaled(self, factor: float) -> "BlockDiagonal":
+        return BlockDiagonal(tuple(block.scaled(factor) for block in self.blocks))
 
     def mv(self, v: np.ndarray) -> np.ndarray:
         return self._stack(lambda block, place: block.mv(v[place]))
@@ -55,20 +52,21 @@ class BlockDiagonal(AbstractInvertible):
         return total
 
     @property
-    def probes(self) -> np.ndarray:
-        return self._probes
+    def probes(self) -> np.ndarray | None:
+        raise NotImplementedError("every block looks by itself, through ``see``")
 
-    @cached_property
-    def _probes(self) -> np.ndarray:
-        V = np.zeros((self.shape[0], self.probe_places[-1].stop))
-        for (block, place), columns in zip(self._each(), self.probe_places, strict=True):
-            V[place, columns] = block.probes
-        return V
+    def keep(self, glimpse: Glimpse) -> Summary:
+        raise NotImplementedError("every block keeps its own, through ``see``")
+
+    def see(self, view: AbstractView) -> Summary:
+        glimpses = view.look(self.places, [block.probes for block in self.blocks])
+        return Summary(tuple(block.keep(glimpse) for block, glimpse in zip(self.blocks, glimpses, strict=True)))
 
     def part(self, other: Summary, number: int) -> Summary:
-        """What the numbered block sees of another matrix's summary."""
-        place, columns = self.places[number], self.probe_places[number]
-        return Summary(other.diagonal[place], other.image[place, columns])
+        """What the numbered block keeps of another matrix."""
+        part = other.parts[number]
+        assert isinstance(part, Summary)
+        return part
 
     def inner(self, other: Summary) -> float:
         return sum(block.inner(self.part(other, number)) for number, block in enumerate(self.blocks))
@@ -88,11 +86,11 @@ class BlockDiagonal(AbstractInvertible):
     def trace_solve(self, dense: np.ndarray) -> float:
         return sum(block.trace_solve(dense[place, place]) for block, place in self._each())
 
-    def inverse_diagonal(self) -> np.ndarray:
-        return self._stack(lambda block, _: block.inverse_diagonal())
+    def see_inverse(self) -> Summary:
+        return Summary(tuple(block.see_inverse() for block in self.blocks))
 
-    def sandwich_diagonal(self, dense: np.ndarray) -> np.ndarray:
-        return self._stack(lambda block, place: block.sandwich_diagonal(dense[place, place]))
+    def see_sandwich(self, dense: np.ndarray) -> Summary:
+        return Summary(tuple(block.see_sandwich(dense[place, place]) for block, place in self._each()))
 
     @property
     def sqrt_size(self) -> int:

@@ -6,7 +6,8 @@ from functools import cached_property
 import numpy as np
 
 from vff.linalg.cholesky import Factor, factorise
-from vff.linalg.operators import AbstractInvertible, Summary
+from vff.linalg.operators import AbstractInvertible
+from vff.linalg.views import Glimpse, Summary
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,9 @@ class Dense(AbstractInvertible):
     def shape(self) -> tuple[int, int]:
         return self.matrix.shape[0], self.matrix.shape[0]
 
+    def scaled(self, factor: float) -> "Dense":
+        return Dense(factor * self.matrix)
+
     def mv(self, v: np.ndarray) -> np.ndarray:
         return self.matrix @ v
 
@@ -33,11 +37,18 @@ class Dense(AbstractInvertible):
         return np.asfortranarray(dense + self.matrix)
 
     @property
-    def probes(self) -> np.ndarray:
-        return np.eye(self.shape[0])
+    def probes(self) -> None:
+        return None
+
+    def keep(self, glimpse: Glimpse) -> Summary:
+        if glimpse.outer is not None:
+            half = glimpse.outer[0] @ glimpse.outer[1].T
+            return Summary((0.5 * (half + half.T),))
+        assert glimpse.matrix is not None
+        return Summary((glimpse.matrix,))
 
     def inner(self, other: Summary) -> float:
-        return float(np.sum(self.matrix * other.image))
+        return float(np.sum(self.matrix * other.parts[0]))
 
     def to_dense(self) -> np.ndarray:
         return self.matrix
@@ -51,11 +62,11 @@ class Dense(AbstractInvertible):
     def trace_solve(self, dense: np.ndarray) -> float:
         return float(np.trace(self.solve(dense)))
 
-    def inverse_diagonal(self) -> np.ndarray:
-        return self._factor.inverse_diagonal()
+    def see_inverse(self) -> Summary:
+        return Summary((self._factor.inverse(),))
 
-    def sandwich_diagonal(self, dense: np.ndarray) -> np.ndarray:
-        return np.diagonal(self.solve(self.solve(dense).T))
+    def see_sandwich(self, dense: np.ndarray) -> Summary:
+        return Summary((self.solve(self.solve(dense).T),))
 
     @property
     def sqrt_size(self) -> int:

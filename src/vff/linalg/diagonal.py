@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vff.linalg.operators import AbstractInvertible, Summary
+from vff.linalg.operators import AbstractInvertible
+from vff.linalg.views import Glimpse, Summary
 
 
 @dataclass(frozen=True)
@@ -36,8 +37,12 @@ class Diagonal(AbstractInvertible):
     def probes(self) -> np.ndarray:
         return np.zeros((self.d.size, 0))
 
+    def keep(self, glimpse: Glimpse) -> Summary:
+        assert glimpse.diagonal is not None
+        return Summary((glimpse.diagonal,))
+
     def inner(self, other: Summary) -> float:
-        return float(self.d @ other.diagonal)
+        return float(self.d @ other.arrays()[0])
 
     def to_dense(self) -> np.ndarray:
         return np.diag(self.d)
@@ -51,11 +56,11 @@ class Diagonal(AbstractInvertible):
     def trace_solve(self, dense: np.ndarray) -> float:
         return float(np.sum(np.diagonal(dense) / self.d))
 
-    def inverse_diagonal(self) -> np.ndarray:
-        return 1.0 / self.d
+    def see_inverse(self) -> Summary:
+        return Summary((1.0 / self.d,))
 
-    def sandwich_diagonal(self, dense: np.ndarray) -> np.ndarray:
-        return np.diagonal(dense) / self.d**2
+    def see_sandwich(self, dense: np.ndarray) -> Summary:
+        return Summary((np.diagonal(dense) / self.d**2,))
 
     @property
     def sqrt_size(self) -> int:

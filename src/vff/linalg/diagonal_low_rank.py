@@ -15,7 +15,8 @@ import numpy as np
 from scipy.linalg.blas import dsyrk  # pyright: ignore[reportAttributeAccessIssue]
 from scipy.linalg.lapack import dtrtri  # pyright: ignore[reportAttributeAccessIssue]
 
-from vff.linalg.operators import AbstractInvertible, AbstractOperator, Summary
+from vff.linalg.operators import AbstractInvertible, AbstractOperator
+from vff.linalg.views import Glimpse, Summary
 
 
 def _inverse_transpose(lower: np.ndarray) -> np.ndarray:
@@ -71,11 +72,16 @@ class BorderedLowRank(AbstractOperator):
         P, Q = self.shape[0], self.corner.shape[0]
         return np.concatenate([self.Z, np.eye(P, Q, Q - P)], axis=1)
 
+    def keep(self, glimpse: Glimpse) -> Summary:
+        assert glimpse.diagonal is not None
+        assert glimpse.image is not None
+        return Summary((glimpse.diagonal, glimpse.image))
+
     def inner(self, other: Summary) -> float:
-        H, R = self.d.size, self.Z.shape[1]
-        low_rank = np.sum(self.C * (self.Z.T @ other.image[:, :R]))
-        edge = 2.0 * np.sum(self.border * other.image[:H, R:]) + np.sum(self.corner * other.image[H:, R:])
-        return float(self.d @ other.diagonal[:H] + low_rank + edge)
+        H, R, (diagonal, image) = self.d.size, self.Z.shape[1], other.arrays()
+        low_rank = np.sum(self.C * (self.Z.T @ image[:, :R]))
+        edge = 2.0 * np.sum(self.border * image[:H, R:]) + np.sum(self.corner * image[H:, R:])
+        return float(self.d @ diagonal[:H] + low_rank + edge)
 
     def to_dense(self) -> np.ndarray:
         base = np.block([[np.diag(self.d), self.border], [self.border.T, self.corner]])
@@ -130,6 +136,9 @@ class PositiveBorderedLowRank(AbstractInvertible):
     def probes(self) -> np.ndarray:
         return self.operator.probes
 
+    def keep(self, glimpse: Glimpse) -> Summary:
+        return self.operator.keep(glimpse)
+
     def inner(self, other: Summary) -> float:
         return self.operator.inner(other)
 
@@ -179,18 +188,24 @@ class PositiveBorderedLowRank(AbstractInvertible):
         pivots = np.concatenate([np.diagonal(self._capacitance), np.diagonal(self._schur)])
         return float(np.log(self.d).sum() + 2.0 * np.log(pivots).sum())
 
-    def inverse_diagonal(self) -> np.ndarray:
+    def _inverse_diagonal(self) -> np.ndarray:
         U1, U2 = self._inverse_roots
         diagonal = np.einsum("pr,pr->p", U2, U2) - np.einsum("pr,pr->p", U1, U1)
         diagonal[: self.d.size] += 1.0 / self.d
         return diagonal
+
+    def see_inverse(self) -> Summary:
+        return Summary((self._inverse_diagonal(), self.solve(self.probes)))
+
+    def see_sandwich(self, dense: np.ndarray) -> Summary:
+        return Summary((self._sandwich_diagonal(dense), self.solve(dense @ self.solve(self.probes))))
 
     def trace_solve(self, dense: np.ndarray) -> float:
         U1, U2 = self._inverse_roots
         low_rank = np.sum(U2 * (dense @ U2)) - np.sum(U1 * (dense @ U1))
         return float(np.sum(np.diagonal(dense)[: self.d.size] / self.d) + low_rank)
 
-    def sandwich_diagonal(self, dense: np.ndarray) -> np.ndarray:
+    def _sandwich_diagonal(self, dense: np.ndarray) -> np.ndarray:
         U = np.concatenate(self._inverse_roots, axis=1)
         signed = U * np.repeat([-1.0, 1.0], [self.Z.shape[1], self.root.shape[0]])
         e = np.concatenate([1.0 / self.d, np.zeros(self.root.shape[0])])

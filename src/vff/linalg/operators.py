@@ -1,18 +1,10 @@
 """What a matrix can do, in two levels: applied, and solved with."""
 
 from abc import ABC, abstractmethod
-from typing import NamedTuple
 
 import numpy as np
 
-
-class Summary(NamedTuple):
-    """As much of a symmetric P x P matrix M as a structured matrix needs to be contracted with it."""
-
-    diagonal: np.ndarray
-    """diag(M), (P,)."""
-    image: np.ndarray
-    """M V for the probes V (P, R) of the structure."""
+from vff.linalg.views import AbstractView, Glimpse, Summary
 
 
 class AbstractOperator(ABC):
@@ -37,8 +29,17 @@ class AbstractOperator(ABC):
 
     @property
     @abstractmethod
-    def probes(self) -> np.ndarray:
-        """V (P, R): the few directions beside the diagonal in which this structure looks at another matrix."""
+    def probes(self) -> np.ndarray | None:
+        """V (P, R): the few directions beside the diagonal in which this structure looks at another; None for all."""
+
+    @abstractmethod
+    def keep(self, glimpse: Glimpse) -> Summary:
+        """What this structure keeps of a matrix it was given a glimpse of."""
+
+    def see(self, view: AbstractView) -> Summary:
+        """What this structure keeps of another matrix."""
+        (glimpse,) = view.look([slice(0, self.shape[0])], [self.probes])
+        return self.keep(glimpse)
 
     @abstractmethod
     def inner(self, other: Summary) -> float:
@@ -53,6 +54,10 @@ class AbstractInvertible(AbstractOperator):
     """A symmetric positive definite matrix that can be solved with."""
 
     @abstractmethod
+    def scaled(self, factor: float) -> "AbstractInvertible":
+        """factor times this matrix, factor > 0."""
+
+    @abstractmethod
     def solve(self, v: np.ndarray) -> np.ndarray:
         """K^-1 v for v of shape (P,) or (P, S)."""
 
@@ -65,12 +70,12 @@ class AbstractInvertible(AbstractOperator):
         """tr(K^-1 dense)."""
 
     @abstractmethod
-    def inverse_diagonal(self) -> np.ndarray:
-        """diag(K^-1), (P,)."""
+    def see_inverse(self) -> Summary:
+        """What this structure keeps of its own inverse K^-1."""
 
     @abstractmethod
-    def sandwich_diagonal(self, dense: np.ndarray) -> np.ndarray:
-        """diag(K^-1 dense K^-1) for a symmetric ``dense``, (P,)."""
+    def see_sandwich(self, dense: np.ndarray) -> Summary:
+        """What it keeps of K^-1 dense K^-1, for a symmetric ``dense``."""
 
     @abstractmethod
     def sqrt_mv(self, v: np.ndarray) -> np.ndarray:

@@ -18,16 +18,18 @@ def _indices(M: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def trigonometric_gram(moments: np.ndarray, M: int) -> np.ndarray:
-    """The (2M+1, 2M+1) Gram matrix of C-then-S harmonics from the 4M+1 moments of degree up to 2M."""
-    C, S = moments[: 2 * M + 1], np.concatenate([[0.0], moments[2 * M + 1 :]])
+    """The (2M+1, 2M+1, ...) Gram matrix of C-then-S harmonics from the (4M+1, ...) moments of degree up to 2M."""
+    more = moments.shape[1:]
+    C, S = moments[: 2 * M + 1], np.concatenate([np.zeros((1, *more)), moments[2 * M + 1 :]])
     difference, total = _indices(M)
+    sign = np.sign(-difference).reshape(M + 1, M + 1, *[1] * len(more))
     even, even_sum = C[np.abs(difference)], C[total]
-    odd, odd_sum = np.sign(-difference) * S[np.abs(difference)], S[total]
-    gram = np.empty((2 * M + 1, 2 * M + 1))
+    odd, odd_sum = sign * S[np.abs(difference)], S[total]
+    gram = np.empty((2 * M + 1, 2 * M + 1, *more))
     gram[: M + 1, : M + 1] = 0.5 * (even + even_sum)
     gram[M + 1 :, M + 1 :] = 0.5 * (even - even_sum)[1:, 1:]
     gram[: M + 1, M + 1 :] = 0.5 * (odd_sum + odd)[:, 1:]
-    gram[M + 1 :, : M + 1] = gram[: M + 1, M + 1 :].T
+    gram[M + 1 :, : M + 1] = np.swapaxes(gram[: M + 1, M + 1 :], 0, 1)
     return gram
 
 

@@ -1,21 +1,26 @@
-"""From sums of double letters to the Gram matrix of one column's features, and back: a linear map and its transpose.
+"""From sums of double letters to the Gram matrix of a term's features, and back: a linear map and its transpose.
 
-One implementation per kind of basis; a new kind registers its own.
+One implementation per kind of basis; a new kind registers its own. A product term has one axis of letters per column,
+and the same map along each.
 """
 
-from functools import singledispatch
+from collections.abc import Sequence
+from functools import lru_cache, singledispatch
 from itertools import combinations_with_replacement
+from math import prod
 
 import numpy as np
+from scipy import sparse
 
 from vff.basis import ColumnBasis, LevelBasis
 from vff.linalg import trigonometric_gram, trigonometric_gram_adjoint
+from vff.moments.axes import along
 from vff.moments.rows import Basis
 
 
 @singledispatch
 def gram_matrix(basis: Basis, moments: np.ndarray) -> np.ndarray:
-    """sum w phi phi' (P, P) from sum w psi (Q,)."""
+    """sum w phi phi' (P, P, ...) from sum w psi (Q, ...)."""
     raise TypeError(f"no Gram matrix is known for {basis!r}")
 
 
@@ -26,8 +31,8 @@ def gram_adjoint(basis: Basis, S: np.ndarray) -> np.ndarray:
 
 
 @singledispatch
-def features_sum(basis: Basis, moments: np.ndarray) -> np.ndarray:
-    """sum w phi (P,): the features are among the double letters."""
+def _features_sum(basis: Basis, moments: np.ndarray) -> np.ndarray:
+    """sum w phi (P, ...): the features are among the double letters."""
     raise TypeError(f"no Gram matrix is known for {basis!r}")
 
 
@@ -35,7 +40,7 @@ def features_sum(basis: Basis, moments: np.ndarray) -> np.ndarray:
 def _(basis: ColumnBasis, moments: np.ndarray) -> np.ndarray:
     M, q, H = basis.M, basis.q, basis.harmonics
     places = [place for _, place in basis.double.slices()]
-    gram = np.empty((basis.size, basis.size))
+    gram = np.empty((basis.size, basis.size, *moments.shape[1:]))
     gram[:H, :H] = trigonometric_gram(moments[places[0]], M)
     for j in range(q):
         gram[:H, H + j] = gram[H + j, :H] = moments[places[1 + j]]
@@ -57,17 +62,19 @@ def _(basis: ColumnBasis, S: np.ndarray) -> np.ndarray:
     return letters
 
 
-@features_sum.register
+@_features_sum.register
 def _(basis: ColumnBasis, moments: np.ndarray) -> np.ndarray:
     M, places = basis.M, [place for _, place in basis.double.slices()]
     harmonics = moments[places[0]]
-    edges = [moments[place][0] for place in places[1 : 1 + basis.q]]
-    return np.concatenate([harmonics[: M + 1], harmonics[2 * M + 1 : 3 * M + 1], edges])
+    edges = [moments[place][:1] for place in places[1 : 1 + basis.q]]
+    return np.concatenate([harmonics[: M + 1], harmonics[2 * M + 1 : 3 * M + 1], *edges])
 
 
 @gram_matrix.register
 def _(basis: LevelBasis, moments: np.ndarray) -> np.ndarray:
-    return np.diag(moments)
+    gram = np.zeros((basis.size, *moments.shape))
+    gram[np.arange(basis.size), np.arange(basis.size)] = moments
+    return gram
 
 
 @gram_adjoint.register
@@ -75,6 +82,49 @@ def _(basis: LevelBasis, S: np.ndarray) -> np.ndarray:
     return np.diagonal(S).copy()
 
 
-@features_sum.register
+@_features_sum.register
 def _(basis: LevelBasis, moments: np.ndarray) -> np.ndarray:
     return moments
+
+
+@lru_cache(maxsize=64)
+def transposed_map(basis: Basis) -> sparse.csr_array:
+    """``gram_adjoint`` as a sparse matrix, (Q, P P): for many right-hand sides at once."""
+    letters = np.eye(basis.double.size)
+    return sparse.csr_array(gram_matrix(basis, letters).reshape(-1, letters.shape[0]).T)
+
+
+def gram_tensor(bases: Sequence[Basis], letters: np.ndarray) -> np.ndarray:
+    """sum w phi phi' (P, P) of the products of several factors' features, from sums of products of double letters."""
+    if len(bases) == 1:
+        return gram_matrix(bases[0], letters)
+    D = len(bases)
+    # one axis of letters after another becomes two axes of features: (Q1, Q2) -> (P1, P1, Q2) -> (P1, P1, P2, P2)
+    tensor = letters
+    for d, basis in enumerate(bases):
+        flat = tensor.reshape(-1, letters.shape[d], prod(letters.shape[d + 1 :]))
+        expanded = gram_matrix(basis, np.ascontiguousarray(np.moveaxis(flat, 1, 0)))
+        tensor = np.moveaxis(expanded, 2, 0)
+    sizes = [basis.size for basis in bases]
+    paired = tensor.reshape([size for size in sizes for _ in range(2)])
+    order = [2 * d for d in range(D)] + [2 * d + 1 for d in range(D)]
+    return np.ascontiguousarray(paired.transpose(order)).reshape(prod(sizes), prod(sizes))
+
+
+def gram_tensor_adjoint(bases: Sequence[Basis], S: np.ndarray) -> np.ndarray:
+    """Coefficients of products of double letters, (Q1, Q2, ...), with sum phi'S phi: transpose of ``gram_tensor``."""
+    if len(bases) == 1:
+        return gram_adjoint(bases[0], S)
+    D, sizes = len(bases), [basis.size for basis in bases]
+    paired = S.reshape(*sizes, *sizes).transpose([axis for d in range(D) for axis in (d, D + d)])
+    tensor = paired.reshape([size**2 for size in sizes])
+    for d, basis in enumerate(bases):
+        tensor = along(tensor, d, lambda rows, basis=basis: transposed_map(basis) @ rows)
+    return tensor
+
+
+def features_sum(bases: Sequence[Basis], letters: np.ndarray) -> np.ndarray:
+    """sum w phi (P,) of a term."""
+    for d, basis in enumerate(bases):
+        letters = along(letters, d, lambda rows, basis=basis: _features_sum(basis, rows))
+    return letters.reshape(-1)

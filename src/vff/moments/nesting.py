@@ -1,11 +1,12 @@
-"""The sums for fewer harmonics from those for more: R_n at a smaller M is R_n at the larger plus a few harmonics."""
+"""The sums for a smaller basis from those for a larger: R_n at a smaller M is R_n at the larger and a few harmonics."""
 
+from functools import lru_cache
 from itertools import combinations_with_replacement
 
 import numpy as np
 
 from vff.basis import ColumnBasis, harmonic_part
-from vff.moments.waves import trim
+from vff.moments.waves import pad, trim
 
 
 def _extra(small: ColumnBasis, large: ColumnBasis) -> np.ndarray:
@@ -36,21 +37,38 @@ def _wave_product(moments: np.ndarray, wave: np.ndarray, K: int) -> np.ndarray:
 
 def restrict_rows(small: ColumnBasis, large: ColumnBasis, block: np.ndarray) -> np.ndarray:
     """From sums w y phi (P,), or w phi z' (P, Z), of the larger basis to those of the smaller."""
-    H = large.harmonics
-    edges = block[H:] + _extra(small, large) @ block[:H]
+    H, q = large.harmonics, small.q
+    edges = block[H : H + q] + _extra(small, large)[:q] @ block[:H]
     return np.concatenate([trim(block[:H], large.M, small.M), edges])
 
 
+def embed_rows(small: ColumnBasis, large: ColumnBasis, coefficients: np.ndarray) -> np.ndarray:
+    """From coefficients (P, ...) in the smaller basis to those of the same function in the larger; the transpose."""
+    H, q = small.harmonics, small.q
+    edges = coefficients[H:]
+    waves = pad(coefficients[:H], small.M, large.M) + _extra(small, large)[:q].T @ edges
+    unused = np.zeros((large.q - q, *coefficients.shape[1:]))
+    return np.concatenate([waves, edges, unused])
+
+
 def restrict_gram(small: ColumnBasis, large: ColumnBasis, gram: np.ndarray) -> np.ndarray:
-    """sum w psi for the smaller basis."""
-    q, places = large.q, [place for _, place in large.double.slices()]
+    """sum w psi for the smaller basis, (Q,) or (Q, Z)."""
+    if gram.ndim > 1:
+        return _gram_map(small, large) @ gram
+    q, places = small.q, {sheet.edges: place for sheet, place in large.double.slices()}
     extra = _extra(small, large)
-    harmonics = gram[places[0]]
-    crosses = [gram[places[1 + j]] for j in range(q)]  # sums of R_j times harmonics up to the larger M
+    harmonics = gram[places[()]]
+    crosses = [gram[places[j + 1,]] for j in range(q)]  # sums of R_j times harmonics up to the larger M
     products = [_wave_product(harmonics, extra[j], large.M) for j in range(q)]
     letters = [trim(harmonics, 2 * large.M, 2 * small.M)]
     letters += [trim(crosses[j] + products[j], large.M, small.M) for j in range(q)]
-    for (i, j), place in zip(combinations_with_replacement(range(q), 2), places[1 + q :], strict=True):
+    for i, j in combinations_with_replacement(range(q), 2):
         mixed = extra[j] @ crosses[i] + extra[i] @ crosses[j] + extra[i] @ products[j]
-        letters.append(gram[place] + mixed)
+        letters.append(gram[places[i + 1, j + 1]] + mixed)
     return np.concatenate(letters)
+
+
+@lru_cache(maxsize=32)
+def _gram_map(small: ColumnBasis, large: ColumnBasis) -> np.ndarray:
+    """``restrict_gram`` written out, (Q of small, Q of large), for many sums at once."""
+    return np.stack([restrict_gram(small, large, letter) for letter in np.eye(large.double.size)], axis=1)

@@ -1,23 +1,23 @@
 """Coefficients to rows: the mean and the quadratic form that a posterior asks for (design Fact C).
 
-evaluate Phi c             the single letters of every column
-quad     diag(Phi S Phi')  the double letters of every column, coefficients ``gram_adjoint``, and the pairs of columns
+evaluate Phi c             the single letters of every term
+quad     diag(Phi S Phi')  the double letters of every term, and the letters of every pair of terms
 """
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 
 import numpy as np
 
-from vff.basis import ColumnBasis, LevelBasis
+from vff.basis import Alphabet, ColumnBasis, Indicators, LevelBasis
 from vff.moments.cores import cores
-from vff.moments.engines import ENGINES, PAIR_ENGINES, choose_engine, choose_pair
-from vff.moments.engines.pairs import prepare_pairs
+from vff.moments.coupling import Coupling
+from vff.moments.engines import ENGINES, READERS, Job, choose_engine, choose_set
+from vff.moments.engines.sets import groups
 from vff.moments.lattice import Codebook, codebook_of
 from vff.moments.rows import ColumnRequest, ColumnRows
 from vff.moments.statistics import Pair
-
-_WRITTEN = 2**22  # features written out at a time
 
 
 def column_rows(request: ColumnRequest, x: np.ndarray) -> ColumnRows:
@@ -28,59 +28,104 @@ def column_rows(request: ColumnRequest, x: np.ndarray) -> ColumnRows:
     return ColumnRows(request, x, book)
 
 
-def evaluate_and_quad(
-    rows: ColumnRows, c: np.ndarray, S_letters: np.ndarray, engine: str = "auto"
-) -> tuple[np.ndarray, np.ndarray]:
-    """Phi c and diag(Phi S Phi') of one column, (N,) each; ``S_letters`` is ``gram_adjoint(basis, S)``."""
-    values, squares = evaluate_several(rows, [c], S_letters, engine)
-    return values, squares
+@dataclass(frozen=True)
+class LetterFunction:
+    """A function of some columns: products of letters, one per column, with coefficients."""
+
+    columns: tuple[int, ...]
+    alphabets: tuple[Alphabet | Indicators, ...]
+    coefficients: np.ndarray
+
+
+def evaluate_letters(
+    rows: Sequence[ColumnRows], functions: Sequence[LetterFunction], engine: str = "auto"
+) -> list[np.ndarray]:
+    """Every function at every row, (N,) each. Those of one column are taken together."""
+    values: list[np.ndarray] = [np.empty(0)] * len(functions)
+    single: dict[int, list[int]] = {}
+    several: list[int] = []
+    for number, function in enumerate(functions):
+        if len(function.columns) == 1:
+            single.setdefault(function.columns[0], []).append(number)
+        else:
+            several.append(number)
+    for c, numbers in single.items():
+        jobs = [(functions[number].alphabets[0], functions[number].coefficients) for number in numbers]
+        for number, found in zip(numbers, _one_column(rows[c], jobs, engine), strict=True):
+            values[number] = found
+    for number, found in zip(several, _several(rows, [functions[number] for number in several], engine), strict=True):
+        values[number] = found
+    return values
+
+
+def _one_column(
+    rows: ColumnRows, jobs: Sequence[tuple[Alphabet | Indicators, np.ndarray]], engine: str
+) -> list[np.ndarray]:
+    asked = engine != "auto" and isinstance(rows.basis, ColumnBasis)  # levels have one engine
+    name = engine if asked else choose_engine(rows).name
+    if (
+        name != "dense"
+        and len({(alphabet.M, alphabet.q) for alphabet, _ in jobs if isinstance(alphabet, Alphabet)}) > 1
+    ):
+        # an engine takes its edge functions from one basis
+        return [value for job in jobs for value in ENGINES[name].evaluate_letters(rows, [job])]
+    return ENGINES[name].evaluate_letters(rows, jobs)
+
+
+def _several(rows: Sequence[ColumnRows], functions: Sequence[LetterFunction], engine: str) -> list[np.ndarray]:
+    jobs = [Job(function.alphabets) for function in functions]
+    names = [_engine(rows, function, job, engine) for function, job in zip(functions, jobs, strict=True)]
+    grouped = {
+        c for function, name in zip(functions, names, strict=True) if name == "grouped" for c in function.columns
+    }
+    for c in grouped:
+        if rows[c].book is not None:
+            groups(rows[c])
+
+    def one(number: int) -> np.ndarray:
+        function = functions[number]
+        return READERS[names[number]]([rows[c] for c in function.columns], jobs[number], function.coefficients)
+
+    alone = [number for number, name in enumerate(names) if name == "dense" or len(functions) == 1]
+    with ThreadPoolExecutor(cores()) as pool:
+        together = [number for number in range(len(functions)) if number not in alone]
+        found = dict(zip(together, pool.map(one, together), strict=True))
+    found |= {number: one(number) for number in alone}
+    return [found[number] for number in range(len(functions))]
+
+
+def _engine(rows: Sequence[ColumnRows], function: LetterFunction, job: Job, engine: str) -> str:
+    some = [rows[c] for c in function.columns]
+    books = [column.book for column in some]
+    smooth = all(isinstance(alphabet, Alphabet) for alphabet in function.alphabets)
+    if engine not in ("auto", "grid") and smooth and not (engine == "nufft" and len(some) > 3):
+        return engine
+    return choose_set(some[0].x.size, [job], books).name
 
 
 def evaluate_several(
     rows: ColumnRows, vectors: Sequence[np.ndarray], S_letters: np.ndarray | None = None, engine: str = "auto"
 ) -> list[np.ndarray]:
     """Phi c for several c, and diag(Phi S Phi') when S is given, of one column, (N,) each, in one go."""
-    asked = engine != "auto" and isinstance(rows.basis, ColumnBasis)  # levels have one engine
-    name = engine if asked else choose_engine(rows).name
     jobs = [(rows.basis.single, c) for c in vectors]
     if S_letters is not None:
         jobs.append((rows.basis.double, S_letters))
-    return ENGINES[name].evaluate_letters(rows, jobs)
+    return _one_column(rows, jobs, engine)
 
 
-def quad_of_pairs(columns: Sequence[ColumnRows], S: Mapping[Pair, np.ndarray], engine: str = "auto") -> np.ndarray:
-    """sum over pairs s < t of phi_s' S_st phi_t at every row, (N,)."""
-    engines = {pair: _pair_engine(columns, pair, engine) for pair in S}
-    total = np.zeros(columns[0].x.size)
-
-    def one(pair: Pair) -> np.ndarray:
-        s, t = pair
-        return PAIR_ENGINES[engines[pair]].evaluate_block(columns[s], columns[t], S[pair])
-
-    with ThreadPoolExecutor(cores()) as pool:
-        prepare_pairs(columns, engines, pool)
-        for part in pool.map(one, [pair for pair, name in engines.items() if name != "dense"]):
-            total += part
-    written = {pair: S[pair] for pair, name in engines.items() if name == "dense"}
-    return total + _written_pairs(columns, written) if written else total
-
-
-def _written_pairs(columns: Sequence[ColumnRows], S: Mapping[Pair, np.ndarray]) -> np.ndarray:
-    """The pairs whose features are written out, a stretch of rows at a time."""
-    N, needed = columns[0].x.size, {s for pair in S for s in pair}
-    step = max(64, _WRITTEN // sum(columns[s].basis.size for s in needed))
-    total = np.zeros(N)
-    for start in range(0, N, step):
-        rows = slice(start, start + step)
-        stretch = {s: ColumnRows(columns[s].request, columns[s].x[rows]) for s in needed}
-        for (s, t), block in S.items():
-            total[rows] += PAIR_ENGINES["dense"].evaluate_block(stretch[s], stretch[t], block)
-    return total
-
-
-def _pair_engine(columns: Sequence[ColumnRows], pair: Pair, engine: str) -> str:
-    left, right = (columns[s] for s in pair)
-    if engine != "auto" and all(isinstance(rows.basis, ColumnBasis) for rows in (left, right)):
-        return engine
-    share = 1.0 / max(1, len(columns) - 1)
-    return choose_pair(left.x.size, (left.request, right.request), (left.book, right.book), share).name
+def quad_of_pairs(
+    rows: Sequence[ColumnRows], couplings: Mapping[Pair, Coupling], S: Mapping[Pair, np.ndarray], engine: str = "auto"
+) -> np.ndarray:
+    """sum over pairs s < t of terms of phi_s' S_st phi_t at every row, (N,)."""
+    functions = [
+        LetterFunction(couplings[pair].columns, couplings[pair].alphabets, couplings[pair].letters(block))
+        for pair, block in S.items()
+    ]
+    merged: dict[tuple, LetterFunction] = {}
+    for function in functions:  # functions of the same letters are one function
+        key = (function.columns, function.alphabets)
+        seen = merged.get(key)
+        total = function.coefficients if seen is None else seen.coefficients + function.coefficients
+        merged[key] = LetterFunction(function.columns, function.alphabets, total)
+    values = evaluate_letters(rows, list(merged.values()), engine)
+    return np.sum(values, axis=0) if values else np.zeros(rows[0].x.size)

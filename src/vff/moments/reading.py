@@ -2,22 +2,27 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import reduce
+from itertools import combinations_with_replacement
+from math import prod
 
 import numpy as np
 
-from vff.basis import ColumnBasis, LevelBasis
+from vff.basis import ColumnBasis, Indicators, LevelBasis
 from vff.moments.cores import cores
-from vff.moments.engines import ENGINES, LARGEST_CONTINGENCY, PAIR_ENGINES, Choice, choose_engine, choose_pair
+from vff.moments.coupling import Coupling
+from vff.moments.engines import ENGINES, LARGEST_CONTINGENCY, TALLIES, Choice, Job, SetTally, choose_engine, choose_set
 from vff.moments.engines.dense import sum_at
-from vff.moments.engines.pairs import prepare_pairs, tally
+from vff.moments.engines.sets import groups
 from vff.moments.lattice import Codebook, Survey, survey
-from vff.moments.rows import ColumnRequest, ColumnRows
-from vff.moments.statistics import MomentRequest, Moments, Pair
+from vff.moments.nesting import restrict_gram, restrict_rows
+from vff.moments.rows import Basis, ColumnRequest, ColumnRows, TermRequest
+from vff.moments.statistics import MomentRequest, Moments, Pair, joint
 
 _CHUNK = 2**22  # rows of one column at a time
+_CHUNK_OF_FEW = 2**20
 _CHUNK_OF_SEVERAL = 2**18  # fresh memory costs more than the counting that is done in it
-_DENSE_NUMBERS = 2**25  # features written out at a time
 _MOST_CELLS = 2**26  # of all contingency tables together, half a gibibyte
 
 
@@ -33,41 +38,91 @@ class Source:
 
 
 @dataclass(frozen=True)
+class SetPlan:
+    """The sums over one set of columns: what for, and how."""
+
+    columns: tuple[int, ...]
+    choice: Choice
+    couplings: Mapping[Pair, Coupling]
+    """Pairs s <= t of terms that live on exactly these columns together."""
+    projects: tuple[int, ...]
+    """Terms of which these are the columns."""
+
+    @property
+    def jobs(self) -> tuple[Job, ...]:
+        """What to sum, in the order of couplings and projects."""
+        return jobs_of(self.couplings, self.projects)
+
+
+def jobs_of(couplings: Mapping[Pair, Coupling], projects: Sequence[int]) -> tuple[Job, ...]:
+    grams = tuple(Job(coupling.alphabets) for coupling in couplings.values())
+    targets = tuple(
+        Job(tuple(basis.single for basis in _sorted_bases(couplings[s, s].left)), targets=True) for s in projects
+    )
+    return (*grams, *targets)
+
+
+def _sorted_bases(term: TermRequest) -> tuple[Basis, ...]:
+    """The bases of a term in the order of the columns of the rows."""
+    return tuple(basis for _, basis in sorted(zip(term.columns, term.bases, strict=True), key=lambda pair: pair[0]))
+
+
+@dataclass(frozen=True)
 class ReadingPlan:
-    """Engines by column (None: chosen for every chunk) and by pair of columns, with reasons."""
+    """Engines by column (None: chosen for every chunk) and by set of columns, with reasons."""
 
     request: MomentRequest
     books: tuple[Codebook | None, ...]
-    columns: tuple[Choice | None, ...]
-    pairs: Mapping[Pair, Choice]
+    columns: Mapping[int, Choice | None]
+    """The columns that have terms of their own."""
+    sets: tuple[SetPlan, ...]
+    """Sets of two or more columns."""
 
     @property
     def chunk(self) -> int:
         """Rows at a time, so that memory does not depend on how many there are."""
-        dense = {s for pair, choice in self.pairs.items() if choice.name == "dense" for s in pair}
-        written = sum(self.request.sizes[s] for s in dense)
-        rows = _CHUNK if len(self.books) == 1 else _CHUNK_OF_SEVERAL
-        return max(1024, min(rows, _DENSE_NUMBERS // max(1, written)))
+        if len(self.books) == 1:
+            return _CHUNK
+        return _CHUNK_OF_FEW if len(self.books) <= 3 else _CHUNK_OF_SEVERAL
+
+
+def couplings_of(request: MomentRequest) -> dict[tuple[int, ...], dict[Pair, Coupling]]:
+    """Pairs s <= t of terms, by the set of columns they live on together."""
+    sets: dict[tuple[int, ...], dict[Pair, Coupling]] = {}
+    for s, t in combinations_with_replacement(range(len(request.terms)), 2):
+        coupling = Coupling(request.terms[s], request.terms[t])
+        sets.setdefault(coupling.columns, {})[s, t] = coupling
+    return sets
 
 
 def plan_reading(n: int, request: MomentRequest, books: Sequence[Codebook | None], engine: str = "auto") -> ReadingPlan:
     """Choose by cost, or as asked."""
-    requests, T = request.columns, len(request.columns)
-    columns = tuple(_column_choice(n, *column, engine) for column in zip(requests, books, strict=True))
-    share, room, pairs = 1.0 / max(1, T - 1), _MOST_CELLS, {}
+    room, sets, found = _MOST_CELLS, [], couplings_of(request)
+    own = {set_of[0] for set_of in found if len(set_of) == 1}
+    grid = _grid_choice(n, books) if engine == "grid" and len(books) > 1 else None
+    columns = {c: grid or _column_choice(n, _own_request(found[c,]), books[c], engine) for c in sorted(own)}
     # all tables live at once, so that they share what memory is for them, small ones first
-    for s, t in sorted(request.pairs, key=lambda pair: _cells(books, pair)):
+    for numbers in sorted((key for key in found if len(key) > 1), key=lambda key: _cells(books, key)):
+        couplings, some = found[numbers], [books[c] for c in numbers]
+        projects = tuple(s for s, t in couplings if s == t)
         most = min(room, LARGEST_CONTINGENCY)
-        pairs[s, t] = _pair_choice(n, (requests[s], requests[t]), (books[s], books[t]), engine, share, most)
-        if pairs[s, t].name == "table":
-            room -= _cells(books, (s, t))
-    return ReadingPlan(request, tuple(books), columns, {pair: pairs[pair] for pair in request.pairs})
+        choice = grid or _set_choice(n, jobs_of(couplings, projects), some, engine, most)
+        if choice.name == "table":
+            room -= _cells(books, numbers)
+        sets.append(SetPlan(numbers, choice, couplings, projects))
+    return ReadingPlan(request, tuple(books), columns, tuple(sorted(sets, key=lambda one: one.columns)))
 
 
-def _cells(books: Sequence[Codebook | None], pair: Pair) -> int:
-    """Cells of the contingency table of two columns; 0 when there is none."""
-    left, right = (books[s] for s in pair)
-    return left.size * right.size if left is not None and right is not None else 0
+def _own_request(couplings: Mapping[Pair, Coupling]) -> ColumnRequest:
+    """What to sum of a column by itself: a basis that holds those of all terms on it alone."""
+    factors = [coupling.left.factors[0] for (s, t), coupling in couplings.items() if s == t]
+    return replace(factors[0], basis=reduce(joint, [factor.basis for factor in factors]))
+
+
+def _cells(books: Sequence[Codebook | None], columns: Sequence[int]) -> int:
+    """Cells of the contingency table of some columns; 0 when there is none."""
+    some = [books[c] for c in columns]
+    return prod(book.size for book in some if book is not None) if None not in some else 0
 
 
 def _column_choice(n: int, request: ColumnRequest, book: Codebook | None, engine: str) -> Choice | None:
@@ -82,25 +137,31 @@ def _column_choice(n: int, request: ColumnRequest, book: Codebook | None, engine
     return choice if choice.name == "table" else None
 
 
-def _pair_choice(
-    n: int,
-    requests: Sequence[ColumnRequest],
-    books: Sequence[Codebook | None],
-    engine: str,
-    share: float,
-    most_cells: int,
-) -> Choice:
-    if engine == "auto" or not all(isinstance(request.basis, ColumnBasis) for request in requests):
-        return choose_pair(n, requests, books, share, most_cells)
-    cells = np.prod([book.size for book in books if book is not None])
+def _set_choice(n: int, jobs: Sequence[Job], books: Sequence[Codebook | None], engine: str, most_cells: int) -> Choice:
+    if engine == "auto" or any(isinstance(letters, Indicators) for letters in jobs[0].alphabets):
+        return choose_set(n, jobs, books, most_cells)
+    cells = prod(book.size for book in books if book is not None)
     if engine == "table" and cells > LARGEST_CONTINGENCY:
         raise ValueError(
-            f"engine='table' counts rows per pair of values, and two of the columns have {cells:.3g} such pairs where "
-            f"at most {LARGEST_CONTINGENCY} fit; use engine='auto', or round these columns"
+            f"engine='table' counts rows per combination of values, and {len(books)} of the columns have {cells:.3g} "
+            f"of them where at most {LARGEST_CONTINGENCY} fit; use engine='auto', or round these columns"
         )
-    if engine == "grid":
-        raise ValueError("engine='grid' sums one column of equally spaced rows; for several columns use engine='auto'")
+    if engine == "nufft" and len(books) > 3:
+        return replace(choose_set(n, jobs, [None] * len(books)), reason="dense: engine='nufft' ends at three columns")
     return Choice(engine, f"{engine}: as asked")
+
+
+def _grid_choice(n: int, books: Sequence[Codebook | None]) -> Choice:
+    """Rows on a lattice in several columns: every combination of values once, summed separably."""
+    if None in books or prod(book.size for book in books if book is not None) != n:
+        found = " x ".join("many" if book is None else str(book.size) for book in books)
+        raise ValueError(
+            f"engine='grid' in several columns needs every combination of their values exactly once, and {n} rows hold "
+            f"{found} values; use engine='auto'"
+        )
+    return Choice(
+        "table", f"grid: {n} rows are all combinations of {' x '.join(str(b.size) for b in books if b)} values"
+    )
 
 
 def survey_columns(source: Source, columns: int) -> list[Survey]:
@@ -116,7 +177,7 @@ def books_for(engine: str, request: MomentRequest, surveys: Sequence[Survey], so
         whole = slice(0, source.n)
         books = [book or Codebook(np.unique(source.column(s, whole))) for s, book in enumerate(books)]
     levels = [isinstance(column.basis, LevelBasis) for column in request.columns]
-    sizes = request.sizes
+    sizes = [column.basis.size for column in request.columns]
     return [_level_book(sizes[s]) if levels[s] else book for s, book in enumerate(books)]
 
 
@@ -146,11 +207,9 @@ def read(
 ) -> tuple[Moments, list[Choice]]:
     """The moments of the rows that lie inside all places, and the engine of every column, with the reason."""
     request = plan.request
-    columns = [_ColumnTally(*parts) for parts in zip(request.columns, plan.books, plan.columns, strict=True)]
-    pairs = {
-        (s, t): _PairTally(choice, request.columns[s], request.columns[t], plan.books[s], plan.books[t])
-        for (s, t), choice in plan.pairs.items()
-    }
+    own = {c: _ColumnTally(_own_request(found), plan.books[c], plan.columns[c]) for c, found in _own(plan).items()}
+    empty = [ColumnRows(column, np.empty(0), book) for column, book in zip(request.columns, plan.books, strict=True)]
+    tallies = [(one, TALLIES[one.choice.name](one.jobs, [empty[c] for c in one.columns])) for one in plan.sets]
     n, weight, target, target_squared = 0, 0.0, 0.0, 0.0
     with ThreadPoolExecutor(cores()) as pool:
         for start in range(0, source.n, plan.chunk):
@@ -159,61 +218,128 @@ def read(
             weighted = w * residual
             n, weight, target = n + w.size, weight + float(w.sum()), target + float(weighted.sum())
             target_squared += float(weighted @ residual)
-            _add_pairs(pairs, stretch, w, pool)
-            _add_columns(columns, stretch, w, weighted, pool)
+            if w.size:
+                _add_sets(tallies, stretch, w, weighted, pool)
+                _add_columns(own, stretch, w, weighted, pool)
             progress(rows.stop)
-    sums = [total.read() for total in columns]
-    grams, projects = tuple(gram for gram, _ in sums), tuple(project for _, project in sums)
-    at_values = _features_at_values(plan)
-    blocks = {(s, t): total.read(at_values.get(s), at_values.get(t)) for (s, t), total in pairs.items()}
-    moments = Moments(request, n, weight, offset, target, target_squared, grams, projects, blocks)
-    return moments, [total.choice or Choice("dense", "dense: no rows") for total in columns]
+    grams, projects, blocks = _own_sums(plan, own)
+    for one, tally in tallies:
+        _read_set(one, tally.read(), grams, projects, blocks)
+    terms = range(len(request.terms))
+    moments = Moments(
+        request,
+        n,
+        weight,
+        offset,
+        target,
+        target_squared,
+        tuple(grams[s] for s in terms),
+        tuple(projects[s] for s in terms),
+        {pair: blocks[pair] for pair in request.pairs},
+    )
+    return moments, [own[c].choice or Choice("dense", "dense: no rows") for c in own]
 
 
-def _add_pairs(
-    pairs: Mapping[Pair, "_PairTally"], stretch: Sequence[ColumnRows], w: np.ndarray, pool: ThreadPoolExecutor
+def _own(plan: ReadingPlan) -> dict[int, dict[Pair, Coupling]]:
+    """Terms on one column alone, and pairs of such terms, by column."""
+    found = couplings_of(plan.request)
+    return {c: found[c,] for c in plan.columns}
+
+
+def _own_sums(
+    plan: ReadingPlan, tallies: Mapping[int, "_ColumnTally"]
+) -> tuple[dict[int, np.ndarray], dict[int, np.ndarray], dict[Pair, np.ndarray]]:
+    """Grams, projects and blocks of the terms on one column alone, each in its own basis."""
+    grams: dict[int, np.ndarray] = {}
+    projects: dict[int, np.ndarray] = {}
+    blocks: dict[Pair, np.ndarray] = {}
+    for c, couplings in _own(plan).items():
+        gram, project = tallies[c].read()
+        whole = tallies[c].request.basis
+        for (s, t), coupling in couplings.items():
+            both = joint(coupling.left.bases[0], coupling.right.bases[0])
+            letters = gram if both == whole else restrict_gram(*_columns(both, whole), gram)
+            if s == t:
+                grams[s] = letters
+                projects[s] = project if both == whole else restrict_rows(*_columns(both, whole), project)
+            else:
+                blocks[s, t] = coupling.block(letters)
+    return grams, projects, blocks
+
+
+def _columns(small: Basis, large: Basis) -> tuple[ColumnBasis, ColumnBasis]:
+    assert isinstance(small, ColumnBasis)
+    assert isinstance(large, ColumnBasis)
+    return small, large
+
+
+def _read_set(
+    one: SetPlan,
+    sums: Sequence[np.ndarray],
+    grams: dict[int, np.ndarray],
+    projects: dict[int, np.ndarray],
+    blocks: dict[Pair, np.ndarray],
 ) -> None:
-    """Pairs side by side, one core each; only written features use all cores by themselves."""
+    """Put the sums of one set where they belong; axes are those of the columns in order."""
+    for ((s, t), coupling), letters in zip(one.couplings.items(), sums, strict=False):
+        if s == t:
+            grams[s] = np.ascontiguousarray(letters.transpose(_places(coupling.left)))
+        else:
+            blocks[s, t] = coupling.block(letters)
+    for s, sums_of in zip(one.projects, sums[len(one.couplings) :], strict=True):
+        projects[s] = np.ascontiguousarray(sums_of.transpose(_places(one.couplings[s, s].left))).reshape(-1)
 
-    def one(item: tuple[Pair, _PairTally]) -> None:
-        (s, t), total = item
-        total.add(stretch[s], stretch[t], w)
 
-    prepare_pairs(stretch, {pair: total.engine for pair, total in pairs.items()}, pool)
-    list(pool.map(one, [item for item in pairs.items() if item[1].engine != "dense"]))
-    for item in pairs.items():
-        if item[1].engine == "dense":
-            one(item)
+def _places(term: TermRequest) -> list[int]:
+    """Where the term's columns stand among the same columns in order."""
+    order = sorted(term.columns)
+    return [order.index(column) for column in term.columns]
+
+
+def _add_sets(
+    tallies: Sequence[tuple[SetPlan, SetTally]],
+    stretch: Sequence[ColumnRows],
+    w: np.ndarray,
+    weighted: np.ndarray,
+    pool: ThreadPoolExecutor,
+) -> None:
+    """Sets side by side, one core each; written letters use all cores by themselves, and so does a set alone."""
+
+    def one(item: tuple[SetPlan, SetTally]) -> None:
+        item[1].add([stretch[c] for c in item[0].columns], w, weighted)
+
+    alone = [item for item in tallies if len(tallies) == 1 or item[0].choice.name == "dense"]
+    list(pool.map(one, [item for item in tallies if item not in alone]))
+    for item in alone:
+        one(item)
 
 
 def _add_columns(
-    columns: Sequence["_ColumnTally"],
+    columns: Mapping[int, "_ColumnTally"],
     stretch: Sequence[ColumnRows],
     w: np.ndarray,
     weighted: np.ndarray,
     pool: ThreadPoolExecutor,
 ) -> None:
     """Several columns side by side; one by itself may use all cores."""
+
+    def one(c: int) -> None:
+        total = columns[c]
+        rows = stretch[c] if stretch[c].request == total.request else replace(stretch[c], request=total.request)
+        total.add(rows, w, weighted)
+
     if len(columns) == 1:
-        columns[0].add(stretch[0], w, weighted)
+        one(next(iter(columns)))
     else:
-        list(pool.map(lambda total, rows: total.add(rows, w, weighted), columns, stretch))
-
-
-def _features_at_values(plan: ReadingPlan) -> dict[int, np.ndarray]:
-    """The features at the values of every book that a contingency table needs, (D, P)."""
-    needed = {s for pair, choice in plan.pairs.items() if choice.name == "table" for s in pair}
-    features = {}
-    for s, (request, book) in enumerate(zip(plan.request.columns, plan.books, strict=True)):
-        if s in needed and book is not None and not isinstance(request.basis, LevelBasis):
-            features[s] = request.basis.evaluate(request.place.to_unit(book.values))
-    return features
+        list(pool.map(one, columns))
 
 
 def _prepare(
     plan: ReadingPlan, source: Source, rows: slice, offset: float, pool: ThreadPoolExecutor
 ) -> tuple[list[ColumnRows], np.ndarray, np.ndarray]:
     """The rows of a chunk that lie inside, with y less the offset and the weights."""
+
+    grouped = {c for one in plan.sets if one.choice.name == "grouped" for c in one.columns}
 
     def one(s: int) -> ColumnRows:
         column = ColumnRows(plan.request.columns[s], source.column(s, rows), plan.books[s])
@@ -227,6 +353,7 @@ def _prepare(
         inside = ~np.logical_or.reduce(outside)
         columns = [ColumnRows(column.request, column.x[inside], column.book) for column in columns]
         residual, w = residual[inside], w[inside]
+    list(pool.map(groups, [columns[c] for c in sorted(grouped) if columns[c].book is not None]))
     return columns, residual, w
 
 
@@ -271,47 +398,3 @@ class _ColumnTally:
             return self.gram, self.project
         gram, project = sum_at(values, [(basis.double, self.gram), (basis.single, self.project)])
         return gram, project
-
-
-class _PairTally:
-    """The block of two columns: a contingency table until it is read, or the block itself."""
-
-    def __init__(
-        self,
-        choice: Choice,
-        left: ColumnRequest,
-        right: ColumnRequest,
-        left_book: Codebook | None,
-        right_book: Codebook | None,
-    ):
-        self.engine = choice.name
-        if self.engine == "table":
-            assert left_book is not None
-            assert right_book is not None
-            self.total = np.zeros((left_book.size, right_book.size))
-        else:
-            self.total = np.zeros((left.basis.size, right.basis.size))
-
-    def add(self, left: ColumnRows, right: ColumnRows, w: np.ndarray) -> None:
-        if w.size == 0:
-            return
-        if self.engine == "table":
-            tally(self.total, left, right, w)
-        else:
-            self.total += PAIR_ENGINES[self.engine].sum_block(left, right, w)
-
-    def read(self, left: np.ndarray | None, right: np.ndarray | None) -> np.ndarray:
-        """The block; for a table, given the features at the values of both books, None for levels, which are these."""
-        if self.engine != "table":
-            return self.total
-        if left is None:
-            return self.total if right is None else self.total @ right
-        if right is None:
-            return left.T @ self.total
-        # the cheaper of the two orders
-        if (
-            left.size * right.shape[0] + left.shape[1] * right.size
-            < left.shape[0] * right.size + left.size * right.shape[1]
-        ):
-            return (left.T @ self.total) @ right
-        return left.T @ (self.total @ right)

@@ -1,7 +1,8 @@
 """One column's rows, prepared once for everything that is asked of them."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from math import prod
 
 import numpy as np
 
@@ -17,6 +18,45 @@ class ColumnRequest:
 
     place: Interval | Codes
     basis: Basis
+
+
+@dataclass(frozen=True)
+class TermRequest:
+    """What to sum for one term: products of the features of its columns, the last column's running fastest."""
+
+    columns: tuple[int, ...]
+    """Which columns of the rows, all different."""
+    factors: tuple[ColumnRequest, ...]
+    """The features of each."""
+
+    @property
+    def bases(self) -> tuple[Basis, ...]:
+        return tuple(factor.basis for factor in self.factors)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """P of every factor."""
+        return tuple(basis.size for basis in self.bases)
+
+    @property
+    def size(self) -> int:
+        """P."""
+        return prod(self.shape)
+
+    @property
+    def double_shape(self) -> tuple[int, ...]:
+        """Double letters of every factor."""
+        return tuple(basis.double.size for basis in self.bases)
+
+    def factor_of(self, column: int) -> int | None:
+        """Which factor is over this column of the rows; None when none is."""
+        return self.columns.index(column) if column in self.columns else None
+
+    def with_basis(self, d: int, basis: Basis) -> "TermRequest":
+        """The same term with another basis for one factor."""
+        factors = list(self.factors)
+        factors[d] = replace(factors[d], basis=basis)
+        return replace(self, factors=tuple(factors))
 
 
 @dataclass(frozen=True)

@@ -2,28 +2,53 @@
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import combinations
 
 import numpy as np
 
 from vff.basis import ColumnBasis, LevelBasis
-from vff.moments.gram import features_sum, gram_matrix
+from vff.moments.axes import along
+from vff.moments.gram import features_sum, gram_tensor
 from vff.moments.nesting import restrict_gram, restrict_rows
-from vff.moments.rows import Basis, ColumnRequest
+from vff.moments.rows import Basis, ColumnRequest, TermRequest
 
 Pair = tuple[int, int]
+Harmonics = tuple[tuple[int | None, ...], ...]
+"""M of every factor of every term; None for levels, which have none."""
+Map = Callable[[np.ndarray], np.ndarray]
 
 
 @dataclass(frozen=True)
 class MomentRequest:
-    """What to sum, column by column. Two sets of moments may be combined when their requests are equal."""
+    """What to sum, term by term. Two sets of moments may be combined when their requests are equal."""
 
-    columns: tuple[ColumnRequest, ...]
+    terms: tuple[TermRequest, ...]
+
+    @classmethod
+    def of_columns(cls, columns: Sequence[ColumnRequest]) -> "MomentRequest":
+        """One term per column."""
+        return cls(tuple(TermRequest((s,), (column,)) for s, column in enumerate(columns)))
+
+    @property
+    def n_columns(self) -> int:
+        """Columns of the rows."""
+        return 1 + max(column for term in self.terms for column in term.columns)
+
+    @cached_property
+    def columns(self) -> tuple[ColumnRequest, ...]:
+        """Every column of the rows, with a basis that holds those of all its factors."""
+        found: dict[int, ColumnRequest] = {}
+        for term in self.terms:
+            for column, factor in zip(term.columns, term.factors, strict=True):
+                seen = found.get(column)
+                found[column] = factor if seen is None else replace(factor, basis=joint(seen.basis, factor.basis))
+        return tuple(found[column] for column in range(self.n_columns))
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """P of every column."""
-        return tuple(column.basis.size for column in self.columns)
+        """P of every term."""
+        return tuple(term.size for term in self.terms)
 
     @property
     def size(self) -> int:
@@ -32,14 +57,29 @@ class MomentRequest:
 
     @property
     def slices(self) -> tuple[slice, ...]:
-        """Where each column's features stand among all of them."""
+        """Where each term's features stand among all of them."""
         ends = np.cumsum(self.sizes).tolist()
         return tuple(slice(end - size, end) for end, size in zip(ends, self.sizes, strict=True))
 
     @property
     def pairs(self) -> tuple[Pair, ...]:
-        """Pairs s < t of columns."""
-        return tuple(combinations(range(len(self.columns)), 2))
+        """Pairs s < t of terms."""
+        return tuple(combinations(range(len(self.terms)), 2))
+
+    @property
+    def harmonics(self) -> Harmonics:
+        return tuple(
+            tuple(basis.M if isinstance(basis, ColumnBasis) else None for basis in term.bases) for term in self.terms
+        )
+
+
+def joint(one: Basis, other: Basis) -> Basis:
+    """The smallest basis that holds both."""
+    if isinstance(one, ColumnBasis) and isinstance(other, ColumnBasis):
+        return ColumnBasis(max(one.M, other.M), max(one.q, other.q))
+    if one != other:
+        raise ValueError(f"a column has one set of levels, or one interval, and here has {one!r} and {other!r}")
+    return one
 
 
 @dataclass(frozen=True)
@@ -58,7 +98,7 @@ class Moments:
 
     @classmethod
     def zero(cls, request: MomentRequest, offset: float = 0.0) -> "Moments":
-        grams = tuple(np.zeros(column.basis.double.size) for column in request.columns)
+        grams = tuple(np.zeros(term.double_shape) for term in request.terms)
         projects = tuple(np.zeros(size) for size in request.sizes)
         blocks = {(s, t): np.zeros((request.sizes[s], request.sizes[t])) for s, t in request.pairs}
         return cls(request, 0, 0.0, offset, 0.0, 0.0, grams, projects, blocks)
@@ -104,9 +144,8 @@ class Moments:
 
     @property
     def features_sums(self) -> tuple[np.ndarray, ...]:
-        """sum w phi(x) of every column, (P,) each."""
-        columns = zip(self.request.columns, self.grams, strict=True)
-        return tuple(features_sum(column.basis, gram) for column, gram in columns)
+        """sum w phi(x) of every term, (P,) each."""
+        return tuple(features_sum(term.bases, gram) for term, gram in zip(self.request.terms, self.grams, strict=True))
 
     @property
     def project(self) -> np.ndarray:
@@ -117,8 +156,8 @@ class Moments:
         """Phi' W Phi of all features, (P, P)."""
         request, places = self.request, self.request.slices
         gram = np.empty((request.size, request.size))
-        for column, letters, place in zip(request.columns, self.grams, places, strict=True):
-            gram[place, place] = gram_matrix(column.basis, letters)
+        for term, letters, place in zip(request.terms, self.grams, places, strict=True):
+            gram[place, place] = gram_tensor(term.bases, letters)
         for (s, t), block in self.blocks.items():
             gram[places[s], places[t]] = block
             gram[places[t], places[s]] = block.T
@@ -148,14 +187,23 @@ class Moments:
             projects=tuple(project / scale for project in self.projects),
         )
 
-    def column(self, s: int) -> "Moments":
-        """The moments of one column alone."""
-        request = MomentRequest((self.request.columns[s],))
-        return replace(self, request=request, grams=(self.grams[s],), projects=(self.projects[s],), blocks={})
+    def term(self, s: int) -> "Moments":
+        """The moments of one term alone."""
+        return self.terms((s,))
 
-    def with_levels(self, s: int, levels: tuple[Hashable, ...]) -> "Moments":
-        """The moments of a column of levels over more levels, of which the rows so far have none."""
-        basis = self.request.columns[s].basis
+    def terms(self, kept: Sequence[int]) -> "Moments":
+        """The moments of some of the terms, in the order given."""
+        blocks = {}
+        for i, j in combinations(range(len(kept)), 2):
+            s, t = kept[i], kept[j]
+            blocks[i, j] = self.blocks[s, t] if s < t else self.blocks[t, s].T
+        request = MomentRequest(tuple(self.request.terms[s] for s in kept))
+        grams, projects = tuple(self.grams[s] for s in kept), tuple(self.projects[s] for s in kept)
+        return replace(self, request=request, grams=grams, projects=projects, blocks=blocks)
+
+    def with_levels(self, s: int, d: int, levels: tuple[Hashable, ...]) -> "Moments":
+        """The moments of a factor over more levels, of which the rows so far have none."""
+        basis = self.request.terms[s].bases[d]
         assert isinstance(basis, LevelBasis)
         if basis.levels == levels:
             return self
@@ -166,38 +214,49 @@ class Moments:
             new[place] = old
             return new
 
-        return self._with_column(s, LevelBasis(levels), spread(self.grams[s]), spread)
+        return self._with_factor(s, d, LevelBasis(levels), spread, spread)
 
-    def _with_column(
-        self, s: int, basis: Basis, gram: np.ndarray, rows: Callable[[np.ndarray], np.ndarray]
-    ) -> "Moments":
-        """Another basis for one column; ``rows`` maps sums over its old features, (P, ...), to those over the new."""
-        columns, grams, projects = list(self.request.columns), list(self.grams), list(self.projects)
-        columns[s], grams[s], projects[s] = replace(columns[s], basis=basis), gram, rows(projects[s])
-        blocks = dict(self.blocks)
+    def _with_factor(self, s: int, d: int, basis: Basis, double: Map, single: Map) -> "Moments":
+        """Another basis for one factor; the maps take sums over its old letters, (Q, ...) and (P, ...), to the new."""
+        term, terms = self.request.terms[s], list(self.request.terms)
+        grams, projects, blocks = list(self.grams), list(self.projects), dict(self.blocks)
+        terms[s], grams[s] = term.with_basis(d, basis), along(grams[s], d, double)
+
+        def rows(sums: np.ndarray) -> np.ndarray:
+            """Over the features of the term, (P, Z) or (P,)."""
+            changed = along(sums.reshape(*term.shape, *sums.shape[1:]), d, single)
+            return changed.reshape(terms[s].size, *sums.shape[1:])
+
+        projects[s] = rows(projects[s])
         for pair, block in self.blocks.items():
             if s == pair[0]:
                 blocks[pair] = rows(block)
             elif s == pair[1]:
                 blocks[pair] = rows(block.T).T
-        request = MomentRequest(tuple(columns))
+        request = MomentRequest(tuple(terms))
         return replace(self, request=request, grams=tuple(grams), projects=tuple(projects), blocks=blocks)
 
-    def restricted(self, harmonics: Sequence[int | None]) -> "Moments":
-        """The moments for fewer harmonics per column, read off these without another pass; None leaves a column."""
+    def restricted(self, harmonics: Sequence[Sequence[int | None]]) -> "Moments":
+        """The moments for fewer harmonics per factor, read off these without another pass; None leaves a factor."""
         moments = self
-        for s, M in enumerate(harmonics):
-            if M is not None:
-                moments = moments._restricted_column(s, M)
+        for s, term in enumerate(harmonics):
+            for d, M in enumerate(term):
+                if M is not None:
+                    moments = moments._restricted_factor(s, d, M)
         return moments
 
-    def _restricted_column(self, s: int, M: int) -> "Moments":
-        large = self.request.columns[s].basis
+    def _restricted_factor(self, s: int, d: int, M: int) -> "Moments":
+        large = self.request.terms[s].bases[d]
         assert isinstance(large, ColumnBasis)
         if large.M < M:
             raise ValueError(f"harmonics up to {M} were asked for; these sums stop at {large.M}")
         if large.M == M:
             return self
         small = ColumnBasis(M, large.q)
-        gram = restrict_gram(small, large, self.grams[s])
-        return self._with_column(s, small, gram, lambda block: restrict_rows(small, large, block))
+        return self._with_factor(
+            s,
+            d,
+            small,
+            lambda letters: restrict_gram(small, large, letters),
+            lambda block: restrict_rows(small, large, block),
+        )

@@ -10,7 +10,7 @@ def trim(waves: np.ndarray, K: int, k: int) -> np.ndarray:
 
 def pad(waves: np.ndarray, k: int, K: int) -> np.ndarray:
     """The transpose of ``trim``."""
-    padded = np.zeros(2 * K + 1)
+    padded = np.zeros((2 * K + 1, *waves.shape[1:]))
     padded[: k + 1] = waves[: k + 1]
     padded[K + 1 : K + 1 + k] = waves[k + 1 :]
     return padded

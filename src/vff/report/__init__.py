@@ -2,6 +2,7 @@
 
 from vff.report.curve import fit
 from vff.report.effects import effects
+from vff.report.maps import map
 from vff.report.text import table
 
-__all__ = ["effects", "fit", "table"]
+__all__ = ["effects", "fit", "map", "table"]

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 MEAN, BAND = "#0b4f8a", "#2f7fc1"
 """The colours of a posterior mean and of the intervals around it."""
+UNKNOWN = "0.82"
+"""The grey of places about which the data say nothing."""
 
 
 def _pyplot() -> Any:
@@ -32,15 +34,13 @@ def new_axes(width: float = 8.0, height: float = 4.6) -> Axes:
     return ax
 
 
-def new_panels(
-    count: int, ncols: int, *, sharey: bool, width: float = 3.6, height: float = 2.7
-) -> tuple[Figure, list[Axes]]:
+def new_panels(count: int, ncols: int, *, width: float, height: float) -> tuple[Figure, list[Axes]]:
     """A figure of so many panels, row by row, each of this size in inches."""
     ncols = min(ncols, count)
     nrows = -(-count // ncols)
     # a single panel would be too narrow for the legend below it
     size = (max(width * ncols, 5.0), height * nrows + 0.4)
-    figure, grid = _pyplot().subplots(nrows, ncols, figsize=size, layout="constrained", squeeze=False, sharey=sharey)
+    figure, grid = _pyplot().subplots(nrows, ncols, figsize=size, layout="constrained", squeeze=False)
     panels = list(np.ravel(grid))
     for ax in panels[count:]:
         ax.remove()

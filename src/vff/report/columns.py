@@ -1,17 +1,20 @@
-"""The horizontal axis of a picture: what a column is called, and ticks for what it holds."""
+"""The axes of a picture: what a column is called, and ticks for what it holds."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from vff.estimators.face import RegressionFace
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
 
 _EPOCH = np.datetime64("1970-01-01")  # from which the columns' days are counted
+_MOST_LABELS = 30
+_LONGEST_LABEL = 16
 
 
 def column_name(model: RegressionFace, number: int) -> str:
@@ -27,8 +30,31 @@ def column_kind(model: RegressionFace, number: int) -> str:
     """
     rows = getattr(model, "rows_", None)
     if rows is None:
-        return "number"
-    return rows.terms[number].kind if rows.terms[number].levels is None else "levels"
+        levels = model.column_levels_
+        return "levels" if levels and levels[number] is not None else "number"
+    column = rows.binding.columns[number]
+    return column.kind if column.levels is None else "levels"
+
+
+def column_label(model: RegressionFace, number: int) -> str:
+    """The name of the column, with its unit if the reading of the table gave it one."""
+    unit = " (days)" if column_kind(model, number) == "duration" else ""
+    return f"{column_name(model, number)}{unit}"
+
+
+def value_text(kind: str, value: float) -> str:
+    """One value of a column of numbers, as a title says it."""
+    if kind == "datetime":
+        return str(_EPOCH + np.timedelta64(round(value), "D"))
+    if kind == "boolean":
+        return str(value >= 0.5)
+    return f"{value:.3g} days" if kind == "duration" else f"{value:.4g}"
+
+
+def level_text(level: Any) -> str:
+    """The name of a level, cut when it is long."""
+    text = "missing" if level is None else str(level)
+    return text if len(text) <= _LONGEST_LABEL else f"{text[: _LONGEST_LABEL - 1]}…"
 
 
 def on_axis(kind: str, x: np.ndarray) -> np.ndarray:
@@ -40,13 +66,25 @@ def on_axis(kind: str, x: np.ndarray) -> np.ndarray:
     return x + float(date2num(_EPOCH))
 
 
-def tick(ax: Axes, kind: str) -> None:
-    """Dates under days, words under booleans; numbers are ticked well by themselves."""
+def tick(axis: Axis, kind: str) -> None:
+    """Dates for days, words for booleans; numbers are ticked well by themselves."""
     if kind == "datetime":
         from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 
         locator = AutoDateLocator(minticks=3, maxticks=6)
-        ax.xaxis.set_major_locator(locator)
-        ax.xaxis.set_major_formatter(ConciseDateFormatter(locator))
+        axis.set_major_locator(locator)
+        axis.set_major_formatter(ConciseDateFormatter(locator))
     elif kind == "boolean":
-        ax.set_xticks([0.0, 1.0], ["False", "True"])
+        axis.set_ticks([0.0, 1.0], labels=["False", "True"])
+
+
+def tick_levels(axis: Axis, levels: Sequence[Any]) -> None:
+    """Names at 0, 1, 2 ... in the order given; some of them, as the axis then says, when they are many."""
+    step = -(-len(levels) // _MOST_LABELS)
+    named = [level_text(level) for level in levels[::step]]
+    crowded = len(named) > 6 or sum(map(len, named)) > 30
+    across = axis.axis_name == "x"  # pyright: ignore[reportAttributeAccessIssue]
+    rotation, size = (90 if crowded and across else 0), ("x-small" if crowded else "small")
+    axis.set_ticks(range(0, len(levels), step), labels=named, rotation=rotation, fontsize=size)
+    if step > 1:
+        axis.set_label_text(f"{axis.get_label_text()}: {len(levels)} levels, one in {step} named")

@@ -8,10 +8,10 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from vff.estimators.face import RegressionFace
-from vff.estimators.tables import Table, check_target
+from vff.estimators.tables import check_target
 from vff.report.canvas import BAND, MEAN, half_width, new_axes
 from vff.report.columns import column_kind, column_name, on_axis, tick
-from vff.report.data import draw_rows, visible_range
+from vff.report.data import draw_rows, table_like_the_fit, visible_range
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -51,7 +51,7 @@ def fit(
         low, high = visible_range(rows[1], low, high)
         draw_rows(ax, on_axis(kind, rows[0]), rows[1], ylim=(low, high))
     _mark_domain(ax, model, kind)
-    tick(ax, kind)
+    tick(ax.xaxis, kind)
     ax.set_ylim(low, high)
     ax.set_xlabel(xlabel or column_name(model, 0))
     ax.set_ylabel(ylabel or str(getattr(y, "name", None) or "y"))
@@ -63,10 +63,11 @@ def _kind(model: RegressionFace) -> str:
     """What the only column holds; a sentence when there are several, or when it has no order to draw along."""
     count, kind = len(model.column_indices_), column_kind(model, 0)
     if count > 1 or kind == "levels":
-        found = f"a sum of {count} terms or columns" if count > 1 else "a categorical column"
+        found = f"{count} columns" if count > 1 else "a categorical column"
         raise ValueError(
             f"plot.fit draws a function of one column of numbers, and this model has {found}; "
-            "vff.plot.effects(model) draws a panel for each term of a GPRegressor"
+            "vff.plot.effects(model) draws a panel for each term of a GPRegressor, vff.plot.map(model) two columns of "
+            "numbers"
         )
     return kind
 
@@ -78,12 +79,7 @@ def _rows(model: Any, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray] | None:
         raise ValueError(
             f"plot.fit needs both X and y to draw the rows, or neither; {'X' if X is None else 'y'} is None"
         )
-    table = Table.of(X)
-    if table.n_columns != model.n_features_in_:
-        raise ValueError(
-            f"X has {table.n_columns} column(s) and the model was fitted to {model.n_features_in_}; give plot.fit a "
-            "table like the one that was fitted"
-        )
+    table = table_like_the_fit(model, X, "plot.fit")
     return table.column(model.column_indices_[0]), check_target(y, table.n_rows)
 
 

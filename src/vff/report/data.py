@@ -1,10 +1,12 @@
-"""Rows behind a curve: as points when they are few, as a density when they are many."""
+"""Rows behind a curve or on a map: as points when they are few, as densities or averages when they are many."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from vff.estimators.tables import Table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -12,8 +14,20 @@ if TYPE_CHECKING:
 
 _POINTS = 3000
 _BINS = (160, 90)
+_CELLS = 80  # of a map, along each side
 _OUTLYING = 0.003  # share of the rows at each end that may lie out of view
 _INK = "#6f604c"
+
+
+def table_like_the_fit(model: Any, X: Any, caller: str) -> Table:
+    """X as a table, refused when it cannot be of the same columns as that of the fit."""
+    table, fitted = Table.of(X), model.n_features_in_
+    if table.n_columns != fitted:
+        raise ValueError(
+            f"X has {table.n_columns} column(s) and the model was fitted to {fitted}; give {caller} a table like the "
+            "one that was fitted"
+        )
+    return table
 
 
 def visible_range(y: np.ndarray, low: float, high: float) -> tuple[float, float]:
@@ -36,6 +50,13 @@ def draw_rows(ax: Axes, x: np.ndarray, y: np.ndarray, *, ylim: tuple[float, floa
     shade = np.ma.masked_equal(np.log1p(counts.T), 0.0)
     ax.pcolormesh(x_edges, y_edges, shade, cmap=_shades(), zorder=0, rasterized=True)
     ax.fill_between([], [], color=_INK, alpha=0.6, lw=0, label=label)
+
+
+def cell_means(x: np.ndarray, y: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ma.MaskedArray]:
+    """Averages of values over small cells, (X, Y), masked where there are no rows; and the edges of the cells."""
+    counts, x_edges, y_edges = np.histogram2d(x, y, bins=_CELLS)
+    sums, _, _ = np.histogram2d(x, y, bins=(x_edges, y_edges), weights=values)
+    return x_edges, y_edges, np.ma.masked_where(counts == 0.0, sums / np.maximum(counts, 1.0))
 
 
 def _shades() -> Colormap:

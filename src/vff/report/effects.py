@@ -5,21 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from vff.estimators import GPRegressor
 from vff.report.canvas import BAND, MEAN, half_width, new_panels
-from vff.report.columns import column_kind, column_name, on_axis, tick
+from vff.report.columns import column_label, column_name
+from vff.report.lines import draw_curve, draw_curves, draw_levels
+from vff.report.surfaces import add_bar, draw_surface, frame_surface, share_limits, surface_handles
+from vff.report.views import View, held_text, view_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.collections import QuadMesh
     from matplotlib.figure import Figure
 
-_GRID = 600
 _WIDEST = 4  # panels side by side
-_MOST_LABELS = 30
-_LONGEST_LABEL = 16
+_WIDEST_SURFACES = 3
+_LINES = {"curve": draw_curve, "dots": draw_levels, "curves": draw_curves}
 
 
 def effects(
@@ -37,113 +39,107 @@ def effects(
     An effect is the term's part of the prediction, centred on the rows of the fit, in the units of y; the band is its
     posterior interval of the given level, from the joint posterior of all terms. Levels of a category are dots with
     bars, sorted by their effect. Titles give the variance of the effect over the rows, relative to that of y; effects
-    that offset one another can have more than all of it. Each panel has its own vertical scale unless ``sharey``.
+    that offset one another can have more than all of it.
 
-    ``xlabels`` gives labels by the name of the term. The panels are ``figure.axes`` in the order of the terms; each
-    bears its term's name, ``ax.get_label()``. Returns the figure.
+    A product of two columns is an image of the posterior mean, hatched where the interval holds zero and grey where
+    the term is nearly as uncertain as without data; the colours are symmetric about zero. A product of numbers and at
+    most eight levels is a curve per level, dotted where the data say nothing. Of more columns the first two are drawn,
+    and the title says where the others are held.
+
+    Each panel has its own scale unless ``sharey`` gives one to all curves and one to all images. ``xlabels`` gives
+    labels by the name of a column, or of a term of one column. The panels are ``figure.axes`` in the order of the
+    terms; each bears its term's name, ``ax.get_label()``. Returns the figure.
     """
     if not isinstance(model, GPRegressor):
         raise TypeError(
             f"plot.effects draws the terms of a GPRegressor, got {type(model).__name__}; plot.fit draws any regressor "
-            "of one column"
+            "of one column, plot.map of two"
         )
     check_is_fitted(model, "posterior_")
-    z, chosen = half_width(level), _places(model, [terms] if isinstance(terms, str) else terms, "terms")
-    _places(model, list(xlabels or ()), "xlabels")
+    z, views = half_width(level), [view_of(model, s) for s in _places(model, terms)]
+    _check_labels(model, xlabels or {})
     if ncols is not None and ncols < 1:
         raise ValueError(f"ncols must be 1 or more, got {ncols!r}; it counts the panels side by side")
-    figure, panels = new_panels(len(chosen), ncols or _side_by_side(len(chosen)), sharey=sharey)
-    for ax, number in zip(panels, chosen, strict=True):
-        name = model.rows_.terms[number].name
-        ax.set_label(name)
-        ax.axhline(0.0, color="0.6", lw=0.8, zorder=1)
-        ax.set_xlabel((xlabels or {}).get(name) or _label(model, number), fontsize="small")
-        (_draw_levels if column_kind(model, number) == "levels" else _draw_curve)(ax, model, number, z)
-        _say_share(ax, model, number, sharey=sharey)
-    figure.supylabel(ylabel or "effect on y", fontsize="medium")
-    _explain(figure, panels, f"{100 * level:g} % interval")
+    roomy = any(len(view.over) == 2 for view in views)
+    ncols = ncols or _side_by_side(len(views), _WIDEST_SURFACES if roomy else _WIDEST)
+    size = (4.3, 3.1) if roomy else (3.6, 2.7)
+    figure, panels = new_panels(len(views), ncols, width=size[0], height=size[1])
+    images = {}
+    for ax, view in zip(panels, views, strict=True):
+        ax.set_label(model.rows_.terms[view.term].name)
+        _name_axes(ax, model, view, xlabels or {})
+        image = _draw(ax, model, view, z)
+        if image is not None:
+            images[ax] = image
+    _scale(figure, panels, views, images, ncols, ylabel or "effect on y", sharey=sharey)
+    _finish_unsupported(model, panels, views, sharey=sharey)
+    _explain(figure, panels, views, f"{100 * level:g} % interval")
     return figure
 
 
-def _places(model: GPRegressor, names: Sequence[str] | None, what: str) -> list[int]:
+def _places(model: GPRegressor, names: Sequence[str] | str | None) -> list[int]:
     """Where the named terms stand; all of them when none are named."""
     known = [term.name for term in model.rows_.terms]
-    unknown = [name for name in names or () if name not in known]
-    if unknown or (what == "terms" and names is not None and not names):
+    if names is None:
+        return list(range(len(known)))
+    names = [names] if isinstance(names, str) else list(names)
+    unknown = [name for name in names if name not in known]
+    if unknown or not names:
         found = f"got {', '.join(map(repr, unknown))}" if unknown else "got none"
-        raise ValueError(f"{what} must name terms of the model, {found}; its terms are {', '.join(map(repr, known))}")
-    return list(range(len(known))) if names is None else [known.index(name) for name in names]
+        raise ValueError(f"terms must name terms of the model, {found}; its terms are {', '.join(map(repr, known))}")
+    return [known.index(name) for name in names]
 
 
-def _side_by_side(count: int) -> int:
+def _check_labels(model: GPRegressor, xlabels: Mapping[str, str]) -> None:
+    alone = [term.name for term in model.rows_.terms if len(term.columns) == 1]
+    known = dict.fromkeys([*alone, *(column_name(model, c) for c in range(len(model.column_indices_)))])
+    unknown = [name for name in xlabels if name not in known]
+    if unknown:
+        raise ValueError(
+            f"xlabels must name columns of the model or its terms of one column, got {', '.join(map(repr, unknown))}; "
+            f"name some of {', '.join(map(repr, known))}"
+        )
+
+
+def _side_by_side(count: int, widest: int) -> int:
     """As many as leave the last row full, or nearly."""
-    rows = -(-count // _WIDEST)
+    rows = -(-count // widest)
     return -(-count // rows)
 
 
-def _label(model: GPRegressor, number: int) -> str:
-    """The column, with its unit if the reading of the table gave it one, and the term if the column has several."""
-    name, kind = column_name(model, number), column_kind(model, number)
-    several = model.column_indices_.count(model.column_indices_[number]) > 1
-    unit = " (days)" if kind == "duration" else ""
-    return f"{name}{unit}, term {model.rows_.terms[number].name!r}" if several else f"{name}{unit}"
+def _name_axes(ax: Axes, model: GPRegressor, view: View, given: Mapping[str, str]) -> None:
+    """The columns along the axes; the term too, if another one has the same columns."""
+    term = model.rows_.terms[view.term]
+    labels = [given.get(column_name(model, c)) or column_label(model, c) for c in view.over]
+    if len(term.columns) == 1:
+        several = f", term {term.name!r}" if _has_twin(model, view.term) else ""
+        labels[0] = given.get(term.name) or f"{labels[0]}{several}"
+    ax.set_xlabel(labels[0], fontsize="small")
+    if view.shape == "surface":
+        ax.set_ylabel(labels[1], fontsize="small")
 
 
-def _effect(model: GPRegressor, number: int, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and standard deviation of a centred term in the units of y."""
-    mean, variance = model.fit_.posterior.terms[number].centred(x)
-    return model.target_.scale * mean, model.target_.scale * np.sqrt(variance)
+def _has_twin(model: GPRegressor, number: int) -> bool:
+    """Whether another term is over the same columns of the table."""
+    indices = [{model.column_indices_[c] for c in term.columns} for term in model.rows_.terms]
+    return indices.count(indices[number]) > 1
 
 
-def _draw_curve(ax: Axes, model: GPRegressor, number: int, z: float) -> None:
-    extent, kind = model.rows_.extents[number], column_kind(model, number)
-    if extent.constant:
-        x = np.array([extent.low])
-        _draw_dots(ax, on_axis(kind, x), *_effect(model, number, x), z)
-    else:
-        x = np.linspace(extent.low, extent.high, _GRID)
-        mean, std = _effect(model, number, x)
-        x = on_axis(kind, x)
-        ax.plot(x, mean, color=MEAN, lw=1.4, zorder=4)
-        ax.fill_between(x, mean - z * std, mean + z * std, facecolor=(BAND, 0.4), lw=0.0, zorder=3)
-        ax.margins(x=0.02)
-    tick(ax, kind)
-
-
-def _draw_levels(ax: Axes, model: GPRegressor, number: int, z: float) -> None:
-    levels = model.rows_.terms[number].levels or ()
-    mean, std = _effect(model, number, np.arange(len(levels), dtype=float))
-    order, places = np.argsort(mean, kind="stable"), np.arange(len(levels))
-    _draw_dots(ax, places, mean[order], std[order], z)
-    step = -(-len(levels) // _MOST_LABELS)
-    named = [_level_name(levels[code]) for code in order[::step]]
-    upright = len(named) > 6 or sum(map(len, named)) > 30
-    ax.set_xticks(places[::step], named, rotation=90 if upright else 0, fontsize="x-small" if upright else "small")
-    if step > 1:
-        ax.set_xlabel(f"{ax.get_xlabel()}: {len(levels)} levels, one in {step} named", fontsize="small")
-
-
-def _draw_dots(ax: Axes, x: np.ndarray, mean: np.ndarray, std: np.ndarray, z: float) -> None:
-    size = 4.0 if x.size <= _MOST_LABELS else 2.0
-    ax.errorbar(x, mean, yerr=z * std, fmt="o", ms=size, color=MEAN, ecolor=(BAND, 0.7), elinewidth=1.5, zorder=4)
-
-
-def _level_name(level: object) -> str:
-    text = "missing" if level is None else str(level)
-    return text if len(text) <= _LONGEST_LABEL else f"{text[: _LONGEST_LABEL - 1]}…"
-
-
-def _say_share(ax: Axes, model: GPRegressor, number: int, *, sharey: bool) -> None:
-    term = model.fit_.terms[number]
+def _draw(ax: Axes, model: GPRegressor, view: View, z: float) -> QuadMesh | None:
+    """Draw a term and its title; the image if it is one."""
+    term = model.fit_.terms[view.term]
+    name = f"{term.name}: " if len(view.over) == 2 and _has_twin(model, view.term) else ""
+    held = held_text(model, view)
+    says = _share_text(term.share) if term.supported else "no effect"
+    ax.set_title(f"{name}{says}" + (f"\n{held}" if held else ""), fontsize="small")
+    if view.shape != "surface":
+        ax.axhline(0.0, color="0.6", lw=0.8, zorder=1)
+        _LINES[view.shape](ax, model, view, z)
+        return None
     if term.supported:
-        ax.set_title(_share_text(term.share), fontsize="small")
-        return
-    ax.set_title("no effect", fontsize="small")
-    ax.text(0.5, 0.6, "the data do not support\nan effect", transform=ax.transAxes, ha="center", fontsize="small")
-    if not sharey:
-        # what is left of the term is rounding, and ticks of its own would give it a meaning
-        ax.set_ylim(-model.target_.scale, model.target_.scale)
-        ax.set_yticks([0.0])
+        return draw_surface(ax, model, view, z)
+    frame_surface(ax, model, view)
+    return None
 
 
 def _share_text(share: float) -> str:
@@ -152,12 +148,63 @@ def _share_text(share: float) -> str:
     return f"{100 * share:.2g} % of the variance of y" if share < 0.995 else f"{share:.1f} times the variance of y"
 
 
-def _explain(figure: Figure, panels: Sequence[Axes], interval: str) -> None:
+def _scale(
+    figure: Figure,
+    panels: Sequence[Axes],
+    views: Sequence[View],
+    images: Mapping[Axes, QuadMesh],
+    ncols: int,
+    label: str,
+    *,
+    sharey: bool,
+) -> None:
+    """The scales of the effect: vertical ones of lines, colours of images."""
+    lines = [number for number, view in enumerate(views) if view.shape != "surface"]
+    if len(lines) == len(panels):
+        figure.supylabel(label, fontsize="medium")
+    for number in lines:
+        leads = number % ncols == 0 or number - 1 not in lines
+        if leads and len(lines) < len(panels):
+            panels[number].set_ylabel(label, fontsize="small")
+        if sharey and number != lines[0]:
+            panels[number].sharey(panels[lines[0]])
+        if sharey and not leads:
+            panels[number].tick_params(labelleft=False)
+    if sharey:
+        share_limits(list(images.values()))
+        for number in lines:
+            panels[number].autoscale_view(scalex=False)
+    for ax, image in images.items():
+        add_bar(ax, image, label)
+
+
+def _finish_unsupported(model: GPRegressor, panels: Sequence[Axes], views: Sequence[View], *, sharey: bool) -> None:
+    for ax, view in zip(panels, views, strict=True):
+        if model.fit_.terms[view.term].supported:
+            continue
+        says = ax.text(0.5, 0.6, "the data do not support\nan effect", ha="center", fontsize="small", zorder=6)
+        says.set(transform=ax.transAxes, bbox={"facecolor": "white", "lw": 0.0, "pad": 1.0})
+        if view.shape != "surface" and not sharey:
+            # what is left of the term is rounding, and ticks of its own would give it a meaning
+            ax.set_ylim(-model.target_.scale, model.target_.scale)
+            ax.set_yticks([0.0])
+
+
+def _explain(figure: Figure, panels: Sequence[Axes], views: Sequence[View], interval: str) -> None:
     """One legend below all panels, for whichever marks were drawn."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-    curves = any(ax.collections and not ax.containers for ax in panels)
-    mean = Line2D([], [], color=MEAN, lw=1.4 if curves else 0.0, marker="" if curves else "o")
-    handles = [mean, Patch(facecolor=(BAND, 0.4))]
-    figure.legend(handles, ["posterior mean", interval], loc="outside lower center", ncols=2, fontsize="small")
+    handles = {}
+    lines = [ax for ax, view in zip(panels, views, strict=True) if view.shape != "surface"]
+    if lines:
+        curves = any(not ax.containers for ax in lines)
+        coloured = all(view.shape in ("curves", "surface") for view in views)
+        colours = ("0.3", "0.6") if coloured else (MEAN, BAND)
+        mean = Line2D([], [], color=colours[0], lw=1.4 if curves else 0.0, marker="" if curves else "o")
+        handles = {"posterior mean": mean, interval: Patch(facecolor=(colours[1], 0.4))}
+    handles |= surface_handles(panels, interval)
+    if handles:
+        side_by_side = min(len(handles), max(1, int(figure.get_figwidth() // 2.5)))
+        texts, marks = list(handles), list(handles.values())
+        figure.legend(marks, texts, loc="outside lower center", ncols=side_by_side, fontsize="small")

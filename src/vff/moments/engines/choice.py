@@ -2,10 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 
-from vff.basis import ColumnBasis, LevelBasis
+from vff.basis import Alphabet, LevelBasis
+from vff.moments.engines.sets import Job, halves, highest, nodes_for, pivot, without
 from vff.moments.lattice import Codebook, spacing
-from vff.moments.rows import ColumnRequest, ColumnRows
+from vff.moments.rows import ColumnRows
 
 # Seconds, measured on two cores; only their ratios matter.
 _PER_LETTER = 12e-9  # dense: one cosine and one multiplication
@@ -15,9 +17,9 @@ _PER_ROW_NUFFT = 250e-9
 _PER_ROW_GRID = 60e-9
 _PER_ROW_AND_HARMONIC_GRID = 2e-9
 _START_NUFFT = 1e-3
-_PER_ROW_PAIR_TABLE, _PER_CELL = 5e-9, 4e-9
-_PER_ROW_PAIR_NUFFT, _PER_ROW_PAIR_EDGE, _PER_MODE = 100e-9, 17e-9, 40e-9
-_PER_ROW_GROUPED, _PER_ROW_GROUPED_EDGE, _START_GROUP, _CHUNK = 50e-9, 5e-9, 1e-4, 2**18
+_PER_ROW_CELL, _PER_CELL = 5e-9, 4e-9
+_PER_ROW_SPREAD, _PER_NODE = {2: 150e-9, 3: 2e-6}, 10e-9
+_PER_ROW_SORTED, _START_GROUP, _PER_PRODUCT, _CHUNK = 30e-9, 3e-5, 2e-9, 2**18
 LARGEST_CONTINGENCY = 2**24  # cells, 128 MiB
 
 
@@ -54,31 +56,51 @@ def choose_engine(rows: ColumnRows) -> Choice:
     return _cheapest(costs, reasons)
 
 
-def choose_pair(
-    N: int,
-    requests: Sequence[ColumnRequest],
-    books: Sequence[Codebook | None],
-    share: float,
-    most_cells: int = LARGEST_CONTINGENCY,
+def choose_set(
+    N: int, jobs: Sequence[Job], books: Sequence[Codebook | None], most_cells: int = LARGEST_CONTINGENCY
 ) -> Choice:
-    """Pick for the block of two columns over N rows; ``share`` of the cost of writing features out falls on it."""
-    left, right = (request.basis for request in requests)
-    costs = {"dense": N * (left.size * right.size * _PER_FLOP + share * (left.size + right.size) * _PER_LETTER)}
-    reasons = {"dense": f"{left.size} x {right.size} features in {N} rows are little work"}
-    if isinstance(left, ColumnBasis) and isinstance(right, ColumnBasis):
-        modes = left.harmonics * right.harmonics
-        per_row = _PER_ROW_PAIR_NUFFT + _PER_ROW_PAIR_EDGE * (left.q + right.q)
-        costs["nufft"] = 2.0 * _START_NUFFT + N * per_row + modes * _PER_MODE
-        reasons["nufft"] = f"{N} rows of continuous columns"
-    s, t = books
-    levels = isinstance(left, LevelBasis) and isinstance(right, LevelBasis)  # their block is the table itself
-    if s is not None and t is not None and (levels or s.size * t.size <= most_cells):
-        work = s.size * (t.size + left.size) * right.size * _PER_FLOP
-        costs["table"] = N * _PER_ROW_PAIR_TABLE + s.size * t.size * _PER_CELL + work
-        reasons["table"] = f"a contingency table of {s.size} x {t.size} cells"
-    one, other = (s, right) if s is not None else (t, left)
-    if one is not None and isinstance(other, ColumnBasis):
-        chunks = max(1.0, N / _CHUNK)
-        costs["grouped"] = N * (_PER_ROW_GROUPED + _PER_ROW_GROUPED_EDGE * other.q) + chunks * one.size * _START_GROUP
-        reasons["grouped"] = f"transforms of {N} rows in {one.size} groups of equal values"
+    """Pick for the sums over several columns at once."""
+    costs, reasons = {"dense": N * _per_row_written(jobs)}, {}
+    shape = " x ".join(str(size) for size in max((job.shape for job in jobs), key=prod))
+    reasons["dense"] = f"{shape} letters in {N} rows are little work"
+    smooth = all(isinstance(alphabet, Alphabet) for job in jobs for alphabet in job.alphabets)
+    if smooth and len(books) in _PER_ROW_SPREAD:
+        nodes = [nodes_for(highest(alphabets)) for alphabets in zip(*(job.alphabets for job in jobs), strict=True)]
+        work = _START_NUFFT + prod(nodes) * _PER_NODE * max(1.0, N / _CHUNK) + _contraction(jobs, nodes)
+        if prod(nodes) <= LARGEST_CONTINGENCY:
+            costs["nufft"] = N * _PER_ROW_SPREAD[len(books)] + work
+            reasons["nufft"] = f"{N} rows spread on {' x '.join(map(str, nodes))} nodes"
+    values = [book.size for book in books if book is not None]
+    levels = not any(isinstance(alphabet, Alphabet) for job in jobs for alphabet in job.alphabets)
+    if len(values) == len(books) and (levels or prod(values) <= most_cells):
+        tables = 1 + any(job.targets for job in jobs)
+        costs["table"] = N * _PER_ROW_CELL * tables + prod(values) * _PER_CELL + _contraction(jobs, values)
+        reasons["table"] = f"a contingency table of {' x '.join(map(str, values))} cells"
+    if values:
+        costs["grouped"], reasons["grouped"] = _grouped(N, jobs, books)
     return _cheapest(costs, reasons)
+
+
+def _per_row_written(jobs: Sequence[Job]) -> float:
+    """Seconds per row to write letters out and multiply them."""
+    letters = {(d, alphabet) for job in jobs for d, alphabet in enumerate(job.alphabets)}
+    written = sum(alphabet.size for _, alphabet in letters) * _PER_LETTER
+    if len(jobs[0].alphabets) == 1:
+        return written + sum(job.shape[0] for job in jobs) * _PER_PRODUCT
+    sides = [halves(job) for job in jobs]
+    return written + sum(sum(side) * _PER_PRODUCT + prod(side) * _PER_FLOP for side in sides)
+
+
+def _contraction(jobs: Sequence[Job], nodes: Sequence[int]) -> float:
+    """Seconds to meet the letters at all nodes or values."""
+    return sum(prod(nodes) * min(job.shape) * _PER_FLOP + sum(job.shape) * max(nodes) * _PER_LETTER for job in jobs)
+
+
+def _grouped(N: int, jobs: Sequence[Job], books: Sequence[Codebook | None]) -> tuple[float, str]:
+    d = pivot([None if book is None else book.size for book in books], jobs)
+    book, rest = books[d], [without(job, d) for job in jobs]
+    assert book is not None
+    per_group = _START_GROUP if len(books) > 2 else 0.0
+    at_values = sum(book.size * prod(job.shape) * _PER_FLOP for job in jobs)
+    cost = N * (_per_row_written(rest) + _PER_ROW_SORTED) + max(1.0, N / _CHUNK) * book.size * per_group + at_values
+    return cost, f"{N} rows in {book.size} groups of equal values"

@@ -1,7 +1,7 @@
 """Continuous columns: type-1 and type-2 non-uniform FFTs. The only file that knows FINUFFT."""
 
 from collections.abc import Sequence
-from functools import partial
+from functools import cache
 from threading import current_thread, main_thread
 from typing import Any
 
@@ -11,29 +11,28 @@ from vff.moments.cores import cores
 from vff.moments.engines.sheets import trigonometric_engine
 
 _TOLERANCE = 1e-14
-_PAIR_TOLERANCE = 1e-11  # of blocks between two columns; the cost goes as the square of the digits
 _CHUNK_ROWS = 2**21
 _THREAD_ROWS = 2**14  # below this, threads cost more than they bring
 
 
 def _threads(rows: int) -> int:
-    """All cores for many rows; one where another thread works on another pair of columns at the same time."""
+    """All cores for many rows; one where another thread works on other columns at the same time."""
     alone = current_thread() is main_thread()
     return cores() if alone and rows >= _THREAD_ROWS else 1
 
 
-def _execute(
-    kind: int, columns: Sequence[np.ndarray], data: np.ndarray, degrees: Sequence[int], eps: float
+def _run(
+    kind: int, columns: Sequence[np.ndarray], data: np.ndarray, shape: tuple[int, ...], eps: float, **more: Any
 ) -> np.ndarray:
-    """All transforms of ``data`` over the rows of one or two columns, in one plan.
+    """All transforms of ``data`` over the rows of some columns, in one plan.
 
-    ``data`` is (R, N) for type 1, and R times (2K + 1) per column for type 2, which is also what type 1 returns.
+    ``data`` is (R, N) for type 1, and (R, *shape) for type 2, which is also what type 1 returns.
     """
     import finufft
 
     N, R = columns[0].size, data.shape[0]
-    options: dict[str, Any] = {"eps": eps, "isign": 1, "dtype": "complex128", "nthreads": _threads(N)}
-    plan = finufft.Plan(kind, tuple(2 * K + 1 for K in degrees), n_trans=R, **options)
+    options: dict[str, Any] = {"eps": eps, "isign": 1, "dtype": "complex128", "nthreads": _threads(N), **more}
+    plan = finufft.Plan(kind, shape, n_trans=R, **options)
     plan.setpts(*(np.pi * t for t in columns))
     result = plan.execute(np.ascontiguousarray(data if R > 1 else data[0]))
     return result if R > 1 else result[None]
@@ -46,29 +45,41 @@ def _signs(K: int) -> np.ndarray:
 
 def type1(t: np.ndarray, strengths: np.ndarray, K: int, eps: float = _TOLERANCE) -> np.ndarray:
     """F[r, k] = sum_n strengths[r, n] exp(i k theta_n), k = -K ... K."""
-    return _execute(1, [t], strengths, [K], eps) * _signs(K)
+    return _run(1, [t], strengths, (2 * K + 1,), eps) * _signs(K)
 
 
 def type2(t: np.ndarray, coefficients: np.ndarray, K: int, eps: float = _TOLERANCE) -> np.ndarray:
     """f[r, n] = sum_k coefficients[r, k] exp(i k theta_n)."""
-    return _execute(2, [t], coefficients * _signs(K), [K], eps)
+    return _run(2, [t], coefficients * _signs(K), (2 * K + 1,), eps)
 
 
-type1_for_pairs = partial(type1, eps=_PAIR_TOLERANCE)
-type2_for_pairs = partial(type2, eps=_PAIR_TOLERANCE)
+_SPREAD_ONLY: dict[str, Any] = {"spreadinterponly": 1, "upsampfac": 2.0}
 
 
-def type1_pair(s: np.ndarray, t: np.ndarray, strengths: np.ndarray, K: int, L: int) -> np.ndarray:
-    """F[k, l] = sum_n strengths[n] exp(i k theta(s_n) + i l theta(t_n))."""
-    F = _execute(1, [s, t], strengths.astype(complex)[None], [K, L], _PAIR_TOLERANCE)[0]
-    return F * np.multiply.outer(_signs(K), _signs(L))
+def spread(columns: Sequence[np.ndarray], strengths: np.ndarray, shape: tuple[int, ...], eps: float) -> np.ndarray:
+    """Complex strengths (R, N) of points in [-1, 1)^d added to the nodes 2 j / n of a periodic lattice, (R, *shape)."""
+    return _run(1, columns, strengths, shape, eps, **_SPREAD_ONLY)
 
 
-def type2_pair(s: np.ndarray, t: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
-    """f[n] = sum_kl coefficients[k, l] exp(i k theta(s_n) + i l theta(t_n))."""
-    K, L = (size // 2 for size in coefficients.shape)
-    signed = coefficients * np.multiply.outer(_signs(K), _signs(L))
-    return _execute(2, [s, t], signed[None], [K, L], _PAIR_TOLERANCE)[0]
+def interpolate(columns: Sequence[np.ndarray], values: np.ndarray, eps: float) -> np.ndarray:
+    """Complex node values (R, *shape) seen at points through the same kernel, (R, N); the transpose of ``spread``."""
+    return _run(2, columns, values, values.shape[1:], eps, **_SPREAD_ONLY)
+
+
+@cache
+def spread_width(eps: float) -> int:
+    """Nodes on which one point falls."""
+    n = 64
+    return int(np.count_nonzero(spread([np.array([0.3 / n])], np.ones((1, 1), complex), (n,), eps)))
+
+
+def kernel_transfer(xi: np.ndarray, eps: float) -> np.ndarray:
+    """phi_hat: what interpolation makes of exp(i xi j) on the nodes j, relative to the wave itself."""
+    n = 64
+    nodes, points = np.arange(n) - n // 2, np.array([0.0, 0.13, 0.29, 0.47, 0.61, 0.83])
+    waves = np.exp(1j * np.multiply.outer(xi, nodes))
+    seen = interpolate([2.0 * points / n], waves, eps)
+    return np.mean(seen * np.exp(-1j * np.multiply.outer(xi, points)), axis=1).real
 
 
 NUFFT = trigonometric_engine("nufft", type1, type2, _CHUNK_ROWS)

@@ -74,7 +74,7 @@ def _blocks(start: int, stop: int, step: int) -> Iterator[slice]:
     return (slice(low, min(low + step, stop)) for low in range(start, stop, step))
 
 
-def edge_rows(type2: Transform, alphabet: Alphabet, t: np.ndarray) -> np.ndarray:
+def _edge_rows(type2: Transform, alphabet: Alphabet, t: np.ndarray) -> np.ndarray:
     """R_1 ... R_q at t, (q, N): the polynomials less their harmonics."""
     M, q = alphabet.M, alphabet.q
     rows = np.empty((q, t.size))
@@ -90,33 +90,6 @@ def edge_rows(type2: Transform, alphabet: Alphabet, t: np.ndarray) -> np.ndarray
     return rows
 
 
-def _edges(type2: Transform, column: ColumnRows, alphabet: Alphabet, rows: slice) -> np.ndarray:
-    """The edge functions at some rows of a column, unless they are known already."""
-    if "edges" in column.remembered:
-        return column.remembered["edges"][:, rows]
-    return edge_rows(type2, alphabet, column.t[rows])
-
-
-def packed_sums(type1: Transform, t: np.ndarray, strengths: np.ndarray, K: int) -> np.ndarray:
-    """Sums of real strengths (R, N) times the harmonics up to K, (R, 2K + 1); two travel in one transform."""
-    R = strengths.shape[0]
-    if not R:
-        return np.zeros((0, 2 * K + 1))
-    packed = np.zeros(((R + 1) // 2, t.size), complex)
-    for r in range(R):
-        _half(packed, r)[:] = strengths[r]
-    return _unpack_sums(type1(t, packed, K), K)[:R]
-
-
-def packed_values(type2: Transform, t: np.ndarray, coefficients: np.ndarray, K: int) -> np.ndarray:
-    """Harmonic sums with real coefficients (R, 2K + 1) at the rows, (R, N); the transpose of ``packed_sums``."""
-    R = coefficients.shape[0]
-    if not R:
-        return np.zeros((0, t.size))
-    values = type2(t, _pack_coefficients(np.pad(coefficients, ((0, R % 2), (0, 0))), K), K)
-    return np.stack([_half(values, r) for r in range(R)])
-
-
 def trigonometric_engine(name: str, type1: Transform, type2: Transform, chunk: int) -> Engine:
     """An engine from a pair of complex transforms, reading at most ``chunk`` rows at a time."""
 
@@ -129,7 +102,7 @@ def trigonometric_engine(name: str, type1: Transform, type2: Transform, chunk: i
         for rows in _blocks(0, t.size, chunk):
             if packed.shape[1] != rows.stop - rows.start:
                 packed = np.zeros((packed.shape[0], rows.stop - rows.start), complex)
-            edges = _edges(type2, column, _alphabet(jobs[0]), rows)
+            edges = _edge_rows(type2, _alphabet(jobs[0]), t[rows])
             for block in _blocks(0, rows.stop - rows.start, _BLOCK):
                 strengths = [vector[rows][block] for _, vector in jobs]
                 for r, (number, sheet, _) in enumerate(waves):
@@ -153,7 +126,7 @@ def trigonometric_engine(name: str, type1: Transform, type2: Transform, chunk: i
         packed = _pack_coefficients(coefficients, K)
         for rows in _blocks(0, t.size, chunk):
             synthesised = type2(t[rows], packed, K) if waves else np.empty((0, 0))
-            edges = _edges(type2, column, _alphabet(jobs[0]), rows)
+            edges = _edge_rows(type2, _alphabet(jobs[0]), t[rows])
             for block in _blocks(0, rows.stop - rows.start, _BLOCK):
                 factors = edges[:, block]
                 here = slice(rows.start + block.start, rows.start + block.stop)

@@ -1,0 +1,107 @@
+"""Symmetric matrices that are not written out, looked at as far as structured ones need to be contracted with them."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Union
+
+import numpy as np
+
+from vff.linalg.cholesky import Factor
+
+
+@dataclass(frozen=True)
+class Summary:
+    """As much of a symmetric matrix M as a structure keeps of it. Linear in M: summaries add and scale."""
+
+    parts: tuple[Union[np.ndarray, "Summary"], ...]
+
+    def __add__(self, other: "Summary") -> "Summary":
+        return Summary(tuple(mine + theirs for mine, theirs in zip(self.parts, other.parts, strict=True)))
+
+    def __rmul__(self, factor: float) -> "Summary":
+        return Summary(tuple(factor * part for part in self.parts))
+
+    def arrays(self) -> tuple[np.ndarray, ...]:
+        """The parts of a summary that holds no others."""
+        return tuple(part for part in self.parts if isinstance(part, np.ndarray))
+
+
+@dataclass(frozen=True)
+class Glimpse:
+    """A diagonal block of a matrix: its diagonal and image of some probes, or all of it, or two thin factors of it."""
+
+    diagonal: np.ndarray | None = None
+    image: np.ndarray | None = None
+    matrix: np.ndarray | None = None
+    outer: tuple[np.ndarray, np.ndarray] | None = None
+    """(X, Z) with M = (X Z' + Z X') / 2."""
+
+
+Probes = np.ndarray | None
+"""Directions V (P, R) in which a block is looked at beside its diagonal; None for all of it."""
+
+
+class AbstractView(ABC):
+    """A symmetric matrix to be looked at."""
+
+    @abstractmethod
+    def look(self, places: Sequence[slice], probes: Sequence[Probes]) -> list[Glimpse]:
+        """A glimpse of every diagonal block."""
+
+
+@dataclass(frozen=True)
+class DenseView(AbstractView):
+    """A matrix written out."""
+
+    matrix: np.ndarray
+
+    def look(self, places: Sequence[slice], probes: Sequence[Probes]) -> list[Glimpse]:
+        glimpses = []
+        for place, V in zip(places, probes, strict=True):
+            block = self.matrix[place, place]
+            glimpses.append(Glimpse(matrix=block) if V is None else Glimpse(np.diagonal(block), block @ V))
+        return glimpses
+
+
+@dataclass(frozen=True)
+class OuterView(AbstractView):
+    """(X Z' + Z X') / 2 for thin X and Z, (P, R)."""
+
+    X: np.ndarray
+    Z: np.ndarray
+
+    def look(self, places: Sequence[slice], probes: Sequence[Probes]) -> list[Glimpse]:
+        glimpses = []
+        for place, V in zip(places, probes, strict=True):
+            X, Z = self.X[place], self.Z[place]
+            if V is None:
+                glimpses.append(Glimpse(outer=(X, Z)))
+            else:
+                image = 0.5 * (X @ (Z.T @ V) + Z @ (X.T @ V))
+                glimpses.append(Glimpse(np.einsum("pr,pr->p", X, Z), image))
+        return glimpses
+
+
+@dataclass(frozen=True)
+class InverseView(AbstractView):
+    """A^-1 from the factor of A; written out only when a block asks for all of it."""
+
+    factor: Factor
+
+    @cached_property
+    def matrix(self) -> np.ndarray:
+        return self.factor.inverse()
+
+    def look(self, places: Sequence[slice], probes: Sequence[Probes]) -> list[Glimpse]:
+        if any(V is None for V in probes):
+            return DenseView(self.matrix).look(places, probes)
+        diagonal, thin = self.factor.inverse_diagonal(), [V for V in probes if V is not None]
+        every = np.zeros((diagonal.size, sum(V.shape[1] for V in thin)))
+        ends = np.cumsum([0, *(V.shape[1] for V in thin)])
+        columns = [slice(start, stop) for start, stop in zip(ends[:-1], ends[1:], strict=True)]
+        for place, V, some in zip(places, thin, columns, strict=True):
+            every[place, some] = V
+        images = self.factor.solve(every)
+        return [Glimpse(diagonal[place], images[place, some]) for place, some in zip(places, columns, strict=True)]

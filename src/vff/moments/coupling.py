@@ -1,0 +1,123 @@
+"""Two terms and the columns they live on: from sums over products of letters to their block of the Gram matrix.
+
+A column that only one of the terms uses contributes that term's single letters. In a column that both use, products of
+two features are needed: the double letters of a basis that holds both, expanded to pairs of features and restricted to
+each term's own.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from vff.basis import Alphabet, ColumnBasis, Indicators
+from vff.moments.axes import along
+from vff.moments.gram import gram_matrix, transposed_map
+from vff.moments.nesting import embed_rows, restrict_rows
+from vff.moments.rows import Basis, TermRequest
+from vff.moments.statistics import joint
+
+Letters = Alphabet | Indicators
+
+
+@dataclass(frozen=True)
+class Coupling:
+    """The block of two terms."""
+
+    left: TermRequest
+    right: TermRequest
+
+    @cached_property
+    def columns(self) -> tuple[int, ...]:
+        """The columns of the rows that either term uses."""
+        return tuple(sorted({*self.left.columns, *self.right.columns}))
+
+    def _bases(self, column: int) -> tuple[Basis | None, Basis | None]:
+        one, other = self.left.factor_of(column), self.right.factor_of(column)
+        return (
+            None if one is None else self.left.bases[one],
+            None if other is None else self.right.bases[other],
+        )
+
+    def alphabet(self, column: int) -> Letters:
+        """The letters to be summed in one column."""
+        one, other = self._bases(column)
+        if one is not None and other is not None:
+            return joint(one, other).double
+        alone = one if one is not None else other
+        assert alone is not None
+        return alone.single
+
+    @cached_property
+    def alphabets(self) -> tuple[Letters, ...]:
+        return tuple(self.alphabet(column) for column in self.columns)
+
+    @cached_property
+    def _order(self) -> list[int]:
+        """Where the axes of (left factors, right factors) stand among those of the columns' features, expanded."""
+        labels = self._labels
+        wanted = [("left", column) for column in self.left.columns]
+        wanted += [("right", column) for column in self.right.columns]
+        return [labels.index(label) for label in wanted]
+
+    @cached_property
+    def _labels(self) -> list[tuple[str, int]]:
+        """Axes of features, column by column; a shared column has two."""
+        sides = (("left", self.left), ("right", self.right))
+        return [(side, column) for column in self.columns for side, term in sides if column in term.columns]
+
+    def block(self, letters: np.ndarray) -> np.ndarray:
+        """sum w phi_s phi_t' (P_s, P_t) from the sums of products of letters."""
+        tensor = letters
+        axis = 0
+        for column in self.columns:
+            one, other = self._bases(column)
+            if one is not None and other is not None:
+                tensor = _expanded(tensor, axis, one, other)
+                axis += 1
+            axis += 1
+        return np.ascontiguousarray(tensor.transpose(self._order)).reshape(self.left.size, self.right.size)
+
+    def letters(self, S: np.ndarray) -> np.ndarray:
+        """Coefficients of products of letters whose sum is phi_s' S phi_t; the transpose of ``block``."""
+        tensor = S.reshape(*self.left.shape, *self.right.shape).transpose(np.argsort(self._order))
+        axis = len(self._labels)
+        for column in reversed(self.columns):
+            one, other = self._bases(column)
+            axis -= 1
+            if one is not None and other is not None:
+                axis -= 1
+                tensor = _contracted(tensor, axis, one, other)
+        return tensor
+
+
+def _expanded(tensor: np.ndarray, axis: int, one: Basis, other: Basis) -> np.ndarray:
+    """An axis of double letters becomes two axes of features, in their own bases."""
+    both = joint(one, other)
+    moved = np.ascontiguousarray(np.moveaxis(tensor, axis, 0))
+    gram = gram_matrix(both, moved)
+    for place, basis in enumerate((one, other)):
+        gram = along(gram, place, _to(basis, both, restrict_rows))
+    return np.moveaxis(gram, (0, 1), (axis, axis + 1))
+
+
+def _contracted(tensor: np.ndarray, axis: int, one: Basis, other: Basis) -> np.ndarray:
+    """Two axes of coefficients of features become one of double letters."""
+    both = joint(one, other)
+    moved = np.moveaxis(tensor, (axis, axis + 1), (0, 1))
+    for place, basis in enumerate((one, other)):
+        moved = along(moved, place, _to(basis, both, embed_rows))
+    letters = transposed_map(both) @ np.ascontiguousarray(moved).reshape(both.size**2, -1)
+    return np.moveaxis(letters.reshape(-1, *moved.shape[2:]), 0, axis)
+
+
+def _to(
+    small: Basis, large: Basis, change: Callable[[ColumnBasis, ColumnBasis, np.ndarray], np.ndarray]
+) -> Callable[[np.ndarray], np.ndarray]:
+    """A change between a basis and a larger one; nothing where they are the same."""
+    if small == large:
+        return lambda rows: rows
+    assert isinstance(small, ColumnBasis)
+    assert isinstance(large, ColumnBasis)
+    return lambda rows: change(small, large, rows)

@@ -1,0 +1,196 @@
+"""A model of two columns as a map: what is predicted, how sure that is, and the rows it is made of."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from vff.estimators import GPRegressor
+from vff.estimators.face import RegressionFace
+from vff.estimators.tables import check_target
+from vff.report.canvas import UNKNOWN, new_panels
+from vff.report.columns import column_kind, column_label, on_axis, tick
+from vff.report.data import cell_means, table_like_the_fit
+from vff.report.surfaces import add_bar, fill_positive
+from vff.report.views import UNINFORMED
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_LATTICE = 121
+_DOTS = 3000
+_SEED = 0  # of the sample that stands for many rows
+
+
+class _Rows(NamedTuple):
+    """The rows that were given, (N, 2) and (N,)."""
+
+    x: np.ndarray
+    y: np.ndarray | None
+
+
+class _Field(NamedTuple):
+    """The model on a lattice, in the units of y; arrays are (X, Y)."""
+
+    x: np.ndarray
+    y: np.ndarray
+    mean: np.ndarray
+    std: np.ndarray
+    known: np.ndarray
+    """Where the data have told something."""
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """The range of the mean, where it is shown."""
+        shown = self.mean[self.known] if self.known.any() else self.mean
+        return float(shown.min()), float(shown.max())
+
+
+def map(
+    model: RegressionFace,
+    X: Any = None,
+    y: Any = None,
+    *,
+    equal: bool = False,
+    xlabel: str | None = None,
+    ylabel: str | None = None,
+    label: str | None = None,
+) -> Figure:
+    """Draw a fitted model of two columns of numbers, whatever its terms, over the box of its data.
+
+    One panel is the posterior mean of the function, grey where it is nearly as uncertain as without data; the next is
+    its standard deviation, without the noise. With X, the rows are dots (a sample of them when they are many). With X
+    and y, a panel before the others shows the rows in the colours of the mean, averaged over small cells when they are
+    many. ``equal`` gives both columns the same scale; ``label`` says what y is.
+
+    Returns the figure; its axes are labelled "rows" (with y), "mean" and "std".
+    """
+    check_is_fitted(model, "posterior_")
+    kinds = _kinds(model)
+    rows = _rows(model, X, y)
+    field = _field(model, kinds, rows)
+    if rows is not None:
+        rows = rows._replace(x=np.stack([on_axis(kind, x) for kind, x in zip(kinds, rows.x.T, strict=True)], axis=1))
+    names = ["rows", "mean", "std"] if rows is not None and rows.y is not None else ["mean", "std"]
+    height = 3.2 if not equal else float(np.clip(3.0 * np.ptp(field.y) / np.ptp(field.x), 1.2, 6.0)) + 0.5
+    figure, panels = new_panels(len(names), len(names), width=4.2, height=height)
+    for ax, name in zip(panels, names, strict=True):
+        ax.set_label(name)
+        _PANELS[name](ax, field, rows, label or str(getattr(y, "name", None) or "y"))
+        tick(ax.xaxis, kinds[0])
+        tick(ax.yaxis, kinds[1])
+        ax.set(xlim=field.x[[0, -1]], ylim=field.y[[0, -1]], aspect="equal" if equal else "auto")
+        ax.set_xlabel(xlabel or column_label(model, 0), fontsize="small")
+    panels[0].set_ylabel(ylabel or column_label(model, 1), fontsize="small")
+    return figure
+
+
+def _kinds(model: RegressionFace) -> tuple[str, str]:
+    """What the two columns hold; a sentence when they are not two, or have no order to draw along."""
+    kinds = [column_kind(model, c) for c in range(len(model.column_indices_))]
+    if len(kinds) != 2 or "levels" in kinds:
+        found = f"{len(kinds)} column(s)" if len(kinds) != 2 else "a categorical column"
+        advice = "plot.fit(model) draws one" if kinds in (["number"], ["datetime"]) else "plot.effects(model) its terms"
+        raise ValueError(f"plot.map draws a function of two columns of numbers, and this model has {found}; {advice}")
+    return kinds[0], kinds[1]
+
+
+def _rows(model: RegressionFace, X: Any, y: Any) -> _Rows | None:
+    if X is None:
+        if y is not None:
+            raise ValueError("plot.map needs X to say where y belongs, and X is None; give both, X alone, or neither")
+        return None
+    table = table_like_the_fit(model, X, "plot.map")
+    x = np.stack([table.column(index) for index in model.column_indices_], axis=1)
+    return _Rows(x, None if y is None else check_target(y, table.n_rows))
+
+
+def _field(model: RegressionFace, kinds: tuple[str, str], rows: _Rows | None) -> _Field:
+    """The model over the range of its data and of the rows."""
+    x, y = (_range(model, c, rows) for c in (0, 1))
+    points = np.stack(np.meshgrid(x, y, indexing="ij"), axis=-1).reshape(-1, 2)
+    mean, variance = model.posterior_.marginals(points)
+    prior = model.fit_.posterior.variance if isinstance(model, GPRegressor) else np.inf
+    target, shape = model.target_, (x.size, y.size)
+    return _Field(
+        on_axis(kinds[0], x),
+        on_axis(kinds[1], y),
+        (target.mean + target.scale * mean).reshape(shape),
+        target.scale * np.sqrt(variance).reshape(shape),
+        (variance < UNINFORMED**2 * prior).reshape(shape),
+    )
+
+
+def _range(model: RegressionFace, c: int, rows: _Rows | None) -> np.ndarray:
+    ends = [] if rows is None else [float(rows.x[:, c].min()), float(rows.x[:, c].max())]
+    if isinstance(model, GPRegressor):
+        ends += [model.rows_.extents[c].low, model.rows_.extents[c].high]
+    if not ends:
+        raise ValueError(
+            f"a fitted {type(model).__name__} does not keep the range of its data; give plot.map the rows, as in "
+            "plot.map(model, X)"
+        )
+    if min(ends) == max(ends):
+        raise ValueError(
+            f"plot.map draws two columns that vary, and {column_label(model, c)} is {ends[0]:g} in every row; fit the "
+            "other column alone and draw it with plot.fit"
+        )
+    return np.linspace(min(ends), max(ends), _LATTICE)
+
+
+def _draw_rows(ax: Axes, field: _Field, rows: _Rows | None, label: str) -> None:
+    """The rows in the colours of the mean."""
+    assert rows is not None
+    assert rows.y is not None
+    low, high = field.limits
+    n = len(rows.x)
+    if n <= _DOTS:
+        size = 14.0 if n <= 300 else 6.0
+        ax.scatter(*rows.x.T, c=rows.y, s=size, lw=0, vmin=low, vmax=high, cmap="viridis", clip_on=False)
+        ax.set_title(f"{n:,} rows", fontsize="small")
+        return
+    x_edges, y_edges, means = cell_means(rows.x[:, 0], rows.x[:, 1], rows.y)
+    ax.pcolormesh(x_edges, y_edges, means.T, vmin=low, vmax=high, cmap="viridis", rasterized=True)
+    ax.set_title(f"{n:,} rows, averages in cells", fontsize="small")
+
+
+def _draw_mean(ax: Axes, field: _Field, rows: _Rows | None, label: str) -> None:
+    low, high = field.limits
+    image = ax.pcolormesh(
+        field.x, field.y, field.mean.T, vmin=low, vmax=high, cmap="viridis", shading="nearest", rasterized=True
+    )
+    fill_positive(ax, field.x, field.y, np.where(field.known, -1.0, 1.0), colors=UNKNOWN)
+    dotted = "" if rows is None or rows.y is not None else f", {_dot(ax, rows)}"
+    ax.set_title(f"posterior mean{dotted}", fontsize="small")
+    add_bar(ax, image, label, extend=_extension(rows, low, high))
+
+
+def _extension(rows: _Rows | None, low: float, high: float) -> str:
+    """At which ends of the colour bar the rows that are drawn in its colours go on."""
+    if rows is None or rows.y is None:
+        return "neither"
+    below, above = bool(rows.y.min() < low), bool(rows.y.max() > high)
+    return {(True, True): "both", (True, False): "min", (False, True): "max"}.get((below, above), "neither")
+
+
+def _draw_std(ax: Axes, field: _Field, rows: _Rows | None, label: str) -> None:
+    # from zero, so that a deviation that is the same everywhere looks so
+    image = ax.pcolormesh(field.x, field.y, field.std.T, vmin=0.0, cmap="YlOrBr", shading="nearest", rasterized=True)
+    dotted = "" if rows is None else f", {_dot(ax, rows)}"
+    ax.set_title(f"standard deviation of f{dotted}", fontsize="small")
+    add_bar(ax, image, label)
+
+
+def _dot(ax: Axes, rows: _Rows) -> str:
+    """Draw the rows, or a sample of them, as dots; what a title says of them."""
+    n, x = len(rows.x), rows.x
+    if n > _DOTS:
+        x = x[np.random.default_rng(_SEED).choice(n, _DOTS, replace=False)]
+    ax.scatter(*x.T, s=6.0 if n <= 300 else 3.0, color="black", edgecolor="white", lw=0.2, clip_on=False)
+    return f"{n:,} rows" if n <= _DOTS else f"{_DOTS:,} of {n:,} rows"
+
+
+_PANELS = {"rows": _draw_rows, "mean": _draw_mean, "std": _draw_std}

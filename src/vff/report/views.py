@@ -1,0 +1,108 @@
+"""What a panel shows of a term: the columns it is drawn over, the values at which others are held, and the effect."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from vff.estimators import GPRegressor
+from vff.report.columns import column_kind, column_name, level_text, value_text
+
+_MOST_CURVES = 8
+UNINFORMED = 0.9
+"""Share of the prior's standard deviation above which the data are taken to say nothing."""
+
+
+class Effect(NamedTuple):
+    """A centred term on a lattice of its columns, in the units of y."""
+
+    mean: np.ndarray
+    std: np.ndarray
+    known: np.ndarray
+    """Where the data have told something: the standard deviation is clearly less than the prior's."""
+
+
+@dataclass(frozen=True)
+class View:
+    """A term over one or two of its columns."""
+
+    term: int
+    over: tuple[int, ...]
+    """Columns along the axes; one of numbers comes before one of levels."""
+    held: tuple[int, ...]
+    """Columns of the term that keep one value."""
+    shape: str
+    """ "curve" over numbers, "dots" over levels, "curves" over numbers by level, or "surface"."""
+
+
+def view_of(model: GPRegressor, number: int) -> View:
+    """How a term is drawn: over its first two columns that vary."""
+    columns = model.rows_.terms[number].columns
+    varying = [c for c in columns if not _constant(model, c)]
+    over = tuple(varying[:2] or columns[:1])
+    if len(over) == 2 and _is_levels(model, over[0]):
+        over = over[::-1] if not _is_levels(model, over[1]) else over
+    return View(number, over, tuple(c for c in columns if c not in over), _shape(model, over))
+
+
+def _shape(model: GPRegressor, over: tuple[int, ...]) -> str:
+    if len(over) == 1:
+        return "dots" if _is_levels(model, over[0]) else "curve"
+    few = _is_levels(model, over[1]) and len(levels_of(model, over[1])) <= _MOST_CURVES
+    return "curves" if few and not _is_levels(model, over[0]) else "surface"
+
+
+def _is_levels(model: GPRegressor, c: int) -> bool:
+    return column_kind(model, c) == "levels"
+
+
+def _constant(model: GPRegressor, c: int) -> bool:
+    return len(levels_of(model, c)) == 1 if _is_levels(model, c) else model.rows_.extents[c].constant
+
+
+def levels_of(model: GPRegressor, c: int) -> tuple[Any, ...]:
+    """The levels of a categorical column."""
+    return model.rows_.binding.columns[c].levels or ()
+
+
+def places(model: GPRegressor, c: int, count: int) -> np.ndarray:
+    """Where a column is evaluated: so many numbers over the range of its data, or all levels."""
+    if _is_levels(model, c):
+        return np.arange(len(levels_of(model, c)), dtype=float)
+    extent = model.rows_.extents[c]
+    return np.array([extent.low]) if extent.constant else np.linspace(extent.low, extent.high, count)
+
+
+def _middle(model: GPRegressor, c: int) -> float:
+    """A valid value of a column: the first level, False, or the middle of its range."""
+    kind, extent = column_kind(model, c), model.rows_.extents[c]
+    if kind == "levels":
+        return 0.0
+    return extent.low if kind == "boolean" else 0.5 * (extent.low + extent.high)
+
+
+def held_text(model: GPRegressor, view: View) -> str:
+    """At which values the columns that are not drawn are held; empty when there are none."""
+    parts = []
+    for c in view.held:
+        kind = column_kind(model, c)
+        value = level_text(levels_of(model, c)[0]) if kind == "levels" else value_text(kind, _middle(model, c))
+        parts.append(f"{column_name(model, c)} = {value}")
+    return f"at {', '.join(parts)}" if parts else ""
+
+
+def effect_on(model: GPRegressor, view: View, lattice: Mapping[int, np.ndarray]) -> Effect:
+    """The effect of a term on the product of places of its columns, one axis of the result per column."""
+    posterior, scale = model.fit_.posterior, model.target_.scale
+    grids = np.meshgrid(*lattice.values(), indexing="ij")
+    x = np.tile([_middle(model, c) for c in range(len(model.column_indices_))], (grids[0].size, 1))
+    for c, grid in zip(lattice, grids, strict=True):
+        x[:, c] = grid.ravel()
+    term = posterior.terms[view.term]
+    mean, variance = term.centred(x, posterior.rows(x))
+    known = variance < UNINFORMED**2 * term.variance
+    shape = grids[0].shape
+    return Effect(scale * mean.reshape(shape), scale * np.sqrt(variance).reshape(shape), known.reshape(shape))
