@@ -24,6 +24,7 @@ import numpy as np
 from _common import BLUE, GREEN, ORANGE, RED, Log, Run, new_figure, tidy
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullLocator
 from scipy.linalg import cholesky
 
 from vff import GPRegressor, Matern32
@@ -178,7 +179,7 @@ def beside_grid(lines: Lines) -> Lines:
 
 
 def draw_panel(ax: Axes, d: int, rows: Lines, lines: Lines) -> None:
-    """Every draw as a point, medians as a line, sizes beside the grid's."""
+    """Every draw as a point, medians as a line with the number of features."""
     for method, colour in COLOURS.items():
         points = [row for row in rows if (row["d"], row["method"]) == (d, method)]
         seconds, kl = [row["seconds"] for row in points], [row["kl"] for row in points]
@@ -186,10 +187,14 @@ def draw_panel(ax: Axes, d: int, rows: Lines, lines: Lines) -> None:
         medians = [line for line in lines if (line["d"], line["method"]) == (d, method)]
         x, y = [1e-3 * line["milliseconds"] for line in medians], [line["kl"] for line in medians]
         ax.plot(x, y, "o-", color=colour, ms=4, lw=1.0, label=method)
-        for line, *place in zip(medians, x, y, strict=True):
-            label = str(line["features"])
+        for line, *at in zip(medians, x, y, strict=True):
+            label, place = str(line["features"]), (at[0], at[1])
             ax.annotate(label, place, xytext=(3, 3), textcoords="offset points", fontsize=6, color=colour)
     ax.set(xscale="log", yscale="log", title=f"{d} column{'s' if d > 1 else ''}")
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        axis.set_major_formatter("{x:g}")
+        axis.set_minor_locator(NullLocator())
     ax.grid(alpha=0.25)
     tidy(ax)
 
@@ -200,7 +205,7 @@ def draw(rows: Lines, lines: Lines) -> Figure:
     axes = figure.subplots(2, 2)
     for ax, d in zip(axes.ravel(), SIZES, strict=True):
         draw_panel(ax, d, rows, lines)
-    axes[0, 0].legend(fontsize=8)
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=9)
     figure.supxlabel("time from rows to bound, best of three (s)", fontsize=10)
     figure.supylabel("KL to the exact posterior (nats)", fontsize=10)
     figure.suptitle(

@@ -62,12 +62,13 @@ def draw(model: GPRegressor, pairs: Sequence[Pair], target: str) -> Any:
     """A panel for every pair, clock times ticked as such."""
     names = [" * ".join(pair) for pair in pairs]
     figure = plot.effects(model, terms=names, ylabel=f"effect on {target}", ncols=len(names))
-    hours = np.arange(0, 25, 6)
     for ax in figure.axes:
         pair = str(ax.get_label()).split(" * ")
         for axis, column in zip((ax.xaxis, ax.yaxis), pair, strict=False):
             if len(pair) == 2 and column in CLOCK:
-                axis.set_ticks(60 * hours, [f"{hour:02d}:00" for hour in hours])
+                low, high = sorted(axis.get_view_interval())
+                hours = [hour for hour in range(0, 25, 6) if low <= 60 * hour <= high]
+                axis.set_ticks([60 * hour for hour in hours], [f"{hour:02d}:00" for hour in hours])
     figure.suptitle("What pairs of columns add to the arrival delay beyond the sum of their effects", fontsize=11)
     return figure
 
@@ -79,7 +80,7 @@ def main() -> None:
     except (OSError, ImportError) as error:
         print(f"interactions: skipped, because the data could not be had: {error}")
         return
-    X, options = pd.DataFrame(data.X, columns=list(FLIGHT_COLUMNS)), {"frequencies": 3} if run.quick else {}
+    X, options = pd.DataFrame(data.X, columns=list(FLIGHT_COLUMNS)), {"frequencies": 2} if run.quick else {}
     train, test = DEMO["split"](len(X))
     if run.quick:
         train, test = train[:3000], test[:1000]

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from vff import baselines, basis, datasets, features, kernels, plot
-    from vff.estimators import Effects, ExtrapolationWarning, GPRegressor
+    from vff.estimators import Effects, ExtrapolationWarning, GPRegressor, suggest_interactions
     from vff.kernels import Categorical, Matern12, Matern32, Matern52, Matern72, Matern92, parse_kernel
 
 __version__ = "0.2.0"
@@ -22,6 +22,7 @@ _HOMES = {
     "Matern72": "vff.kernels",
     "Matern92": "vff.kernels",
     "parse_kernel": "vff.kernels",
+    "suggest_interactions": "vff.estimators",
 }
 _ROOMS = ("baselines", "basis", "datasets", "features", "kernels", "plot")
 
@@ -42,6 +43,7 @@ __all__ = [
     "kernels",
     "parse_kernel",
     "plot",
+    "suggest_interactions",
 ]
 
 

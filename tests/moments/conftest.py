@@ -30,6 +30,8 @@ class Table:
     def _of_term(self, term: TermRequest) -> np.ndarray:
         parts = zip(term.columns, term.factors, strict=True)
         written = [factor.basis.evaluate(factor.place.to_unit(self.columns[c])) for c, factor in parts]
+        if len(written) == 1:
+            return written[0]
         rows = []
         for n in range(self.y.size):
             product = np.ones(1)

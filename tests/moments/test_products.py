@@ -39,6 +39,11 @@ TERMS = {
         ((3,), [ColumnBasis(5, 1)]),
     ],
     "one column twice": [((0,), [ColumnBasis(2, 2)]), ((0,), [ColumnBasis(5, 0)]), ((0,), [ColumnBasis(3, 3)])],
+    "the same letters in two pairs": [
+        ((0,), [ColumnBasis(2, 1)]),
+        ((1,), [ColumnBasis(3, 2)]),
+        ((0,), [ColumnBasis(2, 1)]),
+    ],
     "one product twice": [
         ((1, 0), [ColumnBasis(2, 1), ColumnBasis(1, 1)]),
         ((0, 1), [ColumnBasis(2, 0), ColumnBasis(3, 1)]),
@@ -178,9 +183,8 @@ def test_recentring_scaling_and_other_units(name, make_table, assert_equal):
 
 def test_some_of_the_terms_in_any_order(name, make_table):
     table = _table(make_table, name, 40, 8)
-    moments, gram, places = table.read("dense", 3.0), None, table.request.slices
+    moments, places, T = table.read("dense", 3.0), table.request.slices, len(table.request.terms)
     gram = moments.gram_matrix()
-    T = len(table.request.terms)
     for kept in [(s,) for s in range(T)] + [pair for one in combinations(range(T), 2) for pair in (one, one[::-1])]:
         some = moments.terms(kept)
         which = np.concatenate([np.arange(gram.shape[0])[places[s]] for s in kept])

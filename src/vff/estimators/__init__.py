@@ -1,6 +1,14 @@
 """The scikit-learn contract: tables in, checked columns on, answers in the user's units out. No mathematics."""
 
+from vff.estimators.interactions import Interaction, Interactions, suggest_interactions
 from vff.estimators.regressor import Effects, GPRegressor
 from vff.estimators.tables import ExtrapolationWarning
 
-__all__ = ["Effects", "ExtrapolationWarning", "GPRegressor"]
+__all__ = [
+    "Effects",
+    "ExtrapolationWarning",
+    "GPRegressor",
+    "Interaction",
+    "Interactions",
+    "suggest_interactions",
+]

@@ -64,6 +64,10 @@ class GPRegressor(RegressionFace):
         Lower bound on log p(y), nats, for y in the user's units.
     elbo_gap_ : (float, float)
         How far below log p(y) the bound is expected to lie at these hyperparameters, nats, if the model is right.
+    elbo_error_ : float
+        How far ``elbo_`` itself may be off, nats (three standard errors); 0 unless ``solver_`` is "iterative".
+    solver_ : "direct" or "iterative"
+        Whether a P x P matrix was factored, or products with it were enough.
     evidence_upper_bound_ : float
         Upper bound on log p(y) at the same hyperparameters, right or not; cautious, and loose when rows are many.
     domain_, frequencies_, edges_ : what was chosen, by column
@@ -186,7 +190,8 @@ class GPRegressor(RegressionFace):
         )
         self.kernel_ = learnt[0] if len(learnt) == 1 else Sum(learnt)
         self.noise_variance_ = fit.noise_variance
-        self.elbo_, self.evidence_upper_bound_ = fit.elbo, fit.upper_bound
+        self.elbo_, self.elbo_error_, self.evidence_upper_bound_ = fit.elbo, fit.elbo_error, fit.upper_bound
+        self.solver_ = fit.solver
         missed = fit.history[-1].missed
         self.elbo_gap_ = (missed, 2.0 * missed)
         self._store_choices(fit, rows)

@@ -7,6 +7,7 @@ from vff.inference.optimise import Model, Optimum, maximise, rescale
 from vff.inference.plan import choose_domain, largest_harmonic, largest_in_product, rows_beyond
 from vff.inference.posterior import SumPosterior
 from vff.inference.scout import choose_harmonics, sample_rows
+from vff.inference.screening import gain_of
 from vff.inference.target import TargetScale
 from vff.inference.term_posterior import TermPosterior
 from vff.inference.terms import LevelFactor, MaternFactor, Term
@@ -31,6 +32,7 @@ __all__ = [
     "choose_domain",
     "choose_harmonics",
     "fit_sum",
+    "gain_of",
     "largest_harmonic",
     "largest_in_product",
     "maximise",

@@ -15,12 +15,13 @@ Its derivatives need one Cholesky factor of A and the inverse of that factor:
 Inducing points, random features and sparse spectrum reuse this with their own (K, b, G, sum w k(x,x)).
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from vff.linalg import AbstractInvertible, Factor, InverseView, OuterView, Summary, factorise
+from vff.linalg import AbstractInvertible, BlockDiagonal, Factor, InverseView, OuterView, Summary, factorise
 
 _ROUNDING = 1e-12
 
@@ -69,6 +70,40 @@ class ClosedForm:
         evidence where signal to noise is beyond what the sums resolve, and learning has no reason to go there.
         """
         return (1.0 + _ROUNDING) * self.prior_trace - self.prior.trace_solve(self.equations.G)
+
+    @property
+    def weight(self) -> float:
+        """sum w."""
+        return self.equations.weight
+
+    @property
+    def yy(self) -> float:
+        """sum w y^2."""
+        return self.equations.yy
+
+    @property
+    def jitter(self) -> float:
+        """What rounding made the factor add to the diagonal."""
+        return self.factor.jitter
+
+    @property
+    def error(self) -> float:
+        """How far the bound may be off by its computation, nats: not at all."""
+        return 0.0
+
+    def _blocks(self) -> Iterator[tuple[AbstractInvertible, slice]]:
+        assert isinstance(self.prior, BlockDiagonal)
+        return zip(self.prior.blocks, self.prior.places, strict=True)
+
+    @property
+    def explained_by_term(self) -> list[float]:
+        """tr(K_s^-1 G_ss) of every block of the prior."""
+        return [block.trace_solve(self.equations.G[place, place]) for block, place in self._blocks()]
+
+    def energies(self) -> list[float]:
+        """m_s'G_ss m_s of every block of the prior."""
+        m, G = self.mean, self.equations.G
+        return [float(m[place] @ G[place, place] @ m[place]) for _, place in self._blocks()]
 
     @cached_property
     def quadratic(self) -> float:

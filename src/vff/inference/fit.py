@@ -8,10 +8,12 @@ import numpy as np
 from vff.basis import Interval
 from vff.features import TailRows
 from vff.inference.growth import Stage, grow, learn
-from vff.inference.model import Setting, SumModel, capped, effective_by_term
+from vff.inference.iterative import IterativeForm
+from vff.inference.model import Form, Setting, SumModel, capped, effective_by_term, shrunk
 from vff.inference.notes import notes_on, supported
 from vff.inference.optimise import Optimum
-from vff.inference.posterior import SumPosterior
+from vff.inference.posterior import AbstractSumPosterior, SumPosterior
+from vff.inference.probed_posterior import ProbedPosterior
 from vff.inference.start import Given, Start, highest_standing_out, look, sized_for
 from vff.inference.target import TargetScale, standardised
 from vff.inference.terms import Term
@@ -72,12 +74,16 @@ class TermFit:
 class Fit:
     """Everything a fit leaves behind, in the user's units."""
 
-    posterior: SumPosterior
+    posterior: AbstractSumPosterior
     target: TargetScale
     terms: tuple[TermFit, ...]
     noise_variance: float
     elbo: float
+    elbo_error: float
+    """How far the bound may be off by its computation, nats: zero where a factor was computed."""
     upper_bound: float
+    solver: str
+    """"direct" when a P x P matrix was factored, "iterative" when not."""
     history: tuple[Milestone, ...]
     notes: tuple[str, ...]
 
@@ -109,12 +115,14 @@ def fit_sum(
     setting = final.model.setting(final.optimum.theta)
     jacobian = final.model.weight * np.log(target.scale)
     return Fit(
-        SumPosterior.from_closed_form(final.closed, final.model, setting),
+        posterior_of(final.closed, final.model, setting),
         target,
         _term_fits(final, setting, units, [plan.name for plan in plans]),
         setting.noise * target.scale**2,
         float(final.closed.elbo - jacobian),
+        float(final.closed.error),
         float(final.closed.upper_bound() - jacobian),
+        "iterative" if final.model.iterative else "direct",
         tuple(Milestone(stage.harmonics, stage.optimum, stage.missed, stage.tolerance) for stage in stages),
         notes_on(
             final,
@@ -124,6 +132,13 @@ def fit_sum(
             [[M is None for M in harmonics] for harmonics in wanted],
         ),
     )
+
+
+def posterior_of(closed: Form, model: SumModel, setting: Setting) -> AbstractSumPosterior:
+    """The posterior at a setting, by the solver that got there."""
+    if isinstance(closed, IterativeForm):
+        return ProbedPosterior.from_form(closed, model, setting)
+    return SumPosterior.from_closed_form(closed, model, setting)
 
 
 def _units(moments: Moments, target: TargetScale, s: int, term: Term) -> dict[str, float]:
@@ -140,12 +155,12 @@ def _term_fits(
     final: Stage, setting: Setting, units: Sequence[dict[str, float]], names: Sequence[str]
 ) -> tuple[TermFit, ...]:
     model, closed, effective = final.model, final.closed, effective_by_term(final.closed)
-    centre, G = model.centre(setting), closed.equations.G / model.weight
-    total = closed.equations.yy / model.weight - (model.target / model.weight) ** 2
+    centre, energies = model.centre(setting), np.array(closed.energies()) / model.weight
+    total = closed.yy / model.weight - (model.target / model.weight) ** 2
     fits = []
     for s, place in enumerate(model.moments.request.slices):
         values, m = setting.terms[s], closed.mean[place]
-        spread = float(m @ G[place, place] @ m - (centre[place] @ m) ** 2)
+        spread = float(energies[s] - (centre[place] @ m) ** 2)
         lengthscales = tuple(values[name] * units[s][name] for name in values if name != "variance")
         variance = values["variance"] * units[s]["variance"]
         share = max(0.0, spread) / total if total > 0.0 else 0.0
@@ -194,10 +209,21 @@ def _learn_all(
         start = free if free.elbo > start.elbo + _BETTER_START else start
     progress(f"start: bound {start.elbo:.3f} nats")
     if _either(wanted, ((None,) * len(term) for term in model.harmonics)) == most:
-        return [learn(sized, start.theta, optimise=optimise, progress=progress)]
+        return _learn_given(sized, start.theta, optimise=optimise, progress=progress)
     return grow(
         sized, start.theta, capped(_either(wanted, start.harmonics), most), optimise=optimise, progress=progress
     )
+
+
+def _learn_given(
+    model: SumModel, start: np.ndarray, *, optimise: bool, progress: Callable[[str], None]
+) -> list[Stage]:
+    """Learn at the harmonics asked for; what is too large to factor starts from what fewer harmonics learnt."""
+    if not optimise or not model.iterative:
+        return [learn(model, start, optimise=optimise, progress=progress)]
+    small = learn(shrunk(model), start, optimise=True, progress=progress)
+    more = {"curvature": small.optimum.curvature, "elbo": small.optimum.elbo, "free": small.free}
+    return [small, learn(model, small.optimum.theta, optimise=True, progress=progress, rough=True, **more)]
 
 
 def _either(wanted: Harmonics, others: Iterable[tuple[int | None, ...]]) -> Harmonics:

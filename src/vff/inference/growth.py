@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from vff.inference.collapsed import ClosedForm
-from vff.inference.model import SumModel, effective_by_term
+from vff.inference.model import Form, SumModel, effective_by_term
 from vff.inference.optimise import Optimum, curvature_at, maximise, polish
 from vff.linalg import threads_for
 from vff.moments import Harmonics
@@ -34,7 +33,7 @@ class Stage:
 
     model: SumModel
     optimum: Optimum
-    closed: ClosedForm
+    closed: Form
     """The model at the optimum."""
     tolerance: float
     """What may be missed."""
@@ -87,7 +86,7 @@ def learn(
     with threads_for(model.size):
         if optimise:
             first = model.at(start)
-            if curvature is None and len(model.terms) > 1:
+            if curvature is None and len(model.terms) > 1 and not model.iterative:
                 # many parameters: seeing the bound's shape first takes fewer evaluations than finding it on the way
                 curvature, elbo = curvature_at(model, start, free), first.elbo
             gain = _ROUGHLY * first.missed if rough else None
@@ -111,8 +110,8 @@ def _text(harmonics: Harmonics) -> str:
 
 
 def _settled(
-    model: SumModel, optimum: Optimum, closed: ClosedForm, free: np.ndarray
-) -> tuple[Optimum, ClosedForm, np.ndarray]:
+    model: SumModel, optimum: Optimum, closed: Form, free: np.ndarray
+) -> tuple[Optimum, Form, np.ndarray]:
     """Terms that came to nothing taken out, and the others learnt to the end without them."""
     while True:
         optimum, closed, kept = _without_nothings(model, optimum, closed, free)
@@ -125,8 +124,8 @@ def _settled(
 
 
 def _without_nothings(
-    model: SumModel, optimum: Optimum, closed: ClosedForm, free: np.ndarray
-) -> tuple[Optimum, ClosedForm, np.ndarray]:
+    model: SumModel, optimum: Optimum, closed: Form, free: np.ndarray
+) -> tuple[Optimum, Form, np.ndarray]:
     """Terms without which the bound loses next to nothing get the least variance, and stay there.
 
     On a logarithmic scale a vanishing variance would creep towards zero for ever.

@@ -9,12 +9,25 @@ import numpy as np
 
 from vff.features import StackedTransform, TailRows, outward_state
 from vff.inference.collapsed import ClosedForm, Cotangents, MissedCotangents, NormalEquations
+from vff.inference.iterative import (
+    IterativeCotangents,
+    IterativeForm,
+    IterativeMissed,
+    LatticeGram,
+    whitened_terms,
+)
 from vff.inference.terms import Term
 from vff.linalg import BlockDiagonal
 from vff.moments import Basis, Harmonics, Moments
 from vff.parameters import PositiveVector
 
 _NOISE_BOUNDS = (1e-8, 1e4)  # relative to the variance of the targets, which are standardised before they get here
+
+
+SMALL, LARGEST_DIRECT = 1500, 3000  # features; beyond, iterations are faster than a Cholesky factor
+
+Form = ClosedForm | IterativeForm
+AnyCotangents = Cotangents | MissedCotangents | IterativeCotangents | IterativeMissed
 
 
 class Setting(NamedTuple):
@@ -24,7 +37,7 @@ class Setting(NamedTuple):
     noise: float
 
 
-def block_prior(closed: ClosedForm) -> BlockDiagonal:
+def block_prior(closed: Form) -> BlockDiagonal:
     """The prior of a sum, which is block diagonal."""
     assert isinstance(closed.prior, BlockDiagonal)
     return closed.prior
@@ -102,6 +115,25 @@ class SumModel:
         values = {f"{name} {s}": value for s, term in enumerate(setting.terms) for name, value in term.items()}
         return self.parameters.pack({**values, "noise": setting.noise})
 
+    @property
+    def iterative(self) -> bool:
+        """Whether the model is solved without a factor of its P x P matrix."""
+        return self.size > LARGEST_DIRECT and not self.tails
+
+    @cached_property
+    def _lattice(self) -> LatticeGram:
+        return LatticeGram(self.moments)
+
+    def _iterative_form(self, setting: Setting, prior: BlockDiagonal, variance: float) -> IterativeForm:
+        transform = self.transform(setting)
+        terms = whitened_terms(self._lattice, self.terms, setting.terms, prior, 1.0 / setting.noise)
+        blocks = {
+            (s, t): transform.transforms[t].forward(transform.transforms[s].forward(block).T).T
+            for (s, t), block in self.moments.blocks.items()
+        }
+        b, yy = transform.forward(self.moments.project), self.moments.target_squared
+        return IterativeForm(prior, terms, blocks, b, yy, self.weight, variance * self.weight, setting.noise)
+
     @cached_property
     def _inside(self) -> NormalEquations:
         # rows outside carry their own targets; y'Wy is the only sum that does not depend on the rate
@@ -139,14 +171,16 @@ class SumModel:
                 total = total + outward_state(prior, tail.side) @ (kernel.tail(tail.r).T @ tail.w)
         return total / self.weight
 
-    def at(self, theta: np.ndarray) -> ClosedForm:
+    def at(self, theta: np.ndarray) -> Form:
         setting = self.setting(theta)
         parts = zip(self.terms, self.bases, setting.terms, strict=True)
         prior = BlockDiagonal(tuple(term.precision(basis, values) for term, basis, values in parts))
         variance = sum(values["variance"] for values in setting.terms)
+        if self.iterative:
+            return self._iterative_form(setting, prior, variance)
         return ClosedForm(prior, self._equations(setting), variance * self.weight, setting.noise)
 
-    def pull_back(self, theta: np.ndarray, cotangents: Cotangents | MissedCotangents) -> np.ndarray:
+    def pull_back(self, theta: np.ndarray, cotangents: AnyCotangents) -> np.ndarray:
         setting, prior = self.setting(theta), block_prior(cotangents.model)
         gradient: list[float] = []
         for s, (term, basis, values) in enumerate(zip(self.terms, self.bases, setting.terms, strict=True)):
@@ -157,31 +191,41 @@ class SumModel:
             term, values = self._only(setting)
             Z = outward_state(term.prior(0, self.bases[0], values), tail.side)
             dT, dv = tail.rate_derivatives(term.kernel(0, values))
+            assert isinstance(cotangents, Cotangents | MissedCotangents)
             gradient[1] -= float(np.sum(dT * cotangents.gram(Z)) + dv @ (Z.T @ cotangents.projection))
         return np.array([*gradient, cotangents.log_noise])
 
-    def missed_by_term(self, closed: ClosedForm, theta: np.ndarray) -> np.ndarray:
+    def missed_by_term(self, closed: Form, theta: np.ndarray) -> np.ndarray:
         """Each term's part of T = [sum w k(x, x) - tr(K^-1 G)] / (2 noise), nats: what its features miss."""
-        prior, setting = block_prior(closed), self.setting(theta)
-        explained = [
-            block.trace_solve(closed.equations.G[place, place])
-            for block, place in zip(prior.blocks, prior.places, strict=True)
-        ]
-        whole = np.array([values["variance"] for values in setting.terms]) * self.weight
-        return np.maximum(0.5 * closed.tau * (whole - explained), 0.0)
+        whole = np.array([values["variance"] for values in self.setting(theta).terms]) * self.weight
+        return np.maximum(0.5 * closed.tau * (whole - np.array(closed.explained_by_term)), 0.0)
 
-    def scales(self, closed: ClosedForm) -> np.ndarray:
+    def scales(self, closed: Form) -> np.ndarray:
         """Rough curvature of the bound in every log parameter: rows for the noise, coefficients told for a term."""
         told = np.maximum(1.0, effective_by_term(closed))
         return np.concatenate([np.repeat(told, [len(term.names) for term in self.terms]), [self.weight]])
 
 
-def effective_by_term(closed: ClosedForm) -> np.ndarray:
+def effective_by_term(closed: Form) -> np.ndarray:
     """P_s - tr((A^-1)_ss K_s) of every term: how many of its coefficients the data determine."""
     prior, inverse = block_prior(closed), closed.cotangents.inverse
     sizes = [block.shape[0] for block in prior.blocks]
     left = [block.inner(prior.part(inverse, s)) for s, block in enumerate(prior.blocks)]
     return np.array(sizes) - np.array(left)
+
+
+def shrunk(model: SumModel) -> SumModel:
+    """The model with fewer harmonics everywhere, few enough for a factor to be computed in a moment."""
+    share = 1.0
+    while model.size > SMALL:
+        share *= 0.8
+        harmonics = tuple(
+            tuple(None if M is None else max(2, int(share * M)) for M in term) for term in model.moments.request.harmonics
+        )
+        smaller = model.restricted(capped(harmonics, model.harmonics))
+        if smaller.size <= SMALL or smaller.size == model.size:
+            return smaller
+    return model
 
 
 def capped(harmonics: Sequence[Sequence[int | None]], caps: Harmonics) -> Harmonics:

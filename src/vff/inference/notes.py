@@ -124,9 +124,9 @@ def _on_learning(final: Stage, names: Sequence[str], labels: Sequence[Sequence[s
         if final.optimum.steps and (s is None or supported(final, s)):
             of = "" if s is None else _of(names[s], labels[s], d, alone=len(names) == 1)
             notes.append(f"{kind}{of} ended at its {end} bound; the data do not determine it")
-    if final.closed.factor.jitter:
+    if final.closed.jitter:
         notes.append(
-            f"{final.closed.factor.jitter:g} was added to the scaled diagonal of the posterior precision to factor it; "
+            f"{final.closed.jitter:g} was added to the scaled diagonal of the posterior precision to factor it; "
             "noise_variance is very small against the signal"
         )
     return notes

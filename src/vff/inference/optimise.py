@@ -1,21 +1,44 @@
 """Maximise a bound over log hyperparameters, and keep a record of how it ended."""
 
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from scipy.optimize import minimize
 
-from vff.inference.collapsed import ClosedForm, Cotangents
 from vff.parameters import PositiveVector
 
-_MOST_EVALUATIONS = 200
+_MOST_EVALUATIONS, _MOST_WITH_ERROR = 200, 12
 _LARGE = 800  # features, above which a second try from the same start is not worth its time
 _SMALL = 1e4  # nats, below which float64 tells small parts of one
 _FLAT = 1e-2  # slope of the bound in coordinates in which it is round
 _NEWTON_STEPS, _LONGEST_STEP = 6, 0.5  # log units: farther away it is not the same optimum
 _MOST_PARAMETERS = 40  # for a Hessian by differences
 _FLATTEST = 0.1  # nats per squared log unit: flatter directions are taken to be this steep
+
+
+class Form(Protocol):
+    """A linear-Gaussian model at one setting, however it was solved."""
+
+    @property
+    def elbo(self) -> float: ...
+    @property
+    def error(self) -> float: ...
+    @property
+    def mean(self) -> np.ndarray: ...
+    @property
+    def cotangents(self) -> Any: ...
+
+
+class Scalable(Protocol):
+    """What ``rescale`` looks at."""
+
+    @property
+    def weight(self) -> float: ...
+    @property
+    def quadratic(self) -> float: ...
+    @property
+    def elbo(self) -> float: ...
 
 
 class Model(Protocol):
@@ -26,15 +49,15 @@ class Model(Protocol):
         """The layout of theta; 'noise' is among the names."""
         ...
 
-    def at(self, theta: np.ndarray) -> ClosedForm:
+    def at(self, theta: np.ndarray) -> Form:
         """The model at these log hyperparameters."""
         ...
 
-    def pull_back(self, theta: np.ndarray, cotangents: Cotangents, /) -> np.ndarray:
+    def pull_back(self, theta: np.ndarray, cotangents: Any, /) -> np.ndarray:
         """d elbo / d theta."""
         ...
 
-    def scales(self, closed: ClosedForm) -> np.ndarray:
+    def scales(self, closed: Form) -> np.ndarray:
         """Rough curvature in every parameter, so that the first steps have a sensible length."""
         ...
 
@@ -65,7 +88,7 @@ def maximise(
     elbo: float | None = None,
     free: np.ndarray | None = None,
     gain: float | None = None,
-) -> tuple[Optimum, ClosedForm]:
+) -> tuple[Optimum, Form]:
     """L-BFGS-B on the collapsed bound from one start; the optimum, and the model there.
 
     ``curvature`` is minus the Hessian at a nearby optimum and ``elbo`` the bound there, as a coarser model knows them;
@@ -76,18 +99,19 @@ def maximise(
     layout = model.parameters
     start = layout.clip(start)
     free = np.ones(start.size, bool) if free is None else free
+    first = model.at(start)
     if curvature is not None and elbo is not None:
         root = np.linalg.cholesky(curvature[np.ix_(free, free)]).T
-        rounded, closed = _lbfgs(model, start, free, root, None, elbo, gain)
+        rounded, closed = _lbfgs(model, start, free, root, None, elbo, gain, first.error)
         if rounded.converged or closed.mean.size > _LARGE:
             return rounded, closed
         start = rounded.theta
-    first = model.at(start)
+        first = model.at(start)
     # Curvature is about n/2 in the log noise, and half the effective number of coefficients in the others.
     unit = np.sqrt(0.5 * model.scales(first))[free]
     ends = [end for end, moves in zip(layout.log_bounds, free, strict=True) if moves]
     bounds = [(low * u, high * u) for (low, high), u in zip(ends, unit, strict=True)]
-    return _lbfgs(model, start, free, np.diag(unit), bounds, first.elbo, gain)
+    return _lbfgs(model, start, free, np.diag(unit), bounds, first.elbo, gain, first.error)
 
 
 def _lbfgs(
@@ -98,13 +122,14 @@ def _lbfgs(
     bounds: list[tuple[float, float]] | None,
     elbo: float,
     gain: float | None,
-) -> tuple[Optimum, ClosedForm]:
+    error: float,
+) -> tuple[Optimum, Form]:
     """L-BFGS-B over z = root theta, theta the free parameters.
 
     Where z has no bounds of its own, the function is continued beyond those of theta as a constant.
     """
     inverse, layout = np.linalg.inv(root), model.parameters
-    best: tuple[float, np.ndarray, ClosedForm, np.ndarray] | None = None
+    best: tuple[float, np.ndarray, Form, np.ndarray] | None = None
 
     def objective(z: np.ndarray) -> tuple[float, np.ndarray]:
         nonlocal best
@@ -120,9 +145,11 @@ def _lbfgs(
 
     # Stop when a step gains less than 1e-4 nats, or less than rounding can tell. Where it can tell more, go on to 1e-8,
     # so that what is learnt does not depend on the path.
+    # A bound that is only known to an error is not climbed beyond it.
     least, slope = (1e-8, 1e-4) if abs(elbo) < _SMALL else (1e-4, _FLAT)
-    gain = least if gain is None else gain
-    options = {"ftol": max(1e-13, gain / max(1.0, abs(elbo))), "gtol": slope, "maxcor": 20, "maxfun": _MOST_EVALUATIONS}
+    gain = max(least if gain is None else gain, error)
+    most = _MOST_EVALUATIONS if error == 0.0 else _MOST_WITH_ERROR
+    options = {"ftol": max(1e-13, gain / max(1.0, abs(elbo))), "gtol": slope, "maxcor": 20, "maxfun": most}
     result = minimize(objective, root @ start[free], jac=True, method="L-BFGS-B", bounds=bounds, options=options)
     assert best is not None  # the objective was called
     value, theta, closed, slopes = best
@@ -153,10 +180,10 @@ def curvature_at(model: Model, theta: np.ndarray, free: np.ndarray) -> np.ndarra
     return curvature
 
 
-def polish(model: Model, optimum: Optimum, closed: ClosedForm, free: np.ndarray) -> tuple[Optimum, ClosedForm]:
+def polish(model: Model, optimum: Optimum, closed: Form, free: np.ndarray) -> tuple[Optimum, Form]:
     """Newton steps from where a search ended, as long as the slope falls: the same optimum by every path."""
     inside = free & ~np.isin(model.parameters.names, list(model.parameters.at_bounds(optimum.theta)))
-    if abs(optimum.elbo) > _SMALL or not inside.any():
+    if abs(optimum.elbo) > _SMALL or not inside.any() or closed.error > 0.0:
         return optimum, closed
     curvature = curvature_at(model, optimum.theta, inside)
     if curvature is None:
@@ -177,11 +204,11 @@ def polish(model: Model, optimum: Optimum, closed: ClosedForm, free: np.ndarray)
     return replace(optimum, theta=theta, elbo=float(closed.elbo), evaluations=evaluations), closed
 
 
-def rescale(closed: ClosedForm) -> tuple[float, float]:
+def rescale(closed: Scalable) -> tuple[float, float]:
     """The factor on all variances (prior and noise together) that maximises the bound, and the bound there.
 
     The bound depends on it only through -1/2 [n log s + quadratic / s]; hence s = quadratic / n.
     """
-    n = closed.equations.weight
+    n = closed.weight
     s = max(closed.quadratic / n, 1e-12)
     return s, closed.elbo - 0.5 * (n * np.log(s) + closed.quadratic * (1.0 / s - 1.0))

@@ -5,6 +5,7 @@ f(x) | y ~ GP( sum_s phi_s' m_s,  sum_s k_s(x, x') - phi' S phi ),      S = diag
 Per row: the terms' own quadratic forms, and -2 phi_s' (A^-1)_st phi_t taken away for every pair.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -30,38 +31,23 @@ _CHUNK = 2**20
 
 
 @dataclass(frozen=True)
-class SumPosterior:
-    """q(f) for a sum of terms. Rows x (N, C) hold the modelled columns."""
+class AbstractSumPosterior(ABC):
+    """q(f) for a sum of terms. Rows x (N, C) hold the modelled columns. Kinds differ in what they keep of A^-1."""
 
     request: MomentRequest
     terms: tuple[TermPosterior, ...]
-    shared: dict[Pair, np.ndarray]
-    """(A^-1)_st for s < t, (P_s, P_t)."""
 
-    @classmethod
-    def from_closed_form(cls, closed: ClosedForm, model: SumModel, setting: Setting) -> "SumPosterior":
-        """The posterior at a setting."""
-        request = model.moments.request
-        places, inverse, centre = request.slices, closed.factor.inverse(), model.centre(setting)
-        terms = []
-        for s, (term, place) in enumerate(zip(model.terms, places, strict=True)):
-            own = inverse[place, place]
-            explained = term.precision(model.bases[s], setting.terms[s]).solve(np.eye(own.shape[0])) - own
-            coefficients = TermCoefficients(
-                closed.mean[place], 0.5 * (explained + explained.T), centre[place], own @ centre[place]
-            )
-            terms.append(_term_posterior(model, setting, s, coefficients))
-        shared = {(s, t): inverse[places[s], places[t]].copy() for s, t in request.pairs}
-        return cls(request, tuple(terms), shared)
+    @abstractmethod
+    def _chunk(self, x: np.ndarray, variances: bool, engine: str) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and variance of f at some rows; without ``variances`` the second is empty."""
 
-    @cached_property
-    def _couplings(self) -> dict[Pair, Coupling]:
-        return {(s, t): Coupling(self.request.terms[s], self.request.terms[t]) for s, t in self.shared}
+    @abstractmethod
+    def joint(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Mean (N,) and covariance (N, N) of f at all rows together."""
 
-    @cached_property
-    def _shared_raw(self) -> dict[Pair, np.ndarray]:
-        """``shared`` in the functions that are summed over rows."""
-        return {(s, t): self.terms[t].to_raw(self.terms[s].to_raw(block).T).T for (s, t), block in self.shared.items()}
+    @abstractmethod
+    def slope(self, x: np.ndarray, along: int) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and variance of the derivative of f along one column, in its own units, at every row."""
 
     @property
     def variance(self) -> float:
@@ -93,6 +79,58 @@ class SumPosterior:
             rows = slice(start, start + _CHUNK)
             mean[rows], variance[rows] = self._chunk(x[rows], variances, engine)
         return mean, variance
+
+    def sample(self, x: np.ndarray, n_samples: int, rng: np.random.Generator) -> np.ndarray:
+        """Joint draws of f, (N, n_samples)."""
+        # equal rows share one draw, but rows of levels never seen are not known to be equal
+        levels = [isinstance(column.basis, LevelBasis) for column in self.request.columns]
+        unseen = self.outside(x) & levels
+        row = np.where(unseen.any(axis=1), np.arange(len(x)), -1)
+        distinct, codes = np.unique(np.column_stack([x, row]), axis=0, return_inverse=True)
+        mean, covariance = self.joint(distinct[:, :-1])
+        white = rng.standard_normal((mean.size, n_samples))
+        return (mean[:, None] + factorise(covariance).sqrt_mv(white))[codes.reshape(-1)]
+
+
+@dataclass(frozen=True)
+class SumPosterior(AbstractSumPosterior):
+    """q(f) with A^-1 written out."""
+
+    shared: dict[Pair, np.ndarray]
+    """(A^-1)_st for s < t, (P_s, P_t)."""
+
+    @classmethod
+    def from_closed_form(cls, closed: ClosedForm, model: SumModel, setting: Setting) -> "SumPosterior":
+        """The posterior at a setting."""
+        request = model.moments.request
+        places, inverse, centre = request.slices, closed.factor.inverse(), model.centre(setting)
+        terms = []
+        for s, (term, place) in enumerate(zip(model.terms, places, strict=True)):
+            own = inverse[place, place]
+            explained = term.precision(model.bases[s], setting.terms[s]).solve(np.eye(own.shape[0])) - own
+            coefficients = TermCoefficients(
+                closed.mean[place], 0.5 * (explained + explained.T), centre[place], own @ centre[place]
+            )
+            terms.append(
+                TermPosterior(
+                    coefficients,
+                    setting.terms[s]["variance"],
+                    request.terms[s].columns,
+                    term_factors(model, setting, s),
+                    term.transform(model.bases[s], setting.terms[s]),
+                )
+            )
+        shared = {(s, t): inverse[places[s], places[t]].copy() for s, t in request.pairs}
+        return cls(request, tuple(terms), shared)
+
+    @cached_property
+    def _couplings(self) -> dict[Pair, Coupling]:
+        return {(s, t): Coupling(self.request.terms[s], self.request.terms[t]) for s, t in self.shared}
+
+    @cached_property
+    def _shared_raw(self) -> dict[Pair, np.ndarray]:
+        """``shared`` in the functions that are summed over rows."""
+        return {(s, t): self.terms[t].to_raw(self.terms[s].to_raw(block).T).T for (s, t), block in self.shared.items()}
 
     def _chunk(self, x: np.ndarray, variances: bool, engine: str) -> tuple[np.ndarray, np.ndarray]:
         rows = self.rows(x)
@@ -146,17 +184,6 @@ class SumPosterior:
             covariance += half + half.T
         return mean, covariance
 
-    def sample(self, x: np.ndarray, n_samples: int, rng: np.random.Generator) -> np.ndarray:
-        """Joint draws of f, (N, n_samples)."""
-        # equal rows share one draw, but rows of levels never seen are not known to be equal
-        levels = [isinstance(column.basis, LevelBasis) for column in self.request.columns]
-        unseen = self.outside(x) & levels
-        row = np.where(unseen.any(axis=1), np.arange(len(x)), -1)
-        distinct, codes = np.unique(np.column_stack([x, row]), axis=0, return_inverse=True)
-        mean, covariance = self.joint(distinct[:, :-1])
-        white = rng.standard_normal((mean.size, n_samples))
-        return (mean[:, None] + factorise(covariance).sqrt_mv(white))[codes.reshape(-1)]
-
     def slope(self, x: np.ndarray, along: int) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance of the derivative of f along one column, in its own units, at every row."""
         mean, variance = np.empty(len(x)), np.empty(len(x))
@@ -179,16 +206,15 @@ class SumPosterior:
         return mean, variance
 
 
-def _term_posterior(model: SumModel, setting: Setting, s: int, coefficients: TermCoefficients) -> TermPosterior:
+def term_factors(model: SumModel, setting: Setting, s: int) -> tuple[AbstractFactor, ...]:
+    """The columns of a term at a setting."""
     term, bases, values = model.terms[s], model.bases[s], setting.terms[s]
-    request = model.moments.request.terms[s]
     factors: list[AbstractFactor] = []
-    for d, (factor, asked) in enumerate(zip(term.factors, request.factors, strict=True)):
+    for d, (factor, asked) in enumerate(zip(term.factors, model.moments.request.terms[s].factors, strict=True)):
         if isinstance(factor, MaternFactor):
             assert isinstance(asked.place, Interval)
             factors.append(ColumnFactor(asked.place, term.prior(d, bases, values)))
         else:
             assert isinstance(asked.basis, LevelBasis)
             factors.append(LevelFactor(asked.basis))
-    transform = term.transform(bases, values)
-    return TermPosterior(coefficients, values["variance"], request.columns, tuple(factors), transform)
+    return tuple(factors)

@@ -61,7 +61,7 @@ def look(model: SumModel, given: tuple[Given, ...], noise: float | None, details
     ``details`` are the highest harmonics that matter, by term.
     """
     alone = [
-        (look_alone if len(model.terms[s].factors) == 1 else _look_product)(model.alone(s), values, noise, detail)
+        (look_alone if len(model.terms[s].factors) == 1 else look_product)(model.alone(s), values, noise, detail)
         for s, (values, detail) in enumerate(zip(given, details, strict=True))
     ]
     if len(alone) == 1:
@@ -103,7 +103,7 @@ def look_alone(model: SumModel, given: Given, noise: float | None, detail: int) 
     return max([best, *more], key=_elbo)
 
 
-def _look_product(model: SumModel, given: Given, noise: float | None, detail: int) -> Start:
+def look_product(model: SumModel, given: Given, noise: float | None, detail: int) -> Start:
     """The best of a few candidates for a model of one product term: one lengthscale for all columns, then each."""
     (term,), fixed = model.terms, bool(given["variance"] or noise)
     middle, *others = _variances(given["variance"], noise)

@@ -226,6 +226,16 @@ class TermPosterior:
             explained[rows] = np.einsum("ni,ij,nj->n", weights, Z.T @ self.coefficients.explained @ Z, weights)
         return values, explained
 
+    def means(self, x: np.ndarray, rows: Sequence[ColumnRows], engine: str = "auto") -> np.ndarray:
+        """phi'm at every row."""
+        inside, mean = self.inside(rows), np.empty(len(x))
+        if inside.any():
+            some = rows if inside.all() else [ColumnRows(one.request, one.x[inside], one.book) for one in rows]
+            (mean[inside],) = evaluate_letters(some, [self.mean_function], engine)
+        if not inside.all():
+            mean[~inside] = self.features(x[~inside]) @ self.coefficients.mean
+        return mean
+
     def centred(self, x: np.ndarray, rows: Sequence[ColumnRows]) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance of f minus its average over the rows of the fit.
 

@@ -104,10 +104,14 @@ class Term:
             return Diagonal(np.ones(bases[d].size))
         return self.prior(d, bases, values).matrix()
 
+    def blocks(self, bases: Sequence[Basis], values: Values) -> tuple[AbstractInvertible, ...]:
+        """The precision of every factor, for unit variance."""
+        return tuple(self._block(d, bases, values) for d in range(len(self.factors)))
+
     def precision(self, bases: Sequence[Basis], values: Values) -> AbstractInvertible:
         """K, the prior precision of the coefficients."""
-        blocks = [self._block(d, bases, values) for d in range(len(self.factors))]
-        return (blocks[0] if len(blocks) == 1 else Kronecker(tuple(blocks))).scaled(1.0 / values["variance"])
+        blocks = self.blocks(bases, values)
+        return (blocks[0] if len(blocks) == 1 else Kronecker(blocks)).scaled(1.0 / values["variance"])
 
     def transform(self, bases: Sequence[Basis], values: Values) -> TermTransform:
         """From the functions that are summed over rows to those whose coefficients K is about."""

@@ -8,6 +8,7 @@ has no shape. ``grammar`` writes an expression as text, exact to the last bit, a
 
 from vff.kernels.expression import (
     Categorical,
+    Factor,
     Kernel,
     Matern12,
     Matern32,
@@ -24,6 +25,7 @@ from vff.kernels.matern import HalfInteger
 
 __all__ = [
     "Categorical",
+    "Factor",
     "HalfInteger",
     "Kernel",
     "Matern12",

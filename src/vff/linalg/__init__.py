@@ -23,6 +23,7 @@ trigonometric moments (Toeplitz plus or minus Hankel). ``trigonometric_gram`` re
 
 from vff.linalg.block_diagonal import BlockDiagonal
 from vff.linalg.cholesky import Factor, factorise
+from vff.linalg.conjugate_gradients import Solution, conjugate_gradients
 from vff.linalg.dense import Dense
 from vff.linalg.diagonal import Diagonal
 from vff.linalg.diagonal_low_rank import BorderedLowRank, PositiveBorderedLowRank
@@ -47,8 +48,10 @@ __all__ = [
     "Kronecker",
     "OuterView",
     "PositiveBorderedLowRank",
+    "Solution",
     "Summary",
     "apply_along",
+    "conjugate_gradients",
     "contracted",
     "factorise",
     "product_rows",

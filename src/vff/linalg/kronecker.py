@@ -113,6 +113,8 @@ class Kronecker(AbstractInvertible):
         return None
 
     def keep(self, glimpse: Glimpse) -> Summary:
+        if glimpse.contractions is not None:
+            return Summary(glimpse.contractions)
         if glimpse.outer is not None:
             return Summary(self._contracted_outer(*glimpse.outer))
         assert glimpse.matrix is not None
@@ -159,7 +161,11 @@ class Kronecker(AbstractInvertible):
         return Summary(tuple(P // size / self.scale * inverse for inverse, size in both))
 
     def see_sandwich(self, dense: np.ndarray) -> Summary:
-        both = zip(contracted(dense, self.inverses), self.inverses, strict=True)
+        return self.sandwiched(contracted(dense, self.inverses))
+
+    def sandwiched(self, parts: Sequence[np.ndarray]) -> Summary:
+        """What it keeps of K^-1 G K^-1, given G contracted with the inverses of all factors but the d-th, for every d."""
+        both = zip(parts, self.inverses, strict=True)
         return Summary(tuple(inverse @ part @ inverse / self.scale**2 for part, inverse in both))
 
     @property

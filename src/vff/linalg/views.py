@@ -37,6 +37,8 @@ class Glimpse:
     matrix: np.ndarray | None = None
     outer: tuple[np.ndarray, np.ndarray] | None = None
     """(X, Z) with M = (X Z' + Z X') / 2."""
+    contractions: tuple[np.ndarray, ...] | None = None
+    """What a Kronecker product keeps, known already."""
 
 
 Probes = np.ndarray | None

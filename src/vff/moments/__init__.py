@@ -29,10 +29,11 @@ engine.
 """
 
 from vff.moments.coupling import Coupling
-from vff.moments.engines import ENGINES, READERS, TALLIES, Choice, Engine, Job, choose_engine, choose_set
-from vff.moments.gram import gram_adjoint, gram_matrix, gram_tensor, gram_tensor_adjoint
+from vff.moments.engines import ENGINES, READERS, TALLIES, Choice, Engine, Job, choose_engine, choose_set, contract
+from vff.moments.gram import gram_adjoint, gram_columns_adjoint, gram_matrix, gram_tensor, gram_tensor_adjoint
 from vff.moments.lattice import Codebook, Survey, codebook_of, survey
 from vff.moments.operations import LetterFunction, column_rows, evaluate_letters, evaluate_several, quad_of_pairs
+from vff.moments.quadrature import equivalent_weights, features_at_nodes, lattice_size
 from vff.moments.reading import ReadingPlan, Source, books_for, plan_reading, read, read_arrays, survey_columns
 from vff.moments.rows import Basis, ColumnRequest, ColumnRows, TermRequest
 from vff.moments.statistics import Harmonics, MomentRequest, Moments, Pair, joint
@@ -63,13 +64,18 @@ __all__ = [
     "choose_set",
     "codebook_of",
     "column_rows",
+    "contract",
+    "equivalent_weights",
     "evaluate_letters",
     "evaluate_several",
+    "features_at_nodes",
     "gram_adjoint",
+    "gram_columns_adjoint",
     "gram_matrix",
     "gram_tensor",
     "gram_tensor_adjoint",
     "joint",
+    "lattice_size",
     "plan_reading",
     "quad_of_pairs",
     "read",

@@ -123,6 +123,16 @@ def gram_tensor_adjoint(bases: Sequence[Basis], S: np.ndarray) -> np.ndarray:
     return tensor
 
 
+def gram_columns_adjoint(basis: Basis, U: np.ndarray, V: np.ndarray) -> np.ndarray:
+    """Coefficients of (phi'u_r)(phi'v_r) in the double letters of one column, (Q, R), for columns of U and V (P, R)."""
+    adjoint, step = transposed_map(basis), max(1, 2**22 // basis.size**2)
+    parts = []
+    for start in range(0, U.shape[1], step):
+        some = slice(start, start + step)
+        parts.append(adjoint @ (U[:, None, some] * V[None, :, some]).reshape(basis.size**2, -1))
+    return np.concatenate(parts, axis=1)
+
+
 def features_sum(bases: Sequence[Basis], letters: np.ndarray) -> np.ndarray:
     """sum w phi (P,) of a term."""
     for d, basis in enumerate(bases):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -48,6 +50,13 @@ def new_panels(count: int, ncols: int, *, width: float, height: float) -> tuple[
         ax.spines[["top", "right"]].set_visible(False)
         ax.tick_params(labelsize="small")
     return figure, panels[:count]
+
+
+def legend_below(figure: Figure, handles: Mapping[str, Artist]) -> None:
+    """A legend below all panels, in as many columns as there is room for; none without handles."""
+    if handles:
+        ncols = min(len(handles), max(1, int(figure.get_figwidth() // 2.5)))
+        figure.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=ncols, fontsize="small")
 
 
 def half_width(level: float) -> float:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sklearn.utils.validation import check_is_fitted
 
 from vff.estimators import GPRegressor
-from vff.report.canvas import BAND, MEAN, half_width, new_panels
+from vff.report.canvas import BAND, MEAN, half_width, legend_below, new_panels
 from vff.report.columns import column_label, column_name
 from vff.report.lines import draw_curve, draw_curves, draw_levels
 from vff.report.surfaces import add_bar, draw_surface, frame_surface, share_limits, surface_handles
@@ -203,8 +203,4 @@ def _explain(figure: Figure, panels: Sequence[Axes], views: Sequence[View], inte
         colours = ("0.3", "0.6") if coloured else (MEAN, BAND)
         mean = Line2D([], [], color=colours[0], lw=1.4 if curves else 0.0, marker="" if curves else "o")
         handles = {"posterior mean": mean, interval: Patch(facecolor=(colours[1], 0.4))}
-    handles |= surface_handles(panels, interval)
-    if handles:
-        side_by_side = min(len(handles), max(1, int(figure.get_figwidth() // 2.5)))
-        texts, marks = list(handles), list(handles.values())
-        figure.legend(marks, texts, loc="outside lower center", ncols=side_by_side, fontsize="small")
+    legend_below(figure, {**handles, **surface_handles(panels, interval)})

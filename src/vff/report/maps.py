@@ -10,10 +10,10 @@ from sklearn.utils.validation import check_is_fitted
 from vff.estimators import GPRegressor
 from vff.estimators.face import RegressionFace
 from vff.estimators.tables import check_target
-from vff.report.canvas import UNKNOWN, new_panels
+from vff.report.canvas import legend_below, new_panels
 from vff.report.columns import column_kind, column_label, on_axis, tick
 from vff.report.data import cell_means, table_like_the_fit
-from vff.report.surfaces import add_bar, fill_positive
+from vff.report.surfaces import add_bar, hide_unknown, surface_handles
 from vff.report.views import UNINFORMED
 
 if TYPE_CHECKING:
@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
 _LATTICE = 121
 _DOTS = 3000
-_SEED = 0  # of the sample that stands for many rows
+_SAMPLE = 1500  # rows that stand for more than that
+_FLAT = 1e-3  # of the scale of y
+_SEED = 0
 
 
 class _Rows(NamedTuple):
@@ -41,12 +43,16 @@ class _Field(NamedTuple):
     std: np.ndarray
     known: np.ndarray
     """Where the data have told something."""
+    scale: float
+    """Of y."""
 
     @property
     def limits(self) -> tuple[float, float]:
-        """The range of the mean, where it is shown."""
+        """The range of the mean, where it is shown; around a mean that is the same everywhere, the scale of y."""
         shown = self.mean[self.known] if self.known.any() else self.mean
-        return float(shown.min()), float(shown.max())
+        low, high = float(shown.min()), float(shown.max())
+        flat = high - low <= _FLAT * self.scale
+        return (low - self.scale, high + self.scale) if flat else (low, high)
 
 
 def map(
@@ -85,6 +91,7 @@ def map(
         ax.set(xlim=field.x[[0, -1]], ylim=field.y[[0, -1]], aspect="equal" if equal else "auto")
         ax.set_xlabel(xlabel or column_label(model, 0), fontsize="small")
     panels[0].set_ylabel(ylabel or column_label(model, 1), fontsize="small")
+    legend_below(figure, surface_handles(panels))
     return figure
 
 
@@ -121,6 +128,7 @@ def _field(model: RegressionFace, kinds: tuple[str, str], rows: _Rows | None) ->
         (target.mean + target.scale * mean).reshape(shape),
         target.scale * np.sqrt(variance).reshape(shape),
         (variance < UNINFORMED**2 * prior).reshape(shape),
+        target.scale,
     )
 
 
@@ -162,7 +170,7 @@ def _draw_mean(ax: Axes, field: _Field, rows: _Rows | None, label: str) -> None:
     image = ax.pcolormesh(
         field.x, field.y, field.mean.T, vmin=low, vmax=high, cmap="viridis", shading="nearest", rasterized=True
     )
-    fill_positive(ax, field.x, field.y, np.where(field.known, -1.0, 1.0), colors=UNKNOWN)
+    hide_unknown(ax, field.x, field.y, field.known)
     dotted = "" if rows is None or rows.y is not None else f", {_dot(ax, rows)}"
     ax.set_title(f"posterior mean{dotted}", fontsize="small")
     add_bar(ax, image, label, extend=_extension(rows, low, high))
@@ -188,9 +196,9 @@ def _dot(ax: Axes, rows: _Rows) -> str:
     """Draw the rows, or a sample of them, as dots; what a title says of them."""
     n, x = len(rows.x), rows.x
     if n > _DOTS:
-        x = x[np.random.default_rng(_SEED).choice(n, _DOTS, replace=False)]
-    ax.scatter(*x.T, s=6.0 if n <= 300 else 3.0, color="black", edgecolor="white", lw=0.2, clip_on=False)
-    return f"{n:,} rows" if n <= _DOTS else f"{_DOTS:,} of {n:,} rows"
+        x = x[np.random.default_rng(_SEED).choice(n, _SAMPLE, replace=False)]
+    ax.scatter(*x.T, s=6.0 if n <= 300 else 2.0, color="black", lw=0, clip_on=False)
+    return f"{n:,} rows" if n <= _DOTS else f"{_SAMPLE:,} of {n:,} rows"
 
 
 _PANELS = {"rows": _draw_rows, "mean": _draw_mean, "std": _draw_std}

@@ -33,18 +33,25 @@ def draw_surface(ax: Axes, model: GPRegressor, view: View, z: float) -> QuadMesh
     )
     stepped = [column_kind(model, c) == "levels" for c in view.over]
     doubtful = z * effect.std - np.abs(effect.mean)
-    hatched = fill_positive(ax, x, y, doubtful, stepped, hatches=[_HATCH], colors="none", zorder=2)
+    hatched = _fill_positive(ax, x, y, doubtful, stepped, hatches=[_HATCH], colors="none", zorder=1.5)
     if hatched is not None:
         hatched.set(edgecolor=_HATCH_COLOUR, linewidth=0.0, label="interval")
-    hidden = fill_positive(ax, x, y, np.where(effect.known, -1.0, 1.0), stepped, colors=UNKNOWN, zorder=3)
-    if hidden is not None:
-        hidden.set(label="unknown")
+    hide_unknown(ax, x, y, effect.known, stepped)
     frame_surface(ax, model, view)
     return image
 
 
-def fill_positive(
-    ax: Axes, x: np.ndarray, y: np.ndarray, field: np.ndarray, stepped: Sequence[bool] = (False, False), **options: Any
+def hide_unknown(
+    ax: Axes, x: np.ndarray, y: np.ndarray, known: np.ndarray, stepped: Sequence[bool] = (False, False)
+) -> None:
+    """Cover what the data have not told, (X, Y), with grey."""
+    hidden = _fill_positive(ax, x, y, np.where(known, -1.0, 1.0), stepped, colors=UNKNOWN, zorder=2)
+    if hidden is not None:
+        hidden.set(label="unknown")
+
+
+def _fill_positive(
+    ax: Axes, x: np.ndarray, y: np.ndarray, field: np.ndarray, stepped: Sequence[bool], **options: Any
 ) -> Any | None:
     """Fill where a field (X, Y) is positive; along columns of levels it has steps. None when it nowhere is."""
     highest = float(field.max())
@@ -86,6 +93,7 @@ def add_bar(ax: Axes, image: QuadMesh, label: str, *, extend: str = "neither") -
     assert figure is not None
     bar = figure.colorbar(image, cax=ax.inset_axes((1.03, 0.0, 0.045, 1.0)), extend=extend)
     bar.ax.tick_params(labelsize="small")
+    bar.ax.ticklabel_format(useOffset=False)
     bar.set_label(label, fontsize="small")
     bar.outline.set_visible(False)  # pyright: ignore[reportCallIssue]
 
@@ -97,7 +105,7 @@ def share_limits(images: Sequence[QuadMesh]) -> None:
         image.set_clim(-largest, largest)
 
 
-def surface_handles(panels: Sequence[Axes], interval: str) -> dict[str, Patch]:
+def surface_handles(panels: Sequence[Axes], interval: str = "") -> dict[str, Patch]:
     """What the legend has to say of the marks on the images, by its words."""
     from matplotlib.patches import Patch
 

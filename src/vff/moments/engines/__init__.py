@@ -14,7 +14,7 @@ from vff.moments.engines.choice import LARGEST_CONTINGENCY, Choice, choose_engin
 from vff.moments.engines.dense import DENSE
 from vff.moments.engines.grid import GRID
 from vff.moments.engines.nufft import NUFFT
-from vff.moments.engines.sets import READERS, TALLIES, Job, SetTally
+from vff.moments.engines.sets import READERS, TALLIES, Job, SetTally, contract
 from vff.moments.engines.table import TABLE
 
 ENGINES: dict[str, Engine] = {engine.name: engine for engine in (DENSE, NUFFT, TABLE, GRID)}
@@ -30,4 +30,5 @@ __all__ = [
     "SetTally",
     "choose_engine",
     "choose_set",
+    "contract",
 ]

@@ -162,7 +162,7 @@ class SpreadTally(SetTally):
         self.lattice += spread(points, strengths[None], self.lattice.shape, EPSILON)[0]
 
     def read(self) -> list[np.ndarray]:
-        parts = [np.ascontiguousarray(self.lattice.real), np.ascontiguousarray(self.lattice.imag)]
+        parts = [np.ascontiguousarray(np.real(self.lattice)), np.ascontiguousarray(np.imag(self.lattice))]
         return [contract(parts[int(job.targets)], self._matrices(job)) for job in self.jobs]
 
     def _matrices(self, job: Job) -> list[np.ndarray]:
@@ -262,9 +262,9 @@ class GroupedTally(SetTally):
         column = columns[self.pivot]
         others = [other for d, other in enumerate(columns) if d != self.pivot]
         order, begins = groups(column)
-        for first, last in _runs(begins, self.rest):
-            rows = order[begins[first] : begins[last]]
-            written, ends = _Written(others, rows), begins[first : last + 1] - begins[first]
+        for first, last, start, stop in _runs(begins, self.rest):
+            rows, ends = order[start:stop], np.clip(begins[first : last + 1], start, stop) - start
+            written = _Written(others, rows)
             for total, rest in zip(self.totals, self.rest, strict=True):
                 strengths = (weighted if rest.targets else w)[rows]
                 _add_groups(total[first:last], written, rest, strengths, ends)
@@ -317,8 +317,8 @@ def groups(column: ColumnRows) -> tuple[np.ndarray, np.ndarray]:
     return column.remembered["order"], column.remembered["begins"]
 
 
-def _runs(begins: np.ndarray, jobs: Sequence[Job]) -> Iterator[tuple[int, int]]:
-    """Stretches of codes whose rows can be written out at once."""
+def _runs(begins: np.ndarray, jobs: Sequence[Job]) -> Iterator[tuple[int, int, int, int]]:
+    """Stretches of codes and of rows that can be written out at once; a long group comes in several."""
     most = max(
         64, _WRITTEN // max(max(sum(halves(job)) if len(job.alphabets) > 1 else job.shape[0], 1) for job in jobs)
     )
@@ -326,7 +326,9 @@ def _runs(begins: np.ndarray, jobs: Sequence[Job]) -> Iterator[tuple[int, int]]:
     while first < D:
         last = max(first + 1, int(np.searchsorted(begins, begins[first] + most, side="right")) - 1)
         last = min(last, D)
-        yield first, last
+        end = int(begins[last])
+        for start in range(int(begins[first]), end, most):
+            yield first, last, start, min(start + most, end)
         first = last
 
 
@@ -336,13 +338,12 @@ def grouped_reader(columns: Sequence[ColumnRows], job: Job, coefficients: np.nda
     at_values = np.tensordot(letters_at(job.alphabets[d], column.values), coefficients, axes=(1, d))
     rest, (order, begins) = without(job, d), groups(column)
     values = np.empty(column.t.size)
-    for first, last in _runs(begins, [rest]):
-        rows = order[begins[first] : begins[last]]
+    for first, last, start, stop in _runs(begins, [rest]):
+        rows, ends = order[start:stop], np.clip(begins[first : last + 1], start, stop) - start
         written = _Written(others, rows)
-        for g in range(first, last):
-            part = slice(begins[g] - begins[first], begins[g + 1] - begins[first])
-            if part.start < part.stop:
-                values[rows[part]] = _group_values(written, rest, at_values[g], part)
+        for g, (low, high) in enumerate(pairwise(ends.tolist()), first):
+            if low < high:
+                values[rows[low:high]] = _group_values(written, rest, at_values[g], slice(low, high))
     return values
 
 

@@ -71,7 +71,7 @@ class Ruler:
             waves = self._edge_times_waves(alphabet, sheet.edges[0], degrees)
         else:
             waves = self._two_edges(alphabet, *sheet.edges)[:, None]
-        return np.concatenate([waves.real, waves.imag[:, 1:]], axis=1)
+        return np.concatenate([np.real(waves), np.imag(waves)[:, 1:]], axis=1)
 
     def _edge_times_waves(self, alphabet: Alphabet, edge: int, degrees: np.ndarray) -> np.ndarray:
         """R_n exp(i k theta): the polynomial's part less that of its harmonics."""

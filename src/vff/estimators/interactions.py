@@ -1,0 +1,137 @@
+"""Which products of columns are worth adding to a fitted sum: one more look at the rows, no fit per pair."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from vff.basis import Codes, ColumnBasis, Interval, LevelBasis
+from vff.estimators.binding import Binding, BoundTerm
+from vff.estimators.regressor import GPRegressor
+from vff.estimators.tables import Table, check_target, check_weights
+from vff.inference import Term as InnerTerm
+from vff.inference import gain_of
+from vff.kernels import Factor, Product, Term
+from vff.moments import (
+    ColumnRequest,
+    MomentRequest,
+    Source,
+    Survey,
+    TermRequest,
+    books_for,
+    plan_reading,
+    read,
+    survey_columns,
+)
+
+_HARMONICS, _EDGES = 5, 2
+
+
+@dataclass(frozen=True)
+class Interaction:
+    """A product of two columns that a sum might do better with."""
+
+    columns: tuple[Any, Any]
+    gain: float
+    """Nats by which the bound rises, about, when the product is added to the model."""
+    kernel: Product
+    """The product with hyperparameters to start from: ``model.kernel_ + interaction.kernel``."""
+
+    @property
+    def name(self) -> str:
+        return " * ".join(map(str, self.columns))
+
+
+class Interactions(tuple[Interaction, ...]):
+    """Interactions, best first; printed as a table."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        if not self:
+            return "no pairs of columns to look at"
+        names = [interaction.name for interaction in self]
+        width = max(map(len, [*names, "interaction"]))
+        lines = [f"{'interaction':<{width}}  {'gain (nats)':>12}"]
+        lines += [f"{name:<{width}}  {one.gain:>12,.1f}" for name, one in zip(names, self, strict=True)]
+        return "\n".join(lines)
+
+
+def suggest_interactions(model: GPRegressor, X: Any, y: Any, sample_weight: Any = None) -> Interactions:
+    """Rank pairs of columns by what adding their product would gain in the bound of a fitted sum.
+
+    Looks at the rows once more: the residuals of the fit are summed against products of coarse features of every pair
+    of columns that the model has terms of, and each product's hyperparameters are found on these sums. The terms of the
+    fit are kept as they are, so the gain is about what a joint fit gains, and the order of the pairs is what it is for.
+
+    >>> best = suggest_interactions(model, X, y)[:3]
+    >>> kernel = sum((one.kernel for one in best), start=model.kernel_)
+    """
+    if not isinstance(model, GPRegressor):
+        raise TypeError(f"suggest_interactions looks at a fitted GPRegressor, got {type(model).__name__}; fit one first")
+    check_is_fitted(model, "posterior_")
+    table = Table.of(X)
+    w, target = check_weights(sample_weight, table.n_rows), check_target(y, table.n_rows)
+    residual = (target - model.predict(X)) / model.target_.scale
+    source = _source(model.rows_.binding, table, residual, w)
+    surveys = survey_columns(source, len(model.rows_.binding.columns))
+    noise = model.noise_variance_ / model.target_.scale**2
+    found = [_look(model, left, right, source, surveys, noise) for left, right in _candidates(model)]
+    return Interactions(sorted(found, key=lambda one: -one.gain))
+
+
+def _source(binding: Binding, table: Table, residual: np.ndarray, w: np.ndarray) -> Source:
+    whole = slice(0, table.n_rows)
+    columns = [
+        table.numbers(column.index, whole) if column.levels is None else table.codes(column.index, column.levels, whole)
+        for column in binding.columns
+    ]
+    return Source(table.n_rows, lambda c, rows: columns[c][rows], residual, w)
+
+
+def _candidates(model: GPRegressor) -> Iterator[tuple[BoundTerm, BoundTerm]]:
+    """Pairs of one-column terms over different columns whose product is not in the model."""
+    terms = model.rows_.terms
+    taken = {frozenset(term.columns) for term in terms if len(term.columns) > 1}
+    own: dict[int, BoundTerm] = {}
+    for term in terms:
+        if len(term.columns) == 1:
+            own.setdefault(model.rows_.binding.columns[term.columns[0]].index, term)
+    for left, right in combinations(own.values(), 2):
+        if frozenset((*left.columns, *right.columns)) not in taken:
+            yield left, right
+
+
+def _look(
+    model: GPRegressor, left: BoundTerm, right: BoundTerm, source: Source, surveys: Sequence[Survey], noise: float
+) -> Interaction:
+    """One pair: sums of residuals against coarse features, and the best product on them."""
+    numbers = (left.columns[0], right.columns[0])
+    some = Source(source.n, lambda c, rows: source.column(numbers[c], rows), source.y, source.w)
+    found = [surveys[c] for c in numbers]
+    factors = tuple(_coarse(model, c, surveys[c]) for c in numbers)
+    request = MomentRequest((TermRequest((0, 1), factors),))
+    plan = plan_reading(some.n, request, books_for("auto", request, found, some))
+    moments, _ = read(plan, some)
+    inner = InnerTerm((*left.inner.factors, *right.inner.factors))
+    gain = gain_of(inner, moments, noise)
+    units = [factor.place.half_length if isinstance(factor.place, Interval) else None for factor in factors]
+    lengthscales = tuple(
+        gain.values[name] * unit for name, unit in zip(inner.lengthscales, units, strict=True) if name and unit
+    )
+    written: tuple[Factor, ...] = (*left.term.factors, *right.term.factors)
+    kernel = Term(written).with_values(gain.values["variance"] * model.target_.scale**2, lengthscales)
+    assert isinstance(kernel, Product)
+    return Interaction((written[0].column, written[1].column), gain.nats, kernel)
+
+
+def _coarse(model: GPRegressor, c: int, found: Survey) -> ColumnRequest:
+    """Few features of a column, on the domain of the fit."""
+    column = model.rows_.moments.request.columns[c]
+    if isinstance(column.basis, LevelBasis):
+        return ColumnRequest(Codes(), column.basis)
+    M = max(1, min(_HARMONICS, found.distinct // 2))
+    return ColumnRequest(column.place, ColumnBasis(M, min(_EDGES, column.basis.q)))

@@ -1,0 +1,209 @@
+"""The posterior of a model too large to factor: A^-1 = W'W + W'(A~^-1 - I)W, the first exactly, the second by probes.
+
+Variances of a few rows, and covariances, come from solutions of their own and are exact. For many rows the second part
+is an average over random signs z of (phi'W'(A~^-1 z - z)) (phi'W'z): small, and known with a standard error.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from vff.basis import Interval
+from vff.inference.iterative import IterativeForm, WhitenedTerm
+from vff.inference.model import Setting, SumModel
+from vff.inference.posterior import AbstractSumPosterior, term_factors
+from vff.inference.term_posterior import TermCoefficients, TermPosterior
+from vff.moments import ColumnRows, LetterFunction, contract, evaluate_letters, gram_columns_adjoint
+
+_FEW_ROWS = 64  # whose variances are solved for one by one
+_MOST_JOINT = 2000
+_AT_ONCE = 128
+
+
+@dataclass(frozen=True)
+class ProbedTerm(TermPosterior):
+    """q(f) for one term; ``coefficients.explained`` is not written out."""
+
+    white: WhitenedTerm
+    away: np.ndarray
+    """W'(A~^-1 z - z), (P, S)."""
+    signs: np.ndarray
+    """W'z, (P, S)."""
+
+    @cached_property
+    def _gain(self) -> np.ndarray:
+        """K^-1 - U D^-1 U' in the coordinates of U, where it is diagonal; an axis per factor."""
+        return 1.0 / self.white.scale - 1.0 / self.white.D
+
+    @cached_property
+    def explained_function(self) -> LetterFunction:
+        """phi'(K^-1 - W'W)phi in the double letters of its columns."""
+        bases = [factor.request.basis for factor in self.factors]
+        raw = [T.transpose(U) for T, U in zip(self.transform.factors, self.white.U, strict=True)]
+        squares = [gram_columns_adjoint(basis, U, U) for basis, U in zip(bases, raw, strict=True)]
+        letters = contract(self._gain, squares)
+        if self.white.corner != (0,):
+            letters = letters - self._corner_letters(raw)
+        return LetterFunction(self.columns, tuple(basis.double for basis in bases), letters)
+
+    def _corner_letters(self, raw: Sequence[np.ndarray]) -> np.ndarray:
+        sizes, D = self.white.corner, len(raw)
+        order = [axis for d in range(D) for axis in (d, D + d)]
+        tensor = self.white.corner_excess.reshape(*sizes, *sizes).transpose(order).reshape([size**2 for size in sizes])
+        maps = []
+        for factor, U, size in zip(self.factors, raw, sizes, strict=True):
+            left, right = np.repeat(np.arange(size), size), np.tile(np.arange(size), size)
+            maps.append(gram_columns_adjoint(factor.request.basis, U[:, left], U[:, right]))
+        return contract(tensor, maps)
+
+    def probe_functions(self) -> list[LetterFunction]:
+        """phi'W'(A~^-1 z - z) for every probe, then phi'W'z."""
+        return [self.function(c) for c in np.concatenate([self.away, self.signs], axis=1).T]
+
+    def written_gain(self, features: np.ndarray) -> np.ndarray:
+        """phi'(K^-1 - W'W)phi for features written out, (N,)."""
+        white = np.asarray(self.white.rotated(features.T)).T
+        total = white**2 @ self._gain.reshape(-1)
+        if self.white.corner != (0,):
+            corner = white[:, self.white.corner_places]
+            total = total - np.einsum("np,np->n", corner @ self.white.corner_excess, corner)
+        return total
+
+    def answers(
+        self, x: np.ndarray, rows: Sequence[ColumnRows], vectors: Sequence[np.ndarray], engine: str = "auto"
+    ) -> tuple[list[np.ndarray], np.ndarray]:
+        """phi'c for every vector c, and phi'(K^-1 - (A^-1)_ss)phi, at every row."""
+        values, explained = super().answers(x, rows, vectors, engine)
+        probes = probe_values(self, x, rows, engine)
+        return values, explained - np.mean(probes[0] * probes[1], axis=0)
+
+    def exact_part(
+        self, x: np.ndarray, rows: Sequence[ColumnRows], engine: str
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """phi'm and phi'(K^-1 - W'W)phi."""
+        (mean,), explained = super().answers(x, rows, [self.coefficients.mean], engine)
+        return mean, explained
+
+    def _written(self, x: np.ndarray, vectors: Sequence[np.ndarray]) -> tuple[list[np.ndarray], np.ndarray]:
+        features = self.features(x)
+        return [features @ c for c in vectors], self.written_gain(features)
+
+    def _edge_states(self, x: np.ndarray, vectors: Sequence[np.ndarray]) -> tuple[list[np.ndarray], np.ndarray]:
+        return self._written(x, vectors)
+
+
+def probe_values(
+    term: ProbedTerm, x: np.ndarray, rows: Sequence[ColumnRows], engine: str = "auto"
+) -> tuple[np.ndarray, np.ndarray]:
+    """phi'W'(A~^-1 z - z) and phi'W'z at every row, (S, N) each."""
+    S, inside = term.signs.shape[1], term.inside(rows)
+    values = np.empty((2 * S, len(x)))
+    if inside.any():
+        some = rows if inside.all() else [ColumnRows(one.request, one.x[inside], one.book) for one in rows]
+        values[:, inside] = np.stack(evaluate_letters(some, term.probe_functions(), engine))
+    if not inside.all():
+        features = term.features(x[~inside])
+        values[:, ~inside] = np.concatenate([features @ term.away, features @ term.signs], axis=1).T
+    return values[:S], values[S:]
+
+
+@dataclass(frozen=True)
+class ProbedPosterior(AbstractSumPosterior):
+    """q(f) for a sum of terms of any size."""
+
+    terms: tuple[ProbedTerm, ...]
+    form: IterativeForm
+
+    @classmethod
+    def from_form(cls, form: IterativeForm, model: SumModel, setting: Setting) -> "ProbedPosterior":
+        centre, places = model.centre(setting), model.moments.request.slices
+        away, signs = form.to_prior(form.probed.X - form.signs), form.to_prior(form.signs)
+        terms = []
+        for s, place in enumerate(places):
+            own = centre[place]
+            X, Z, white = away[place], signs[place], form.terms[s]
+            covariance = white.to_prior(white.to_white(own[:, None]))[:, 0]
+            covariance += 0.5 * (X @ (Z.T @ own) + Z @ (X.T @ own)) / form.probes
+            coefficients = TermCoefficients(form.mean[place], np.empty((0, 0)), own, covariance)
+            terms.append(
+                ProbedTerm(
+                    coefficients,
+                    setting.terms[s]["variance"],
+                    model.moments.request.terms[s].columns,
+                    term_factors(model, setting, s),
+                    model.terms[s].transform(model.bases[s], setting.terms[s]),
+                    white,
+                    X,
+                    Z,
+                )
+            )
+        return cls(model.moments.request, tuple(terms), form)
+
+    def _chunk(self, x: np.ndarray, variances: bool, engine: str) -> tuple[np.ndarray, np.ndarray]:
+        rows = self.rows(x)
+        if not variances:
+            return self._means(x, rows, engine), np.empty(len(x))
+        if len(x) <= _FEW_ROWS:
+            mean, covariance = self.joint(x)
+            return mean, np.maximum(np.diagonal(covariance), 0.0)
+        parts = [term.exact_part(x, rows, engine) for term in self.terms]
+        probes = [probe_values(term, x, rows, engine) for term in self.terms]
+        away, signs = (np.sum(part, axis=0) for part in zip(*probes, strict=True))
+        own = self.variance - np.sum([explained for _, explained in parts], axis=0)
+        return np.sum([mean for mean, _ in parts], axis=0), np.maximum(own + np.mean(away * signs, axis=0), 0.0)
+
+    def _means(self, x: np.ndarray, rows: Sequence[ColumnRows], engine: str) -> np.ndarray:
+        return np.sum([term.means(x, rows, engine) for term in self.terms], axis=0)
+
+    def joint(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Mean (N,) and covariance (N, N) of f at all rows together, by solutions of their own."""
+        features = [term.features(x) for term in self.terms]
+        covariance = np.zeros((len(x), len(x)))
+        for term, phi in zip(self.terms, features, strict=True):
+            covariance += term.covariance(x) - phi @ term.white.prior.solve(phi.T)
+        return self._with_solutions(x, features, covariance)
+
+    def _with_solutions(
+        self, x: np.ndarray, features: Sequence[np.ndarray], covariance: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Add phi'A^-1 phi."""
+        if len(x) > _MOST_JOINT:
+            raise ValueError(
+                f"a joint distribution over {len(x)} rows of a model with {self.request.size} features needs a solution "
+                f"per row; ask for at most {_MOST_JOINT} rows at a time, or use predict_f(X) for every row by itself"
+            )
+        every = np.concatenate(features, axis=1)
+        for start in range(0, len(x), _AT_ONCE):
+            some = slice(start, start + _AT_ONCE)
+            covariance[:, some] += every @ self.form.solve(every[some].T)
+        return every @ self.form.mean, 0.5 * (covariance + covariance.T)
+
+    def slope(self, x: np.ndarray, along: int) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and variance of the derivative of f along one column, in its own units, at every row."""
+        features, prior = [], np.zeros((len(x), len(x)))
+        for term in self.terms:
+            if along in term.columns:
+                phi = term.features(x, along)
+                prior += np.diag(np.full(len(x), term.slope_variance(along))) - phi @ term.white.prior.solve(phi.T)
+            else:
+                phi = np.zeros((len(x), term.transform.size))
+            features.append(phi)
+        mean, covariance = self._with_solutions(x, features, prior)
+        return mean, np.maximum(np.diagonal(covariance), 0.0)
+
+    @cached_property
+    def relative_error(self) -> float:
+        """Standard error of the latent variance over the probes, relative to it, at rows in the middle of the domain."""
+        rng = np.random.default_rng(0)
+        x = np.empty((200, len(self.request.columns)))
+        for c, column in enumerate(self.request.columns):
+            low, high = (place.a, place.b) if isinstance(place := column.place, Interval) else (0, column.basis.size)
+            x[:, c] = rng.uniform(low, high, len(x)) if isinstance(place, Interval) else rng.integers(high, size=len(x))
+        rows = self.rows(x)
+        probes = [probe_values(term, x, rows) for term in self.terms]
+        away, signs = (np.sum(part, axis=0) for part in zip(*probes, strict=True))
+        error = np.std(away * signs, axis=0, ddof=1) / np.sqrt(self.form.probes)
+        _, variance = self._chunk(x, True, "auto")
+        return float(np.median(error / np.maximum(variance, 1e-300)))
