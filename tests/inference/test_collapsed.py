@@ -24,7 +24,9 @@ def _data(N: int, seed: int, reach: float = 1.0):
 
 def _model(p, basis, t, y, w, engine="dense") -> SumModel:
     inside = np.abs(t) <= 1
-    moments = read_arrays(MomentRequest.of_columns([ColumnRequest(UNIT, basis)]), [t[inside]], y[inside], w[inside], engine)
+    moments = read_arrays(
+        MomentRequest.of_columns([ColumnRequest(UNIT, basis)]), [t[inside]], y[inside], w[inside], engine
+    )
     sides = [(side, side * t > 1) for side in (-1, 1)]
     tails = tuple(TailRows(side, np.abs(t[out]) - 1, w[out], y[out]) for side, out in sides if out.any())
     return SumModel((Term((MaternFactor(p),)),), moments, tails)

@@ -150,8 +150,8 @@ def joined(seen: Binding, new: Binding) -> Binding:
     """The terms over the levels of both; they must be the same terms."""
     if seen.identity != new.identity:
         raise ValueError(
-            f"rows were summed for {seen.text} and cannot be added to those for {new.text}; keep the kernel, or fit all "
-            "rows again"
+            f"rows were summed for {seen.text} and cannot be added to those for {new.text}; keep the kernel, or fit "
+            "all rows again"
         )
     columns = tuple(
         column if old.levels is None or column.levels is None else replace(column, levels=_union(old, column))

@@ -71,7 +71,9 @@ def suggest_interactions(model: GPRegressor, X: Any, y: Any, sample_weight: Any 
     >>> kernel = sum((one.kernel for one in best), start=model.kernel_)
     """
     if not isinstance(model, GPRegressor):
-        raise TypeError(f"suggest_interactions looks at a fitted GPRegressor, got {type(model).__name__}; fit one first")
+        raise TypeError(
+            f"suggest_interactions looks at a fitted GPRegressor, got {type(model).__name__}; fit one first"
+        )
     check_is_fitted(model, "posterior_")
     table = Table.of(X)
     w, target = check_weights(sample_weight, table.n_rows), check_target(y, table.n_rows)

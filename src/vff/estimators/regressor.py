@@ -12,7 +12,8 @@ from vff.basis import ColumnBasis, Interval
 from vff.estimators.binding import bind, joined
 from vff.estimators.face import RegressionFace
 from vff.estimators.options import ENGINE_NAMES, check_choice, check_noise
-from vff.estimators.rows import Options, Rows, add, begin, check_unchanged, take_batch
+from vff.estimators.rows import Rows, add, begin, check_unchanged, take_batch
+from vff.estimators.settling import Options
 from vff.estimators.tables import Table
 from vff.inference import Fit, TermPlan, fit_sum
 from vff.kernels import Kernel, Sum

@@ -3,30 +3,17 @@
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from vff.basis import Codes, ColumnBasis, Interval, LevelBasis
+from vff.basis import ColumnBasis, Interval
 from vff.estimators.binding import Binding, BoundColumn, BoundTerm, joined
-from vff.estimators.options import (
-    check_domain,
-    check_edges,
-    check_frequencies,
-    check_resolution,
-    check_size,
-    for_column,
-)
+from vff.estimators.options import check_size
+from vff.estimators.settling import Batch, Options, settle_place, settle_term
 from vff.estimators.tables import Table, check_target, check_weights
 from vff.features import TailRows
-from vff.inference import (
-    choose_domain,
-    choose_harmonics,
-    largest_harmonic,
-    largest_in_product,
-    rows_beyond,
-    sample_rows,
-)
+from vff.inference import rows_beyond, sample_rows
 from vff.moments import (
     Choice,
     ColumnRequest,
@@ -36,7 +23,6 @@ from vff.moments import (
     ReadingPlan,
     Source,
     Survey,
-    TermRequest,
     books_for,
     plan_reading,
     read,
@@ -45,22 +31,6 @@ from vff.moments import (
 
 Say = Callable[[str], None]
 _PATIENCE = 2.0  # seconds between lines of progress
-
-
-class Options(NamedTuple):
-    """The constructor's options that concern the columns."""
-
-    frequencies: Any
-    domain: Any
-    edges: Any
-
-
-class Batch(NamedTuple):
-    """Checked rows: the terms over their columns, the rows as a source, and what a look at each column found."""
-
-    binding: Binding
-    source: Source
-    surveys: tuple[Survey, ...]
 
 
 @dataclass(frozen=True)
@@ -181,23 +151,13 @@ def _without(source: Source, columns: int, kept: np.ndarray) -> Source:
     return Source(int(kept.sum()), lambda s, rows: columns_kept[s][rows], source.y[kept], source.w[kept])
 
 
-class Settled(NamedTuple):
-    """What one term will be summed over."""
-
-    request: TermRequest
-    asked: tuple[int | None, ...]
-    detail: int
-
-
 def begin(batch: Batch, options: Options, *, growing: bool) -> Rows:
     """Settle domains, edges and harmonics on the first rows; no row is summed yet."""
     binding = batch.binding
     several = len(binding.terms) > 1
     sample = sample_rows(batch.source, len(binding.columns)) if several else batch.source
-    places, hugging = zip(
-        *(_settle_place(c, batch, options, growing) for c in range(len(binding.columns))), strict=True
-    )
-    settled = [_settle(term, places, batch, sample, options, growing=growing) for term in binding.terms]
+    places, hugging = zip(*(settle_place(c, batch, options, growing) for c in range(len(binding.columns))), strict=True)
+    settled = [settle_term(term, places, batch, sample, options, growing=growing) for term in binding.terms]
     requests, asked, details = zip(*settled, strict=True)
     request = MomentRequest(requests)
     check_size(request, [term.name for term in binding.terms])
@@ -206,104 +166,6 @@ def begin(batch: Batch, options: Options, *, growing: bool) -> Rows:
     said = Options(*map(repr, options))
     zero = Moments.zero(request, offset)
     return Rows(binding, said, asked, details, hugging, zero, (), nowhere, Choice("", ""))
-
-
-def _everybody(binding: Binding) -> frozenset:
-    """All names that options may use: of columns, and of products."""
-    products = {term.name for term in binding.terms if len(term.columns) > 1}
-    return frozenset().union(*(column.aliases for column in binding.columns), products)
-
-
-def _settle_place(c: int, batch: Batch, options: Options, growing: bool) -> tuple[Interval | Codes, bool]:
-    """The domain of one column, and whether it was taken from the rows."""
-    column, found = batch.binding.columns[c], batch.surveys[c]
-    if column.levels is not None:
-        return Codes(), False
-    everybody = _everybody(batch.binding)
-    given = check_domain(for_column(options.domain, "domain", column.aliases, everybody), column.label)
-    # without edge functions in some term, the domain is padded, as the paper advises
-    edges = [
-        _edges_of(term, d, batch.binding, options)
-        for term in batch.binding.terms
-        for d, other in enumerate(term.columns)
-        if other == c
-    ]
-    interval = given or choose_domain(found, min(edges), growing=growing)
-    if not found.constant:
-        check_resolution(interval, column.label)
-    return interval, given is None
-
-
-def _asked(term: BoundTerm, d: int, binding: Binding, option: Any, name: str) -> Any:
-    """What an option says of one factor: by the name of its product, or by its column."""
-    if isinstance(option, dict) and len(term.columns) > 1 and term.name in option:
-        value = option[term.name]
-        return value[d] if isinstance(value, tuple | list) and len(value) == len(term.columns) else value
-    return for_column(option, name, binding.columns[term.columns[d]].aliases, _everybody(binding))
-
-
-def _frequencies_of(term: BoundTerm, d: int, binding: Binding, options: Options) -> int | None:
-    asked = _asked(term, d, binding, options.frequencies, "frequencies")
-    return check_frequencies(asked, binding.columns[term.columns[d]].label)
-
-
-def _edges_of(term: BoundTerm, d: int, binding: Binding, options: Options) -> int:
-    p = term.inner.order(d)
-    assert p is not None
-    return check_edges(_asked(term, d, binding, options.edges, "edges"), p, _frequencies_of(term, d, binding, options))
-
-
-def _settle(
-    term: BoundTerm,
-    places: Sequence[Interval | Codes],
-    batch: Batch,
-    sample: Source,
-    options: Options,
-    *,
-    growing: bool,
-) -> Settled:
-    """The functions of one term; a number of harmonics that was left open is chosen here."""
-    binding, inner = batch.binding, term.inner
-    factors: list[ColumnRequest] = []
-    asked: list[int | None] = []
-    detail = 0
-    for d, c in enumerate(term.columns):
-        place, found = places[c], batch.surveys[c]
-        if isinstance(place, Codes):
-            factors.append(ColumnRequest(place, LevelBasis(binding.columns[c].levels or ())))
-            asked.append(None)
-            continue
-        p = inner.order(d)
-        assert p is not None
-        asked.append(_frequencies_of(term, d, binding, options))
-        q = _edges_of(term, d, binding, options)
-        M = asked[-1]
-        if M is None and len(term.columns) > 1:
-            M = largest_in_product(found, q, _sizes(term, binding), _products(binding), growing=growing)
-        elif M is None:
-            M, detail = _harmonics_alone(c, place, p, q, batch, sample, growing=growing)
-        factors.append(ColumnRequest(place, ColumnBasis(M, q)))
-    return Settled(TermRequest(term.columns, tuple(factors)), tuple(asked), detail)
-
-
-def _sizes(term: BoundTerm, binding: Binding) -> list[int | None]:
-    """Levels of every factor of a product; None for numbers."""
-    levels = [binding.columns[c].levels for c in term.columns]
-    return [None if some is None else len(some) for some in levels]
-
-
-def _products(binding: Binding) -> int:
-    return sum(len(term.columns) > 1 for term in binding.terms)
-
-
-def _harmonics_alone(
-    c: int, place: Interval, p: int, q: int, batch: Batch, sample: Source, *, growing: bool
-) -> tuple[int, int]:
-    """M for a term of one column, and the detail that asked for it."""
-    terms = len(batch.binding.terms)
-    distinct = max(other.distinct for other in batch.surveys)
-    most, usual = (largest_harmonic(batch.surveys[c], q, among, distinct, growing=growing) for among in (1, terms))
-    return choose_harmonics(sample, c, place, p, q, usual, most) if terms > 1 else (most, 0)
 
 
 def check_unchanged(settled: Options, now: Options) -> None:

@@ -4,7 +4,7 @@ from vff.inference.collapsed import ClosedForm, Cotangents, NormalEquations
 from vff.inference.fit import Fit, Milestone, TermFit, TermPlan, fit_sum
 from vff.inference.model import SumModel
 from vff.inference.optimise import Model, Optimum, maximise, rescale
-from vff.inference.plan import choose_domain, largest_harmonic, largest_in_product, rows_beyond
+from vff.inference.plan import choose_domain, harmonics_in_product, largest_harmonic, rows_beyond
 from vff.inference.posterior import SumPosterior
 from vff.inference.scout import choose_harmonics, sample_rows
 from vff.inference.screening import gain_of
@@ -33,8 +33,8 @@ __all__ = [
     "choose_harmonics",
     "fit_sum",
     "gain_of",
+    "harmonics_in_product",
     "largest_harmonic",
-    "largest_in_product",
     "maximise",
     "rescale",
     "rows_beyond",

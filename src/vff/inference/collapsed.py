@@ -58,6 +58,11 @@ class ClosedForm:
         return factorise(self.prior.lower_plus(self.tau * self.equations.G))
 
     @cached_property
+    def inverse(self) -> InverseView:
+        """A^-1, written out when it is first asked for all of it."""
+        return InverseView(self.factor)
+
+    @cached_property
     def mean(self) -> np.ndarray:
         """Posterior mean m of the coefficients."""
         return self.tau * self.factor.solve(self.equations.b)
@@ -160,7 +165,7 @@ class Cotangents:
     @cached_property
     def inverse(self) -> Summary:
         """A^-1 as the prior's structure sees it; written out only if that needs all of it."""
-        return self.model.prior.see(InverseView(self.model.factor))
+        return self.model.prior.see(self.model.inverse)
 
     @cached_property
     def prior(self) -> Summary:

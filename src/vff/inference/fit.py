@@ -60,7 +60,7 @@ class TermFit:
     variance: float
     lengthscales: tuple[float, ...]
     """By column; a column of levels has none."""
-    M: int | None | tuple[int | None, ...]
+    M: int | tuple[int | None, ...] | None
     """Harmonics; of a product, by column."""
     share: float
     """Variance of its effect over the rows, relative to the variance of y; above one where terms offset one another."""
@@ -215,9 +215,7 @@ def _learn_all(
     )
 
 
-def _learn_given(
-    model: SumModel, start: np.ndarray, *, optimise: bool, progress: Callable[[str], None]
-) -> list[Stage]:
+def _learn_given(model: SumModel, start: np.ndarray, *, optimise: bool, progress: Callable[[str], None]) -> list[Stage]:
     """Learn at the harmonics asked for; what is too large to factor starts from what fewer harmonics learnt."""
     if not optimise or not model.iterative:
         return [learn(model, start, optimise=optimise, progress=progress)]

@@ -23,6 +23,7 @@ _STALLED = 0.75
 _FORESIGHT = 1.0  # log units
 _ROUGHLY = 2e-3  # of what is missed: a step that gains less can wait for the next stage
 _FEWER, _FEWEST = 0.7, 3  # harmonics, to see what one factor of a product leaves out
+_MANY_FEATURES = 1200
 _HARDLY_ANY = 1.0  # coefficients: a term that determines fewer may be nothing at all
 _NOTHING = 0.05  # nats that a term may bring and still be taken for nothing
 
@@ -89,10 +90,12 @@ def learn(
             if curvature is None and len(model.terms) > 1 and not model.iterative:
                 # many parameters: seeing the bound's shape first takes fewer evaluations than finding it on the way
                 curvature, elbo = curvature_at(model, start, free), first.elbo
-            gain = _ROUGHLY * first.missed if rough else None
+            # where features are many and still miss much, the last bit of learning is not worth its time
+            hasty = rough or model.size > _MANY_FEATURES
+            gain = _ROUGHLY * first.missed if hasty else None
             optimum, closed = maximise(model, start, curvature, elbo, free, gain)
             if not rough:
-                optimum, closed, free = _settled(model, optimum, closed, free)
+                optimum, closed, free = _settled(model, optimum, closed, free, gain)
         else:
             closed = model.at(start)
             optimum = Optimum(start, closed.elbo, 0, 1, True, "hyperparameters kept as given")
@@ -110,7 +113,7 @@ def _text(harmonics: Harmonics) -> str:
 
 
 def _settled(
-    model: SumModel, optimum: Optimum, closed: Form, free: np.ndarray
+    model: SumModel, optimum: Optimum, closed: Form, free: np.ndarray, gain: float | None
 ) -> tuple[Optimum, Form, np.ndarray]:
     """Terms that came to nothing taken out, and the others learnt to the end without them."""
     while True:
@@ -118,8 +121,9 @@ def _settled(
         if np.array_equal(kept, free):
             return *polish(model, optimum, closed, free), free
         free, before = kept, optimum
-        curvature = curvature_at(model, before.theta, free)
-        optimum, closed = maximise(model, before.theta, curvature, before.elbo, free)
+        large = model.size > _MANY_FEATURES
+        curvature = before.curvature if large else curvature_at(model, before.theta, free)
+        optimum, closed = maximise(model, before.theta, curvature, before.elbo, free, gain)
         optimum = optimum.after(before)
 
 
@@ -178,7 +182,8 @@ def _shape(last: Stage, larger: SumModel) -> np.ndarray | None:
 
     Looking takes an evaluation per parameter at the last size and saves about a third as many at the larger.
     """
-    if len(last.model.terms) > 1 and larger.size**3 < 3 * last.model.size**3:
+    near = larger.size**3 < 3 * last.model.size**3 or last.model.size > _MANY_FEATURES
+    if len(last.model.terms) > 1 and near:
         return last.optimum.curvature
     with threads_for(last.model.size):
         return curvature_at(last.model, last.optimum.theta, last.free)

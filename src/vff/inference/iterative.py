@@ -1,313 +1,30 @@
 """Closed-form regression without a factor of A: conjugate gradients, and a bound that knows its own error.
 
-The model is that of ``collapsed``; only A = K + tau G is too large to factor. Three things make it tractable.
+The model is that of ``collapsed``; only A = K + tau G is too large to factor. ``whitening`` supplies products with it
+and coordinates W in which A~ = W A W' is nearly the identity. Then
 
-Products. G of a term is that of a lattice of nodes with weights (``moments.quadrature``), so G v is separable.
+    log|A~| = tr(A~ - I) + tr(log A~ - A~ + I)
 
-Preconditioner. If the columns of a product were independent over the rows, its G would be weight * G_1 x ... x G_D with
-the Gram matrices of the columns by themselves. With U_d' K_d U_d = I and U_d' G_d U_d = diag(lambda_d), A would be
-diagonal in U = U_1 x ... x U_D:  D = scale + tau weight lambda_1 x ... x lambda_D. In whitened coordinates W = D^-1/2 U'
-
-    A~ = W A W',      log|A| - log|K| = log|A~| + sum log(D / scale)
-
-is close to the identity, and exactly it for one column. Where columns are not independent, the leading functions, which
-the data determine, are taken together: their corner C of A~ is factored, C = L L', and L^-1 becomes part of W.
-
-Probes. log|A~| = tr(A~ - I) + tr(log A~ - A~ + I): the first is known exactly, the second is of second order and is
-estimated by Gauss quadrature along random signs z, which also give A^-1 = W'W + W'(A~^-1 - I) W from W'(A~^-1 z - z) and
-W'z. The signs are the same at every setting (common random numbers), so that the bound is a smooth function. Its
-standard error over the probes is part of the answer.
+The first is known exactly, the second is of second order and is estimated by Gauss quadrature along random signs z
+(stochastic Lanczos quadrature). The same solutions give A^-1 = W'W + W'(A~^-1 - I)W, from W'(A~^-1 z - z) and W'z. The
+signs are the same at every setting (common random numbers), so that the bound is a smooth function. Its standard error
+over the probes is part of the answer.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, reduce
-from math import prod
+from functools import cached_property
 
 import numpy as np
-from scipy.linalg import eigh, solve_triangular
 
-from vff.inference.terms import Term, Values
-from vff.linalg import (
-    AbstractInvertible,
-    AbstractView,
-    BlockDiagonal,
-    Factor,
-    Glimpse,
-    Kronecker,
-    OuterView,
-    Solution,
-    Summary,
-    apply_along,
-    conjugate_gradients,
-    contracted,
-    factorise,
-)
-from vff.linalg.views import Probes
-from vff.moments import Moments, Pair, equivalent_weights, features_at_nodes, gram_tensor
+from vff.inference.whitening import PreconditionerView, WhitenedTerm
+from vff.linalg import BlockDiagonal, OuterView, Solution, Summary, conjugate_gradients
+from vff.moments import Pair
 
 PROBES = 24
 _TOLERANCE, _MOST_ITERATIONS = 1e-9, 400
 _PROBE_TOLERANCE = 1e-4
 _ROUNDING = 1e-12
-_CORNER = 1600  # functions of a term that are taken together in the preconditioner
 _ERRORS = 3.0  # standard errors, the width of what is stated
-
-
-@dataclass(frozen=True)
-class LatticeGram:
-    """Phi'W Phi of all terms, in the functions that are summed over rows: a lattice per term, and blocks between them."""
-
-    moments: Moments
-
-    @cached_property
-    def features(self) -> list[list[np.ndarray]]:
-        """Of every factor of every term at its nodes, (n_d, P_d)."""
-        return [[features_at_nodes(basis) for basis in term.bases] for term in self.moments.request.terms]
-
-    @cached_property
-    def weights(self) -> list[np.ndarray]:
-        """Of the nodes of every term's lattice."""
-        both = zip(self.moments.request.terms, self.moments.grams, strict=True)
-        return [equivalent_weights(term, letters) for term, letters in both]
-
-    @cached_property
-    def by_column(self) -> list[list[np.ndarray]]:
-        """Gram matrices of every factor by itself, relative to the weight of all rows, (P_d, P_d)."""
-        return [
-            [F.T @ (_marginal(weights, d)[:, None] * F) / self.moments.weight for d, F in enumerate(features)]
-            for features, weights in zip(self.features, self.weights, strict=True)
-        ]
-
-
-def _grown(sizes: Sequence[int], d: int) -> int:
-    """The size of a box that is one longer along one axis."""
-    return prod(size + (e == d) for e, size in enumerate(sizes))
-
-
-def _marginal(weights: np.ndarray, d: int) -> np.ndarray:
-    """Weights of the nodes along one axis."""
-    return weights.sum(axis=tuple(e for e in range(weights.ndim) if e != d))
-
-
-def _along_axes(vectors: Sequence[np.ndarray]) -> np.ndarray:
-    """The outer product of a vector per axis."""
-    return reduce(np.multiply.outer, vectors)
-
-
-def _weighted(weights: np.ndarray, vectors: Sequence[np.ndarray], d: int | None = None) -> np.ndarray:
-    """Weights contracted with a vector along every axis but the d-th."""
-    for e in reversed(range(weights.ndim)):
-        if e != d:
-            weights = np.tensordot(weights, vectors[e], axes=(e, 0))
-    return weights
-
-
-@dataclass(frozen=True)
-class WhitenedTerm:
-    """One term in the coordinates in which its block of A is nearly the identity."""
-
-    prior: AbstractInvertible
-    factors: tuple[AbstractInvertible, ...]
-    """K_d, unit variance."""
-    scale: float
-    """1 / variance."""
-    features: tuple[np.ndarray, ...]
-    """The prior's functions at the nodes, (n_d, P_d)."""
-    by_column: tuple[np.ndarray, ...]
-    """Gram matrices of the factors by themselves, in the coordinates of the prior."""
-    weights: np.ndarray
-    weight: float
-    tau: float
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return tuple(F.shape[1] for F in self.features)
-
-    @cached_property
-    def _eigen(self) -> list[tuple[np.ndarray, np.ndarray]]:
-        """lambda_d, largest first, and U_d."""
-        pairs = [eigh(G, K.to_dense()) for G, K in zip(self.by_column, self.factors, strict=True)]
-        return [(np.maximum(values[::-1], 0.0), np.ascontiguousarray(vectors[:, ::-1])) for values, vectors in pairs]
-
-    @cached_property
-    def U(self) -> list[np.ndarray]:
-        return [vectors for _, vectors in self._eigen]
-
-    @cached_property
-    def D(self) -> np.ndarray:
-        """The preconditioner's diagonal, an axis per factor."""
-        return self.scale + self.tau * self.weight * _along_axes([values for values, _ in self._eigen])
-
-    @cached_property
-    def corner(self) -> tuple[int, ...]:
-        """How many of the leading functions of every factor are in the corner that is factored."""
-        if len(self.factors) == 1:
-            return (0,)  # one column is diagonal already
-        sizes = [1] * len(self.factors)
-        spectra = [values / max(values[0], 1e-300) for values, _ in self._eigen]
-        while True:
-            open_ended = [d for d, size in enumerate(sizes) if size < self.shape[d] and _grown(sizes, d) <= _CORNER]
-            if not open_ended:
-                return tuple(sizes)
-            sizes[max(open_ended, key=lambda d: spectra[d][sizes[d]])] += 1
-
-    @cached_property
-    def corner_places(self) -> np.ndarray:
-        """Where the corner's functions stand among all of them."""
-        grid = np.arange(self.D.size).reshape(self.shape)
-        return grid[tuple(slice(0, size) for size in self.corner)].reshape(-1)
-
-    @cached_property
-    def _corner_factor(self) -> Factor:
-        """Cholesky factor of the corner of A~ as W alone makes it."""
-        nodes, D = self._nodes, len(self.factors)
-        tensor = self.weights
-        for d in range(D):  # axis by axis, nodes become pairs of functions
-            F = nodes[d][:, : self.corner[d]]
-            pairs = (F[:, :, None] * F[:, None, :]).reshape(F.shape[0], -1)
-            tensor = np.moveaxis(np.tensordot(pairs, tensor, axes=(0, d)), 0, d)
-        size = self.corner_places.size
-        order = [2 * d for d in range(D)] + [2 * d + 1 for d in range(D)]
-        gram = tensor.reshape([one for own in self.corner for one in (own, own)]).transpose(order).reshape(size, size)
-        root = self._root[self.corner_places]
-        corner = self.tau * gram * root * root.T
-        corner[np.diag_indices(size)] += self.scale * root[:, 0] ** 2
-        return factorise(corner)
-
-    def _to_corner(self, v: np.ndarray, *, transposed: bool) -> np.ndarray:
-        """L^-1 v, or L^-T v, in the corner; nothing elsewhere."""
-        if self.corner_places.size:
-            L, places = self._corner_factor.lower, self.corner_places
-            v = v.copy()
-            v[places] = solve_triangular(L, v[places], lower=True, trans=int(transposed), check_finite=False)
-        return v
-
-    @cached_property
-    def _nodes(self) -> list[np.ndarray]:
-        """F U, (n_d, P_d)."""
-        return [F @ U for F, U in zip(self.features, self.U, strict=True)]
-
-    @cached_property
-    def _root(self) -> np.ndarray:
-        return 1.0 / np.sqrt(self.D).reshape(-1, 1)
-
-    def gram(self, v: np.ndarray) -> np.ndarray:
-        """U'G U v, (P, S)."""
-        values = apply_along(v, self.shape, [lambda u, F=F: F @ u for F in self._nodes])
-        values *= self.weights.reshape(-1, 1)
-        nodes = [F.shape[0] for F in self._nodes]
-        return apply_along(values, nodes, [lambda u, F=F: F.T @ u for F in self._nodes])
-
-    def mv(self, v: np.ndarray) -> np.ndarray:
-        """The term's block of A~ times v, (P, S)."""
-        u = self._root * self._to_corner(v, transposed=True)
-        return self._to_corner(self._root * (self.scale * u + self.tau * self.gram(u)), transposed=False)
-
-    def rotated(self, v: np.ndarray) -> np.ndarray:
-        """U'v for v in the coordinates of the prior, (P, S)."""
-        return apply_along(v, self.shape, [lambda u, U=U: U.T @ u for U in self.U])
-
-    def to_prior(self, v: np.ndarray) -> np.ndarray:
-        """W'v: whitened to the coordinates of the prior."""
-        u = self._root * self._to_corner(v, transposed=True)
-        return apply_along(u, self.shape, [lambda u, U=U: U @ u for U in self.U])
-
-    def to_white(self, v: np.ndarray) -> np.ndarray:
-        """W v."""
-        return self._to_corner(self._root * self.rotated(v), transposed=False)
-
-    @cached_property
-    def trace(self) -> float:
-        """tr A~ of the block."""
-        diagonal = self.weights
-        for d, F in enumerate(self._nodes):
-            diagonal = np.moveaxis(np.tensordot(F**2, diagonal, axes=(0, d)), 0, d)
-        diagonal = ((self.scale + self.tau * diagonal) / self.D).reshape(-1)
-        diagonal[self.corner_places] = 1.0
-        return float(diagonal.sum())
-
-    @property
-    def log_volume(self) -> float:
-        """log |A| - log |K| - log |A~| of the block."""
-        corner = self._corner_factor.logdet() if self.corner_places.size else 0.0
-        return float(np.log(self.D / self.scale).sum()) + corner
-
-    @cached_property
-    def leverages(self) -> list[np.ndarray]:
-        """phi'K_d^-1 phi at the nodes of every factor, (n_d,)."""
-        both = zip(self.features, self.factors, strict=True)
-        return [np.einsum("np,np->n", F, K.solve(F.T).T) for F, K in both]
-
-    @property
-    def explained(self) -> float:
-        """tr(K^-1 G)."""
-        return float(_weighted(self.weights, self.leverages)) / self.scale
-
-    def sandwich(self) -> Summary:
-        """What the prior keeps of K^-1 G K^-1."""
-        if not isinstance(self.prior, Kronecker):
-            F = self.features[0]
-            return self.prior.see_sandwich(F.T @ (self.weights[:, None] * F))
-        parts = [
-            F.T @ (_weighted(self.weights, self.leverages, d)[:, None] * F) for d, F in enumerate(self.features)
-        ]
-        return self.prior.sandwiched(parts)
-
-    def glimpse(self, probes: Probes) -> Glimpse:
-        """The preconditioner's inverse, W'W."""
-        if probes is None:
-            inverse = 1.0 / self.D
-            sums = [np.diag(_marginal(inverse, d)) for d in range(inverse.ndim)]
-            for part, more, size in zip(sums, self._corner_contractions(), self.corner, strict=True):
-                part[:size, :size] += more
-            return Glimpse(contractions=tuple(U @ part @ U.T for U, part in zip(self.U, sums, strict=True)))
-        matrix = (self.U[0] / self.D) @ self.U[0].T
-        return Glimpse(np.diagonal(matrix), matrix @ probes)
-
-    @cached_property
-    def corner_excess(self) -> np.ndarray:
-        """D^-1/2 (C^-1 - I) D^-1/2 in the corner: what W'W has there beside U D^-1 U'."""
-        root = self._root[self.corner_places]
-        excess = self._corner_factor.inverse()
-        excess[np.diag_indices_from(excess)] -= 1.0
-        return root * excess * root.T
-
-    def _corner_contractions(self) -> list[np.ndarray]:
-        """Its partial traces, one per factor."""
-        return contracted(self.corner_excess, [np.eye(size) for size in self.corner])
-
-    def energy(self, m: np.ndarray) -> float:
-        """m'G m for m in the coordinates of the prior."""
-        values = apply_along(m, self.shape, [lambda u, F=F: F @ u for F in self.features])
-        return float(self.weights.reshape(-1) @ values.reshape(-1) ** 2)
-
-
-@dataclass(frozen=True)
-class _PreconditionerView(AbstractView):
-    terms: tuple[WhitenedTerm, ...]
-
-    def look(self, places: Sequence[slice], probes: Sequence[Probes]) -> list[Glimpse]:
-        return [term.glimpse(V) for term, V in zip(self.terms, probes, strict=True)]
-
-
-def whitened_terms(
-    gram: LatticeGram, terms: Sequence[Term], values: Sequence[Values], prior: BlockDiagonal, tau: float
-) -> tuple[WhitenedTerm, ...]:
-    """Every term at one setting."""
-    whitened = []
-    for s, (term, own) in enumerate(zip(terms, values, strict=True)):
-        bases = gram.moments.request.terms[s].bases
-        transforms = term.transform(bases, own).factors
-        features = tuple(T.forward(F.T).T for T, F in zip(transforms, gram.features[s], strict=True))
-        by_column = tuple(T.forward(T.forward(G).T) for T, G in zip(transforms, gram.by_column[s], strict=True))
-        factors = term.blocks(bases, own)
-        symmetric = tuple(0.5 * (G + G.T) for G in by_column)
-        weights, weight = gram.weights[s], gram.moments.weight
-        whitened.append(
-            WhitenedTerm(prior.blocks[s], factors, 1.0 / own["variance"], features, symmetric, weights, weight, tau)
-        )
-    return tuple(whitened)
 
 
 @dataclass(frozen=True)
@@ -396,9 +113,7 @@ class IterativeForm:
 
     def energies(self) -> list[float]:
         """m_s'G_ss m_s of every term."""
-        return [
-            term.energy(self.mean[place, None]) for term, place in zip(self.terms, self.prior.places, strict=True)
-        ]
+        return [term.energy(self.mean[place, None]) for term, place in zip(self.terms, self.prior.places, strict=True)]
 
     @cached_property
     def quadratic(self) -> float:
@@ -427,9 +142,7 @@ class IterativeForm:
 
     @cached_property
     def elbo(self) -> float:
-        return -0.5 * (
-            self.weight * np.log(2.0 * np.pi) + self._log_volume + self.quadratic + self.tau * self.residual
-        )
+        return -0.5 * (self.weight * np.log(2.0 * np.pi) + self._log_volume + self.quadratic + self.tau * self.residual)
 
     def upper_bound(self) -> float:
         """As in ``ClosedForm``; one more solution."""
@@ -437,7 +150,7 @@ class IterativeForm:
         noise = self.noise + missed
         louder = IterativeForm(
             self.prior,
-            tuple(_with_tau(term, 1.0 / noise) for term in self.terms),
+            tuple(term.at_tau(1.0 / noise) for term in self.terms),
             self.blocks,
             self.b,
             self.yy,
@@ -464,12 +177,6 @@ class IterativeForm:
         return IterativeMissed(self)
 
 
-def _with_tau(term: WhitenedTerm, tau: float) -> WhitenedTerm:
-    return WhitenedTerm(
-        term.prior, term.factors, term.scale, term.features, term.by_column, term.weights, term.weight, tau
-    )
-
-
 @dataclass(frozen=True)
 class IterativeCotangents:
     """Derivatives of the bound, with A^-1 from the preconditioner and the probes."""
@@ -481,7 +188,7 @@ class IterativeCotangents:
         model = self.model
         away = model.to_prior(model.probed.X - model.signs)
         outer = model.prior.see(OuterView(away, model.to_prior(model.signs)))
-        return model.prior.see(_PreconditionerView(model.terms)) + (1.0 / model.probes) * outer
+        return model.prior.see(PreconditionerView(model.terms)) + (1.0 / model.probes) * outer
 
     @cached_property
     def _sandwich(self) -> Summary:

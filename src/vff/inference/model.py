@@ -9,14 +9,10 @@ import numpy as np
 
 from vff.features import StackedTransform, TailRows, outward_state
 from vff.inference.collapsed import ClosedForm, Cotangents, MissedCotangents, NormalEquations
-from vff.inference.iterative import (
-    IterativeCotangents,
-    IterativeForm,
-    IterativeMissed,
-    LatticeGram,
-    whitened_terms,
-)
+from vff.inference.iterative import IterativeCotangents, IterativeForm, IterativeMissed
+from vff.inference.optimise import Form
 from vff.inference.terms import Term
+from vff.inference.whitening import LatticeGram, whitened_terms
 from vff.linalg import BlockDiagonal
 from vff.moments import Basis, Harmonics, Moments
 from vff.parameters import PositiveVector
@@ -26,7 +22,6 @@ _NOISE_BOUNDS = (1e-8, 1e4)  # relative to the variance of the targets, which ar
 
 SMALL, LARGEST_DIRECT = 1500, 3000  # features; beyond, iterations are faster than a Cholesky factor
 
-Form = ClosedForm | IterativeForm
 AnyCotangents = Cotangents | MissedCotangents | IterativeCotangents | IterativeMissed
 
 
@@ -220,7 +215,8 @@ def shrunk(model: SumModel) -> SumModel:
     while model.size > SMALL:
         share *= 0.8
         harmonics = tuple(
-            tuple(None if M is None else max(2, int(share * M)) for M in term) for term in model.moments.request.harmonics
+            tuple(None if M is None else max(2, int(share * M)) for M in term)
+            for term in model.moments.request.harmonics
         )
         smaller = model.restricted(capped(harmonics, model.harmonics))
         if smaller.size <= SMALL or smaller.size == model.size:

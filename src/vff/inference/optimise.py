@@ -1,11 +1,13 @@
 """Maximise a bound over log hyperparameters, and keep a record of how it ended."""
 
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from scipy.optimize import minimize
 
+from vff.inference.collapsed import ClosedForm
+from vff.inference.iterative import IterativeForm
 from vff.parameters import PositiveVector
 
 _MOST_EVALUATIONS, _MOST_WITH_ERROR = 200, 12
@@ -16,32 +18,11 @@ _NEWTON_STEPS, _LONGEST_STEP = 6, 0.5  # log units: farther away it is not the s
 _MOST_PARAMETERS = 40  # for a Hessian by differences
 _FLATTEST = 0.1  # nats per squared log unit: flatter directions are taken to be this steep
 
-
-class Form(Protocol):
-    """A linear-Gaussian model at one setting, however it was solved."""
-
-    @property
-    def elbo(self) -> float: ...
-    @property
-    def error(self) -> float: ...
-    @property
-    def mean(self) -> np.ndarray: ...
-    @property
-    def cotangents(self) -> Any: ...
+Form = ClosedForm | IterativeForm
+F = TypeVar("F", ClosedForm, Form)
 
 
-class Scalable(Protocol):
-    """What ``rescale`` looks at."""
-
-    @property
-    def weight(self) -> float: ...
-    @property
-    def quadratic(self) -> float: ...
-    @property
-    def elbo(self) -> float: ...
-
-
-class Model(Protocol):
+class Model(Protocol[F]):
     """Hyperparameters in, linear-Gaussian model out, and the chain rule back."""
 
     @property
@@ -49,7 +30,7 @@ class Model(Protocol):
         """The layout of theta; 'noise' is among the names."""
         ...
 
-    def at(self, theta: np.ndarray) -> Form:
+    def at(self, theta: np.ndarray) -> F:
         """The model at these log hyperparameters."""
         ...
 
@@ -57,7 +38,7 @@ class Model(Protocol):
         """d elbo / d theta."""
         ...
 
-    def scales(self, closed: Form) -> np.ndarray:
+    def scales(self, closed: F) -> np.ndarray:
         """Rough curvature in every parameter, so that the first steps have a sensible length."""
         ...
 
@@ -82,13 +63,13 @@ class Optimum:
 
 
 def maximise(
-    model: Model,
+    model: Model[F],
     start: np.ndarray,
     curvature: np.ndarray | None = None,
     elbo: float | None = None,
     free: np.ndarray | None = None,
     gain: float | None = None,
-) -> tuple[Optimum, Form]:
+) -> tuple[Optimum, F]:
     """L-BFGS-B on the collapsed bound from one start; the optimum, and the model there.
 
     ``curvature`` is minus the Hessian at a nearby optimum and ``elbo`` the bound there, as a coarser model knows them;
@@ -115,7 +96,7 @@ def maximise(
 
 
 def _lbfgs(
-    model: Model,
+    model: Model[F],
     start: np.ndarray,
     free: np.ndarray,
     root: np.ndarray,
@@ -123,13 +104,13 @@ def _lbfgs(
     elbo: float,
     gain: float | None,
     error: float,
-) -> tuple[Optimum, Form]:
+) -> tuple[Optimum, F]:
     """L-BFGS-B over z = root theta, theta the free parameters.
 
     Where z has no bounds of its own, the function is continued beyond those of theta as a constant.
     """
     inverse, layout = np.linalg.inv(root), model.parameters
-    best: tuple[float, np.ndarray, Form, np.ndarray] | None = None
+    best: tuple[float, np.ndarray, F, np.ndarray] | None = None
 
     def objective(z: np.ndarray) -> tuple[float, np.ndarray]:
         nonlocal best
@@ -160,7 +141,7 @@ def _lbfgs(
     return Optimum(theta, float(value), int(result.nit), int(result.nfev), converged, message, curvature), closed
 
 
-def curvature_at(model: Model, theta: np.ndarray, free: np.ndarray) -> np.ndarray | None:
+def curvature_at(model: Model[F], theta: np.ndarray, free: np.ndarray) -> np.ndarray | None:
     """Minus the Hessian of the bound by differences of its gradient, made positive definite; None when too costly.
 
     Parameters that are not free get a unit diagonal.
@@ -180,7 +161,7 @@ def curvature_at(model: Model, theta: np.ndarray, free: np.ndarray) -> np.ndarra
     return curvature
 
 
-def polish(model: Model, optimum: Optimum, closed: Form, free: np.ndarray) -> tuple[Optimum, Form]:
+def polish(model: Model[F], optimum: Optimum, closed: F, free: np.ndarray) -> tuple[Optimum, F]:
     """Newton steps from where a search ended, as long as the slope falls: the same optimum by every path."""
     inside = free & ~np.isin(model.parameters.names, list(model.parameters.at_bounds(optimum.theta)))
     if abs(optimum.elbo) > _SMALL or not inside.any() or closed.error > 0.0:
@@ -204,7 +185,7 @@ def polish(model: Model, optimum: Optimum, closed: Form, free: np.ndarray) -> tu
     return replace(optimum, theta=theta, elbo=float(closed.elbo), evaluations=evaluations), closed
 
 
-def rescale(closed: Scalable) -> tuple[float, float]:
+def rescale(closed: Form) -> tuple[float, float]:
     """The factor on all variances (prior and noise together) that maximises the bound, and the bound there.
 
     The bound depends on it only through -1/2 [n log s + quadratic / s]; hence s = quadratic / n.

@@ -14,7 +14,7 @@ _ROOM_TO_GROW = 0.25  # the same, when more rows are to come
 _LARGEST_M = 1024
 _LARGEST_SUM = 640  # harmonics of all terms of a sum together, give or take
 _LEAST_M = 16
-_LARGEST_PRODUCT, _LARGEST_PRODUCTS = 2000, 3000  # features of one product term, and of all together
+_LARGEST_PRODUCT, _LARGEST_PRODUCTS = 1600, 2000  # features of one product term, and of all together
 _LEAST_IN_PRODUCT = 2
 
 
@@ -41,18 +41,30 @@ def largest_harmonic(found: Survey, q: int, terms: int, distinct: int, *, growin
     return int(min(wanted, largest_resolved(q)))
 
 
-def largest_in_product(found: Survey, q: int, sizes: Sequence[int | None], products: int, *, growing: bool) -> int:
-    """The most harmonics worth summing for a column of numbers in a product.
+def harmonics_in_product(factors: Sequence[tuple[Survey, int] | int], products: int, rows: float) -> list[int | None]:
+    """The harmonics to sum for every factor of a product term: alike, but none more than its column has values for.
 
-    ``sizes`` has the number of levels of every factor, None for numbers; ``products`` is how many product terms there
-    are. The features of a product share a number that a Cholesky factor handles in a fraction of a second.
+    ``factors`` has what is known of a column of numbers and its edge functions, or a number of levels; ``products`` is
+    how many product terms there are, ``rows`` how many different rows there may be. The features of all products share
+    a number that a Cholesky factor handles in a fraction of a second, and are not many more than rows.
     """
-    levels = prod(size for size in sizes if size is not None)
-    numbers = sum(size is None for size in sizes)
-    features = max(4.0, min(_LARGEST_PRODUCT, _LARGEST_PRODUCTS / products) / levels)
-    most = max(_LEAST_IN_PRODUCT, int((features ** (1.0 / numbers) - 1.0 - q) / 2.0))
-    enough = most if growing else max(_LEAST_IN_PRODUCT, found.distinct // 2 + 1)
-    return min(most, enough)
+    budget = max(4.0, min(_LARGEST_PRODUCT, _LARGEST_PRODUCTS / products, rows))
+    most = [None if isinstance(one, int) else max(_LEAST_IN_PRODUCT, one[0].distinct // 2 + 1) for one in factors]
+    M = [None if cap is None else _LEAST_IN_PRODUCT for cap in most]
+
+    def size(trial: Sequence[int | None]) -> int:
+        both = zip(factors, trial, strict=True)
+        return prod(one if isinstance(one, int) else 2 * (m or 0) + 1 + one[1] for one, m in both)
+
+    open_ended = [d for d, cap in enumerate(most) if cap is not None]
+    while open_ended:
+        d = min(open_ended, key=lambda e: M[e] or 0)
+        grown = [m if m is None or e != d else m + 1 for e, m in enumerate(M)]
+        if size(grown) > budget or (grown[d] or 0) > (most[d] or 0):
+            open_ended.remove(d)
+        else:
+            M = grown
+    return M
 
 
 def rows_beyond(interval: Interval, source: Source, offset: float, piece: int = 2**20) -> tuple[TailRows, ...]:

@@ -103,7 +103,7 @@ class SumPosterior(AbstractSumPosterior):
     def from_closed_form(cls, closed: ClosedForm, model: SumModel, setting: Setting) -> "SumPosterior":
         """The posterior at a setting."""
         request = model.moments.request
-        places, inverse, centre = request.slices, closed.factor.inverse(), model.centre(setting)
+        places, inverse, centre = request.slices, closed.inverse.matrix, model.centre(setting)
         terms = []
         for s, (term, place) in enumerate(zip(model.terms, places, strict=True)):
             own = inverse[place, place]

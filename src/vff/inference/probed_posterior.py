@@ -11,10 +11,11 @@ from functools import cached_property
 import numpy as np
 
 from vff.basis import Interval
-from vff.inference.iterative import IterativeForm, WhitenedTerm
+from vff.inference.iterative import IterativeForm
 from vff.inference.model import Setting, SumModel
 from vff.inference.posterior import AbstractSumPosterior, term_factors
 from vff.inference.term_posterior import TermCoefficients, TermPosterior
+from vff.inference.whitening import WhitenedTerm
 from vff.moments import ColumnRows, LetterFunction, contract, evaluate_letters, gram_columns_adjoint
 
 _FEW_ROWS = 64  # whose variances are solved for one by one
@@ -79,9 +80,7 @@ class ProbedTerm(TermPosterior):
         probes = probe_values(self, x, rows, engine)
         return values, explained - np.mean(probes[0] * probes[1], axis=0)
 
-    def exact_part(
-        self, x: np.ndarray, rows: Sequence[ColumnRows], engine: str
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def exact_part(self, x: np.ndarray, rows: Sequence[ColumnRows], engine: str) -> tuple[np.ndarray, np.ndarray]:
         """phi'm and phi'(K^-1 - W'W)phi."""
         (mean,), explained = super().answers(x, rows, [self.coefficients.mean], engine)
         return mean, explained
@@ -171,8 +170,9 @@ class ProbedPosterior(AbstractSumPosterior):
         """Add phi'A^-1 phi."""
         if len(x) > _MOST_JOINT:
             raise ValueError(
-                f"a joint distribution over {len(x)} rows of a model with {self.request.size} features needs a solution "
-                f"per row; ask for at most {_MOST_JOINT} rows at a time, or use predict_f(X) for every row by itself"
+                f"a joint distribution over {len(x)} rows of a model with {self.request.size} features needs a "
+                f"solution per row; ask for at most {_MOST_JOINT} rows at a time, or use predict_f(X) for every row by "
+                "itself"
             )
         every = np.concatenate(features, axis=1)
         for start in range(0, len(x), _AT_ONCE):
@@ -195,12 +195,14 @@ class ProbedPosterior(AbstractSumPosterior):
 
     @cached_property
     def relative_error(self) -> float:
-        """Standard error of the latent variance over the probes, relative to it, at rows in the middle of the domain."""
+        """Standard error of the latent variance over the probes, relative to it, at rows inside."""
         rng = np.random.default_rng(0)
         x = np.empty((200, len(self.request.columns)))
         for c, column in enumerate(self.request.columns):
-            low, high = (place.a, place.b) if isinstance(place := column.place, Interval) else (0, column.basis.size)
-            x[:, c] = rng.uniform(low, high, len(x)) if isinstance(place, Interval) else rng.integers(high, size=len(x))
+            if isinstance(place := column.place, Interval):
+                x[:, c] = rng.uniform(place.a, place.b, len(x))
+            else:
+                x[:, c] = rng.integers(column.basis.size, size=len(x))
         rows = self.rows(x)
         probes = [probe_values(term, x, rows) for term in self.terms]
         away, signs = (np.sum(part, axis=0) for part in zip(*probes, strict=True))

@@ -61,7 +61,7 @@ def look(model: SumModel, given: tuple[Given, ...], noise: float | None, details
     ``details`` are the highest harmonics that matter, by term.
     """
     alone = [
-        (look_alone if len(model.terms[s].factors) == 1 else look_product)(model.alone(s), values, noise, detail)
+        (look_alone if len(model.terms[s].factors) == 1 else _look_product)(model.alone(s), values, noise, detail)
         for s, (values, detail) in enumerate(zip(given, details, strict=True))
     ]
     if len(alone) == 1:
@@ -103,7 +103,7 @@ def look_alone(model: SumModel, given: Given, noise: float | None, detail: int) 
     return max([best, *more], key=_elbo)
 
 
-def look_product(model: SumModel, given: Given, noise: float | None, detail: int) -> Start:
+def _look_product(model: SumModel, given: Given, noise: float | None, detail: int) -> Start:
     """The best of a few candidates for a model of one product term: one lengthscale for all columns, then each."""
     (term,), fixed = model.terms, bool(given["variance"] or noise)
     middle, *others = _variances(given["variance"], noise)
@@ -145,11 +145,10 @@ def _lengthscales(model: SumModel, given: Given, detail: int) -> list[tuple[SumM
 
 def highest_standing_out(model: SumModel) -> int:
     """The highest harmonic of a model of one column in which the targets stand out of white noise; 0 when none does."""
-    if len(model.harmonics) > 1 or len(model.harmonics[0]) > 1:
+    every = [M for term in model.harmonics for M in term]
+    if len(every) > 1 or every[0] is None:
         return 0  # with several columns, detail in one may be the echo of another
-    ((M,),), project = model.harmonics, model.moments.project
-    if M is None:
-        return 0
+    M, project = every[0], model.moments.project
     standing = np.flatnonzero(stands_out(power_of(project, M), model.moments.target_squared))
     return int(standing[-1]) + 1 if standing.size else 0
 

@@ -127,8 +127,8 @@ class Term:
     def pull_back(self, bases: Sequence[Basis], values: Values, K: AbstractInvertible, dK: Summary) -> dict[str, float]:
         """The derivatives <dK, dK / d log theta> for every hyperparameter.
 
-        K is proportional to 1 / variance. The bound does not depend on coordinates, so those of the prior may be held at
-        this rate.
+        K is proportional to 1 / variance. The bound does not depend on coordinates, so those of the prior may be held
+        at this rate.
         """
         gradient = {"variance": -K.inner(dK)}
         for d, name in enumerate(self.lengthscales):

@@ -13,8 +13,8 @@ Sizes: d (H,), border (H, Q), root (Q, S), Z (P, R), C (R, R), with P = H + Q, R
 ``AbstractInvertible`` costs O(P) per right-hand side. ``to_dense`` exists for tests; nothing here calls it.
 
 A sum of terms has one such block per term (``BlockDiagonal``), exchangeable effects a plain ``Diagonal``, and a product
-of columns the ``Kronecker`` product of theirs. What a structure needs of an unstructured matrix to be contracted with it
-is its ``Summary``, taken from a view of that matrix.
+of columns the ``Kronecker`` product of theirs. What a structure needs of an unstructured matrix to be contracted with
+it is its ``Summary``, taken from a view of that matrix.
 
 The Gram matrix of the data is not invertible and has another structure: every entry is a sum or difference of
 trigonometric moments (Toeplitz plus or minus Hankel). ``trigonometric_gram`` reads it off the moments and

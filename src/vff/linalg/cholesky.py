@@ -6,6 +6,7 @@ import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs, dtrtri  # pyright: ignore[reportAttributeAccessIssue]
 
 # Relative to each diagonal entry, tried in turn. Cholesky does not care about diagonal scaling, so this is all.
+_BLOCK = 256
 _JITTERS = (0.0, 1e-15, 1e-14, 1e-13, 1e-12, 1e-11, 1e-10, 1e-9)
 
 
@@ -33,10 +34,12 @@ class Factor:
     def inverse(self) -> np.ndarray:
         """A^-1, dense and symmetric, at the cost of ``potri``."""
         inverse = dpotri(self.lower, lower=1)[0]
-        lower = np.tril(inverse, -1)
-        lower += lower.T
-        lower[np.diag_indices_from(lower)] = np.diagonal(inverse)
-        return lower
+        for start in range(0, inverse.shape[0], _BLOCK):  # the lower triangle mirrored, block by block
+            stop = min(start + _BLOCK, inverse.shape[0])
+            inverse[:start, start:stop] = inverse[start:stop, :start].T
+            corner = np.tril(inverse[start:stop, start:stop])
+            inverse[start:stop, start:stop] = corner + np.tril(corner, -1).T
+        return inverse
 
     def inverse_diagonal(self) -> np.ndarray:
         """diag(A^-1): the squared columns of L^-1, at half the cost of the inverse."""

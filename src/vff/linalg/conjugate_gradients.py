@@ -29,9 +29,7 @@ class Solution:
         return np.array(values)
 
 
-def conjugate_gradients(
-    mv: Callable[[np.ndarray], np.ndarray], B: np.ndarray, tolerance: float, most: int
-) -> Solution:
+def conjugate_gradients(mv: Callable[[np.ndarray], np.ndarray], B: np.ndarray, tolerance: float, most: int) -> Solution:
     """Solve A X = B, (P, S), for a symmetric positive definite A given by its products; columns stop by themselves."""
     X, R = np.zeros_like(B), B.copy()
     D = R.copy()

@@ -164,7 +164,7 @@ class Kronecker(AbstractInvertible):
         return self.sandwiched(contracted(dense, self.inverses))
 
     def sandwiched(self, parts: Sequence[np.ndarray]) -> Summary:
-        """What it keeps of K^-1 G K^-1, given G contracted with the inverses of all factors but the d-th, for every d."""
+        """What it keeps of K^-1 G K^-1, given G contracted with the inverses of all factors but one."""
         both = zip(parts, self.inverses, strict=True)
         return Summary(tuple(inverse @ part @ inverse / self.scale**2 for part, inverse in both))
 

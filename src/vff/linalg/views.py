@@ -1,5 +1,6 @@
 """Symmetric matrices that are not written out, looked at as far as structured ones need to be contracted with them."""
 
+import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -102,7 +103,7 @@ class InverseView(AbstractView):
         diagonal, thin = self.factor.inverse_diagonal(), [V for V in probes if V is not None]
         every = np.zeros((diagonal.size, sum(V.shape[1] for V in thin)))
         ends = np.cumsum([0, *(V.shape[1] for V in thin)])
-        columns = [slice(start, stop) for start, stop in zip(ends[:-1], ends[1:], strict=True)]
+        columns = [slice(start, stop) for start, stop in itertools.pairwise(ends)]
         for place, V, some in zip(places, thin, columns, strict=True):
             every[place, some] = V
         images = self.factor.solve(every)

@@ -33,8 +33,9 @@ from vff.moments.engines import ENGINES, READERS, TALLIES, Choice, Engine, Job, 
 from vff.moments.gram import gram_adjoint, gram_columns_adjoint, gram_matrix, gram_tensor, gram_tensor_adjoint
 from vff.moments.lattice import Codebook, Survey, codebook_of, survey
 from vff.moments.operations import LetterFunction, column_rows, evaluate_letters, evaluate_several, quad_of_pairs
+from vff.moments.planning import ReadingPlan, Source, books_for, plan_reading, survey_columns
 from vff.moments.quadrature import equivalent_weights, features_at_nodes, lattice_size
-from vff.moments.reading import ReadingPlan, Source, books_for, plan_reading, read, read_arrays, survey_columns
+from vff.moments.reading import read, read_arrays
 from vff.moments.rows import Basis, ColumnRequest, ColumnRows, TermRequest
 from vff.moments.statistics import Harmonics, MomentRequest, Moments, Pair, joint
 

@@ -341,17 +341,14 @@ def grouped_reader(columns: Sequence[ColumnRows], job: Job, coefficients: np.nda
     for first, last, start, stop in _runs(begins, [rest]):
         rows, ends = order[start:stop], np.clip(begins[first : last + 1], start, stop) - start
         written = _Written(others, rows)
+        alone = len(rest.alphabets) == 1
+        left, right = (written.column(0, rest.alphabets[0]), None) if alone else written.halves(rest)
         for g, (low, high) in enumerate(pairwise(ends.tolist()), first):
             if low < high:
-                values[rows[low:high]] = _group_values(written, rest, at_values[g], slice(low, high))
+                some = left[low:high] @ at_values[g].reshape(left.shape[1], -1)
+                total = some[:, 0] if right is None else np.einsum("np,np->n", some, right[low:high])
+                values[rows[low:high]] = total
     return values
-
-
-def _group_values(written: _Written, rest: Job, coefficients: np.ndarray, part: slice) -> np.ndarray:
-    if len(rest.alphabets) == 1:
-        return written.column(0, rest.alphabets[0])[part] @ coefficients
-    left, right = (half[part] for half in written.halves(rest))
-    return np.einsum("np,np->n", left @ coefficients.reshape(left.shape[1], -1), right)
 
 
 TALLIES: dict[str, type] = {

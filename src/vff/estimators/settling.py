@@ -1,0 +1,141 @@
+"""Domains, edges and harmonics: what the options and the first rows say of every column and term."""
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any, NamedTuple
+
+from vff.basis import Codes, ColumnBasis, Interval, LevelBasis
+from vff.estimators.binding import Binding, BoundTerm
+from vff.estimators.options import check_domain, check_edges, check_frequencies, check_resolution, for_column
+from vff.inference import choose_domain, choose_harmonics, harmonics_in_product, largest_harmonic
+from vff.moments import ColumnRequest, Source, Survey, TermRequest
+
+
+class Options(NamedTuple):
+    """The constructor's options that concern the columns."""
+
+    frequencies: Any
+    domain: Any
+    edges: Any
+
+
+class Batch(NamedTuple):
+    """Checked rows: the terms over their columns, the rows as a source, and what a look at each column found."""
+
+    binding: Binding
+    source: Source
+    surveys: tuple[Survey, ...]
+
+
+class Settled(NamedTuple):
+    """What one term will be summed over."""
+
+    request: TermRequest
+    asked: tuple[int | None, ...]
+    detail: int
+
+
+def _everybody(binding: Binding) -> frozenset:
+    """All names that options may use: of columns, and of products."""
+    products = {term.name for term in binding.terms if len(term.columns) > 1}
+    return frozenset().union(*(column.aliases for column in binding.columns), products)
+
+
+def settle_place(c: int, batch: Batch, options: Options, growing: bool) -> tuple[Interval | Codes, bool]:
+    """The domain of one column, and whether it was taken from the rows."""
+    column, found = batch.binding.columns[c], batch.surveys[c]
+    if column.levels is not None:
+        return Codes(), False
+    everybody = _everybody(batch.binding)
+    given = check_domain(for_column(options.domain, "domain", column.aliases, everybody), column.label)
+    # without edge functions in some term, the domain is padded, as the paper advises
+    edges = [
+        _edges_of(term, d, batch.binding, options)
+        for term in batch.binding.terms
+        for d, other in enumerate(term.columns)
+        if other == c
+    ]
+    interval = given or choose_domain(found, min(edges), growing=growing)
+    if not found.constant:
+        check_resolution(interval, column.label)
+    return interval, given is None
+
+
+def _asked(term: BoundTerm, d: int, binding: Binding, option: Any, name: str) -> Any:
+    """What an option says of one factor: by the name of its product, or by its column."""
+    if isinstance(option, dict) and len(term.columns) > 1 and term.name in option:
+        value = option[term.name]
+        return value[d] if isinstance(value, tuple | list) and len(value) == len(term.columns) else value
+    return for_column(option, name, binding.columns[term.columns[d]].aliases, _everybody(binding))
+
+
+def _frequencies_of(term: BoundTerm, d: int, binding: Binding, options: Options) -> int | None:
+    asked = _asked(term, d, binding, options.frequencies, "frequencies")
+    return check_frequencies(asked, binding.columns[term.columns[d]].label)
+
+
+def _edges_of(term: BoundTerm, d: int, binding: Binding, options: Options) -> int:
+    p = term.inner.order(d)
+    assert p is not None
+    return check_edges(_asked(term, d, binding, options.edges, "edges"), p, _frequencies_of(term, d, binding, options))
+
+
+def settle_term(
+    term: BoundTerm,
+    places: Sequence[Interval | Codes],
+    batch: Batch,
+    sample: Source,
+    options: Options,
+    *,
+    growing: bool,
+) -> Settled:
+    """The functions of one term; a number of harmonics that was left open is chosen here."""
+    binding, inner = batch.binding, term.inner
+    edges = [
+        None if isinstance(places[c], Codes) else _edges_of(term, d, binding, options)
+        for d, c in enumerate(term.columns)
+    ]
+    asked = tuple(None if q is None else _frequencies_of(term, d, binding, options) for d, q in enumerate(edges))
+    found, detail = list(asked), 0
+    if None in found and len(term.columns) > 1:
+        shared = _shared_harmonics(term, edges, batch)
+        found = [M or other for M, other in zip(asked, shared, strict=True)]
+    elif found == [None] and edges[0] is not None:
+        c, p = next(iter(term.columns)), inner.order(0)
+        place = places[c]
+        assert isinstance(place, Interval)
+        assert p is not None
+        found[0], detail = _harmonics_alone(c, place, p, edges[0], batch, sample, growing=growing)
+    factors = tuple(
+        ColumnRequest(places[c], LevelBasis(binding.columns[c].levels or ()) if q is None else ColumnBasis(M or 1, q))
+        for c, q, M in zip(term.columns, edges, found, strict=True)
+    )
+    return Settled(TermRequest(term.columns, factors), asked, detail)
+
+
+def _shared_harmonics(term: BoundTerm, edges: Sequence[int | None], batch: Batch) -> list[int | None]:
+    """Harmonics for a product that was given none."""
+    binding = batch.binding
+    known = [
+        len(binding.columns[c].levels or ()) if q is None else (batch.surveys[c], q)
+        for c, q in zip(term.columns, edges, strict=True)
+    ]
+    products = sum(len(other.columns) > 1 for other in binding.terms)
+    return harmonics_in_product(known, products, _combinations(term, batch))
+
+
+def _combinations(term: BoundTerm, batch: Batch) -> float:
+    """How many different rows there may be in the columns of a term; repeated rows count once."""
+    found = [batch.surveys[c] for c in term.columns]
+    many = [survey.distinct for survey in found if survey.book is None]
+    return float(max(many)) if many else prod(float(survey.distinct) for survey in found)
+
+
+def _harmonics_alone(
+    c: int, place: Interval, p: int, q: int, batch: Batch, sample: Source, *, growing: bool
+) -> tuple[int, int]:
+    """M for a term of one column, and the detail that asked for it."""
+    terms = len(batch.binding.terms)
+    distinct = max(other.distinct for other in batch.surveys)
+    most, usual = (largest_harmonic(batch.surveys[c], q, among, distinct, growing=growing) for among in (1, terms))
+    return choose_harmonics(sample, c, place, p, q, usual, most) if terms > 1 else (most, 0)
