@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 
 from vff.basis import Interval, largest_resolved
+from vff.inference import largest_that_fits, memory_needed
 from vff.moments import ENGINES, MomentRequest
 
 ENGINE_NAMES = ("auto", *ENGINES)
 _MOST_EDGES = 8
+_SHARE_OF_MEMORY = 0.8
 
 
 def for_column(option: Any, name: str, column: Set[Any], everybody: Set[Any]) -> Any:
@@ -40,17 +42,27 @@ def check_resolution(interval: Interval, label: str) -> None:
 
 
 def check_size(request: MomentRequest, names: Sequence[str]) -> None:
-    """Refuse a number of features whose matrices cannot fit in memory."""
-    P, worst = request.size, max(range(len(names)), key=lambda s: request.sizes[s])
-    needed = 5 * 8 * P**2  # the Gram matrix, its two coordinates, the factor and the inverse
-    available = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 2**34
-    if needed > 0.8 * available:
-        fits = int((0.8 * available / 40) ** 0.5 / 2)
-        raise ValueError(
-            f"frequencies and levels make {P} features, most of them for {names[worst]}, which need "
-            f"{needed / 2**30:.0f} GiB where {available / 2**30:.0f} GiB are installed; ask for frequencies of at most "
-            f"{fits} in all"
-        )
+    """Refuse a number of features whose sums and matrices cannot fit in memory, before any work is done."""
+    needed, room = memory_needed(request), _SHARE_OF_MEMORY * installed_memory()
+    if needed <= room:
+        return
+    worst = max(range(len(names)), key=lambda s: request.sizes[s])
+    fits = largest_that_fits(request, room)
+    advice = "have fewer levels, or leave a term out"
+    if fits is not None:
+        harmonics = {name: M[0] if len(M) == 1 else M for name, M in zip(names, fits.harmonics, strict=True)}
+        known = {name: M for name, M in harmonics.items() if M is not None}
+        advice = f"frequencies={known} would fit, with {fits.size} features in {memory_needed(fits) / 2**30:.1f} GiB"
+    raise ValueError(
+        f"the kernel and frequencies make {request.size} features, most of them ({request.sizes[worst]}) for "
+        f"{names[worst]}, which need {needed / 2**30:.1f} GiB where {installed_memory() / 2**30:.1f} GiB are installed "
+        f"and {room / 2**30:.1f} may be used; {advice}"
+    )
+
+
+def installed_memory() -> int:
+    """Bytes of memory of this machine."""
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 2**34
 
 
 def check_frequencies(value: Any, label: str) -> int | None:

@@ -13,7 +13,7 @@ from vff.estimators.options import check_size
 from vff.estimators.settling import Batch, Options, settle_place, settle_term
 from vff.estimators.tables import Table, check_target, check_weights
 from vff.features import TailRows
-from vff.inference import rows_beyond, sample_rows
+from vff.inference import memory_needed, rows_beyond, sample_rows
 from vff.moments import (
     Choice,
     ColumnRequest,
@@ -220,8 +220,8 @@ def _check_inside(column: ColumnRequest, hugging: bool, extent: Survey, bound: B
 
 
 def _plan_text(plan: ReadingPlan, n: int) -> str:
-    P = plan.request.size
-    return f"{n:,} rows to sum for at most {P} features; the matrices need about {5 * 8 * P**2 / 2**20:.0f} MiB"
+    needed = memory_needed(plan.request) / 2**20
+    return f"{n:,} rows to sum for at most {plan.request.size} features; at most {needed:,.0f} MiB are needed for them"
 
 
 def _reporter(n: int, say: Say) -> Callable[[int], None]:

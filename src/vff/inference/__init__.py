@@ -2,6 +2,7 @@
 
 from vff.inference.collapsed import ClosedForm, Cotangents, NormalEquations
 from vff.inference.fit import Fit, Milestone, TermFit, TermPlan, fit_sum
+from vff.inference.memory import largest_that_fits, memory_needed
 from vff.inference.model import SumModel
 from vff.inference.optimise import Model, Optimum, maximise, rescale
 from vff.inference.plan import choose_domain, harmonics_in_product, largest_harmonic, rows_beyond
@@ -35,7 +36,9 @@ __all__ = [
     "gain_of",
     "harmonics_in_product",
     "largest_harmonic",
+    "largest_that_fits",
     "maximise",
+    "memory_needed",
     "rescale",
     "rows_beyond",
     "sample_rows",

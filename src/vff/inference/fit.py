@@ -179,12 +179,17 @@ def _term_fits(
     return tuple(fits)
 
 
-def _given_start(model: SumModel, given: tuple[Given, ...], noise: float | None) -> Start | None:
+def _given_setting(given: tuple[Given, ...], noise: float | None) -> Setting | None:
     """The user's values, when all are given."""
     values = [{name: value for name, value in term.items() if value is not None} for term in given]
     if noise is None or any(len(some) < len(term) for some, term in zip(values, given, strict=True)):
         return None
-    setting = Setting(tuple(values), noise)
+    return Setting(tuple(values), noise)
+
+
+def _given_start(model: SumModel, setting: Setting | None) -> Start | None:
+    if setting is None:
+        return None
     sized = sized_for(model, setting)
     theta = sized.pack(setting)
     return Start(theta, sized.harmonics, sized.at(theta).elbo)
@@ -202,13 +207,17 @@ def _learn_all(
 ) -> list[Stage]:
     most = _either(wanted, model.harmonics)
     sized = model.restricted(most)
-    start = _given_start(sized, given, noise) or look(sized, given, noise, details)
+    all_given = _either(wanted, ((None,) * len(term) for term in model.harmonics)) == most
+    setting = _given_setting(given, noise)
+    if setting is not None and all_given and not optimise:
+        return [learn(sized, sized.pack(setting), optimise=False, progress=progress)]
+    start = _given_start(sized, setting) or look(sized, given, noise, details)
     if optimise and (noise or any(value for term in given for value in term.values())):
         nothing = tuple(dict.fromkeys(term) for term in given)
         free = look(sized, nothing, None, details)
         start = free if free.elbo > start.elbo + _BETTER_START else start
     progress(f"start: bound {start.elbo:.3f} nats")
-    if _either(wanted, ((None,) * len(term) for term in model.harmonics)) == most:
+    if all_given:
         return _learn_given(sized, start.theta, optimise=optimise, progress=progress)
     return grow(
         sized, start.theta, capped(_either(wanted, start.harmonics), most), optimise=optimise, progress=progress

@@ -13,6 +13,7 @@ from vff.basis import ColumnBasis, Indicators, LevelBasis
 from vff.moments.cores import cores
 from vff.moments.coupling import Coupling
 from vff.moments.engines import LARGEST_CONTINGENCY, Choice, Job, choose_engine, choose_set
+from vff.moments.engines.sets import highest, nodes_for
 from vff.moments.lattice import Codebook, Survey, survey
 from vff.moments.rows import Basis, ColumnRequest, ColumnRows, TermRequest
 from vff.moments.statistics import MomentRequest, Pair, joint
@@ -20,6 +21,7 @@ from vff.moments.statistics import MomentRequest, Pair, joint
 _CHUNK = 2**22  # rows of one column at a time
 _CHUNK_OF_FEW = 2**20
 _CHUNK_OF_SEVERAL = 2**18  # fresh memory costs more than the counting that is done in it
+_MOST_NODES = 2**27  # of one lattice, two gibibytes
 _MOST_CELLS = 2**26  # of all contingency tables together, half a gibibyte
 
 
@@ -143,6 +145,13 @@ def _set_choice(n: int, jobs: Sequence[Job], books: Sequence[Codebook | None], e
             f"engine='table' counts rows per combination of values, and {len(books)} of the columns have {cells:.3g} "
             f"of them where at most {LARGEST_CONTINGENCY} fit; use engine='auto', or round these columns"
         )
+    if engine == "nufft" and len(books) <= 3:
+        nodes = [nodes_for(highest(alphabets)) for alphabets in zip(*(job.alphabets for job in jobs), strict=True)]
+        if prod(nodes) > _MOST_NODES:
+            raise ValueError(
+                f"engine='nufft' would spread rows on {' x '.join(map(str, nodes))} nodes for {len(books)} columns at "
+                f"once, where at most {_MOST_NODES} fit; use engine='auto', or fewer frequencies"
+            )
     if engine == "nufft" and len(books) > 3:
         return replace(choose_set(n, jobs, [None] * len(books)), reason="dense: engine='nufft' ends at three columns")
     return Choice(engine, f"{engine}: as asked")
