@@ -1,4 +1,4 @@
-"""Fit a year of flights from New York: arrival delay as a sum of effects of eight columns, scored and drawn."""
+"""Fit a year of flights from New York: delay as a sum of effects of eight columns, scored, drawn, and what to add."""
 
 import time
 from pathlib import Path
@@ -6,12 +6,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from vff import GPRegressor, plot
+from vff import GPRegressor, plot, suggest_interactions
 from vff.datasets import FLIGHT_COLUMNS, load_flights_nyc
 from vff.report import table
 
 PICTURE = Path("out") / "demo.png"
 _HELD_OUT = 3  # one row in three
+_SUGGESTIONS = 3
 
 
 def split(rows: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -56,10 +57,11 @@ def describe_terms(model: GPRegressor) -> list[dict[str, object]]:
     """What was chosen and learnt for every column."""
     rows = []
     for bound, term in zip(model.rows_.terms, model.fit_.terms, strict=True):
-        a, b = model.domain_[bound.name]
+        column = str(bound.term.columns[0])
+        a, b = model.domain_[column]
         rows.append(
             {
-                "term": FLIGHT_COLUMNS[bound.name],
+                "term": FLIGHT_COLUMNS[column],
                 "lengthscale": float(f"{term.lengthscales[0]:.3g}"),
                 "M": term.M,
                 "domain": f"[{a:g}, {b:g}]",
@@ -85,6 +87,13 @@ def explain(model: GPRegressor) -> str:
     if sum(term.share for term in model.fit_.terms) > 1.0:
         sentences.append("Columns that nearly determine one another have large effects that offset one another.")
     return "\n".join(sentences)
+
+
+def suggest(model: GPRegressor, X: pd.DataFrame, y: np.ndarray) -> str:
+    """The pairs of columns whose products would add most to the sum."""
+    best = suggest_interactions(model, X, y)[:_SUGGESTIONS]
+    pairs = ", ".join(f"{pair.name} ({pair.gain:,.0f} nats)" for pair in best)
+    return f"Products worth adding to the sum, and about what each would gain: {pairs}."
 
 
 def draw(model: GPRegressor, target: str) -> None:
@@ -117,6 +126,7 @@ def main() -> None:
     print(explain(model))
     for note in model.notes_:
         print(f"note: {note}")
+    print(suggest(model, X.iloc[train], data.y[train]))
     draw(model, data.target)
     print(f"\nthe picture is in {PICTURE}; all of this took {time.perf_counter() - started:.1f} s")
 

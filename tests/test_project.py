@@ -14,6 +14,7 @@ import vff
 
 ROOT = Path(__file__).parents[1]
 SOURCES = sorted((ROOT / "src" / "vff").rglob("*.py"))
+PAGES = sorted((ROOT / "docs").glob("*.md"))
 ROOMS = sorted(path.parent.name for path in (ROOT / "src" / "vff").glob("*/__init__.py"))
 
 
@@ -83,26 +84,26 @@ def test_files_and_functions_stay_small(path: Path) -> None:
             assert node.end_lineno - node.lineno < 60, node.name
 
 
-def readme_blocks() -> list[str]:
-    return re.findall(r"^```python\n(.*?)^```", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+def blocks_of(page: str) -> list[str]:
+    return re.findall(r"^```python\n(.*?)^```", (ROOT / page).read_text(), re.MULTILINE | re.DOTALL)
 
 
-def test_the_readme_has_examples() -> None:
-    assert readme_blocks()
-
-
-def test_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All blocks of the README, one after another, as a reader would type them."""
+@pytest.mark.parametrize("page", ["README.md", "docs/interactions.md"])
+def test_pages_run(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All blocks of a page, one after another, as a reader would type them."""
     pyplot = pytest.importorskip("matplotlib.pyplot")
     pyplot.switch_backend("Agg")
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
-    for block in readme_blocks():
-        exec(compile(block, "README.md", "exec"), names)
+    assert blocks_of(page)
+    for block in blocks_of(page):
+        exec(compile(block, page, "exec"), names)
     pyplot.close("all")
 
 
-@pytest.mark.parametrize("page", ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/notation.md"])
+@pytest.mark.parametrize(
+    "page", ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", *(f"docs/{path.name}" for path in PAGES)]
+)
 def test_links_between_pages_lead_somewhere(page: str) -> None:
     source = ROOT / page
     for target in re.findall(r"\]\((?!https?:)([^)#]+)", source.read_text()):

@@ -118,10 +118,10 @@ def _settled(
     """Terms that came to nothing taken out, and the others learnt to the end without them."""
     while True:
         optimum, closed, kept = _without_nothings(model, optimum, closed, free)
-        if np.array_equal(kept, free):
-            return *polish(model, optimum, closed, free), free
-        free, before = kept, optimum
         large = model.size > _MANY_FEATURES
+        if np.array_equal(kept, free):
+            return (optimum, closed, free) if large else (*polish(model, optimum, closed, free), free)
+        free, before = kept, optimum
         curvature = before.curvature if large else curvature_at(model, before.theta, free)
         optimum, closed = maximise(model, before.theta, curvature, before.elbo, free, gain)
         optimum = optimum.after(before)
