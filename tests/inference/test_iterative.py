@@ -34,16 +34,6 @@ CASES = {
 }
 """Factors of every term, harmonics, and how many functions the preconditioner takes together."""
 
-OVERLAPPING = pytest.param(
-    "mains and product",
-    marks=pytest.mark.xfail(
-        strict=True,
-        reason="a main effect is nearly a part of the product, which a preconditioner term by term does not see: "
-        "hundreds of iterations, and probes too noisy for a few per cent",
-    ),
-)
-MARKED = [name if name != "mains and product" else OVERLAPPING for name in CASES]
-
 
 @pytest.fixture
 def solver(monkeypatch):
@@ -117,7 +107,7 @@ def test_bound_and_mean_are_those_of_the_direct_solver(name, solver):
         np.testing.assert_allclose(model.pull_back(theta, form.missed_cotangents), missed, rtol=1e-6, atol=1e-6)
 
 
-@pytest.mark.parametrize("name", MARKED)
+@pytest.mark.parametrize("name", CASES)
 def test_gradient_is_that_of_the_direct_solver(name, solver):
     """To a few per cent, or a twentieth of what noise in the data makes of it."""
     model, theta, _ = _problem(name)
@@ -166,7 +156,7 @@ def test_few_rows_have_exact_variances_and_joint_distributions(name, solver):
             np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-5 * np.abs(wanted).max())
 
 
-@pytest.mark.parametrize("name", MARKED)
+@pytest.mark.parametrize("name", CASES)
 def test_many_rows_have_good_variances(name, solver):
     """Typically to 1 %, and as well as the standard error over the probes says; also of effects, and outside."""
     model, theta, x = _problem(name)

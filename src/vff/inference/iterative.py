@@ -1,7 +1,8 @@
 """Closed-form regression without a factor of A: conjugate gradients, and a bound that knows its own error.
 
 The model is that of ``collapsed``; only A = K + tau G is too large to factor. ``whitening`` supplies products with it
-and coordinates W in which A~ = W A W' is nearly the identity. Then
+and coordinates in which A is nearly the identity; the corner C = L L' of the leading functions of all terms is factored
+here, and with L^-1 in W, A~ = W A W' is the identity there. Then
 
     log|A~| = tr(A~ - I) + tr(log A~ - A~ + I)
 
@@ -13,11 +14,13 @@ over the probes is part of the answer.
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
 from vff.inference.whitening import PreconditionerView, WhitenedTerm
-from vff.linalg import BlockDiagonal, OuterView, Solution, Summary, conjugate_gradients
+from vff.linalg import BlockDiagonal, Factor, OuterView, Solution, Summary, conjugate_gradients, factorise
 from vff.moments import Pair
 
 PROBES = 24
@@ -61,8 +64,52 @@ class IterativeForm:
             for (s, t), block in self.blocks.items()
         }
 
+    @cached_property
+    def corner_places(self) -> list[slice]:
+        """Where each term's functions stand in the corner."""
+        ends = np.cumsum([0, *(term.corner_places.size for term in self.terms)]).tolist()
+        return [slice(start, stop) for start, stop in pairwise(ends)]
+
+    @cached_property
+    def _corner(self) -> np.ndarray:
+        """Where the corner's functions stand among all of them."""
+        both = zip(self.terms, self.prior.places, strict=True)
+        return np.concatenate([place.start + term.corner_places for term, place in both])
+
+    @cached_property
+    def _corner_factor(self) -> Factor:
+        """C = L L', the leading functions of all terms together."""
+        C, places = np.zeros((self._corner.size, self._corner.size)), self.corner_places
+        for term, place in zip(self.terms, places, strict=True):
+            C[place, place] = term.corner_matrix()
+        for (s, t), block in self._cross.items():
+            part = block[np.ix_(self.terms[s].corner_places, self.terms[t].corner_places)]
+            C[places[s], places[t]], C[places[t], places[s]] = part, part.T
+        return factorise(C)
+
+    @cached_property
+    def _corner_inverse(self) -> np.ndarray:
+        return self._corner_factor.inverse()
+
+    def corner_excess(self, s: int, t: int) -> np.ndarray:
+        """D_s^-1/2 (C^-1 - I)_st D_t^-1/2: what W'W has in the corner beside U D^-1 U', in the coordinates of U."""
+        block = self._corner_inverse[self.corner_places[s], self.corner_places[t]].copy()
+        if s == t:
+            block[np.diag_indices_from(block)] -= 1.0
+        return self.terms[s].corner_root * block * self.terms[t].corner_root.T
+
+    def _to_corner(self, v: np.ndarray, *, transposed: bool) -> np.ndarray:
+        """L^-1 v, or L^-T v, in the corner; nothing elsewhere."""
+        v, L = v.copy(), self._corner_factor.lower
+        v[self._corner] = solve_triangular(L, v[self._corner], lower=True, trans=int(transposed), check_finite=False)
+        return v
+
     def mv(self, v: np.ndarray) -> np.ndarray:
         """A~ v, (P, S)."""
+        return self._to_corner(self._mv(self._to_corner(v, transposed=True)), transposed=False)
+
+    def _mv(self, v: np.ndarray) -> np.ndarray:
+        """The same before the corner is taken together."""
         places = self.prior.places
         image = np.concatenate([term.mv(v[place]) for term, place in zip(self.terms, places, strict=True)])
         for (s, t), block in self._cross.items():
@@ -72,13 +119,15 @@ class IterativeForm:
 
     def to_prior(self, v: np.ndarray) -> np.ndarray:
         """W'v."""
+        v = self._to_corner(v, transposed=True)
         both = zip(self.terms, self.prior.places, strict=True)
         return np.concatenate([term.to_prior(v[place]) for term, place in both])
 
     def to_white(self, v: np.ndarray) -> np.ndarray:
         """W v."""
         both = zip(self.terms, self.prior.places, strict=True)
-        return np.concatenate([term.to_white(v[place]) for term, place in both])
+        white = np.concatenate([term.to_white(v[place]) for term, place in both])
+        return self._to_corner(white, transposed=False)
 
     def solve(self, v: np.ndarray, tolerance: float = _TOLERANCE) -> np.ndarray:
         """A^-1 v, (P, S), in the coordinates of the prior."""
@@ -132,7 +181,8 @@ class IterativeForm:
     @cached_property
     def _log_volume(self) -> float:
         """log |Q + noise|."""
-        known = sum(term.trace - term.D.size + term.log_volume for term in self.terms)
+        known = sum(term.trace + term.log_volume for term in self.terms)
+        known += self._corner_factor.logdet() + self._corner.size - self.b.size
         return self.weight * np.log(self.noise) + known + float(self._remainders.mean())
 
     @cached_property
@@ -188,7 +238,8 @@ class IterativeCotangents:
         model = self.model
         away = model.to_prior(model.probed.X - model.signs)
         outer = model.prior.see(OuterView(away, model.to_prior(model.signs)))
-        return model.prior.see(PreconditionerView(model.terms)) + (1.0 / model.probes) * outer
+        excesses = tuple(model.corner_excess(s, s) for s in range(len(model.terms)))
+        return model.prior.see(PreconditionerView(model.terms, excesses)) + (1.0 / model.probes) * outer
 
     @cached_property
     def _sandwich(self) -> Summary:

@@ -20,7 +20,7 @@ from vff.parameters import PositiveVector
 _NOISE_BOUNDS = (1e-8, 1e4)  # relative to the variance of the targets, which are standardised before they get here
 
 
-SMALL, LARGEST_DIRECT = 1500, 3000  # features; beyond, iterations are faster than a Cholesky factor
+SMALL, LARGEST_DIRECT = 1500, 4500  # features; beyond, iterations are faster than a Cholesky factor
 
 AnyCotangents = Cotangents | MissedCotangents | IterativeCotangents | IterativeMissed
 

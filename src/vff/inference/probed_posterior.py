@@ -6,7 +6,7 @@ is an average over random signs z of (phi'W'(A~^-1 z - z)) (phi'W'z): small, and
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, reduce
 
 import numpy as np
 
@@ -16,12 +16,22 @@ from vff.inference.model import Setting, SumModel
 from vff.inference.posterior import AbstractSumPosterior, term_factors
 from vff.inference.term_posterior import TermCoefficients, TermPosterior
 from vff.inference.whitening import WhitenedTerm
-from vff.moments import ColumnRows, LetterFunction, contract, evaluate_letters, gram_columns_adjoint
+from vff.moments import (
+    ColumnRows,
+    Coupling,
+    LetterFunction,
+    Pair,
+    contract,
+    evaluate_letters,
+    gram_columns_adjoint,
+    quad_of_pairs,
+)
 
 _FEW_ROWS = 64  # whose variances are solved for one by one
 _MOST_JOINT = 2000
 _AT_ONCE = 128
-_GOOD_VARIANCE, _MOST_PROBES = 2.5e-3, 192  # relative standard error, and probes for it
+_GOOD_VARIANCE = 2.5e-3  # relative standard error
+_MOST_PROBES, _MOST_WHEN_LARGE, _LARGE = 192, 96, 20_000  # probes for it, and features
 
 
 @dataclass(frozen=True)
@@ -33,6 +43,8 @@ class ProbedTerm(TermPosterior):
     """W'(A~^-1 z - z), (P, S)."""
     signs: np.ndarray
     """W'z, (P, S)."""
+    excess: np.ndarray
+    """What W'W has in the corner beside U D^-1 U', in the coordinates of U."""
 
     @cached_property
     def _gain(self) -> np.ndarray:
@@ -46,14 +58,13 @@ class ProbedTerm(TermPosterior):
         raw = [T.transpose(U) for T, U in zip(self.transform.factors, self.white.U, strict=True)]
         squares = [gram_columns_adjoint(basis, U, U) for basis, U in zip(bases, raw, strict=True)]
         letters = contract(self._gain, squares)
-        if self.white.corner != (0,):
-            letters = letters - self._corner_letters(raw)
+        letters = letters - self._corner_letters(raw)
         return LetterFunction(self.columns, tuple(basis.double for basis in bases), letters)
 
     def _corner_letters(self, raw: Sequence[np.ndarray]) -> np.ndarray:
         sizes, D = self.white.corner, len(raw)
         order = [axis for d in range(D) for axis in (d, D + d)]
-        tensor = self.white.corner_excess.reshape(*sizes, *sizes).transpose(order).reshape([size**2 for size in sizes])
+        tensor = self.excess.reshape(*sizes, *sizes).transpose(order).reshape([size**2 for size in sizes])
         maps = []
         for factor, U, size in zip(self.factors, raw, sizes, strict=True):
             left, right = np.repeat(np.arange(size), size), np.tile(np.arange(size), size)
@@ -68,10 +79,13 @@ class ProbedTerm(TermPosterior):
         """phi'(K^-1 - W'W)phi for features written out, (N,)."""
         white = np.asarray(self.white.rotated(features.T)).T
         total = white**2 @ self._gain.reshape(-1)
-        if self.white.corner != (0,):
-            corner = white[:, self.white.corner_places]
-            total = total - np.einsum("np,np->n", corner @ self.white.corner_excess, corner)
-        return total
+        corner = white[:, self.white.corner_places]
+        return total - np.einsum("np,np->n", corner @ self.excess, corner)
+
+    def corner_functions(self) -> np.ndarray:
+        """The corner's functions in the coordinates of the prior, (P, J)."""
+        U = [columns[:, :size] for columns, size in zip(self.white.U, self.white.corner, strict=True)]
+        return reduce(np.kron, U)
 
     def answers(
         self, x: np.ndarray, rows: Sequence[ColumnRows], vectors: Sequence[np.ndarray], engine: str = "auto"
@@ -120,7 +134,8 @@ class ProbedPosterior(AbstractSumPosterior):
     def from_form(cls, form: IterativeForm, model: SumModel, setting: Setting) -> "ProbedPosterior":
         """The posterior at a setting, with as many probes as its variances need."""
         posterior = cls._with_probes(form, model, setting)
-        while posterior.relative_error > _GOOD_VARIANCE and form.probes < _MOST_PROBES:
+        most = _MOST_PROBES if model.size <= _LARGE else _MOST_WHEN_LARGE
+        while posterior.relative_error > _GOOD_VARIANCE and form.probes < most:
             form = replace(form, probes=2 * form.probes)
             posterior = cls._with_probes(form, model, setting)
         return posterior
@@ -133,7 +148,11 @@ class ProbedPosterior(AbstractSumPosterior):
         for s, place in enumerate(places):
             own = centre[place]
             X, Z, white = away[place], signs[place], form.terms[s]
-            covariance = white.to_prior(white.to_white(own[:, None]))[:, 0]
+            excess = form.corner_excess(s, s)
+            rotated = white.rotated(own[:, None])[:, 0]
+            weighed = rotated / white.D.reshape(-1)
+            weighed[white.corner_places] += excess @ rotated[white.corner_places]
+            covariance = white.turned_back(weighed[:, None])[:, 0]
             covariance += 0.5 * (X @ (Z.T @ own) + Z @ (X.T @ own)) / form.probes
             coefficients = TermCoefficients(form.mean[place], np.empty((0, 0)), own, covariance)
             terms.append(
@@ -146,9 +165,37 @@ class ProbedPosterior(AbstractSumPosterior):
                     white,
                     X,
                     Z,
+                    excess,
                 )
             )
         return cls(model.moments.request, tuple(terms), form)
+
+    @cached_property
+    def _couplings(self) -> dict[Pair, Coupling]:
+        return {(s, t): Coupling(self.request.terms[s], self.request.terms[t]) for s, t in self.request.pairs}
+
+    @cached_property
+    def _shared(self) -> dict[Pair, np.ndarray]:
+        """W'W between terms, in the coordinates of the prior, (P_s, P_t)."""
+        corners = [term.corner_functions() for term in self.terms] if self.request.pairs else []
+        return {(s, t): corners[s] @ self.form.corner_excess(s, t) @ corners[t].T for s, t in self.request.pairs}
+
+    @cached_property
+    def _shared_raw(self) -> dict[Pair, np.ndarray]:
+        return {(s, t): self.terms[t].to_raw(self.terms[s].to_raw(block).T).T for (s, t), block in self._shared.items()}
+
+    def _pairs(self, x: np.ndarray, rows: Sequence[ColumnRows], engine: str) -> np.ndarray:
+        """sum over pairs of terms of phi_s' (W'W)_st phi_t."""
+        inside = np.logical_and.reduce([term.inside(rows) for term in self.terms])
+        total = np.empty(len(x))
+        if inside.any():
+            some = rows if inside.all() else self.rows(x[inside])
+            total[inside] = quad_of_pairs(some, self._couplings, self._shared_raw, engine)
+        if not inside.all():
+            features = [term.features(x[~inside]) for term in self.terms]
+            parts = [np.einsum("np,np->n", features[s] @ block, features[t]) for (s, t), block in self._shared.items()]
+            total[~inside] = np.sum(parts, axis=0)
+        return total
 
     def _chunk(self, x: np.ndarray, variances: bool, engine: str) -> tuple[np.ndarray, np.ndarray]:
         rows = self.rows(x)
@@ -161,6 +208,8 @@ class ProbedPosterior(AbstractSumPosterior):
         probes = [probe_values(term, x, rows, engine) for term in self.terms]
         away, signs = (np.sum(part, axis=0) for part in zip(*probes, strict=True))
         own = self.variance - np.sum([explained for _, explained in parts], axis=0)
+        if self.request.pairs:
+            own += 2.0 * self._pairs(x, rows, engine)
         return np.sum([mean for mean, _ in parts], axis=0), np.maximum(own + np.mean(away * signs, axis=0), 0.0)
 
     def _means(self, x: np.ndarray, rows: Sequence[ColumnRows], engine: str) -> np.ndarray:

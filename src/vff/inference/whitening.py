@@ -8,8 +8,9 @@ diagonal in U = U_1 x ... x U_D:  D = scale + tau weight lambda_1 x ... x lambda
 
     A~ = W A W',      log|A| - log|K| = log|A~| + sum log(D / scale)
 
-is close to the identity, and exactly it for one column. Where columns are not independent, the leading functions, which
-the data determine, are taken together: their corner C of A~ is factored, C = L L', and L^-1 becomes part of W.
+is close to the identity, and exactly it for one column. What this leaves out are columns that are not independent, and
+terms that overlap. The leading functions of all terms, which the data determine, are therefore taken together: their
+corner C of A~ is factored, and its inverse factor becomes part of W (``iterative``).
 """
 
 from collections.abc import Sequence
@@ -18,20 +19,18 @@ from functools import cached_property, reduce
 from math import prod
 
 import numpy as np
-from scipy.linalg import eigh, solve_triangular
+from scipy.linalg import eigh
 
 from vff.inference.terms import Term, Values
 from vff.linalg import (
     AbstractInvertible,
     AbstractView,
     BlockDiagonal,
-    Factor,
     Glimpse,
     Kronecker,
     Summary,
     apply_along,
     contracted,
-    factorise,
 )
 from vff.linalg.views import Probes
 from vff.moments import Moments, equivalent_weights, features_at_nodes
@@ -127,8 +126,6 @@ class WhitenedTerm:
     @cached_property
     def corner(self) -> tuple[int, ...]:
         """How many of the leading functions of every factor are in the corner that is factored."""
-        if len(self.factors) == 1:
-            return (0,)  # one column is diagonal already
         sizes = [1] * len(self.factors)
         spectra = [values / max(values[0], 1e-300) for values, _ in self._eigen]
         while True:
@@ -143,9 +140,8 @@ class WhitenedTerm:
         grid = np.arange(self.D.size).reshape(self.shape)
         return grid[tuple(slice(0, size) for size in self.corner)].reshape(-1)
 
-    @cached_property
-    def _corner_factor(self) -> Factor:
-        """Cholesky factor of the corner of A~ as W alone makes it."""
+    def corner_matrix(self) -> np.ndarray:
+        """The term's corner of A~."""
         nodes, D = self._nodes, len(self.factors)
         tensor = self.weights
         for d in range(D):  # axis by axis, nodes become pairs of functions
@@ -158,15 +154,7 @@ class WhitenedTerm:
         root = self._root[self.corner_places]
         corner = self.tau * gram * root * root.T
         corner[np.diag_indices(size)] += self.scale * root[:, 0] ** 2
-        return factorise(corner)
-
-    def _to_corner(self, v: np.ndarray, *, transposed: bool) -> np.ndarray:
-        """L^-1 v, or L^-T v, in the corner; nothing elsewhere."""
-        if self.corner_places.size:
-            L, places = self._corner_factor.lower, self.corner_places
-            v = v.copy()
-            v[places] = solve_triangular(L, v[places], lower=True, trans=int(transposed), check_finite=False)
-        return v
+        return corner
 
     @cached_property
     def _nodes(self) -> list[np.ndarray]:
@@ -186,37 +174,39 @@ class WhitenedTerm:
 
     def mv(self, v: np.ndarray) -> np.ndarray:
         """The term's block of A~ times v, (P, S)."""
-        u = self._root * self._to_corner(v, transposed=True)
-        return self._to_corner(self._root * (self.scale * u + self.tau * self.gram(u)), transposed=False)
+        u = self._root * v
+        return self._root * (self.scale * u + self.tau * self.gram(u))
 
     def rotated(self, v: np.ndarray) -> np.ndarray:
         """U'v for v in the coordinates of the prior, (P, S)."""
         return apply_along(v, self.shape, [lambda u, U=U: U.T @ u for U in self.U])
 
+    def turned_back(self, v: np.ndarray) -> np.ndarray:
+        """U v: to the coordinates of the prior, (P, S)."""
+        return apply_along(v, self.shape, [lambda u, U=U: U @ u for U in self.U])
+
     def to_prior(self, v: np.ndarray) -> np.ndarray:
         """W'v: whitened to the coordinates of the prior."""
-        u = self._root * self._to_corner(v, transposed=True)
-        return apply_along(u, self.shape, [lambda u, U=U: U @ u for U in self.U])
+        return self.turned_back(self._root * v)
 
     def to_white(self, v: np.ndarray) -> np.ndarray:
         """W v."""
-        return self._to_corner(self._root * self.rotated(v), transposed=False)
+        return self._root * self.rotated(v)
 
     @cached_property
     def trace(self) -> float:
-        """tr A~ of the block."""
+        """tr A~ of the block, outside the corner."""
         diagonal = self.weights
         for d, F in enumerate(self._nodes):
             diagonal = np.moveaxis(np.tensordot(F**2, diagonal, axes=(0, d)), 0, d)
         diagonal = ((self.scale + self.tau * diagonal) / self.D).reshape(-1)
-        diagonal[self.corner_places] = 1.0
+        diagonal[self.corner_places] = 0.0
         return float(diagonal.sum())
 
     @property
     def log_volume(self) -> float:
         """log |A| - log |K| - log |A~| of the block."""
-        corner = self._corner_factor.logdet() if self.corner_places.size else 0.0
-        return float(np.log(self.D / self.scale).sum()) + corner
+        return float(np.log(self.D / self.scale).sum())
 
     @cached_property
     def leverages(self) -> list[np.ndarray]:
@@ -237,28 +227,22 @@ class WhitenedTerm:
         parts = [F.T @ (_weighted(self.weights, self.leverages, d)[:, None] * F) for d, F in enumerate(self.features)]
         return self.prior.sandwiched(parts)
 
-    def glimpse(self, probes: Probes) -> Glimpse:
-        """The preconditioner's inverse, W'W."""
+    @property
+    def corner_root(self) -> np.ndarray:
+        """D^-1/2 in the corner, (J, 1)."""
+        return self._root[self.corner_places]
+
+    def glimpse(self, probes: Probes, excess: np.ndarray) -> Glimpse:
+        """The preconditioner's inverse, U (D^-1 + excess) U', the excess in the corner."""
+        inverse = 1.0 / self.D
+        sums = [np.diag(_marginal(inverse, d)) for d in range(inverse.ndim)]
+        parts = zip(sums, contracted(excess, [np.eye(size) for size in self.corner]), self.corner, strict=True)
+        for part, more, size in parts:
+            part[:size, :size] += more
+        turned = tuple(U @ part @ U.T for U, part in zip(self.U, sums, strict=True))
         if probes is None:
-            inverse = 1.0 / self.D
-            sums = [np.diag(_marginal(inverse, d)) for d in range(inverse.ndim)]
-            for part, more, size in zip(sums, self._corner_contractions(), self.corner, strict=True):
-                part[:size, :size] += more
-            return Glimpse(contractions=tuple(U @ part @ U.T for U, part in zip(self.U, sums, strict=True)))
-        matrix = (self.U[0] / self.D) @ self.U[0].T
-        return Glimpse(np.diagonal(matrix), matrix @ probes)
-
-    @cached_property
-    def corner_excess(self) -> np.ndarray:
-        """D^-1/2 (C^-1 - I) D^-1/2 in the corner: what W'W has there beside U D^-1 U'."""
-        root = self._root[self.corner_places]
-        excess = self._corner_factor.inverse()
-        excess[np.diag_indices_from(excess)] -= 1.0
-        return root * excess * root.T
-
-    def _corner_contractions(self) -> list[np.ndarray]:
-        """Its partial traces, one per factor."""
-        return contracted(self.corner_excess, [np.eye(size) for size in self.corner])
+            return Glimpse(contractions=turned)
+        return Glimpse(np.diagonal(turned[0]), turned[0] @ probes)
 
     def at_tau(self, tau: float) -> "WhitenedTerm":
         """The same term with another noise."""
@@ -275,9 +259,12 @@ class PreconditionerView(AbstractView):
     """W'W, block by block."""
 
     terms: tuple[WhitenedTerm, ...]
+    excesses: tuple[np.ndarray, ...]
+    """What W'W has in the corner of every term beside U D^-1 U', in the coordinates of U."""
 
     def look(self, places: Sequence[slice], probes: Sequence[Probes]) -> list[Glimpse]:
-        return [term.glimpse(V) for term, V in zip(self.terms, probes, strict=True)]
+        every = zip(self.terms, probes, self.excesses, strict=True)
+        return [term.glimpse(V, excess) for term, V, excess in every]
 
 
 def whitened_terms(
