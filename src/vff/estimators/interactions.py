@@ -50,6 +50,10 @@ class Interactions(tuple[Interaction, ...]):
 
     __slots__ = ()
 
+    def __getitem__(self, which: Any) -> Any:
+        found = super().__getitem__(which)
+        return Interactions(found) if isinstance(which, slice) else found
+
     def __repr__(self) -> str:
         if not self:
             return "no pairs of columns to look at"

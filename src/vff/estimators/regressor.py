@@ -39,12 +39,14 @@ class GPRegressor(RegressionFace):
     noise_variance : float or None
         Where learning starts (or what is used with ``optimizer=None``); None starts from the data. Given starts, here
         and in the kernel, compete with those from the data and are left when they are far worse.
-    frequencies : int, "auto" or dict by column
-        Harmonics per column. "auto" grows them until the bound has next to nothing to gain: half a nat, or
-        1e-6 nats per row, or 0.02 nats per coefficient that the data determine, whichever is most.
+    frequencies : int, "auto" or dict by column or product
+        Harmonics per column. In a dictionary, "a" is the term of column a, and "a * b" the product, with one number for
+        both or one each; a column without a term of its own speaks for its products. "auto" grows them until the bound
+        has next to nothing to gain: half a nat, or 1e-6 nats per row, or 0.02 nats per coefficient that the data
+        determine, whichever is most.
     domain : (a, b), "auto" or dict by column
         Interval of the features in the column's units. "auto" hugs the data (or pads them, with ``edges=0``).
-    edges : int, "auto" or dict by column
+    edges : int, "auto" or dict by column or product
         Edge functions, which add the polynomials up to that degree to the span. "auto" is p + 2 for a
         Matérn-(p+1/2); 0 is the paper.
     engine : "auto", "dense", "nufft", "table" or "grid"
@@ -88,7 +90,7 @@ class GPRegressor(RegressionFace):
         noise_variance: float | None = None,
         frequencies: int | str | dict = "auto",
         domain: tuple[float, float] | str | dict = "auto",
-        edges: int | str = "auto",
+        edges: int | str | dict = "auto",
         engine: str = "auto",
         optimizer: str | None = "lbfgs",
         normalize_y: bool = True,

@@ -1,6 +1,7 @@
 """Domains, edges and harmonics: what the options and the first rows say of every column and term."""
 
 from collections.abc import Sequence
+from itertools import permutations
 from math import prod
 from typing import Any, NamedTuple
 
@@ -36,8 +37,13 @@ class Settled(NamedTuple):
 
 
 def _everybody(binding: Binding) -> frozenset:
-    """All names that options may use: of columns, and of products."""
-    products = {term.name for term in binding.terms if len(term.columns) > 1}
+    """All names that options may use: of columns, and of products with their columns in any order."""
+    products = {
+        " * ".join(map(str, columns))
+        for term in binding.terms
+        if len(term.columns) > 1
+        for columns in permutations(term.term.columns)
+    }
     return frozenset().union(*(column.aliases for column in binding.columns), products)
 
 
@@ -63,15 +69,33 @@ def settle_place(c: int, batch: Batch, options: Options, growing: bool) -> tuple
 
 def _asked(term: BoundTerm, d: int, binding: Binding, option: Any, name: str) -> Any:
     """What an option says of one factor: by the name of its product, or by its column."""
-    if isinstance(option, dict) and len(term.columns) > 1 and term.name in option:
-        value = option[term.name]
-        return value[d] if isinstance(value, tuple | list) and len(value) == len(term.columns) else value
+    if isinstance(option, dict) and len(term.columns) > 1:
+        for columns in permutations(term.term.columns):
+            value = option.get(" * ".join(map(str, columns)))
+            if value is not None:
+                return _of_factor(value, columns.index(term.term.columns[d]), columns, name)
     return for_column(option, name, binding.columns[term.columns[d]].aliases, _everybody(binding))
 
 
+def _of_factor(value: Any, place: int, columns: Sequence[Any], name: str) -> Any:
+    """One column's part of what was said of a product: one value for all, or one for each."""
+    if not isinstance(value, tuple | list):
+        return value
+    if len(value) != len(columns):
+        raise ValueError(
+            f"{name} for {' * '.join(map(str, columns))} must be one value or {len(columns)}, one for each column; got "
+            f"{value!r}"
+        )
+    return value[place]
+
+
 def _frequencies_of(term: BoundTerm, d: int, binding: Binding, options: Options) -> int | None:
-    asked = _asked(term, d, binding, options.frequencies, "frequencies")
-    return check_frequencies(asked, binding.columns[term.columns[d]].label)
+    """Harmonics asked for; what is said of a column is meant for its own term, and for products if it has none."""
+    column, option = binding.columns[term.columns[d]], options.frequencies
+    own = any(other.columns == (term.columns[d],) for other in binding.terms)
+    if isinstance(option, dict) and len(term.columns) > 1 and own:
+        option = {key: value for key, value in option.items() if key not in column.aliases}
+    return check_frequencies(_asked(term, d, binding, option, "frequencies"), column.label)
 
 
 def _edges_of(term: BoundTerm, d: int, binding: Binding, options: Options) -> int:
@@ -98,7 +122,7 @@ def settle_term(
     asked = tuple(None if q is None else _frequencies_of(term, d, binding, options) for d, q in enumerate(edges))
     found, detail = list(asked), 0
     if None in found and len(term.columns) > 1:
-        shared = _shared_harmonics(term, edges, batch)
+        shared = _shared_harmonics(term, edges, batch, growing=growing)
         found = [M or other for M, other in zip(asked, shared, strict=True)]
     elif found == [None] and edges[0] is not None:
         c, p = next(iter(term.columns)), inner.order(0)
@@ -113,7 +137,7 @@ def settle_term(
     return Settled(TermRequest(term.columns, factors), asked, detail)
 
 
-def _shared_harmonics(term: BoundTerm, edges: Sequence[int | None], batch: Batch) -> list[int | None]:
+def _shared_harmonics(term: BoundTerm, edges: Sequence[int | None], batch: Batch, *, growing: bool) -> list[int | None]:
     """Harmonics for a product that was given none."""
     binding = batch.binding
     known = [
@@ -121,7 +145,7 @@ def _shared_harmonics(term: BoundTerm, edges: Sequence[int | None], batch: Batch
         for c, q in zip(term.columns, edges, strict=True)
     ]
     products = sum(len(other.columns) > 1 for other in binding.terms)
-    return harmonics_in_product(known, products, _combinations(term, batch))
+    return harmonics_in_product(known, products, _combinations(term, batch), growing=growing)
 
 
 def _combinations(term: BoundTerm, batch: Batch) -> float:

@@ -97,11 +97,12 @@ def _on_bound(
             f"the domain limits the bound: it may gain about {missed:.3g} nats, most of it in {where}, but not "
             "from a larger M; widen domain beyond the data, or leave edges='auto'"
         ]
-    M = " x ".join(str(M) for M in final.harmonics[worst] if M is not None)
+    own = final.harmonics[worst]
+    M = f"{own[0]}" if len(own) == 1 else f"({', '.join(str(M) for M in own)})"
     last = f"M = {M} is the largest this pass allows" if all(chosen[worst]) else f"frequencies = {M} was given"
     return [
         f"M limits the bound: it may gain about {missed:.3g} nats, most of it in {where}, and {last}; "
-        f"set frequencies to a larger number than {M}"
+        f"set frequencies to more than {M}"
     ]
 
 
@@ -112,12 +113,14 @@ def _on_learning(final: Stage, names: Sequence[str], labels: Sequence[Sequence[s
             "learning stopped where no step raises the bound, before its gradient vanished "
             f"({final.optimum.message.strip(' :')}); try another start, or a larger noise_variance"
         )
-    nothing = [name for s, name in enumerate(names) if not supported(final, s)]
+    nothing = [s for s in range(len(names)) if not supported(final, s)]
     if nothing:
         many = len(nothing) > 1
+        beside = _containing(final, nothing)
+        more = f" beside {', '.join(names[s] for s in beside)}, which can take up theirs" if beside else ""
         notes.append(
-            f"the data do not support {'effects' if many else 'an effect'} of {', '.join(nothing)}: "
-            f"{'their variances' if many else 'its variance'} shrank to nothing"
+            f"the data do not support {'effects' if many else 'an effect'} of {', '.join(names[s] for s in nothing)}"
+            f"{more}: {'their variances' if many else 'its variance'} shrank to nothing"
         )
     for name, end in final.model.parameters.at_bounds(final.optimum.theta).items():
         s, kind, d = final.model.owner(name)
@@ -130,6 +133,13 @@ def _on_learning(final: Stage, names: Sequence[str], labels: Sequence[Sequence[s
             "noise_variance is very small against the signal"
         )
     return notes
+
+
+def _containing(final: Stage, nothing: Sequence[int]) -> list[int]:
+    """Products in play that hold the columns of a term that is not."""
+    columns = [set(term.columns) for term in final.model.moments.request.terms]
+    every = range(len(columns))
+    return [t for t in every if supported(final, t) and any(columns[s] < columns[t] for s in nothing)]
 
 
 def _of(name: str, columns: Sequence[str], d: int | None, *, alone: bool) -> str:

@@ -15,7 +15,7 @@ _LARGEST_M = 1024
 _LARGEST_SUM = 640  # harmonics of all terms of a sum together, give or take
 _LEAST_M = 16
 _LARGEST_PRODUCT, _LARGEST_PRODUCTS = 1600, 2000  # features of one product term, and of all together
-_LEAST_IN_PRODUCT = 2
+_LEAST_IN_PRODUCT = 1
 
 
 def choose_domain(found: Survey, edges: int, *, growing: bool) -> Interval:
@@ -41,15 +41,21 @@ def largest_harmonic(found: Survey, q: int, terms: int, distinct: int, *, growin
     return int(min(wanted, largest_resolved(q)))
 
 
-def harmonics_in_product(factors: Sequence[tuple[Survey, int] | int], products: int, rows: float) -> list[int | None]:
+def harmonics_in_product(
+    factors: Sequence[tuple[Survey, int] | int], products: int, rows: float, *, growing: bool
+) -> list[int | None]:
     """The harmonics to sum for every factor of a product term: alike, but none more than its column has values for.
 
     ``factors`` has what is known of a column of numbers and its edge functions, or a number of levels; ``products`` is
     how many product terms there are, ``rows`` how many different rows there may be. The features of all products share
-    a number that a Cholesky factor handles in a fraction of a second, and are not many more than rows.
+    a number that a Cholesky factor handles in a fraction of a second, and are not many more than rows; when
+    more rows are to come (``growing``), the first ones do not limit them.
     """
-    budget = max(4.0, min(_LARGEST_PRODUCT, _LARGEST_PRODUCTS / products, rows))
-    most = [None if isinstance(one, int) else max(_LEAST_IN_PRODUCT, one[0].distinct // 2 + 1) for one in factors]
+    budget = max(4.0, min(_LARGEST_PRODUCT, _LARGEST_PRODUCTS / products))
+    if not growing:
+        budget = max(4.0, min(budget, rows))
+    enough = [None if isinstance(one, int) else one[0].distinct // 2 + 1 for one in factors]
+    most = [None if cap is None else int(budget) if growing else max(_LEAST_IN_PRODUCT, cap) for cap in enough]
     M = [None if cap is None else _LEAST_IN_PRODUCT for cap in most]
 
     def size(trial: Sequence[int | None]) -> int:
