@@ -41,7 +41,7 @@ def solver(monkeypatch):
 
     def choose(name: str, corner: int = 1600) -> None:
         monkeypatch.setattr(model_module, "LARGEST_DIRECT", 10**9 if name == "direct" else 100)
-        monkeypatch.setattr(whitening_module, "_CORNER", corner)
+        monkeypatch.setattr(whitening_module, "CORNER", corner)
 
     return choose
 

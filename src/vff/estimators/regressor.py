@@ -232,7 +232,7 @@ class GPRegressor(RegressionFace):
         x = np.concatenate(list(self._pieces(self._table(X))))
         columns = self.rows_.binding.columns
         along = [c for c, bound in enumerate(columns) if column is None or column in bound.aliases]
-        if len(along) != 1 and column is not None:
+        if len(along) != 1:
             along = [c for c in along if columns[c].levels is None]
         if len(along) != 1:
             names = ", ".join(bound.label for bound in columns)

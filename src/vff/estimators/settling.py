@@ -37,8 +37,8 @@ class Settled(NamedTuple):
 
 
 def _everybody(binding: Binding) -> frozenset:
-    """All names that options may use: of columns, and of products with their columns in any order."""
-    products = {
+    """All names that options may use: of columns, of terms, and of products with their columns in any order."""
+    products = {term.name for term in binding.terms} | {
         " * ".join(map(str, columns))
         for term in binding.terms
         if len(term.columns) > 1
@@ -52,7 +52,7 @@ def settle_place(c: int, batch: Batch, options: Options, growing: bool) -> tuple
     column, found = batch.binding.columns[c], batch.surveys[c]
     if column.levels is not None:
         return Codes(), False
-    everybody = _everybody(batch.binding)
+    everybody = frozenset().union(*(other.aliases for other in batch.binding.columns))
     given = check_domain(for_column(options.domain, "domain", column.aliases, everybody), column.label)
     # without edge functions in some term, the domain is padded, as the paper advises
     edges = [
@@ -69,6 +69,8 @@ def settle_place(c: int, batch: Batch, options: Options, growing: bool) -> tuple
 
 def _asked(term: BoundTerm, d: int, binding: Binding, option: Any, name: str) -> Any:
     """What an option says of one factor: by the name of its product, or by its column."""
+    if isinstance(option, dict) and len(term.columns) == 1 and option.get(term.name) is not None:
+        return option[term.name]
     if isinstance(option, dict) and len(term.columns) > 1:
         for columns in permutations(term.term.columns):
             value = option.get(" * ".join(map(str, columns)))

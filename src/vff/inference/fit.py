@@ -13,12 +13,13 @@ from vff.inference.model import Form, Setting, SumModel, capped, effective_by_te
 from vff.inference.notes import notes_on, supported
 from vff.inference.optimise import Optimum
 from vff.inference.posterior import AbstractSumPosterior, SumPosterior
-from vff.inference.probed_posterior import ProbedPosterior
+from vff.inference.probed_posterior import FEW_ROWS, ProbedPosterior
 from vff.inference.start import Given, Start, highest_standing_out, look, sized_for
 from vff.inference.target import TargetScale, standardised
 from vff.inference.terms import Term
 from vff.moments import Harmonics, Moments, Survey
 
+_POOR_VARIANCE = 0.01  # relative standard error that is worth a note
 _BETTER_START = 10.0  # nats by which a start found in the data must beat the user's to be taken instead
 
 
@@ -114,8 +115,9 @@ def fit_sum(
     final = stages[-1]
     setting = final.model.setting(final.optimum.theta)
     jacobian = final.model.weight * np.log(target.scale)
+    posterior = posterior_of(final.closed, final.model, setting)
     return Fit(
-        posterior_of(final.closed, final.model, setting),
+        posterior,
         target,
         _term_fits(final, setting, units, [plan.name for plan in plans]),
         setting.noise * target.scale**2,
@@ -130,7 +132,8 @@ def fit_sum(
             [plan.extents for plan in plans],
             [plan.labels for plan in plans],
             [[M is None for M in harmonics] for harmonics in wanted],
-        ),
+        )
+        + _on_iterations(posterior),
     )
 
 
@@ -139,6 +142,25 @@ def posterior_of(closed: Form, model: SumModel, setting: Setting) -> AbstractSum
     if isinstance(closed, IterativeForm):
         return ProbedPosterior.from_form(closed, model, setting)
     return SumPosterior.from_closed_form(closed, model, setting)
+
+
+def _on_iterations(posterior: AbstractSumPosterior) -> tuple[str, ...]:
+    """Where the iterative solver falls short of what it aims at."""
+    if not isinstance(posterior, ProbedPosterior):
+        return ()
+    notes = []
+    if not posterior.form.converged:
+        notes.append(
+            "the iterations for so many features stopped at their limit before they converged: mean, bound and "
+            "variances are rough; use fewer frequencies, or a larger noise_variance"
+        )
+    if posterior.relative_error > _POOR_VARIANCE:
+        notes.append(
+            f"variances of the function at more than {FEW_ROWS} rows at a time carry a standard error of about "
+            f"{100 * posterior.relative_error:.2g} %; ask for fewer rows at a time, which are solved for exactly, or "
+            "use fewer frequencies"
+        )
+    return tuple(notes)
 
 
 def _units(moments: Moments, target: TargetScale, s: int, term: Term) -> dict[str, float]:

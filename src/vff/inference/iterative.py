@@ -208,7 +208,12 @@ class IterativeForm:
             self.prior_trace,
             noise,
         )
-        return -0.5 * (self.weight * np.log(2.0 * np.pi) + self._log_volume + louder.quadratic)
+        return -0.5 * (self.weight * np.log(2.0 * np.pi) + self._log_volume + louder.quadratic) + self.error
+
+    @property
+    def converged(self) -> bool:
+        """Whether the iterations for the mean and the probes ended before their limit."""
+        return self._white_mean.converged and self.probed.converged
 
     @property
     def allowance(self) -> float:

@@ -3,23 +3,30 @@
 from math import prod
 
 from vff.basis import ColumnBasis
-from vff.inference.iterative import PROBES
-from vff.inference.model import LARGEST_DIRECT
-from vff.moments import MomentRequest, lattice_size
+from vff.inference.model import iterates
+from vff.inference.probed_posterior import most_probes
+from vff.inference.whitening import CORNER
+from vff.moments import MomentRequest, lattice_size, node_count
 
 _NUMBER = 8  # bytes
 _SQUARES = 6  # P x P matrices alive at once: Gram, in two coordinates, A, its factor, its inverse
-_LATTICES, _VECTORS = 5, 10  # arrays of that many probes alive at once during the iterations
+_LATTICES, _VECTORS = 3, 8  # arrays of that many probes alive at once during the iterations
 
 
 def memory_needed(request: MomentRequest) -> int:
     """Bytes, for the sums and for the solver that will be used."""
     sums = sum(3 * prod(term.double_shape) for term in request.terms)
     blocks = 3 * sum(request.sizes[s] * request.sizes[t] for s, t in request.pairs)
-    if request.size <= LARGEST_DIRECT:
-        return _NUMBER * (sums + blocks + _SQUARES * request.size**2)
+    solver = _iterative(request) if iterates(request) else _SQUARES * request.size**2
+    return _NUMBER * (sums + blocks + solver)
+
+
+def _iterative(request: MomentRequest) -> int:
+    """Numbers that iterations keep: probes, the corner, and what one column's nodes take to be found."""
     lattices = max(lattice_size(term) for term in request.terms)
-    return _NUMBER * (sums + blocks + PROBES * (_LATTICES * lattices + _VECTORS * request.size))
+    nodes = max(4 * basis.double.size * node_count(basis) for term in request.terms for basis in term.bases)
+    corner = sum(min(CORNER, size) for size in request.sizes)
+    return most_probes(request.size) * (_LATTICES * lattices + _VECTORS * request.size) + 6 * corner**2 + nodes
 
 
 def largest_that_fits(request: MomentRequest, room: float) -> MomentRequest | None:

@@ -14,7 +14,7 @@ from vff.inference.optimise import Form
 from vff.inference.terms import Term
 from vff.inference.whitening import LatticeGram, whitened_terms
 from vff.linalg import BlockDiagonal
-from vff.moments import Basis, Harmonics, Moments
+from vff.moments import Basis, Harmonics, MomentRequest, Moments
 from vff.parameters import PositiveVector
 
 _NOISE_BOUNDS = (1e-8, 1e4)  # relative to the variance of the targets, which are standardised before they get here
@@ -23,6 +23,11 @@ _NOISE_BOUNDS = (1e-8, 1e4)  # relative to the variance of the targets, which ar
 SMALL, LARGEST_DIRECT = 1500, 4500  # features; beyond, iterations are faster than a Cholesky factor
 
 AnyCotangents = Cotangents | MissedCotangents | IterativeCotangents | IterativeMissed
+
+
+def iterates(request: MomentRequest) -> bool:
+    """Whether a model of these terms is solved without a factor; terms of one column alone have nothing to gain."""
+    return request.size > LARGEST_DIRECT and any(len(term.factors) > 1 for term in request.terms)
 
 
 class Setting(NamedTuple):
@@ -113,7 +118,7 @@ class SumModel:
     @property
     def iterative(self) -> bool:
         """Whether the model is solved without a factor of its P x P matrix."""
-        return self.size > LARGEST_DIRECT and not self.tails
+        return iterates(self.moments.request)
 
     @cached_property
     def _lattice(self) -> LatticeGram:

@@ -6,7 +6,7 @@ Per row: the terms' own quadratic forms, and -2 phi_s' (A^-1)_st phi_t taken awa
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -28,6 +28,12 @@ from vff.moments import ColumnRows, Coupling, MomentRequest, Pair, column_rows, 
 
 _WRITTEN = 2**23  # features written out at a time, for the rows that need it
 _CHUNK = 2**20
+
+
+def stretches(N: int, size: int) -> Iterator[slice]:
+    """Rows a few at a time, so that ``size`` numbers for each fit in memory."""
+    step = max(1, _WRITTEN // size)
+    return (slice(start, min(start + step, N)) for start in range(0, N, step))
 
 
 @dataclass(frozen=True)
@@ -159,9 +165,7 @@ class SumPosterior(AbstractSumPosterior):
     def _written_pairs(self, x: np.ndarray) -> np.ndarray:
         """The same with the features written out, for rows that all lie outside."""
         total = np.empty(len(x))
-        step = max(1, _WRITTEN // self.request.size)
-        for start in range(0, len(x), step):
-            rows = slice(start, start + step)
+        for rows in stretches(len(x), self.request.size):
             features = [term.features(x[rows]) for term in self.terms]
             total[rows] = self._shared_quad(features)
         return total
@@ -189,9 +193,7 @@ class SumPosterior(AbstractSumPosterior):
         mean, variance = np.empty(len(x)), np.empty(len(x))
         own = [s for s, term in enumerate(self.terms) if along in term.columns]
         prior = sum(self.terms[s].slope_variance(along) for s in own)
-        step = max(1, _WRITTEN // self.request.size)
-        for start in range(0, len(x), step):
-            rows = slice(start, start + step)
+        for rows in stretches(len(x), self.request.size):
             features = {s: self.terms[s].features(x[rows], along) for s in own}
             mean[rows] = sum(phi @ self.terms[s].coefficients.mean for s, phi in features.items())
             explained = sum(

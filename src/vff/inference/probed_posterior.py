@@ -13,7 +13,7 @@ import numpy as np
 from vff.basis import Interval
 from vff.inference.iterative import IterativeForm
 from vff.inference.model import Setting, SumModel
-from vff.inference.posterior import AbstractSumPosterior, term_factors
+from vff.inference.posterior import AbstractSumPosterior, stretches, term_factors
 from vff.inference.term_posterior import TermCoefficients, TermPosterior
 from vff.inference.whitening import WhitenedTerm
 from vff.moments import (
@@ -27,11 +27,16 @@ from vff.moments import (
     quad_of_pairs,
 )
 
-_FEW_ROWS = 64  # whose variances are solved for one by one
+FEW_ROWS = 64  # whose variances are solved for one by one
 _MOST_JOINT = 2000
 _AT_ONCE = 128
 _GOOD_VARIANCE = 2.5e-3  # relative standard error
 _MOST_PROBES, _MOST_WHEN_LARGE, _LARGE = 192, 96, 20_000  # probes for it, and features
+
+
+def most_probes(P: int) -> int:
+    """Probes that variances may take in a model of P features."""
+    return _MOST_PROBES if P <= _LARGE else _MOST_WHEN_LARGE
 
 
 @dataclass(frozen=True)
@@ -101,8 +106,13 @@ class ProbedTerm(TermPosterior):
         return mean, explained
 
     def _written(self, x: np.ndarray, vectors: Sequence[np.ndarray]) -> tuple[list[np.ndarray], np.ndarray]:
-        features = self.features(x)
-        return [features @ c for c in vectors], self.written_gain(features)
+        values, explained = [np.empty(len(x)) for _ in vectors], np.empty(len(x))
+        for rows in stretches(len(x), self.transform.size):
+            features = self.features(x[rows])
+            for value, c in zip(values, vectors, strict=True):
+                value[rows] = features @ c
+            explained[rows] = self.written_gain(features)
+        return values, explained
 
     def _edge_states(self, x: np.ndarray, vectors: Sequence[np.ndarray]) -> tuple[list[np.ndarray], np.ndarray]:
         return self._written(x, vectors)
@@ -115,11 +125,12 @@ def probe_values(
     S, inside = term.signs.shape[1], term.inside(rows)
     values = np.empty((2 * S, len(x)))
     if inside.any():
-        some = rows if inside.all() else [ColumnRows(one.request, one.x[inside], one.book) for one in rows]
-        values[:, inside] = np.stack(evaluate_letters(some, term.probe_functions(), engine))
+        within = rows if inside.all() else [ColumnRows(one.request, one.x[inside], one.book) for one in rows]
+        values[:, inside] = np.stack(evaluate_letters(within, term.probe_functions(), engine))
     if not inside.all():
-        features = term.features(x[~inside])
-        values[:, ~inside] = np.concatenate([features @ term.away, features @ term.signs], axis=1).T
+        beyond, probes = np.flatnonzero(~inside), np.concatenate([term.away, term.signs], axis=1)
+        for some in stretches(beyond.size, term.transform.size):
+            values[:, beyond[some]] = (term.features(x[beyond[some]]) @ probes).T
     return values[:S], values[S:]
 
 
@@ -134,8 +145,8 @@ class ProbedPosterior(AbstractSumPosterior):
     def from_form(cls, form: IterativeForm, model: SumModel, setting: Setting) -> "ProbedPosterior":
         """The posterior at a setting, with as many probes as its variances need."""
         posterior = cls._with_probes(form, model, setting)
-        most = _MOST_PROBES if model.size <= _LARGE else _MOST_WHEN_LARGE
-        while posterior.relative_error > _GOOD_VARIANCE and form.probes < most:
+        most = most_probes(model.size)
+        while posterior.relative_error > _GOOD_VARIANCE and form.probes < most and form.probed.converged:
             form = replace(form, probes=2 * form.probes)
             posterior = cls._with_probes(form, model, setting)
         return posterior
@@ -201,22 +212,30 @@ class ProbedPosterior(AbstractSumPosterior):
         rows = self.rows(x)
         if not variances:
             return self._means(x, rows, engine), np.empty(len(x))
-        if len(x) <= _FEW_ROWS:
+        if len(x) <= FEW_ROWS:
             mean, covariance = self.joint(x)
             return mean, np.maximum(np.diagonal(covariance), 0.0)
         parts = [term.exact_part(x, rows, engine) for term in self.terms]
-        probes = [probe_values(term, x, rows, engine) for term in self.terms]
-        away, signs = (np.sum(part, axis=0) for part in zip(*probes, strict=True))
         own = self.variance - np.sum([explained for _, explained in parts], axis=0)
         if self.request.pairs:
             own += 2.0 * self._pairs(x, rows, engine)
-        return np.sum([mean for mean, _ in parts], axis=0), np.maximum(own + np.mean(away * signs, axis=0), 0.0)
+        for some in stretches(len(x), 2 * self.form.probes):
+            own[some] += np.mean(np.multiply(*self._probes(x[some], engine)), axis=0)
+        return np.sum([mean for mean, _ in parts], axis=0), np.maximum(own, 0.0)
+
+    def _probes(self, x: np.ndarray, engine: str = "auto") -> tuple[np.ndarray, np.ndarray]:
+        """phi'W'(A~^-1 z - z) and phi'W'z of all terms together, (S, N) each."""
+        rows = self.rows(x)
+        values = [probe_values(term, x, rows, engine) for term in self.terms]
+        away, signs = (np.sum(part, axis=0) for part in zip(*values, strict=True))
+        return away, signs
 
     def _means(self, x: np.ndarray, rows: Sequence[ColumnRows], engine: str) -> np.ndarray:
         return np.sum([term.means(x, rows, engine) for term in self.terms], axis=0)
 
     def joint(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean (N,) and covariance (N, N) of f at all rows together, by solutions of their own."""
+        self._check_few(x)
         features = [term.features(x) for term in self.terms]
         covariance = np.zeros((len(x), len(x)))
         for term, phi in zip(self.terms, features, strict=True):
@@ -227,20 +246,23 @@ class ProbedPosterior(AbstractSumPosterior):
         self, x: np.ndarray, features: Sequence[np.ndarray], covariance: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Add phi'A^-1 phi."""
-        if len(x) > _MOST_JOINT:
-            raise ValueError(
-                f"a joint distribution over {len(x)} rows of a model with {self.request.size} features needs a "
-                f"solution per row; ask for at most {_MOST_JOINT} rows at a time, or use predict_f(X) for every row by "
-                "itself"
-            )
         every = np.concatenate(features, axis=1)
         for start in range(0, len(x), _AT_ONCE):
             some = slice(start, start + _AT_ONCE)
             covariance[:, some] += every @ self.form.solve(every[some].T)
         return every @ self.form.mean, 0.5 * (covariance + covariance.T)
 
+    def _check_few(self, x: np.ndarray) -> None:
+        if len(x) > _MOST_JOINT:
+            raise ValueError(
+                f"a joint distribution over {len(x)} rows of a model with {self.request.size} features needs a "
+                f"solution per row; ask for at most {_MOST_JOINT} rows at a time, or use predict_f(X) for every row by "
+                "itself"
+            )
+
     def slope(self, x: np.ndarray, along: int) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance of the derivative of f along one column, in its own units, at every row."""
+        self._check_few(x)
         features, prior = [], np.zeros((len(x), len(x)))
         for term in self.terms:
             if along in term.columns:
@@ -262,9 +284,7 @@ class ProbedPosterior(AbstractSumPosterior):
                 x[:, c] = rng.uniform(place.a, place.b, len(x))
             else:
                 x[:, c] = rng.integers(column.basis.size, size=len(x))
-        rows = self.rows(x)
-        probes = [probe_values(term, x, rows) for term in self.terms]
-        away, signs = (np.sum(part, axis=0) for part in zip(*probes, strict=True))
+        away, signs = self._probes(x)
         error = np.std(away * signs, axis=0, ddof=1) / np.sqrt(self.form.probes)
         _, variance = self._chunk(x, True, "auto")
         return float(np.quantile(error / np.maximum(variance, 1e-300), 0.95))

@@ -233,7 +233,8 @@ class TermPosterior:
             some = rows if inside.all() else [ColumnRows(one.request, one.x[inside], one.book) for one in rows]
             (mean[inside],) = evaluate_letters(some, [self.mean_function], engine)
         if not inside.all():
-            mean[~inside] = self.features(x[~inside]) @ self.coefficients.mean
+            beyond = self._edge_states if len(self.factors) == 1 else self._written
+            mean[~inside] = beyond(x[~inside], [self.coefficients.mean])[0][0]
         return mean
 
     def centred(self, x: np.ndarray, rows: Sequence[ColumnRows]) -> tuple[np.ndarray, np.ndarray]:

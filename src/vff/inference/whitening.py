@@ -35,7 +35,7 @@ from vff.linalg import (
 from vff.linalg.views import Probes
 from vff.moments import Moments, equivalent_weights, features_at_nodes
 
-_CORNER = 1600  # functions of a term that are taken together in the preconditioner
+CORNER = 1600  # functions of a term that are taken together in the preconditioner
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ class WhitenedTerm:
         sizes = [1] * len(self.factors)
         spectra = [values / max(values[0], 1e-300) for values, _ in self._eigen]
         while True:
-            open_ended = [d for d, size in enumerate(sizes) if size < self.shape[d] and _grown(sizes, d) <= _CORNER]
+            open_ended = [d for d, size in enumerate(sizes) if size < self.shape[d] and _grown(sizes, d) <= CORNER]
             if not open_ended:
                 return tuple(sizes)
             sizes[max(open_ended, key=lambda d: spectra[d][sizes[d]])] += 1

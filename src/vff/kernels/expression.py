@@ -30,6 +30,12 @@ class _Expression(ABC):
     def __add__(self, other: Kernel) -> "Sum":
         return Sum((*_summands(self), *_summands(other)))
 
+    def __radd__(self, other: object) -> Self:
+        """``sum`` of kernels starts from zero."""
+        if other == 0:
+            return self
+        raise TypeError(f"a kernel was expected, such as Matern32('column') or a sum of them; got {other!r}")
+
     def __mul__(self, other: Kernel) -> Kernel:
         products = [
             Product((*_factors(left), *_factors(right))) for left in _summands(self) for right in _summands(other)

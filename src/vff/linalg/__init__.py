@@ -30,7 +30,7 @@ from vff.linalg.diagonal_low_rank import BorderedLowRank, PositiveBorderedLowRan
 from vff.linalg.kronecker import Kronecker, apply_along, contracted, product_rows
 from vff.linalg.operators import AbstractInvertible, AbstractOperator
 from vff.linalg.threads import threads_for
-from vff.linalg.toeplitz import trigonometric_gram, trigonometric_gram_adjoint
+from vff.linalg.toeplitz import trigonometric_entries, trigonometric_gram, trigonometric_gram_adjoint
 from vff.linalg.views import AbstractView, DenseView, Glimpse, InverseView, OuterView, Summary
 
 __all__ = [
@@ -56,6 +56,7 @@ __all__ = [
     "factorise",
     "product_rows",
     "threads_for",
+    "trigonometric_entries",
     "trigonometric_gram",
     "trigonometric_gram_adjoint",
 ]

@@ -16,6 +16,8 @@ class Solution:
     iterations: int
     residual: float
     """The largest of the columns' residuals, relative to B."""
+    converged: bool
+    """Whether all of them fell below the tolerance."""
     diagonals: tuple[np.ndarray, ...]
     """Of the tridiagonal matrix of every column."""
     off_diagonals: tuple[np.ndarray, ...]
@@ -56,7 +58,9 @@ def conjugate_gradients(mv: Callable[[np.ndarray], np.ndarray], B: np.ndarray, t
         active = active[now > goal[active]]
     residual = float(np.sqrt(np.max(squares / np.where(norms > 0.0, norms, 1.0)))) if norms.size else 0.0
     tridiagonal = [_tridiagonal(a, b) for a, b in zip(alphas, betas, strict=True)]
-    return Solution(X, iterations, residual, tuple(d for d, _ in tridiagonal), tuple(e for _, e in tridiagonal))
+    return Solution(
+        X, iterations, residual, not active.size, tuple(d for d, _ in tridiagonal), tuple(e for _, e in tridiagonal)
+    )
 
 
 def _tridiagonal(alphas: Sequence[float], betas: Sequence[float]) -> tuple[np.ndarray, np.ndarray]:

@@ -9,6 +9,8 @@ With C_k = sum w cos(k theta) and S_k = sum w sin(k theta), k = 0 ... 2M,
 A trigonometric vector is laid out as C_0 ... C_K, S_1 ... S_K.
 """
 
+from collections.abc import Iterator
+
 import numpy as np
 
 
@@ -50,3 +52,20 @@ def trigonometric_gram_adjoint(S: np.ndarray) -> np.ndarray:
     signed = np.sign(-difference).reshape(cs.shape) * cs
     odd = 0.5 * (collect(np.abs(difference), signed) + collect(total, cs))
     return np.concatenate([even, odd[1:]])
+
+
+def trigonometric_entries(M: int) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:
+    """``trigonometric_gram`` entry by entry: (moment, row, column, factor), as vectors."""
+    m, n = (index.ravel() for index in np.meshgrid(np.arange(M + 1), np.arange(M + 1), indexing="ij"))
+    half, apart = np.full(m.size, 0.5), np.abs(m - n)
+    sines = (m > 0) & (n > 0)
+    yield apart, m, n, half
+    yield m + n, m, n, half
+    yield apart[sines], M + m[sines], M + n[sines], half[sines]
+    yield (m + n)[sines], M + m[sines], M + n[sines], -half[sines]
+    crossed = n > 0  # cosine m with sine n
+    for row, column in ((m, M + n), (M + n, m)):
+        yield (2 * M + m + n)[crossed], row[crossed], column[crossed], half[crossed]
+        different = crossed & (m != n)
+        sign = 0.5 * np.sign(n - m)
+        yield (2 * M + apart)[different], row[different], column[different], sign[different]

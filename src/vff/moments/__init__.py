@@ -34,7 +34,7 @@ from vff.moments.gram import gram_adjoint, gram_columns_adjoint, gram_matrix, gr
 from vff.moments.lattice import Codebook, Survey, codebook_of, survey
 from vff.moments.operations import LetterFunction, column_rows, evaluate_letters, evaluate_several, quad_of_pairs
 from vff.moments.planning import ReadingPlan, Source, books_for, plan_reading, survey_columns
-from vff.moments.quadrature import equivalent_weights, features_at_nodes, lattice_size
+from vff.moments.quadrature import equivalent_weights, features_at_nodes, lattice_size, node_count
 from vff.moments.reading import read, read_arrays
 from vff.moments.rows import Basis, ColumnRequest, ColumnRows, TermRequest
 from vff.moments.statistics import Harmonics, MomentRequest, Moments, Pair, joint
@@ -77,6 +77,7 @@ __all__ = [
     "gram_tensor_adjoint",
     "joint",
     "lattice_size",
+    "node_count",
     "plan_reading",
     "quad_of_pairs",
     "read",

@@ -5,7 +5,7 @@ two features are needed: the double letters of a basis that holds both, expanded
 each term's own.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -19,6 +19,7 @@ from vff.moments.rows import Basis, TermRequest
 from vff.moments.statistics import joint
 
 Letters = Alphabet | Indicators
+_PAIRS_AT_ONCE = 2**24
 
 
 @dataclass(frozen=True)
@@ -95,21 +96,35 @@ class Coupling:
 def _expanded(tensor: np.ndarray, axis: int, one: Basis, other: Basis) -> np.ndarray:
     """An axis of double letters becomes two axes of features, in their own bases."""
     both = joint(one, other)
-    moved = np.ascontiguousarray(np.moveaxis(tensor, axis, 0))
-    gram = gram_matrix(both, moved)
-    for place, basis in enumerate((one, other)):
-        gram = along(gram, place, _to(basis, both, restrict_rows))
-    return np.moveaxis(gram, (0, 1), (axis, axis + 1))
+    moved = np.moveaxis(tensor, axis, 0)
+    flat = np.ascontiguousarray(moved).reshape(moved.shape[0], -1)
+    gram = np.empty((one.size, other.size, flat.shape[1]))
+    for some in _stretches(flat.shape[1], both):
+        whole = gram_matrix(both, flat[:, some])
+        for place, basis in enumerate((one, other)):
+            whole = along(whole, place, _to(basis, both, restrict_rows))
+        gram[:, :, some] = whole
+    return np.moveaxis(gram.reshape(one.size, other.size, *moved.shape[1:]), (0, 1), (axis, axis + 1))
 
 
 def _contracted(tensor: np.ndarray, axis: int, one: Basis, other: Basis) -> np.ndarray:
     """Two axes of coefficients of features become one of double letters."""
     both = joint(one, other)
     moved = np.moveaxis(tensor, (axis, axis + 1), (0, 1))
-    for place, basis in enumerate((one, other)):
-        moved = along(moved, place, _to(basis, both, embed_rows))
-    letters = transposed_map(both) @ np.ascontiguousarray(moved).reshape(both.size**2, -1)
+    flat = np.ascontiguousarray(moved).reshape(one.size, other.size, -1)
+    letters = np.empty((both.double.size, flat.shape[2]))
+    for some in _stretches(flat.shape[2], both):
+        whole = flat[:, :, some]
+        for place, basis in enumerate((one, other)):
+            whole = along(whole, place, _to(basis, both, embed_rows))
+        letters[:, some] = transposed_map(both) @ np.ascontiguousarray(whole).reshape(both.size**2, -1)
     return np.moveaxis(letters.reshape(-1, *moved.shape[2:]), 0, axis)
+
+
+def _stretches(count: int, basis: Basis) -> Iterator[slice]:
+    """Some of the other letters at a time, so that pairs of features of a large basis fit in memory."""
+    step = max(1, _PAIRS_AT_ONCE // basis.size**2)
+    return (slice(start, start + step) for start in range(0, count, step))
 
 
 def _to(

@@ -4,7 +4,7 @@ One implementation per kind of basis; a new kind registers its own. A product te
 and the same map along each.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache, singledispatch
 from itertools import combinations_with_replacement
 from math import prod
@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from vff.basis import ColumnBasis, LevelBasis
-from vff.linalg import trigonometric_gram, trigonometric_gram_adjoint
+from vff.linalg import trigonometric_entries, trigonometric_gram, trigonometric_gram_adjoint
 from vff.moments.axes import along
 from vff.moments.rows import Basis
 
@@ -90,8 +90,31 @@ def _(basis: LevelBasis, moments: np.ndarray) -> np.ndarray:
 @lru_cache(maxsize=64)
 def transposed_map(basis: Basis) -> sparse.csr_array:
     """``gram_adjoint`` as a sparse matrix, (Q, P P): for many right-hand sides at once."""
-    letters = np.eye(basis.double.size)
-    return sparse.csr_array(gram_matrix(basis, letters).reshape(-1, letters.shape[0]).T)
+    letters, rows, columns, values = (np.concatenate(part) for part in zip(*_entries(basis), strict=True))
+    P = basis.size
+    return sparse.csr_array((values, (letters, rows * P + columns)), shape=(basis.double.size, P * P))
+
+
+Entries = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+"""Letter, row and column of the Gram matrix, and how much of the letter stands there."""
+
+
+def _entries(basis: Basis) -> Iterator[Entries]:
+    """What every letter contributes to the Gram matrix."""
+    if isinstance(basis, LevelBasis):
+        every = np.arange(basis.size)
+        yield every, every, every, np.ones(basis.size)
+        return
+    H, q, places = basis.harmonics, basis.q, [place for _, place in basis.double.slices()]
+    yield from trigonometric_entries(basis.M)
+    harmonics = np.arange(H)
+    for j in range(q):
+        letters, edge, ones = places[1 + j].start + harmonics, np.full(H, H + j), np.ones(H)
+        yield letters, harmonics, edge, ones
+        yield letters, edge, harmonics, ones
+    for (i, j), place in zip(combinations_with_replacement(range(q), 2), places[1 + q :], strict=True):
+        for row, column in {(i, j), (j, i)}:
+            yield np.array([place.start]), np.array([H + row]), np.array([H + column]), np.ones(1)
 
 
 def gram_tensor(bases: Sequence[Basis], letters: np.ndarray) -> np.ndarray:

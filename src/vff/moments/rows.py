@@ -100,8 +100,3 @@ class ColumnRows:
     def features(self) -> np.ndarray:
         """The features written out, (N, P). For short stretches."""
         return self.basis.evaluate(self.t)
-
-    @cached_property
-    def features_at_values(self) -> np.ndarray:
-        """The features at the values of the book, (D, P)."""
-        return self.basis.evaluate(self.values)

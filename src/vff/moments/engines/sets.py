@@ -65,10 +65,6 @@ def contract(tensor: np.ndarray, matrices: Sequence[np.ndarray]) -> np.ndarray:
     return tensor
 
 
-def letters_at(alphabet: Letters, t: np.ndarray) -> np.ndarray:
-    return alphabet.evaluate(t)
-
-
 class TableTally(SetTally):
     """Weights per combination of distinct values."""
 
@@ -90,7 +86,7 @@ class TableTally(SetTally):
         for job in self.jobs:
             for d, alphabet in enumerate(job.alphabets):
                 if (d, alphabet) not in letters:
-                    letters[d, alphabet] = letters_at(alphabet, self.values[d]).T
+                    letters[d, alphabet] = alphabet.evaluate(self.values[d]).T
             matrices = [letters[d, alphabet] for d, alphabet in enumerate(job.alphabets)]
             results.append(contract(tables[int(job.targets)], matrices))
         return results
@@ -116,7 +112,7 @@ def _tally(table: np.ndarray, cells: np.ndarray, strengths: np.ndarray) -> None:
 
 
 def table_reader(columns: Sequence[ColumnRows], job: Job, coefficients: np.ndarray) -> np.ndarray:
-    matrices = [letters_at(alphabet, column.values) for alphabet, column in zip(job.alphabets, columns, strict=True)]
+    matrices = [alphabet.evaluate(column.values) for alphabet, column in zip(job.alphabets, columns, strict=True)]
     return contract(coefficients, matrices).reshape(-1)[_cells(columns)]
 
 
@@ -232,7 +228,7 @@ class _Written:
 
     def column(self, d: int, alphabet: Letters) -> np.ndarray:
         if (d, alphabet) not in self.letters:
-            self.letters[d, alphabet] = letters_at(alphabet, self.t[d])
+            self.letters[d, alphabet] = alphabet.evaluate(self.t[d])
         return self.letters[d, alphabet]
 
     def halves(self, job: Job) -> tuple[np.ndarray, np.ndarray]:
@@ -272,7 +268,7 @@ class GroupedTally(SetTally):
     def read(self) -> list[np.ndarray]:
         results = []
         for total, job, rest in zip(self.totals, self.jobs, self.rest, strict=True):
-            letters = letters_at(job.alphabets[self.pivot], self.values).T @ total
+            letters = job.alphabets[self.pivot].evaluate(self.values).T @ total
             results.append(np.moveaxis(letters.reshape(-1, *rest.shape), 0, self.pivot))
         return results
 
@@ -335,7 +331,7 @@ def _runs(begins: np.ndarray, jobs: Sequence[Job]) -> Iterator[tuple[int, int, i
 def grouped_reader(columns: Sequence[ColumnRows], job: Job, coefficients: np.ndarray) -> np.ndarray:
     d = _pivot(columns, [job])
     column, others = columns[d], [other for e, other in enumerate(columns) if e != d]
-    at_values = np.tensordot(letters_at(job.alphabets[d], column.values), coefficients, axes=(1, d))
+    at_values = np.tensordot(job.alphabets[d].evaluate(column.values), coefficients, axes=(1, d))
     rest, (order, begins) = without(job, d), groups(column)
     values = np.empty(column.t.size)
     for first, last, start, stop in _runs(begins, [rest]):
