@@ -307,8 +307,8 @@ BAD = {
     "one column by name and index": (lambda: _fixed(A * Matern32(0)), "uses column 'a' of X twice.*leave one"),
     "one column twice": (lambda: _fixed(A * Matern12("a")), "one factor per column was expected"),
     "an unknown product": (
-        lambda: _fixed(A * B, frequencies={"b * a": 3}),
-        "frequencies names column 'b \\* a', which the kernel does not use; it uses 'a', 'a \\* b', 'b'",
+        lambda: _fixed(A * B, frequencies={"a * c": 3}),
+        "frequencies names column 'a \\* c', which the kernel does not use; it uses 'a', 'a \\* b', 'b', 'b \\* a'",
     ),
     "odd harmonics of a product": (
         lambda: _fixed(A * B, frequencies={"a * b": (3, 0)}),
@@ -316,7 +316,7 @@ BAD = {
     ),
     "harmonics of three in a product of two": (
         lambda: _fixed(A * B, frequencies={"a * b": (3, 4, 5)}),
-        "positive integer, got \\(3, 4, 5\\)",
+        "one value or 2, one for each column; got \\(3, 4, 5\\)",
     ),
     "no lattice": (lambda: _fixed(A * B, engine="grid"), "every combination of their values exactly once.*'auto'"),
     "beyond the domain": (

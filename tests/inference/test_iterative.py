@@ -99,7 +99,8 @@ def test_bound_and_mean_are_those_of_the_direct_solver(name, solver):
             form.mean / scale, direct.mean / scale, atol=1e-6 * np.abs(direct.mean / scale).max()
         )
         assert abs(form.elbo - direct.elbo) <= form.error + 1e-6
-        assert form.upper_bound() == pytest.approx(direct.upper_bound(), abs=form.error + 1e-5)
+        # the estimate is raised by its error, so that it stays a bound
+        assert direct.upper_bound() - 1e-5 <= form.upper_bound() <= direct.upper_bound() + 2.0 * form.error + 1e-5
         assert form.missed == pytest.approx(direct.missed, rel=1e-6)
         np.testing.assert_allclose(form.explained_by_term, direct.explained_by_term, rtol=1e-9)
         np.testing.assert_allclose(form.energies(), direct.energies(), rtol=1e-6)

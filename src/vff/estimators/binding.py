@@ -39,6 +39,12 @@ class BoundTerm:
     """Which of the bound columns its factors are over."""
 
     @property
+    def key(self) -> Hashable:
+        """What options and results call it: its column, or the name of a product or of one of several on a column."""
+        alone = len(self.columns) == 1 and self.name == self.term.name
+        return self.term.columns[0] if alone else self.name
+
+    @property
     def inner(self) -> InnerTerm:
         return InnerTerm(
             tuple(

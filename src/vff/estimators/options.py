@@ -1,7 +1,7 @@
 """The constructor's options, checked at the door of ``fit`` and settled column by column."""
 
 import os
-from collections.abc import Sequence, Set
+from collections.abc import Hashable, Sequence, Set
 from numbers import Integral, Real
 from typing import Any
 
@@ -41,14 +41,14 @@ def check_resolution(interval: Interval, label: str) -> None:
         )
 
 
-def check_size(request: MomentRequest, names: Sequence[str]) -> None:
+def check_size(request: MomentRequest, names: Sequence[Hashable]) -> None:
     """Refuse a number of features whose sums and matrices cannot fit in memory, before any work is done."""
     needed, room = memory_needed(request), _SHARE_OF_MEMORY * installed_memory()
     if needed <= room:
         return
     worst = max(range(len(names)), key=lambda s: request.sizes[s])
     fits = largest_that_fits(request, room)
-    advice = "have fewer levels, or leave a term out"
+    advice = "leave a column or a term out"
     if fits is not None:
         harmonics = {name: M[0] if len(M) == 1 else M for name, M in zip(names, fits.harmonics, strict=True)}
         known = {name: M for name, M in harmonics.items() if M is not None}

@@ -210,10 +210,9 @@ class GPRegressor(RegressionFace):
                 if isinstance(factor.place, Interval):
                     self.domain_[column] = (factor.place.a, factor.place.b)
             edges = tuple(basis.q if isinstance(basis, ColumnBasis) else None for basis in request.bases)
-            key = term.name if term.name != term.term.name or len(edges) > 1 else term.term.columns[0]
             if any(q is not None for q in edges):
-                self.frequencies_[key] = values.M
-                self.edges_[key] = edges[0] if len(edges) == 1 else edges
+                self.frequencies_[term.key] = values.M
+                self.edges_[term.key] = edges[0] if len(edges) == 1 else edges
         self.engine_, self.engine_reason_ = rows.choice.name, rows.choice.reason
 
     def _place_text(self, number: int, label: str) -> str:

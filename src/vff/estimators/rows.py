@@ -160,7 +160,7 @@ def begin(batch: Batch, options: Options, *, growing: bool) -> Rows:
     settled = [settle_term(term, places, batch, sample, options, growing=growing) for term in binding.terms]
     requests, asked, details = zip(*settled, strict=True)
     request = MomentRequest(requests)
-    check_size(request, [term.name for term in binding.terms])
+    check_size(request, [term.key for term in binding.terms])
     offset = float(np.average(batch.source.y, weights=batch.source.w))
     nowhere = tuple(Survey(np.inf, -np.inf, None) for _ in binding.columns)
     said = Options(*map(repr, options))

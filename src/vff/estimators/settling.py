@@ -5,11 +5,15 @@ from itertools import permutations
 from math import prod
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from vff.basis import Codes, ColumnBasis, Interval, LevelBasis
 from vff.estimators.binding import Binding, BoundTerm
 from vff.estimators.options import check_domain, check_edges, check_frequencies, check_resolution, for_column
 from vff.inference import choose_domain, choose_harmonics, harmonics_in_product, largest_harmonic
 from vff.moments import ColumnRequest, Source, Survey, TermRequest
+
+_COUNTED = 20_000  # rows, beyond which there are more different ones than features anyway
 
 
 class Options(NamedTuple):
@@ -38,7 +42,7 @@ class Settled(NamedTuple):
 
 def _everybody(binding: Binding) -> frozenset:
     """All names that options may use: of columns, of terms, and of products with their columns in any order."""
-    products = {term.name for term in binding.terms} | {
+    products = {term.name for term in binding.terms if term.name != term.term.name} | {
         " * ".join(map(str, columns))
         for term in binding.terms
         if len(term.columns) > 1
@@ -152,7 +156,10 @@ def _shared_harmonics(term: BoundTerm, edges: Sequence[int | None], batch: Batch
 
 def _combinations(term: BoundTerm, batch: Batch) -> float:
     """How many different rows there may be in the columns of a term; repeated rows count once."""
-    found = [batch.surveys[c] for c in term.columns]
+    found, source = [batch.surveys[c] for c in term.columns], batch.source
+    if source.n <= _COUNTED:
+        whole = slice(0, source.n)
+        return float(len(np.unique(np.column_stack([source.column(c, whole) for c in term.columns]), axis=0)))
     many = [survey.distinct for survey in found if survey.book is None]
     return float(max(many)) if many else prod(float(survey.distinct) for survey in found)
 

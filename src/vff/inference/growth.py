@@ -84,6 +84,9 @@ def learn(
 ) -> Stage:
     """Hyperparameters at fixed harmonics; ``curvature`` and ``elbo`` come from a smaller model, if there was one."""
     free = np.ones(start.size, bool) if free is None else free
+    if model.size > _MANY_FEATURES:
+        how = "by iterations" if model.iterative else "with a factor"
+        progress(f"M = {_text(model.harmonics)}: {model.size:,} features, solved {how}")
     with threads_for(model.size):
         if optimise:
             first = model.at(start)

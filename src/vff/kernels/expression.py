@@ -308,7 +308,8 @@ def _summands(kernel: object) -> tuple[Factor | Product, ...]:
         return kernel.terms
     if isinstance(kernel, _Matern | Categorical | Product):
         return (kernel,)
-    raise TypeError(f"a kernel was expected, such as Matern32('column') or a sum of them; got {kernel!r}")
+    more = "; vff.parse_kernel reads kernels from text" if isinstance(kernel, str) else ""
+    raise TypeError(f"a kernel was expected, such as Matern32('column') or a sum of them; got {kernel!r}{more}")
 
 
 def _factors(term: Factor | Product) -> tuple[Factor, ...]:
