@@ -206,7 +206,8 @@ def draw(rows: Lines, lines: Lines) -> Figure:
     for ax, d in zip(axes.ravel(), SIZES, strict=True):
         draw_panel(ax, d, rows, lines)
     figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=9)
-    figure.supxlabel("time from rows to bound, best of three (s)", fontsize=10)
+    for ax in axes[1]:  # a label of the whole figure would lie under the legend
+        ax.set_xlabel("time from rows to bound, best of three (s)", fontsize=10)
     figure.supylabel("KL to the exact posterior (nats)", fontsize=10)
     figure.suptitle(
         "Products of columns: accuracy against time\npoints: every draw; lines: medians; numbers: features or points",

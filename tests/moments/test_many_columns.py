@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vff.basis import ColumnBasis, LevelBasis
-from vff.moments import Choice, ReadingPlan, plan_reading, read
-from vff.moments import reading as module
+from vff.moments import Choice, ReadingPlan, plan_reading, read, read_arrays
+from vff.moments import planning as module
 from vff.moments.engines import sets as sets_module
 
 OF_COLUMN = (None, "dense", "nufft", "table")
@@ -87,8 +87,8 @@ def test_one_weight_for_all_rows_counts_like_weights_written_out(make_table, ass
     table = make_table(90, 2)
     same = np.broadcast_to(1.7, 90)  # no memory, and a shorter way through the tables
     for engine in ("auto", "table", "dense"):
-        short = module.read_arrays(table.request, table.columns, table.y, same, engine)
-        assert_equal(short, module.read_arrays(table.request, table.columns, table.y, same.copy(), engine), 1e-13)
+        short = read_arrays(table.request, table.columns, table.y, same, engine)
+        assert_equal(short, read_arrays(table.request, table.columns, table.y, same.copy(), engine), 1e-13)
 
 
 @pytest.mark.parametrize("engine", ["auto", "dense", "nufft", "table"])

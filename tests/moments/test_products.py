@@ -22,8 +22,8 @@ from vff.moments import (
     quad_of_pairs,
     read,
 )
-from vff.moments import reading as module
-from vff.moments.reading import couplings_of
+from vff.moments import planning as module
+from vff.moments.planning import couplings_of
 
 ABC = LevelBasis(tuple("abcd"))
 KINDS = ("integer", "continuous", "levels", "decimal")
