@@ -61,7 +61,7 @@ class FeatureModel:
     def closed(self, equations: NormalEquations, values: Values) -> ClosedForm:
         """The model of whitened coefficients: their prior precision is I."""
         prior = Diagonal(np.ones(equations.b.size))
-        return ClosedForm(prior, equations, values.variance * equations.weight, values.noise)
+        return ClosedForm.of(prior, equations, values.variance * equations.weight, values.noise)
 
     def at(self, theta: np.ndarray) -> ClosedForm:
         features = self.features(theta)
@@ -71,7 +71,7 @@ class FeatureModel:
         """Rough curvature in every parameter: the rows in the noise, the coefficients they determine in all others."""
         others = max(1.0, closed.cotangents.effective)
         names = self.parameters.names
-        return np.array([closed.equations.weight if name == "noise" else others for name in names])
+        return np.array([closed.weight if name == "noise" else others for name in names])
 
     def pull_back(self, theta: np.ndarray, cotangents: Cotangents) -> np.ndarray:
         features = self.features(theta)

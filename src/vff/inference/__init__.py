@@ -1,7 +1,8 @@
 """Numbers of size P: bounds, posteriors, learning. Rows are reached only through ``vff.moments``."""
 
-from vff.inference.collapsed import ClosedForm, Cotangents, NormalEquations
+from vff.inference.collapsed import ClosedForm, NormalEquations
 from vff.inference.fit import Fit, Milestone, TermFit, TermPlan, fit_sum
+from vff.inference.form import Cotangents
 from vff.inference.memory import largest_that_fits, memory_needed
 from vff.inference.model import SumModel
 from vff.inference.optimise import Model, Optimum, maximise, rescale

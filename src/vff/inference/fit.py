@@ -7,9 +7,11 @@ import numpy as np
 
 from vff.basis import Interval
 from vff.features import TailRows
+from vff.inference.collapsed import ClosedForm
+from vff.inference.form import AbstractForm
 from vff.inference.growth import Stage, grow, learn
 from vff.inference.iterative import IterativeForm
-from vff.inference.model import Form, Setting, SumModel, capped, effective_by_term, shrunk
+from vff.inference.model import Setting, SumModel, capped, effective_by_term, shrunk
 from vff.inference.notes import notes_on, supported
 from vff.inference.optimise import Optimum
 from vff.inference.posterior import AbstractSumPosterior, SumPosterior
@@ -137,10 +139,11 @@ def fit_sum(
     )
 
 
-def posterior_of(closed: Form, model: SumModel, setting: Setting) -> AbstractSumPosterior:
+def posterior_of(closed: AbstractForm, model: SumModel, setting: Setting) -> AbstractSumPosterior:
     """The posterior at a setting, by the solver that got there."""
     if isinstance(closed, IterativeForm):
         return ProbedPosterior.from_form(closed, model, setting)
+    assert isinstance(closed, ClosedForm)
     return SumPosterior.from_closed_form(closed, model, setting)
 
 

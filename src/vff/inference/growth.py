@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from vff.inference.model import Form, SumModel, effective_by_term
+from vff.inference.form import AbstractForm
+from vff.inference.model import SumModel, effective_by_term
 from vff.inference.optimise import Optimum, curvature_at, maximise, polish
 from vff.linalg import threads_for
 from vff.moments import Harmonics
@@ -34,7 +35,7 @@ class Stage:
 
     model: SumModel
     optimum: Optimum
-    closed: Form
+    closed: AbstractForm
     """The model at the optimum."""
     tolerance: float
     """What may be missed."""
@@ -116,8 +117,8 @@ def _text(harmonics: Harmonics) -> str:
 
 
 def _settled(
-    model: SumModel, optimum: Optimum, closed: Form, free: np.ndarray, gain: float | None
-) -> tuple[Optimum, Form, np.ndarray]:
+    model: SumModel, optimum: Optimum, closed: AbstractForm, free: np.ndarray, gain: float | None
+) -> tuple[Optimum, AbstractForm, np.ndarray]:
     """Terms that came to nothing taken out, and the others learnt to the end without them."""
     while True:
         optimum, closed, kept = _without_nothings(model, optimum, closed, free)
@@ -131,8 +132,8 @@ def _settled(
 
 
 def _without_nothings(
-    model: SumModel, optimum: Optimum, closed: Form, free: np.ndarray
-) -> tuple[Optimum, Form, np.ndarray]:
+    model: SumModel, optimum: Optimum, closed: AbstractForm, free: np.ndarray
+) -> tuple[Optimum, AbstractForm, np.ndarray]:
     """Terms without which the bound loses next to nothing get the least variance, and stay there.
 
     On a logarithmic scale a vanishing variance would creep towards zero for ever.

@@ -12,13 +12,14 @@ signs are the same at every setting (common random numbers), so that the bound i
 over the probes is part of the answer.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
 from scipy.linalg import solve_triangular
 
+from vff.inference.form import AbstractForm
 from vff.inference.whitening import PreconditionerView, WhitenedTerm
 from vff.linalg import BlockDiagonal, Factor, OuterView, Solution, Summary, conjugate_gradients, factorise
 from vff.moments import Pair
@@ -26,35 +27,25 @@ from vff.moments import Pair
 PROBES = 24
 _TOLERANCE, _MOST_ITERATIONS = 1e-9, 400
 _PROBE_TOLERANCE = 1e-4
-_ROUNDING = 1e-12
 _ERRORS = 3.0  # standard errors, the width of what is stated
 
 
 @dataclass(frozen=True)
-class IterativeForm:
-    """A linear-Gaussian model at one setting of its hyperparameters, solved without a factor.
-
-    Answers to the names of ``ClosedForm``.
-    """
+class IterativeForm(AbstractForm):
+    """A linear-Gaussian model at one setting of its hyperparameters, solved without a factor of A."""
 
     prior: BlockDiagonal
     terms: tuple[WhitenedTerm, ...]
     blocks: dict[Pair, np.ndarray]
     """G between terms, in the coordinates of the prior."""
-    b: np.ndarray
-    yy: float
-    weight: float
-    prior_trace: float
-    noise: float
     probes: int = PROBES
 
-    @property
-    def tau(self) -> float:
-        return 1.0 / self.noise
+    def with_noise(self, noise: float) -> "IterativeForm":
+        return replace(self, terms=tuple(term.at_tau(1.0 / noise) for term in self.terms), noise=noise)
 
     @property
     def jitter(self) -> float:
-        return 0.0
+        return self._corner_factor.jitter
 
     @cached_property
     def _cross(self) -> dict[Pair, np.ndarray]:
@@ -137,8 +128,12 @@ class IterativeForm:
     def _white_mean(self) -> Solution:
         return conjugate_gradients(self.mv, self.to_white(self.tau * self.b[:, None]), _TOLERANCE, _MOST_ITERATIONS)
 
-    @cached_property
+    @property
     def mean(self) -> np.ndarray:
+        return self._mean
+
+    @cached_property
+    def _mean(self) -> np.ndarray:
         return self.to_prior(self._white_mean.X)[:, 0]
 
     @cached_property
@@ -153,140 +148,54 @@ class IterativeForm:
         return conjugate_gradients(self.mv, self.signs, _PROBE_TOLERANCE, _MOST_ITERATIONS)
 
     @property
-    def residual(self) -> float:
-        return (1.0 + _ROUNDING) * self.prior_trace - sum(self.explained_by_term)
+    def explained(self) -> float:
+        return sum(self.explained_by_term)
 
-    @cached_property
+    @property
     def explained_by_term(self) -> list[float]:
         return [term.explained for term in self.terms]
 
-    def energies(self) -> list[float]:
-        """m_s'G_ss m_s of every term."""
-        return [term.energy(self.mean[place, None]) for term, place in zip(self.terms, self.prior.places, strict=True)]
-
-    @cached_property
-    def quadratic(self) -> float:
-        """As in ``ClosedForm``: an error in m only raises it."""
+    @property
+    def energy(self) -> float:
         m, places = self.mean, self.prior.places
-        energy = sum(self.energies())
-        energy += 2.0 * sum(float(m[places[s]] @ block @ m[places[t]]) for (s, t), block in self.blocks.items())
-        misfit = self.yy - 2.0 * float(m @ self.b) + energy
-        return self.tau * max(0.0, misfit) + float(m @ self.prior.mv(m))
+        between = sum(float(m[places[s]] @ block @ m[places[t]]) for (s, t), block in self.blocks.items())
+        return sum(self.energies()) + 2.0 * between
+
+    def energies(self) -> list[float]:
+        return [term.energy(self.mean[place, None]) for term, place in zip(self.terms, self.prior.places, strict=True)]
 
     @cached_property
     def _remainders(self) -> np.ndarray:
         """z'(log A~ - A~ + I)z of every probe."""
         return self.b.size * self.probed.quadrature(lambda x: np.log(x) - x + 1.0)
 
-    @cached_property
-    def _log_volume(self) -> float:
-        """log |Q + noise|."""
+    @property
+    def log_volume(self) -> float:
         known = sum(term.trace + term.log_volume for term in self.terms)
         known += self._corner_factor.logdet() + self._corner.size - self.b.size
         return self.weight * np.log(self.noise) + known + float(self._remainders.mean())
 
-    @cached_property
+    @property
     def error(self) -> float:
-        """How far the estimated bound may be off, nats: three standard errors over the probes."""
+        """Three standard errors over the probes."""
         return 0.5 * _ERRORS * float(self._remainders.std(ddof=1)) / np.sqrt(self.probes)
 
-    @cached_property
-    def elbo(self) -> float:
-        return -0.5 * (self.weight * np.log(2.0 * np.pi) + self._log_volume + self.quadratic + self.tau * self.residual)
+    @property
+    def seen_inverse(self) -> Summary:
+        return self._seen_inverse
 
-    def upper_bound(self) -> float:
-        """As in ``ClosedForm``; one more solution."""
-        missed = max(0.0, self.residual)
-        noise = self.noise + missed
-        louder = IterativeForm(
-            self.prior,
-            tuple(term.at_tau(1.0 / noise) for term in self.terms),
-            self.blocks,
-            self.b,
-            self.yy,
-            self.weight,
-            self.prior_trace,
-            noise,
-        )
-        return -0.5 * (self.weight * np.log(2.0 * np.pi) + self._log_volume + louder.quadratic) + self.error
+    @cached_property
+    def _seen_inverse(self) -> Summary:
+        away = self.to_prior(self.probed.X - self.signs)
+        outer = self.prior.see(OuterView(away, self.to_prior(self.signs)))
+        excesses = tuple(self.corner_excess(s, s) for s in range(len(self.terms)))
+        return self.prior.see(PreconditionerView(self.terms, excesses)) + (1.0 / self.probes) * outer
+
+    @property
+    def seen_sandwich(self) -> Summary:
+        return Summary(tuple(term.sandwich() for term in self.terms))
 
     @property
     def converged(self) -> bool:
         """Whether the iterations for the mean and the probes ended before their limit."""
         return self._white_mean.converged and self.probed.converged
-
-    @property
-    def allowance(self) -> float:
-        return 0.5 * self.tau * _ROUNDING * self.prior_trace
-
-    @property
-    def missed(self) -> float:
-        return 0.5 * self.tau * max(0.0, self.residual)
-
-    @cached_property
-    def cotangents(self) -> "IterativeCotangents":
-        return IterativeCotangents(self)
-
-    @property
-    def missed_cotangents(self) -> "IterativeMissed":
-        return IterativeMissed(self)
-
-
-@dataclass(frozen=True)
-class IterativeCotangents:
-    """Derivatives of the bound, with A^-1 from the preconditioner and the probes."""
-
-    model: IterativeForm
-
-    @cached_property
-    def inverse(self) -> Summary:
-        model = self.model
-        away = model.to_prior(model.probed.X - model.signs)
-        outer = model.prior.see(OuterView(away, model.to_prior(model.signs)))
-        excesses = tuple(model.corner_excess(s, s) for s in range(len(model.terms)))
-        return model.prior.see(PreconditionerView(model.terms, excesses)) + (1.0 / model.probes) * outer
-
-    @cached_property
-    def _sandwich(self) -> Summary:
-        return Summary(tuple(term.sandwich() for term in self.model.terms))
-
-    @cached_property
-    def prior(self) -> Summary:
-        """dELBO / dK."""
-        K, m = self.model.prior, self.model.mean[:, None]
-        seen = self.inverse + K.see(OuterView(m, m)) + -1.0 * K.see_inverse()
-        return -0.5 * (seen + self.model.tau * self._sandwich)
-
-    @cached_property
-    def effective(self) -> float:
-        return self.model.b.size - self.model.prior.inner(self.inverse)
-
-    @cached_property
-    def log_noise(self) -> float:
-        model, m = self.model, self.model.mean
-        mKm = float(m @ model.prior.mv(m))
-        misfit = model.tau * (model.yy - float(m @ model.b) + model.residual) - mKm
-        return -0.5 * (model.weight - self.effective - misfit)
-
-    @property
-    def prior_trace(self) -> float:
-        return -0.5 * self.model.tau * (1.0 + _ROUNDING)
-
-
-@dataclass(frozen=True)
-class IterativeMissed:
-    """Derivatives of T."""
-
-    model: IterativeForm
-
-    @cached_property
-    def prior(self) -> Summary:
-        return 0.5 * self.model.tau * self.model.cotangents._sandwich
-
-    @property
-    def log_noise(self) -> float:
-        return -0.5 * self.model.tau * self.model.residual
-
-    @property
-    def prior_trace(self) -> float:
-        return 0.5 * self.model.tau * (1.0 + _ROUNDING)

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from vff.features import StackedTransform, TailRows, outward_state
-from vff.inference.collapsed import ClosedForm, Cotangents, MissedCotangents, NormalEquations
-from vff.inference.iterative import IterativeCotangents, IterativeForm, IterativeMissed
-from vff.inference.optimise import Form
+from vff.inference.collapsed import ClosedForm, NormalEquations
+from vff.inference.form import AbstractForm, Cotangents, MissedCotangents
+from vff.inference.iterative import IterativeForm
 from vff.inference.terms import Term
 from vff.inference.whitening import LatticeGram, whitened_terms
 from vff.linalg import BlockDiagonal
@@ -21,8 +21,6 @@ _NOISE_BOUNDS = (1e-8, 1e4)  # relative to the variance of the targets, which ar
 
 
 SMALL, LARGEST_DIRECT = 1500, 4500  # features; beyond, iterations are faster than a Cholesky factor
-
-AnyCotangents = Cotangents | MissedCotangents | IterativeCotangents | IterativeMissed
 
 
 def iterates(request: MomentRequest) -> bool:
@@ -37,7 +35,7 @@ class Setting(NamedTuple):
     noise: float
 
 
-def block_prior(closed: Form) -> BlockDiagonal:
+def block_prior(closed: AbstractForm) -> BlockDiagonal:
     """The prior of a sum, which is block diagonal."""
     assert isinstance(closed.prior, BlockDiagonal)
     return closed.prior
@@ -132,7 +130,7 @@ class SumModel:
             for (s, t), block in self.moments.blocks.items()
         }
         b, yy = transform.forward(self.moments.project), self.moments.target_squared
-        return IterativeForm(prior, terms, blocks, b, yy, self.weight, variance * self.weight, setting.noise)
+        return IterativeForm(prior, b, yy, self.weight, variance * self.weight, setting.noise, terms, blocks)
 
     @cached_property
     def _inside(self) -> NormalEquations:
@@ -171,16 +169,16 @@ class SumModel:
                 total = total + outward_state(prior, tail.side) @ (kernel.tail(tail.r).T @ tail.w)
         return total / self.weight
 
-    def at(self, theta: np.ndarray) -> Form:
+    def at(self, theta: np.ndarray) -> AbstractForm:
         setting = self.setting(theta)
         parts = zip(self.terms, self.bases, setting.terms, strict=True)
         prior = BlockDiagonal(tuple(term.precision(basis, values) for term, basis, values in parts))
         variance = sum(values["variance"] for values in setting.terms)
         if self.iterative:
             return self._iterative_form(setting, prior, variance)
-        return ClosedForm(prior, self._equations(setting), variance * self.weight, setting.noise)
+        return ClosedForm.of(prior, self._equations(setting), variance * self.weight, setting.noise)
 
-    def pull_back(self, theta: np.ndarray, cotangents: AnyCotangents) -> np.ndarray:
+    def pull_back(self, theta: np.ndarray, cotangents: Cotangents | MissedCotangents) -> np.ndarray:
         setting, prior = self.setting(theta), block_prior(cotangents.model)
         gradient: list[float] = []
         for s, (term, basis, values) in enumerate(zip(self.terms, self.bases, setting.terms, strict=True)):
@@ -191,22 +189,21 @@ class SumModel:
             term, values = self._only(setting)
             Z = outward_state(term.prior(0, self.bases[0], values), tail.side)
             dT, dv = tail.rate_derivatives(term.kernel(0, values))
-            assert isinstance(cotangents, Cotangents | MissedCotangents)
             gradient[1] -= float(np.sum(dT * cotangents.gram(Z)) + dv @ (Z.T @ cotangents.projection))
         return np.array([*gradient, cotangents.log_noise])
 
-    def missed_by_term(self, closed: Form, theta: np.ndarray) -> np.ndarray:
+    def missed_by_term(self, closed: AbstractForm, theta: np.ndarray) -> np.ndarray:
         """Each term's part of T = [sum w k(x, x) - tr(K^-1 G)] / (2 noise), nats: what its features miss."""
         whole = np.array([values["variance"] for values in self.setting(theta).terms]) * self.weight
         return np.maximum(0.5 * closed.tau * (whole - np.array(closed.explained_by_term)), 0.0)
 
-    def scales(self, closed: Form) -> np.ndarray:
+    def scales(self, closed: AbstractForm) -> np.ndarray:
         """Rough curvature of the bound in every log parameter: rows for the noise, coefficients told for a term."""
         told = np.maximum(1.0, effective_by_term(closed))
         return np.concatenate([np.repeat(told, [len(term.names) for term in self.terms]), [self.weight]])
 
 
-def effective_by_term(closed: Form) -> np.ndarray:
+def effective_by_term(closed: AbstractForm) -> np.ndarray:
     """P_s - tr((A^-1)_ss K_s) of every term: how many of its coefficients the data determine."""
     prior, inverse = block_prior(closed), closed.cotangents.inverse
     sizes = [block.shape[0] for block in prior.blocks]

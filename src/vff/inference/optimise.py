@@ -1,13 +1,12 @@
 """Maximise a bound over log hyperparameters, and keep a record of how it ended."""
 
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 import numpy as np
 from scipy.optimize import minimize
 
-from vff.inference.collapsed import ClosedForm
-from vff.inference.iterative import IterativeForm
+from vff.inference.form import AbstractForm, Cotangents
 from vff.parameters import PositiveVector
 
 _MOST_EVALUATIONS, _MOST_WITH_ERROR = 200, 12
@@ -18,8 +17,7 @@ _NEWTON_STEPS, _LONGEST_STEP = 6, 0.5  # log units: farther away it is not the s
 _MOST_PARAMETERS = 40  # for a Hessian by differences
 _FLATTEST = 0.1  # nats per squared log unit: flatter directions are taken to be this steep
 
-Form = ClosedForm | IterativeForm
-F = TypeVar("F", ClosedForm, Form)
+F = TypeVar("F", bound=AbstractForm)
 
 
 class Model(Protocol[F]):
@@ -34,7 +32,7 @@ class Model(Protocol[F]):
         """The model at these log hyperparameters."""
         ...
 
-    def pull_back(self, theta: np.ndarray, cotangents: Any, /) -> np.ndarray:
+    def pull_back(self, theta: np.ndarray, cotangents: Cotangents, /) -> np.ndarray:
         """d elbo / d theta."""
         ...
 
@@ -185,7 +183,7 @@ def polish(model: Model[F], optimum: Optimum, closed: F, free: np.ndarray) -> tu
     return replace(optimum, theta=theta, elbo=float(closed.elbo), evaluations=evaluations), closed
 
 
-def rescale(closed: Form) -> tuple[float, float]:
+def rescale(closed: AbstractForm) -> tuple[float, float]:
     """The factor on all variances (prior and noise together) that maximises the bound, and the bound there.
 
     The bound depends on it only through -1/2 [n log s + quadratic / s]; hence s = quadratic / n.
