@@ -31,9 +31,11 @@ class ClosedForm(AbstractForm):
     """Phi' W Phi, (P, P)."""
 
     @classmethod
-    def of(cls, prior: AbstractInvertible, equations: NormalEquations, trace: float, noise: float) -> "ClosedForm":
+    def of(
+        cls, prior: AbstractInvertible, equations: NormalEquations, trace: float, noise: float, *, sites: bool = False
+    ) -> "ClosedForm":
         """The model of these rows; ``trace`` is sum w k(x, x)."""
-        return cls(prior, equations.b, equations.yy, equations.weight, trace, noise, equations.G)
+        return cls(prior, equations.b, equations.yy, equations.weight, trace, noise, equations.G, sites=sites)
 
     def with_noise(self, noise: float) -> "ClosedForm":
         return replace(self, noise=noise)

@@ -7,22 +7,20 @@ import numpy as np
 
 from vff.basis import Interval
 from vff.features import TailRows
-from vff.inference.collapsed import ClosedForm
-from vff.inference.form import AbstractForm
 from vff.inference.growth import Stage, grow, learn
-from vff.inference.iterative import IterativeForm
 from vff.inference.model import Setting, SumModel, capped, effective_by_term, shrunk
 from vff.inference.notes import notes_on, supported
 from vff.inference.optimise import Optimum
-from vff.inference.posterior import AbstractSumPosterior, SumPosterior
-from vff.inference.probed_posterior import FEW_ROWS, ProbedPosterior
+from vff.inference.posterior import AbstractSumPosterior
+from vff.inference.probed_posterior import FEW_ROWS, ProbedPosterior, posterior_of
 from vff.inference.start import Given, Start, highest_standing_out, look, sized_for
 from vff.inference.target import TargetScale, standardised
 from vff.inference.terms import Term
+from vff.likelihoods import AbstractLikelihood
 from vff.moments import Harmonics, Moments, Survey
 
 _POOR_VARIANCE = 0.01  # relative standard error that is worth a note
-_BETTER_START = 10.0  # nats by which a start found in the data must beat the user's to be taken instead
+BETTER_START = 10.0  # nats by which a start found in the data must beat the user's to be taken instead
 
 
 @dataclass(frozen=True)
@@ -74,6 +72,24 @@ class TermFit:
 
 
 @dataclass(frozen=True)
+class Climb:
+    """Natural-gradient inference for a likelihood that is not Gaussian."""
+
+    likelihood: AbstractLikelihood
+    """With its parameters learnt, in the user's units."""
+    sums: Moments
+    """Of the sites, for all harmonics; targets as learning saw them."""
+    psi: np.ndarray
+    """The likelihood's parameters as learning saw them."""
+    bounds: tuple[float, ...]
+    """The bound after every accepted step on all rows, nats; it never falls."""
+    visits: int
+    """How often all rows were asked."""
+    rows: int
+    """Different rows; equal ones are taken together."""
+
+
+@dataclass(frozen=True)
 class Fit:
     """Everything a fit leaves behind, in the user's units."""
 
@@ -81,6 +97,7 @@ class Fit:
     target: TargetScale
     terms: tuple[TermFit, ...]
     noise_variance: float
+    """NaN where the likelihood is not Gaussian."""
     elbo: float
     elbo_error: float
     """How far the bound may be off by its computation, nats: zero where a factor was computed."""
@@ -89,6 +106,8 @@ class Fit:
     """"direct" when a P x P matrix was factored, "iterative" when not."""
     history: tuple[Milestone, ...]
     notes: tuple[str, ...]
+    climb: Climb | None = None
+    """How a likelihood that is not Gaussian was fitted."""
 
 
 def fit_sum(
@@ -103,7 +122,7 @@ def fit_sum(
 ) -> Fit:
     """Fit a sum of terms, those of the moments."""
     target = TargetScale.of(moments, tails, normalise)
-    units = [_units(moments, target, s, plan.term) for s, plan in enumerate(plans)]
+    units = [units_of(moments, target, s, plan.term) for s, plan in enumerate(plans)]
     scaled, scaled_tails = standardised(moments, tails, target)
     whole = SumModel(tuple(plan.term for plan in plans), scaled, scaled_tails)
     given = tuple(
@@ -121,7 +140,7 @@ def fit_sum(
     return Fit(
         posterior,
         target,
-        _term_fits(final, setting, units, [plan.name for plan in plans]),
+        term_fits(final, setting, units, [plan.name for plan in plans]),
         setting.noise * target.scale**2,
         float(final.closed.elbo - jacobian),
         float(final.closed.error),
@@ -135,19 +154,11 @@ def fit_sum(
             [plan.labels for plan in plans],
             [[M is None for M in harmonics] for harmonics in wanted],
         )
-        + _on_iterations(posterior),
+        + on_iterations(posterior),
     )
 
 
-def posterior_of(closed: AbstractForm, model: SumModel, setting: Setting) -> AbstractSumPosterior:
-    """The posterior at a setting, by the solver that got there."""
-    if isinstance(closed, IterativeForm):
-        return ProbedPosterior.from_form(closed, model, setting)
-    assert isinstance(closed, ClosedForm)
-    return SumPosterior.from_closed_form(closed, model, setting)
-
-
-def _on_iterations(posterior: AbstractSumPosterior) -> tuple[str, ...]:
+def on_iterations(posterior: AbstractSumPosterior) -> tuple[str, ...]:
     """Where the iterative solver falls short of what it aims at."""
     if not isinstance(posterior, ProbedPosterior):
         return ()
@@ -166,7 +177,7 @@ def _on_iterations(posterior: AbstractSumPosterior) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _units(moments: Moments, target: TargetScale, s: int, term: Term) -> dict[str, float]:
+def units_of(moments: Moments, target: TargetScale, s: int, term: Term) -> dict[str, float]:
     """What every hyperparameter of a term is measured in, in the user's units."""
     units = {"variance": target.scale**2}
     for name, factor in zip(term.lengthscales, moments.request.terms[s].factors, strict=True):
@@ -176,12 +187,12 @@ def _units(moments: Moments, target: TargetScale, s: int, term: Term) -> dict[st
     return units
 
 
-def _term_fits(
+def term_fits(
     final: Stage, setting: Setting, units: Sequence[dict[str, float]], names: Sequence[str]
 ) -> tuple[TermFit, ...]:
     model, closed, effective = final.model, final.closed, effective_by_term(final.closed)
     centre, energies = model.centre(setting), np.array(closed.energies()) / model.weight
-    total = closed.yy / model.weight - (model.target / model.weight) ** 2
+    total = _spread_of_targets(final, setting)
     fits = []
     for s, place in enumerate(model.moments.request.slices):
         values, m = setting.terms[s], closed.mean[place]
@@ -204,7 +215,15 @@ def _term_fits(
     return tuple(fits)
 
 
-def _given_setting(given: tuple[Given, ...], noise: float | None) -> Setting | None:
+def _spread_of_targets(final: Stage, setting: Setting) -> float:
+    """Variance of the targets over the rows; of sites, which have none of their own, that of the fitted function."""
+    model, closed = final.model, final.closed
+    if model.sites:
+        return closed.energy / model.weight - float(model.centre(setting) @ closed.mean) ** 2
+    return closed.yy / model.weight - (model.target / model.weight) ** 2
+
+
+def given_setting(given: tuple[Given, ...], noise: float | None) -> Setting | None:
     """The user's values, when all are given."""
     values = [{name: value for name, value in term.items() if value is not None} for term in given]
     if noise is None or any(len(some) < len(term) for some, term in zip(values, given, strict=True)):
@@ -212,7 +231,7 @@ def _given_setting(given: tuple[Given, ...], noise: float | None) -> Setting | N
     return Setting(tuple(values), noise)
 
 
-def _given_start(model: SumModel, setting: Setting | None) -> Start | None:
+def given_start(model: SumModel, setting: Setting | None) -> Start | None:
     if setting is None:
         return None
     sized = sized_for(model, setting)
@@ -230,23 +249,21 @@ def _learn_all(
     optimise: bool,
     progress: Callable[[str], None],
 ) -> list[Stage]:
-    most = _either(wanted, model.harmonics)
+    most = either(wanted, model.harmonics)
     sized = model.restricted(most)
-    all_given = _either(wanted, ((None,) * len(term) for term in model.harmonics)) == most
-    setting = _given_setting(given, noise)
+    all_given = either(wanted, ((None,) * len(term) for term in model.harmonics)) == most
+    setting = given_setting(given, noise)
     if setting is not None and all_given and not optimise:
         return [learn(sized, sized.pack(setting), optimise=False, progress=progress)]
-    start = _given_start(sized, setting) or look(sized, given, noise, details)
+    start = given_start(sized, setting) or look(sized, given, noise, details)
     if optimise and (noise or any(value for term in given for value in term.values())):
         nothing = tuple(dict.fromkeys(term) for term in given)
         free = look(sized, nothing, None, details)
-        start = free if free.elbo > start.elbo + _BETTER_START else start
+        start = free if free.elbo > start.elbo + BETTER_START else start
     progress(f"start: bound {start.elbo:.3f} nats")
     if all_given:
         return _learn_given(sized, start.theta, optimise=optimise, progress=progress)
-    return grow(
-        sized, start.theta, capped(_either(wanted, start.harmonics), most), optimise=optimise, progress=progress
-    )
+    return grow(sized, start.theta, capped(either(wanted, start.harmonics), most), optimise=optimise, progress=progress)
 
 
 def _learn_given(model: SumModel, start: np.ndarray, *, optimise: bool, progress: Callable[[str], None]) -> list[Stage]:
@@ -258,7 +275,7 @@ def _learn_given(model: SumModel, start: np.ndarray, *, optimise: bool, progress
     return [small, learn(model, small.optimum.theta, optimise=True, progress=progress, rough=True, **more)]
 
 
-def _either(wanted: Harmonics, others: Iterable[tuple[int | None, ...]]) -> Harmonics:
+def either(wanted: Harmonics, others: Iterable[tuple[int | None, ...]]) -> Harmonics:
     """The harmonics that were asked for, and others where none were."""
     return tuple(
         tuple(other if M is None else M for M, other in zip(*both, strict=True))

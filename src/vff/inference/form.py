@@ -17,7 +17,7 @@ factors it, ``iterative`` does not.
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Self
 
@@ -44,6 +44,8 @@ class AbstractForm(ABC):
     """sum w k(x, x)."""
     noise: float
     """Noise variance."""
+    sites: bool = field(default=False, kw_only=True)
+    """Whether the targets stand for another likelihood (``natural``): their squares are unknown and left out."""
 
     @property
     @abstractmethod
@@ -121,13 +123,20 @@ class AbstractForm(ABC):
         """y' (Q + noise)^-1 y as the minimum over m of |y - Phi m|^2 / noise + m' K m: an error in m only raises it."""
         m = self.mean
         misfit = self.yy - 2.0 * float(m @ self.b) + self.energy
-        return self.tau * max(0.0, misfit) + float(m @ self.prior.mv(m))
+        least = -np.inf if self.sites else 0.0  # below zero there is only rounding
+        return self.tau * max(least, misfit) + float(m @ self.prior.mv(m))
 
     @cached_property
     def elbo(self) -> float:
         """The collapsed bound, nats."""
         n = self.weight
         return -0.5 * (n * np.log(2.0 * np.pi) + self.log_volume + self.quadratic + self.tau * self.residual)
+
+    @cached_property
+    def divergence(self) -> float:
+        """KL[q(c) || p(c)] = 1/2 [ tr(K A^-1) - P + m'Km + log|A| - log|K| ], nats, of a model with unit noise."""
+        m = self.mean
+        return 0.5 * (float(m @ self.prior.mv(m)) + self.log_volume - self.cotangents.effective)
 
     def upper_bound(self) -> float:
         """An upper bound on the evidence from the same statistics (Titsias, 2014); one more solution."""

@@ -103,7 +103,7 @@ def learn(
         else:
             closed = model.at(start)
             optimum = Optimum(start, closed.elbo, 0, 1, True, "hyperparameters kept as given")
-        enough = tolerance(model.weight, closed.cotangents.effective)
+        enough = tolerance(model.rows, closed.cotangents.effective)
     stage = Stage(model, optimum, closed, enough, free, rough)
     progress(
         f"M = {_text(model.harmonics)}: bound {optimum.elbo:.3f} nats for standardised y, "
@@ -122,7 +122,8 @@ def _settled(
     """Terms that came to nothing taken out, and the others learnt to the end without them."""
     while True:
         optimum, closed, kept = _without_nothings(model, optimum, closed, free)
-        large = model.size > _MANY_FEATURES
+        # the last digits of what was learnt from sites can wait until they have settled
+        large = model.size > _MANY_FEATURES or model.sites
         if np.array_equal(kept, free):
             return (optimum, closed, free) if large else (*polish(model, optimum, closed, free), free)
         free, before = kept, optimum
@@ -155,12 +156,22 @@ def _without_nothings(
 
 
 def grow(
-    model: SumModel, start: np.ndarray, harmonics: Harmonics, *, optimise: bool, progress: Callable[[str], None]
+    model: SumModel,
+    start: np.ndarray,
+    harmonics: Harmonics,
+    *,
+    optimise: bool,
+    progress: Callable[[str], None],
+    known: dict[str, Any] | None = None,
 ) -> list[Stage]:
-    """Learn at few harmonics, then at those the hyperparameters need, until it is enough or the statistics end."""
+    """Learn at few harmonics, then at those the hyperparameters need, until it is enough or the statistics end.
+
+    ``known`` is what the first of them may be told (see ``learn``).
+    """
     rough = optimise and len(model.terms) > 1
     how: dict[str, Any] = {"optimise": optimise, "progress": progress}
-    stages = [learn(model.restricted(harmonics), start, rough=rough and harmonics != model.harmonics, **how)]
+    first = {"rough": rough and harmonics != model.harmonics, **(known or {})}
+    stages = [learn(model.restricted(harmonics), start, **first, **how)]
     stuck = np.zeros(len(model.terms), bool)
     while True:
         last = stages[-1]

@@ -49,6 +49,10 @@ class SumModel:
     moments: Moments
     tails: tuple[TailRows, ...] = ()
     """Rows beyond the interval, which only a model of one Matérn over one column may have."""
+    sites: bool = False
+    """Whether the sums are those of sites that stand for another likelihood; the noise variance is one then."""
+    averages: tuple[np.ndarray, ...] | None = None
+    """Of sites: averages of the features over the rows, (P,) by term, where the weights of the sums are not theirs."""
 
     @property
     def bases(self) -> tuple[tuple[Basis, ...], ...]:
@@ -91,12 +95,17 @@ class SumModel:
 
     def alone(self, s: int) -> "SumModel":
         """One term by itself, with the same rows."""
-        return SumModel((self.terms[s],), self.moments.term(s), self.tails)
+        return SumModel((self.terms[s],), self.moments.term(s), self.tails, self.sites)
 
     @cached_property
     def weight(self) -> float:
         """Sum of the weights of all rows, inside and outside."""
         return self.moments.weight + sum(float(tail.w.sum()) for tail in self.tails)
+
+    @property
+    def rows(self) -> float:
+        """How many rows there are, those of weight w counted w times; those of sites are counted as they are."""
+        return float(self.moments.n) if self.sites else self.weight
 
     @property
     def target(self) -> float:
@@ -130,7 +139,8 @@ class SumModel:
             for (s, t), block in self.moments.blocks.items()
         }
         b, yy = transform.forward(self.moments.project), self.moments.target_squared
-        return IterativeForm(prior, b, yy, self.weight, variance * self.weight, setting.noise, terms, blocks)
+        trace = variance * self.weight
+        return IterativeForm(prior, b, yy, self.weight, trace, setting.noise, terms, blocks, sites=self.sites)
 
     @cached_property
     def _inside(self) -> NormalEquations:
@@ -161,6 +171,8 @@ class SumModel:
 
     def centre(self, setting: Setting) -> np.ndarray:
         """Average of the features over all rows, in the coordinates of the prior, (P,)."""
+        if self.averages is not None:
+            return self.transform(setting).forward(np.concatenate(self.averages))
         total = self.transform(setting).forward(np.concatenate(self.moments.features_sums))
         if self.tails:
             term, values = self._only(setting)
@@ -176,7 +188,8 @@ class SumModel:
         variance = sum(values["variance"] for values in setting.terms)
         if self.iterative:
             return self._iterative_form(setting, prior, variance)
-        return ClosedForm.of(prior, self._equations(setting), variance * self.weight, setting.noise)
+        trace = variance * self.weight
+        return ClosedForm.of(prior, self._equations(setting), trace, setting.noise, sites=self.sites)
 
     def pull_back(self, theta: np.ndarray, cotangents: Cotangents | MissedCotangents) -> np.ndarray:
         setting, prior = self.setting(theta), block_prior(cotangents.model)

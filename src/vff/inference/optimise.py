@@ -10,6 +10,7 @@ from vff.inference.form import AbstractForm, Cotangents
 from vff.parameters import PositiveVector
 
 _MOST_EVALUATIONS, _MOST_WITH_ERROR = 200, 12
+_NOWHERE = 1e6  # nats, by which what is not a model is worse than one
 _LARGE = 800  # features, above which a second try from the same start is not worth its time
 _SMALL = 1e4  # nats, below which float64 tells small parts of one
 _FLAT = 1e-2  # slope of the bound in coordinates in which it is round
@@ -115,8 +116,13 @@ def _lbfgs(
         wish = start.copy()
         wish[free] = inverse @ z
         theta = layout.clip(wish)
-        closed = model.at(theta)
-        gradient = np.where(theta == wish, model.pull_back(theta, closed.cotangents), 0.0)[free]
+        try:
+            closed = model.at(theta)
+            gradient = np.where(theta == wish, model.pull_back(theta, closed.cotangents), 0.0)[free]
+        except FloatingPointError:
+            if best is None:
+                raise
+            return _NOWHERE - best[0], np.zeros(z.size)  # not a model: a search that came here turns back
         slopes = inverse.T @ gradient
         if best is None or closed.elbo > best[0]:
             best = (closed.elbo, theta, closed, slopes)

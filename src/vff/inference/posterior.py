@@ -48,6 +48,10 @@ class AbstractSumPosterior(ABC):
         """Mean and variance of f at some rows; without ``variances`` the second is empty."""
 
     @abstractmethod
+    def inside(self, rows: Sequence[ColumnRows]) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and variance of f at rows that all lie inside their places and are ready for the engines."""
+
+    @abstractmethod
     def joint(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean (N,) and covariance (N, N) of f at all rows together."""
 
@@ -137,6 +141,14 @@ class SumPosterior(AbstractSumPosterior):
     def _shared_raw(self) -> dict[Pair, np.ndarray]:
         """``shared`` in the functions that are summed over rows."""
         return {(s, t): self.terms[t].to_raw(self.terms[s].to_raw(block).T).T for (s, t), block in self.shared.items()}
+
+    def inside(self, rows: Sequence[ColumnRows]) -> tuple[np.ndarray, np.ndarray]:
+        own, T = [*(t.mean_function for t in self.terms), *(t.explained_function for t in self.terms)], len(self.terms)
+        values = evaluate_letters(rows, own)
+        variance = self.variance - np.sum(values[T:], axis=0)
+        if self.shared:
+            variance += 2.0 * quad_of_pairs(rows, self._couplings, self._shared_raw)
+        return np.sum(values[:T], axis=0), np.maximum(variance, 0.0)
 
     def _chunk(self, x: np.ndarray, variances: bool, engine: str) -> tuple[np.ndarray, np.ndarray]:
         rows = self.rows(x)

@@ -11,9 +11,11 @@ from functools import cached_property, reduce
 import numpy as np
 
 from vff.basis import Interval
+from vff.inference.collapsed import ClosedForm
+from vff.inference.form import AbstractForm
 from vff.inference.iterative import IterativeForm
 from vff.inference.model import Setting, SumModel
-from vff.inference.posterior import AbstractSumPosterior, stretches, term_factors
+from vff.inference.posterior import AbstractSumPosterior, SumPosterior, stretches, term_factors
 from vff.inference.term_posterior import TermCoefficients, TermPosterior
 from vff.inference.whitening import WhitenedTerm
 from vff.moments import (
@@ -208,6 +210,9 @@ class ProbedPosterior(AbstractSumPosterior):
             total[~inside] = np.sum(parts, axis=0)
         return total
 
+    def inside(self, rows: Sequence[ColumnRows]) -> tuple[np.ndarray, np.ndarray]:
+        return self._chunk(np.stack([column.x for column in rows]).T, True, "auto")
+
     def _chunk(self, x: np.ndarray, variances: bool, engine: str) -> tuple[np.ndarray, np.ndarray]:
         rows = self.rows(x)
         if not variances:
@@ -288,3 +293,11 @@ class ProbedPosterior(AbstractSumPosterior):
         error = np.std(away * signs, axis=0, ddof=1) / np.sqrt(self.form.probes)
         _, variance = self._chunk(x, True, "auto")
         return float(np.quantile(error / np.maximum(variance, 1e-300), 0.95))
+
+
+def posterior_of(form: AbstractForm, model: SumModel, setting: Setting) -> AbstractSumPosterior:
+    """The posterior at a setting, by the solver that got there."""
+    if isinstance(form, IterativeForm):
+        return ProbedPosterior.from_form(form, model, setting)
+    assert isinstance(form, ClosedForm)
+    return SumPosterior.from_closed_form(form, model, setting)

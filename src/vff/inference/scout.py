@@ -27,13 +27,17 @@ _BLOCKS, _BLOCK = 64, 2048  # stretches of rows at random places
 _WORTH_IT = 5e-3  # of the variance of y, in one harmonic: a wave of a tenth of its standard deviation
 
 
+def sample_pieces(n: int) -> list[slice]:
+    """Stretches of rows at random places; all rows when they are few."""
+    if n <= _BLOCKS * _BLOCK:
+        return [slice(0, n)]
+    starts = np.random.default_rng(0).integers(n - _BLOCK, size=_BLOCKS)
+    return [slice(int(start), int(start) + _BLOCK) for start in starts]
+
+
 def sample_rows(source: Source, columns: int) -> Source:
     """Some rows of a source, in memory; all of them when they are few."""
-    if source.n <= _BLOCKS * _BLOCK:
-        pieces = [slice(0, source.n)]
-    else:
-        starts = np.random.default_rng(0).integers(source.n - _BLOCK, size=_BLOCKS)
-        pieces = [slice(int(start), int(start) + _BLOCK) for start in starts]
+    pieces = sample_pieces(source.n)
     kept = [np.concatenate([source.column(s, rows) for rows in pieces]) for s in range(columns)]
     y, w = (np.concatenate([values[rows] for rows in pieces]) for values in (source.y, source.w))
     return Source(y.size, lambda s, rows: kept[s][rows], y, w)

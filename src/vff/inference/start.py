@@ -14,6 +14,7 @@ from vff.moments import Harmonics
 _LENGTHSCALES = (2.0, 0.6, 0.2, 0.06, 0.02)  # half domains
 _SHORT_LENGTHSCALE, _MANY_CYCLES, _SOME_CYCLES = 0.006, 32, 12
 _NOISE_SHARES = (0.1, 0.01, 1.0)  # noise variance over signal variance; the first goes with every lengthscale
+_SITE_SHARES = (1.0, 0.1, 10.0)  # the same, when the noise variance is one and the rows have their own precisions
 _WEAK_SHARES = (1.0, 10.0, 100.0)
 _MOST_HARMONICS = 128
 _PRODUCT_LENGTHSCALES, _PRODUCT_STEP = (2.0, 0.6, 0.2), 3.0
@@ -86,7 +87,7 @@ def look_alone(model: SumModel, given: Given, noise: float | None, detail: int) 
     Lengthscales first, with the first noise share; then the other shares at the best lengthscale. Short lengthscales
     are tried with all the harmonics they need only when the targets have something to say at high frequencies.
     """
-    middle, *others = _variances(given["variance"], noise)
+    middle, *others = _variances(given["variance"], noise, sites=model.sites)
     fixed = bool(given["variance"] or noise)
     tried = _lengthscales(model, given, detail)
     with threads_for(max(sized.size for sized, _ in tried)):
@@ -106,7 +107,7 @@ def look_alone(model: SumModel, given: Given, noise: float | None, detail: int) 
 def _look_product(model: SumModel, given: Given, noise: float | None, detail: int) -> Start:
     """The best of a few candidates for a model of one product term: one lengthscale for all columns, then each."""
     (term,), fixed = model.terms, bool(given["variance"] or noise)
-    middle, *others = _variances(given["variance"], noise)
+    middle, *others = _variances(given["variance"], noise, sites=model.sites)
     names = [name for name in term.names[1:] if not given[name]]
 
     def at(variances: tuple[float, float], lengthscales: Mapping[str, float]) -> Start:
@@ -149,7 +150,9 @@ def highest_standing_out(model: SumModel) -> int:
     if len(every) > 1 or every[0] is None:
         return 0  # with several columns, detail in one may be the echo of another
     M, project = every[0], model.moments.project
-    standing = np.flatnonzero(stands_out(power_of(project, M), model.moments.target_squared))
+    # a site of precision s has a target of variance s
+    expected = model.moments.weight if model.sites else model.moments.target_squared
+    standing = np.flatnonzero(stands_out(power_of(project, M), expected))
     return int(standing[-1]) + 1 if standing.size else 0
 
 
@@ -175,12 +178,12 @@ def _elbo(start: Start) -> float:
     return start.elbo
 
 
-def _variances(variance: float | None, noise: float | None) -> list[tuple[float, float]]:
+def _variances(variance: float | None, noise: float | None, *, sites: bool) -> list[tuple[float, float]]:
     """(variance, noise) to try."""
     if variance and noise:
         return [(variance, noise)]
     if noise:
-        return [(noise / share, noise) for share in _NOISE_SHARES]
+        return [(noise / share, noise) for share in (_SITE_SHARES if sites else _NOISE_SHARES)]
     return [(variance or 1.0, share * (variance or 1.0)) for share in _NOISE_SHARES]
 
 

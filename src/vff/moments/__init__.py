@@ -22,10 +22,10 @@ number near the mean of y that keeps the sums free of cancellation; ``Moments.re
 
 How it is summed is an engine's business: ``sum_letters`` (rows -> moments) and its transpose ``evaluate_letters``
 (coefficients -> rows) for one column, tallies and readers for a set of several (``engines/sets.py``). A ``ReadingPlan``
-names the engine of every column and set, and ``read`` walks the rows once, in chunks. A column with few distinct values
-is summed per value, a set of such columns per combination of values (a contingency table), continuous columns on a
-lattice that serves every letter, and the features are met only at the end; what the sums hold does not depend on the
-engine.
+names the engine of every column and set, and ``read`` walks the rows once, in chunks; a ``Walk`` does so many times.
+A column with few distinct values is summed per value, a set of such columns per combination of values (a contingency
+table), continuous columns on a lattice that serves every letter, and the features are met only at the end; what the
+sums hold does not depend on the engine.
 """
 
 from vff.moments.coupling import Coupling
@@ -38,6 +38,7 @@ from vff.moments.quadrature import equivalent_weights, features_at_nodes, lattic
 from vff.moments.reading import read, read_arrays
 from vff.moments.rows import Basis, ColumnRequest, ColumnRows, TermRequest
 from vff.moments.statistics import Harmonics, MomentRequest, Moments, Pair, joint
+from vff.moments.walking import Walk
 
 __all__ = [
     "ENGINES",
@@ -60,6 +61,7 @@ __all__ = [
     "Source",
     "Survey",
     "TermRequest",
+    "Walk",
     "books_for",
     "choose_engine",
     "choose_set",

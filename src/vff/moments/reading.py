@@ -1,8 +1,7 @@
 """One pass over the rows: the sums that a plan asks for."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 
 import numpy as np
 
@@ -40,38 +39,74 @@ def read(
     plan: ReadingPlan, source: Source, offset: float = 0.0, progress: Callable[[int], None] = lambda rows: None
 ) -> tuple[Moments, list[Choice]]:
     """The moments of the rows that lie inside all places, and the engine of every column, with the reason."""
-    request = plan.request
-    own = {c: _ColumnTally(own_request(found), plan.books[c], plan.columns[c]) for c, found in _own(plan).items()}
-    empty = [ColumnRows(column, np.empty(0), book) for column, book in zip(request.columns, plan.books, strict=True)]
-    tallies = [(one, TALLIES[one.choice.name](one.jobs, [empty[c] for c in one.columns])) for one in plan.sets]
-    n, weight, target, target_squared = 0, 0.0, 0.0, 0.0
+    sums = Sums(plan)
     with ThreadPoolExecutor(cores()) as pool:
-        for start in range(0, source.n, plan.chunk):
-            rows = slice(start, min(start + plan.chunk, source.n))
-            stretch, residual, w = _prepare(plan, source, rows, offset, pool)
-            weighted = w * residual
-            n, weight, target = n + w.size, weight + float(w.sum()), target + float(weighted.sum())
-            target_squared += float(weighted @ residual)
-            if w.size:
-                _add_sets(tallies, stretch, w, weighted, pool)
-                _add_columns(own, stretch, w, weighted, pool)
+        for rows in chunks_of(plan, source.n):
+            stretch = prepare(plan, source, rows, pool)
+            residual, w, stretch = _inside(stretch, source.y[rows] - offset, source.w[rows])
+            sort_groups(plan, stretch, pool)
+            sums.add(stretch, w, w * residual, float((w * residual) @ residual), pool)
             progress(rows.stop)
-    grams, projects, blocks = _own_sums(plan, own)
-    for one, tally in tallies:
-        _read_set(one, tally.read(), grams, projects, blocks)
-    terms = range(len(request.terms))
-    moments = Moments(
-        request,
-        n,
-        weight,
-        offset,
-        target,
-        target_squared,
-        tuple(grams[s] for s in terms),
-        tuple(projects[s] for s in terms),
-        {pair: blocks[pair] for pair in request.pairs},
-    )
-    return moments, [own[c].choice or Choice("dense", "dense: no rows") for c in own]
+    return sums.moments(offset), sums.choices
+
+
+def chunks_of(plan: ReadingPlan, n: int) -> Iterator[slice]:
+    """Stretches of rows that are read at once."""
+    return (slice(start, min(start + plan.chunk, n)) for start in range(0, n, plan.chunk))
+
+
+class Sums:
+    """All sums of a plan, taken chunk by chunk."""
+
+    def __init__(self, plan: ReadingPlan):
+        self.plan = plan
+        empty = [
+            ColumnRows(column, np.empty(0), book) for column, book in zip(plan.request.columns, plan.books, strict=True)
+        ]
+        self.own = {
+            c: _ColumnTally(own_request(found), plan.books[c], plan.columns[c]) for c, found in _own(plan).items()
+        }
+        self.sets = [(one, TALLIES[one.choice.name](one.jobs, [empty[c] for c in one.columns])) for one in plan.sets]
+        self.n, self.weight, self.target, self.target_squared = 0, 0.0, 0.0, 0.0
+
+    def add(
+        self,
+        stretch: Sequence[ColumnRows],
+        w: np.ndarray,
+        weighted: np.ndarray,
+        target_squared: float,
+        pool: ThreadPoolExecutor,
+    ) -> None:
+        """Take in rows that lie inside, with their weights and weighted targets."""
+        self.n, self.weight, self.target = self.n + w.size, self.weight + float(w.sum()), self.target + weighted.sum()
+        self.target_squared += target_squared
+        if w.size:
+            _add_sets(self.sets, stretch, w, weighted, pool)
+            _add_columns(self.own, stretch, w, weighted, pool)
+
+    def moments(self, offset: float) -> Moments:
+        """What the rows sum to, their targets measured from ``offset``."""
+        request = self.plan.request
+        grams, projects, blocks = _own_sums(self.plan, self.own)
+        for one, tally in self.sets:
+            _read_set(one, tally.read(), grams, projects, blocks)
+        terms = range(len(request.terms))
+        return Moments(
+            request,
+            self.n,
+            self.weight,
+            offset,
+            float(self.target),
+            self.target_squared,
+            tuple(grams[s] for s in terms),
+            tuple(projects[s] for s in terms),
+            {pair: blocks[pair] for pair in request.pairs},
+        )
+
+    @property
+    def choices(self) -> list[Choice]:
+        """The engine of every column."""
+        return [tally.choice or Choice("dense", "dense: no rows") for tally in self.own.values()]
 
 
 def _own(plan: ReadingPlan) -> dict[int, dict[Pair, Coupling]]:
@@ -158,9 +193,7 @@ def _add_columns(
     """Several columns side by side; one by itself may use all cores."""
 
     def one(c: int) -> None:
-        total = columns[c]
-        rows = stretch[c] if stretch[c].request == total.request else replace(stretch[c], request=total.request)
-        total.add(rows, w, weighted)
+        columns[c].add(stretch[c].asked(columns[c].request), w, weighted)
 
     if len(columns) == 1:
         one(next(iter(columns)))
@@ -168,27 +201,33 @@ def _add_columns(
         list(pool.map(one, columns))
 
 
-def _prepare(
-    plan: ReadingPlan, source: Source, rows: slice, offset: float, pool: ThreadPoolExecutor
-) -> tuple[list[ColumnRows], np.ndarray, np.ndarray]:
-    """The rows of a chunk that lie inside, with y less the offset and the weights."""
-
-    grouped = {c for one in plan.sets if one.choice.name == "grouped" for c in one.columns}
+def prepare(plan: ReadingPlan, source: Source, rows: slice, pool: ThreadPoolExecutor) -> list[ColumnRows]:
+    """The columns of a stretch of rows, their codes and places worked out side by side."""
 
     def one(s: int) -> ColumnRows:
         column = ColumnRows(plan.request.columns[s], source.column(s, rows), plan.books[s])
         _ = column.codes if column.book is not None else column.t
         return column
 
-    columns = list(pool.map(one, range(len(plan.books))))
-    residual, w = source.y[rows] - offset, source.w[rows]
-    outside = [mask for mask in map(_outside, columns) if mask is not None]
-    if outside:
-        inside = ~np.logical_or.reduce(outside)
-        columns = [ColumnRows(column.request, column.x[inside], column.book) for column in columns]
-        residual, w = residual[inside], w[inside]
+    return list(pool.map(one, range(len(plan.books))))
+
+
+def sort_groups(plan: ReadingPlan, columns: Sequence[ColumnRows], pool: ThreadPoolExecutor) -> None:
+    """Rows that lie inside, in the order of their values, for the engines that take equal values together."""
+    grouped = {c for one in plan.sets if one.choice.name == "grouped" for c in one.columns}
     list(pool.map(groups, [columns[c] for c in sorted(grouped) if columns[c].book is not None]))
-    return columns, residual, w
+
+
+def _inside(
+    columns: list[ColumnRows], residual: np.ndarray, w: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, list[ColumnRows]]:
+    """The rows that lie inside, with y less the offset and the weights."""
+    outside = [mask for mask in map(_outside, columns) if mask is not None]
+    if not outside:
+        return residual, w, columns
+    inside = ~np.logical_or.reduce(outside)
+    columns = [ColumnRows(column.request, column.x[inside], column.book) for column in columns]
+    return residual[inside], w[inside], columns
 
 
 def _outside(column: ColumnRows) -> np.ndarray | None:

@@ -69,16 +69,18 @@ class ColumnRows:
     book: Codebook | None = None
     """Its distinct values, when these are few enough to work on."""
     remembered: dict[str, np.ndarray] = field(default_factory=dict, repr=False, compare=False)
-    """What an engine worked out about these rows and will need again."""
+    """What was worked out about these rows, whatever features are asked of them, and will be needed again."""
 
     @property
     def basis(self) -> Basis:
         return self.request.basis
 
-    @cached_property
+    @property
     def t(self) -> np.ndarray:
         """Where the rows lie in the unit interval, (N,)."""
-        return self.request.place.to_unit(self.x)
+        if "t" not in self.remembered:
+            self.remembered["t"] = self.request.place.to_unit(self.x)
+        return self.remembered["t"]
 
     @property
     def codebook(self) -> Codebook:
@@ -86,10 +88,16 @@ class ColumnRows:
         assert self.book is not None
         return self.book
 
-    @cached_property
+    @property
     def codes(self) -> np.ndarray:
         """Code of every row in the book, (N,)."""
-        return self.codebook.encode(self.x)
+        if "codes" not in self.remembered:
+            self.remembered["codes"] = self.codebook.encode(self.x)
+        return self.remembered["codes"]
+
+    def asked(self, request: ColumnRequest) -> "ColumnRows":
+        """The same rows for other features in the same place; what was worked out about them is shared."""
+        return self if request == self.request else replace(self, request=request)
 
     @cached_property
     def values(self) -> np.ndarray:

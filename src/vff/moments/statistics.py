@@ -142,6 +142,10 @@ class Moments:
             blocks={pair: factor * block for pair, block in self.blocks.items()},
         )
 
+    def blended(self, other: "Moments", rate: float) -> "Moments":
+        """The same rows with weights between these and the other's."""
+        return replace(self.scaled(1.0 - rate) + other.scaled(rate), n=other.n)
+
     @property
     def features_sums(self) -> tuple[np.ndarray, ...]:
         """sum w phi(x) of every term, (P,) each."""

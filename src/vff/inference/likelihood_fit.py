@@ -1,0 +1,217 @@
+"""From rows to a fitted posterior under any likelihood: guess, learn on some rows, then on all of them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from vff.inference.fit import (
+    BETTER_START,
+    Climb,
+    Fit,
+    Milestone,
+    TermPlan,
+    either,
+    given_setting,
+    given_start,
+    on_iterations,
+    term_fits,
+    units_of,
+)
+from vff.inference.growth import Stage, grow, learn
+from vff.inference.model import SumModel, capped
+from vff.inference.natural import Ascent, arrive, ascend
+from vff.inference.notes import notes_on
+from vff.inference.scout import sample_pieces
+from vff.inference.sites import Observed, SiteProblem, SiteStanding
+from vff.inference.start import Given, highest_standing_out, look
+from vff.inference.target import TargetScale
+from vff.likelihoods import AbstractLikelihood, best_constant
+from vff.moments import MomentRequest, Moments, ReadingPlan, Source, TermRequest, Walk, plan_reading, read
+
+_MANY_ROWS = 2**18  # more are first learnt from a sample of them
+_SAMPLE_TOLERANCE = 0.1  # nats, and per million of the bound
+
+
+@dataclass(frozen=True)
+class LikelihoodTask:
+    """What is asked: rows, a likelihood, terms."""
+
+    walk: Walk
+    observed: Observed
+    likelihood: AbstractLikelihood
+    plans: tuple[TermPlan, ...]
+    optimise: bool
+    centred: bool
+    """Whether the latent function has a constant mean that is learnt; without, its prior mean is zero."""
+    progress: Callable[[str], None]
+
+    @property
+    def free_harmonics(self) -> bool:
+        """Whether some harmonics are to be found."""
+        sized = zip(self.plans, self.walk.plan.request.harmonics, strict=True)
+        return any(M is None and most is not None for plan, own in sized for M, most in zip(plan.M, own, strict=True))
+
+    def problem(self, walk: Walk, observed: Observed) -> SiteProblem:
+        terms = tuple(plan.term for plan in self.plans)
+        constant = self.centred and not self.likelihood.locates
+        return SiteProblem(
+            terms, walk, observed, self.likelihood, self.optimise, constant, self.free_harmonics, self.progress
+        )
+
+
+def fit_likelihood(task: LikelihoodTask) -> Fit:
+    """Fit a sum of terms under a likelihood that is not Gaussian."""
+    target, observed = _standardised(task)
+    task = replace(task, observed=observed, likelihood=task.likelihood.sized(observed.y))
+    psi = task.likelihood.start(observed.y, observed.extra, observed.w)
+    sample = _sample(task)
+    if sample is not None:
+        task.progress(f"{task.walk.n:,} rows, of which {sample[0].n:,} are learnt from first")
+        first = _begin(task, *sample, psi, target)
+        rough = ascend(first[0], first[1], tolerance=lambda elbo: _SAMPLE_TOLERANCE + 1e-6 * abs(elbo))
+        problem = task.problem(task.walk, observed)
+        step = _onto_all_rows(problem, rough)
+    else:
+        problem, step = _begin(task, task.walk, observed, psi, target)
+    ascent = ascend(problem, step, progress=task.progress)
+    return _fit_of(task, ascent, target)
+
+
+def _standardised(task: LikelihoodTask) -> tuple[TargetScale, Observed]:
+    """Where f is in the units of y, y in units in which it is near one; else as it is."""
+    observed = task.observed
+    if not task.likelihood.standardised:
+        return TargetScale(0.0, 1.0), observed
+    mean = float(np.median(observed.y)) if task.centred else 0.0
+    # quartiles, because a few wild targets are what such likelihoods are for
+    spread = float(np.median(np.abs(observed.y - mean))) / 0.6745
+    scale = spread or float(np.sqrt(np.mean((observed.y - mean) ** 2))) or 1.0
+    return TargetScale(mean, scale), replace(observed, y=(observed.y - mean) / scale)
+
+
+def _sample(task: LikelihoodTask) -> tuple[Walk, Observed] | None:
+    """Some of the rows, when they are many."""
+    walk, observed = task.walk, task.observed
+    if walk.n <= _MANY_ROWS or not task.optimise:
+        return None
+    pieces = sample_pieces(walk.n)
+    kept = [np.concatenate([walk.source.column(c, rows) for rows in pieces]) for c in range(len(walk.plan.books))]
+    some = Observed(
+        *(np.concatenate([values[rows] for rows in pieces]) for values in (observed.y, observed.extra, observed.w))
+    )
+    source = Source(some.y.size, lambda c, rows: kept[c][rows], some.y, some.w)
+    return Walk(plan_reading(source.n, walk.plan.request, walk.plan.books), source), some
+
+
+def _begin(
+    task: LikelihoodTask, walk: Walk, observed: Observed, psi: np.ndarray, target: TargetScale
+) -> tuple[SiteProblem, Any]:
+    """A first q from a guess at every row by itself."""
+    problem = task.problem(walk, observed)
+    constant = 0.0
+    if problem.centred:
+        constant = best_constant(task.likelihood, psi, observed.y, observed.extra, observed.w)
+    sums = problem.first_sums(psi, constant)
+    stage = _first_stage(task, problem.model(sums, constant), target)
+    standing = problem.settled(sums, stage, constant)
+    assert standing is not None  # the first sites are positive
+    return problem, arrive(problem, standing, psi, sums)
+
+
+def _onto_all_rows(problem: SiteProblem, rough: Ascent[Moments, SiteStanding]) -> Any:
+    """The q that some rows taught, asked of all of them, and then the q that their sites make."""
+    last = rough.last
+    sums = problem.visit(last.standing, last.psi).sums
+    stage = replace(last.standing.stage, free=_all_free(last.standing.stage))
+    standing = problem.stand(sums, replace(last.standing, stage=stage), 1.0)
+    assert standing is not None
+    return arrive(problem, standing, last.psi, sums)
+
+
+def _all_free(stage: Stage) -> np.ndarray:
+    """All but the noise variance, which is one."""
+    return np.append(np.ones(stage.free.size - 1, bool), False)
+
+
+def _first_stage(task: LikelihoodTask, whole: SumModel, target: TargetScale) -> Stage:
+    """Hyperparameters and harmonics for the first sums."""
+    units = [units_of(whole.moments, target, s, plan.term) for s, plan in enumerate(task.plans)]
+    given = tuple(
+        {name: None if value is None else value / unit[name] for name, value in plan.given.items()}
+        for plan, unit in zip(task.plans, units, strict=True)
+    )
+    wanted = tuple(plan.M for plan in task.plans)
+    most = either(wanted, whole.harmonics)
+    sized, setting = whole.restricted(most), given_setting(given, 1.0)
+    if setting is not None and not task.optimise and not task.free_harmonics:
+        return learn(sized, sized.pack(setting), optimise=False, progress=task.progress)
+    details = [plan.detail for plan in task.plans] if len(task.plans) > 1 else [highest_standing_out(whole)]
+    start = given_start(sized, setting) or look(sized, given, 1.0, details)
+    if task.optimise and any(value for term in given for value in term.values()):
+        nothing: tuple[Given, ...] = tuple(dict.fromkeys(term) for term in given)
+        free = look(sized, nothing, 1.0, details)
+        start = free if free.elbo > start.elbo + BETTER_START else start
+    harmonics = capped(either(wanted, start.harmonics), most)
+    known = {"free": np.append(np.ones(start.theta.size - 1, bool), False)}
+    how: dict[str, Any] = {"optimise": task.optimise, "progress": task.progress}
+    if task.free_harmonics:
+        return grow(sized, start.theta, harmonics, known=known, **how)[-1]
+    return learn(sized, start.theta, **known, **how)
+
+
+def _fit_of(task: LikelihoodTask, ascent: Ascent[Moments, SiteStanding], target: TargetScale) -> Fit:
+    """The record of the fit, in the user's units."""
+    last, standing = ascent.last, ascent.last.standing
+    averages = _averages(task.walk, standing.stage.model.moments.request, task.observed.w)
+    model = replace(standing.stage.model, averages=averages)
+    stage = replace(standing.stage, model=model)
+    standing = replace(standing, stage=stage)
+    setting = model.setting(stage.optimum.theta)
+    units = [units_of(model.moments, target, s, plan.term) for s, plan in enumerate(task.plans)]
+    jacobian = float(task.observed.w.sum()) * np.log(target.scale)
+    whole = replace(model, moments=last.sums.recentred(standing.constant))
+    chosen = [[M is None for M in plan.M] for plan in task.plans]
+    notes = notes_on(stage, whole, [plan.extents for plan in task.plans], [plan.labels for plan in task.plans], chosen)
+    return Fit(
+        standing.posterior,
+        TargetScale(target.mean + target.scale * standing.constant, target.scale),
+        term_fits(stage, setting, units, [plan.name for plan in task.plans]),
+        np.nan,
+        float(last.elbo - jacobian),
+        float(stage.closed.error),
+        np.nan,
+        "iterative" if model.iterative else "direct",
+        (Milestone(stage.harmonics, stage.optimum, stage.missed, stage.tolerance),),
+        (*notes, *on_iterations(standing.posterior), *_on_climb(ascent)),
+        Climb(
+            task.likelihood.with_values(last.psi).in_units(target.scale),
+            last.sums,
+            last.psi,
+            tuple(bound - jacobian for bound in ascent.bounds),
+            ascent.visits,
+            task.walk.n,
+        ),
+    )
+
+
+def _on_climb(ascent: Ascent[Moments, SiteStanding]) -> tuple[str, ...]:
+    if ascent.converged:
+        return ()
+    return (f"the bound was still rising after {len(ascent.bounds)} steps; fit again, or use another likelihood",)
+
+
+def _averages(walk: Walk, request: MomentRequest, w: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Averages of every term's features over the rows, (P,) each."""
+    return tuple(_average(walk, term, w) for term in request.terms)
+
+
+def _average(walk: Walk, term: TermRequest, w: np.ndarray) -> np.ndarray:
+    """Of one term by itself: no sums between terms are needed."""
+    alone = MomentRequest((replace(term, columns=tuple(range(len(term.columns)))),))
+    books = [walk.plan.books[c] for c in term.columns]
+    source = Source(walk.n, lambda d, rows: walk.source.column(term.columns[d], rows), np.zeros(walk.n), w)
+    plan: ReadingPlan = plan_reading(walk.n, alone, books)
+    moments = read(plan, source)[0]
+    return moments.features_sums[0] / moments.weight

@@ -1,0 +1,190 @@
+"""Natural gradients for any likelihood: a climb on the bound that asks the rows twice per step and never goes down.
+
+q(c) = N(m, A^-1) in coefficient space, and with g and h the first two derivatives of log p(y | f),
+
+    bound = sum_n w_n E[log p(y_n | f_n)] - KL[q || p],        f_n ~ N(mu_n, v_n) under q
+    A = K + Phi' S Phi,   A m = Phi' l,          s_n = -w_n E[h_n],  l_n = w_n E[g_n] + s_n mu_n
+
+The *sites* (s, l) enter only through their sums Phi' S Phi and Phi' l, which are the natural parameters of q less those
+of the prior (the dual parameterisation). A natural-gradient step of rate r replaces the sums by (1 - r) old + r new
+(Khan & Lin, 2017), so nothing as long as the table is kept between steps, rows may come in chunks, and a minibatch is
+the same step with scaled sums.
+
+With the sums held, a model with Gaussian targets l / s and precisions s has the same q, and where the sites have
+settled, the same gradient in the hyperparameters: dE[log p] / dv = E[h] / 2 is all that the likelihood has to say about
+them. So hyperparameters are learnt on the collapsed bound of the sums, at no cost in rows, and the true bound accepts
+the step or not.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
+
+import numpy as np
+
+_MOST_STEPS, _MOST_HALVINGS = 200, 14
+_ROUNDING = 1e-11  # of the bound: a loss this small is none
+_LONGEST_STEP = 1.0  # of a likelihood parameter on its unconstrained scale
+_HALF, _LEAST_LEARN = 0.5, 2.0**-10
+
+
+class Sums(Protocol):
+    """Sums over sites."""
+
+    def blended(self, other: Any, rate: float, /) -> Self:
+        """(1 - rate) these + rate others."""
+        ...
+
+
+class Standing(Protocol):
+    """A q that the climb can stand on."""
+
+    @property
+    def divergence(self) -> float:
+        """KL[q || p], nats."""
+        ...
+
+    @property
+    def error(self) -> float:
+        """How far the divergence may be off by its computation, nats."""
+        ...
+
+
+S = TypeVar("S", bound=Sums)
+Q = TypeVar("Q", bound=Standing)
+
+
+@dataclass(frozen=True)
+class Visit(Generic[S]):
+    """What the rows answer to a q."""
+
+    value: float
+    """sum w E[log p], nats."""
+    sums: S
+    """Those of the sites that q asks for."""
+    gradient: np.ndarray
+    """Of the value in the likelihood's parameters, (R,)."""
+    hessian: np.ndarray
+    """(R, R)."""
+
+
+class Problem(Protocol[S, Q]):
+    """Rows and a prior."""
+
+    def stand(self, sums: S, here: Q, learn: float, /) -> Q | None:
+        """q for these sums, its hyperparameters ``learn`` of the way from ``here`` to where the sums want them.
+
+        None when the sums make no q: sites of a likelihood that is not log-concave may be negative.
+        """
+        ...
+
+    def visit(self, standing: Q, psi: np.ndarray, /) -> Visit[S]:
+        """Ask the rows."""
+        ...
+
+
+@dataclass(frozen=True)
+class Step(Generic[S, Q]):
+    """Where the climb stands, and what the rows said there."""
+
+    standing: Q
+    psi: np.ndarray
+    sums: S
+    visit: Visit[S]
+    elbo: float
+
+
+@dataclass(frozen=True)
+class Ascent(Generic[S, Q]):
+    """How a climb went."""
+
+    last: Step[S, Q]
+    bounds: tuple[float, ...]
+    """The bound after every accepted step; it never falls."""
+    visits: int
+    converged: bool
+
+
+def arrive(problem: Problem[S, Q], standing: Q, psi: np.ndarray, sums: S) -> Step[S, Q]:
+    """Stand on a q and ask the rows."""
+    visit = problem.visit(standing, psi)
+    return Step(standing, psi, sums, visit, visit.value - standing.divergence)
+
+
+def ascend(
+    problem: Problem[S, Q],
+    first: Step[S, Q],
+    *,
+    tolerance: Callable[[float], float] = lambda elbo: max(1e-6, 1e-8 * abs(elbo)),
+    most_steps: int = _MOST_STEPS,
+    progress: Callable[[str], None] = lambda message: None,
+) -> Ascent[S, Q]:
+    """Climb until a step gains less than ``tolerance`` (of the bound) nats, or no step gains anything."""
+    here, bounds, visits, pace = first, [first.elbo], 1, Pace()
+    for _ in range(most_steps):
+        there, tried, pace = _step(problem, here, pace)
+        visits += tried
+        if there is None:
+            return Ascent(here, tuple(bounds), visits, True)
+        gain, here = there.elbo - here.elbo, there
+        bounds.append(here.elbo)
+        progress(f"bound {here.elbo:.4f} nats after {visits} looks at the rows")
+        if gain < tolerance(here.elbo) * pace.rate * pace.learn:
+            return Ascent(here, tuple(bounds), visits, True)
+        pace = pace.faster()
+    return Ascent(here, tuple(bounds), visits, False)
+
+
+class Pace(NamedTuple):
+    """How far a step goes: the rate of the sites, and the part of the way of the hyperparameters."""
+
+    rate: float = 1.0
+    learn: float = 1.0
+
+    def faster(self) -> "Pace":
+        return Pace(min(1.0, 2.0 * self.rate), min(1.0, 2.0 * max(self.learn, _LEAST_LEARN)))
+
+
+def _trials(pace: Pace) -> Iterator[Pace]:
+    """Hyperparameters and sites together; hyperparameters half the way; sites alone; ever less of them."""
+    for learn in (pace.learn, _HALF * pace.learn, 0.0):
+        yield Pace(pace.rate, learn)
+    for halving in range(1, _MOST_HALVINGS):
+        yield Pace(pace.rate * _HALF**halving, 0.0)
+
+
+def _step(problem: Problem[S, Q], here: Step[S, Q], pace: Pace) -> tuple[Step[S, Q] | None, int, Pace]:
+    """A step that does not lower the bound, or None; how often the rows were asked for it; and its pace."""
+    newton = _newton(here.visit.gradient, here.visit.hessian)
+    tried, lost = 0, _ROUNDING * abs(here.elbo)
+    for trial in _trials(pace):
+        there = _try(problem, here, trial, here.psi + trial.learn * newton)
+        if there is None:
+            continue
+        tried += 1
+        if there.elbo >= here.elbo:
+            # hyperparameters that could not follow this time go a shorter way the next
+            return there, tried, Pace(trial.rate, trial.learn or _HALF**2 * pace.learn)
+        if trial == Pace() and there.elbo >= here.elbo - lost - there.standing.error:
+            return None, tried, pace
+    return None, tried, pace
+
+
+def _try(problem: Problem[S, Q], here: Step[S, Q], pace: Pace, psi: np.ndarray) -> Step[S, Q] | None:
+    """One trial; None when it leads nowhere that can be stood on."""
+    sums = here.sums.blended(here.visit.sums, pace.rate)
+    standing = problem.stand(sums, here.standing, pace.learn)
+    if standing is None:
+        return None
+    there = arrive(problem, standing, psi, sums)
+    return there if np.isfinite(there.elbo) else None
+
+
+def _newton(gradient: np.ndarray, hessian: np.ndarray) -> np.ndarray:
+    """A step uphill in the likelihood's parameters; where the bound is not concave, its curvature is taken as if."""
+    if gradient.size == 0:
+        return gradient
+    values, vectors = np.linalg.eigh(hessian)
+    steep = np.maximum(np.abs(values), 1e-8 * max(1.0, float(np.abs(values).max())))
+    step = vectors @ ((vectors.T @ gradient) / steep)
+    return step * min(1.0, _LONGEST_STEP / max(float(np.abs(step).max()), 1e-300))

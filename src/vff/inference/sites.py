@@ -1,0 +1,182 @@
+"""Natural gradients on Fourier features: sums of sites in, q and its hyperparameters out, and the rows asked again."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from vff.inference.form import AbstractForm
+from vff.inference.growth import Stage, grow, learn, tolerance
+from vff.inference.model import SumModel
+from vff.inference.natural import Visit
+from vff.inference.optimise import Optimum
+from vff.inference.posterior import AbstractSumPosterior
+from vff.inference.probed_posterior import posterior_of
+from vff.inference.terms import Term
+from vff.likelihoods import AbstractLikelihood, expected, parameter_derivatives, row_modes
+from vff.moments import ColumnRows, Moments, Walk
+
+_SPREAD = 2.0  # of the latent function around its constant, for a first guess at every row by itself
+_FLATTEST = 1e-3  # of the average precision of a site: the first guess is a likelihood of its own at every row
+
+
+@dataclass(frozen=True)
+class Observed:
+    """What every row says beside its columns, (N,) each."""
+
+    y: np.ndarray
+    extra: np.ndarray
+    """Exposure or trials; ones where the likelihood knows none."""
+    w: np.ndarray
+    """Weight: as many equal rows."""
+
+
+@dataclass(frozen=True)
+class SiteStanding:
+    """q at some sums of sites."""
+
+    stage: Stage
+    """The Gaussian model of the sums, whose q it is, at its hyperparameters."""
+    constant: float
+    """Prior mean of the latent function."""
+
+    @property
+    def form(self) -> AbstractForm:
+        return self.stage.closed
+
+    @property
+    def divergence(self) -> float:
+        return self.form.divergence
+
+    @property
+    def error(self) -> float:
+        return self.form.error
+
+    @cached_property
+    def posterior(self) -> AbstractSumPosterior:
+        model = self.stage.model
+        return posterior_of(self.form, model, model.setting(self.stage.optimum.theta))
+
+
+@dataclass(frozen=True)
+class SiteProblem:
+    """Rows with a likelihood, and a sum of terms."""
+
+    terms: tuple[Term, ...]
+    walk: Walk
+    observed: Observed
+    likelihood: AbstractLikelihood
+    optimise: bool
+    """Whether hyperparameters are learnt."""
+    centred: bool
+    """Whether the constant is."""
+    grows: bool
+    """Whether harmonics may be added on the way."""
+    progress: Callable[[str], None] = field(default=lambda message: None, repr=False)
+
+    def model(self, sums: Moments, constant: float) -> SumModel:
+        """The Gaussian model of some sums."""
+        return SumModel(self.terms, sums.recentred(constant), sites=True)
+
+    def first_sums(self, psi: np.ndarray, constant: float) -> Moments:
+        """Sites of every row by itself: where its own likelihood, and a broad prior around the constant, put it."""
+
+        def step(rows: slice, columns: Any) -> tuple[np.ndarray, np.ndarray]:
+            y, extra, w = (values[rows] for values in (self.observed.y, self.observed.extra, self.observed.w))
+            f, slope, curvature = row_modes(self.likelihood, psi, y, extra, constant, _SPREAD)
+            precision = np.maximum(-curvature, _FLATTEST * max(float(np.abs(curvature).mean()), 1e-300))
+            return w * precision, w * (slope + precision * f)
+
+        return self.walk.sum(step)
+
+    def stand(self, sums: Moments, here: SiteStanding, learn_share: float) -> SiteStanding | None:
+        """See ``natural.Problem``."""
+        stage, model = here.stage, self.model(sums, here.constant)
+        if not learn_share or not (self.optimise or self.grows):
+            return self._settle(sums, model.restricted(stage.harmonics), stage, here.constant)
+        try:
+            wished = self._learn(model, stage)
+        except FloatingPointError:  # no q where the search starts
+            return None
+        theta = stage.optimum.theta + learn_share * (wished.optimum.theta - stage.optimum.theta)
+        stage = replace(wished, optimum=replace(wished.optimum, theta=theta))
+        return self._settle(sums, model.restricted(stage.harmonics), stage, here.constant)
+
+    def _learn(self, model: SumModel, stage: Stage) -> Stage:
+        """Where the sums want the hyperparameters, and how many harmonics."""
+        known = {"free": stage.free, "curvature": stage.optimum.curvature, "elbo": stage.optimum.elbo}
+        how: dict[str, Any] = {"optimise": self.optimise, "progress": lambda message: None}
+        if self.grows:
+            return grow(model, stage.optimum.theta, stage.harmonics, known=known, **how)[-1]
+        return learn(model.restricted(stage.harmonics), stage.optimum.theta, **known, **how)
+
+    def _settle(self, sums: Moments, model: SumModel, stage: Stage, constant: float) -> SiteStanding | None:
+        """q at the hyperparameters of a stage, with the best constant."""
+        theta = stage.optimum.theta
+        form = model.at(theta)
+        if not _holds(form):
+            return None
+        if self.centred:
+            constant += _best_shift(model, form, theta)
+            model = self.model(sums, constant).restricted(stage.harmonics)
+            form = model.at(theta)
+        enough = tolerance(model.rows, form.cotangents.effective)
+        optimum = replace(stage.optimum, elbo=form.elbo)
+        return SiteStanding(replace(stage, model=model, closed=form, tolerance=enough, optimum=optimum), constant)
+
+    def settled(self, sums: Moments, stage: Stage, constant: float) -> SiteStanding | None:
+        """q for some sums at the hyperparameters of a stage."""
+        return self._settle(sums, self.model(sums, constant).restricted(stage.harmonics), stage, constant)
+
+    def given(self, sums: Moments, theta: np.ndarray, harmonics: Any, constant: float) -> SiteStanding | None:
+        """q for some sums at hyperparameters that are kept."""
+        model = self.model(sums, constant).restricted(harmonics)
+        free = np.append(np.ones(theta.size - 1, bool), False)
+        optimum = Optimum(theta, np.nan, 0, 1, True, "hyperparameters kept as given")
+        return self._settle(sums, model, Stage(model, optimum, model.at(theta), np.inf, free, False), constant)
+
+    def visit(self, standing: SiteStanding, psi: np.ndarray) -> Visit[Moments]:
+        """See ``natural.Problem``."""
+        free = np.flatnonzero(self.likelihood.free)
+        R, posterior, constant = self.likelihood.free.size, standing.posterior, standing.constant
+        total, gradient, hessian = 0.0, np.zeros(R), np.zeros((R, R))
+
+        def step(rows: slice, columns: Sequence[ColumnRows]) -> tuple[np.ndarray, np.ndarray]:
+            nonlocal total, gradient, hessian
+            y, extra, w = (values[rows] for values in (self.observed.y, self.observed.extra, self.observed.w))
+            mean, variance = posterior.inside(columns)
+            mean += constant
+            value, slope, curvature = expected(self.likelihood, psi, y, extra, mean, variance)
+            total += float(w @ value)
+            if free.size:
+                _, first, second = parameter_derivatives(self.likelihood, psi, y, extra, w, mean, variance)
+                gradient, hessian = gradient + first, hessian + second
+            precision = -w * curvature
+            return precision, w * slope + precision * mean
+
+        sums = self.walk.sum(step)
+        full = np.zeros((R, R)) - np.diag(~self.likelihood.free)
+        full[np.ix_(free, free)] = hessian[np.ix_(free, free)]
+        return Visit(total, sums, np.where(self.likelihood.free, gradient, 0.0), full)
+
+
+def _holds(form: AbstractForm) -> bool:
+    """Whether A is positive definite."""
+    try:
+        return form.jitter == 0.0
+    except FloatingPointError:
+        return False
+
+
+def _best_shift(model: SumModel, form: AbstractForm, theta: np.ndarray) -> float:
+    """What the Gaussian model of the sums would add to the constant: generalised least squares.
+
+    [sum l - h'A^-1 b] / [sum s - h'A^-1 h] with h = Phi' S 1; none where sites leave no information about it.
+    """
+    h = model.transform(model.setting(theta)).forward(np.concatenate(model.moments.features_sums))
+    information = model.moments.weight - float(h @ form.solve(h[:, None])[:, 0])
+    if not information > 1e-10 * abs(model.moments.weight):
+        return 0.0
+    return (model.moments.target - float(h @ form.mean)) / information

@@ -1,0 +1,218 @@
+"""Gaussian approximations whose covariance has a structure, for any likelihood.
+
+In coefficients c = K^-1 u the prior is N(0, K^-1), f = phi(x)'c + residual, and q(c) = N(m, S) with m free and S
+
+- ``"kronecker"``: one Kronecker product over the factors of each term;
+- ``"two kroneckers"``: a sum of two of them;
+- ``"factorised"``: dense within a term. With one term, that is the covariance without any restriction.
+
+In all three, terms are independent of one another under q.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any, Literal
+
+import numpy as np
+from scipy.linalg import cholesky, solve_triangular
+
+from vff.inference.structured_bound import Objective, Pieces, Rows, State
+from vff.inference.structured_search import Search, climb, diagonal_precision, iterate, step_mean
+from vff.linalg import product_rows
+
+Kind = Literal["kronecker", "two kroneckers", "factorised"]
+_KINDS = ("kronecker", "two kroneckers", "factorised")
+_SWEEPS, _ROUND, _ROUNDS = 200, 400, 10
+
+
+@dataclass(frozen=True)
+class ProductTerm:
+    """One term at the rows: a product of factors with features Phi_d (N, P_d) and prior K_d (P_d, P_d).
+
+    K_d is for unit variance: K = kron_d K_d / variance.
+    """
+
+    features: tuple[np.ndarray, ...]
+    priors: tuple[np.ndarray, ...]
+    variance: float = 1.0
+
+
+@dataclass(frozen=True)
+class StructuredFit:
+    """q at the optimum, in coefficients."""
+
+    kind: Kind
+    means: tuple[np.ndarray, ...]
+    """m of every term, as a tensor over its factors."""
+    factors: Pieces
+    """Over terms, pieces and groups: L with S = sum over pieces of kron_g L_g L_g'. A group is a factor of the term, or
+    for ``"factorised"`` the whole term."""
+    variances: tuple[float, ...]
+    whiteners: tuple[tuple[np.ndarray, ...], ...]
+    """G_d for every factor, K_d^-1 = G_d G_d'."""
+    elbo: float
+    converged: bool
+    slope: float
+    """The largest derivative of the bound at the end, per unit of q's own spread."""
+    evaluations: int
+
+    def covariance(self, t: int = 0) -> np.ndarray:
+        """S of a term, written out."""
+        size = self.means[t].size
+        return sum((reduce(np.kron, [L @ L.T for L in piece]) for piece in self.factors[t]), np.zeros((size, size)))
+
+    def marginals(self, features: Sequence[Sequence[np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and variance of f at rows with these features, Phi_d (N, P_d) of every factor of every term."""
+        mean, variance = np.zeros(len(features[0][0])), np.zeros(len(features[0][0]))
+        for t, phi in enumerate(features):
+            grouped = [product_rows(list(phi))] if self.kind == "factorised" else phi
+            mean += product_rows(list(phi)) @ self.means[t].ravel()
+            explained = [np.sum((own @ G) ** 2, axis=1) for own, G in zip(phi, self.whiteners[t], strict=True)]
+            left = self.variances[t] * (1.0 - np.prod(explained, axis=0))
+            # the first is a difference, but a variance; only rounding can carry it below zero
+            variance += np.maximum(left, 0.0)
+            for piece in self.factors[t]:
+                parts = [np.sum((own @ L) ** 2, axis=1) for own, L in zip(grouped, piece, strict=True)]
+                variance += np.prod(parts, axis=0)
+        return mean, variance
+
+
+def whiten(term: ProductTerm, w: np.ndarray) -> tuple[np.ndarray, ...]:
+    """G_d of every factor: K_d^-1 = G_d G_d', and the features Phi_d G_d are orthogonal over the rows."""
+    maps = []
+    for phi, K in zip(term.features, term.priors, strict=True):
+        root = cholesky(K, lower=True)
+        z = solve_triangular(root, phi.T, lower=True)
+        _, rotation = np.linalg.eigh((z * w) @ z.T)
+        maps.append(solve_triangular(root, rotation[:, ::-1], lower=True, trans="T"))
+    return tuple(maps)
+
+
+def _white_features(term: ProductTerm, whiteners: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
+    z = [phi @ G for phi, G in zip(term.features, whiteners, strict=True)]
+    return (np.sqrt(term.variance) * z[0], *z[1:])
+
+
+def rows_of(
+    kind: Kind, terms: Sequence[ProductTerm], whiteners: Sequence[tuple[np.ndarray, ...]], data: tuple[Any, ...]
+) -> Rows:
+    """The rows in whitened coefficients; ``data`` is (y, w, extra, psi)."""
+    y, w, extra, psi = data
+    z = [_white_features(term, own) for term, own in zip(terms, whiteners, strict=True)]
+    residual = np.zeros(len(w))
+    for term, own in zip(terms, z, strict=True):
+        explained = np.prod([np.sum(factor**2, axis=1) for factor in own], axis=0)
+        residual += np.maximum(term.variance - explained, 0.0)
+    if kind == "factorised":
+        z = [(product_rows(list(own)),) for own in z]
+    return Rows(tuple(z), residual, y, w, extra, psi)
+
+
+def prior_state(rows: Rows) -> State:
+    """q at the prior, in one piece."""
+    sizes = [[factor.shape[1] for factor in z] for z in rows.z]
+    means = tuple(np.zeros(int(np.prod(own))) for own in sizes)
+    return State(means, tuple((tuple(np.eye(P) for P in own),) for own in sizes))
+
+
+def _two_piece_starts(search: Search) -> list[State]:
+    """Sums of two products that resemble the posterior, from q in one piece.
+
+    With H_g the directions of group g that the data leave alone and I - H_g those they determine, what is left alone in
+    any group is I (x) ... (x) H_g + H (x) ... (x) (I - H_g), for any choice of g where there are two. And one start is
+    the product that was found, with a little of the prior added.
+    """
+    weight = np.maximum(search.sites.weight, 0.0)
+    shares = []
+    for z in search.rows.z:
+        precision = diagonal_precision(z, weight)
+        others = [tuple(e for e in range(len(z)) if e != g) for g in range(len(z))]
+        shares.append([np.clip(1.0 / precision.max(axis=axes), 1e-3, 0.999) for axes in others])
+    starts = []
+    for g in range(max(len(own) for own in shares)):
+        terms = []
+        for own in shares:
+            first = tuple(np.diag(np.sqrt(h if e == g else np.ones_like(h))) for e, h in enumerate(own))
+            second = tuple(np.diag(np.sqrt(1.0 - h if e == g else h)) for e, h in enumerate(own))
+            terms.append((first, second))
+        starts.append(State(search.state.means, tuple(terms)))
+    added = [(piece, tuple(0.3 * np.eye(len(L)) for L in piece)) for (piece,) in search.state.pieces]
+    return [*starts, State(search.state.means, tuple(added))]
+
+
+def _split(search: Search, tolerance: float) -> tuple[Search, float]:
+    """The climb with two pieces, from the most promising start; never below the one piece it comes from."""
+    trials = [search.moved(state) for state in _two_piece_starts(search)]
+    for trial in trials:
+        for _ in range(3):
+            step_mean(trial)
+    *_, added = trials
+    best = max(trials, key=lambda trial: trial.sites.bound)
+    slope = climb(best, tolerance, _ROUND)
+    if best is not added and best.sites.bound < search.sites.bound:
+        return added, climb(added, tolerance, _ROUND)
+    return best, slope
+
+
+def _in_coefficients(
+    kind: Kind, terms: Sequence[ProductTerm], whiteners: Sequence[tuple[np.ndarray, ...]], state: State
+) -> tuple[tuple[np.ndarray, ...], Pieces]:
+    """m and L of c = G h."""
+    means, factors = [], []
+    for term, own, h, pieces in zip(terms, whiteners, state.means, state.pieces, strict=True):
+        maps = (np.sqrt(term.variance) * own[0], *own[1:])
+        m = h.reshape([len(G) for G in maps])
+        for d, G in enumerate(maps):
+            m = np.moveaxis(np.tensordot(G, m, (1, d)), 0, d)
+        grouped = (reduce(np.kron, maps),) if kind == "factorised" else maps
+        means.append(m)
+        factors.append(tuple(tuple(G @ L for G, L in zip(grouped, piece, strict=True)) for piece in pieces))
+    return tuple(means), tuple(factors)
+
+
+def fit_structured(
+    kind: Kind,
+    terms: Sequence[ProductTerm],
+    y: Any,
+    w: np.ndarray | None,
+    likelihood: Any,
+    psi: Any,
+    extra: Any,
+    *,
+    nodes: int = 32,
+    tolerance: float = 1e-5,
+) -> StructuredFit:
+    """The best q of a kind.
+
+    y and ``extra`` have one entry per row (``extra`` may be None), w are weights of rows (None for ones), and
+    ``likelihood.log_density(y, f, extra, psi)`` is log p of one row in ``jax.numpy``; a likelihood must be hashable. Its
+    expectations are taken with ``nodes`` Gauss-Hermite nodes. The climb ends when no derivative of the bound, per unit of
+    q's own spread, exceeds ``tolerance``.
+    """
+    if kind not in _KINDS:
+        raise ValueError(f"kind must be one of {', '.join(map(repr, _KINDS))}, not {kind!r}")
+    weights = np.ones(len(terms[0].features[0])) if w is None else np.asarray(w, float)
+    whiteners = [whiten(term, weights) for term in terms]
+    rows = rows_of(kind, terms, whiteners, (y, weights, extra, psi))
+    search = Search.from_state(rows, Objective(rows, likelihood, nodes), prior_state(rows))
+    # for two pieces, one piece is only where to start
+    slope = iterate(search, tolerance if kind != "two kroneckers" else 1e-2, _SWEEPS)
+    if kind == "two kroneckers":
+        search, slope = _split(search, tolerance)
+    for _ in range(_ROUNDS):
+        if slope < tolerance:
+            break
+        slope = climb(search, tolerance, _ROUND)
+    means, factors = _in_coefficients(kind, terms, whiteners, search.state)
+    return StructuredFit(
+        kind=kind,
+        means=means,
+        factors=factors,
+        variances=tuple(term.variance for term in terms),
+        whiteners=tuple(whiteners),
+        elbo=search.sites.bound,
+        converged=slope < tolerance,
+        slope=slope,
+        evaluations=search.objective.evaluations,
+    )

@@ -1,0 +1,210 @@
+"""The bound of a structured q, and its gradient, in JAX and float64.
+
+Everything is written in whitened coefficients h ~ N(0, I): the features of term t are z_t = kron_g z_tg, its prior variance
+is part of them, and q(h_t) = N(h_t, S_t) with S_t a sum of one or two *pieces*, each kron_g (L_g L_g').
+
+    bound = sum_n w_n E_{N(mu_n, v_n)} log p(y_n | f) - 1/2 sum_t [tr S_t + |h_t|^2 - P_t - log|S_t|]
+    mu_n  = sum_t z_tn' h_t,      v_n = residual_n + sum_t sum_pieces prod_g |L_g' z_tgn|^2
+
+With two pieces, kron A_g + kron B_g, log|S| = log|kron A_g| + sum over tuples i of log(1 + prod_g lambda_g,i_g), where
+lambda_g are the eigenvalues of L_g^-1 B_g L_g^-T. Only eigenvalues are differentiated, so equal ones do no harm.
+
+JAX is imported when a fit starts, and set to float64 for its own computations only.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+Piece = tuple[np.ndarray, ...]
+"""L_g of every group."""
+Pieces = tuple[tuple[Piece, ...], ...]
+"""Over terms, then over the one or two pieces of its covariance."""
+
+
+class Rows(NamedTuple):
+    """What the bound knows of the rows."""
+
+    z: tuple[tuple[np.ndarray, ...], ...]
+    """Whitened features of every group of every term, (N, P_g)."""
+    residual: np.ndarray
+    """k(0) - phi'K^-1 phi, (N,)."""
+    y: Any
+    w: np.ndarray
+    extra: Any
+    psi: Any
+
+
+class State(NamedTuple):
+    """q in whitened coefficients."""
+
+    means: tuple[np.ndarray, ...]
+    """h_t, (P_t,)."""
+    pieces: Pieces
+
+
+class Coordinates(NamedTuple):
+    """Where a search stands, and the metric it moves in: h = centre + metric a, L_g = base_g T_g."""
+
+    centre: tuple[np.ndarray, ...]
+    metric: np.ndarray
+    """(P, P) for all terms together, or (P,) if diagonal."""
+    bases: tuple[tuple[np.ndarray, ...], ...]
+    """Lower triangular, shared by the pieces of a term."""
+
+
+class Sites(NamedTuple):
+    """The bound at a state, and what the rows say there."""
+
+    bound: float
+    mean: np.ndarray
+    slope: np.ndarray
+    """w_n d E log p / d mu_n."""
+    weight: np.ndarray
+    """-2 w_n d E log p / d v_n, which is -w_n E d^2 log p / df^2."""
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """The two functions of a fit; jitted, so equal shapes compile once."""
+
+    sites: Callable[[Rows, State], Any]
+    ascent: Callable[[Rows, Coordinates, Any], Any]
+    """Value and gradient in (a, T)."""
+
+
+def marginals(rows: Any, state: Any) -> tuple[Any, Any]:
+    """mu and v of every row."""
+    import jax.numpy as jnp
+
+    mean, variance = 0.0, rows.residual
+    for z, h, pieces in zip(rows.z, state.means, state.pieces, strict=True):
+        value = z[0] @ h.reshape(z[0].shape[1], -1)
+        for factor in z[1:]:
+            value = jnp.einsum("np,npr->nr", factor, value.reshape(len(value), factor.shape[1], -1))
+        mean = mean + value[:, 0]
+        for piece in pieces:
+            own = 1.0
+            for factor, L in zip(z, piece, strict=True):
+                own = own * jnp.sum((factor @ L) ** 2, axis=1)
+            variance = variance + own
+    return mean, variance
+
+
+def log_determinant(pieces: Any) -> Any:
+    """log|S| of one term."""
+    import jax.numpy as jnp
+    from jax.scipy.linalg import solve_triangular
+
+    first = pieces[0]
+    size = int(np.prod([len(L) for L in first]))
+    value = sum(2.0 * size / len(L) * jnp.sum(jnp.log(jnp.abs(jnp.diagonal(L)))) for L in first)
+    if len(pieces) == 1:
+        return value
+    products = jnp.ones(())
+    for L, T in zip(first, pieces[1], strict=True):
+        relative = solve_triangular(L, T, lower=True)
+        # rounding may carry an eigenvalue of a positive matrix below zero
+        products = jnp.multiply.outer(products, jnp.maximum(jnp.linalg.eigvalsh(relative @ relative.T), 0.0))
+    return value + jnp.sum(jnp.log1p(products))
+
+
+def divergence(state: Any) -> Any:
+    """KL(q || prior)."""
+    import jax.numpy as jnp
+
+    total = 0.0
+    for h, pieces in zip(state.means, state.pieces, strict=True):
+        for piece in pieces:
+            trace = 1.0
+            for L in piece:
+                trace = trace * jnp.sum(L**2)
+            total = total + trace
+        total = total + h @ h - h.size - log_determinant(pieces)
+    return 0.5 * total
+
+
+def expected_log_density(likelihood: Any, nodes: int) -> Callable[..., Any]:
+    """sum_n w_n E log p(y_n | f) as a function of rows, mu, v, by Gauss-Hermite quadrature."""
+    import jax
+    import jax.numpy as jnp
+
+    places, weights = np.polynomial.hermite.hermgauss(nodes)
+    weights = weights / np.sqrt(np.pi)
+    over_nodes = jax.vmap(likelihood.log_density, in_axes=(None, 0, None, None))
+    over_rows = jax.vmap(over_nodes, in_axes=(0, 0, 0, None))
+
+    def total(rows: Any, mean: Any, variance: Any) -> Any:
+        # a variance; the floor keeps the slope of the root finite
+        spread = jnp.sqrt(2.0 * jnp.maximum(variance, 1e-14))
+        f = mean[:, None] + spread[:, None] * places
+        return jnp.sum(rows.w * (over_rows(rows.y, f, rows.extra, rows.psi) @ weights))
+
+    return total
+
+
+def placed(at: Any, a: Any, T: Any) -> State:
+    """The state at coordinates a and T."""
+    import jax.numpy as jnp
+
+    step = at.metric @ a if at.metric.ndim == 2 else at.metric * a
+    ends = np.cumsum([h.size for h in at.centre])[:-1]
+    means = tuple(h + part for h, part in zip(at.centre, jnp.split(step, ends), strict=True))
+    pieces = tuple(
+        tuple(tuple(base @ jnp.tril(t) for base, t in zip(bases, piece, strict=True)) for piece in term)
+        for bases, term in zip(at.bases, T, strict=True)
+    )
+    return State(means, pieces)
+
+
+@lru_cache(maxsize=32)
+def compiled(likelihood: Any, nodes: int) -> Compiled:
+    """The functions for one likelihood."""
+    import jax
+
+    expected = expected_log_density(likelihood, nodes)
+
+    def sites(rows: Rows, state: State) -> tuple[Any, ...]:
+        mean, variance = marginals(rows, state)
+        value, (slope, change) = jax.value_and_grad(expected, argnums=(1, 2))(rows, mean, variance)
+        return value - divergence(state), mean, slope, -2.0 * change
+
+    def bound(free: tuple[Any, Any], rows: Rows, at: Coordinates) -> Any:
+        state = placed(at, *free)
+        return expected(rows, *marginals(rows, state)) - divergence(state)
+
+    ascent = jax.value_and_grad(bound)
+    return Compiled(jax.jit(sites), jax.jit(lambda rows, at, free: ascent(free, rows, at)))
+
+
+class Objective:
+    """The bound of one problem, in NumPy on both sides; counts its evaluations."""
+
+    def __init__(self, rows: Rows, likelihood: Any, nodes: int):
+        import jax
+
+        self._functions = compiled(likelihood, nodes)
+        with jax.enable_x64(True):
+            self._rows = jax.tree.map(jax.numpy.asarray, rows)
+        self.evaluations = 0
+
+    def sites(self, state: State) -> Sites:
+        """The bound, and the slopes and weights of the rows."""
+        import jax
+
+        self.evaluations += 1
+        with jax.enable_x64(True):
+            value, *per_row = self._functions.sites(self._rows, state)
+        return Sites(float(value), *(np.asarray(values) for values in per_row))
+
+    def ascent(self, at: Coordinates, a: np.ndarray, T: Pieces) -> tuple[float, np.ndarray, Pieces]:
+        """The bound and its gradient in (a, T)."""
+        import jax
+
+        self.evaluations += 1
+        with jax.enable_x64(True):
+            value, (da, dT) = self._functions.ascent(self._rows, at, (a, T))
+        return float(value), np.asarray(da), jax.tree.map(np.asarray, dT)

@@ -1,0 +1,62 @@
+"""Likelihoods p(y | f), one factor per row, and what inference and prediction ask of them.
+
+| likelihood | y | mean of y given f | learnt unless given |
+|---|---|---|---|
+| `Gaussian` | real | f | variance |
+| `StudentT` | real, with outliers | f | scale, df |
+| `Gamma` | positive | exp(f) | shape |
+| `Beta` | strictly between 0 and 1 | 1/(1 + exp(-f)) | precision |
+| `Poisson` | counts | exposure · exp(f) | |
+| `NegativeBinomial` | counts | exposure · exp(f) | dispersion |
+| `Bernoulli` | 0 or 1 | F(f), logistic or normal | |
+| `Binomial` | successes of n | n F(f) | |
+| `Ordinal` | levels 0 … C-1 | Σ_k F(f - c_k) | cut points c |
+| `Custom` | anything | the user's | the user's, in log space |
+
+A likelihood is a small frozen object. Its log-density is written in JAX, which gives the derivatives; JAX is imported
+when an expectation is first asked for, never by importing this room, and always computes in float64 without touching
+its global flags.
+"""
+
+from vff.likelihoods.base import AbstractLikelihood, Location, Parameter
+from vff.likelihoods.classes import Bernoulli, Binomial
+from vff.likelihoods.continuous import Beta, Gamma, Gaussian, StudentT
+from vff.likelihoods.counts import NegativeBinomial, Poisson
+from vff.likelihoods.custom import Custom
+from vff.likelihoods.expectations import (
+    Expected,
+    best_constant,
+    expected,
+    log_predictive,
+    parameter_derivatives,
+    row_modes,
+)
+from vff.likelihoods.names import by_name
+from vff.likelihoods.ordinal import Ordinal
+from vff.likelihoods.predictive import predictive_moments, predictive_quantiles, predictive_sample
+
+__all__ = [
+    "AbstractLikelihood",
+    "Bernoulli",
+    "Beta",
+    "Binomial",
+    "Custom",
+    "Expected",
+    "Gamma",
+    "Gaussian",
+    "Location",
+    "NegativeBinomial",
+    "Ordinal",
+    "Parameter",
+    "Poisson",
+    "StudentT",
+    "best_constant",
+    "by_name",
+    "expected",
+    "log_predictive",
+    "parameter_derivatives",
+    "predictive_moments",
+    "predictive_quantiles",
+    "predictive_sample",
+    "row_modes",
+]

@@ -1,0 +1,205 @@
+"""Likelihoods of classes: Bernoulli, Binomial, Ordinal."""
+
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from scipy import special
+
+from vff.likelihoods.base import AbstractLikelihood, Location, Parameter
+from vff.likelihoods.checks import one_of, require, require_extra, whole
+
+LINKS = ("logit", "probit")
+
+
+def link_function(link: str, x: np.ndarray) -> np.ndarray:
+    """The logistic function, or the normal distribution function."""
+    return special.expit(x) if link == "logit" else special.ndtr(x)
+
+
+def inverse_link(link: str, p: np.ndarray | float) -> np.ndarray:
+    return special.logit(p) if link == "logit" else special.ndtri(p)
+
+
+@dataclass(frozen=True)
+class Bernoulli(AbstractLikelihood):
+    """y = 1 with probability squash + (1 - 2 squash) F(f), else 0; F logistic ("logit") or normal ("probit").
+
+    A squash above zero forgives mislabelled rows; Hensman et al. (2018) use the probit with 0.001.
+    """
+
+    link: str = "logit"
+    squash: float = 0.0
+
+    column = None
+    standardised = False
+    locates = False
+    closed_form = False
+    discrete = True
+    log_concave = True
+    support = (0.0, 1.0)
+
+    def __post_init__(self) -> None:
+        one_of("link", self.link, LINKS)
+        if not 0 <= self.squash < 0.5:
+            raise ValueError(f"squash must be at least 0 and below 0.5; got {self.squash!r}.")
+
+    @property
+    def form(self) -> Self:
+        return self
+
+    @property
+    def values(self) -> dict[str, Any]:
+        return {}
+
+    def _entries(self) -> tuple[Parameter, ...]:
+        return ()
+
+    def _with_entries(self, values: tuple[float, ...]) -> Self:
+        return self
+
+    def _sized_for(self, length: int) -> Self:
+        return self
+
+    def sized(self, y: np.ndarray) -> Self:
+        return self
+
+    def check(self, y: np.ndarray, extra: np.ndarray) -> None:
+        advice = "code the two classes as 0 and 1"
+        require((y == 0) | (y == 1), y, "A Bernoulli likelihood", "zeros and ones", advice)
+
+    def _guess(self, y: np.ndarray, extra: np.ndarray, w: np.ndarray) -> tuple[float, ...]:
+        return ()
+
+    def location(self, y: np.ndarray, extra: np.ndarray, w: np.ndarray) -> Location:
+        """Half a row of either class more, so that one class alone has a finite guess."""
+        return Location(float(inverse_link(self.link, (w @ y + 0.5) / (w.sum() + 1))), 5.0)
+
+    def log_density(self, y: Any, f: Any, extra: Any, psi: Any) -> Any:
+        from vff.likelihoods.numerics import log, log_link, ndtr, sigmoid
+
+        signed = (2 * y - 1) * f
+        if not self.squash:
+            return log_link(self.link, signed)
+        # the sum is at least the squash, so nothing is lost by leaving the logarithms
+        return log(self.squash + (1 - 2 * self.squash) * (sigmoid if self.link == "logit" else ndtr)(signed))
+
+    def expected(self, y: Any, mean: Any, variance: Any, extra: Any, psi: Any) -> Any:
+        return NotImplemented
+
+    def width(self, psi: np.ndarray) -> float:
+        return 1.0
+
+    def conditional_mean(self, f: np.ndarray, extra: np.ndarray) -> np.ndarray:
+        return self.squash + (1 - 2 * self.squash) * link_function(self.link, f)
+
+    def conditional_variance(self, f: np.ndarray, extra: np.ndarray) -> np.ndarray:
+        return self.conditional_mean(f, extra) * self.conditional_mean(-np.asarray(f), extra)
+
+    def cdf(self, y: np.ndarray, f: np.ndarray, extra: np.ndarray) -> np.ndarray:
+        none = self.conditional_mean(-np.asarray(f), extra)
+        return np.where(np.asarray(y) < 0, 0.0, np.where(np.asarray(y) < 1, none, 1.0))
+
+    def sample(self, f: np.ndarray, extra: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        return (rng.uniform(size=np.shape(f)) < self.conditional_mean(f, extra)).astype(float)
+
+    def closed_moments(
+        self, mean: np.ndarray, variance: np.ndarray, extra: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray] | None:
+        """Probit: E Φ(f) = Φ(m / sqrt(1 + v)), and var y = p (1 - p) for any y of 0 and 1."""
+        if self.link != "probit":
+            return None
+        p = self.conditional_mean(mean / np.sqrt(1 + variance), extra)
+        return p, p * self.conditional_mean(-mean / np.sqrt(1 + variance), extra)
+
+
+@dataclass(frozen=True)
+class Binomial(AbstractLikelihood):
+    """y of ``trials`` succeed, each with probability F(f): log p = log C(n, y) + y log F(f) + (n - y) log F(-f)."""
+
+    trials: Hashable
+    link: str = "logit"
+
+    standardised = False
+    locates = False
+    closed_form = False
+    discrete = True
+    log_concave = True
+    support = (0.0, np.inf)
+
+    def __post_init__(self) -> None:
+        one_of("link", self.link, LINKS)
+        if self.trials is None:
+            raise ValueError("Binomial needs the column of X that holds the number of trials, Binomial(trials='name').")
+
+    @property
+    def column(self) -> Hashable | None:
+        return self.trials
+
+    @property
+    def form(self) -> Self:
+        return replace(self, trials=0)
+
+    @property
+    def values(self) -> dict[str, Any]:
+        return {}
+
+    def _entries(self) -> tuple[Parameter, ...]:
+        return ()
+
+    def _with_entries(self, values: tuple[float, ...]) -> Self:
+        return self
+
+    def _sized_for(self, length: int) -> Self:
+        return self
+
+    def sized(self, y: np.ndarray) -> Self:
+        return self
+
+    def check(self, y: np.ndarray, extra: np.ndarray) -> None:
+        name = "A Binomial likelihood"
+        require_extra(whole(extra) & (extra > 0), extra, name, self.column, "a whole number of trials above zero")
+        advice = "y counts successes, not their share"
+        require(whole(y) & (y >= 0) & (y <= extra), y, name, "whole numbers from zero to the trials of the row", advice)
+
+    def _guess(self, y: np.ndarray, extra: np.ndarray, w: np.ndarray) -> tuple[float, ...]:
+        return ()
+
+    def location(self, y: np.ndarray, extra: np.ndarray, w: np.ndarray) -> Location:
+        return Location(float(inverse_link(self.link, (w @ y + 0.5) / (w @ extra + 1))), 5.0)
+
+    def log_density(self, y: Any, f: Any, extra: Any, psi: Any) -> Any:
+        from vff.likelihoods.numerics import log_factorial, log_ndtr, softplus
+
+        choices = log_factorial(extra) - log_factorial(y) - log_factorial(extra - y)
+        if self.link == "logit":
+            return choices + y * f - extra * softplus(f)
+        return choices + y * log_ndtr(f) + (extra - y) * log_ndtr(-f)
+
+    def expected(self, y: Any, mean: Any, variance: Any, extra: Any, psi: Any) -> Any:
+        return NotImplemented
+
+    def width(self, psi: np.ndarray) -> float:
+        return 1.0
+
+    def conditional_mean(self, f: np.ndarray, extra: np.ndarray) -> np.ndarray:
+        return extra * link_function(self.link, f)
+
+    def conditional_variance(self, f: np.ndarray, extra: np.ndarray) -> np.ndarray:
+        return extra * link_function(self.link, f) * link_function(self.link, -np.asarray(f))
+
+    def cdf(self, y: np.ndarray, f: np.ndarray, extra: np.ndarray) -> np.ndarray:
+        """I_{1-p}(n - y, y + 1)."""
+        count = np.clip(np.floor(y), -1, extra)
+        within = np.clip(count, 0, np.maximum(extra - 1, 0))
+        inside = special.betainc(extra - within, within + 1, link_function(self.link, -np.asarray(f)))
+        return np.where(count < 0, 0.0, np.where(count >= extra, 1.0, inside))
+
+    def sample(self, f: np.ndarray, extra: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        return rng.binomial(np.asarray(extra).astype(np.int64), link_function(self.link, f)).astype(float)
+
+    def closed_moments(
+        self, mean: np.ndarray, variance: np.ndarray, extra: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray] | None:
+        return None

@@ -1,0 +1,170 @@
+"""Compiled functions of blocks of rows. Imports JAX: `expectations.py` imports this file inside functions only.
+
+Every function here is made once per likelihood without its numbers (`AbstractLikelihood.form`); psi and the quadrature
+nodes are arguments, so that a change of their values compiles nothing.
+"""
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from vff.likelihoods.base import AbstractLikelihood
+from vff.likelihoods.numerics import with_derivatives
+
+Compiled = Callable[..., Any]
+NEWTON_STEPS = 60
+GROW, SHRINK = 4.0, 0.25
+
+
+def _local(form: AbstractLikelihood, y: Any, f: Any, extra: Any, psi: Any) -> tuple[Any, Any, Any]:
+    """(N,) log p and its two derivatives in f."""
+    return jax.vmap(lambda y, f, e: with_derivatives(lambda f: form.log_density(y, f, e, psi), f))(y, f, extra)
+
+
+@cache
+def local(form: AbstractLikelihood) -> Compiled:
+    return jax.jit(lambda psi, y, extra, f: _local(form, y, f, extra, psi))
+
+
+@cache
+def closed(form: AbstractLikelihood) -> Compiled:
+    """E log p, its slope in the mean and twice its slope in the variance."""
+
+    def one(y: Any, mean: Any, variance: Any, extra: Any, psi: Any) -> tuple[Any, Any, Any]:
+        value, (slope, half) = jax.value_and_grad(lambda m, v: form.expected(y, m, v, extra, psi), (0, 1))(
+            mean, variance
+        )
+        return value, slope, 2 * half
+
+    rows = jax.vmap(one, (0, 0, 0, 0, None))
+    return jax.jit(lambda psi, y, extra, mean, variance: rows(y, mean, variance, extra, psi))
+
+
+@cache
+def quadrature(form: AbstractLikelihood) -> Compiled:
+    """Σ_k weight_k (log p, its slope, its curvature) at mean + sd node_k."""
+
+    def rows(psi: Any, y: Any, extra: Any, mean: Any, variance: Any, nodes: Any, weights: Any) -> tuple[Any, Any, Any]:
+        sd = jnp.sqrt(variance)
+
+        def add(k: Any, sums: tuple[Any, Any, Any]) -> tuple[Any, ...]:
+            parts = _local(form, y, mean + sd * nodes[k], extra, psi)
+            return tuple(total + weights[k] * part for total, part in zip(sums, parts, strict=True))
+
+        zero = jnp.zeros_like(mean)
+        return jax.lax.fori_loop(0, nodes.shape[0], add, (zero, zero, zero))
+
+    return jax.jit(rows)
+
+
+@cache
+def of_parameters(form: AbstractLikelihood) -> Compiled:
+    """Σ w E log p as a function of psi: value, gradient, Hessian."""
+
+    def total(psi: Any, y: Any, extra: Any, w: Any, mean: Any, variance: Any, nodes: Any, weights: Any) -> Any:
+        if form.closed_form:
+            rows = jax.vmap(lambda y, m, v, e: form.expected(y, m, v, e, psi))(y, mean, variance, extra)
+            return jnp.sum(w * rows)
+        sd = jnp.sqrt(variance)
+        at = jax.vmap(lambda y, f, e: form.log_density(y, f, e, psi))
+
+        def add(k: Any, sums: Any) -> Any:
+            return sums + weights[k] * at(y, mean + sd * nodes[k], extra)
+
+        return jnp.sum(w * jax.lax.fori_loop(0, nodes.shape[0], add, jnp.zeros_like(mean)))
+
+    def everything(psi: Any, *rows: Any) -> tuple[Any, Any, Any]:
+        """Forward mode twice, since psi is short; what the value and the gradient need is computed once."""
+
+        def with_value(psi: Any) -> tuple[Any, Any]:
+            value = total(psi, *rows)
+            return value, value
+
+        def with_gradient(psi: Any) -> tuple[Any, Any]:
+            gradient, value = jax.jacfwd(with_value, has_aux=True)(psi)
+            return gradient, (value, gradient)
+
+        hessian, (value, gradient) = jax.jacfwd(with_gradient, has_aux=True)(psi)
+        return value, gradient, hessian
+
+    return jax.jit(everything)
+
+
+@cache
+def modes(form: AbstractLikelihood) -> Compiled:
+    """Per row the maximum of log p(y | f) - (f - centre)² / (2 spread²), by Newton's method in a trust interval.
+
+    A step that does not raise the objective is refused and the interval shrinks to a quarter; one that does is taken
+    and the interval grows fourfold.
+    """
+
+    def rows(psi: Any, y: Any, extra: Any, start: Any, centre: Any, spread: Any) -> tuple[Any, Any, Any]:
+        precision = 1 / spread**2
+
+        def evaluate(f: Any) -> tuple[Any, Any, Any]:
+            value, slope, curvature = _local(form, y, f, extra, psi)
+            offset = f - centre
+            return value - 0.5 * precision * offset**2, slope, curvature
+
+        def step(state: tuple[Any, ...]) -> tuple[Any, ...]:
+            count, f, value, slope, curvature, radius, _ = state
+            uphill = slope - precision * (f - centre)
+            newton = uphill / (jnp.maximum(-curvature, 0.0) + precision)
+            move = jnp.clip(newton, -radius, radius)
+            new_value, new_slope, new_curvature = evaluate(f + move)
+            good = new_value >= value - jnp.where(count == 0, 0.0, 1e-14 * jnp.abs(value))
+            radius = jnp.where(good, jnp.maximum(radius, GROW * jnp.abs(move)), SHRINK * jnp.abs(move))
+            tolerance = 1e-9 * jnp.sqrt(1 / (jnp.maximum(-curvature, 0.0) + precision))
+            busy = (count == 0) | jnp.any((jnp.abs(move) > tolerance) & (jnp.abs(move) > 1e-13 * jnp.abs(f)))
+            pick = lambda new, old: jnp.where(good, new, old)  # noqa: E731
+            return (
+                count + 1,
+                pick(f + move, f),
+                pick(new_value, value),
+                pick(new_slope, slope),
+                pick(new_curvature, curvature),
+                radius,
+                busy,
+            )
+
+        # the first step stays where it is and evaluates: one copy of the density to compile instead of two
+        stay, none = precision * (start - centre), jnp.zeros_like(start)
+        first = (jnp.zeros((), int), start, none - jnp.inf, stay, none, 2.0 * spread, jnp.array(True))
+        final = jax.lax.while_loop(lambda state: state[-1] & (state[0] < NEWTON_STEPS), step, first)
+        return final[1], final[3], final[4]
+
+    return jax.jit(rows)
+
+
+@cache
+def log_integral(form: AbstractLikelihood) -> Compiled:
+    """log Σ_k exp(log p(f_k) + log N(f_k; mean, variance) + log weight_k), f_k = centre + scale sinh(t_k).
+
+    ``t`` are equally spaced from low to high, per row; the weights are their distance times df/dt.
+    """
+
+    def rows(
+        psi: Any, y: Any, extra: Any, mean: Any, sd: Any, centre: Any, scale: Any, low: Any, high: Any, count: Any
+    ):
+        at = jax.vmap(lambda y, f, e: form.log_density(y, f, e, psi))
+        gap = (high - low) / (count - 1)
+
+        def term(k: Any) -> Any:
+            t = low + k * gap
+            f = centre + scale * jnp.sinh(t)
+            z = (f - mean) / sd
+            return at(y, f, extra) - 0.5 * z * z + jnp.log(jnp.cosh(t))
+
+        def add(k: Any, state: tuple[Any, Any]) -> tuple[Any, Any]:
+            top, total = state
+            new = term(k)
+            higher = jnp.maximum(top, new)
+            return higher, total * jnp.exp(top - higher) + jnp.exp(new - higher)
+
+        top, total = jax.lax.fori_loop(0, count, add, (jnp.full_like(mean, -1e300), jnp.zeros_like(mean)))
+        return top + jnp.log(total) + jnp.log(gap * scale / sd) - 0.5 * jnp.log(2 * jnp.pi)
+
+    return jax.jit(rows)

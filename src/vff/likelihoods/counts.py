@@ -1,0 +1,198 @@
+"""Likelihoods of counts: Poisson, NegativeBinomial."""
+
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from scipy import special
+
+from vff.likelihoods.base import AbstractLikelihood, Location, Parameter
+from vff.likelihoods.checks import positive_or_none, require, require_extra, whole
+from vff.likelihoods.starts import weighted_mean
+
+
+def check_counts(name: str, column: Hashable | None, y: np.ndarray, extra: np.ndarray) -> None:
+    """Whole numbers from zero, exposures above zero."""
+    require(whole(y) & (y >= 0), y, name, "whole numbers from zero", "round y, or use Gamma for positive real numbers")
+    require_extra(np.isfinite(extra) & (extra > 0), extra, name, column, "an exposure above zero")
+
+
+def log_rate(y: np.ndarray, extra: np.ndarray, w: np.ndarray) -> Location:
+    """log of counts per exposure, with half a count more so that zero counts have one."""
+    return Location(float(np.log((w @ y + 0.5) / (w @ extra))), 5.0)
+
+
+@dataclass(frozen=True)
+class Poisson(AbstractLikelihood):
+    """Counts with rate μ = exposure exp(f): log p = y log μ - μ - log y!."""
+
+    exposure: Hashable | None = None
+
+    standardised = False
+    locates = False
+    closed_form = True
+    discrete = True
+    log_concave = True
+    support = (0.0, np.inf)
+
+    @property
+    def column(self) -> Hashable | None:
+        return self.exposure
+
+    @property
+    def form(self) -> Self:
+        return replace(self, exposure=None)
+
+    @property
+    def values(self) -> dict[str, Any]:
+        return {}
+
+    def _entries(self) -> tuple[Parameter, ...]:
+        return ()
+
+    def _with_entries(self, values: tuple[float, ...]) -> Self:
+        return self
+
+    def _sized_for(self, length: int) -> Self:
+        return self
+
+    def sized(self, y: np.ndarray) -> Self:
+        return self
+
+    def check(self, y: np.ndarray, extra: np.ndarray) -> None:
+        check_counts("A Poisson likelihood", self.column, y, extra)
+
+    def _guess(self, y: np.ndarray, extra: np.ndarray, w: np.ndarray) -> tuple[float, ...]:
+        return ()
+
+    def location(self, y: np.ndarray, extra: np.ndarray, w: np.ndarray) -> Location:
+        return log_rate(y, extra, w)
+
+    def log_density(self, y: Any, f: Any, extra: Any, psi: Any) -> Any:
+        return self.expected(y, f, 0.0, extra, psi)
+
+    def expected(self, y: Any, mean: Any, variance: Any, extra: Any, psi: Any) -> Any:
+        from vff.likelihoods.numerics import exp, log, log_factorial
+
+        log_mean = mean + log(extra)
+        return y * log_mean - exp(log_mean + variance / 2) - log_factorial(y)
+
+    def width(self, psi: np.ndarray) -> float:
+        return np.inf
+
+    def conditional_mean(self, f: np.ndarray, extra: np.ndarray) -> np.ndarray:
+        return extra * np.exp(f)
+
+    def conditional_variance(self, f: np.ndarray, extra: np.ndarray) -> np.ndarray:
+        return extra * np.exp(f)
+
+    def cdf(self, y: np.ndarray, f: np.ndarray, extra: np.ndarray) -> np.ndarray:
+        count = np.floor(y)
+        return np.where(count < 0, 0.0, special.gammaincc(np.maximum(count, 0.0) + 1, extra * np.exp(f)))
+
+    def sample(self, f: np.ndarray, extra: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        return rng.poisson(np.minimum(extra * np.exp(f), 1e18)).astype(float)
+
+    def closed_moments(
+        self, mean: np.ndarray, variance: np.ndarray, extra: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray] | None:
+        """E y = e exp(m + v/2) and var y = E y + (E y)² (exp(v) - 1)."""
+        centre = extra * np.exp(mean + variance / 2)
+        return centre, centre + centre**2 * np.expm1(variance)
+
+
+@dataclass(frozen=True)
+class NegativeBinomial(AbstractLikelihood):
+    """Counts with mean μ = exposure exp(f) and variance μ + dispersion μ².
+
+    With r = 1/dispersion, log p = log Γ(y+r) - log Γ(r) - log y! + y log(μ/(r+μ)) + r log(r/(r+μ)).
+    """
+
+    dispersion: float | None = None
+    exposure: Hashable | None = None
+
+    standardised = False
+    locates = False
+    closed_form = False
+    discrete = True
+    log_concave = True
+    support = (0.0, np.inf)
+
+    def __post_init__(self) -> None:
+        positive_or_none("dispersion", self.dispersion)
+
+    @property
+    def column(self) -> Hashable | None:
+        return self.exposure
+
+    @property
+    def form(self) -> Self:
+        return replace(self, dispersion=None, exposure=None)
+
+    @property
+    def values(self) -> dict[str, Any]:
+        return {"dispersion": self.dispersion}
+
+    def _entries(self) -> tuple[Parameter, ...]:
+        return (Parameter("dispersion", self.dispersion, self.dispersion is None),)
+
+    def _with_entries(self, values: tuple[float, ...]) -> Self:
+        return replace(self, dispersion=values[0])
+
+    def _sized_for(self, length: int) -> Self:
+        return self
+
+    def sized(self, y: np.ndarray) -> Self:
+        return self
+
+    def check(self, y: np.ndarray, extra: np.ndarray) -> None:
+        check_counts("A NegativeBinomial likelihood", self.column, y, extra)
+
+    def _guess(self, y: np.ndarray, extra: np.ndarray, w: np.ndarray) -> tuple[float, ...]:
+        """Half of what a constant rate would leave: E[(y - μ)² - μ] / E[μ²]."""
+        mu = extra * (w @ y + 0.5) / (w @ extra)
+        excess = weighted_mean((y - mu) ** 2 - mu, w) / weighted_mean(mu**2, w)
+        return (float(np.clip(excess / 2, 0.01, 10.0)),)
+
+    def location(self, y: np.ndarray, extra: np.ndarray, w: np.ndarray) -> Location:
+        return log_rate(y, extra, w)
+
+    def log_density(self, y: Any, f: Any, extra: Any, psi: Any) -> Any:
+        from vff.likelihoods.numerics import exp, log, log_factorial, log_rising, softplus
+
+        r, log_mu = exp(-psi[0]), f + log(extra)
+        # y log(μ/r) cancels the y log r that log_rising leaves out
+        return log_rising(r, y) - log_factorial(y) + y * log_mu - (y + r) * softplus(log_mu + psi[0])
+
+    def expected(self, y: Any, mean: Any, variance: Any, extra: Any, psi: Any) -> Any:
+        return NotImplemented
+
+    def width(self, psi: np.ndarray) -> float:
+        return 1.0
+
+    def conditional_mean(self, f: np.ndarray, extra: np.ndarray) -> np.ndarray:
+        return extra * np.exp(f)
+
+    def conditional_variance(self, f: np.ndarray, extra: np.ndarray) -> np.ndarray:
+        mu = extra * np.exp(f)
+        return mu + np.exp(self.psi[0]) * mu**2
+
+    def cdf(self, y: np.ndarray, f: np.ndarray, extra: np.ndarray) -> np.ndarray:
+        """I_q(r, y + 1) with q = r/(r + μ), taken from the side where it is small."""
+        count, r = np.floor(y), np.exp(-self.psi[0])
+        log_ratio = np.asarray(f) + np.log(extra) + self.psi[0]  # log(μ/r)
+        inside = 1 - special.betainc(np.maximum(count, 0.0) + 1, r, special.expit(log_ratio))
+        return np.where(count < 0, 0.0, inside)
+
+    def sample(self, f: np.ndarray, extra: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        r = np.exp(-self.psi[0])
+        rate = extra * np.exp(f) * rng.gamma(r, 1 / r, size=np.shape(f))
+        return rng.poisson(np.minimum(rate, 1e18)).astype(float)
+
+    def closed_moments(
+        self, mean: np.ndarray, variance: np.ndarray, extra: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray] | None:
+        """As of Poisson, plus dispersion E μ²."""
+        centre = extra * np.exp(mean + variance / 2)
+        return centre, centre + centre**2 * (np.expm1(variance) + np.exp(variance + self.psi[0]))

@@ -1,0 +1,169 @@
+"""A likelihood by a function of the user's."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NoReturn, Self
+
+import numpy as np
+
+from vff.likelihoods.base import AbstractLikelihood, Location, Parameter
+from vff.likelihoods.checks import positive_or_none, require
+from vff.likelihoods.starts import spread_of, weighted_median
+
+UNIT = "unit"
+
+
+@dataclass(frozen=True, init=False)
+class Custom(AbstractLikelihood):
+    """p(y | f) by ``function(y, f, **parameters)``, the log-density of one row in jax.numpy.
+
+    Keyword arguments are starting values of positive parameters, which are learnt. ``mean``, ``variance`` and ``cdf``
+    (of y) and ``sample`` are NumPy functions, needed only by what asks for them:
+
+        mean(f, **parameters)    variance(f, **parameters)
+        cdf(y, f, **parameters)    sample(f, rng, **parameters)
+
+    ``standardised`` says that f is in units of y and that the density depends on y - f alone; y is then scaled before
+    learning, and the density in the user's units is function(y/unit, f/unit)/unit.
+
+        def poisson(y, f):
+            return y * f - jnp.exp(f) - jax.scipy.special.gammaln(y + 1)
+
+        Custom(poisson, mean=np.exp, variance=np.exp, discrete=True)
+    """
+
+    function: Callable[..., Any]
+    mean: Callable[..., Any] | None
+    variance: Callable[..., Any] | None
+    cumulative: Callable[..., Any] | None
+    draw: Callable[..., Any] | None
+    in_units_of_y: bool
+    whole: bool
+    starts: tuple[tuple[str, float], ...]
+    unit: float
+
+    column = None
+    locates = False
+    closed_form = False
+    log_concave = False
+    support = (-np.inf, np.inf)
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        *,
+        mean: Callable[..., Any] | None = None,
+        variance: Callable[..., Any] | None = None,
+        cdf: Callable[..., Any] | None = None,
+        sample: Callable[..., Any] | None = None,
+        standardised: bool = False,
+        discrete: bool = False,
+        **parameters: float,
+    ) -> None:
+        for name, value in parameters.items():
+            positive_or_none(name, value)
+            if value is None or name == UNIT:
+                raise ValueError(
+                    f"Custom parameter {name!r} needs a positive starting value and a name other than unit."
+                )
+        fields = {
+            "function": function,
+            "mean": mean,
+            "variance": variance,
+            "cumulative": cdf,
+            "draw": sample,
+            "in_units_of_y": standardised,
+            "whole": discrete,
+            "starts": tuple((name, float(value)) for name, value in parameters.items()),
+            "unit": 1.0,
+        }
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def standardised(self) -> bool:
+        return self.in_units_of_y
+
+    @property
+    def discrete(self) -> bool:
+        return self.whole
+
+    def _at(self, starts: tuple[tuple[str, float], ...], unit: float) -> Self:
+        copy = object.__new__(type(self))
+        copy.__dict__.update(self.__dict__ | {"starts": starts, "unit": unit})
+        return copy
+
+    @property
+    def form(self) -> Self:
+        return self._at(tuple((name, 1.0) for name, _ in self.starts), 1.0)
+
+    @property
+    def values(self) -> dict[str, Any]:
+        return dict(self.starts)
+
+    def _entries(self) -> tuple[Parameter, ...]:
+        entries = tuple(Parameter(name, value, True) for name, value in self.starts)
+        return (*entries, Parameter(UNIT, self.unit, False, power=1)) if self.standardised else entries
+
+    def _with_entries(self, values: tuple[float, ...]) -> Self:
+        starts = tuple((name, value) for (name, _), value in zip(self.starts, values, strict=False))
+        return self._at(starts, values[-1] if self.standardised else 1.0)
+
+    def _sized_for(self, length: int) -> Self:
+        return self
+
+    def sized(self, y: np.ndarray) -> Self:
+        return self
+
+    def check(self, y: np.ndarray, extra: np.ndarray) -> None:
+        require(np.isfinite(y), y, "A Custom likelihood", "finite numbers", "leave such rows out")
+
+    def _guess(self, y: np.ndarray, extra: np.ndarray, w: np.ndarray) -> tuple[float, ...]:
+        return tuple(1.0 for _ in self._entries())  # all entries have values
+
+    def location(self, y: np.ndarray, extra: np.ndarray, w: np.ndarray) -> Location:
+        return Location(weighted_median(y, w), spread_of(y)) if self.standardised else Location(0.0, 15.0)
+
+    def log_density(self, y: Any, f: Any, extra: Any, psi: Any) -> Any:
+        from vff.likelihoods.numerics import jnp
+
+        parameters = {name: jnp.exp(psi[k]) for k, (name, _) in enumerate(self.starts)}
+        if not self.standardised:
+            return self.function(y, f, **parameters)
+        inverse = jnp.exp(-psi[-1])
+        return self.function(y * inverse, f * inverse, **parameters) - psi[-1]
+
+    def expected(self, y: Any, mean: Any, variance: Any, extra: Any, psi: Any) -> Any:
+        return NotImplemented
+
+    def width(self, psi: np.ndarray) -> float:
+        return float(np.exp(psi[-1])) if self.standardised else 1.0
+
+    def _missing(self, name: str, call: str) -> NoReturn:
+        raise ValueError(f"This needs the {name} of a Custom likelihood; pass Custom(…, {name}=function) of {call}.")
+
+    def conditional_mean(self, f: np.ndarray, extra: np.ndarray) -> np.ndarray:
+        if self.mean is None:
+            self._missing("mean", "(f, **parameters)")
+        return self.unit * np.asarray(self.mean(np.asarray(f) / self.unit, **self.values), dtype=float)
+
+    def conditional_variance(self, f: np.ndarray, extra: np.ndarray) -> np.ndarray:
+        if self.variance is None:
+            self._missing("variance", "(f, **parameters)")
+        variance = np.asarray(self.variance(np.asarray(f) / self.unit, **self.values), dtype=float)
+        return self.unit**2 * np.broadcast_to(variance, np.shape(f))
+
+    def cdf(self, y: np.ndarray, f: np.ndarray, extra: np.ndarray) -> np.ndarray:
+        if self.cumulative is None:
+            self._missing("cdf", "(y, f, **parameters)")
+        return np.asarray(self.cumulative(np.asarray(y) / self.unit, np.asarray(f) / self.unit, **self.values))
+
+    def sample(self, f: np.ndarray, extra: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        if self.draw is None:
+            self._missing("sample", "(f, rng, **parameters)")
+        return self.unit * np.asarray(self.draw(np.asarray(f) / self.unit, rng, **self.values), dtype=float)
+
+    def closed_moments(
+        self, mean: np.ndarray, variance: np.ndarray, extra: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray] | None:
+        return None

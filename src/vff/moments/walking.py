@@ -1,0 +1,61 @@
+"""Many walks over the same rows: what they are is worked out once, what is summed changes from walk to walk.
+
+A Gaussian model reads its rows once. With any other likelihood every step asks the rows again: coefficients to rows for
+the marginals there, and back, with new weights, to the sums (design Fact C). Both directions meet the rows chunk by
+chunk, so that nothing as long as the table is kept but the table itself.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from vff.moments.cores import cores
+from vff.moments.engines import Choice
+from vff.moments.planning import ReadingPlan, Source
+from vff.moments.reading import Sums, chunks_of, prepare, sort_groups
+from vff.moments.rows import ColumnRows
+from vff.moments.statistics import Moments
+
+_KEPT = 2**30  # bytes of prepared rows that are kept from walk to walk
+_PER_CELL = 24  # bytes: the value, its place and its code
+
+Step = Callable[[slice, Sequence[ColumnRows]], tuple[np.ndarray, np.ndarray]]
+"""A stretch of rows and its columns -> weights w and weighted targets w y, (N,) each."""
+
+
+class Walk:
+    """The rows of a source, to be walked as often as one likes. All must lie inside the places of their columns."""
+
+    def __init__(self, plan: ReadingPlan, source: Source):
+        self.plan, self.source = plan, source
+        self._keeps = source.n * len(plan.books) * _PER_CELL <= _KEPT
+        self._kept: list[list[ColumnRows]] = []
+        self.choices: list[Choice] = []
+
+    @property
+    def n(self) -> int:
+        """Rows."""
+        return self.source.n
+
+    def chunks(self, pool: ThreadPoolExecutor) -> Iterator[tuple[slice, list[ColumnRows]]]:
+        """Stretches of rows with their columns; the same every time."""
+        for number, rows in enumerate(chunks_of(self.plan, self.n)):
+            if number < len(self._kept):
+                yield rows, self._kept[number]
+                continue
+            columns = prepare(self.plan, self.source, rows, pool)
+            sort_groups(self.plan, columns, pool)
+            if self._keeps:
+                self._kept.append(columns)
+            yield rows, columns
+
+    def sum(self, step: Step) -> Moments:
+        """One walk: the sums with the weights and weighted targets that ``step`` finds at every stretch."""
+        sums = Sums(self.plan)
+        with ThreadPoolExecutor(cores()) as pool:
+            for rows, columns in self.chunks(pool):
+                w, weighted = step(rows, columns)
+                sums.add(columns, w, weighted, 0.0, pool)
+        self.choices = sums.choices
+        return sums.moments(0.0)
