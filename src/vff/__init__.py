@@ -4,8 +4,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from vff import baselines, basis, datasets, features, kernels, plot
-    from vff.estimators import Effects, ExtrapolationWarning, GPRegressor, suggest_interactions
+    from vff import baselines, basis, datasets, features, kernels, likelihoods, plot
+    from vff.estimators import Effects, ExtrapolationWarning, GPClassifier, GPRegressor, suggest_interactions
     from vff.kernels import Categorical, Matern12, Matern32, Matern52, Matern72, Matern92, parse_kernel
 
 __version__ = "0.2.0"
@@ -15,6 +15,7 @@ _HOMES = {
     "Categorical": "vff.kernels",
     "Effects": "vff.estimators",
     "ExtrapolationWarning": "vff.estimators",
+    "GPClassifier": "vff.estimators",
     "GPRegressor": "vff.estimators",
     "Matern12": "vff.kernels",
     "Matern32": "vff.kernels",
@@ -24,12 +25,13 @@ _HOMES = {
     "parse_kernel": "vff.kernels",
     "suggest_interactions": "vff.estimators",
 }
-_ROOMS = ("baselines", "basis", "datasets", "features", "kernels", "plot")
+_ROOMS = ("baselines", "basis", "datasets", "features", "kernels", "likelihoods", "plot")
 
 __all__ = [
     "Categorical",
     "Effects",
     "ExtrapolationWarning",
+    "GPClassifier",
     "GPRegressor",
     "Matern12",
     "Matern32",
@@ -41,6 +43,7 @@ __all__ = [
     "datasets",
     "features",
     "kernels",
+    "likelihoods",
     "parse_kernel",
     "plot",
     "suggest_interactions",

@@ -18,9 +18,10 @@ from vff.moments import (
     TermRequest,
     evaluate_letters,
     gram_tensor_adjoint,
+    pair_functions,
     plan_reading,
-    quad_of_pairs,
     read,
+    summed,
 )
 from vff.moments import planning as module
 from vff.moments.planning import couplings_of
@@ -252,7 +253,7 @@ def test_terms_and_pairs_make_up_the_whole_quadratic_form(engine, name, make_tab
         functions.append(LetterFunction(term.columns, tuple(basis.double for basis in term.bases), letters))
     own = np.sum(evaluate_letters(rows, functions, engine), axis=0)
     blocks = {(s, t): S[places[s], places[t]] for s, t in request.pairs}
-    total = own + 2.0 * quad_of_pairs(rows, couplings, blocks, engine)
+    total = own + 2.0 * summed(rows, pair_functions(couplings, blocks), engine)
     np.testing.assert_allclose(total, np.einsum("np,pq,nq->n", phi, S, phi), rtol=0, atol=1e-10 * np.abs(S).sum())
 
 

@@ -25,9 +25,10 @@ from vff.moments import (
     evaluate_letters,
     evaluate_several,
     gram_adjoint,
+    pair_functions,
     plan_reading,
-    quad_of_pairs,
     read_arrays,
+    summed,
 )
 from vff.moments.engines.sets import pivot
 
@@ -174,7 +175,7 @@ def _quad(table, rows, S, engine, engine_of_sets):
     terms = table.request.terms
     couplings = {(s, t): Coupling(terms[s], terms[t]) for s, t in table.request.pairs}
     blocks = {(s, t): S[places[s], places[t]] for s, t in table.request.pairs}
-    return mean, total + 2.0 * quad_of_pairs(rows, couplings, blocks, engine_of_sets)
+    return mean, total + 2.0 * summed(rows, pair_functions(couplings, blocks), engine_of_sets)
 
 
 @pytest.mark.parametrize("engine", ["auto", "dense", "nufft", "table", "grouped"])
@@ -214,7 +215,7 @@ def test_functions_of_any_number_of_columns_are_evaluated_together(engine, make_
 
 
 def test_no_pairs_make_no_difference(make_table):
-    np.testing.assert_array_equal(quad_of_pairs(make_table(7, 0).column_rows, {}, {}), np.zeros(7))
+    np.testing.assert_array_equal(summed(make_table(7, 0).column_rows, pair_functions({}, {})), np.zeros(7))
 
 
 @pytest.mark.parametrize("codes", [[], [1.0], [0.0, 1.0, 2.0], [2.0, -1.0, 2.0, -1.0, 0.0]])

@@ -10,7 +10,6 @@ import numpy as np
 
 from vff.baselines.covariances import AbstractCovariance, Radial, Values
 from vff.baselines.evidence import Given
-from vff.baselines.problem import target_scale
 from vff.baselines.products import Factor, SumOfProducts
 from vff.baselines.squared_exponential import SquaredExponential
 from vff.basis import Codes, Interval
@@ -43,15 +42,16 @@ class Design:
     covariance: AbstractCovariance
 
     @classmethod
-    def of(cls, kernel: Any, table: Table) -> "Design":
+    def of(cls, kernel: Any, table: Table, beside: int | None = None) -> "Design":
+        """``beside`` is a column that no kernel means unless it names it: the likelihood's own."""
         if isinstance(kernel, str) and kernel == "rbf":
             kernel = SquaredExponential()
         if isinstance(kernel, str):
             raise ValueError(f"kernel must be an expression such as Matern32('x'), None or 'rbf'; got {kernel!r}")
-        everything = range(table.n_columns)
+        everything = [index for index in range(table.n_columns) if index != beside]
         if isinstance(kernel, SquaredExponential):
             radial = Radial(tuple(table.label(index) for index in everything))
-            return cls(kernel, tuple(everything), (None,) * table.n_columns, radial)
+            return cls(kernel, tuple(everything), (None,) * len(everything), radial)
         if kernel is None:
             kernel = _sum([Matern32(table.names[index] if table.names else index) for index in everything])
         return cls._of_terms(normal_form(kernel), table)
@@ -100,13 +100,12 @@ class Problem:
     given: Given
 
     @classmethod
-    def of(cls, design: Design, x: np.ndarray, y: np.ndarray, noise: float | None, *, centre: bool) -> "Problem":
+    def of(cls, design: Design, x: np.ndarray, y: np.ndarray, noise: float | None, target: TargetScale) -> "Problem":
         """Standardise checked rows; ``given`` is taken from the kernel and ``noise``, in the user's units."""
         places = tuple(
             Interval(float(column.min()), float(column.max())) if levels is None else Codes()
             for column, levels in zip(x.T, design.levels, strict=True)
         )
-        target = target_scale(y, centre=centre)
         variances, lengthscales = design.given
         noise_share = np.nan if noise is None else noise / target.scale**2
         given = Given(variances / target.scale**2, lengthscales / _scales(design, places), noise_share)

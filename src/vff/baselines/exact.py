@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from vff.baselines.evidence import Evidence, learn
-from vff.baselines.face import BaselineFace
+from vff.baselines.face import GaussianFace
 from vff.baselines.posterior import ExactPosterior
 from vff.baselines.squared_exponential import SquaredExponential
 from vff.kernels import Kernel
@@ -15,7 +15,7 @@ from vff.kernels import Kernel
 _MOST_ROWS = 20_000
 
 
-class ExactGP(BaselineFace):
+class ExactGP(GaussianFace):
     """Exact Gaussian process regression, O(N^3) time and O(N^2) memory.
 
     The evidence at given hyperparameters needs one N x N matrix (0.8 GB for 10^4 rows), learning four of them.

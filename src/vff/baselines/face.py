@@ -1,4 +1,4 @@
-"""What the four baselines share beside their predictions: checking at the door and storing at the end."""
+"""What the baselines share beside their predictions: checking at the door and storing at the end."""
 
 from abc import abstractmethod
 from typing import Any, Self
@@ -11,47 +11,66 @@ from vff.baselines.design import Design, Problem
 from vff.baselines.features import AbstractFeatures
 from vff.baselines.model import FeatureModel, learn
 from vff.baselines.posterior import FeaturePosterior
-from vff.baselines.problem import notes
+from vff.baselines.problem import notes, target_scale
 from vff.estimators.face import Posterior, RegressionFace
 from vff.estimators.options import check_choice, check_noise
 from vff.estimators.tables import Table, check_target
 from vff.inference import Optimum
+from vff.likelihoods import Gaussian
 
 
 class BaselineFace(RegressionFace):
-    """Gaussian noise. Leaves write ``__init__``, ``fit`` and which kernels they refuse."""
+    """Leaves write ``__init__``, ``fit`` and which kernels they refuse."""
 
     kernel: Any
     column_indices_: tuple[int, ...]
-    noise_variance: float | None
     optimizer: str | None
     normalize_y: bool
 
-    def _checked(self, X: Any, y: Any) -> tuple[Table, np.ndarray, float | None]:
-        """The table, the target and the noise that was given."""
+    def _checked(self, X: Any, y: Any) -> tuple[Table, np.ndarray]:
+        """The table and the target."""
         check_choice("optimizer", self.optimizer, ("lbfgs", None))
-        noise = check_noise(self.noise_variance)
         table = Table.of(X)
         validate_data(self, table.data, reset=True, skip_check_array=True)
         target = check_target(y, table.n_rows)
         if table.n_rows < 2:
             raise ValueError(f"X has {table.n_rows} sample(s) and a minimum of 2 is required: one row shows no trend")
-        return table, target, noise
+        return table, target
 
-    def _problem(self, X: Any, y: Any) -> Problem:
-        """Everything the user gave, checked and standardised; the modelled columns are stored."""
-        table, target, noise = self._checked(X, y)
+    def _design(self, table: Table, beside: int | None = None) -> tuple[Design, np.ndarray]:
+        """The kernel, settled, and the modelled columns, which are stored; ``beside`` is the likelihood's column."""
         self._check_kernel(table.n_columns)
-        design = Design.of(self.kernel, table)
+        design = Design.of(self.kernel, table, beside)
         self.column_indices_, self.column_levels_ = design.columns, design.levels
         self.column_index_ = design.columns[0]
         x = self._block(table, slice(None))
         _refuse_constants(design, table, x)
-        return Problem.of(design, x, target, noise, centre=self.normalize_y)
+        return design, x
 
     @abstractmethod
     def _check_kernel(self, n_columns: int) -> None:
         """Refuse kernels that the leaf cannot use."""
+
+    def _place_text(self, number: int, label: str) -> str:
+        return f"hold a level of column {label} that the fit has not seen"
+
+    def _say_notes(self, said: tuple[str, ...]) -> None:
+        self.notes_ = said
+        for note in said:
+            self._progress()(f"note: {note}")
+
+
+class GaussianFace(BaselineFace):
+    """Gaussian noise, whose variance is learnt with the other hyperparameters."""
+
+    noise_variance: float | None
+
+    def _problem(self, X: Any, y: Any) -> Problem:
+        """Everything the user gave, checked and standardised."""
+        noise = check_noise(self.noise_variance)
+        table, target = self._checked(X, y)
+        design, x = self._design(table)
+        return Problem.of(design, x, target, noise, target_scale(target, centre=self.normalize_y))
 
     def _fit_features(
         self, problem: Problem, kind: type[AbstractFeatures], coordinates: np.ndarray, *, release: bool
@@ -69,17 +88,10 @@ class BaselineFace(RegressionFace):
         own = problem.in_user_units(values)
         self.posterior_, self.target_ = posterior, problem.target
         self.kernel_, self.noise_variance_ = problem.design.with_values(own), own.noise
+        self.likelihood_ = Gaussian(own.noise)
         self.elbo_ = float(problem.evidence_in_user_units(elbo))
         self._say_notes(notes(optimum, problem.design.covariance.layout))
         return self
-
-    def _place_text(self, number: int, label: str) -> str:
-        return f"hold a level of column {label} that the fit has not seen"
-
-    def _say_notes(self, said: tuple[str, ...]) -> None:
-        self.notes_ = said
-        for note in said:
-            self._progress()(f"note: {note}")
 
 
 def _refuse_constants(design: Design, table: Table, x: np.ndarray) -> None:

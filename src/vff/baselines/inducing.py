@@ -6,7 +6,7 @@ from typing import Any, Self
 import numpy as np
 
 from vff.baselines.design import check_default, check_numbers_only, to_unit
-from vff.baselines.face import BaselineFace
+from vff.baselines.face import GaussianFace
 from vff.baselines.features import InducingPoints
 from vff.baselines.squared_exponential import SquaredExponential
 from vff.basis import Interval
@@ -16,7 +16,7 @@ from vff.kernels import Kernel
 _MOST_POINTS = 20_000
 
 
-class InducingPointGP(BaselineFace):
+class InducingPointGP(GaussianFace):
     """Sparse Gaussian process regression with inducing points, O(N P^2) a step.
 
     Dense algebra throughout: a regular grid makes k(z, z) of a product a Kronecker product, and this is not used.
@@ -81,11 +81,9 @@ class InducingPointGP(BaselineFace):
     def fit(self, X: Any, y: Any) -> Self:
         """Fit to a table X and a vector y."""
         problem = self._problem(X, y)
-        start = _locations(self.inducing, problem.intervals)
+        start = locations(self.inducing, problem.intervals)
         features = self._fit_features(problem, InducingPoints, start, release=self.optimise_inducing)
-        centres = np.array([0.5 * (interval.a + interval.b) for interval in problem.intervals])
-        points = centres + np.array([interval.half_length for interval in problem.intervals]) * features.places
-        self.inducing_ = points[:, 0] if points.shape[1] == 1 else points
+        self.inducing_ = in_column_units(features.places, problem.intervals)
         return self
 
 
@@ -99,7 +97,7 @@ def regular_grid(n: int, ranges: Sequence[tuple[float, float]]) -> np.ndarray:
     return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes))
 
 
-def _locations(inducing: Any, intervals: Sequence[Interval]) -> np.ndarray:
+def locations(inducing: Any, intervals: Sequence[Interval]) -> np.ndarray:
     """Distinct locations in half ranges of the data, (P, C)."""
     C = len(intervals)
     if isinstance(inducing, int | np.integer) and not isinstance(inducing, bool) and inducing >= 1:
@@ -114,6 +112,13 @@ def _locations(inducing: Any, intervals: Sequence[Interval]) -> np.ndarray:
     points = np.unique(as_finite(inducing, "inducing").reshape(-1, C), axis=0)
     _check_count(len(points), f"{len(points)} locations")
     return to_unit(intervals, points)
+
+
+def in_column_units(places: np.ndarray, intervals: Sequence[Interval]) -> np.ndarray:
+    """Locations from half ranges back to the columns' units, (P, C), or (P,) for one column."""
+    centres = np.array([0.5 * (interval.a + interval.b) for interval in intervals])
+    points = centres + np.array([interval.half_length for interval in intervals]) * places
+    return points[:, 0] if points.shape[1] == 1 else points
 
 
 def _check_count(P: int, what: str) -> None:

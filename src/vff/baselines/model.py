@@ -17,7 +17,11 @@ from vff.parameters import PositiveVector
 
 @dataclass(frozen=True)
 class FeatureModel:
-    """Rows (T, y) under one family of features; T (N, C) in half ranges of the data, y standardised."""
+    """Rows (T, y) under one family of features; T (N, C) in half ranges of the data, y standardised.
+
+    With ``precision`` the rows are sites (s, l) that stand for another likelihood (``vff.inference.natural``): y holds
+    the pulls l, the noise is one, and b = Phi'l, G = Phi'SPhi.
+    """
 
     kind: type[AbstractFeatures]
     covariance: AbstractCovariance
@@ -26,6 +30,8 @@ class FeatureModel:
     coordinates: np.ndarray
     free: bool = False
     """Whether the coordinates are part of theta, after variances, lengthscales and noise."""
+    precision: np.ndarray | None = None
+    """s, (N,), of which some may be negative; None for observations with Gaussian noise."""
 
     @property
     def parameters(self) -> PositiveVector:
@@ -55,13 +61,32 @@ class FeatureModel:
         for rows in chunks(self.y.size, features.size):
             phi = features.evaluate(self.T[rows])
             b += phi.T @ self.y[rows]
-            G += phi.T @ phi
-        return NormalEquations(float(self.y.size), float(self.y @ self.y), b, G)
+            G += phi.T @ self._weighted(phi, rows)
+        return NormalEquations(self.weight, 0.0 if self.sites else float(self.y @ self.y), b, G)
+
+    @property
+    def sites(self) -> bool:
+        return self.precision is not None
+
+    @property
+    def weight(self) -> float:
+        """How many rows, or the sum of their precisions."""
+        return float(self.y.size) if self.precision is None else float(self.precision.sum())
+
+    def _weighted(self, phi: np.ndarray, rows: slice) -> np.ndarray:
+        """S Phi, for some rows."""
+        return phi if self.precision is None else self.precision[rows, None] * phi
+
+    def project(self, features: AbstractFeatures, v: np.ndarray) -> np.ndarray:
+        """Phi'v, (P,)."""
+        pieces = chunks(v.size, features.size)
+        return sum(v[rows] @ features.evaluate(self.T[rows]) for rows in pieces)  # pyright: ignore[reportReturnType]
 
     def closed(self, equations: NormalEquations, values: Values) -> ClosedForm:
         """The model of whitened coefficients: their prior precision is I."""
         prior = Diagonal(np.ones(equations.b.size))
-        return ClosedForm.of(prior, equations, values.variance * equations.weight, values.noise)
+        trace = values.variance * equations.weight
+        return ClosedForm.of(prior, equations, trace, values.noise, sites=self.sites)
 
     def at(self, theta: np.ndarray) -> ClosedForm:
         features = self.features(theta)
@@ -79,11 +104,11 @@ class FeatureModel:
         shape = np.zeros(len(self.parameters.names) - 1)  # all of theta but the noise
         for rows in chunks(self.y.size, features.size):
             phi = features.evaluate(self.T[rows])
-            cotangent = 2.0 * (phi @ dG) + np.multiply.outer(self.y[rows], db)
+            cotangent = 2.0 * (self._weighted(phi, rows) @ dG) + np.multiply.outer(self.y[rows], db)
             shape += features.pull_back(self.T[rows], phi, cotangent, free=self.free)
-        # the sum of k(x, x) over the rows is N times the sum of the variances
+        # the sum of w k(x, x) over the rows is the weight times the sum of the variances
         variances = features.values.variances
-        shape[: variances.size] += cotangents.prior_trace * self.y.size * variances
+        shape[: variances.size] += cotangents.prior_trace * self.weight * variances
         hyper, moved = np.split(shape, [self._n_hyper - 1])
         return np.concatenate([hyper, [cotangents.log_noise], moved])
 
@@ -99,7 +124,7 @@ def learn(
 def _learn(
     model: FeatureModel, given: Given, *, optimise: bool, release: bool, progress: Callable[[str], None]
 ) -> tuple[FeatureModel, Optimum, ClosedForm]:
-    theta = _start(model, given).theta
+    theta = start_of(model, given).theta
     if not optimise:
         closed = model.at(theta)
         return model, Optimum(theta, closed.elbo, 0, 1, True, "hyperparameters kept as given"), closed
@@ -113,7 +138,9 @@ def _learn(
     return model, optimum, closed
 
 
-def _start(model: FeatureModel, given: Given) -> Values:
+def start_of(model: FeatureModel, given: Given) -> Values:
+    """Where learning starts: the user's values, and the best of a short ladder for the others."""
+
     @cache
     def equations(variance: float, lengthscale: float) -> NormalEquations:
         values = given.completed({"variance": variance, "lengthscale": lengthscale, "noise": 1.0})

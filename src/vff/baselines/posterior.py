@@ -76,7 +76,10 @@ class FeaturePosterior:
 
     def marginals(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance of f at every row, O(N P^2)."""
-        T = to_unit(self.places, x)
+        return self.inside(to_unit(self.places, x))
+
+    def inside(self, T: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Those of rows in half ranges."""
         mean, variance = np.empty(len(T)), np.empty(len(T))
         for rows in chunks(len(T), self.features.size):
             phi = self.features.evaluate(T[rows])

@@ -7,12 +7,12 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from vff.baselines.design import Problem, check_default, check_one_column
-from vff.baselines.face import BaselineFace
+from vff.baselines.face import GaussianFace
 from vff.baselines.features import Frequencies, draw_frequencies
 from vff.kernels import Categorical, Kernel, Matern32, normal_form
 
 
-class RandomFourierGP(BaselineFace):
+class RandomFourierGP(GaussianFace):
     """Gaussian process regression on one column with random Fourier features (Rahimi & Recht, 2007).
 
     k(r) is replaced by variance times the average of cos(w r) over ``n_frequencies`` frequencies w drawn from the
@@ -76,7 +76,7 @@ class RandomFourierGP(BaselineFace):
         return self
 
 
-class SparseSpectrumGP(BaselineFace):
+class SparseSpectrumGP(GaussianFace):
     """Sparse spectrum Gaussian process regression on one column (Lázaro-Gredilla et al., 2010).
 
     The model of ``RandomFourierGP`` with the frequencies themselves learnt: after the hyperparameters, and then along

@@ -1,12 +1,15 @@
 """The scikit-learn contract: tables in, checked columns on, answers in the user's units out. No mathematics."""
 
+from vff.estimators.classifier import GPClassifier
 from vff.estimators.interactions import Interaction, Interactions, suggest_interactions
-from vff.estimators.regressor import Effects, GPRegressor
+from vff.estimators.regressor import GPRegressor
+from vff.estimators.sums import Effects
 from vff.estimators.tables import ExtrapolationWarning
 
 __all__ = [
     "Effects",
     "ExtrapolationWarning",
+    "GPClassifier",
     "GPRegressor",
     "Interaction",
     "Interactions",

@@ -93,12 +93,16 @@ class Binding:
         )
 
 
-def default_kernel(table: Table) -> Kernel:
-    """A Matern32 per column of numbers, a Categorical per column of text."""
+def default_kernel(table: Table, beside: Hashable | None = None) -> Kernel:
+    """A Matern32 per column of numbers, a Categorical per column of text; none for the column ``beside`` the model."""
+    left_out = None if beside is None else table.index(beside)
     leaves = [
         Categorical(table.names[index]) if table.names and table.kind(index) == "text" else Matern32(column)
         for index, column in enumerate(table.names or range(table.n_columns))
+        if index != left_out
     ]
+    if not leaves:
+        raise ValueError(f"X has no column beside {beside!r}, which the likelihood takes; give it one to model")
     return leaves[0] if len(leaves) == 1 else Sum(tuple(leaves))
 
 
@@ -112,11 +116,14 @@ def _check_levels(table: Table, index: int, levels: int) -> None:
         )
 
 
-def bind(kernel: Kernel | None, table: Table, *, first: bool = True) -> Binding:
-    """The terms of the kernel with their columns; ``first`` says that no rows were seen before."""
+def bind(kernel: Kernel | None, table: Table, *, first: bool = True, beside: Hashable | None = None) -> Binding:
+    """The terms of the kernel with their columns.
+
+    ``first`` says that no rows were seen before, and ``beside`` names a column that the likelihood takes for itself.
+    """
     columns: dict[tuple[int, bool], BoundColumn] = {}
     terms: list[BoundTerm] = []
-    for term in normal_form(default_kernel(table) if kernel is None else kernel):
+    for term in normal_form(default_kernel(table, beside) if kernel is None else kernel):
         keys = [(table.index(factor.column), isinstance(factor, Categorical)) for factor in term.factors]
         _check_different(term, [index for index, _ in keys], table)
         for (index, categorical), factor in zip(keys, term.factors, strict=True):

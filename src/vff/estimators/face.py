@@ -1,4 +1,4 @@
-"""The face every regressor of the house shows, whatever stands behind it: predictions from a posterior process."""
+"""The face every model of the house shows, whatever stands behind it: predictions from a posterior process."""
 
 import sys
 import time
@@ -12,8 +12,17 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from vff.estimators.observed import extra_of
 from vff.estimators.tables import ExtrapolationWarning, Table, check_target
 from vff.inference import TargetScale
+from vff.likelihoods import (
+    AbstractLikelihood,
+    Gaussian,
+    log_predictive,
+    predictive_moments,
+    predictive_quantiles,
+    predictive_sample,
+)
 
 _JOINT_ROWS = 20_000  # a covariance matrix of this size takes 3.2 GB
 _CHUNK = 2**20
@@ -29,16 +38,16 @@ class Posterior(Protocol):
     def outside(self, x: np.ndarray) -> np.ndarray: ...
 
 
-class RegressionFace(RegressorMixin, BaseEstimator):
-    """predict, predict_f, log_predictive_density, sample_f, sample_y: written once. Leaves write ``fit``.
+class PosteriorFace(BaseEstimator):
+    """What every fitted process answers about its latent function: written once. Leaves write ``fit``.
 
-    A leaf sets ``posterior_`` (a ``Posterior``), ``target_`` (a ``TargetScale``), ``noise_variance_`` and
-    ``column_indices_``, the places of the modelled columns in X.
+    A leaf sets ``posterior_`` (a ``Posterior``), ``target_`` (a ``TargetScale``), ``likelihood_`` (with its parameters
+    set) and ``column_indices_``, the places of the modelled columns in X.
     """
 
     posterior_: Posterior
     target_: TargetScale
-    noise_variance_: float
+    likelihood_: AbstractLikelihood
     column_indices_: tuple[int, ...]
     column_levels_: tuple[tuple[Any, ...] | None, ...] = ()
     """The levels of the categorical ones among them; empty when there are none."""
@@ -49,28 +58,13 @@ class RegressionFace(RegressorMixin, BaseEstimator):
     def fit(self, X: Any, y: Any) -> Any:
         """Learn from rows."""
 
-    def predict(self, X: Any, return_std: bool = False) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
-        """Mean of a new observation at every row of X, and its standard deviation when asked for."""
-        if not return_std:
-            table = self._table(X)
-            means = [self.posterior_.mean_at(x) for x in self._pieces(table)]
-            return self.target_.mean + self.target_.scale * np.concatenate(means)
-        mean, variance = self._latent(X)
-        return mean, np.sqrt(variance + self.noise_variance_)
-
     def predict_f(self, X: Any, full_covariance: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance of the latent function at every row; with ``full_covariance`` the (N, N) matrix."""
         if not full_covariance:
-            return self._latent(X)
+            return self._latent(self._table(X))
         mean, covariance = self.posterior_.joint(self._joint_rows(X))
         scale = self.target_.scale
         return self.target_.mean + scale * mean, scale**2 * covariance
-
-    def log_predictive_density(self, X: Any, y: Any) -> np.ndarray:
-        """log p(y | data) of every row, nats, for y in its own units."""
-        mean, std = self.predict(X, return_std=True)
-        residual = (check_target(y, mean.size) - mean) / std
-        return -0.5 * (np.log(2.0 * np.pi) + residual**2) - np.log(std)
 
     def sample_f(self, X: Any, n_samples: int = 1, random_state: Any = None) -> np.ndarray:
         """Joint draws of the latent function at the rows of X, (N, n_samples)."""
@@ -81,10 +75,14 @@ class RegressionFace(RegressorMixin, BaseEstimator):
         """Joint draws of new observations at the rows of X, (N, n_samples)."""
         x, rng = self._joint_rows(X), self._generator(random_state)
         function = self.target_.mean + self.target_.scale * self.posterior_.sample(x, n_samples, rng)
-        return function + np.sqrt(self.noise_variance_) * rng.standard_normal(function.shape)
+        return predictive_sample(self.likelihood_, function, self._extra(Table.of(X))[:, None], rng)
 
-    def _latent(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
-        parts = [self.posterior_.marginals(x) for x in self._pieces(self._table(X))]
+    def _extra(self, table: Table) -> np.ndarray:
+        """What the likelihood takes from every row beside y: exposure or trials; ones when nothing."""
+        return extra_of(self.likelihood_, table)
+
+    def _latent(self, table: Table) -> tuple[np.ndarray, np.ndarray]:
+        parts = [self.posterior_.marginals(x) for x in self._pieces(table)]
         mean, variance = (np.concatenate(part) for part in zip(*parts, strict=True))
         return self.target_.mean + self.target_.scale * mean, self.target_.scale**2 * variance
 
@@ -147,3 +145,34 @@ class RegressionFace(RegressorMixin, BaseEstimator):
                 print(f"[vff {time.perf_counter() - started:7.2f} s] {message}", file=sys.stderr)
 
         return say
+
+
+class RegressionFace(RegressorMixin, PosteriorFace):
+    """Predictions of a new number at every row."""
+
+    noise_variance_: float
+    """Of Gaussian noise; NaN with another likelihood."""
+
+    def predict(self, X: Any, return_std: bool = False) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
+        """Mean of a new observation at every row of X, and its standard deviation when asked for."""
+        table = self._table(X)
+        if isinstance(self.likelihood_, Gaussian) and not return_std:  # the variance does not matter then
+            means = [self.posterior_.mean_at(x) for x in self._pieces(table)]
+            return self.target_.mean + self.target_.scale * np.concatenate(means)
+        mean, variance = predictive_moments(self.likelihood_, *self._latent(table), self._extra(table))
+        return (mean, np.sqrt(variance)) if return_std else mean
+
+    def predict_quantiles(self, X: Any, levels: Any = (0.05, 0.5, 0.95)) -> np.ndarray:
+        """Quantiles of a new observation at every row of X, (N, L), with the uncertainty of the function in them."""
+        table = self._table(X)
+        return predictive_quantiles(
+            self.likelihood_, *self._latent(table), self._extra(table), np.atleast_1d(np.asarray(levels, float))
+        )
+
+    def log_predictive_density(self, X: Any, y: Any) -> np.ndarray:
+        """log p(y | data) of every row, nats, for y in its own units (a probability where y is discrete)."""
+        table = self._table(X)
+        mean, variance = self._latent(table)
+        target, extra = check_target(y, table.n_rows), self._extra(table)
+        self.likelihood_.check(target, extra)
+        return log_predictive(self.likelihood_, self.likelihood_.psi, target, extra, mean, variance)

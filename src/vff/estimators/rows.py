@@ -9,11 +9,13 @@ import numpy as np
 
 from vff.basis import ColumnBasis, Interval
 from vff.estimators.binding import Binding, BoundColumn, BoundTerm, joined
+from vff.estimators.observed import extra_of
 from vff.estimators.options import check_size
 from vff.estimators.settling import Batch, Options, settle_place, settle_term
 from vff.estimators.tables import Table, check_target, check_weights
 from vff.features import TailRows
-from vff.inference import memory_needed, rows_beyond, sample_rows
+from vff.inference import Observed, memory_needed, rows_beyond, sample_rows
+from vff.likelihoods import AbstractLikelihood
 from vff.moments import (
     Choice,
     ColumnRequest,
@@ -23,7 +25,9 @@ from vff.moments import (
     ReadingPlan,
     Source,
     Survey,
+    Walk,
     books_for,
+    collapse,
     plan_reading,
     read,
     survey_columns,
@@ -122,9 +126,13 @@ def _union(first: Survey, second: Survey) -> Survey:
     return Survey(min(first.low, second.low), max(first.high, second.high), None)
 
 
-def take_batch(table: Table, binding: Binding, y: Any, sample_weight: Any, *, first: bool) -> Batch:
+def take_batch(
+    table: Table, binding: Binding, y: Any, sample_weight: Any, likelihood: AbstractLikelihood, *, first: bool
+) -> Batch:
     """The rows the user gave, checked; those of weight zero are left out, as if they were not there."""
     w, target = check_weights(sample_weight, table.n_rows), check_target(y, table.n_rows)
+    extra = extra_of(likelihood, table)
+    likelihood.check(target, extra)
     if table.n_rows < (2 if first else 1):
         raise ValueError(f"X has {table.n_rows} sample(s) and a minimum of 2 is required: one row shows no trend")
 
@@ -136,12 +144,12 @@ def take_batch(table: Table, binding: Binding, y: Any, sample_weight: Any, *, fi
 
     source = Source(table.n_rows, column, target, w)
     if w.min() == 0.0:
-        source = _without(source, len(binding.columns), w > 0.0)
+        source, extra = _without(source, len(binding.columns), w > 0.0), extra[w > 0.0]
         if first and source.n < 2:
             raise ValueError(
                 "sample_weight is positive in 1 row and a minimum of 2 is required: one row shows no trend"
             )
-    return Batch(binding, source, tuple(survey_columns(source, len(binding.columns))))
+    return Batch(binding, source, tuple(survey_columns(source, len(binding.columns))), extra)
 
 
 def _without(source: Source, columns: int, kept: np.ndarray) -> Source:
@@ -198,6 +206,26 @@ def add(seen: Rows, batch: Batch, engine: str, say: Say) -> Rows:
         tails = (*tails, *rows_beyond(place, batch.source, moments.offset))
     summary = _summary(choices, plan, [column.label for column in binding.columns])
     return replace(seen, binding=binding, moments=moments + new, tails=tails, extents=extents, choice=summary)
+
+
+def walk_of(seen: Rows, batch: Batch, engine: str, say: Say) -> tuple[Rows, Walk, Observed]:
+    """The rows of a batch, to be walked many times: equal ones taken together, and none outside its domain."""
+    moments, binding = with_levels(seen.moments, batch.binding), batch.binding
+    extents = tuple(_union(*pair) for pair in zip(seen.extents, batch.surveys, strict=True))
+    for parts in zip(moments.request.columns, seen.hugging, extents, binding.columns, strict=True):
+        _check_inside(*parts, alone=False)
+    books = books_for(engine, moments.request, batch.surveys, batch.source)
+    source, extra = collapse(batch.source, batch.extra, books)
+    plan = plan_reading(source.n, moments.request, books, engine)
+    say(_plan_text(plan, source.n))
+    rows = replace(seen, binding=binding, moments=moments, extents=extents)
+    return rows, Walk(plan, source), Observed(source.y, extra, source.w)
+
+
+def after_walks(rows: Rows, walk: Walk, sums: Moments) -> Rows:
+    """The rows with the sums that the last walk found."""
+    summary = _summary(walk.choices, walk.plan, [column.label for column in rows.binding.columns])
+    return replace(rows, moments=sums, choice=summary)
 
 
 def _check_inside(column: ColumnRequest, hugging: bool, extent: Survey, bound: BoundColumn, *, alone: bool) -> bool:

@@ -30,6 +30,8 @@ class Batch(NamedTuple):
     binding: Binding
     source: Source
     surveys: tuple[Survey, ...]
+    extra: np.ndarray
+    """What the likelihood takes from every row beside y: exposure or trials; ones when nothing."""
 
 
 class Settled(NamedTuple):

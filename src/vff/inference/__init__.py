@@ -3,6 +3,7 @@
 from vff.inference.collapsed import ClosedForm, NormalEquations
 from vff.inference.fit import Fit, Milestone, TermFit, TermPlan, fit_sum
 from vff.inference.form import Cotangents
+from vff.inference.likelihood_fit import Before, LikelihoodTask, fit_likelihood
 from vff.inference.memory import largest_that_fits, memory_needed
 from vff.inference.model import SumModel
 from vff.inference.optimise import Model, Optimum, maximise, rescale
@@ -10,19 +11,23 @@ from vff.inference.plan import choose_domain, harmonics_in_product, largest_harm
 from vff.inference.posterior import SumPosterior
 from vff.inference.scout import choose_harmonics, sample_rows
 from vff.inference.screening import gain_of
+from vff.inference.sites import Observed
 from vff.inference.target import TargetScale
 from vff.inference.term_posterior import TermPosterior
 from vff.inference.terms import LevelFactor, MaternFactor, Term
 
 __all__ = [
+    "Before",
     "ClosedForm",
     "Cotangents",
     "Fit",
     "LevelFactor",
+    "LikelihoodTask",
     "MaternFactor",
     "Milestone",
     "Model",
     "NormalEquations",
+    "Observed",
     "Optimum",
     "SumModel",
     "SumPosterior",
@@ -33,6 +38,7 @@ __all__ = [
     "TermPosterior",
     "choose_domain",
     "choose_harmonics",
+    "fit_likelihood",
     "fit_sum",
     "gain_of",
     "harmonics_in_product",

@@ -77,10 +77,18 @@ class Climb:
 
     likelihood: AbstractLikelihood
     """With its parameters learnt, in the user's units."""
+    asked: AbstractLikelihood
+    """As it was before learning, in the units that learning saw."""
     sums: Moments
     """Of the sites, for all harmonics; targets as learning saw them."""
     psi: np.ndarray
     """The likelihood's parameters as learning saw them."""
+    information: np.ndarray
+    """Minus the Hessian of what all rows said about these, (R, R)."""
+    constant: float
+    """Prior mean of the latent function, as learning saw it."""
+    units: TargetScale
+    """From y as learning saw it to the user's."""
     bounds: tuple[float, ...]
     """The bound after every accepted step on all rows, nats; it never falls."""
     visits: int

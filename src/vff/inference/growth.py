@@ -96,7 +96,7 @@ def learn(
                 curvature, elbo = curvature_at(model, start, free), first.elbo
             # where features are many and still miss much, the last bit of learning is not worth its time
             hasty = rough or model.size > _MANY_FEATURES
-            gain = _ROUGHLY * first.missed if hasty else None
+            gain = _ROUGHLY * first.missed if hasty or model.sites else None
             optimum, closed = maximise(model, start, curvature, elbo, free, gain)
             if not rough:
                 optimum, closed, free = _settled(model, optimum, closed, free, gain)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,14 +24,16 @@ from vff.inference.model import SumModel, capped
 from vff.inference.natural import Ascent, arrive, ascend
 from vff.inference.notes import notes_on
 from vff.inference.scout import sample_pieces
-from vff.inference.sites import Observed, SiteProblem, SiteStanding
+from vff.inference.sites import Memory, Observed, SiteProblem, SiteStanding
 from vff.inference.start import Given, highest_standing_out, look
 from vff.inference.target import TargetScale
 from vff.likelihoods import AbstractLikelihood, best_constant
 from vff.moments import MomentRequest, Moments, ReadingPlan, Source, TermRequest, Walk, plan_reading, read
 
 _MANY_ROWS = 2**18  # more are first learnt from a sample of them
-_SAMPLE_TOLERANCE = 0.1  # nats, and per million of the bound
+_TOLERANCE = 1e-3, 3e-7  # nats, and nats per row, that a last step may still gain
+_ROUGHLY = 30.0  # times that, on a sample
+_KEPT_TOLERANCE = 1e-7  # nats, when hyperparameters are kept
 
 
 @dataclass(frozen=True)
@@ -53,42 +55,76 @@ class LikelihoodTask:
         sized = zip(self.plans, self.walk.plan.request.harmonics, strict=True)
         return any(M is None and most is not None for plan, own in sized for M, most in zip(plan.M, own, strict=True))
 
-    def problem(self, walk: Walk, observed: Observed) -> SiteProblem:
+    def problem(self, walk: Walk, observed: Observed, memory: Memory | None = None) -> SiteProblem:
         terms = tuple(plan.term for plan in self.plans)
         constant = self.centred and not self.likelihood.locates
-        return SiteProblem(
-            terms, walk, observed, self.likelihood, self.optimise, constant, self.free_harmonics, self.progress
-        )
+        return SiteProblem(terms, walk, observed, self.likelihood, self.optimise, constant, self.free_harmonics, memory)
 
 
-def fit_likelihood(task: LikelihoodTask) -> Fit:
-    """Fit a sum of terms under a likelihood that is not Gaussian."""
-    target, observed = _standardised(task)
+class Before(NamedTuple):
+    """An earlier fit, and the sums of its sites over the levels that are known now."""
+
+    fit: Fit
+    sums: Moments
+
+
+def fit_likelihood(task: LikelihoodTask, before: Before | None = None) -> Fit:
+    """Fit a sum of terms under a likelihood that is not Gaussian; ``before`` are rows seen earlier, which are gone."""
+    if before is not None:
+        return _fit_more(task, before)
+    target = _scale_of(task)
+    observed = _in_units(task.observed, target)
     task = replace(task, observed=observed, likelihood=task.likelihood.sized(observed.y))
     psi = task.likelihood.start(observed.y, observed.extra, observed.w)
     sample = _sample(task)
     if sample is not None:
         task.progress(f"{task.walk.n:,} rows, of which {sample[0].n:,} are learnt from first")
         first = _begin(task, *sample, psi, target)
-        rough = ascend(first[0], first[1], tolerance=lambda elbo: _SAMPLE_TOLERANCE + 1e-6 * abs(elbo))
+        rough = ascend(*first, tolerance=_ROUGHLY * _tolerance(task, sample[1]))
         problem = task.problem(task.walk, observed)
         step = _onto_all_rows(problem, rough)
     else:
         problem, step = _begin(task, task.walk, observed, psi, target)
-    ascent = ascend(problem, step, progress=task.progress)
+    ascent = ascend(problem, step, tolerance=_tolerance(task, observed), progress=task.progress)
     return _fit_of(task, ascent, target)
 
 
-def _standardised(task: LikelihoodTask) -> tuple[TargetScale, Observed]:
-    """Where f is in the units of y, y in units in which it is near one; else as it is."""
+def _tolerance(task: LikelihoodTask, observed: Observed) -> float:
+    """Nats that a last step may still gain."""
+    learns = task.optimise or bool(np.any(task.likelihood.free))
+    return max(_TOLERANCE[0], _TOLERANCE[1] * float(observed.w.sum())) if learns else _KEPT_TOLERANCE
+
+
+def _fit_more(task: LikelihoodTask, before: Before) -> Fit:
+    """The sites of the new rows, beside those of the old ones, from where these left everything."""
+    climb = before.fit.climb
+    assert climb is not None
+    target, observed = climb.units, _in_units(task.observed, climb.units)
+    task = replace(task, observed=observed, likelihood=climb.asked)
+    problem = task.problem(task.walk, observed, Memory(before.sums, climb.psi, climb.information))
+    sums, _ = problem.first_sums(climb.psi, climb.constant)
+    theta, harmonics = before.fit.history[-1].optimum.theta, before.fit.history[-1].harmonics
+    standing = problem.given(sums, theta, harmonics, climb.constant)
+    assert standing is not None  # the first sites are positive
+    step = arrive(problem, standing, climb.psi, sums)
+    ascent = ascend(problem, step, tolerance=_tolerance(task, observed), progress=task.progress)
+    return replace(_fit_of(task, ascent, target), elbo=np.nan)
+
+
+def _in_units(observed: Observed, target: TargetScale) -> Observed:
+    return replace(observed, y=(observed.y - target.mean) / target.scale)
+
+
+def _scale_of(task: LikelihoodTask) -> TargetScale:
+    """Where f is in the units of y, those in which y is near one; else as it is."""
     observed = task.observed
     if not task.likelihood.standardised:
-        return TargetScale(0.0, 1.0), observed
+        return TargetScale(0.0, 1.0)
     mean = float(np.median(observed.y)) if task.centred else 0.0
     # quartiles, because a few wild targets are what such likelihoods are for
     spread = float(np.median(np.abs(observed.y - mean))) / 0.6745
     scale = spread or float(np.sqrt(np.mean((observed.y - mean) ** 2))) or 1.0
-    return TargetScale(mean, scale), replace(observed, y=(observed.y - mean) / scale)
+    return TargetScale(mean, scale)
 
 
 def _sample(task: LikelihoodTask) -> tuple[Walk, Observed] | None:
@@ -113,8 +149,8 @@ def _begin(
     constant = 0.0
     if problem.centred:
         constant = best_constant(task.likelihood, psi, observed.y, observed.extra, observed.w)
-    sums = problem.first_sums(psi, constant)
-    stage = _first_stage(task, problem.model(sums, constant), target)
+    sums, power = problem.first_sums(psi, constant)
+    stage = _first_stage(task, problem.model(sums, constant), target, power)
     standing = problem.settled(sums, stage, constant)
     assert standing is not None  # the first sites are positive
     return problem, arrive(problem, standing, psi, sums)
@@ -135,7 +171,7 @@ def _all_free(stage: Stage) -> np.ndarray:
     return np.append(np.ones(stage.free.size - 1, bool), False)
 
 
-def _first_stage(task: LikelihoodTask, whole: SumModel, target: TargetScale) -> Stage:
+def _first_stage(task: LikelihoodTask, whole: SumModel, target: TargetScale, power: float) -> Stage:
     """Hyperparameters and harmonics for the first sums."""
     units = [units_of(whole.moments, target, s, plan.term) for s, plan in enumerate(task.plans)]
     given = tuple(
@@ -147,7 +183,7 @@ def _first_stage(task: LikelihoodTask, whole: SumModel, target: TargetScale) -> 
     sized, setting = whole.restricted(most), given_setting(given, 1.0)
     if setting is not None and not task.optimise and not task.free_harmonics:
         return learn(sized, sized.pack(setting), optimise=False, progress=task.progress)
-    details = [plan.detail for plan in task.plans] if len(task.plans) > 1 else [highest_standing_out(whole)]
+    details = [plan.detail for plan in task.plans] if len(task.plans) > 1 else [highest_standing_out(whole, power)]
     start = given_start(sized, setting) or look(sized, given, 1.0, details)
     if task.optimise and any(value for term in given for value in term.values()):
         nothing: tuple[Given, ...] = tuple(dict.fromkeys(term) for term in given)
@@ -187,8 +223,12 @@ def _fit_of(task: LikelihoodTask, ascent: Ascent[Moments, SiteStanding], target:
         (*notes, *on_iterations(standing.posterior), *_on_climb(ascent)),
         Climb(
             task.likelihood.with_values(last.psi).in_units(target.scale),
+            task.likelihood,
             last.sums,
             last.psi,
+            -last.visit.hessian,
+            standing.constant,
+            target,
             tuple(bound - jacobian for bound in ascent.bounds),
             ascent.visits,
             task.walk.n,

@@ -17,13 +17,14 @@ the step or not.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 
 _MOST_STEPS, _MOST_HALVINGS = 200, 14
 _ROUNDING = 1e-11  # of the bound: a loss this small is none
+_SECANT = 1e-3  # of the slope that was expected to vanish: less than this is not a measurement
 _LONGEST_STEP = 1.0  # of a likelihood parameter on its unconstrained scale
 _HALF, _LEAST_LEARN = 0.5, 2.0**-10
 
@@ -92,6 +93,8 @@ class Step(Generic[S, Q]):
     sums: S
     visit: Visit[S]
     elbo: float
+    curvature: np.ndarray
+    """Minus the Hessian of the bound in psi, with q following, as far as the steps saw it, (R, R)."""
 
 
 @dataclass(frozen=True)
@@ -108,18 +111,18 @@ class Ascent(Generic[S, Q]):
 def arrive(problem: Problem[S, Q], standing: Q, psi: np.ndarray, sums: S) -> Step[S, Q]:
     """Stand on a q and ask the rows."""
     visit = problem.visit(standing, psi)
-    return Step(standing, psi, sums, visit, visit.value - standing.divergence)
+    return Step(standing, psi, sums, visit, visit.value - standing.divergence, _positive(-visit.hessian))
 
 
 def ascend(
     problem: Problem[S, Q],
     first: Step[S, Q],
     *,
-    tolerance: Callable[[float], float] = lambda elbo: max(1e-6, 1e-8 * abs(elbo)),
+    tolerance: float = 1e-6,
     most_steps: int = _MOST_STEPS,
     progress: Callable[[str], None] = lambda message: None,
 ) -> Ascent[S, Q]:
-    """Climb until a step gains less than ``tolerance`` (of the bound) nats, or no step gains anything."""
+    """Climb until a step gains less than ``tolerance`` nats, or no step gains anything."""
     here, bounds, visits, pace = first, [first.elbo], 1, Pace()
     for _ in range(most_steps):
         there, tried, pace = _step(problem, here, pace)
@@ -129,7 +132,7 @@ def ascend(
         gain, here = there.elbo - here.elbo, there
         bounds.append(here.elbo)
         progress(f"bound {here.elbo:.4f} nats after {visits} looks at the rows")
-        if gain < tolerance(here.elbo) * pace.rate * pace.learn:
+        if gain < max(tolerance, _ROUNDING * abs(here.elbo)) * pace.rate * pace.learn:
             return Ascent(here, tuple(bounds), visits, True)
         pace = pace.faster()
     return Ascent(here, tuple(bounds), visits, False)
@@ -155,7 +158,7 @@ def _trials(pace: Pace) -> Iterator[Pace]:
 
 def _step(problem: Problem[S, Q], here: Step[S, Q], pace: Pace) -> tuple[Step[S, Q] | None, int, Pace]:
     """A step that does not lower the bound, or None; how often the rows were asked for it; and its pace."""
-    newton = _newton(here.visit.gradient, here.visit.hessian)
+    newton = _newton(here.visit.gradient, here.curvature)
     tried, lost = 0, _ROUNDING * abs(here.elbo)
     for trial in _trials(pace):
         there = _try(problem, here, trial, here.psi + trial.learn * newton)
@@ -177,14 +180,34 @@ def _try(problem: Problem[S, Q], here: Step[S, Q], pace: Pace, psi: np.ndarray) 
     if standing is None:
         return None
     there = arrive(problem, standing, psi, sums)
-    return there if np.isfinite(there.elbo) else None
+    return replace(there, curvature=_secant(here, there)) if np.isfinite(there.elbo) else None
 
 
-def _newton(gradient: np.ndarray, hessian: np.ndarray) -> np.ndarray:
-    """A step uphill in the likelihood's parameters; where the bound is not concave, its curvature is taken as if."""
+def _newton(gradient: np.ndarray, curvature: np.ndarray) -> np.ndarray:
+    """A step uphill in the likelihood's parameters."""
     if gradient.size == 0:
         return gradient
-    values, vectors = np.linalg.eigh(hessian)
-    steep = np.maximum(np.abs(values), 1e-8 * max(1.0, float(np.abs(values).max())))
-    step = vectors @ ((vectors.T @ gradient) / steep)
+    step = np.linalg.solve(curvature, gradient)
     return step * min(1.0, _LONGEST_STEP / max(float(np.abs(step).max()), 1e-300))
+
+
+def _positive(curvature: np.ndarray) -> np.ndarray:
+    """Where the bound is not concave, its curvature is taken as if it were."""
+    if curvature.size == 0:
+        return curvature
+    values, vectors = np.linalg.eigh(curvature)
+    steep = np.maximum(np.abs(values), 1e-8 * max(1.0, float(np.abs(values).max())))
+    return (vectors * steep) @ vectors.T
+
+
+def _secant(here: Step[S, Q], there: Step[S, Q]) -> np.ndarray:
+    """What the slope in psi did on the way (Broyden, Fletcher, Goldfarb & Shanno, 1970).
+
+    The Hessian at a held q is too steep where q follows psi, as the level of f follows cut points, and Newton's steps
+    with it would creep.
+    """
+    step, fall, B = there.psi - here.psi, here.visit.gradient - there.visit.gradient, here.curvature
+    if not float(step @ fall) > _SECANT * float(step @ B @ step) > 0.0:
+        return there.curvature
+    steep = B @ step
+    return B - np.outer(steep, steep) / float(step @ steep) + np.outer(fall, fall) / float(step @ fall)

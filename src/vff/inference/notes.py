@@ -28,7 +28,7 @@ def notes_on(
         for factor, extent, label in zip(term.factors, extents[s], labels[s], strict=True):
             if isinstance(factor.place, Interval):
                 notes += [note for note in _on_domain(final, factor.place, extent, label) if note not in notes]
-    if len(labels) == 1 and len(labels[0]) == 1:
+    if len(labels) == 1 and len(labels[0]) == 1 and not final.model.sites:
         notes += _on_detail(final, whole, labels[0][0])
     names = [" * ".join(columns) for columns in labels]
     return (*notes, *_on_bound(final, names, labels, chosen), *_on_learning(final, names, labels))

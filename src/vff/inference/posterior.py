@@ -24,7 +24,18 @@ from vff.inference.term_posterior import (
 )
 from vff.inference.terms import MaternFactor
 from vff.linalg import factorise
-from vff.moments import ColumnRows, Coupling, MomentRequest, Pair, column_rows, evaluate_letters, quad_of_pairs
+from vff.moments import (
+    ColumnRows,
+    Coupling,
+    LetterFunction,
+    MomentRequest,
+    Pair,
+    Tables,
+    column_rows,
+    evaluate_letters,
+    pair_functions,
+    summed,
+)
 
 _WRITTEN = 2**23  # features written out at a time, for the rows that need it
 _CHUNK = 2**20
@@ -48,8 +59,11 @@ class AbstractSumPosterior(ABC):
         """Mean and variance of f at some rows; without ``variances`` the second is empty."""
 
     @abstractmethod
-    def inside(self, rows: Sequence[ColumnRows]) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and variance of f at rows that all lie inside their places and are ready for the engines."""
+    def inside(self, rows: Sequence[ColumnRows], tables: Tables) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and variance of f at rows that all lie inside their places and are ready for the engines.
+
+        ``tables`` belong to the caller, who comes back with the next stretch of the same columns.
+        """
 
     @abstractmethod
     def joint(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -138,16 +152,21 @@ class SumPosterior(AbstractSumPosterior):
         return {(s, t): Coupling(self.request.terms[s], self.request.terms[t]) for s, t in self.shared}
 
     @cached_property
+    def _pair_functions(self) -> list[LetterFunction]:
+        return pair_functions(self._couplings, self._shared_raw)
+
+    @cached_property
     def _shared_raw(self) -> dict[Pair, np.ndarray]:
         """``shared`` in the functions that are summed over rows."""
         return {(s, t): self.terms[t].to_raw(self.terms[s].to_raw(block).T).T for (s, t), block in self.shared.items()}
 
-    def inside(self, rows: Sequence[ColumnRows]) -> tuple[np.ndarray, np.ndarray]:
-        own, T = [*(t.mean_function for t in self.terms), *(t.explained_function for t in self.terms)], len(self.terms)
-        values = evaluate_letters(rows, own)
-        variance = self.variance - np.sum(values[T:], axis=0)
-        if self.shared:
-            variance += 2.0 * quad_of_pairs(rows, self._couplings, self._shared_raw)
+    def inside(self, rows: Sequence[ColumnRows], tables: Tables) -> tuple[np.ndarray, np.ndarray]:
+        T = len(self.terms)
+        own = [*(term.mean_function for term in self.terms), *(term.explained_function for term in self.terms)]
+        values = evaluate_letters(rows, [*own, *self._pair_functions], tables=tables)
+        variance = self.variance - np.sum(values[T : 2 * T], axis=0)
+        if self._pair_functions:
+            variance += 2.0 * np.sum(values[2 * T :], axis=0)
         return np.sum(values[:T], axis=0), np.maximum(variance, 0.0)
 
     def _chunk(self, x: np.ndarray, variances: bool, engine: str) -> tuple[np.ndarray, np.ndarray]:
@@ -167,10 +186,10 @@ class SumPosterior(AbstractSumPosterior):
     def _pairs(self, x: np.ndarray, rows: Sequence[ColumnRows], inside: np.ndarray, engine: str) -> np.ndarray:
         """sum over pairs of phi_s' (A^-1)_st phi_t."""
         if inside.all():
-            return quad_of_pairs(rows, self._couplings, self._shared_raw, engine)
+            return summed(rows, self._pair_functions, engine)
         shared = np.empty(inside.size)
         if inside.any():
-            shared[inside] = quad_of_pairs(self.rows(x[inside]), self._couplings, self._shared_raw, engine)
+            shared[inside] = summed(self.rows(x[inside]), self._pair_functions, engine)
         shared[~inside] = self._written_pairs(x[~inside])
         return shared
 

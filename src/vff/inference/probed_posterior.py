@@ -23,10 +23,12 @@ from vff.moments import (
     Coupling,
     LetterFunction,
     Pair,
+    Tables,
     contract,
     evaluate_letters,
     gram_columns_adjoint,
-    quad_of_pairs,
+    pair_functions,
+    summed,
 )
 
 FEW_ROWS = 64  # whose variances are solved for one by one
@@ -194,6 +196,10 @@ class ProbedPosterior(AbstractSumPosterior):
         return {(s, t): corners[s] @ self.form.corner_excess(s, t) @ corners[t].T for s, t in self.request.pairs}
 
     @cached_property
+    def _pair_functions(self) -> list[LetterFunction]:
+        return pair_functions(self._couplings, self._shared_raw)
+
+    @cached_property
     def _shared_raw(self) -> dict[Pair, np.ndarray]:
         return {(s, t): self.terms[t].to_raw(self.terms[s].to_raw(block).T).T for (s, t), block in self._shared.items()}
 
@@ -203,14 +209,14 @@ class ProbedPosterior(AbstractSumPosterior):
         total = np.empty(len(x))
         if inside.any():
             some = rows if inside.all() else self.rows(x[inside])
-            total[inside] = quad_of_pairs(some, self._couplings, self._shared_raw, engine)
+            total[inside] = summed(some, self._pair_functions, engine)
         if not inside.all():
             features = [term.features(x[~inside]) for term in self.terms]
             parts = [np.einsum("np,np->n", features[s] @ block, features[t]) for (s, t), block in self._shared.items()]
             total[~inside] = np.sum(parts, axis=0)
         return total
 
-    def inside(self, rows: Sequence[ColumnRows]) -> tuple[np.ndarray, np.ndarray]:
+    def inside(self, rows: Sequence[ColumnRows], tables: Tables) -> tuple[np.ndarray, np.ndarray]:
         return self._chunk(np.stack([column.x for column in rows]).T, True, "auto")
 
     def _chunk(self, x: np.ndarray, variances: bool, engine: str) -> tuple[np.ndarray, np.ndarray]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from vff.inference.collapsed import ClosedForm
 from vff.inference.form import AbstractForm
 from vff.inference.growth import Stage, grow, learn, tolerance
 from vff.inference.model import SumModel
@@ -16,7 +17,7 @@ from vff.inference.posterior import AbstractSumPosterior
 from vff.inference.probed_posterior import posterior_of
 from vff.inference.terms import Term
 from vff.likelihoods import AbstractLikelihood, expected, parameter_derivatives, row_modes
-from vff.moments import ColumnRows, Moments, Walk
+from vff.moments import ColumnRows, Moments, Tables, Walk
 
 _SPREAD = 2.0  # of the latent function around its constant, for a first guess at every row by itself
 _FLATTEST = 1e-3  # of the average precision of a site: the first guess is a likelihood of its own at every row
@@ -41,6 +42,8 @@ class SiteStanding:
     """The Gaussian model of the sums, whose q it is, at its hyperparameters."""
     constant: float
     """Prior mean of the latent function."""
+    credit: float = 0.0
+    """What earlier rows, which are gone, say for q: the expectation of the sites that stand for them."""
 
     @property
     def form(self) -> AbstractForm:
@@ -48,7 +51,7 @@ class SiteStanding:
 
     @property
     def divergence(self) -> float:
-        return self.form.divergence
+        return self.form.divergence - self.credit
 
     @property
     def error(self) -> float:
@@ -58,6 +61,18 @@ class SiteStanding:
     def posterior(self) -> AbstractSumPosterior:
         model = self.stage.model
         return posterior_of(self.form, model, model.setting(self.stage.optimum.theta))
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What is left of earlier rows."""
+
+    sums: Moments
+    """Of their sites."""
+    psi: np.ndarray
+    """The likelihood's parameters as they had them."""
+    information: np.ndarray
+    """Minus the Hessian of what they say about these, (R, R)."""
 
 
 @dataclass(frozen=True)
@@ -74,22 +89,34 @@ class SiteProblem:
     """Whether the constant is."""
     grows: bool
     """Whether harmonics may be added on the way."""
+    memory: Memory | None = None
     progress: Callable[[str], None] = field(default=lambda message: None, repr=False)
 
     def model(self, sums: Moments, constant: float) -> SumModel:
         """The Gaussian model of some sums."""
         return SumModel(self.terms, sums.recentred(constant), sites=True)
 
-    def first_sums(self, psi: np.ndarray, constant: float) -> Moments:
-        """Sites of every row by itself: where its own likelihood, and a broad prior around the constant, put it."""
+    def first_sums(self, psi: np.ndarray, constant: float) -> tuple[Moments, float]:
+        """Sites of every row by itself: where its own likelihood, and a broad prior around the constant, put it.
+
+        And the sum of the squares of l - s constant, which is what white noise would leave in every harmonic.
+        """
+        power = 0.0
 
         def step(rows: slice, columns: Any) -> tuple[np.ndarray, np.ndarray]:
             y, extra, w = (values[rows] for values in (self.observed.y, self.observed.extra, self.observed.w))
             f, slope, curvature = row_modes(self.likelihood, psi, y, extra, constant, _SPREAD)
             precision = np.maximum(-curvature, _FLATTEST * max(float(np.abs(curvature).mean()), 1e-300))
-            return w * precision, w * (slope + precision * f)
+            pull = w * (slope + precision * f)
+            nonlocal power
+            power += float(np.sum((pull - w * precision * constant) ** 2))
+            return w * precision, pull
 
-        return self.walk.sum(step)
+        return self._remembering(self.walk.sum(step)), power
+
+    def _remembering(self, sums: Moments) -> Moments:
+        """With the sites of earlier rows."""
+        return sums if self.memory is None else self.memory.sums + sums
 
     def stand(self, sums: Moments, here: SiteStanding, learn_share: float) -> SiteStanding | None:
         """See ``natural.Problem``."""
@@ -123,8 +150,22 @@ class SiteProblem:
             model = self.model(sums, constant).restricted(stage.harmonics)
             form = model.at(theta)
         enough = tolerance(model.rows, form.cotangents.effective)
-        optimum = replace(stage.optimum, elbo=form.elbo)
-        return SiteStanding(replace(stage, model=model, closed=form, tolerance=enough, optimum=optimum), constant)
+        stage = replace(
+            stage, model=model, closed=form, tolerance=enough, optimum=replace(stage.optimum, elbo=form.elbo)
+        )
+        return SiteStanding(stage, constant, self._credit(stage, constant))
+
+    def _credit(self, stage: Stage, constant: float) -> float:
+        """E[sum l f - s f^2 / 2] over the sites of earlier rows, f = constant + phi'c + remainder."""
+        if self.memory is None:
+            return 0.0
+        sums, form = self.memory.sums, stage.closed
+        old = self.model(sums, constant).restricted(stage.harmonics).at(stage.optimum.theta)
+        if not (isinstance(old, ClosedForm) and isinstance(form, ClosedForm)):
+            raise ValueError("rows are added to models of at most 4,500 features; use fewer frequencies, or fit again")
+        m, spread = form.mean, float(np.sum(old.G * form.inverse.matrix))
+        value = float(m @ old.b) - 0.5 * (float(m @ old.G @ m) + spread + old.residual)
+        return value + constant * sums.target - 0.5 * constant**2 * sums.weight
 
     def settled(self, sums: Moments, stage: Stage, constant: float) -> SiteStanding | None:
         """q for some sums at the hyperparameters of a stage."""
@@ -142,11 +183,12 @@ class SiteProblem:
         free = np.flatnonzero(self.likelihood.free)
         R, posterior, constant = self.likelihood.free.size, standing.posterior, standing.constant
         total, gradient, hessian = 0.0, np.zeros(R), np.zeros((R, R))
+        tables: Tables = {}
 
         def step(rows: slice, columns: Sequence[ColumnRows]) -> tuple[np.ndarray, np.ndarray]:
             nonlocal total, gradient, hessian
             y, extra, w = (values[rows] for values in (self.observed.y, self.observed.extra, self.observed.w))
-            mean, variance = posterior.inside(columns)
+            mean, variance = posterior.inside(columns, tables)
             mean += constant
             value, slope, curvature = expected(self.likelihood, psi, y, extra, mean, variance)
             total += float(w @ value)
@@ -156,10 +198,14 @@ class SiteProblem:
             precision = -w * curvature
             return precision, w * slope + precision * mean
 
-        sums = self.walk.sum(step)
-        full = np.zeros((R, R)) - np.diag(~self.likelihood.free)
-        full[np.ix_(free, free)] = hessian[np.ix_(free, free)]
-        return Visit(total, sums, np.where(self.likelihood.free, gradient, 0.0), full)
+        sums = self._remembering(self.walk.sum(step))
+        if self.memory is not None:
+            away, known = psi - self.memory.psi, self.memory.information
+            total -= 0.5 * float(away @ known @ away)
+            gradient, hessian = gradient - known @ away, hessian - known
+        held = ~self.likelihood.free
+        hessian[held], hessian[:, held] = 0.0, 0.0
+        return Visit(total, sums, np.where(held, 0.0, gradient), hessian - np.diag(held.astype(float)))
 
 
 def _holds(form: AbstractForm) -> bool:

@@ -144,14 +144,16 @@ def _lengthscales(model: SumModel, given: Given, detail: int) -> list[tuple[SumM
     return tried
 
 
-def highest_standing_out(model: SumModel) -> int:
-    """The highest harmonic of a model of one column in which the targets stand out of white noise; 0 when none does."""
+def highest_standing_out(model: SumModel, expected: float | None = None) -> int:
+    """The highest harmonic of a model of one column in which the targets stand out of white noise; 0 when none does.
+
+    ``expected`` is the sum of the squares of what was projected on the harmonics: of the targets, unless given.
+    """
     every = [M for term in model.harmonics for M in term]
     if len(every) > 1 or every[0] is None:
         return 0  # with several columns, detail in one may be the echo of another
     M, project = every[0], model.moments.project
-    # a site of precision s has a target of variance s
-    expected = model.moments.weight if model.sites else model.moments.target_squared
+    expected = model.moments.target_squared if expected is None else expected
     standing = np.flatnonzero(stands_out(power_of(project, M), expected))
     return int(standing[-1]) + 1 if standing.size else 0
 

@@ -85,7 +85,7 @@ def whiten(term: ProductTerm, w: np.ndarray) -> tuple[np.ndarray, ...]:
         root = cholesky(K, lower=True)
         z = solve_triangular(root, phi.T, lower=True)
         _, rotation = np.linalg.eigh((z * w) @ z.T)
-        maps.append(solve_triangular(root, rotation[:, ::-1], lower=True, trans="T"))
+        maps.append(solve_triangular(root, rotation[:, ::-1], lower=True, trans=1))
     return tuple(maps)
 
 
@@ -186,16 +186,16 @@ def fit_structured(
     """The best q of a kind.
 
     y and ``extra`` have one entry per row (``extra`` may be None), w are weights of rows (None for ones), and
-    ``likelihood.log_density(y, f, extra, psi)`` is log p of one row in ``jax.numpy``; a likelihood must be hashable. Its
-    expectations are taken with ``nodes`` Gauss-Hermite nodes. The climb ends when no derivative of the bound, per unit of
-    q's own spread, exceeds ``tolerance``.
+    ``likelihood.log_density(y, f, extra, psi)`` is log p of one row in ``jax.numpy``; a likelihood must be hashable.
+    Its expectations are taken with ``nodes`` Gauss-Hermite nodes. The climb ends when no derivative of the bound, per
+    unit of q's own spread, exceeds ``tolerance``.
     """
     if kind not in _KINDS:
         raise ValueError(f"kind must be one of {', '.join(map(repr, _KINDS))}, not {kind!r}")
     weights = np.ones(len(terms[0].features[0])) if w is None else np.asarray(w, float)
     whiteners = [whiten(term, weights) for term in terms]
     rows = rows_of(kind, terms, whiteners, (y, weights, extra, psi))
-    search = Search.from_state(rows, Objective(rows, likelihood, nodes), prior_state(rows))
+    search = Search.from_state(rows, Objective(rows, getattr(likelihood, "form", likelihood), nodes), prior_state(rows))
     # for two pieces, one piece is only where to start
     slope = iterate(search, tolerance if kind != "two kroneckers" else 1e-2, _SWEEPS)
     if kind == "two kroneckers":

@@ -1,7 +1,7 @@
 """The bound of a structured q, and its gradient, in JAX and float64.
 
-Everything is written in whitened coefficients h ~ N(0, I): the features of term t are z_t = kron_g z_tg, its prior variance
-is part of them, and q(h_t) = N(h_t, S_t) with S_t a sum of one or two *pieces*, each kron_g (L_g L_g').
+Everything is written in whitened coefficients h ~ N(0, I): the features of term t are z_t = kron_g z_tg, its prior
+variance is part of them, and q is N(h_t, S_t) with S_t a sum of one or two *pieces*, each kron_g (L_g L_g').
 
     bound = sum_n w_n E_{N(mu_n, v_n)} log p(y_n | f) - 1/2 sum_t [tr S_t + |h_t|^2 - P_t - log|S_t|]
     mu_n  = sum_t z_tn' h_t,      v_n = residual_n + sum_t sum_pieces prod_g |L_g' z_tgn|^2
@@ -71,59 +71,53 @@ class Sites(NamedTuple):
 class Compiled:
     """The two functions of a fit; jitted, so equal shapes compile once."""
 
-    sites: Callable[[Rows, State], Any]
+    expected: Callable[[Rows, np.ndarray, np.ndarray], Any]
+    """sum_n w_n E log p, and its gradient in mu and v; it looks at no features, so that it compiles once for all q."""
     ascent: Callable[[Rows, Coordinates, Any], Any]
-    """Value and gradient in (a, T)."""
+    """The bound and its gradient in (a, T)."""
 
 
-def marginals(rows: Any, state: Any) -> tuple[Any, Any]:
-    """mu and v of every row."""
-    import jax.numpy as jnp
-
+def marginals(rows: Any, state: Any, xp: Any) -> tuple[Any, Any]:
+    """mu and v of every row; like the next two, in ``xp``, NumPy or jax.numpy."""
     mean, variance = 0.0, rows.residual
     for z, h, pieces in zip(rows.z, state.means, state.pieces, strict=True):
         value = z[0] @ h.reshape(z[0].shape[1], -1)
         for factor in z[1:]:
-            value = jnp.einsum("np,npr->nr", factor, value.reshape(len(value), factor.shape[1], -1))
+            value = xp.einsum("np,npr->nr", factor, value.reshape(len(value), factor.shape[1], -1))
         mean = mean + value[:, 0]
         for piece in pieces:
             own = 1.0
             for factor, L in zip(z, piece, strict=True):
-                own = own * jnp.sum((factor @ L) ** 2, axis=1)
+                own = own * xp.sum((factor @ L) ** 2, axis=1)
             variance = variance + own
     return mean, variance
 
 
-def log_determinant(pieces: Any) -> Any:
+def log_determinant(pieces: Any, xp: Any) -> Any:
     """log|S| of one term."""
-    import jax.numpy as jnp
-    from jax.scipy.linalg import solve_triangular
-
     first = pieces[0]
     size = int(np.prod([len(L) for L in first]))
-    value = sum(2.0 * size / len(L) * jnp.sum(jnp.log(jnp.abs(jnp.diagonal(L)))) for L in first)
+    value = sum(2.0 * size / len(L) * xp.sum(xp.log(xp.abs(xp.diagonal(L)))) for L in first)
     if len(pieces) == 1:
         return value
-    products = jnp.ones(())
+    products = xp.ones(())
     for L, T in zip(first, pieces[1], strict=True):
-        relative = solve_triangular(L, T, lower=True)
+        relative = xp.linalg.solve(L, T)
         # rounding may carry an eigenvalue of a positive matrix below zero
-        products = jnp.multiply.outer(products, jnp.maximum(jnp.linalg.eigvalsh(relative @ relative.T), 0.0))
-    return value + jnp.sum(jnp.log1p(products))
+        products = xp.multiply.outer(products, xp.maximum(xp.linalg.eigvalsh(relative @ relative.T), 0.0))
+    return value + xp.sum(xp.log1p(products))
 
 
-def divergence(state: Any) -> Any:
+def divergence(state: Any, xp: Any) -> Any:
     """KL(q || prior)."""
-    import jax.numpy as jnp
-
     total = 0.0
     for h, pieces in zip(state.means, state.pieces, strict=True):
         for piece in pieces:
             trace = 1.0
             for L in piece:
-                trace = trace * jnp.sum(L**2)
+                trace = trace * xp.sum(L**2)
             total = total + trace
-        total = total + h @ h - h.size - log_determinant(pieces)
+        total = total + h @ h - h.size - log_determinant(pieces, xp)
     return 0.5 * total
 
 
@@ -167,17 +161,14 @@ def compiled(likelihood: Any, nodes: int) -> Compiled:
 
     expected = expected_log_density(likelihood, nodes)
 
-    def sites(rows: Rows, state: State) -> tuple[Any, ...]:
-        mean, variance = marginals(rows, state)
-        value, (slope, change) = jax.value_and_grad(expected, argnums=(1, 2))(rows, mean, variance)
-        return value - divergence(state), mean, slope, -2.0 * change
-
     def bound(free: tuple[Any, Any], rows: Rows, at: Coordinates) -> Any:
         state = placed(at, *free)
-        return expected(rows, *marginals(rows, state)) - divergence(state)
+        return expected(rows, *marginals(rows, state, jax.numpy)) - divergence(state, jax.numpy)
 
     ascent = jax.value_and_grad(bound)
-    return Compiled(jax.jit(sites), jax.jit(lambda rows, at, free: ascent(free, rows, at)))
+    return Compiled(
+        jax.jit(jax.value_and_grad(expected, argnums=(1, 2))), jax.jit(lambda rows, at, free: ascent(free, rows, at))
+    )
 
 
 class Objective:
@@ -187,8 +178,10 @@ class Objective:
         import jax
 
         self._functions = compiled(likelihood, nodes)
+        self._rows = rows
         with jax.enable_x64(True):
-            self._rows = jax.tree.map(jax.numpy.asarray, rows)
+            self._device_rows = jax.tree.map(jax.numpy.asarray, rows)
+            self._without_features = self._device_rows._replace(z=())
         self.evaluations = 0
 
     def sites(self, state: State) -> Sites:
@@ -196,9 +189,11 @@ class Objective:
         import jax
 
         self.evaluations += 1
+        mean, variance = marginals(self._rows, state, np)
         with jax.enable_x64(True):
-            value, *per_row = self._functions.sites(self._rows, state)
-        return Sites(float(value), *(np.asarray(values) for values in per_row))
+            value, (slope, change) = self._functions.expected(self._without_features, mean, variance)
+        bound = float(value) - float(divergence(state, np))
+        return Sites(bound, mean, np.asarray(slope), -2.0 * np.asarray(change))
 
     def ascent(self, at: Coordinates, a: np.ndarray, T: Pieces) -> tuple[float, np.ndarray, Pieces]:
         """The bound and its gradient in (a, T)."""
@@ -206,5 +201,5 @@ class Objective:
 
         self.evaluations += 1
         with jax.enable_x64(True):
-            value, (da, dT) = self._functions.ascent(self._rows, at, (a, T))
+            value, (da, dT) = self._functions.ascent(self._device_rows, at, (a, T))
         return float(value), np.asarray(da), jax.tree.map(np.asarray, dT)

@@ -1,8 +1,9 @@
 """How the bound of a structured q is climbed.
 
-*Fixed points.* Given the rest of q, the mean solves (I + Z'WZ) h = Z'(g + W mu), and one group of a covariance of one piece
+*Fixed points.* Given the rest of q, with g and W = -E d^2 log p the slopes and weights of the rows, the mean solves
+(I + Z'WZ) h = Z'(g + W mu), and one group of a covariance of one piece is
 
-    S_g^-1 = (P_g / P) [prod_{e != g} tr S_e  I + sum_n W_n (prod_{e != g} z_e' S_e z_e) z_g z_g'],    W_n = -E d^2 log p
+    S_g^-1 = (P_g / P) [prod_{e != g} tr S_e  I + sum_n W_n (prod_{e != g} z_e' S_e z_e) z_g z_g']
 
 Either step is shortened until the bound rises. *L-BFGS* moves everything together, in coordinates in which the bound is
 nearly round; two pieces need it, and one piece if the fixed points stall.

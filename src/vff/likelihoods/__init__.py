@@ -18,7 +18,7 @@ when an expectation is first asked for, never by importing this room, and always
 its global flags.
 """
 
-from vff.likelihoods.base import AbstractLikelihood, Location, Parameter
+from vff.likelihoods.base import AbstractLikelihood, Location, Parameter, Traits
 from vff.likelihoods.classes import Bernoulli, Binomial
 from vff.likelihoods.continuous import Beta, Gamma, Gaussian, StudentT
 from vff.likelihoods.counts import NegativeBinomial, Poisson
@@ -50,6 +50,7 @@ __all__ = [
     "Parameter",
     "Poisson",
     "StudentT",
+    "Traits",
     "best_constant",
     "by_name",
     "expected",

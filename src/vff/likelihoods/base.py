@@ -31,6 +31,18 @@ class Location(NamedTuple):
     reach: float
 
 
+class Traits(NamedTuple):
+    """What callers must know about a likelihood before they use it."""
+
+    column: Hashable | None = None  # the column of X that every row brings as ``extra``: exposure or trials
+    standardised: bool = False  # f is in units of y, so that y may be shifted and scaled before learning
+    locates: bool = False  # has a location of its own, beside which a constant mean could not be told
+    closed_form: bool = False  # ``expected`` is known; otherwise quadrature does it
+    discrete: bool = False  # y is a whole number
+    log_concave: bool = True  # log p(y | f) has one maximum in f, also against a Gaussian prior
+    support: tuple[float, float] = (-np.inf, np.inf)  # of a Binomial up to infinity, since trials differ by row
+
+
 class AbstractLikelihood(ABC):
     """p(y | f), one factor per row.
 
@@ -43,38 +55,8 @@ class AbstractLikelihood(ABC):
 
     @property
     @abstractmethod
-    def column(self) -> Hashable | None:
-        """The column of X that every row brings as ``extra`` (exposure or trials); None: ``extra`` is ones."""
-
-    @property
-    @abstractmethod
-    def standardised(self) -> bool:
-        """Whether f is in units of y, so that y may be shifted and scaled before learning."""
-
-    @property
-    @abstractmethod
-    def locates(self) -> bool:
-        """Whether it has a location of its own, beside which a constant mean could not be told."""
-
-    @property
-    @abstractmethod
-    def closed_form(self) -> bool:
-        """Whether ``expected`` is known; otherwise quadrature does it."""
-
-    @property
-    @abstractmethod
-    def discrete(self) -> bool:
-        """Whether y is a whole number."""
-
-    @property
-    @abstractmethod
-    def log_concave(self) -> bool:
-        """Whether log p(y | f) is concave, or at least without a second maximum against a Gaussian prior."""
-
-    @property
-    @abstractmethod
-    def support(self) -> tuple[float, float]:
-        """The least and the largest y; of a Binomial the largest is infinite, because rows differ in their trials."""
+    def traits(self) -> Traits:
+        """What kind of likelihood it is."""
 
     @property
     @abstractmethod
@@ -154,6 +136,41 @@ class AbstractLikelihood(ABC):
         """Mean and variance of y when f ~ N(mean, variance), if known in closed form; else None."""
 
     # --- final ---------------------------------------------------------------------------------------------------
+
+    @property
+    def column(self) -> Hashable | None:
+        """The column of X that every row brings as ``extra``; None: ``extra`` is ones."""
+        return self.traits.column
+
+    @property
+    def standardised(self) -> bool:
+        """Whether f is in units of y, so that y may be shifted and scaled before learning."""
+        return self.traits.standardised
+
+    @property
+    def locates(self) -> bool:
+        """Whether it has a location of its own, beside which no constant mean is learnt."""
+        return self.traits.locates
+
+    @property
+    def closed_form(self) -> bool:
+        """Whether ``expected`` is known; otherwise quadrature does it."""
+        return self.traits.closed_form
+
+    @property
+    def discrete(self) -> bool:
+        """Whether y is a whole number."""
+        return self.traits.discrete
+
+    @property
+    def log_concave(self) -> bool:
+        """Whether log p(y | f) has one maximum in f, also against a Gaussian prior."""
+        return self.traits.log_concave
+
+    @property
+    def support(self) -> tuple[float, float]:
+        """The least and the largest y."""
+        return self.traits.support
 
     @property
     def parameters(self) -> tuple[str, ...]:

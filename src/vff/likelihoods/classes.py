@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from scipy import special
 
-from vff.likelihoods.base import AbstractLikelihood, Location, Parameter
+from vff.likelihoods.base import AbstractLikelihood, Location, Parameter, Traits
 from vff.likelihoods.checks import one_of, require, require_extra, whole
 
 LINKS = ("logit", "probit")
@@ -32,18 +32,14 @@ class Bernoulli(AbstractLikelihood):
     link: str = "logit"
     squash: float = 0.0
 
-    column = None
-    standardised = False
-    locates = False
-    closed_form = False
-    discrete = True
-    log_concave = True
-    support = (0.0, 1.0)
-
     def __post_init__(self) -> None:
         one_of("link", self.link, LINKS)
         if not 0 <= self.squash < 0.5:
             raise ValueError(f"squash must be at least 0 and below 0.5; got {self.squash!r}.")
+
+    @property
+    def traits(self) -> Traits:
+        return Traits(discrete=True, support=(0.0, 1.0))
 
     @property
     def form(self) -> Self:
@@ -89,7 +85,9 @@ class Bernoulli(AbstractLikelihood):
         return NotImplemented
 
     def width(self, psi: np.ndarray) -> float:
-        return 1.0
+        """The squashed probit is zero where Φ(f) = -squash, about π/|f| off the real line at Φ(f) = squash."""
+        squashed = self.link == "probit" and self.squash > 0
+        return 1 / max(1.0, -float(special.ndtri(self.squash))) if squashed else 1.0
 
     def conditional_mean(self, f: np.ndarray, extra: np.ndarray) -> np.ndarray:
         return self.squash + (1 - 2 * self.squash) * link_function(self.link, f)
@@ -121,21 +119,14 @@ class Binomial(AbstractLikelihood):
     trials: Hashable
     link: str = "logit"
 
-    standardised = False
-    locates = False
-    closed_form = False
-    discrete = True
-    log_concave = True
-    support = (0.0, np.inf)
-
     def __post_init__(self) -> None:
         one_of("link", self.link, LINKS)
         if self.trials is None:
             raise ValueError("Binomial needs the column of X that holds the number of trials, Binomial(trials='name').")
 
     @property
-    def column(self) -> Hashable | None:
-        return self.trials
+    def traits(self) -> Traits:
+        return Traits(column=self.trials, discrete=True, support=(0.0, np.inf))
 
     @property
     def form(self) -> Self:

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 
 from vff.likelihoods.base import AbstractLikelihood
-from vff.likelihoods.numerics import with_derivatives
+from vff.likelihoods.numerics import HALF_LOG_2_PI, log, with_derivatives
 
 Compiled = Callable[..., Any]
 NEWTON_STEPS = 60
@@ -22,11 +22,6 @@ GROW, SHRINK = 4.0, 0.25
 def _local(form: AbstractLikelihood, y: Any, f: Any, extra: Any, psi: Any) -> tuple[Any, Any, Any]:
     """(N,) log p and its two derivatives in f."""
     return jax.vmap(lambda y, f, e: with_derivatives(lambda f: form.log_density(y, f, e, psi), f))(y, f, extra)
-
-
-@cache
-def local(form: AbstractLikelihood) -> Compiled:
-    return jax.jit(lambda psi, y, extra, f: _local(form, y, f, extra, psi))
 
 
 @cache
@@ -47,15 +42,15 @@ def closed(form: AbstractLikelihood) -> Compiled:
 def quadrature(form: AbstractLikelihood) -> Compiled:
     """Σ_k weight_k (log p, its slope, its curvature) at mean + sd node_k."""
 
-    def rows(psi: Any, y: Any, extra: Any, mean: Any, variance: Any, nodes: Any, weights: Any) -> tuple[Any, Any, Any]:
-        sd = jnp.sqrt(variance)
+    def rows(psi: Any, y: Any, extra: Any, mean: Any, variance: Any, *rule: Any) -> tuple[Any, Any, Any]:
+        sd, (nodes, weights, count) = jnp.sqrt(variance), rule
 
         def add(k: Any, sums: tuple[Any, Any, Any]) -> tuple[Any, ...]:
             parts = _local(form, y, mean + sd * nodes[k], extra, psi)
             return tuple(total + weights[k] * part for total, part in zip(sums, parts, strict=True))
 
         zero = jnp.zeros_like(mean)
-        return jax.lax.fori_loop(0, nodes.shape[0], add, (zero, zero, zero))
+        return jax.lax.fori_loop(0, count, add, (zero, zero, zero))
 
     return jax.jit(rows)
 
@@ -64,17 +59,17 @@ def quadrature(form: AbstractLikelihood) -> Compiled:
 def of_parameters(form: AbstractLikelihood) -> Compiled:
     """Σ w E log p as a function of psi: value, gradient, Hessian."""
 
-    def total(psi: Any, y: Any, extra: Any, w: Any, mean: Any, variance: Any, nodes: Any, weights: Any) -> Any:
+    def total(psi: Any, y: Any, extra: Any, w: Any, mean: Any, variance: Any, *rule: Any) -> Any:
         if form.closed_form:
             rows = jax.vmap(lambda y, m, v, e: form.expected(y, m, v, e, psi))(y, mean, variance, extra)
             return jnp.sum(w * rows)
-        sd = jnp.sqrt(variance)
+        sd, (nodes, weights, count) = jnp.sqrt(variance), rule
         at = jax.vmap(lambda y, f, e: form.log_density(y, f, e, psi))
 
         def add(k: Any, sums: Any) -> Any:
             return sums + weights[k] * at(y, mean + sd * nodes[k], extra)
 
-        return jnp.sum(w * jax.lax.fori_loop(0, nodes.shape[0], add, jnp.zeros_like(mean)))
+        return jnp.sum(w * jax.lax.fori_loop(0, count, add, jnp.zeros_like(mean)))
 
     def everything(psi: Any, *rows: Any) -> tuple[Any, Any, Any]:
         """Forward mode twice, since psi is short; what the value and the gradient need is computed once."""
@@ -115,7 +110,7 @@ def modes(form: AbstractLikelihood) -> Compiled:
             newton = uphill / (jnp.maximum(-curvature, 0.0) + precision)
             move = jnp.clip(newton, -radius, radius)
             new_value, new_slope, new_curvature = evaluate(f + move)
-            good = new_value >= value - jnp.where(count == 0, 0.0, 1e-14 * jnp.abs(value))
+            good = new_value >= value - jnp.where(count == 0, 0.0, 1e-12 * (1 + jnp.abs(value)))
             radius = jnp.where(good, jnp.maximum(radius, GROW * jnp.abs(move)), SHRINK * jnp.abs(move))
             tolerance = 1e-9 * jnp.sqrt(1 / (jnp.maximum(-curvature, 0.0) + precision))
             busy = (count == 0) | jnp.any((jnp.abs(move) > tolerance) & (jnp.abs(move) > 1e-13 * jnp.abs(f)))
@@ -141,14 +136,16 @@ def modes(form: AbstractLikelihood) -> Compiled:
 
 @cache
 def log_integral(form: AbstractLikelihood) -> Compiled:
-    """log Σ_k exp(log p(f_k) + log N(f_k; mean, variance) + log weight_k), f_k = centre + scale sinh(t_k).
+    """log ∫ p(y | f) N(f; mean, sd²) share(f) df by the trapezoidal rule in t, f = centre + scale sinh(t).
 
-    ``t`` are equally spaced from low to high, per row; the weights are their distance times df/dt.
+    ``t`` are ``count`` numbers from low to high, per row. The share is one, unless log p is not concave: then it goes
+    from one at the centre to zero at another maximum of the integrand, ``other``, whose own call takes the rest,
+
+        share = 1/(1 + r⁴),    r = ((f - centre)² + s²) / ((f - other)² + s²),    s the narrower width of the two.
     """
 
-    def rows(
-        psi: Any, y: Any, extra: Any, mean: Any, sd: Any, centre: Any, scale: Any, low: Any, high: Any, count: Any
-    ):
+    def rows(psi: Any, y: Any, extra: Any, *geometry: Any) -> Any:
+        mean, sd, centre, scale, low, high, other, narrow, count = geometry
         at = jax.vmap(lambda y, f, e: form.log_density(y, f, e, psi))
         gap = (high - low) / (count - 1)
 
@@ -156,7 +153,11 @@ def log_integral(form: AbstractLikelihood) -> Compiled:
             t = low + k * gap
             f = centre + scale * jnp.sinh(t)
             z = (f - mean) / sd
-            return at(y, f, extra) - 0.5 * z * z + jnp.log(jnp.cosh(t))
+            value = at(y, f, extra) - 0.5 * z * z + log(jnp.cosh(t))
+            if form.log_concave:
+                return value
+            ratio = ((f - centre) ** 2 + narrow**2) / ((f - other) ** 2 + narrow**2)
+            return value - jnp.log1p(ratio**4)
 
         def add(k: Any, state: tuple[Any, Any]) -> tuple[Any, Any]:
             top, total = state
@@ -165,6 +166,6 @@ def log_integral(form: AbstractLikelihood) -> Compiled:
             return higher, total * jnp.exp(top - higher) + jnp.exp(new - higher)
 
         top, total = jax.lax.fori_loop(0, count, add, (jnp.full_like(mean, -1e300), jnp.zeros_like(mean)))
-        return top + jnp.log(total) + jnp.log(gap * scale / sd) - 0.5 * jnp.log(2 * jnp.pi)
+        return top + log(total * gap * scale / sd) - HALF_LOG_2_PI
 
     return jax.jit(rows)

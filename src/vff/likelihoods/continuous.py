@@ -6,7 +6,7 @@ from typing import Any, Self
 import numpy as np
 from scipy import special
 
-from vff.likelihoods.base import AbstractLikelihood, Location, Parameter
+from vff.likelihoods.base import AbstractLikelihood, Location, Parameter, Traits
 from vff.likelihoods.checks import positive_or_none, require
 from vff.likelihoods.starts import spread_of, weighted_mean, weighted_median, weighted_variance
 
@@ -19,16 +19,12 @@ class Gaussian(AbstractLikelihood):
 
     variance: float | None = None
 
-    column = None
-    standardised = True
-    locates = False
-    closed_form = True
-    discrete = False
-    log_concave = True
-    support = (-np.inf, np.inf)
-
     def __post_init__(self) -> None:
         positive_or_none("variance", self.variance)
+
+    @property
+    def traits(self) -> Traits:
+        return Traits(standardised=True, closed_form=True)
 
     @property
     def form(self) -> Self:
@@ -99,14 +95,6 @@ class StudentT(AbstractLikelihood):
     scale: float | None = None
     df: float | None = None
 
-    column = None
-    standardised = True
-    locates = False
-    closed_form = False
-    discrete = False
-    log_concave = False
-    support = (-np.inf, np.inf)
-
     def __post_init__(self) -> None:
         positive_or_none("scale", self.scale)
         positive_or_none("df", self.df)
@@ -114,6 +102,10 @@ class StudentT(AbstractLikelihood):
     @property
     def _floor(self) -> float:
         return DF_FLOOR if self.df is None or self.df > DF_FLOOR else 0.0
+
+    @property
+    def traits(self) -> Traits:
+        return Traits(standardised=True, log_concave=False)
 
     @property
     def form(self) -> Self:
@@ -197,16 +189,12 @@ class Gamma(AbstractLikelihood):
 
     shape: float | None = None
 
-    column = None
-    standardised = False
-    locates = False
-    closed_form = True
-    discrete = False
-    log_concave = True
-    support = (0.0, np.inf)
-
     def __post_init__(self) -> None:
         positive_or_none("shape", self.shape)
+
+    @property
+    def traits(self) -> Traits:
+        return Traits(closed_form=True, support=(0.0, np.inf))
 
     @property
     def form(self) -> Self:
@@ -282,16 +270,12 @@ class Beta(AbstractLikelihood):
 
     precision: float | None = None
 
-    column = None
-    standardised = False
-    locates = False
-    closed_form = False
-    discrete = False
-    log_concave = True
-    support = (0.0, 1.0)
-
     def __post_init__(self) -> None:
         positive_or_none("precision", self.precision)
+
+    @property
+    def traits(self) -> Traits:
+        return Traits(support=(0.0, 1.0))
 
     @property
     def form(self) -> Self:

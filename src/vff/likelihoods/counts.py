@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from scipy import special
 
-from vff.likelihoods.base import AbstractLikelihood, Location, Parameter
+from vff.likelihoods.base import AbstractLikelihood, Location, Parameter, Traits
 from vff.likelihoods.checks import positive_or_none, require, require_extra, whole
 from vff.likelihoods.starts import weighted_mean
 
@@ -29,16 +29,9 @@ class Poisson(AbstractLikelihood):
 
     exposure: Hashable | None = None
 
-    standardised = False
-    locates = False
-    closed_form = True
-    discrete = True
-    log_concave = True
-    support = (0.0, np.inf)
-
     @property
-    def column(self) -> Hashable | None:
-        return self.exposure
+    def traits(self) -> Traits:
+        return Traits(column=self.exposure, closed_form=True, discrete=True, support=(0.0, np.inf))
 
     @property
     def form(self) -> Self:
@@ -112,19 +105,12 @@ class NegativeBinomial(AbstractLikelihood):
     dispersion: float | None = None
     exposure: Hashable | None = None
 
-    standardised = False
-    locates = False
-    closed_form = False
-    discrete = True
-    log_concave = True
-    support = (0.0, np.inf)
-
     def __post_init__(self) -> None:
         positive_or_none("dispersion", self.dispersion)
 
     @property
-    def column(self) -> Hashable | None:
-        return self.exposure
+    def traits(self) -> Traits:
+        return Traits(column=self.exposure, discrete=True, support=(0.0, np.inf))
 
     @property
     def form(self) -> Self:

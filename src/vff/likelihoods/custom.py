@@ -6,7 +6,7 @@ from typing import Any, NoReturn, Self
 
 import numpy as np
 
-from vff.likelihoods.base import AbstractLikelihood, Location, Parameter
+from vff.likelihoods.base import AbstractLikelihood, Location, Parameter, Traits
 from vff.likelihoods.checks import positive_or_none, require
 from vff.likelihoods.starts import spread_of, weighted_median
 
@@ -42,12 +42,6 @@ class Custom(AbstractLikelihood):
     starts: tuple[tuple[str, float], ...]
     unit: float
 
-    column = None
-    locates = False
-    closed_form = False
-    log_concave = False
-    support = (-np.inf, np.inf)
-
     def __init__(
         self,
         function: Callable[..., Any],
@@ -80,18 +74,15 @@ class Custom(AbstractLikelihood):
         for name, value in fields.items():
             object.__setattr__(self, name, value)
 
-    @property
-    def standardised(self) -> bool:
-        return self.in_units_of_y
-
-    @property
-    def discrete(self) -> bool:
-        return self.whole
-
     def _at(self, starts: tuple[tuple[str, float], ...], unit: float) -> Self:
         copy = object.__new__(type(self))
-        copy.__dict__.update(self.__dict__ | {"starts": starts, "unit": unit})
+        for name, value in {**vars(self), "starts": starts, "unit": unit}.items():
+            object.__setattr__(copy, name, value)
         return copy
+
+    @property
+    def traits(self) -> Traits:
+        return Traits(standardised=self.in_units_of_y, discrete=self.whole, log_concave=False)
 
     @property
     def form(self) -> Self:

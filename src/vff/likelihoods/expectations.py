@@ -17,6 +17,12 @@ BLOCK = 2**15
 SMALLEST = 2**8
 THREADS = 2
 
+# of log_predictive
+POINTS = 160
+REACH = 12.0  # standard deviations of f from its mean
+NEAR = 3.5  # sinh of it is 16 widths of the integrand
+SMALLEST_VARIANCE = 1e-30
+
 
 class Expected(NamedTuple):
     """E log p(y | f) and what moves it, per row."""
@@ -79,16 +85,7 @@ def row_modes(
     spread: np.ndarray | float,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Per row the f that maximises log p(y | f) - (f - centre)²/(2 spread²); slope and curvature of log p there."""
-    from vff.likelihoods import compiled
-
-    function = compiled.modes(likelihood.form)
-    centre, spread = (np.broadcast_to(np.asarray(part, dtype=float), y.shape) for part in (centre, spread))
-
-    def run(block: tuple[np.ndarray, ...]) -> Any:
-        return function(psi, *block)
-
-    f, slope, curvature = _by_blocks(run, (y, extra, centre, centre, spread), 3)
-    return f, slope, curvature
+    return _modes_from(likelihood, psi, y, extra, centre, centre, spread)
 
 
 def log_predictive(
@@ -102,32 +99,61 @@ def log_predictive(
     """(N,) log ∫ p(y | f) N(f; mean, variance) df.
 
     The trapezoidal rule in t, f = f̂ + s sinh(t), with f̂ the mode of the integrand and s its width there: dense where
-    the integrand is narrow, and reaching twelve standard deviations whichever is the narrower factor.
+    the integrand is narrow, and reaching twelve standard deviations whichever is the narrower factor. When log p is
+    not concave there may be a second mode: uphill from the mean and uphill from y are both looked at.
     """
     from vff.likelihoods import compiled
 
-    sd = np.sqrt(np.maximum(variance, 1e-30))
-    f, _, curvature = row_modes(likelihood, psi, y, extra, mean, sd)
-    scale = 1 / np.sqrt(np.maximum(-curvature, 0.0) + 1 / sd**2)
-    low, high = (np.arcsinh((mean + side * 12 * sd - f) / scale) for side in (-1, 1))
-    low, high = np.minimum(low, -3.5), np.maximum(high, 3.5)
+    mean, sd = np.asarray(mean, dtype=float), np.sqrt(np.maximum(variance, SMALLEST_VARIANCE))
     function = compiled.log_integral(likelihood.form)
 
-    def run(block: tuple[np.ndarray, ...]) -> Any:
-        return (function(psi, *block, 160),)
+    def mode_and_width(start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        f, _, curvature = _modes_from(likelihood, psi, y, extra, start, mean, sd)
+        return f, 1 / np.sqrt(np.maximum(-curvature, 0.0) + 1 / sd**2)
 
-    return _by_blocks(run, (y, extra, mean, sd, f, scale, low, high), 1)[0]
+    def integral(f: np.ndarray, width: np.ndarray, other: np.ndarray, narrow: np.ndarray) -> np.ndarray:
+        low = np.minimum(np.arcsinh((mean - REACH * sd - f) / width), -NEAR)
+        high = np.maximum(np.arcsinh((mean + REACH * sd - f) / width), NEAR)
+        rows = (y, extra, mean, sd, f, width, low, high, other, narrow)
+        return _by_blocks(lambda block: (function(psi, *block, POINTS),), rows, 1)[0]
+
+    first = mode_and_width(mean)
+    if likelihood.log_concave or not likelihood.standardised:
+        # with both centres the same the shares are one half each
+        return integral(*first, *first) + (0.0 if likelihood.log_concave else np.log(2.0))
+    second = mode_and_width(y)
+    narrow = np.minimum(first[1], second[1])
+    return np.logaddexp(integral(*first, second[0], narrow), integral(*second, first[0], narrow))
+
+
+def _modes_from(
+    likelihood: AbstractLikelihood,
+    psi: np.ndarray,
+    y: np.ndarray,
+    extra: np.ndarray,
+    start: np.ndarray | float,
+    centre: np.ndarray | float,
+    spread: np.ndarray | float,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """`row_modes`, uphill from ``start``."""
+    from vff.likelihoods import compiled
+
+    function = compiled.modes(likelihood.form)
+    parts = (np.broadcast_to(np.asarray(part, dtype=float), y.shape) for part in (start, centre, spread))
+    f, slope, curvature = _by_blocks(lambda block: function(psi, *block), (y, extra, *parts), 3)
+    return f, slope, curvature
 
 
 def best_constant(
     likelihood: AbstractLikelihood, psi: np.ndarray, y: np.ndarray, extra: np.ndarray, w: np.ndarray
 ) -> float:
     """The f that maximises Σ w log p(y | f), within the reach that the likelihood gives its own guess."""
+    w = np.asarray(w, dtype=float)
     start, reach = likelihood.location(y, extra, w)
     low, high = start - reach, start + reach
 
     def at(f: float) -> tuple[float, float, float]:
-        value, slope, curvature = _locally(likelihood, psi, y, extra, f)
+        value, slope, curvature = expected(likelihood, psi, y, extra, np.full_like(w, f), np.zeros_like(w))
         return float(w @ value), float(w @ slope), float(w @ curvature)
 
     f, here, radius = start, at(start), reach / 2
@@ -144,18 +170,7 @@ def best_constant(
     return f
 
 
-def _locally(
-    likelihood: AbstractLikelihood, psi: np.ndarray, y: np.ndarray, extra: np.ndarray, f: np.ndarray | float
-) -> tuple[np.ndarray, ...]:
-    """(N,) log p, its slope and curvature at f."""
-    from vff.likelihoods import compiled
-
-    function = compiled.local(likelihood.form)
-    rows = np.broadcast_to(np.asarray(f, dtype=float), y.shape)
-    return _by_blocks(lambda block: function(psi, *block), (y, extra, rows), 3)
-
-
-def _nodes(variance: np.ndarray, width: float) -> tuple[np.ndarray, np.ndarray]:
+def _nodes(variance: np.ndarray, width: float) -> tuple[np.ndarray, np.ndarray, int]:
     """The rule that the widest row of a block needs."""
     return rule_for(float(np.sqrt(variance.max())) / width)
 

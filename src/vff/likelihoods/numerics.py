@@ -37,6 +37,7 @@ def _atanh(z: Any, z2: Any, terms: int) -> Any:
 
 
 @jax.custom_jvp
+@jax.jit
 def log(x: Any) -> Any:
     """log(x) of normal positive numbers: x = 2^k m with m in [√½, √2), and log m = 2 atanh((m-1)/(m+1))."""
     shifted = jax.lax.bitcast_convert_type(x, jnp.int64) - SQRT_HALF_BITS
@@ -51,6 +52,7 @@ log.defjvps(lambda dx, _, x: dx / x)
 
 
 @jax.custom_jvp
+@jax.jit
 def softplus(x: Any) -> Any:
     """log(1 + exp(x)) = max(x, 0) + 2 atanh(e/(2 + e)), e = exp(-|x|)."""
     e = jnp.exp(-jnp.abs(x))
@@ -59,12 +61,14 @@ def softplus(x: Any) -> Any:
 
 
 @jax.custom_jvp
+@jax.jit
 def sigmoid(x: Any) -> Any:
     """1 / (1 + exp(-x))."""
     e = jnp.exp(-jnp.abs(x))
     return jnp.where(x >= 0, 1.0, e) / (1 + e)
 
 
+@jax.jit
 def _bell(x: Any) -> Any:
     """The derivative of the sigmoid, from the same exponential."""
     e = jnp.exp(-jnp.abs(x))
@@ -78,11 +82,9 @@ sigmoid.defjvps(lambda dx, _, x: dx * _bell(x))
 def _interpolated_erfcx(degree: int = 30, middle: float = 3.75) -> tuple[np.ndarray, float]:
     """Chebyshev coefficients of (1 + 2u) erfcx(u), u ≥ 0, in t = (u - middle)/(u + middle)."""
 
-    def function(t: np.ndarray) -> np.ndarray:
-        u = middle * (1 + t) / (1 - t)
-        return (1 + 2 * u) * special.erfcx(u)
-
-    return np.polynomial.chebyshev.chebinterpolate(function, degree), middle
+    t = np.cos(np.pi * (np.arange(degree + 1) + 0.5) / (degree + 1))
+    u = middle * (1 + t) / (1 - t)
+    return np.polynomial.chebyshev.chebfit(t, (1 + 2 * u) * special.erfcx(u), degree), middle
 
 
 ERFCX, MIDDLE = _interpolated_erfcx()
@@ -103,6 +105,7 @@ def _tail(x: Any) -> tuple[Any, Any]:
 
 
 @jax.custom_jvp
+@jax.jit
 def log_ndtr(x: Any) -> Any:
     """log Φ(x)."""
     density, q = _tail(x)
@@ -113,6 +116,7 @@ def log_ndtr(x: Any) -> Any:
 
 
 @jax.custom_jvp
+@jax.jit
 def ndtr(x: Any) -> Any:
     """Φ(x)."""
     density, q = _tail(x)
@@ -120,6 +124,7 @@ def ndtr(x: Any) -> Any:
 
 
 @jax.custom_jvp
+@jax.jit
 def mills(x: Any) -> Any:
     """φ(x)/Φ(x), the derivative of log Φ."""
     density, q = _tail(x)
@@ -150,6 +155,7 @@ def log_difference(link: str, low: Any, high: Any) -> Any:
     return log_b + log(-jnp.expm1(log_ndtr(a) - log_b))
 
 
+@jax.jit
 def _stirling(x: Any) -> Any:
     """log Γ(x) - (x - 1/2) log x + x - log(2π)/2, exact in float64 from x = 9 on."""
     z = 1 / (x * x)
@@ -159,6 +165,8 @@ def _stirling(x: Any) -> Any:
     return series / x
 
 
+@jax.custom_jvp
+@jax.jit
 def log_factorial(x: Any) -> Any:
     """log Γ(x + 1) for x ≥ 0, by Stirling's series at x + 9: Γ(x + 9) = Γ(x + 1) (x + 1) … (x + 8)."""
     product = x + 1
@@ -166,6 +174,33 @@ def log_factorial(x: Any) -> Any:
         product = product * (x + k)
     large = x + (SHIFT + 1)
     return (large - 0.5) * log(large) - large + HALF_LOG_2_PI + _stirling(large) - log(product)
+
+
+@jax.custom_jvp
+@jax.jit
+def _slope_of_log_factorial(x: Any) -> Any:
+    """ψ(x + 1) = ψ(x + 9) - Σ 1/(x + k), and ψ(z) = log z - 1/(2z) - 1/(12 z²) + …"""
+    large = x + (SHIFT + 1)
+    z = 1 / (large * large)
+    series = 1 / 12
+    for term in (-691 / 32760, 1 / 132, -1 / 240, 1 / 252, -1 / 120, 1 / 12):
+        series = series * z + term
+    return log(large) - 0.5 / large - z * series - sum(1 / (x + k) for k in range(1, SHIFT + 1))
+
+
+@jax.jit
+def _curvature_of_log_factorial(x: Any) -> Any:
+    """ψ'(x + 1) = ψ'(x + 9) + Σ 1/(x + k)², and ψ'(z) = 1/z + 1/(2z²) + 1/(6z³) - …"""
+    large = x + (SHIFT + 1)
+    z = 1 / (large * large)
+    series = 7 / 6
+    for term in (-691 / 2730, 5 / 66, -1 / 30, 1 / 42, -1 / 30, 1 / 6):
+        series = series * z + term
+    return 1 / large + z / 2 + z / large * series + sum(1 / (x + k) ** 2 for k in range(1, SHIFT + 1))
+
+
+log_factorial.defjvps(lambda dx, _, x: dx * _slope_of_log_factorial(x))
+_slope_of_log_factorial.defjvps(lambda dx, _, x: dx * _curvature_of_log_factorial(x))
 
 
 def log_gamma(log_x: Any) -> Any:

@@ -5,7 +5,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from vff.likelihoods.base import AbstractLikelihood, Location, Parameter
+from vff.likelihoods.base import AbstractLikelihood, Location, Parameter, Traits
 from vff.likelihoods.checks import one_of, require, whole
 from vff.likelihoods.classes import LINKS, inverse_link, link_function
 
@@ -22,13 +22,6 @@ class Ordinal(AbstractLikelihood):
     levels: int | None = None
     link: str = "logit"
 
-    column = None
-    standardised = False
-    locates = True
-    closed_form = False
-    discrete = True
-    log_concave = True
-
     def __post_init__(self) -> None:
         one_of("link", self.link, LINKS)
         if self.cuts is not None:
@@ -43,8 +36,8 @@ class Ordinal(AbstractLikelihood):
             raise ValueError(f"levels must be a whole number from two, or None; got {self.levels!r}.")
 
     @property
-    def support(self) -> tuple[float, float]:
-        return 0.0, float(self._count() - 1)
+    def traits(self) -> Traits:
+        return Traits(locates=True, discrete=True, support=(0.0, np.inf if self.levels is None else self.levels - 1.0))
 
     @property
     def form(self) -> Self:
@@ -61,9 +54,9 @@ class Ordinal(AbstractLikelihood):
 
     def _entries(self) -> tuple[Parameter, ...]:
         names = ("cut_0", *(f"gap_{k}" for k in range(1, self._count() - 1)))
-        learnt = self.cuts is None
         numbers = (None,) * len(names) if self.cuts is None else (self.cuts[0], *np.diff(self.cuts).tolist())
-        return tuple(Parameter(name, v, learnt, real=k == 0) for k, (name, v) in enumerate(zip(names, numbers)))
+        pairs = enumerate(zip(names, numbers, strict=True))
+        return tuple(Parameter(name, value, self.cuts is None, real=k == 0) for k, (name, value) in pairs)
 
     def _with_entries(self, values: tuple[float, ...]) -> Self:
         return replace(self, cuts=tuple(np.cumsum(values).tolist()))

@@ -28,11 +28,20 @@ table), continuous columns on a lattice that serves every letter, and the featur
 sums hold does not depend on the engine.
 """
 
+from vff.moments.collapse import collapse
 from vff.moments.coupling import Coupling
 from vff.moments.engines import ENGINES, READERS, TALLIES, Choice, Engine, Job, choose_engine, choose_set, contract
 from vff.moments.gram import gram_adjoint, gram_columns_adjoint, gram_matrix, gram_tensor, gram_tensor_adjoint
 from vff.moments.lattice import Codebook, Survey, codebook_of, survey
-from vff.moments.operations import LetterFunction, column_rows, evaluate_letters, evaluate_several, quad_of_pairs
+from vff.moments.operations import (
+    LetterFunction,
+    Tables,
+    column_rows,
+    evaluate_letters,
+    evaluate_several,
+    pair_functions,
+    summed,
+)
 from vff.moments.planning import ReadingPlan, Source, books_for, plan_reading, survey_columns
 from vff.moments.quadrature import equivalent_weights, features_at_nodes, lattice_size, node_count
 from vff.moments.reading import read, read_arrays
@@ -60,12 +69,14 @@ __all__ = [
     "ReadingPlan",
     "Source",
     "Survey",
+    "Tables",
     "TermRequest",
     "Walk",
     "books_for",
     "choose_engine",
     "choose_set",
     "codebook_of",
+    "collapse",
     "column_rows",
     "contract",
     "equivalent_weights",
@@ -80,10 +91,11 @@ __all__ = [
     "joint",
     "lattice_size",
     "node_count",
+    "pair_functions",
     "plan_reading",
-    "quad_of_pairs",
     "read",
     "read_arrays",
+    "summed",
     "survey",
     "survey_columns",
 ]

@@ -1,7 +1,8 @@
 """Regularity of a column: equally spaced rows, and distinct values without sorting where a lattice allows it."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -43,6 +44,8 @@ class Codebook:
     step: float = 0.0
     compact: np.ndarray | None = None
     """Code of every lattice cell; None when every cell is occupied."""
+    remembered: dict[Any, np.ndarray] = field(default_factory=dict, repr=False, compare=False)
+    """Letters at the values, which every walk over the rows meets again."""
 
     @property
     def size(self) -> int:

@@ -14,7 +14,7 @@ from vff.basis import Alphabet, ColumnBasis, Indicators, LevelBasis
 from vff.moments.cores import cores
 from vff.moments.coupling import Coupling
 from vff.moments.engines import ENGINES, READERS, Job, choose_engine, choose_set
-from vff.moments.engines.sets import groups
+from vff.moments.engines.sets import groups, look_up, table_of
 from vff.moments.lattice import Codebook, codebook_of
 from vff.moments.rows import ColumnRequest, ColumnRows
 from vff.moments.statistics import Pair
@@ -37,10 +37,20 @@ class LetterFunction:
     coefficients: np.ndarray
 
 
+Tables = dict[int, np.ndarray]
+"""Values of functions, by their number, at all combinations of their columns' values."""
+
+
 def evaluate_letters(
-    rows: Sequence[ColumnRows], functions: Sequence[LetterFunction], engine: str = "auto"
+    rows: Sequence[ColumnRows],
+    functions: Sequence[LetterFunction],
+    engine: str = "auto",
+    tables: Tables | None = None,
 ) -> list[np.ndarray]:
-    """Every function at every row, (N,) each. Those of one column are taken together."""
+    """Every function at every row, (N,) each. Those of one column are taken together.
+
+    Who asks for the same functions at stretch after stretch of the same columns keeps ``tables`` between them.
+    """
     values: list[np.ndarray] = [np.empty(0)] * len(functions)
     single: dict[int, list[int]] = {}
     several: list[int] = []
@@ -53,8 +63,9 @@ def evaluate_letters(
         jobs = [(functions[number].alphabets[0], functions[number].coefficients) for number in numbers]
         for number, found in zip(numbers, _one_column(rows[c], jobs, engine), strict=True):
             values[number] = found
-    for number, found in zip(several, _several(rows, [functions[number] for number in several], engine), strict=True):
-        values[number] = found
+    found = _several(rows, {number: functions[number] for number in several}, engine, {} if tables is None else tables)
+    for number, value in found.items():
+        values[number] = value
     return values
 
 
@@ -72,26 +83,30 @@ def _one_column(
     return ENGINES[name].evaluate_letters(rows, jobs)
 
 
-def _several(rows: Sequence[ColumnRows], functions: Sequence[LetterFunction], engine: str) -> list[np.ndarray]:
-    jobs = [Job(function.alphabets) for function in functions]
-    names = [_engine(rows, function, job, engine) for function, job in zip(functions, jobs, strict=True)]
-    grouped = {
-        c for function, name in zip(functions, names, strict=True) if name == "grouped" for c in function.columns
-    }
+def _several(
+    rows: Sequence[ColumnRows], functions: Mapping[int, LetterFunction], engine: str, tables: Tables
+) -> dict[int, np.ndarray]:
+    jobs = {number: Job(function.alphabets) for number, function in functions.items()}
+    names = {number: _engine(rows, function, jobs[number], engine) for number, function in functions.items()}
+    grouped = {c for number, function in functions.items() if names[number] == "grouped" for c in function.columns}
     for c in grouped:
         if rows[c].book is not None:
             groups(rows[c])
 
     def one(number: int) -> np.ndarray:
-        function = functions[number]
-        return READERS[names[number]]([rows[c] for c in function.columns], jobs[number], function.coefficients)
+        function, job = functions[number], jobs[number]
+        columns = [rows[c] for c in function.columns]
+        if names[number] != "table":
+            return READERS[names[number]](columns, job, function.coefficients)
+        if number not in tables:
+            tables[number] = table_of(columns, job, function.coefficients)
+        return look_up(columns, tables[number])
 
-    alone = [number for number, name in enumerate(names) if name == "dense" or len(functions) == 1]
+    alone = [number for number, name in names.items() if name == "dense" or len(functions) == 1]
     with ThreadPoolExecutor(cores()) as pool:
-        together = [number for number in range(len(functions)) if number not in alone]
+        together = [number for number in functions if number not in alone]
         found = dict(zip(together, pool.map(one, together), strict=True))
-    found |= {number: one(number) for number in alone}
-    return [found[number] for number in range(len(functions))]
+    return found | {number: one(number) for number in alone}
 
 
 def _engine(rows: Sequence[ColumnRows], function: LetterFunction, job: Job, engine: str) -> str:
@@ -113,19 +128,19 @@ def evaluate_several(
     return _one_column(rows, jobs, engine)
 
 
-def quad_of_pairs(
-    rows: Sequence[ColumnRows], couplings: Mapping[Pair, Coupling], S: Mapping[Pair, np.ndarray], engine: str = "auto"
-) -> np.ndarray:
-    """sum over pairs s < t of terms of phi_s' S_st phi_t at every row, (N,)."""
-    functions = [
-        LetterFunction(couplings[pair].columns, couplings[pair].alphabets, couplings[pair].letters(block))
-        for pair, block in S.items()
-    ]
+def pair_functions(couplings: Mapping[Pair, Coupling], S: Mapping[Pair, np.ndarray]) -> list[LetterFunction]:
+    """Functions whose sum is that over pairs s < t of terms of phi_s' S_st phi_t."""
     merged: dict[tuple, LetterFunction] = {}
-    for function in functions:  # functions of the same letters are one function
-        key = (function.columns, function.alphabets)
-        seen = merged.get(key)
-        total = function.coefficients if seen is None else seen.coefficients + function.coefficients
-        merged[key] = LetterFunction(function.columns, function.alphabets, total)
-    values = evaluate_letters(rows, list(merged.values()), engine)
+    for pair, block in S.items():
+        coupling = couplings[pair]
+        key, letters = (coupling.columns, coupling.alphabets), coupling.letters(block)
+        seen = merged.get(key)  # functions of the same letters are one function
+        total = letters if seen is None else seen.coefficients + letters
+        merged[key] = LetterFunction(coupling.columns, coupling.alphabets, total)
+    return list(merged.values())
+
+
+def summed(rows: Sequence[ColumnRows], functions: Sequence[LetterFunction], engine: str = "auto") -> np.ndarray:
+    """The sum of some functions at every row, (N,)."""
+    values = evaluate_letters(rows, functions, engine)
     return np.sum(values, axis=0) if values else np.zeros(rows[0].x.size)

@@ -9,7 +9,6 @@ from vff.basis import ColumnBasis, LevelBasis
 from vff.moments.cores import cores
 from vff.moments.coupling import Coupling
 from vff.moments.engines import ENGINES, TALLIES, Choice, SetTally, choose_engine
-from vff.moments.engines.dense import sum_at
 from vff.moments.engines.sets import groups
 from vff.moments.lattice import Codebook, survey
 from vff.moments.nesting import restrict_gram, restrict_rows
@@ -266,8 +265,7 @@ class _ColumnTally:
         if not self.by_value:
             return self.gram, self.project
         assert self.book is not None
-        values, basis = self.request.place.to_unit(self.book.values), self.request.basis
+        values, basis = ColumnRows(self.request, np.empty(0), self.book), self.request.basis
         if isinstance(basis, LevelBasis):
             return self.gram, self.project
-        gram, project = sum_at(values, [(basis.double, self.gram), (basis.single, self.project)])
-        return gram, project
+        return self.gram @ values.letters(basis.double), self.project @ values.letters(basis.single)

@@ -6,10 +6,11 @@ from math import prod
 
 import numpy as np
 
-from vff.basis import Codes, ColumnBasis, Interval, LevelBasis
+from vff.basis import Alphabet, Codes, ColumnBasis, Indicators, Interval, LevelBasis
 from vff.moments.lattice import Codebook
 
 Basis = ColumnBasis | LevelBasis
+_REMEMBERED = 2**21  # letters of one column, 16 MiB
 
 
 @dataclass(frozen=True)
@@ -103,6 +104,15 @@ class ColumnRows:
     def values(self) -> np.ndarray:
         """Where the values of the book lie in the unit interval, (D,)."""
         return self.request.place.to_unit(self.codebook.values)
+
+    def letters(self, alphabet: Alphabet | Indicators) -> np.ndarray:
+        """Letters at the values of the book, (D, size)."""
+        if self.codebook.size * alphabet.size > _REMEMBERED:
+            return alphabet.evaluate(self.values)
+        found, key = self.codebook.remembered, (self.request.place, alphabet)
+        if key not in found:
+            found[key] = alphabet.evaluate(self.values)
+        return found[key]
 
     @cached_property
     def features(self) -> np.ndarray:

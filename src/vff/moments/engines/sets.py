@@ -70,8 +70,8 @@ class TableTally(SetTally):
 
     def __init__(self, jobs: Sequence[Job], columns: Sequence[ColumnRows]):
         super().__init__(jobs)
-        self.values = [column.values for column in columns]
-        self.shape = tuple(values.size for values in self.values)
+        self.columns = columns
+        self.shape = tuple(column.codebook.size for column in columns)
         self.tables = [np.zeros(prod(self.shape)) for _ in range(1 + self.both)]
 
     def add(self, columns: Sequence[ColumnRows], w: np.ndarray, weighted: np.ndarray) -> None:
@@ -81,15 +81,15 @@ class TableTally(SetTally):
 
     def read(self) -> list[np.ndarray]:
         tables = [table.reshape(self.shape) for table in self.tables]
-        letters: dict[tuple[int, Letters], np.ndarray] = {}
-        results = []
-        for job in self.jobs:
-            for d, alphabet in enumerate(job.alphabets):
-                if (d, alphabet) not in letters:
-                    letters[d, alphabet] = alphabet.evaluate(self.values[d]).T
-            matrices = [letters[d, alphabet] for d, alphabet in enumerate(job.alphabets)]
-            results.append(contract(tables[int(job.targets)], matrices))
-        return results
+        return [
+            contract(tables[int(job.targets)], [letters.T for letters in letters_of(self.columns, job)])
+            for job in self.jobs
+        ]
+
+
+def letters_of(columns: Sequence[ColumnRows], job: Job) -> list[np.ndarray]:
+    """Letters of every column at its values, (D, size) each."""
+    return [column.letters(alphabet) for column, alphabet in zip(columns, job.alphabets, strict=True)]
 
 
 def _cells(columns: Sequence[ColumnRows]) -> np.ndarray:
@@ -111,9 +111,18 @@ def _tally(table: np.ndarray, cells: np.ndarray, strengths: np.ndarray) -> None:
         table += np.bincount(cells, strengths, table.size)
 
 
+def table_of(columns: Sequence[ColumnRows], job: Job, coefficients: np.ndarray) -> np.ndarray:
+    """A function of the letters at every combination of values, flat."""
+    return contract(coefficients, letters_of(columns, job)).reshape(-1)
+
+
+def look_up(columns: Sequence[ColumnRows], table: np.ndarray) -> np.ndarray:
+    """Entries of such a table at the rows."""
+    return table[_cells(columns)]
+
+
 def table_reader(columns: Sequence[ColumnRows], job: Job, coefficients: np.ndarray) -> np.ndarray:
-    matrices = [alphabet.evaluate(column.values) for alphabet, column in zip(job.alphabets, columns, strict=True)]
-    return contract(coefficients, matrices).reshape(-1)[_cells(columns)]
+    return look_up(columns, table_of(columns, job, coefficients))
 
 
 @lru_cache(maxsize=64)
@@ -250,9 +259,9 @@ class GroupedTally(SetTally):
     def __init__(self, jobs: Sequence[Job], columns: Sequence[ColumnRows]):
         super().__init__(jobs)
         self.pivot = _pivot(columns, jobs)
-        self.values = columns[self.pivot].values
+        self.column = columns[self.pivot]
         self.rest = [without(job, self.pivot) for job in jobs]
-        self.totals = [np.zeros((self.values.size, prod(rest.shape))) for rest in self.rest]
+        self.totals = [np.zeros((self.column.codebook.size, prod(rest.shape))) for rest in self.rest]
 
     def add(self, columns: Sequence[ColumnRows], w: np.ndarray, weighted: np.ndarray) -> None:
         column = columns[self.pivot]
@@ -268,7 +277,7 @@ class GroupedTally(SetTally):
     def read(self) -> list[np.ndarray]:
         results = []
         for total, job, rest in zip(self.totals, self.jobs, self.rest, strict=True):
-            letters = job.alphabets[self.pivot].evaluate(self.values).T @ total
+            letters = self.column.letters(job.alphabets[self.pivot]).T @ total
             results.append(np.moveaxis(letters.reshape(-1, *rest.shape), 0, self.pivot))
         return results
 
@@ -331,7 +340,7 @@ def _runs(begins: np.ndarray, jobs: Sequence[Job]) -> Iterator[tuple[int, int, i
 def grouped_reader(columns: Sequence[ColumnRows], job: Job, coefficients: np.ndarray) -> np.ndarray:
     d = _pivot(columns, [job])
     column, others = columns[d], [other for e, other in enumerate(columns) if e != d]
-    at_values = np.tensordot(job.alphabets[d].evaluate(column.values), coefficients, axes=(1, d))
+    at_values = np.tensordot(column.letters(job.alphabets[d]), coefficients, axes=(1, d))
     rest, (order, begins) = without(job, d), groups(column)
     values = np.empty(column.t.size)
     for first, last, start, stop in _runs(begins, [rest]):

@@ -1,0 +1,239 @@
+"""``VariationalGP`` and ``InducingPointVGP``: any likelihood, with a Gaussian q of all rows or of inducing points."""
+
+from dataclasses import replace
+from numbers import Integral
+from typing import Any, Self
+
+import numpy as np
+from sklearn.cluster import KMeans
+from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
+
+from vff.baselines.design import Problem, check_numbers_only
+from vff.baselines.face import BaselineFace
+from vff.baselines.inducing import in_column_units, locations
+from vff.baselines.latent import LatentFit, climb
+from vff.baselines.problem import notes, target_scale
+from vff.baselines.squared_exponential import SquaredExponential
+from vff.estimators.observed import extra_of
+from vff.inference import TargetScale
+from vff.inference.likelihood_fit import _on_climb
+from vff.kernels import Kernel
+from vff.likelihoods import AbstractLikelihood, Bernoulli, Gaussian, by_name
+
+_MOST_ROWS = 10_000
+
+
+def _is_bernoulli(estimator: "LikelihoodFace") -> bool:
+    return isinstance(by_name(estimator.likelihood), Bernoulli)
+
+
+class LikelihoodFace(BaselineFace):
+    """Any likelihood. Leaves say where the features are."""
+
+    likelihood: str | AbstractLikelihood
+
+    def _latent_problem(self, X: Any, y: Any) -> tuple[Problem, AbstractLikelihood, np.ndarray]:
+        """Everything the user gave, checked, and y in units of the search where f is in those of y."""
+        likelihood = by_name(self.likelihood)
+        table, y = self._checked(X, y)
+        extra = extra_of(likelihood, table)
+        likelihood.check(y, extra)
+        beside: Any = likelihood.column
+        design, x = self._design(table, None if beside is None else table.index(beside))
+        target = target_scale(y, centre=self.normalize_y) if likelihood.standardised else TargetScale(0.0, 1.0)
+        return Problem.of(design, x, y, None, target), likelihood, extra
+
+    def _climb(
+        self,
+        problem: Problem,
+        likelihood: AbstractLikelihood,
+        extra: np.ndarray,
+        coordinates: np.ndarray,
+        *,
+        release: bool,
+    ) -> LatentFit:
+        """Learn and store."""
+        fit = climb(
+            problem,
+            coordinates,
+            likelihood,
+            extra,
+            centred=self.normalize_y,
+            optimise=self.optimizer is not None,
+            release=release,
+            progress=self._progress(),
+        )
+        last, target = fit.ascent.last.standing, problem.target
+        self.posterior_ = replace(last.posterior, places=problem.places)
+        self.target_ = TargetScale(target.mean + target.scale * last.constant, target.scale)
+        self.kernel_ = problem.design.with_values(problem.in_user_units(last.features.values))
+        self.likelihood_ = fit.likelihood.in_units(target.scale)
+        noise = self.likelihood_.variance if isinstance(self.likelihood_, Gaussian) else None
+        self.noise_variance_ = np.nan if noise is None else float(noise)
+        self.elbo_ = float(problem.evidence_in_user_units(fit.ascent.last.elbo))
+        ended: Any = fit.ascent
+        self._say_notes((*notes(last.optimum, problem.design.covariance.layout), *_on_climb(ended)))
+        return fit
+
+    @available_if(_is_bernoulli)
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """P(y = 0) and P(y = 1) at every row, (N, 2), of a Bernoulli likelihood."""
+        one = self.predict(X)
+        assert isinstance(one, np.ndarray)
+        return np.stack([1.0 - one, one], axis=1)
+
+
+class VariationalGP(LikelihoodFace):
+    """The exact variational Gaussian process: E_q[log p(y | f)] - KL[q || p] at its best over all Gaussian q(f).
+
+    O(N^3) time a step and O(N^2) memory, by natural gradients. With Gaussian noise the bound is log p(y) and q the
+    posterior. k(x, x) is factored at the distinct rows; where rounding defeats that, 1e-15 to 1e-9 of its diagonal is
+    added, the least that helps, which acts as noise on the latent function: the bound stays one.
+
+    Parameters
+    ----------
+    kernel : kernel expression, "rbf", SquaredExponential or None
+        As for ``ExactGP``; the variances are of the latent function.
+    likelihood : str or likelihood
+        A name that ``vff.likelihoods.by_name`` knows, or an object of that room. Bernoulli takes y of 0 and 1.
+        Parameters that the object does not hold are learnt, whatever ``optimizer`` is.
+    optimizer : "lbfgs" or None
+        None keeps the given hyperparameters of the kernel.
+    normalize_y : bool
+        Learn a constant for the latent function, its prior mean. With False that is zero.
+    random_state : int, RandomState or None
+        For ``sample_f`` and ``sample_y`` when they are called without one.
+    verbose : int
+        1 prints progress to standard error.
+
+    Attributes
+    ----------
+    kernel_, likelihood_ : with what was learnt, in the user's units
+    noise_variance_ : float
+        Of a Gaussian likelihood; else NaN.
+    elbo_ : float
+        The bound on log p(y), nats, for y in the user's units.
+    notes_ : tuple of str
+        How learning ended, when there is something to say.
+    """
+
+    kernel: Kernel | SquaredExponential | str | None
+
+    def __init__(
+        self,
+        kernel: Kernel | SquaredExponential | str | None = None,
+        *,
+        likelihood: str | AbstractLikelihood = "probit",
+        optimizer: str | None = "lbfgs",
+        normalize_y: bool = True,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.kernel = kernel
+        self.likelihood = likelihood
+        self.optimizer = optimizer
+        self.normalize_y = normalize_y
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _check_kernel(self, n_columns: int) -> None:
+        """All kernels will do."""
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Fit to a table X and a vector y."""
+        problem, likelihood, extra = self._latent_problem(X, y)
+        N = problem.y.size
+        if N > _MOST_ROWS:
+            raise ValueError(
+                f"an exact variational Gaussian process on {N} rows needs {8 * N**2 / 2**30:.0f} GiB for each of "
+                f"several matrices and {N**3:.0e} operations a step; give it at most {_MOST_ROWS} rows, or use "
+                "GPRegressor or GPClassifier"
+            )
+        self._climb(problem, likelihood, extra, np.unique(problem.T, axis=0), release=False)
+        return self
+
+
+class InducingPointVGP(LikelihoodFace):
+    """Sparse variational Gaussian process with inducing points and a full covariance (Hensman et al., 2015).
+
+    The bound of ``VariationalGP`` over those q(f) that inducing points carry, O(N P^2) a step on all rows together. As
+    there, q follows natural gradients.
+
+    Parameters
+    ----------
+    kernel : kernel expression of numbers, "rbf", SquaredExponential or None
+        As for ``VariationalGP``, without levels.
+    likelihood : str or likelihood
+        As for ``VariationalGP``.
+    n_inducing : int
+        P; the points are k-means centres of the rows, the range of every column measured as one. With no more distinct
+        rows than that, the rows themselves.
+    inducing : array, int or None
+        Locations instead, in the columns' units, (P, C), the columns in the order the kernel names them (a vector will
+        do for one column); or so many values in every column, a regular grid over the range of the data.
+    optimise_inducing : bool
+        Learn the locations too, by gradient on the bound, after the hyperparameters and then along with them.
+    optimizer : "lbfgs" or None
+        None keeps the given hyperparameters of the kernel, and the locations.
+    normalize_y : bool
+        Learn a constant for the latent function, its prior mean. With False that is zero.
+    random_state : int, RandomState or None
+        For the k-means centres, and for ``sample_f`` and ``sample_y`` when they are called without one.
+    verbose : int
+        1 prints progress to standard error.
+
+    Attributes
+    ----------
+    kernel_, likelihood_, noise_variance_, elbo_, notes_ : as for ``VariationalGP``
+    inducing_ : array
+        Locations in the columns' units, (P, C), or (P,) for one column.
+    """
+
+    kernel: Kernel | SquaredExponential | str | None
+
+    def __init__(
+        self,
+        kernel: Kernel | SquaredExponential | str | None = None,
+        *,
+        likelihood: str | AbstractLikelihood = "probit",
+        n_inducing: int = 50,
+        inducing: Any = None,
+        optimise_inducing: bool = False,
+        optimizer: str | None = "lbfgs",
+        normalize_y: bool = True,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.kernel = kernel
+        self.likelihood = likelihood
+        self.n_inducing = n_inducing
+        self.inducing = inducing
+        self.optimise_inducing = optimise_inducing
+        self.optimizer = optimizer
+        self.normalize_y = normalize_y
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _check_kernel(self, n_columns: int) -> None:
+        check_numbers_only(self.kernel)
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Fit to a table X and a vector y."""
+        problem, likelihood, extra = self._latent_problem(X, y)
+        fit = self._climb(problem, likelihood, extra, self._start(problem), release=self.optimise_inducing)
+        self.inducing_ = in_column_units(fit.ascent.last.standing.features.places, problem.intervals)
+        return self
+
+    def _start(self, problem: Problem) -> np.ndarray:
+        """The first locations, in half ranges of the data."""
+        if self.inducing is not None:
+            return locations(self.inducing, problem.intervals)
+        P = self.n_inducing
+        if isinstance(P, bool) or not isinstance(P, Integral) or P < 1:
+            raise ValueError(f"n_inducing must be a positive integer, got {P!r}; 50 to 500 is a common choice")
+        distinct = np.unique(problem.T, axis=0)
+        if len(distinct) <= P:
+            return distinct
+        seed = check_random_state(self.random_state)
+        return KMeans(int(P), n_init="auto", random_state=seed).fit(problem.T).cluster_centers_

@@ -1,0 +1,183 @@
+"""``GPClassifier``: Gaussian process classification by natural gradients."""
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import ClassifierMixin, clone
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from vff.estimators.labels import as_labels, coded
+from vff.estimators.sums import Effects, SumModelFace
+from vff.estimators.tables import Table
+from vff.kernels import Kernel
+from vff.likelihoods import AbstractLikelihood, Bernoulli, predictive_moments
+
+
+class GPClassifier(ClassifierMixin, SumModelFace):
+    """Gaussian process classification with variational Fourier features.
+
+    Two classes have one latent function f and P(second class) = F(f), F logistic or normal. More classes are fitted one
+    against the rest, a model per class; their probabilities are divided by their sum.
+
+    Parameters
+    ----------
+    kernel : kernel expression or None
+        As for ``GPRegressor``; the variances are of the latent function.
+    likelihood : "logit", "probit" or a ``vff.likelihoods.Bernoulli``
+    frequencies, domain, edges, engine, optimizer, random_state, verbose
+        As for ``GPRegressor``.
+    fit_intercept : bool
+        Learn a constant for the latent function. With False its prior mean is zero.
+
+    Attributes
+    ----------
+    classes_ : the labels, sorted
+    kernel_, elbo_, elbo_gap_, domain_, frequencies_, edges_, engine_, timing_, notes_, fit_, likelihood_
+        As for ``GPRegressor``, of two classes. With more, ``elbo_`` is the sum over the models.
+    estimators_ : list of GPClassifier
+        With more than two classes: each class against the rest, in the order of ``classes_``.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel | None = None,
+        *,
+        likelihood: str | AbstractLikelihood = "logit",
+        frequencies: int | str | dict = "auto",
+        domain: tuple[float, float] | str | dict = "auto",
+        edges: int | str | dict = "auto",
+        engine: str = "auto",
+        optimizer: str | None = "lbfgs",
+        fit_intercept: bool = True,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.kernel = kernel
+        self.likelihood = likelihood
+        self.frequencies = frequencies
+        self.domain = domain
+        self.edges = edges
+        self.engine = engine
+        self.optimizer = optimizer
+        self.fit_intercept = fit_intercept
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit to a table X and labels y. A row of weight w counts as w equal rows."""
+        labels = as_labels(y)
+        classes = np.unique(labels)
+        if classes.size < 2:
+            raise ValueError(
+                f"y holds one class, {classes[0]!r}, and a classifier needs at least two: give it rows of another class"
+            )
+        return self._fit_classes(X, labels, sample_weight, classes)
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Add rows to those already seen; the first call must name all ``classes``.
+
+        Earlier rows are remembered by the Gaussian factors that stood for them when they were seen.
+        """
+        labels = as_labels(y)
+        if not hasattr(self, "classes_"):
+            if classes is None:
+                raise ValueError("the first call of partial_fit must name all classes, got classes=None")
+            self.classes_ = np.unique(np.asarray(classes))
+        codes = coded(labels, self.classes_)
+        if self.classes_.size == 2:
+            return self._absorb(X, codes.astype(float), sample_weight, getattr(self, "rows_", None), growing=True)
+        self._one_against_rest(X, labels, sample_weight, self.classes_, "partial_fit")
+        return self
+
+    def _fit_classes(self, X: Any, labels: np.ndarray, sample_weight: Any, classes: np.ndarray) -> Self:
+        if classes.size > 2:
+            self.__dict__.pop("estimators_", None)
+            self._one_against_rest(X, labels, sample_weight, classes, "fit")
+        else:
+            self._absorb(X, (labels == classes[1]).astype(float), sample_weight, None, growing=False)
+        self.classes_ = classes
+        return self
+
+    def _one_against_rest(self, X: Any, labels: np.ndarray, sample_weight: Any, classes: np.ndarray, how: str) -> None:
+        table = Table.of(X)
+        models = getattr(self, "estimators_", None) or [clone(self) for _ in classes]
+        for model, label in zip(models, classes, strict=True):
+            codes = labels == label
+            if how == "fit":
+                model.fit(X, codes, sample_weight)
+            else:
+                model.partial_fit(X, codes, np.array([False, True]), sample_weight)
+        validate_data(self, table.data, reset=True, skip_check_array=True)
+        self.estimators_ = models
+        self.elbo_ = float(sum(model.elbo_ for model in models))
+        both = zip(models, classes, strict=True)
+        self.notes_ = tuple(f"{label}: {note}" for model, label in both for note in model.notes_)
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probability of every class at every row, (N, classes), with the uncertainty of the function in it."""
+        check_is_fitted(self, "classes_")
+        if hasattr(self, "estimators_"):
+            each = np.stack([model.predict_proba(X)[:, 1] for model in self.estimators_], axis=1)
+            return each / each.sum(axis=1, keepdims=True)
+        table = self._table(X)
+        second, _ = predictive_moments(self.likelihood_, *self._latent(table), self._extra(table))
+        return np.stack([1.0 - second, second], axis=1)
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Logarithms of ``predict_proba``."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The most probable class at every row."""
+        probabilities = self.predict_proba(X)
+        return self.classes_[np.argmax(probabilities, axis=1)]
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Mean of the latent function at every row: (N,), or (N, classes) of one against the rest."""
+        return self.predict_f(X)[0]
+
+    def predict_f(self, X: Any, full_covariance: bool = False) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and variance of the latent function: (N,) each, or (N, classes) with more than two."""
+        check_is_fitted(self, "classes_")
+        if not hasattr(self, "estimators_"):
+            return super().predict_f(X, full_covariance)
+        parts = [model.predict_f(X, full_covariance) for model in self.estimators_]
+        mean, variance = (np.stack(part, axis=-1) for part in zip(*parts, strict=True))
+        return mean, variance
+
+    def effects(self, X: Any) -> Effects:
+        """Each term's part of the latent function of two classes, as for ``GPRegressor``."""
+        if hasattr(self, "estimators_"):
+            raise ValueError(
+                f"with {self.classes_.size} classes there is a function per class; ask estimators_[k].effects(X)"
+            )
+        return super().effects(X)
+
+    def log_predictive_density(self, X: Any, y: Any) -> np.ndarray:
+        """log P(y) of every row, nats."""
+        probabilities, codes = self.predict_proba(X), coded(as_labels(y), self.classes_)
+        return np.log(probabilities[np.arange(codes.size), codes])
+
+    def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = None) -> np.ndarray:
+        """Joint draws of labels at the rows of X, (N, n_samples); of two classes."""
+        if hasattr(self, "estimators_"):
+            raise ValueError(
+                f"with {self.classes_.size} classes there is a function per class; draw labels from predict_proba(X)"
+            )
+        return self.classes_[super().sample_y(X, n_samples, random_state).astype(int)]
+
+    def _asked_likelihood(self) -> AbstractLikelihood:
+        names = {"logit": Bernoulli("logit"), "probit": Bernoulli("probit")}
+        asked = names.get(self.likelihood) if isinstance(self.likelihood, str) else self.likelihood
+        if not isinstance(asked, Bernoulli):
+            raise ValueError(
+                f"likelihood of a classifier must be 'logit', 'probit' or a Bernoulli object; got {self.likelihood!r}"
+            )
+        return asked
+
+    def _centred(self) -> bool:
+        return self.fit_intercept
+
+    def _noise(self) -> float | None:
+        return None

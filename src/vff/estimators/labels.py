@@ -1,0 +1,32 @@
+"""Labels of classes: any column of text, numbers or booleans without gaps."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils import column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
+
+
+def as_labels(y: Any) -> np.ndarray:
+    """y as a vector of labels, checked to be discrete and without missing values."""
+    if y is None:
+        raise ValueError("requires y to be passed, but the target y is None: give fit one label per row")
+    labels = column_or_1d(y.to_numpy() if hasattr(y, "to_numpy") else y, warn=True)
+    missing = labels != labels if labels.dtype.kind in "fc" else np.array([one is None or one != one for one in labels])
+    if np.any(missing):
+        row = int(np.flatnonzero(missing)[0])
+        raise ValueError(
+            f"y holds NaN or None in row {row}, and every row must have a label: drop it, or name a class for it"
+        )
+    if labels.dtype.kind == "f" and np.isinf(labels).any():
+        raise ValueError("y holds an infinite number, and labels must be finite")
+    check_classification_targets(labels)
+    return labels.astype(str) if labels.dtype.kind == "O" and all(isinstance(one, str) for one in labels) else labels
+
+
+def coded(labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """Where each label stands among the sorted classes; one that is not among them is refused."""
+    unknown = np.setdiff1d(labels, classes)
+    if unknown.size:
+        raise ValueError(f"y holds class {unknown[0]!r}, which is not among the classes {classes.tolist()}")
+    return np.searchsorted(classes, labels)

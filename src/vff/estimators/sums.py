@@ -1,0 +1,249 @@
+"""What every model of a sum of terms does: read rows, learn, answer about its terms. Leaves add what y is."""
+
+import time
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from vff.basis import ColumnBasis, Interval
+from vff.estimators.binding import bind, joined
+from vff.estimators.face import PosteriorFace
+from vff.estimators.options import ENGINE_NAMES, check_choice
+from vff.estimators.rows import Rows, add, after_walks, begin, check_unchanged, take_batch, walk_of
+from vff.estimators.settling import Batch, Options
+from vff.estimators.tables import Table
+from vff.inference import Before, Fit, LikelihoodTask, TermPlan, fit_likelihood, fit_sum
+from vff.kernels import Kernel, Sum
+from vff.likelihoods import AbstractLikelihood, Gaussian
+
+Say = Callable[[str], None]
+
+
+class Effects(NamedTuple):
+    """Per-term posterior at rows: names of the T terms, mean and standard deviation, (N, T) each."""
+
+    names: tuple[str, ...]
+    mean: np.ndarray
+    std: np.ndarray
+
+
+class SumModelFace(PosteriorFace):
+    """A sum of terms under a likelihood; with Gaussian noise in closed form, else by natural gradients."""
+
+    kernel: Kernel | None
+    frequencies: Any
+    domain: Any
+    edges: Any
+    engine: str
+    optimizer: str | None
+
+    @abstractmethod
+    def _asked_likelihood(self) -> AbstractLikelihood:
+        """The likelihood as the user asked for it."""
+
+    @abstractmethod
+    def _centred(self) -> bool:
+        """Whether the function has a constant mean that the data determine."""
+
+    @abstractmethod
+    def _noise(self) -> float | None:
+        """Where the variance of Gaussian noise starts; None: from the data."""
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit to a table X and a vector y. A row of weight w counts as w equal rows."""
+        return self._absorb(X, y, sample_weight, None, growing=False)
+
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Add rows to those already seen and learn again, at a cost that does not depend on the rows seen before.
+
+        With Gaussian noise the result is that of all rows together. With another likelihood, earlier rows are
+        remembered by the Gaussian factors that stood for them when they were seen, and ``elbo_`` is NaN from then on.
+        """
+        return self._absorb(X, y, sample_weight, getattr(self, "rows_", None), growing=True)
+
+    def merge(self, other: "SumModelFace") -> Self:
+        """Add the rows that another fitted model has seen to this one's, and learn again.
+
+        Both must have the same kernel, ``domain`` and ``edges``; the result is that of all rows together.
+        """
+        check_is_fitted(self, "rows_")
+        check_is_fitted(other, "rows_")
+        if self.fit_.climb is not None or other.fit_.climb is not None:
+            raise ValueError(
+                "merge adds the sums of two fits with Gaussian noise, and one of these has another likelihood; fit all "
+                "rows together, or call partial_fit with the other's rows"
+            )
+        say, clock = self._progress(), _Clock()
+        rows = self.rows_.merged(other.rows_)
+        with clock("learn"):
+            fit = self._learn(rows, say)
+        self.timing_ = clock.seconds
+        self._store(fit, rows, say)
+        return self
+
+    def _absorb(self, X: Any, y: Any, sample_weight: Any, seen: Rows | None, *, growing: bool) -> Self:
+        """Read rows on top of those seen; nothing of the estimator changes until all of it has worked."""
+        say, clock = self._progress(), _Clock()
+        likelihood = self._asked_likelihood()
+        check_choice("engine", self.engine, ENGINE_NAMES)
+        check_choice("optimizer", self.optimizer, ("lbfgs", None))
+        table = Table.of(X)
+        if seen is not None:
+            validate_data(self, table.data, reset=False, skip_check_array=True)
+        options = Options(self.frequencies, self.domain, self.edges)
+        with clock("survey"):
+            binding = bind(self.kernel, table, first=seen is None, beside=likelihood.column)
+            if seen is not None:
+                check_unchanged(seen.options, options)
+                binding = joined(seen.binding, binding)
+            batch = take_batch(table, binding, y, sample_weight, likelihood, first=seen is None)
+            before = None if seen is None else self.fit_
+            seen = seen or begin(batch, options, growing=growing)
+        fit, rows = self._fit_rows(likelihood, seen, batch, before, clock, say)
+        validate_data(self, table.data, reset=True, skip_check_array=True)
+        self.timing_ = clock.seconds
+        self._store(fit, rows, say)
+        return self
+
+    def _fit_rows(
+        self, likelihood: AbstractLikelihood, seen: Rows, batch: Batch, before: Fit | None, clock: "_Clock", say: Say
+    ) -> tuple[Fit, Rows]:
+        """In closed form where noise is Gaussian, by natural gradients elsewhere."""
+        closed = isinstance(likelihood, Gaussian) and likelihood.variance is None
+        if before is not None and closed != (before.climb is None):
+            raise ValueError("likelihood has changed since the rows seen so far; set it back, or fit all rows again")
+        if closed:
+            with clock("pass"):
+                rows = add(seen, batch, self.engine, say)
+            say(f"{rows.moments.n:,} rows summed; engine {rows.choice.reason}")
+            with clock("learn"):
+                return self._learn(rows, say), rows
+        with clock("learn"):
+            rows, walk, observed = walk_of(seen, batch, self.engine, say)
+            optimise, centred = self.optimizer is not None, self._centred()
+            plans = tuple(_plans(rows))
+            task = LikelihoodTask(walk, observed, likelihood, plans, optimise, centred, say)
+            fit = fit_likelihood(task, None if before is None else Before(before, rows.moments))
+        assert fit.climb is not None
+        return fit, after_walks(rows, walk, fit.climb.sums)
+
+    def _learn(self, rows: Rows, say: Say) -> Fit:
+        """Hyperparameters and posterior from the statistics alone."""
+        return fit_sum(
+            rows.moments,
+            rows.tails,
+            _plans(rows),
+            self._noise(),
+            optimise=self.optimizer is not None,
+            normalise=self._centred(),
+            progress=say,
+        )
+
+    def _store(self, fit: Fit, rows: Rows, say: Say) -> None:
+        self.rows_, self.fit_, self.posterior_, self.target_ = rows, fit, fit.posterior, fit.target
+        self.column_indices_ = tuple(column.index for column in rows.binding.columns)
+        self.column_levels_ = tuple(column.levels for column in rows.binding.columns)
+        learnt = tuple(
+            term.term.with_values(values.variance, values.lengthscales)
+            for term, values in zip(rows.terms, fit.terms, strict=True)
+        )
+        self.kernel_ = learnt[0] if len(learnt) == 1 else Sum(learnt)
+        self.noise_variance_ = fit.noise_variance
+        self.likelihood_ = Gaussian(fit.noise_variance) if fit.climb is None else fit.climb.likelihood
+        self.elbo_, self.elbo_error_, self.evidence_upper_bound_ = fit.elbo, fit.elbo_error, fit.upper_bound
+        self.solver_ = fit.solver
+        missed = fit.history[-1].missed
+        self.elbo_gap_ = (missed, 2.0 * missed)
+        self._store_choices(fit, rows)
+        self.notes_ = fit.notes
+        for note in fit.notes:
+            say(f"note: {note}")
+
+    def _store_choices(self, fit: Fit, rows: Rows) -> None:
+        """What was settled: domains by column, harmonics and edge functions by term."""
+        self.domain_, self.frequencies_, self.edges_ = {}, {}, {}
+        for term, request, values in zip(rows.terms, rows.moments.request.terms, fit.terms, strict=True):
+            for column, factor in zip(term.term.columns, request.factors, strict=True):
+                if isinstance(factor.place, Interval):
+                    self.domain_[column] = (factor.place.a, factor.place.b)
+            edges = tuple(basis.q if isinstance(basis, ColumnBasis) else None for basis in request.bases)
+            if any(q is not None for q in edges):
+                self.frequencies_[term.key] = values.M
+                self.edges_[term.key] = edges[0] if len(edges) == 1 else edges
+        self.engine_, self.engine_reason_ = rows.choice.name, rows.choice.reason
+
+    def _place_text(self, number: int, label: str) -> str:
+        place = self.rows_.moments.request.columns[number].place
+        if not isinstance(place, Interval):
+            return f"hold a level of column {label} that the fit has not seen"
+        return (
+            f"lie outside the domain [{place.a:g}, {place.b:g}] of column {label} by more than a tenth of a lengthscale"
+        )
+
+    def predict_derivative(self, X: Any, column: str | int | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and variance of the slope df/dx at every row, in units of y per unit of the column.
+
+        ``column`` says which of several columns the slope is along.
+        """
+        x = np.concatenate(list(self._pieces(self._table(X))))
+        columns = self.rows_.binding.columns
+        along = [c for c, bound in enumerate(columns) if column is None or column in bound.aliases]
+        if len(along) != 1:
+            along = [c for c in along if columns[c].levels is None]
+        if len(along) != 1:
+            names = ", ".join(bound.label for bound in columns)
+            raise ValueError(f"the slope is along one column, got column={column!r}; name one of {names}")
+        if columns[along[0]].levels is not None:
+            raise ValueError(f"column {column!r} is categorical and has no slope; name a column of numbers")
+        mean, variance = self.fit_.posterior.slope(x, along[0])
+        return self.target_.scale * mean, self.target_.scale**2 * variance
+
+    def effects(self, X: Any) -> Effects:
+        """Each term's posterior mean and standard deviation at the rows of X, centred on the rows of the fit.
+
+        Both come from the joint posterior of all terms. The terms sum to ``predict_f(X)`` less a constant, the mean of
+        the fitted function over the rows of the fit.
+        """
+        pieces = [self._effects(x) for x in self._pieces(self._table(X))]
+        mean, variance = (np.concatenate(part) for part in zip(*pieces, strict=True))
+        names = tuple(term.name for term in self.rows_.terms)
+        return Effects(names, self.target_.scale * mean, self.target_.scale * np.sqrt(variance))
+
+    def _effects(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        posterior = self.fit_.posterior
+        rows = posterior.rows(x)
+        parts = [term.centred(x, rows) for term in posterior.terms]
+        return np.stack([mean for mean, _ in parts], axis=1), np.stack([variance for _, variance in parts], axis=1)
+
+
+def _plans(rows: Rows) -> list[TermPlan]:
+    """What is asked of every term."""
+    return [
+        TermPlan(
+            term.name,
+            rows.binding.labels(term),
+            term.inner,
+            term.given,
+            M,
+            tuple(rows.extents[c] for c in term.columns),
+            detail,
+        )
+        for term, M, detail in zip(rows.terms, rows.harmonics, rows.details, strict=True)
+    ]
+
+
+class _Clock:
+    """Seconds by phase."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+
+    @contextmanager
+    def __call__(self, phase: str) -> Iterator[None]:
+        started = time.perf_counter()
+        yield
+        self.seconds[phase] = time.perf_counter() - started
