@@ -10,7 +10,6 @@ import pandas as pd
 import pytest
 from scipy.optimize import minimize
 from scipy.special import gammaln, log_ndtr
-from scipy.stats import t as student
 from sklearn.base import clone
 
 from vff import Categorical, Matern32, Matern52
@@ -30,13 +29,14 @@ LABELS = (WAVE + 0.5 * RNG.standard_normal(N) > 0.0) * 1.0
 REALS = WAVE + 0.4 * RNG.standard_t(4.0, N)
 NEW = np.array([1.0, 2.5, 6.01, 9.5])[:, None]
 KERNEL = Matern32(0, variance=1.7, lengthscale=1.4)
-NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(150)
+NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(100)
 WEIGHTS = WEIGHTS / WEIGHTS.sum()
 LogDensity = Callable[[np.ndarray], np.ndarray]
 CASES: dict[str, tuple[Any, np.ndarray, LogDensity]] = {
     "probit": (Bernoulli("probit"), LABELS, lambda f: log_ndtr((2.0 * LABELS - 1.0) * f)),
     "poisson": (Poisson(), COUNTS, lambda f: COUNTS * f - np.exp(f) - gammaln(COUNTS + 1.0)),
-    "student": (StudentT(0.5, 4.0), REALS, lambda f: student.logpdf((REALS - f) / 0.5, 4.0) - np.log(0.5)),
+    # Gamma(5/2) / (Gamma(2) sqrt(4 pi)) = 3/8
+    "student": (StudentT(0.5, 4.0), REALS, lambda f: np.log(0.375 / 0.5) - 2.5 * np.log1p((REALS - f) ** 2)),
 }
 
 
@@ -47,7 +47,7 @@ def _bound(parts: np.ndarray, root: np.ndarray, log_p: LogDensity, centred: bool
     R[lower] = parts[N + 1 :]
     spread = root @ R
     mean, sd = constant + root @ a, np.sqrt(np.sum(spread**2, axis=1))
-    values = np.stack([log_p(mean + sd * z) for z in NODES])
+    values = log_p(mean + np.multiply.outer(NODES, sd))
     # d E / d mean = E[z log p] / sd, d E / d sd = E[(z^2 - 1) log p] / sd
     slope = (WEIGHTS * NODES) @ values / sd
     widening = (WEIGHTS * (NODES**2 - 1.0)) @ values / sd
@@ -159,7 +159,7 @@ def test_learning_ends_where_the_bound_is_flat(maker: Any) -> None:
 
 
 def test_locations_are_learnt() -> None:
-    how: Any = {"likelihood": "poisson", "inducing": np.array([2.5, 3.0, 5.0, 8.0, 8.5])}
+    how: Any = {"likelihood": "poisson", "inducing": np.array([2.2, 3.5, 5.0, 6.5, 8.5])}
     held = InducingPointVGP(KERNEL, **how).fit(X, COUNTS)
     moved = InducingPointVGP(KERNEL, optimise_inducing=True, **how).fit(X, COUNTS)
     assert moved.elbo_ > held.elbo_ + 0.01
@@ -194,6 +194,14 @@ def test_parameters_of_a_likelihood_are_learnt() -> None:
     assert fit(StudentT()).elbo_ > model.elbo_ - 1e-6
 
 
+def test_nearly_separable_labels() -> None:
+    # q overshoots at full rate here, and hyperparameters that follow held sites stop 0.04 nats short
+    table = np.repeat(X, 3, axis=0) + 0.01 * np.tile(np.arange(3.0), N)[:, None]
+    model = VariationalGP(Matern32(0)).fit(table, np.repeat(LABELS, 3))
+    assert model.notes_ == ()
+    assert model.elbo_ == pytest.approx(-9.62917, abs=1e-4)
+
+
 def test_gradient_of_sites() -> None:
     T, pull = RNG.uniform(-1.0, 1.0, (30, 2)), RNG.standard_normal(30)
     s = RNG.uniform(-0.1, 1.0, 30)
@@ -225,7 +233,7 @@ def test_sites_blend() -> None:
 
 def test_probabilities_and_contract() -> None:
     table = np.repeat(X, 3, axis=0) + 0.01 * np.tile(np.arange(3.0), N)[:, None]
-    labels = np.repeat(LABELS, 3)
+    labels = np.where(np.arange(3 * N) % 7 == 3, 1.0, np.repeat(LABELS, 3))
     model = clone(VariationalGP(Matern32(0), random_state=3)).fit(table, labels)
     p = model.predict_proba(NEW)
     assert p.shape == (4, 2)

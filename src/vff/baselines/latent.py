@@ -5,10 +5,14 @@ and pull l at every row gives
 
     q(c) = N(m, A^-1),    A = I + Phi'SPhi,    A m = Phi'(l - constant s)
 
-Phi depends on the hyperparameters, so the sites themselves are kept and not their sums. The rest is as with Fourier
-features: hyperparameters are learnt on the collapsed bound of held sites, and the true bound accepts a step or not.
-With z at all distinct rows the features span the process at the rows, Phi Phi' = k(x, x), and q is the best of all
-Gaussians. Sites may be negative as long as A is positive definite.
+Phi depends on the hyperparameters, so the sites themselves are kept and not their sums. With z at all distinct rows the
+features span the process at the rows, Phi Phi' = k(x, x), and q is the best of all Gaussians. Sites may be negative as
+long as A is positive definite.
+
+Everything but q is learnt on the profile of the bound, its maximum over q: L-BFGS outside, the climb inside, from
+the last sites. Where the sites have settled, the collapsed bound of held sites has the profile's gradient in the
+hyperparameters and in z, and E[d log p / d psi] is that in the likelihood's parameters. A yardstick can afford this,
+and it does not depend on how far hyperparameters may go before the sites must follow.
 
 Two rows at one x with sites (s, l) = (1, 1) each, variance one: phi = 1, A = 1 + 2, m = 2/3, and f has variance 1/3.
 """
@@ -19,20 +23,23 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+from scipy.optimize import minimize
 
 from vff.baselines.design import Problem
 from vff.baselines.evidence import Given
 from vff.baselines.features import InducingPoints
 from vff.baselines.model import FeatureModel, start_of
 from vff.baselines.posterior import FeaturePosterior
-from vff.inference import ClosedForm, Observed, Optimum, maximise
-from vff.inference.natural import Ascent, Step, Visit, arrive, ascend
+from vff.inference import ClosedForm, Observed, Optimum
+from vff.inference.natural import Step, Visit, arrive, ascend
 from vff.inference.sites import _FLATTEST, _SPREAD, _holds
 from vff.likelihoods import AbstractLikelihood, best_constant, expected, parameter_derivatives, row_modes
 from vff.linalg import threads_for
 
 _KNOWN = 1e-10  # of the precision of all sites: a constant that they determine less is left where it is
-_ENOUGH, _ROUGHLY = 1e-8, 0.1  # nats: a yardstick climbs to the top
+_ENOUGH = 1e-8  # nats: a yardstick climbs to the top
+_FLAT = 1e-2  # slope of the profile in units in which it is about round: nothing is left to climb
+_NOWHERE = 1e6  # nats, by which what is no model is worse than one
 
 
 class RowSites(NamedTuple):
@@ -55,8 +62,8 @@ class Standing:
     closed: ClosedForm
     """The Gaussian model of the sites."""
     features: InducingPoints
-    optimum: Optimum
-    """The hyperparameters, and how they were found."""
+    theta: np.ndarray
+    """The hyperparameters, and the coordinates where they are free."""
     constant: float
     """Prior mean of f."""
 
@@ -74,16 +81,17 @@ class Standing:
         return FeaturePosterior((), self.features, self.closed.mean, self.closed.factor.lower)
 
 
+Place = Step[RowSites, Standing]
+
+
 @dataclass(frozen=True)
 class LatentProblem:
-    """Rows with a likelihood, under dense features."""
+    """Rows with a likelihood, under dense features; the hyperparameters and psi are held while q climbs."""
 
     model: FeatureModel
     """The features; its rows are replaced by sites."""
     observed: Observed
     likelihood: AbstractLikelihood
-    optimise: bool
-    """Whether hyperparameters are learnt, and the coordinates where the model sets them free."""
     centred: bool
     """Whether the constant is learnt."""
 
@@ -104,19 +112,12 @@ class LatentProblem:
 
     def stand(self, sites: RowSites, here: Standing, learn: float) -> Standing | None:
         """See ``natural.Problem``."""
-        optimum = here.optimum
-        if learn and self.optimise:
-            try:
-                wished = _learn(self.at_sites(sites, here.constant), optimum)
-            except FloatingPointError:  # no q where the search starts
-                return None
-            optimum = replace(wished, theta=optimum.theta + learn * (wished.theta - optimum.theta))
-        return self.settled(sites, optimum, here.constant)
+        return self.settled(sites, here.theta, here.constant)
 
-    def settled(self, sites: RowSites, optimum: Optimum, constant: float) -> Standing | None:
-        """q at the hyperparameters of an optimum, with the best constant; None when the sites make none."""
+    def settled(self, sites: RowSites, theta: np.ndarray, constant: float) -> Standing | None:
+        """q with the best constant; None when the sites make none."""
         model = self.at_sites(sites, constant)
-        features = model.features(optimum.theta)
+        features = model.features(theta)
         assert isinstance(features, InducingPoints)
         closed = model.closed(model.equations(features), features.values)
         if not _holds(closed):
@@ -125,28 +126,39 @@ class LatentProblem:
             h = model.project(features, sites.precision)
             shift = _best_shift(closed, h, float(model.y.sum()))
             closed, constant = replace(closed, b=closed.b - shift * h), constant + shift
-        return Standing(closed, features, replace(optimum, elbo=closed.elbo), constant)
+        return Standing(closed, features, theta, constant)
 
     def visit(self, standing: Standing, psi: np.ndarray) -> Visit[RowSites]:
         """See ``natural.Problem``."""
-        (y, extra, w), free = self._rows, self.likelihood.free
-        mean, variance = standing.posterior.inside(self.model.T)
-        mean += standing.constant
+        y, extra, w = self._rows
+        mean, variance = self._marginals(standing)
         value, slope, curvature = expected(self.likelihood, psi, y, extra, mean, variance)
         precision = -w * curvature
-        # a parameter that is held has no slope, and a unit curvature keeps Newton's step defined
-        gradient, hessian = np.zeros(free.size), -np.eye(free.size)
-        if free.any():
-            _, first, second = parameter_derivatives(self.likelihood, psi, y, extra, w, mean, variance)
-            gradient[free], hessian[np.ix_(free, free)] = first[free], second[np.ix_(free, free)]
-        return Visit(float(w @ value), RowSites(precision, w * slope + precision * mean), gradient, hessian)
+        held = np.zeros(psi.size), -np.eye(psi.size)  # no slope, and a step of none
+        return Visit(float(w @ value), RowSites(precision, w * slope + precision * mean), *held)
 
+    def _marginals(self, standing: Standing) -> tuple[np.ndarray, np.ndarray]:
+        mean, variance = standing.posterior.inside(self.model.T)
+        return standing.constant + mean, variance
 
-def _learn(model: FeatureModel, start: Optimum) -> Optimum:
-    """Where the sites want the hyperparameters; the noise variance stays one."""
-    free = np.array([name != "noise" for name in model.parameters.names])
-    optimum, _ = maximise(model, start.theta, start.curvature, start.elbo, free)
-    return optimum.after(start)
+    def place(self, theta: np.ndarray, psi: np.ndarray, sites: RowSites, constant: float) -> Place:
+        """Where q climbs to, from some sites; from a first guess at them where these make no q."""
+        standing = self.settled(sites, theta, constant)
+        if standing is None:
+            sites = self.first_sites(psi, constant)
+            standing = self.settled(sites, theta, constant)
+        assert standing is not None  # the first sites are positive
+        return ascend(self, arrive(self, standing, psi, sites), tolerance=_ENOUGH).last
+
+    def slopes(self, place: Place) -> tuple[np.ndarray, np.ndarray]:
+        """Of the profile in theta and psi."""
+        standing, psi = place.standing, place.psi
+        model = self.at_sites(place.sums, standing.constant)
+        hyper = model.pull_back(standing.theta, standing.closed.cotangents)
+        if not self.likelihood.free.any():
+            return hyper, np.zeros(psi.size)
+        y, extra, w = self._rows
+        return hyper, parameter_derivatives(self.likelihood, psi, y, extra, w, *self._marginals(standing))[1]
 
 
 def _best_shift(closed: ClosedForm, h: np.ndarray, pull: float) -> float:
@@ -160,10 +172,14 @@ def _best_shift(closed: ClosedForm, h: np.ndarray, pull: float) -> float:
 class LatentFit(NamedTuple):
     """Where the climb ended, in the units of the search."""
 
-    ascent: Ascent[RowSites, Standing]
+    place: Place
+    optimum: Optimum
     likelihood: AbstractLikelihood
     """With its parameters learnt."""
-    model: FeatureModel
+
+    @property
+    def standing(self) -> Standing:
+        return self.place.standing
 
 
 def climb(
@@ -181,16 +197,17 @@ def climb(
     observed = Observed(problem.y, extra, np.ones(problem.y.size))
     likelihood = likelihood.sized(observed.y)
     model = FeatureModel(InducingPoints, problem.design.covariance, problem.T, problem.y, coordinates)
-    latent = LatentProblem(model, observed, likelihood, optimise, centred and not likelihood.locates)
+    latent = LatentProblem(model, observed, likelihood, centred and not likelihood.locates)
     with threads_for(len(coordinates)):
-        step = _first(latent, replace(problem.given, noise=1.0), _first_psi(problem, likelihood, observed))
-        if optimise:  # the sites settle first: a first guess at them may call for no function at all
-            step = ascend(replace(latent, optimise=False), step, tolerance=_ROUGHLY).last
-        ascent = ascend(latent, step, tolerance=_ENOUGH, progress=progress)
+        psi = _first_psi(problem, likelihood, observed)
+        place, optimum = _learn(latent, _first(latent, replace(problem.given, noise=1.0), psi), optimise)
+        progress(f"bound {place.elbo:.4f} nats after {optimum.steps} steps")
         if release and optimise:
             latent = replace(latent, model=replace(model, free=True))
-            ascent = ascend(latent, _released(ascent.last), tolerance=_ENOUGH, progress=progress)
-    return LatentFit(ascent, likelihood.with_values(ascent.last.psi), latent.model)
+            theta = np.concatenate([place.standing.theta, coordinates.ravel()])
+            place, optimum = _learn(latent, replace(place, standing=replace(place.standing, theta=theta)), optimise)
+            progress(f"locations released: bound {place.elbo:.4f} nats after {optimum.steps} steps")
+    return LatentFit(place, optimum, likelihood.with_values(place.psi))
 
 
 def _first_psi(problem: Problem, likelihood: AbstractLikelihood, observed: Observed) -> np.ndarray:
@@ -200,23 +217,51 @@ def _first_psi(problem: Problem, likelihood: AbstractLikelihood, observed: Obser
     return likelihood.with_values(start).in_units(1.0 / target.scale).psi
 
 
-def _first(latent: LatentProblem, given: Given, psi: np.ndarray) -> Step[RowSites, Standing]:
-    """A first q from a guess at every row by itself."""
+def _first(latent: LatentProblem, given: Given, psi: np.ndarray) -> Place:
+    """A first q from a guess at every row by itself, at hyperparameters that suit it."""
     observed, constant = latent.observed, 0.0
     if latent.centred:
         constant = best_constant(latent.likelihood, psi, observed.y, observed.extra, observed.w)
     sites = latent.first_sites(psi, constant)
-    model = latent.at_sites(sites, constant)
-    theta = start_of(model, given).theta
-    theta = model.parameters.clip(theta) if latent.optimise else theta
-    standing = latent.settled(sites, Optimum(theta, np.nan, 0, 1, True, "kept as given"), constant)
-    assert standing is not None  # the first sites are positive
-    return arrive(latent, standing, psi, sites)
+    theta = start_of(latent.at_sites(sites, constant), given).theta
+    return latent.place(theta, psi, sites, constant)
 
 
-def _released(last: Step[RowSites, Standing]) -> Step[RowSites, Standing]:
-    """The same q, with the coordinates among what is learnt."""
-    optimum = last.standing.optimum
-    theta = np.concatenate([optimum.theta, last.standing.features.coordinates.ravel()])
-    standing = replace(last.standing, optimum=replace(optimum, theta=theta, curvature=None))
-    return replace(last, standing=standing)
+def _learn(latent: LatentProblem, start: Place, optimise: bool) -> tuple[Place, Optimum]:
+    """L-BFGS on the profile of the bound, over what is free of (theta, psi); the noise variance of sites is one."""
+    layout, best = latent.model.parameters, start
+    held = np.array([name == "noise" or not optimise for name in layout.names])
+    free = np.concatenate([~held, latent.likelihood.free])
+    P, whole = held.size, np.concatenate([start.standing.theta, start.psi])
+    if not free.any():
+        return best, Optimum(start.standing.theta, start.elbo, 0, 1, True, "hyperparameters kept as given")
+    # the curvature is about half the coefficients that the data determine, and half the rows in psi
+    steep = [latent.model.scales(start.standing.closed), np.full(start.psi.size, float(latent.observed.y.size))]
+    unit = np.sqrt(0.5 * np.concatenate(steep))[free]
+
+    def objective(z: np.ndarray) -> tuple[float, np.ndarray]:
+        nonlocal best
+        wish = whole.copy()
+        wish[free] = z / unit
+        try:
+            place = latent.place(wish[:P], wish[P:], best.sums, best.standing.constant)
+            slopes = np.concatenate(latent.slopes(place))[free] / unit
+        except FloatingPointError:
+            return _NOWHERE - best.elbo, np.zeros(z.size)  # no model: a search that came here turns back
+        if not np.isfinite(place.elbo):
+            return _NOWHERE - best.elbo, np.zeros(z.size)
+        best = place if place.elbo > best.elbo else best
+        return -place.elbo, -slopes
+
+    ends = [*layout.log_bounds, *((None, None) for _ in start.psi)]
+    bounds = [
+        (None if low is None else low * u, None if high is None else high * u)
+        for (low, high), u in zip(np.array(ends, object)[free], unit, strict=True)
+    ]
+    first = np.concatenate([layout.clip(start.standing.theta), start.psi])[free]
+    options = {"maxiter": 200, "maxcor": 20, "ftol": 1e-11, "gtol": 1e-4}
+    result = minimize(objective, first * unit, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+    # a search that ends in rounding has arrived when nothing is left to climb
+    converged = bool(result.success) or float(np.abs(result.jac).max()) < _FLAT
+    counts = int(result.nit), int(result.nfev)
+    return best, Optimum(best.standing.theta, best.elbo, *counts, converged, str(result.message))

@@ -17,7 +17,6 @@ from vff.baselines.problem import notes, target_scale
 from vff.baselines.squared_exponential import SquaredExponential
 from vff.estimators.observed import extra_of
 from vff.inference import TargetScale
-from vff.inference.likelihood_fit import _on_climb
 from vff.kernels import Kernel
 from vff.likelihoods import AbstractLikelihood, Bernoulli, Gaussian, by_name
 
@@ -64,16 +63,15 @@ class LikelihoodFace(BaselineFace):
             release=release,
             progress=self._progress(),
         )
-        last, target = fit.ascent.last.standing, problem.target
+        last, target = fit.standing, problem.target
         self.posterior_ = replace(last.posterior, places=problem.places)
         self.target_ = TargetScale(target.mean + target.scale * last.constant, target.scale)
         self.kernel_ = problem.design.with_values(problem.in_user_units(last.features.values))
         self.likelihood_ = fit.likelihood.in_units(target.scale)
         noise = self.likelihood_.variance if isinstance(self.likelihood_, Gaussian) else None
         self.noise_variance_ = np.nan if noise is None else float(noise)
-        self.elbo_ = float(problem.evidence_in_user_units(fit.ascent.last.elbo))
-        ended: Any = fit.ascent
-        self._say_notes((*notes(last.optimum, problem.design.covariance.layout), *_on_climb(ended)))
+        self.elbo_ = float(problem.evidence_in_user_units(fit.place.elbo))
+        self._say_notes(notes(fit.optimum, problem.design.covariance.layout))
         return fit
 
     @available_if(_is_bernoulli)
@@ -222,7 +220,7 @@ class InducingPointVGP(LikelihoodFace):
         """Fit to a table X and a vector y."""
         problem, likelihood, extra = self._latent_problem(X, y)
         fit = self._climb(problem, likelihood, extra, self._start(problem), release=self.optimise_inducing)
-        self.inducing_ = in_column_units(fit.ascent.last.standing.features.places, problem.intervals)
+        self.inducing_ = in_column_units(fit.standing.features.places, problem.intervals)
         return self
 
     def _start(self, problem: Problem) -> np.ndarray:

@@ -82,8 +82,12 @@ def learn(
     elbo: float | None = None,
     free: np.ndarray | None = None,
     rough: bool = False,
+    gain: float | None = None,
 ) -> Stage:
-    """Hyperparameters at fixed harmonics; ``curvature`` and ``elbo`` come from a smaller model, if there was one."""
+    """Hyperparameters at fixed harmonics; ``curvature`` and ``elbo`` come from a smaller model, if there was one.
+
+    A step that gains less than ``gain`` nats is the last; by default, one that gains nothing.
+    """
     free = np.ones(start.size, bool) if free is None else free
     if model.size > _MANY_FEATURES:
         how = "by iterations" if model.iterative else "with a factor"
@@ -96,7 +100,7 @@ def learn(
                 curvature, elbo = curvature_at(model, start, free), first.elbo
             # where features are many and still miss much, the last bit of learning is not worth its time
             hasty = rough or model.size > _MANY_FEATURES
-            gain = _ROUGHLY * first.missed if hasty or model.sites else None
+            gain = _ROUGHLY * first.missed if hasty and gain is None else gain
             optimum, closed = maximise(model, start, curvature, elbo, free, gain)
             if not rough:
                 optimum, closed, free = _settled(model, optimum, closed, free, gain)

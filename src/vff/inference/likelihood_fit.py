@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from vff.basis import ColumnBasis
 from vff.inference.fit import (
     BETTER_START,
     Climb,
@@ -33,6 +34,7 @@ from vff.moments import MomentRequest, Moments, ReadingPlan, Source, TermRequest
 _MANY_ROWS = 2**18  # more are first learnt from a sample of them
 _TOLERANCE = 1e-3, 3e-7  # nats, and nats per row, that a last step may still gain
 _ROUGHLY = 30.0  # times that, on a sample
+_FEATURES_OF_SAMPLE, _LEAST_SHARE, _LEAST_M = 400, 0.05, 8
 _KEPT_TOLERANCE = 1e-7  # nats, when hyperparameters are kept
 
 
@@ -58,7 +60,10 @@ class LikelihoodTask:
     def problem(self, walk: Walk, observed: Observed, memory: Memory | None = None) -> SiteProblem:
         terms = tuple(plan.term for plan in self.plans)
         constant = self.centred and not self.likelihood.locates
-        return SiteProblem(terms, walk, observed, self.likelihood, self.optimise, constant, self.free_harmonics, memory)
+        tolerance = _tolerance(self, observed)
+        return SiteProblem(
+            terms, walk, observed, self.likelihood, self.optimise, constant, self.free_harmonics, tolerance, memory
+        )
 
 
 class Before(NamedTuple):
@@ -138,7 +143,25 @@ def _sample(task: LikelihoodTask) -> tuple[Walk, Observed] | None:
         *(np.concatenate([values[rows] for rows in pieces]) for values in (observed.y, observed.extra, observed.w))
     )
     source = Source(some.y.size, lambda c, rows: kept[c][rows], some.y, some.w)
-    return Walk(plan_reading(source.n, walk.plan.request, walk.plan.books), source), some
+    return Walk(plan_reading(source.n, _coarser(task), walk.plan.books), source), some
+
+
+def _coarser(task: LikelihoodTask) -> MomentRequest:
+    """Fewer harmonics where they are to be found: a sample shows hyperparameters, and not the last detail."""
+    whole, share = task.walk.plan.request, 1.0
+    request = whole
+    while request.size > _FEATURES_OF_SAMPLE and share > _LEAST_SHARE:
+        share *= 0.8
+        terms = zip(whole.terms, task.plans, strict=True)
+        request = MomentRequest(tuple(_fewer(term, plan.M, share) for term, plan in terms))
+    return request
+
+
+def _fewer(term: TermRequest, asked: tuple[int | None, ...], share: float) -> TermRequest:
+    for d, (basis, M) in enumerate(zip(term.bases, asked, strict=True)):
+        if M is None and isinstance(basis, ColumnBasis):
+            term = term.with_basis(d, replace(basis, M=max(min(_LEAST_M, basis.M), int(share * basis.M))))
+    return term
 
 
 def _begin(

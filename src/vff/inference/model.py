@@ -224,17 +224,17 @@ def effective_by_term(closed: AbstractForm) -> np.ndarray:
     return np.array(sizes) - np.array(left)
 
 
-def shrunk(model: SumModel) -> SumModel:
+def shrunk(model: SumModel, most: int = SMALL) -> SumModel:
     """The model with fewer harmonics everywhere, few enough for a factor to be computed in a moment."""
     share = 1.0
-    while model.size > SMALL:
+    while model.size > most:
         share *= 0.8
         harmonics = tuple(
             tuple(None if M is None else max(2, int(share * M)) for M in term)
             for term in model.moments.request.harmonics
         )
         smaller = model.restricted(capped(harmonics, model.harmonics))
-        if smaller.size <= SMALL or smaller.size == model.size:
+        if smaller.size <= most or smaller.size == model.size:
             return smaller
     return model
 

@@ -16,17 +16,16 @@ them. So hyperparameters are learnt on the collapsed bound of the sums, at no co
 the step or not.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 
-_MOST_STEPS, _MOST_HALVINGS = 200, 14
+_MOST_STEPS, _MOST_HALVINGS, _FASTER = 200, 16, 1.5
 _ROUNDING = 1e-11  # of the bound: a loss this small is none
 _SECANT = 1e-3  # of the slope that was expected to vanish: less than this is not a measurement
 _LONGEST_STEP = 1.0  # of a likelihood parameter on its unconstrained scale
-_HALF, _LEAST_LEARN = 0.5, 2.0**-10
 
 
 class Sums(Protocol):
@@ -123,60 +122,45 @@ def ascend(
     progress: Callable[[str], None] = lambda message: None,
 ) -> Ascent[S, Q]:
     """Climb until a step gains less than ``tolerance`` nats, or no step gains anything."""
-    here, bounds, visits, pace = first, [first.elbo], 1, Pace()
+    here, bounds, visits, rate = first, [first.elbo], 1, 1.0
     for _ in range(most_steps):
-        there, tried, pace = _step(problem, here, pace)
+        there, tried, rate = _step(problem, here, rate, max(tolerance, _ROUNDING * abs(here.elbo)))
         visits += tried
         if there is None:
             return Ascent(here, tuple(bounds), visits, True)
         gain, here = there.elbo - here.elbo, there
         bounds.append(here.elbo)
         progress(f"bound {here.elbo:.4f} nats after {visits} looks at the rows")
-        if gain < max(tolerance, _ROUNDING * abs(here.elbo)) * pace.rate * pace.learn:
+        if gain < tolerance * rate:
             return Ascent(here, tuple(bounds), visits, True)
-        pace = pace.faster()
+        rate = min(1.0, _FASTER * rate)
     return Ascent(here, tuple(bounds), visits, False)
 
 
-class Pace(NamedTuple):
-    """How far a step goes: the rate of the sites, and the part of the way of the hyperparameters."""
+def _step(
+    problem: Problem[S, Q], here: Step[S, Q], rate: float, tolerance: float
+) -> tuple[Step[S, Q] | None, int, float]:
+    """A step that does not lower the bound, or None; how often the rows were asked for it; and its rate.
 
-    rate: float = 1.0
-    learn: float = 1.0
-
-    def faster(self) -> "Pace":
-        return Pace(min(1.0, 2.0 * self.rate), min(1.0, 2.0 * max(self.learn, _LEAST_LEARN)))
-
-
-def _trials(pace: Pace) -> Iterator[Pace]:
-    """Hyperparameters and sites together; hyperparameters half the way; sites alone; ever less of them."""
-    for learn in (pace.learn, _HALF * pace.learn, 0.0):
-        yield Pace(pace.rate, learn)
-    for halving in range(1, _MOST_HALVINGS):
-        yield Pace(pace.rate * _HALF**halving, 0.0)
-
-
-def _step(problem: Problem[S, Q], here: Step[S, Q], pace: Pace) -> tuple[Step[S, Q] | None, int, Pace]:
-    """A step that does not lower the bound, or None; how often the rows were asked for it; and its pace."""
-    newton = _newton(here.visit.gradient, here.curvature)
-    tried, lost = 0, _ROUNDING * abs(here.elbo)
-    for trial in _trials(pace):
-        there = _try(problem, here, trial, here.psi + trial.learn * newton)
+    Sites, hyperparameters and the likelihood's parameters go the same part of their ways: each way leads uphill.
+    """
+    newton, tried = _newton(here.visit.gradient, here.curvature), 0
+    for trial in rate * 0.5 ** np.arange(_MOST_HALVINGS):
+        there = _try(problem, here, trial, here.psi + trial * newton)
         if there is None:
             continue
         tried += 1
         if there.elbo >= here.elbo:
-            # hyperparameters that could not follow this time go a shorter way the next
-            return there, tried, Pace(trial.rate, trial.learn or _HALF**2 * pace.learn)
-        if trial == Pace() and there.elbo >= here.elbo - lost - there.standing.error:
-            return None, tried, pace
-    return None, tried, pace
+            return there, tried, trial
+        if trial == 1.0 and there.elbo >= here.elbo - tolerance - there.standing.error:
+            return None, tried, trial  # the whole step changes next to nothing: this is the top
+    return None, tried, rate
 
 
-def _try(problem: Problem[S, Q], here: Step[S, Q], pace: Pace, psi: np.ndarray) -> Step[S, Q] | None:
+def _try(problem: Problem[S, Q], here: Step[S, Q], rate: float, psi: np.ndarray) -> Step[S, Q] | None:
     """One trial; None when it leads nowhere that can be stood on."""
-    sums = here.sums.blended(here.visit.sums, pace.rate)
-    standing = problem.stand(sums, here.standing, pace.learn)
+    sums = here.sums.blended(here.visit.sums, rate)
+    standing = problem.stand(sums, here.standing, rate)
     if standing is None:
         return None
     there = arrive(problem, standing, psi, sums)

@@ -20,6 +20,7 @@ from vff.likelihoods import AbstractLikelihood, expected, parameter_derivatives,
 from vff.moments import ColumnRows, Moments, Tables, Walk
 
 _SPREAD = 2.0  # of the latent function around its constant, for a first guess at every row by itself
+_LEARNT = 0.1  # of the tolerance of the climb, for hyperparameters on the way
 _FLATTEST = 1e-3  # of the average precision of a site: the first guess is a likelihood of its own at every row
 
 
@@ -89,6 +90,8 @@ class SiteProblem:
     """Whether the constant is."""
     grows: bool
     """Whether harmonics may be added on the way."""
+    tolerance: float
+    """Nats that a last step of the climb may still gain."""
     memory: Memory | None = None
     progress: Callable[[str], None] = field(default=lambda message: None, repr=False)
 
@@ -99,13 +102,18 @@ class SiteProblem:
     def first_sums(self, psi: np.ndarray, constant: float) -> tuple[Moments, float]:
         """Sites of every row by itself: where its own likelihood, and a broad prior around the constant, put it.
 
-        And the sum of the squares of l - s constant, which is what white noise would leave in every harmonic.
+        A likelihood that is not log-concave would put an outlier at itself; its sites are what the broad prior expects
+        of it instead. And the sum of the squares of l - s constant, which white noise would leave in every harmonic.
         """
         power = 0.0
 
         def step(rows: slice, columns: Any) -> tuple[np.ndarray, np.ndarray]:
             y, extra, w = (values[rows] for values in (self.observed.y, self.observed.extra, self.observed.w))
-            f, slope, curvature = row_modes(self.likelihood, psi, y, extra, constant, _SPREAD)
+            if self.likelihood.log_concave:
+                f, slope, curvature = row_modes(self.likelihood, psi, y, extra, constant, _SPREAD)
+            else:
+                f = np.full(y.size, constant)
+                _, slope, curvature = expected(self.likelihood, psi, y, extra, f, np.ones(y.size))
             precision = np.maximum(-curvature, _FLATTEST * max(float(np.abs(curvature).mean()), 1e-300))
             pull = w * (slope + precision * f)
             nonlocal power
@@ -133,7 +141,8 @@ class SiteProblem:
 
     def _learn(self, model: SumModel, stage: Stage) -> Stage:
         """Where the sums want the hyperparameters, and how many harmonics."""
-        known = {"free": stage.free, "curvature": stage.optimum.curvature, "elbo": stage.optimum.elbo}
+        known: dict[str, Any] = {"free": stage.free, "gain": _LEARNT * self.tolerance}
+        known |= {"curvature": stage.optimum.curvature, "elbo": stage.optimum.elbo}
         how: dict[str, Any] = {"optimise": self.optimise, "progress": lambda message: None}
         if self.grows:
             return grow(model, stage.optimum.theta, stage.harmonics, known=known, **how)[-1]
