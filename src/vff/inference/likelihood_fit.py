@@ -35,6 +35,7 @@ _MANY_ROWS = 2**18  # more are first learnt from a sample of them
 _TOLERANCE = 1e-3, 3e-7  # nats, and nats per row, that a last step may still gain
 _ROUGHLY = 30.0  # times that, on a sample
 _FEATURES_OF_SAMPLE, _LEAST_SHARE, _LEAST_M = 400, 0.05, 8
+_FIRST_GAIN = 0.1  # nats: what is learnt from the first guess at the sites need not be learnt well
 _KEPT_TOLERANCE = 1e-7  # nats, when hyperparameters are kept
 
 
@@ -213,7 +214,7 @@ def _first_stage(task: LikelihoodTask, whole: SumModel, target: TargetScale, pow
         free = look(sized, nothing, 1.0, details)
         start = free if free.elbo > start.elbo + BETTER_START else start
     harmonics = capped(either(wanted, start.harmonics), most)
-    known = {"free": np.append(np.ones(start.theta.size - 1, bool), False)}
+    known: dict[str, Any] = {"free": np.append(np.ones(start.theta.size - 1, bool), False), "gain": _FIRST_GAIN}
     how: dict[str, Any] = {"optimise": task.optimise, "progress": task.progress}
     if task.free_harmonics:
         return grow(sized, start.theta, harmonics, known=known, **how)[-1]

@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from vff.likelihoods.base import AbstractLikelihood
-from vff.likelihoods.rules import rule_for
+from vff.likelihoods.rules import counts_for, padded
 
 BLOCK = 2**15
 SMALLEST = 2**8
+FEW = 2**12  # rows that are not worth sorting by the nodes they need
 THREADS = 2
 
 # of log_predictive
@@ -43,15 +44,19 @@ def expected(
     """E log p, its slope and its curvature, in closed form or by quadrature with nodes that all three share."""
     from vff.likelihoods import compiled
 
-    form, width = likelihood.form, likelihood.width(psi)
-    variance = np.maximum(variance, 0.0)
-
-    def run(block: tuple[np.ndarray, ...]) -> Any:
-        if form.closed_form:
-            return compiled.closed(form)(psi, *block)
-        return compiled.quadrature(form)(psi, *block, *_nodes(block[3], width))
-
-    return Expected(*_by_blocks(run, (y, extra, mean, variance), 3))
+    form, rows = likelihood.form, (y, extra, mean, np.maximum(variance, 0.0))
+    if form.closed_form:
+        return Expected(*_by_blocks(lambda block: compiled.closed(form)(psi, *block), rows, 3))
+    results = Expected(*(np.empty(len(y)) for _ in range(3)))
+    for nodes, some in _by_nodes(rows[3], likelihood.width(psi)):
+        found = _by_blocks(
+            lambda block, nodes=nodes: compiled.quadrature(form)(psi, *block, *padded(nodes)),
+            tuple(part[some] for part in rows),
+            3,
+        )
+        for result, part in zip(results, found, strict=True):
+            result[some] = part
+    return results
 
 
 def parameter_derivatives(
@@ -66,13 +71,13 @@ def parameter_derivatives(
     """Σ w E log p as a function of psi: value, gradient (R,), Hessian (R, R)."""
     from vff.likelihoods import compiled
 
-    form, width = likelihood.form, likelihood.width(psi)
-    function = compiled.of_parameters(form)
+    function, rows = compiled.of_parameters(likelihood.form), (y, extra, w, mean, np.maximum(variance, 0.0))
     size, value = len(psi), 0.0
     gradient, hessian = np.zeros(size), np.zeros((size, size))
-    for block, _ in _blocks((y, extra, w, mean, np.maximum(variance, 0.0)), weights=2):
-        parts = _in_float64(lambda block=block: function(psi, *block, *_nodes(block[4], width)))
-        value, gradient, hessian = value + float(parts[0]), gradient + parts[1], hessian + parts[2]
+    for nodes, some in _by_nodes(rows[4], likelihood.width(psi)):
+        for block, _ in _blocks(tuple(part[some] for part in rows), weights=2):
+            parts = _in_float64(lambda block=block, nodes=nodes: function(psi, *block, *padded(nodes)))
+            value, gradient, hessian = value + float(parts[0]), gradient + parts[1], hessian + parts[2]
     return value, gradient, hessian
 
 
@@ -170,9 +175,17 @@ def best_constant(
     return f
 
 
-def _nodes(variance: np.ndarray, width: float) -> tuple[np.ndarray, np.ndarray, int]:
-    """The rule that the widest row of a block needs."""
-    return rule_for(float(np.sqrt(variance.max())) / width)
+def _by_nodes(variance: np.ndarray, width: float) -> Iterator[tuple[int, slice | np.ndarray]]:
+    """Numbers of nodes and the rows that need them; few rows all take what the widest of them needs."""
+    ratio = np.sqrt(variance) / width
+    if ratio.size <= FEW:
+        if ratio.size:
+            yield int(counts_for(ratio.max(keepdims=True))[0]), slice(None)
+        return
+    counts = counts_for(ratio)
+    for nodes in np.unique(counts).tolist():
+        rows = np.flatnonzero(counts == nodes)
+        yield nodes, slice(None) if rows.size == ratio.size else rows
 
 
 def _in_float64(call: Callable[[], Any]) -> tuple[np.ndarray, ...]:
