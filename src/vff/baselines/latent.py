@@ -32,8 +32,8 @@ from vff.baselines.model import FeatureModel, start_of
 from vff.baselines.posterior import FeaturePosterior
 from vff.inference import ClosedForm, Observed, Optimum
 from vff.inference.natural import Step, Visit, arrive, ascend
-from vff.inference.sites import _FLATTEST, _SPREAD, _holds
-from vff.likelihoods import AbstractLikelihood, best_constant, expected, parameter_derivatives, row_modes
+from vff.inference.row_sites import best_shift, first_sites, is_positive, sites_of
+from vff.likelihoods import AbstractLikelihood, best_constant, expected, parameter_derivatives
 from vff.linalg import threads_for
 
 _KNOWN = 1e-10  # of the precision of all sites: a constant that they determine less is left where it is
@@ -97,10 +97,7 @@ class LatentProblem:
 
     def first_sites(self, psi: np.ndarray, constant: float) -> RowSites:
         """Of every row by itself, under a broad prior around the constant; all are positive."""
-        y, extra, w = self._rows
-        f, slope, curvature = row_modes(self.likelihood, psi, y, extra, constant, _SPREAD)
-        precision = w * np.maximum(-curvature, _FLATTEST * max(float(np.abs(curvature).mean()), 1e-300))
-        return RowSites(precision, w * slope + precision * f)
+        return RowSites(*first_sites(self.likelihood, psi, self.observed, constant))
 
     @property
     def _rows(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -120,11 +117,11 @@ class LatentProblem:
         features = model.features(theta)
         assert isinstance(features, InducingPoints)
         closed = model.closed(model.equations(features), features.values)
-        if not _holds(closed):
+        if not is_positive(closed):
             return None
         if self.centred:
             h = model.project(features, sites.precision)
-            shift = _best_shift(closed, h, float(model.y.sum()))
+            shift = best_shift(closed, h, float(model.y.sum()))
             closed, constant = replace(closed, b=closed.b - shift * h), constant + shift
         return Standing(closed, features, theta, constant)
 
@@ -132,10 +129,9 @@ class LatentProblem:
         """See ``natural.Problem``."""
         y, extra, w = self._rows
         mean, variance = self._marginals(standing)
-        value, slope, curvature = expected(self.likelihood, psi, y, extra, mean, variance)
-        precision = -w * curvature
+        answer = expected(self.likelihood, psi, y, extra, mean, variance)
         held = np.zeros(psi.size), -np.eye(psi.size)  # no slope, and a step of none
-        return Visit(float(w @ value), RowSites(precision, w * slope + precision * mean), *held)
+        return Visit(float(w @ answer.value), RowSites(*sites_of(answer, w, mean)), *held)
 
     def _marginals(self, standing: Standing) -> tuple[np.ndarray, np.ndarray]:
         mean, variance = standing.posterior.inside(self.model.T)
@@ -159,14 +155,6 @@ class LatentProblem:
             return hyper, np.zeros(psi.size)
         y, extra, w = self._rows
         return hyper, parameter_derivatives(self.likelihood, psi, y, extra, w, *self._marginals(standing))[1]
-
-
-def _best_shift(closed: ClosedForm, h: np.ndarray, pull: float) -> float:
-    """What generalised least squares adds to the constant: [sum l - h'm] / [sum s - h'A^-1 h], h = Phi'S 1."""
-    information = closed.weight - float(h @ closed.solve(h))
-    if not information > _KNOWN * abs(closed.weight):
-        return 0.0
-    return (pull - float(h @ closed.mean)) / information
 
 
 class LatentFit(NamedTuple):

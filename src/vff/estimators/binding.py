@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any
 
+from vff.estimators.observed import column_of
 from vff.estimators.tables import Table
 from vff.inference import LevelFactor, MaternFactor
 from vff.inference import Term as InnerTerm
@@ -95,7 +96,7 @@ class Binding:
 
 def default_kernel(table: Table, beside: Hashable | None = None) -> Kernel:
     """A Matern32 per column of numbers, a Categorical per column of text; none for the column ``beside`` the model."""
-    left_out = None if beside is None else table.index(beside)
+    left_out = None if beside is None else column_of(beside, table)
     leaves = [
         Categorical(table.names[index]) if table.names and table.kind(index) == "text" else Matern32(column)
         for index, column in enumerate(table.names or range(table.n_columns))

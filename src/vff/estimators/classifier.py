@@ -3,12 +3,13 @@
 from typing import Any, Self
 
 import numpy as np
+from scipy.special import logit
 from sklearn.base import ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from vff.estimators.labels import as_labels, coded
 from vff.estimators.sums import Effects, SumModelFace
-from vff.estimators.tables import Table
+from vff.estimators.tables import Table, check_weights
 from vff.kernels import Kernel
 from vff.likelihoods import AbstractLikelihood, Bernoulli, predictive_moments
 
@@ -38,6 +39,9 @@ class GPClassifier(ClassifierMixin, SumModelFace):
         With more than two classes: each class against the rest, in the order of ``classes_``.
     """
 
+    classes_: np.ndarray
+    estimators_: "list[GPClassifier]"
+
     def __init__(
         self,
         kernel: Kernel | None = None,
@@ -65,11 +69,18 @@ class GPClassifier(ClassifierMixin, SumModelFace):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to a table X and labels y. A row of weight w counts as w equal rows."""
-        labels = as_labels(y)
-        classes = np.unique(labels)
-        if classes.size < 2:
+        table, labels = Table.of(X), as_labels(y)
+        if labels.size != table.n_rows:
             raise ValueError(
-                f"y holds one class, {classes[0]!r}, and a classifier needs at least two: give it rows of another class"
+                f"y has {labels.size} labels and X has {table.n_rows} rows (inconsistent numbers of samples)"
+            )
+        counted = labels[check_weights(sample_weight, table.n_rows) > 0.0]
+        classes = np.unique(counted)
+        if classes.size < 2:
+            held = f"one class, {classes[0]!r}" if classes.size else "no class"
+            raise ValueError(
+                f"y holds {held} in rows of positive weight, and a classifier needs at least two: give it rows of "
+                "another class"
             )
         return self._fit_classes(X, labels, sample_weight, classes)
 
@@ -100,7 +111,7 @@ class GPClassifier(ClassifierMixin, SumModelFace):
 
     def _one_against_rest(self, X: Any, labels: np.ndarray, sample_weight: Any, classes: np.ndarray, how: str) -> None:
         table = Table.of(X)
-        models = getattr(self, "estimators_", None) or [clone(self) for _ in classes]
+        models: list[GPClassifier] = getattr(self, "estimators_", None) or [_copy(self) for _ in classes]
         for model, label in zip(models, classes, strict=True):
             codes = labels == label
             if how == "fit":
@@ -134,8 +145,10 @@ class GPClassifier(ClassifierMixin, SumModelFace):
         return self.classes_[np.argmax(probabilities, axis=1)]
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Mean of the latent function at every row: (N,), or (N, classes) of one against the rest."""
-        return self.predict_f(X)[0]
+        """Log odds of the second class at every row, (N,), or of every class against the rest, (N, classes)."""
+        probabilities = self.predict_proba(X)
+        chosen = probabilities[:, 1] if self.classes_.size == 2 else probabilities
+        return logit(chosen)
 
     def predict_f(self, X: Any, full_covariance: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance of the latent function: (N,) each, or (N, classes) with more than two."""
@@ -181,3 +194,10 @@ class GPClassifier(ClassifierMixin, SumModelFace):
 
     def _noise(self) -> float | None:
         return None
+
+
+def _copy(model: GPClassifier) -> GPClassifier:
+    """The same options, not fitted."""
+    copy = clone(model)
+    assert isinstance(copy, GPClassifier)
+    return copy

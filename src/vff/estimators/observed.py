@@ -1,5 +1,7 @@
 """What a likelihood takes from a table beside y."""
 
+from collections.abc import Hashable
+
 import numpy as np
 
 from vff.estimators.tables import Table
@@ -10,4 +12,11 @@ def extra_of(likelihood: AbstractLikelihood, table: Table) -> np.ndarray:
     """Exposure or trials of every row, (N,); ones when the likelihood takes none."""
     if likelihood.column is None:
         return np.ones(table.n_rows)
-    return np.array(table.numbers(table.index(likelihood.column)), float)
+    return np.array(table.numbers(column_of(likelihood.column, table)), float)
+
+
+def column_of(name: Hashable, table: Table) -> int:
+    """Where the likelihood's column stands in the table."""
+    if not isinstance(name, str | int):
+        raise TypeError(f"the likelihood's column must be a name or a number, got {name!r}")
+    return table.index(name)

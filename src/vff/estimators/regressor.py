@@ -1,10 +1,12 @@
 """``GPRegressor``: Gaussian process regression, in one pass over the data where noise is Gaussian."""
 
-from typing import Any
+from typing import Any, Self
+
+from sklearn.utils.validation import check_is_fitted
 
 from vff.estimators.face import RegressionFace
 from vff.estimators.options import check_noise
-from vff.estimators.sums import SumModelFace
+from vff.estimators.sums import Clock, SumModelFace
 from vff.kernels import Kernel
 from vff.likelihoods import AbstractLikelihood, by_name
 
@@ -97,6 +99,38 @@ class GPRegressor(RegressionFace, SumModelFace):
         self.normalize_y = normalize_y
         self.random_state = random_state
         self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit to a table X and a vector y. A row of weight w counts as w equal rows."""
+        return self._absorb(X, y, sample_weight, None, growing=False)
+
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Add rows to those already seen and learn again, at a cost that does not depend on the rows seen before.
+
+        With Gaussian noise the result is that of all rows together. With another likelihood, earlier rows are
+        remembered by the Gaussian factors that stood for them when they were seen, and ``elbo_`` is NaN from then on.
+        """
+        return self._absorb(X, y, sample_weight, getattr(self, "rows_", None), growing=True)
+
+    def merge(self, other: "GPRegressor") -> Self:
+        """Add the rows that another fitted model has seen to this one's, and learn again.
+
+        Both must have the same kernel, ``domain`` and ``edges``; the result is that of all rows together.
+        """
+        check_is_fitted(self, "rows_")
+        check_is_fitted(other, "rows_")
+        if self.fit_.climb is not None or other.fit_.climb is not None:
+            raise ValueError(
+                "merge adds the sums of two fits with Gaussian noise, and one of these has another likelihood; fit all "
+                "rows together, or call partial_fit with the other's rows"
+            )
+        say, clock = self._progress(), Clock()
+        rows = self.rows_.merged(other.rows_)
+        with clock("learn"):
+            fit = self._learn(rows, say)
+        self.timing_ = clock.seconds
+        self._store(fit, rows, say)
+        return self
 
     def _asked_likelihood(self) -> AbstractLikelihood:
         return by_name(self.likelihood)

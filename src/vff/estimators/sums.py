@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from vff.basis import ColumnBasis, Interval
 from vff.estimators.binding import bind, joined
@@ -53,41 +53,9 @@ class SumModelFace(PosteriorFace):
     def _noise(self) -> float | None:
         """Where the variance of Gaussian noise starts; None: from the data."""
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit to a table X and a vector y. A row of weight w counts as w equal rows."""
-        return self._absorb(X, y, sample_weight, None, growing=False)
-
-    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Add rows to those already seen and learn again, at a cost that does not depend on the rows seen before.
-
-        With Gaussian noise the result is that of all rows together. With another likelihood, earlier rows are
-        remembered by the Gaussian factors that stood for them when they were seen, and ``elbo_`` is NaN from then on.
-        """
-        return self._absorb(X, y, sample_weight, getattr(self, "rows_", None), growing=True)
-
-    def merge(self, other: "SumModelFace") -> Self:
-        """Add the rows that another fitted model has seen to this one's, and learn again.
-
-        Both must have the same kernel, ``domain`` and ``edges``; the result is that of all rows together.
-        """
-        check_is_fitted(self, "rows_")
-        check_is_fitted(other, "rows_")
-        if self.fit_.climb is not None or other.fit_.climb is not None:
-            raise ValueError(
-                "merge adds the sums of two fits with Gaussian noise, and one of these has another likelihood; fit all "
-                "rows together, or call partial_fit with the other's rows"
-            )
-        say, clock = self._progress(), _Clock()
-        rows = self.rows_.merged(other.rows_)
-        with clock("learn"):
-            fit = self._learn(rows, say)
-        self.timing_ = clock.seconds
-        self._store(fit, rows, say)
-        return self
-
     def _absorb(self, X: Any, y: Any, sample_weight: Any, seen: Rows | None, *, growing: bool) -> Self:
         """Read rows on top of those seen; nothing of the estimator changes until all of it has worked."""
-        say, clock = self._progress(), _Clock()
+        say, clock = self._progress(), Clock()
         likelihood = self._asked_likelihood()
         check_choice("engine", self.engine, ENGINE_NAMES)
         check_choice("optimizer", self.optimizer, ("lbfgs", None))
@@ -110,7 +78,7 @@ class SumModelFace(PosteriorFace):
         return self
 
     def _fit_rows(
-        self, likelihood: AbstractLikelihood, seen: Rows, batch: Batch, before: Fit | None, clock: "_Clock", say: Say
+        self, likelihood: AbstractLikelihood, seen: Rows, batch: Batch, before: Fit | None, clock: "Clock", say: Say
     ) -> tuple[Fit, Rows]:
         """In closed form where noise is Gaussian, by natural gradients elsewhere."""
         closed = isinstance(likelihood, Gaussian) and likelihood.variance is None
@@ -236,7 +204,7 @@ def _plans(rows: Rows) -> list[TermPlan]:
     ]
 
 
-class _Clock:
+class Clock:
     """Seconds by phase."""
 
     def __init__(self) -> None:

@@ -9,9 +9,9 @@ from vff.inference.model import SumModel
 from vff.inference.optimise import Model, Optimum, maximise, rescale
 from vff.inference.plan import choose_domain, harmonics_in_product, largest_harmonic, rows_beyond
 from vff.inference.posterior import SumPosterior
+from vff.inference.row_sites import Observed
 from vff.inference.scout import choose_harmonics, sample_rows
 from vff.inference.screening import gain_of
-from vff.inference.sites import Observed
 from vff.inference.target import TargetScale
 from vff.inference.term_posterior import TermPosterior
 from vff.inference.terms import LevelFactor, MaternFactor, Term

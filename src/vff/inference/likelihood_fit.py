@@ -24,8 +24,9 @@ from vff.inference.growth import Stage, grow, learn
 from vff.inference.model import SumModel, capped
 from vff.inference.natural import Ascent, arrive, ascend
 from vff.inference.notes import notes_on
+from vff.inference.row_sites import Observed
 from vff.inference.scout import sample_pieces
-from vff.inference.sites import Memory, Observed, SiteProblem, SiteStanding
+from vff.inference.sites import Memory, SiteProblem, SiteStanding
 from vff.inference.start import Given, highest_standing_out, look
 from vff.inference.target import TargetScale
 from vff.likelihoods import AbstractLikelihood, best_constant
@@ -80,8 +81,11 @@ def fit_likelihood(task: LikelihoodTask, before: Before | None = None) -> Fit:
         return _fit_more(task, before)
     target = _scale_of(task)
     observed = _in_units(task.observed, target)
-    task = replace(task, observed=observed, likelihood=task.likelihood.sized(observed.y))
-    psi = task.likelihood.start(observed.y, observed.extra, observed.w)
+    asked = task.likelihood.sized(task.observed.y)
+    # values that are held are in the user's units
+    start = asked.start(task.observed.y, observed.extra, observed.w)
+    psi = asked.with_values(start).in_units(1.0 / target.scale).psi
+    task = replace(task, observed=observed, likelihood=asked)
     sample = _sample(task)
     if sample is not None:
         task.progress(f"{task.walk.n:,} rows, of which {sample[0].n:,} are learnt from first")

@@ -80,6 +80,8 @@ def maximise(
     start = layout.clip(start)
     free = np.ones(start.size, bool) if free is None else free
     first = model.at(start)
+    if not free.any():
+        return Optimum(start, float(first.elbo), 0, 1, True, "nothing to learn", curvature), first
     if curvature is not None and elbo is not None:
         root = np.linalg.cholesky(curvature[np.ix_(free, free)]).T
         rounded, closed = _lbfgs(model, start, free, root, None, elbo, gain, first.error)

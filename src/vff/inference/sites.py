@@ -15,24 +15,12 @@ from vff.inference.natural import Visit
 from vff.inference.optimise import Optimum
 from vff.inference.posterior import AbstractSumPosterior
 from vff.inference.probed_posterior import posterior_of
+from vff.inference.row_sites import Observed, RowSites, best_shift, first_sites, is_positive, sites_of
 from vff.inference.terms import Term
-from vff.likelihoods import AbstractLikelihood, expected, parameter_derivatives, row_modes
+from vff.likelihoods import AbstractLikelihood, expected, parameter_derivatives
 from vff.moments import ColumnRows, Moments, Tables, Walk
 
-_SPREAD = 2.0  # of the latent function around its constant, for a first guess at every row by itself
 _LEARNT = 0.1  # of the tolerance of the climb, for hyperparameters on the way
-_FLATTEST = 1e-3  # of the average precision of a site: the first guess is a likelihood of its own at every row
-
-
-@dataclass(frozen=True)
-class Observed:
-    """What every row says beside its columns, (N,) each."""
-
-    y: np.ndarray
-    extra: np.ndarray
-    """Exposure or trials; ones where the likelihood knows none."""
-    w: np.ndarray
-    """Weight: as many equal rows."""
 
 
 @dataclass(frozen=True)
@@ -100,25 +88,14 @@ class SiteProblem:
         return SumModel(self.terms, sums.recentred(constant), sites=True)
 
     def first_sums(self, psi: np.ndarray, constant: float) -> tuple[Moments, float]:
-        """Sites of every row by itself: where its own likelihood, and a broad prior around the constant, put it.
-
-        A likelihood that is not log-concave would put an outlier at itself; its sites are what the broad prior expects
-        of it instead. And the sum of the squares of l - s constant, which white noise would leave in every harmonic.
-        """
+        """Of a first guess at every site; and the sum of the squares of l - s constant, their power in any harmonic."""
         power = 0.0
 
-        def step(rows: slice, columns: Any) -> tuple[np.ndarray, np.ndarray]:
-            y, extra, w = (values[rows] for values in (self.observed.y, self.observed.extra, self.observed.w))
-            if self.likelihood.log_concave:
-                f, slope, curvature = row_modes(self.likelihood, psi, y, extra, constant, _SPREAD)
-            else:
-                f = np.full(y.size, constant)
-                _, slope, curvature = expected(self.likelihood, psi, y, extra, f, np.ones(y.size))
-            precision = np.maximum(-curvature, _FLATTEST * max(float(np.abs(curvature).mean()), 1e-300))
-            pull = w * (slope + precision * f)
+        def step(rows: slice, columns: Sequence[ColumnRows]) -> RowSites:
             nonlocal power
-            power += float(np.sum((pull - w * precision * constant) ** 2))
-            return w * precision, pull
+            sites = first_sites(self.likelihood, psi, self.observed.at(rows), constant)
+            power += float(np.sum((sites.pull - sites.precision * constant) ** 2))
+            return sites
 
         return self._remembering(self.walk.sum(step)), power
 
@@ -152,10 +129,11 @@ class SiteProblem:
         """q at the hyperparameters of a stage, with the best constant."""
         theta = stage.optimum.theta
         form = model.at(theta)
-        if not _holds(form):
+        if not is_positive(form):
             return None
         if self.centred:
-            constant += _best_shift(model, form, theta)
+            h = model.transform(model.setting(theta)).forward(np.concatenate(model.moments.features_sums))
+            constant += best_shift(form, h, model.moments.target)
             model = self.model(sums, constant).restricted(stage.harmonics)
             form = model.at(theta)
         enough = tolerance(model.rows, form.cotangents.effective)
@@ -194,18 +172,18 @@ class SiteProblem:
         total, gradient, hessian = 0.0, np.zeros(R), np.zeros((R, R))
         tables: Tables = {}
 
-        def step(rows: slice, columns: Sequence[ColumnRows]) -> tuple[np.ndarray, np.ndarray]:
+        def step(rows: slice, columns: Sequence[ColumnRows]) -> RowSites:
             nonlocal total, gradient, hessian
-            y, extra, w = (values[rows] for values in (self.observed.y, self.observed.extra, self.observed.w))
+            some = self.observed.at(rows)
+            y, extra, w = some.y, some.extra, some.w
             mean, variance = posterior.inside(columns, tables)
             mean += constant
-            value, slope, curvature = expected(self.likelihood, psi, y, extra, mean, variance)
-            total += float(w @ value)
+            answer = expected(self.likelihood, psi, y, extra, mean, variance)
+            total += float(w @ answer.value)
             if free.size:
                 _, first, second = parameter_derivatives(self.likelihood, psi, y, extra, w, mean, variance)
                 gradient, hessian = gradient + first, hessian + second
-            precision = -w * curvature
-            return precision, w * slope + precision * mean
+            return sites_of(answer, w, mean)
 
         sums = self._remembering(self.walk.sum(step))
         if self.memory is not None:
@@ -215,23 +193,3 @@ class SiteProblem:
         held = ~self.likelihood.free
         hessian[held], hessian[:, held] = 0.0, 0.0
         return Visit(total, sums, np.where(held, 0.0, gradient), hessian - np.diag(held.astype(float)))
-
-
-def _holds(form: AbstractForm) -> bool:
-    """Whether A is positive definite."""
-    try:
-        return form.jitter == 0.0
-    except FloatingPointError:
-        return False
-
-
-def _best_shift(model: SumModel, form: AbstractForm, theta: np.ndarray) -> float:
-    """What the Gaussian model of the sums would add to the constant: generalised least squares.
-
-    [sum l - h'A^-1 b] / [sum s - h'A^-1 h] with h = Phi' S 1; none where sites leave no information about it.
-    """
-    h = model.transform(model.setting(theta)).forward(np.concatenate(model.moments.features_sums))
-    information = model.moments.weight - float(h @ form.solve(h[:, None])[:, 0])
-    if not information > 1e-10 * abs(model.moments.weight):
-        return 0.0
-    return (model.moments.target - float(h @ form.mean)) / information

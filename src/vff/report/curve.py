@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from vff.estimators.face import RegressionFace
-from vff.estimators.tables import check_target
+from vff.estimators.face import PosteriorFace
+from vff.likelihoods import Gaussian
 from vff.report.canvas import BAND, MEAN, half_width, new_axes
 from vff.report.columns import column_kind, column_name, on_axis, tick
 from vff.report.data import draw_rows, table_like_the_fit, visible_range
+from vff.report.observed import Ends, curves, refuse_several, target_text, targets
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,7 +21,7 @@ _GRID = 600
 
 
 def fit(
-    model: RegressionFace,
+    model: PosteriorFace,
     X: Any = None,
     y: Any = None,
     ax: Axes | None = None,
@@ -31,22 +32,27 @@ def fit(
 ) -> Axes:
     """Draw a fitted model of one column, with the rows X and y when they are given.
 
-    The line is the posterior mean of the function, the dark band its interval of the given level, the light band the
-    interval of a new observation. Dotted lines mark the domain [a, b] of the features. Many rows are drawn as a
-    density. Returns the axes.
+    The line is the posterior mean of y, the dark band the interval of the given level of the function (of the mean of y
+    that it makes), the light band the interval of a new observation. Of two classes the line is the probability of the
+    second, and there is no light band. Counts with an exposure are drawn per unit of it, successes per trial. Dotted
+    lines mark the domain [a, b] of the features. Many rows are drawn as a density. Returns the axes.
     """
+    refuse_several(model, "plot.fit")
     check_is_fitted(model, "posterior_")
-    z, kind = half_width(level), _kind(model)
-    rows = _rows(model, X, y)
+    half_width(level)  # refuses what is no level
+    kind, rows = _kind(model), _rows(model, X, y)
     ax = new_axes() if ax is None else ax
     grid = _grid(model, None if rows is None else rows[0])
-    mean, latent, noisy = _curves(model, grid)
+    found = curves(model, grid[:, None], level)
     grid = on_axis(kind, grid)
     label = f"{100 * level:g} % interval"
-    ax.plot(grid, mean, color=MEAN, lw=1.6, label="posterior mean", zorder=4)
-    _band(ax, grid, mean, z * latent, alpha=0.5, edge=0.0, label=f"{label} of f")
-    _band(ax, grid, mean, z * noisy, alpha=0.1, edge=0.9, label=f"{label} of a new y")
-    low, high = float(np.min(mean - z * noisy)), float(np.max(mean + z * noisy))
+    gaussian = isinstance(model.likelihood_, Gaussian)
+    ax.plot(grid, found.mean, color=MEAN, lw=1.6, label="posterior mean" if gaussian else "mean of y", zorder=4)
+    _band(ax, grid, found.function, alpha=0.5, edge=0.0, label=f"{label} of {'f' if gaussian else 'it'}")
+    if found.observation is not None:
+        _band(ax, grid, found.observation, alpha=0.1, edge=0.9, label=f"{label} of a new y")
+    ends = found.observation or found.function
+    low, high = float(np.min(ends[0])), float(np.max(ends[1]))
     if rows is not None:
         low, high = visible_range(rows[1], low, high)
         draw_rows(ax, on_axis(kind, rows[0]), rows[1], ylim=(low, high))
@@ -54,12 +60,12 @@ def fit(
     tick(ax.xaxis, kind)
     ax.set_ylim(low, high)
     ax.set_xlabel(xlabel or column_name(model, 0))
-    ax.set_ylabel(ylabel or str(getattr(y, "name", None) or "y"))
+    ax.set_ylabel(ylabel or target_text(model, y))
     ax.legend(loc="best", fontsize="small", framealpha=0.9)
     return ax
 
 
-def _kind(model: RegressionFace) -> str:
+def _kind(model: PosteriorFace) -> str:
     """What the only column holds; a sentence when there are several, or when it has no order to draw along."""
     count, kind = len(model.column_indices_), column_kind(model, 0)
     if count > 1 or kind == "levels":
@@ -80,16 +86,16 @@ def _rows(model: Any, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray] | None:
             f"plot.fit needs both X and y to draw the rows, or neither; {'X' if X is None else 'y'} is None"
         )
     table = table_like_the_fit(model, X, "plot.fit")
-    return table.column(model.column_indices_[0]), check_target(y, table.n_rows)
+    return table.column(model.column_indices_[0]), targets(model, table, y)
 
 
-def _domain(model: RegressionFace) -> tuple[float, float] | None:
+def _domain(model: PosteriorFace) -> tuple[float, float] | None:
     """[a, b] of the features; None for models that have none."""
     domains = getattr(model, "domain_", None)
     return next(iter(domains.values())) if domains else None
 
 
-def _grid(model: RegressionFace, x: np.ndarray | None) -> np.ndarray:
+def _grid(model: PosteriorFace, x: np.ndarray | None) -> np.ndarray:
     """Where to draw: all of the domain and of the rows."""
     ends = [] if x is None else [float(x.min()), float(x.max())]
     ends += _domain(model) or ()
@@ -98,22 +104,10 @@ def _grid(model: RegressionFace, x: np.ndarray | None) -> np.ndarray:
     return np.linspace(min(ends), max(ends), _GRID)
 
 
-def _curves(model: RegressionFace, grid: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Mean of f, its standard deviation, and that of a new observation, in the units of y."""
-    mean, variance = model.posterior_.marginals(grid[:, None])
-    target = model.target_
-    variance = target.scale**2 * variance
-    return target.mean + target.scale * mean, np.sqrt(variance), np.sqrt(variance + model.noise_variance_)
+def _band(ax: Axes, grid: np.ndarray, ends: Ends, *, alpha: float, edge: float, label: str) -> None:
+    ax.fill_between(grid, *ends, facecolor=(BAND, alpha), edgecolor=(BAND, 0.8), lw=edge, label=label, zorder=3)
 
 
-def _band(
-    ax: Axes, grid: np.ndarray, mean: np.ndarray, half: np.ndarray, *, alpha: float, edge: float, label: str
-) -> None:
-    ax.fill_between(
-        grid, mean - half, mean + half, facecolor=(BAND, alpha), edgecolor=(BAND, 0.8), lw=edge, label=label, zorder=3
-    )
-
-
-def _mark_domain(ax: Axes, model: RegressionFace, kind: str) -> None:
+def _mark_domain(ax: Axes, model: PosteriorFace, kind: str) -> None:
     for number, end in enumerate(on_axis(kind, np.array(_domain(model) or ()))):
         ax.axvline(end, color="0.35", lw=1.0, ls=":", zorder=1, label="domain [a, b]" if number == 0 else None)

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 from sklearn.utils.validation import check_is_fitted
 
-from vff.estimators import GPRegressor
+from vff.estimators.sums import SumModelFace
 from vff.report.canvas import BAND, MEAN, half_width, legend_below, new_panels
 from vff.report.columns import column_label, column_name
 from vff.report.lines import draw_curve, draw_curves, draw_levels
+from vff.report.observed import effect_text, refuse_several
 from vff.report.surfaces import add_bar, draw_surface, frame_surface, share_limits, surface_handles
 from vff.report.views import View, held_text, view_of
 
@@ -25,7 +26,7 @@ _LINES = {"curve": draw_curve, "dots": draw_levels, "curves": draw_curves}
 
 
 def effects(
-    model: GPRegressor,
+    model: SumModelFace,
     terms: Sequence[str] | str | None = None,
     *,
     level: float = 0.95,
@@ -36,10 +37,11 @@ def effects(
 ) -> Figure:
     """Draw the effect of every term of a fitted model, or of those named, over the range of its data.
 
-    An effect is the term's part of the prediction, centred on the rows of the fit, in the units of y; the band is its
-    posterior interval of the given level, from the joint posterior of all terms. Levels of a category are dots with
-    bars, sorted by their effect. Titles give the variance of the effect over the rows, relative to that of y; effects
-    that offset one another can have more than all of it.
+    An effect is the term's part of the latent function, centred on the rows of the fit: in the units of y where noise
+    is Gaussian or Student's, else on the scale of the link, a logit or a logarithm, which the label names. The band is
+    its posterior interval of the given level, from the joint posterior of all terms. Levels of a category are dots with
+    bars, sorted by their effect. With Gaussian noise, titles give the variance of the effect over the rows, relative to
+    that of y; effects that offset one another can have more than all of it.
 
     A product of two columns is an image of the posterior mean, hatched where the interval holds zero and grey where
     the term is nearly as uncertain as without data; the colours are symmetric about zero. A product of numbers and at
@@ -50,11 +52,12 @@ def effects(
     labels by the name of a column, or of a term of one column. The panels are ``figure.axes`` in the order of the
     terms; each bears its term's name, ``ax.get_label()``. Returns the figure.
     """
-    if not isinstance(model, GPRegressor):
+    if not isinstance(model, SumModelFace):
         raise TypeError(
-            f"plot.effects draws the terms of a GPRegressor, got {type(model).__name__}; plot.fit draws any regressor "
-            "of one column, plot.map of two"
+            f"plot.effects draws the terms of a GPRegressor, got {type(model).__name__}; those of a GPClassifier will do "
+            "too; plot.fit draws any model of one column, plot.map of two"
         )
+    refuse_several(model, "plot.effects")
     check_is_fitted(model, "posterior_")
     z, views = half_width(level), [view_of(model, s) for s in _places(model, terms)]
     _check_labels(model, xlabels or {})
@@ -71,13 +74,13 @@ def effects(
         image = _draw(ax, model, view, z)
         if image is not None:
             images[ax] = image
-    _scale(figure, panels, views, images, ncols, ylabel or "effect on y", sharey=sharey)
+    _scale(figure, panels, views, images, ncols, ylabel or effect_text(model), sharey=sharey)
     _finish_unsupported(model, panels, views, sharey=sharey)
     _explain(figure, panels, views, f"{100 * level:g} % interval")
     return figure
 
 
-def _places(model: GPRegressor, names: Sequence[str] | str | None) -> list[int]:
+def _places(model: SumModelFace, names: Sequence[str] | str | None) -> list[int]:
     """Where the named terms stand; all of them when none are named."""
     known = [term.name for term in model.rows_.terms]
     if names is None:
@@ -90,7 +93,7 @@ def _places(model: GPRegressor, names: Sequence[str] | str | None) -> list[int]:
     return [known.index(name) for name in names]
 
 
-def _check_labels(model: GPRegressor, xlabels: Mapping[str, str]) -> None:
+def _check_labels(model: SumModelFace, xlabels: Mapping[str, str]) -> None:
     alone = [term.name for term in model.rows_.terms if len(term.columns) == 1]
     known = dict.fromkeys([*alone, *(column_name(model, c) for c in range(len(model.column_indices_)))])
     unknown = [name for name in xlabels if name not in known]
@@ -107,7 +110,7 @@ def _side_by_side(count: int, widest: int) -> int:
     return -(-count // rows)
 
 
-def _name_axes(ax: Axes, model: GPRegressor, view: View, given: Mapping[str, str]) -> None:
+def _name_axes(ax: Axes, model: SumModelFace, view: View, given: Mapping[str, str]) -> None:
     """The columns along the axes; the term too, if another one has the same columns."""
     term = model.rows_.terms[view.term]
     labels = [given.get(column_name(model, c)) or column_label(model, c) for c in view.over]
@@ -119,19 +122,20 @@ def _name_axes(ax: Axes, model: GPRegressor, view: View, given: Mapping[str, str
         ax.set_ylabel(labels[1], fontsize="small")
 
 
-def _has_twin(model: GPRegressor, number: int) -> bool:
+def _has_twin(model: SumModelFace, number: int) -> bool:
     """Whether another term is over the same columns of the table."""
     indices = [{model.column_indices_[c] for c in term.columns} for term in model.rows_.terms]
     return indices.count(indices[number]) > 1
 
 
-def _draw(ax: Axes, model: GPRegressor, view: View, z: float) -> QuadMesh | None:
+def _draw(ax: Axes, model: SumModelFace, view: View, z: float) -> QuadMesh | None:
     """Draw a term and its title; the image if it is one."""
     term = model.fit_.terms[view.term]
     name = f"{term.name}: " if len(view.over) == 2 and _has_twin(model, view.term) else ""
     held = held_text(model, view)
-    says = _share_text(term.share) if term.supported else "no effect"
-    ax.set_title(f"{name}{says}" + (f"\n{held}" if held else ""), fontsize="small")
+    share = _share_text(term.share) if model.fit_.climb is None else ""
+    says = f"{name}{share if term.supported else 'no effect'}".removesuffix(": ")
+    ax.set_title("\n".join(line for line in (says, held) if line), fontsize="small")
     if view.shape != "surface":
         ax.axhline(0.0, color="0.6", lw=0.8, zorder=1)
         _LINES[view.shape](ax, model, view, z)
@@ -178,7 +182,7 @@ def _scale(
         add_bar(ax, image, label)
 
 
-def _finish_unsupported(model: GPRegressor, panels: Sequence[Axes], views: Sequence[View], *, sharey: bool) -> None:
+def _finish_unsupported(model: SumModelFace, panels: Sequence[Axes], views: Sequence[View], *, sharey: bool) -> None:
     for ax, view in zip(panels, views, strict=True):
         if model.fit_.terms[view.term].supported:
             continue

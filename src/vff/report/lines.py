@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vff.estimators import GPRegressor
+from vff.estimators.sums import SumModelFace
 from vff.report.canvas import BAND, MEAN
 from vff.report.columns import column_kind, column_label, level_text, on_axis, tick, tick_levels
 from vff.report.views import View, effect_on, levels_of, places
@@ -19,7 +19,7 @@ _MANY_DOTS = 30
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#8c6d31")
 
 
-def draw_curve(ax: Axes, model: GPRegressor, view: View, z: float) -> None:
+def draw_curve(ax: Axes, model: SumModelFace, view: View, z: float) -> None:
     """A line with a band; a dot when the column holds one value."""
     (c,) = view.over
     kind, x = column_kind(model, c), places(model, c, _GRID)
@@ -34,7 +34,7 @@ def draw_curve(ax: Axes, model: GPRegressor, view: View, z: float) -> None:
     tick(ax.xaxis, kind)
 
 
-def draw_levels(ax: Axes, model: GPRegressor, view: View, z: float) -> None:
+def draw_levels(ax: Axes, model: SumModelFace, view: View, z: float) -> None:
     """Dots with bars, sorted by their effect."""
     (c,) = view.over
     levels, x = levels_of(model, c), places(model, c, 0)
@@ -49,7 +49,7 @@ def _draw_dots(ax: Axes, x: np.ndarray, mean: np.ndarray, std: np.ndarray, z: fl
     ax.errorbar(x, mean, yerr=z * std, fmt="o", ms=size, color=MEAN, ecolor=(BAND, 0.7), elinewidth=1.5, zorder=4)
 
 
-def draw_curves(ax: Axes, model: GPRegressor, view: View, z: float) -> None:
+def draw_curves(ax: Axes, model: SumModelFace, view: View, z: float) -> None:
     """A line with a band for every level; dotted, and without its band, where the data tell nothing."""
     c, by = view.over
     kind, x = column_kind(model, c), places(model, c, _GRID)

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from vff.estimators import GPRegressor
-from vff.estimators.face import RegressionFace
-from vff.estimators.tables import check_target
+from vff.estimators.face import PosteriorFace
+from vff.estimators.sums import SumModelFace
 from vff.report.canvas import legend_below, new_panels
 from vff.report.columns import column_kind, column_label, on_axis, tick
 from vff.report.data import cell_means, table_like_the_fit
+from vff.report.observed import latent, mean_of_y, refuse_several, scale_text, target_text, targets
 from vff.report.surfaces import add_bar, hide_unknown, surface_handles
 from vff.report.views import UNINFORMED
 
@@ -35,12 +35,14 @@ class _Rows(NamedTuple):
 
 
 class _Field(NamedTuple):
-    """The model on a lattice, in the units of y; arrays are (X, Y)."""
+    """The model on a lattice; arrays are (X, Y)."""
 
     x: np.ndarray
     y: np.ndarray
     mean: np.ndarray
+    """Of y."""
     std: np.ndarray
+    """Of the latent function."""
     known: np.ndarray
     """Where the data have told something."""
     scale: float
@@ -56,7 +58,7 @@ class _Field(NamedTuple):
 
 
 def map(
-    model: RegressionFace,
+    model: PosteriorFace,
     X: Any = None,
     y: Any = None,
     *,
@@ -68,12 +70,15 @@ def map(
     """Draw a fitted model of two columns of numbers, whatever its terms, over the box of its data.
 
     One panel is the posterior mean of the function, grey where it is nearly as uncertain as without data; the next is
-    its standard deviation, without the noise. With X, the rows are dots (a sample of them when they are many). With X
-    and y, a panel before the others shows the rows in the colours of the mean, averaged over small cells when they are
-    many. ``equal`` gives both columns the same scale; ``label`` says what y is.
+    its standard deviation, without the noise. Where the likelihood has a link, as for classes and counts, the mean is
+    that of y and the standard deviation that of the latent function, on its own scale. With X, the rows are dots (a
+    sample of them when they are many). With X and y, a panel before the others shows the rows in the colours of the
+    mean, averaged over small cells when they are many. ``equal`` gives both columns the same scale; ``label`` says what
+    y is.
 
     Returns the figure; its axes are labelled "rows" (with y), "mean" and "std".
     """
+    refuse_several(model, "plot.map")
     check_is_fitted(model, "posterior_")
     kinds = _kinds(model)
     rows = _rows(model, X, y)
@@ -85,7 +90,8 @@ def map(
     figure, panels = new_panels(len(names), len(names), width=4.2, height=height)
     for ax, name in zip(panels, names, strict=True):
         ax.set_label(name)
-        _PANELS[name](ax, field, rows, label or str(getattr(y, "name", None) or "y"))
+        latent_std = name == "std" and not model.likelihood_.standardised
+        _PANELS[name](ax, field, rows, scale_text(model) if latent_std else label or target_text(model, y))
         tick(ax.xaxis, kinds[0])
         tick(ax.yaxis, kinds[1])
         ax.set(xlim=field.x[[0, -1]], ylim=field.y[[0, -1]], aspect="equal" if equal else "auto")
@@ -95,7 +101,7 @@ def map(
     return figure
 
 
-def _kinds(model: RegressionFace) -> tuple[str, str]:
+def _kinds(model: PosteriorFace) -> tuple[str, str]:
     """What the two columns hold; a sentence when they are not two, or have no order to draw along."""
     kinds = [column_kind(model, c) for c in range(len(model.column_indices_))]
     if len(kinds) != 2 or "levels" in kinds:
@@ -105,36 +111,37 @@ def _kinds(model: RegressionFace) -> tuple[str, str]:
     return kinds[0], kinds[1]
 
 
-def _rows(model: RegressionFace, X: Any, y: Any) -> _Rows | None:
+def _rows(model: PosteriorFace, X: Any, y: Any) -> _Rows | None:
     if X is None:
         if y is not None:
             raise ValueError("plot.map needs X to say where y belongs, and X is None; give both, X alone, or neither")
         return None
     table = table_like_the_fit(model, X, "plot.map")
     x = np.stack([table.column(index) for index in model.column_indices_], axis=1)
-    return _Rows(x, None if y is None else check_target(y, table.n_rows))
+    return _Rows(x, None if y is None else targets(model, table, y))
 
 
-def _field(model: RegressionFace, kinds: tuple[str, str], rows: _Rows | None) -> _Field:
+def _field(model: PosteriorFace, kinds: tuple[str, str], rows: _Rows | None) -> _Field:
     """The model over the range of its data and of the rows."""
     x, y = (_range(model, c, rows) for c in (0, 1))
     points = np.stack(np.meshgrid(x, y, indexing="ij"), axis=-1).reshape(-1, 2)
-    mean, variance = model.posterior_.marginals(points)
-    prior = model.fit_.posterior.variance if isinstance(model, GPRegressor) else np.inf
-    target, shape = model.target_, (x.size, y.size)
+    function, variance = latent(model, points)
+    mean = mean_of_y(model, function, variance)
+    scale, shape = model.target_.scale, (x.size, y.size)
+    prior = scale**2 * model.fit_.posterior.variance if isinstance(model, SumModelFace) else np.inf
     return _Field(
         on_axis(kinds[0], x),
         on_axis(kinds[1], y),
-        (target.mean + target.scale * mean).reshape(shape),
-        target.scale * np.sqrt(variance).reshape(shape),
+        mean.reshape(shape),
+        np.sqrt(variance).reshape(shape),
         (variance < UNINFORMED**2 * prior).reshape(shape),
-        target.scale,
+        scale if model.likelihood_.standardised else float(np.abs(mean).max()),
     )
 
 
-def _range(model: RegressionFace, c: int, rows: _Rows | None) -> np.ndarray:
+def _range(model: PosteriorFace, c: int, rows: _Rows | None) -> np.ndarray:
     ends = [] if rows is None else [float(rows.x[:, c].min()), float(rows.x[:, c].max())]
-    if isinstance(model, GPRegressor):
+    if isinstance(model, SumModelFace):
         ends += [model.rows_.extents[c].low, model.rows_.extents[c].high]
     if not ends:
         raise ValueError(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vff.estimators import GPRegressor
+from vff.estimators.sums import SumModelFace
 from vff.report.canvas import UNKNOWN
 from vff.report.columns import column_kind, on_axis, tick, tick_levels
 from vff.report.views import View, effect_on, levels_of, places
@@ -22,7 +22,7 @@ _LATTICE = 121  # odd, so that the middle of a range is on it
 _HATCH, _HATCH_COLOUR = "/////", (0.0, 0.0, 0.0, 0.35)
 
 
-def draw_surface(ax: Axes, model: GPRegressor, view: View, z: float) -> QuadMesh:
+def draw_surface(ax: Axes, model: SumModelFace, view: View, z: float) -> QuadMesh:
     """The effect as an image with limits symmetric about zero, in the units of y."""
     lattice = {c: places(model, c, _LATTICE) for c in view.over}
     effect = effect_on(model, view, lattice)
@@ -68,7 +68,7 @@ def _edges(at: np.ndarray) -> np.ndarray:
     return (at[:, None] + [-0.5, 0.5]).ravel()
 
 
-def frame_surface(ax: Axes, model: GPRegressor, view: View) -> None:
+def frame_surface(ax: Axes, model: SumModelFace, view: View) -> None:
     """Ticks, and limits that are those of the data; levels are read from the top."""
     across, up = view.over
     ax.set_xlim(_frame(ax.xaxis, model, across))
@@ -76,7 +76,7 @@ def frame_surface(ax: Axes, model: GPRegressor, view: View) -> None:
     ax.yaxis.set_inverted(column_kind(model, up) == "levels")
 
 
-def _frame(axis: Axis, model: GPRegressor, c: int) -> tuple[float, float]:
+def _frame(axis: Axis, model: SumModelFace, c: int) -> tuple[float, float]:
     kind = column_kind(model, c)
     if kind == "levels":
         levels = levels_of(model, c)

@@ -1,0 +1,73 @@
+"""Sites of rows, (s, l) with log p(y | f) standing as l f - s f^2 / 2: the formulas, whatever the features are."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from vff.inference.form import AbstractForm
+from vff.likelihoods import AbstractLikelihood, Expected, expected, row_modes
+
+_SPREAD = 2.0  # of the latent function around its constant, for a first guess at every row by itself
+_FLATTEST = 1e-3  # of the average precision of a site: the first guess is a likelihood of its own at every row
+_KNOWN = 1e-10  # of the information about a constant, below which there is none
+
+
+@dataclass(frozen=True)
+class Observed:
+    """What every row says beside its columns, (N,) each."""
+
+    y: np.ndarray
+    extra: np.ndarray
+    """Exposure or trials; ones where the likelihood knows none."""
+    w: np.ndarray
+    """Weight: as many equal rows."""
+
+    def at(self, rows: slice) -> "Observed":
+        return Observed(self.y[rows], self.extra[rows], self.w[rows])
+
+
+class RowSites(NamedTuple):
+    """Precision s and pull l of every row, (N,) each."""
+
+    precision: np.ndarray
+    pull: np.ndarray
+
+
+def sites_of(answer: Expected, w: np.ndarray, mean: np.ndarray) -> RowSites:
+    """What a natural-gradient step asks for: s = -w E[h], l = w E[g] + s mean."""
+    precision = -w * answer.curvature
+    return RowSites(precision, w * answer.slope + precision * mean)
+
+
+def first_sites(likelihood: AbstractLikelihood, psi: np.ndarray, observed: Observed, constant: float) -> RowSites:
+    """Of every row by itself: where its own likelihood, and a broad prior around the constant, put it. All positive.
+
+    A likelihood that is not log-concave would put an outlier at itself; its sites are what the broad prior expects of
+    it instead.
+    """
+    y, extra, w = observed.y, observed.extra, observed.w
+    if likelihood.log_concave:
+        f, slope, curvature = row_modes(likelihood, psi, y, extra, constant, _SPREAD)
+    else:
+        f = np.full(y.size, constant)
+        _, slope, curvature = expected(likelihood, psi, y, extra, f, np.ones(y.size))
+    precision = np.maximum(-curvature, _FLATTEST * max(float(np.abs(curvature).mean()), 1e-300))
+    return RowSites(w * precision, w * (slope + precision * f))
+
+
+def is_positive(form: AbstractForm) -> bool:
+    """Whether the sites, some of which may be negative, make a q: A is positive definite."""
+    try:
+        return form.jitter == 0.0
+    except FloatingPointError:
+        return False
+
+
+def best_shift(form: AbstractForm, h: np.ndarray, pull: float) -> float:
+    """What the Gaussian model of the sites would add to the constant: generalised least squares.
+
+    [sum l - h'm] / [sum s - h'A^-1 h] with h = Phi' S 1; none where sites leave no information about it.
+    """
+    information = form.weight - float(h @ form.solve(h[:, None])[:, 0])
+    return (pull - float(h @ form.mean)) / information if information > _KNOWN * abs(form.weight) else 0.0

@@ -1,0 +1,111 @@
+"""What a picture shows of y under a likelihood: its mean and intervals, the rows, words for the scale of effects."""
+
+from __future__ import annotations
+
+from statistics import NormalDist
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from vff.estimators.face import PosteriorFace
+from vff.estimators.labels import as_labels, coded
+from vff.estimators.observed import extra_of
+from vff.estimators.tables import Table, check_target
+from vff.likelihoods import (
+    Bernoulli,
+    Beta,
+    Gamma,
+    Gaussian,
+    NegativeBinomial,
+    Poisson,
+    predictive_moments,
+    predictive_quantiles,
+)
+
+Ends = tuple[np.ndarray, np.ndarray]
+
+
+class Curves(NamedTuple):
+    """A prediction at some places, on the scale of y (per unit of exposure, or per trial, where rows have these)."""
+
+    mean: np.ndarray
+    """Of a new y."""
+    function: Ends
+    """Interval of the mean of y given the function."""
+    observation: Ends | None
+    """Interval of a new y; None where it says nothing: of zeros and ones, and where it would depend on an exposure."""
+
+
+def refuse_several(model: PosteriorFace, caller: str) -> None:
+    """A model of more than two classes is a model per class."""
+    if hasattr(model, "estimators_"):
+        raise ValueError(
+            f"{caller} draws one function, and with more than two classes there is one per class; give it one of the "
+            "classifier's estimators_"
+        )
+
+
+def latent(model: PosteriorFace, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and variance of the latent function at rows x (N, C) of the modelled columns."""
+    mean, variance = model.posterior_.marginals(x)
+    target = model.target_
+    return target.mean + target.scale * mean, target.scale**2 * variance
+
+
+def mean_of_y(model: PosteriorFace, mean: np.ndarray, variance: np.ndarray) -> np.ndarray:
+    """Of a new y where the latent function has this mean and variance."""
+    return predictive_moments(model.likelihood_, mean, variance, np.ones(mean.size))[0]
+
+
+def curves(model: PosteriorFace, x: np.ndarray, level: float) -> Curves:
+    """The prediction at rows x, with intervals of this level."""
+    z, (mean, variance) = NormalDist().inv_cdf(0.5 + 0.5 * level), latent(model, x)
+    likelihood, ones, half = model.likelihood_, np.ones(mean.size), z * np.sqrt(variance)
+    if isinstance(likelihood, Gaussian):
+        noisy = z * np.sqrt(variance + likelihood.conditional_variance(mean, ones))
+        return Curves(mean, (mean - half, mean + half), (mean - noisy, mean + noisy))
+    # the mean of y never falls in f, so that it takes quantiles to quantiles
+    low, high = (likelihood.conditional_mean(mean + side * half, ones) for side in (-1.0, 1.0))
+    observation = None
+    if likelihood.column is None and not isinstance(likelihood, Bernoulli):
+        ends = np.array([0.5 - 0.5 * level, 0.5 + 0.5 * level])
+        below, above = predictive_quantiles(likelihood, mean, variance, ones, ends).T
+        observation = below, above
+    return Curves(mean_of_y(model, mean, variance), (low, high), observation)
+
+
+def targets(model: PosteriorFace, table: Table, y: Any) -> np.ndarray:
+    """y of the rows as it is drawn: a number, 0 or 1 for the classes, or per unit of exposure."""
+    if hasattr(model, "classes_"):
+        return coded(as_labels(y), getattr(model, "classes_")).astype(float)  # noqa: B009
+    return check_target(y, table.n_rows) / extra_of(model.likelihood_, table)
+
+
+def target_text(model: PosteriorFace, y: Any) -> str:
+    """What the scale of y is called."""
+    name = str(getattr(y, "name", None) or "y")
+    if isinstance(model.likelihood_, Bernoulli):
+        return f"P({name} = {_second(model)})"
+    column = model.likelihood_.column
+    return name if column is None else f"{name} / {column}"
+
+
+def effect_text(model: PosteriorFace) -> str:
+    """What an effect is an effect on."""
+    return f"effect on {scale_text(model)}"
+
+
+def scale_text(model: PosteriorFace) -> str:
+    """The scale on which the latent function is a sum."""
+    likelihood = model.likelihood_
+    if likelihood.standardised:
+        return "y"
+    if isinstance(likelihood, Bernoulli):
+        return f"the {likelihood.link} of P(y = {_second(model)})"
+    if isinstance(likelihood, Poisson | NegativeBinomial | Gamma):
+        return "the logarithm of the mean of y"
+    return "the logit of the mean of y" if isinstance(likelihood, Beta) else "the latent function"
+
+
+def _second(model: PosteriorFace) -> str:
+    return str(getattr(model, "classes_", (0, 1))[1])

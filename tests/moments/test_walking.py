@@ -1,0 +1,127 @@
+"""Many walks over the same rows are as many passes, kept in memory or not; equal rows are taken together."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from vff.basis import ColumnBasis, LevelBasis
+from vff.moments import Codebook, Source, Walk, books_for, collapse, plan_reading, read_arrays, survey, walking
+from vff.moments import planning as planning_module
+
+ENGINES = ("auto", "dense", "nufft", "table")
+LEVELS = LevelBasis(("a", "b", "c", "d"))
+TERMS = [((0,), (ColumnBasis(3, 2),)), ((2, 1), (ColumnBasis(2, 1), ColumnBasis(2, 0))), ((3,), (LEVELS,))]
+KINDS = ("integer", "decimal", "continuous", "levels")
+
+
+def _walk(table, engine: str = "auto") -> Walk:
+    surveys = [survey(table.y.size, lambda rows, x=x: x[rows]) for x in table.columns]
+    books = books_for(engine, table.request, surveys, table.source)
+    return Walk(plan_reading(table.y.size, table.request, books, engine), table.source)
+
+
+def _step(y: np.ndarray, w: np.ndarray):
+    return lambda rows, columns: (w[rows], w[rows] * y[rows])
+
+
+def _without_squares(moments):
+    """A walk knows no y, so it does not sum its squares."""
+    return replace(moments, target_squared=0.0)
+
+
+@pytest.mark.parametrize("kept", [True, False])
+@pytest.mark.parametrize("engine", ENGINES)
+def test_every_walk_is_a_pass_with_its_own_weights(make_table, assert_equal, monkeypatch, rng, engine, kept):
+    monkeypatch.setattr(planning_module, "_CHUNK_OF_SEVERAL", 37)
+    if not kept:
+        monkeypatch.setattr(walking, "_KEPT", 0)
+    table = make_table(200, 4, KINDS).with_terms(TERMS)
+    walk = _walk(table, engine)
+    assert walk.n == 200
+    for _ in range(3):
+        y, w = rng.normal(size=200), rng.uniform(0.0, 2.0, 200)
+        found = walk.sum(_step(y, w))
+        expected = read_arrays(table.request, table.columns, y, w, "dense")
+        assert_equal(_without_squares(found), _without_squares(expected), 1e-10)
+        assert bool(walk._kept) is kept
+
+
+def test_weights_may_be_negative(make_table, assert_equal, rng):
+    """As are the sites of a likelihood that is not log-concave."""
+    table = make_table(90, 5)
+    y, w = rng.normal(size=90), 1.0 + rng.normal(size=90)
+    assert w.min() < 0.0
+    found, plus, minus = (
+        _without_squares(_walk(table).sum(_step(y, weights))) for weights in (w, np.maximum(w, 0), np.maximum(-w, 0))
+    )
+    assert_equal(replace(found, n=0), replace(plus - minus, n=0), 1e-9)
+
+
+def test_rows_are_prepared_once_when_they_are_kept(make_table):
+    table, asked = make_table(60, 6), []
+
+    def column(c: int, rows: slice) -> np.ndarray:
+        asked.append(c)
+        return table.columns[c][rows]
+
+    walk = _walk(table)
+    walk = Walk(walk.plan, replace(walk.source, column=column))
+    step = _step(table.y, table.w)
+    walk.sum(step)
+    first = len(asked)
+    walk.sum(step)
+    assert first == len(table.columns) == len(asked)
+
+
+def test_steps_see_every_row_once_and_in_order(make_table, monkeypatch):
+    monkeypatch.setattr(planning_module, "_CHUNK_OF_SEVERAL", 31)
+    table, seen = make_table(100, 7), []
+
+    def step(rows, columns):
+        seen.append((rows.start, rows.stop))
+        for c, column in enumerate(columns):
+            np.testing.assert_array_equal(column.x, table.columns[c][rows])
+        return table.w[rows], table.w[rows]
+
+    _walk(table).sum(step)
+    assert [start for start, _ in seen] == [0, *(stop for _, stop in seen[:-1])]
+    assert seen[-1][1] == 100
+    assert len(seen) == 4
+
+
+def _counted(N: int = 400, seed: int = 0) -> tuple[Source, np.ndarray, list[Codebook]]:
+    rng = np.random.default_rng(seed)
+    columns = [rng.integers(0, 4, N).astype(float), rng.integers(-2, 1, N) / 4.0]
+    y, w = rng.integers(0, 3, N).astype(float), rng.uniform(0.5, 2.0, N)
+    source = Source(N, lambda c, rows: columns[c][rows], y, w)
+    return source, rng.choice([1.0, 2.0], N), [Codebook(np.unique(x)) for x in columns]
+
+
+def test_equal_rows_are_taken_together():
+    source, extra, books = _counted()
+    whole = slice(0, source.n)
+    few, some = collapse(source, extra, books)
+    assert few.n <= 4 * 3 * 3 * 2 < source.n
+    assert few.w.sum() == pytest.approx(source.w.sum())
+    rows = np.stack([few.column(0, slice(0, few.n)), few.column(1, slice(0, few.n)), few.y, some], axis=1)
+    assert len(np.unique(rows, axis=0)) == few.n
+    every = np.stack([source.column(0, whole), source.column(1, whole), source.y, extra], axis=1)
+    for row, w in zip(rows, few.w, strict=True):
+        assert w == pytest.approx(source.w[np.all(every == row, axis=1)].sum())
+
+
+@pytest.mark.parametrize("case", ["continuous column", "continuous y", "continuous extra", "few rows"])
+def test_different_rows_are_left_alone(case):
+    source, extra, books = _counted(20 if case == "few rows" else 400)
+    if case == "continuous column":
+        books = [books[0], None]
+    if case == "continuous y":
+        source = replace(source, y=np.random.default_rng(1).normal(size=source.n))
+    if case == "continuous extra":
+        extra = np.random.default_rng(1).uniform(1.0, 2.0, source.n)
+    if case == "few rows":
+        books = [Codebook(np.arange(50.0)), Codebook(np.arange(-40.0, 40.0) / 4.0)]
+    same, other = collapse(source, extra, books)
+    assert same is source
+    assert other is extra
