@@ -154,6 +154,8 @@ def curvature_at(model: Model[F], theta: np.ndarray, free: np.ndarray) -> np.nda
     """
     if np.count_nonzero(free) > _MOST_PARAMETERS:
         return None
+    if not free.any():
+        return np.eye(theta.size)
     step = 1e-4
 
     def gradient(at: np.ndarray) -> np.ndarray:

@@ -23,7 +23,6 @@ from vff.inference.term_posterior import (
     TermPosterior,
 )
 from vff.inference.terms import MaternFactor
-from vff.linalg import factorise
 from vff.moments import (
     ColumnRows,
     Coupling,
@@ -113,7 +112,13 @@ class AbstractSumPosterior(ABC):
         distinct, codes = np.unique(np.column_stack([x, row]), axis=0, return_inverse=True)
         mean, covariance = self.joint(distinct[:, :-1])
         white = rng.standard_normal((mean.size, n_samples))
-        return (mean[:, None] + factorise(covariance).sqrt_mv(white))[codes.reshape(-1)]
+        return (mean[:, None] + _square_root(covariance) @ white)[codes.reshape(-1)]
+
+
+def _square_root(covariance: np.ndarray) -> np.ndarray:
+    """R with R R' = covariance. Rows close to one another leave eigenvalues that rounding may carry below zero."""
+    values, vectors = np.linalg.eigh(covariance)
+    return vectors * np.sqrt(np.maximum(values, 0.0))
 
 
 @dataclass(frozen=True)

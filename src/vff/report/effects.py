@@ -54,8 +54,8 @@ def effects(
     """
     if not isinstance(model, SumModelFace):
         raise TypeError(
-            f"plot.effects draws the terms of a GPRegressor, got {type(model).__name__}; those of a GPClassifier will do "
-            "too; plot.fit draws any model of one column, plot.map of two"
+            f"plot.effects draws the terms of a GPRegressor, got {type(model).__name__}; those of a GPClassifier will "
+            "do too; plot.fit draws any model of one column, plot.map of two"
         )
     refuse_several(model, "plot.effects")
     check_is_fitted(model, "posterior_")
