@@ -22,14 +22,14 @@ from vff.inference.fit import (
 )
 from vff.inference.growth import Stage, grow, learn
 from vff.inference.model import SumModel, capped
-from vff.inference.natural import Ascent, arrive, ascend
+from vff.inference.natural import Ascent, Step, arrive, ascend
 from vff.inference.notes import notes_on
 from vff.inference.row_sites import Observed
 from vff.inference.scout import sample_pieces
 from vff.inference.sites import Memory, SiteProblem, SiteStanding
 from vff.inference.start import Given, highest_standing_out, look
 from vff.inference.target import TargetScale
-from vff.likelihoods import AbstractLikelihood, best_constant
+from vff.likelihoods import AbstractLikelihood, best_constant, expected
 from vff.moments import MomentRequest, Moments, ReadingPlan, Source, TermRequest, Walk, plan_reading, read
 
 _MANY_ROWS = 2**18  # more are first learnt from a sample of them
@@ -37,6 +37,7 @@ _TOLERANCE = 1e-3, 3e-7  # nats, and nats per row, that a last step may still ga
 _ROUGHLY = 30.0  # times that, on a sample
 _FEATURES_OF_SAMPLE, _LEAST_SHARE, _LEAST_M = 400, 0.05, 8
 _FIRST_GAIN = 0.1  # nats: what is learnt from the first guess at the sites need not be learnt well
+_QUIET = (10.0, 1.0, 0.1)  # variances of a latent function that a climb from nothing tries
 _KEPT_TOLERANCE = 1e-7  # nats, when hyperparameters are kept
 
 
@@ -77,8 +78,12 @@ class Before(NamedTuple):
 
 def fit_likelihood(task: LikelihoodTask, before: Before | None = None) -> Fit:
     """Fit a sum of terms under a likelihood that is not Gaussian; ``before`` are rows seen earlier, which are gone."""
-    if before is not None:
-        return _fit_more(task, before)
+    # a step that leaves float64 is refused by its bound
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        return _fit_first(task) if before is None else _fit_more(task, before)
+
+
+def _fit_first(task: LikelihoodTask) -> Fit:
     target = _scale_of(task)
     observed = _in_units(task.observed, target)
     asked = task.likelihood.sized(task.observed.y)
@@ -113,12 +118,22 @@ def _fit_more(task: LikelihoodTask, before: Before) -> Fit:
     task = replace(task, observed=observed, likelihood=climb.asked)
     problem = task.problem(task.walk, observed, Memory(before.sums, climb.psi, climb.information))
     sums, _ = problem.first_sums(climb.psi, climb.constant)
-    theta, harmonics = before.fit.history[-1].optimum.theta, before.fit.history[-1].harmonics
-    standing = problem.given(sums, theta, harmonics, climb.constant)
-    assert standing is not None  # the first sites are positive
-    step = arrive(problem, standing, climb.psi, sums)
+    step = max(_starts_of_more(task, problem, before.fit, sums), key=lambda step: step.elbo)
     ascent = ascend(problem, step, tolerance=_tolerance(task, observed), progress=task.progress)
     return replace(_fit_of(task, ascent, target), elbo=np.nan)
+
+
+def _starts_of_more(
+    task: LikelihoodTask, problem: SiteProblem, before: Fit, sums: Moments
+) -> list[Step[Moments, SiteStanding]]:
+    """From the hyperparameters of before, and from new ones: few rows may have switched off what more of them show."""
+    climb, last = before.climb, before.history[-1]
+    assert climb is not None
+    standings = [problem.given(sums, last.optimum.theta, last.harmonics, climb.constant)]
+    if task.optimise:
+        stage = _first_stage(task, problem.model(sums, climb.constant), climb.units, np.inf)
+        standings.append(problem.settled(sums, stage, climb.constant))
+    return [arrive(problem, standing, climb.psi, sums) for standing in standings if standing is not None]
 
 
 def _in_units(observed: Observed, target: TargetScale) -> Observed:
@@ -171,7 +186,7 @@ def _fewer(term: TermRequest, asked: tuple[int | None, ...], share: float) -> Te
 
 def _begin(
     task: LikelihoodTask, walk: Walk, observed: Observed, psi: np.ndarray, target: TargetScale
-) -> tuple[SiteProblem, Any]:
+) -> tuple[SiteProblem, Step[Moments, SiteStanding]]:
     """A first q from a guess at every row by itself."""
     problem = task.problem(walk, observed)
     constant = 0.0
@@ -181,10 +196,38 @@ def _begin(
     stage = _first_stage(task, problem.model(sums, constant), target, power)
     standing = problem.settled(sums, stage, constant)
     assert standing is not None  # the first sites are positive
-    return problem, arrive(problem, standing, psi, sums)
+    step = arrive(problem, standing, psi, sums)
+    flat = expected(task.likelihood, psi, observed.y, observed.extra, *_flat(constant, observed))
+    nothing = float(observed.w @ flat.value)
+    return problem, step if step.elbo > nothing else _from_prior(problem, stage, psi, constant, step)
 
 
-def _onto_all_rows(problem: SiteProblem, rough: Ascent[Moments, SiteStanding]) -> Any:
+def _flat(constant: float, observed: Observed) -> tuple[np.ndarray, np.ndarray]:
+    """A function that is constant and known."""
+    return np.full(observed.y.size, constant), np.zeros(observed.y.size)
+
+
+def _from_prior(
+    problem: SiteProblem, stage: Stage, psi: np.ndarray, constant: float, other: Step[Moments, SiteStanding]
+) -> Step[Moments, SiteStanding]:
+    """Where the first guess is worse than no function at all: from the prior uphill, hyperparameters held at first.
+
+    Sites that know nothing yet would teach them that there is nothing to know.
+    """
+    zero, held = Moments.zero(problem.walk.plan.request), replace(problem, optimise=False, grows=False)
+    first = np.cumsum([0, *(len(term.names) for term in problem.terms)])[:-1]
+    stage, steps = replace(stage, free=_all_free(stage)), [other]
+    for variance in _QUIET if problem.optimise else (None,):
+        theta = stage.optimum.theta.copy()
+        if variance is not None:
+            theta[first] = np.log(variance / len(first))
+        quiet = problem.settled(zero, replace(stage, optimum=replace(stage.optimum, theta=theta)), constant)
+        if quiet is not None:
+            steps.append(ascend(held, arrive(held, quiet, psi, zero), tolerance=_ROUGHLY * problem.tolerance).last)
+    return max((step for step in steps if np.isfinite(step.elbo)), key=lambda step: step.elbo, default=other)
+
+
+def _onto_all_rows(problem: SiteProblem, rough: Ascent[Moments, SiteStanding]) -> Step[Moments, SiteStanding]:
     """The q that some rows taught, asked of all of them, and then the q that their sites make."""
     last = rough.last
     sums = problem.visit(last.standing, last.psi).sums
@@ -267,7 +310,10 @@ def _fit_of(task: LikelihoodTask, ascent: Ascent[Moments, SiteStanding], target:
 def _on_climb(ascent: Ascent[Moments, SiteStanding]) -> tuple[str, ...]:
     if ascent.converged:
         return ()
-    return (f"the bound was still rising after {len(ascent.bounds)} steps; fit again, or use another likelihood",)
+    return (
+        f"learning stopped after {len(ascent.bounds)} steps before the bound was at its top; the likelihood may not "
+        "suit the targets: try another, or give hyperparameters to start from",
+    )
 
 
 def _averages(walk: Walk, request: MomentRequest, w: np.ndarray) -> tuple[np.ndarray, ...]:

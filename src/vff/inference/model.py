@@ -20,6 +20,8 @@ from vff.parameters import PositiveVector
 _NOISE_BOUNDS = (1e-8, 1e4)  # relative to the variance of the targets, which are standardised before they get here
 
 
+_LARGEST_LATENT = 1e4  # variance; lengthscales end far below it anyway
+
 SMALL, LARGEST_DIRECT = 1500, 4500  # features; beyond, iterations are faster than a Cholesky factor
 
 
@@ -77,6 +79,8 @@ class SumModel:
     def _layout(self) -> PositiveVector:
         names = [f"{name} {s}" for s, term in enumerate(self.terms) for name in term.names]
         bounds = [bound for term in self.terms for bound in term.bounds] + [_NOISE_BOUNDS]
+        if self.sites:  # a latent function of a standard deviation of a hundred leaves no likelihood anything to say
+            bounds = [(low, min(high, _LARGEST_LATENT)) for low, high in bounds]
         lower, upper = zip(*bounds, strict=True)
         return PositiveVector((*names, "noise"), lower, upper)
 

@@ -124,10 +124,11 @@ def ascend(
     """Climb until a step gains less than ``tolerance`` nats, or no step gains anything."""
     here, bounds, visits, rate = first, [first.elbo], 1, 1.0
     for _ in range(most_steps):
-        there, tried, rate = _step(problem, here, rate, max(tolerance, _ROUNDING * abs(here.elbo)))
+        least = max(tolerance, _ROUNDING * abs(here.elbo))
+        there, tried, rate, lost = _step(problem, here, rate, least)
         visits += tried
         if there is None:
-            return Ascent(here, tuple(bounds), visits, True)
+            return Ascent(here, tuple(bounds), visits, lost <= least + here.standing.error)
         gain, here = there.elbo - here.elbo, there
         bounds.append(here.elbo)
         progress(f"bound {here.elbo:.4f} nats after {visits} looks at the rows")
@@ -139,22 +140,23 @@ def ascend(
 
 def _step(
     problem: Problem[S, Q], here: Step[S, Q], rate: float, tolerance: float
-) -> tuple[Step[S, Q] | None, int, float]:
-    """A step that does not lower the bound, or None; how often the rows were asked for it; and its rate.
+) -> tuple[Step[S, Q] | None, int, float, float]:
+    """A step that does not lower the bound, or None; how often the rows were asked for it; its rate; the least loss.
 
     Sites, hyperparameters and the likelihood's parameters go the same part of their ways: each way leads uphill.
     """
-    newton, tried = _newton(here.visit.gradient, here.curvature), 0
+    newton, tried, lost = _newton(here.visit.gradient, here.curvature), 0, np.inf
     for trial in rate * 0.5 ** np.arange(_MOST_HALVINGS):
         there = _try(problem, here, trial, here.psi + trial * newton)
         if there is None:
             continue
         tried += 1
-        if there.elbo >= here.elbo:
-            return there, tried, trial
-        if trial == 1.0 and there.elbo >= here.elbo - tolerance - there.standing.error:
-            return None, tried, trial  # the whole step changes next to nothing: this is the top
-    return None, tried, rate
+        lost = min(lost, here.elbo - there.elbo)
+        if lost <= 0.0:
+            return there, tried, trial, lost
+        if trial == 1.0 and lost <= tolerance + there.standing.error:
+            break  # the whole step changes next to nothing: this is the top
+    return None, tried, rate, lost
 
 
 def _try(problem: Problem[S, Q], here: Step[S, Q], rate: float, psi: np.ndarray) -> Step[S, Q] | None:

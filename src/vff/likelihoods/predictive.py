@@ -19,7 +19,8 @@ def predictive_moments(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Mean and variance of a new y: E[E[y|f]], and E[var[y|f]] + var[E[y|f]]."""
     variance = np.maximum(variance, 0.0)
-    closed = likelihood.closed_moments(mean, variance, extra)
+    with np.errstate(over="ignore"):  # beyond float64 a moment is infinite
+        closed = likelihood.closed_moments(mean, variance, extra)
     if closed is not None:
         return closed
     results = np.empty((2, len(mean)))
