@@ -4,6 +4,8 @@ The flights that left New York in 2013 (or, with --us, those of the whole countr
 learn from and one third to be predicted, with GPClassifier as it comes, a logistic regression on the same columns, and
 the share of late flights among the training rows. Log-loss and Brier score are means over the held-out rows, the less
 the better; AUC is the probability that of two flights, one late and one not, the late one has the higher prediction.
+Departure, arrival and air time nearly say how long a flight was under way, so that their effects offset one another:
+each is large by itself.
 
 A second picture shows whether the probabilities can be believed: held-out flights in ten groups of equal size, by the
 probability they were given, with the share of late ones in each.
@@ -66,14 +68,16 @@ def flights(us: bool = False) -> Split:
 
 
 def first_rows(part: Split, learn: int, predict: int) -> Split:
-    return Split(part.X[:learn], part.y[:learn], part.X_new[:predict], part.y_new[:predict])
+    return Split(part.X.iloc[:learn], part.y[:learn], part.X_new.iloc[:predict], part.y_new[:predict])
 
 
 def reliability(p: np.ndarray, y: np.ndarray, groups: int = GROUPS) -> Reliability:
     """Groups of equal size; as y is a sum of independent zeros and ones, its variance is that of p (1 - p)."""
     parts = np.array_split(np.argsort(p, kind="stable"), groups)
-    numbers = [(p[rows].mean(), y[rows].mean(), np.sqrt((p * (1.0 - p))[rows].sum()) / rows.size) for rows in parts]
-    return Reliability(*np.array(numbers).T, np.array([rows.size for rows in parts]))
+    rows = np.array([own.size for own in parts])
+    predicted, observed = (np.array([values[own].mean() for own in parts]) for values in (p, y))
+    spread = np.array([np.sum(p[own] * (1.0 - p[own])) for own in parts])
+    return Reliability(predicted, observed, np.sqrt(spread) / rows, rows)
 
 
 def draw_reliability(ax: Axes, found: Reliability, colour: str = BLUE, label: str | None = None) -> None:
@@ -102,19 +106,16 @@ def additive(model: GPClassifier, part: Split) -> np.ndarray:
 
 
 def score(name: str, p: np.ndarray, y: np.ndarray, seconds: float) -> dict[str, Any]:
-    z = reliability(p, y)
-    line: dict[str, Any] = {
-        "model": name,
-        "log-loss": f"{log_loss(y, p):.4f}",
-        "Brier": f"{brier_score_loss(y, p):.4f}",
-    }
-    line |= {"AUC": f"{roc_auc_score(y, p):.4f}", "seconds": round(seconds, 1)}
-    return {**line, "worst group (%)": f"{100.0 * np.abs(z.observed - z.predicted).max():.2f}"}
+    groups = reliability(p, y)
+    line = {"model": name, "log-loss": f"{log_loss(y, p):.4f}", "Brier": f"{brier_score_loss(y, p):.4f}"}
+    line |= {"AUC": f"{roc_auc_score(y, p):.4f}", "seconds": f"{seconds:.1f}"}
+    return {**line, "worst group (%)": f"{100.0 * np.abs(groups.observed - groups.predicted).max():.2f}"}
 
 
 def draw_effects(model: GPClassifier, rows: int) -> Figure:
     """A panel for every column, clock times ticked as such."""
-    figure = plot.effects(model, xlabels=FLIGHT_COLUMNS, ylabel="effect on the logit of P(late)", ncols=4)
+    labels = FLIGHT_COLUMNS | {"dep_time": "departure (clock time)", "arr_time": "arrival (clock time)"}
+    figure = plot.effects(model, xlabels=labels, ylabel="effect on the logit of P(late)", ncols=4)
     for ax in figure.axes:
         if ax.get_label() in CLOCK:
             ax.set_xticks([60 * hour for hour in range(0, 25, 6)], [f"{hour:02d}:00" for hour in range(0, 25, 6)])
@@ -125,9 +126,11 @@ def draw_effects(model: GPClassifier, rows: int) -> Figure:
 def draw_groups(predictions: dict[str, np.ndarray], y: np.ndarray) -> Figure:
     figure = new_figure(5.6, 5.4)
     ax = figure.subplots()
+    most = 0.0
     for name, colour in ((LOGISTIC, GREEN), (VFF, BLUE)):
-        draw_reliability(ax, reliability(predictions[name], y), colour, name)
-    most = 1.1 * max(reliability(predictions[name], y)[:2][k].max() for name in (LOGISTIC, VFF) for k in (0, 1))
+        found = reliability(predictions[name], y)
+        draw_reliability(ax, found, colour, name)
+        most = max(most, 1.1 * float(found.predicted.max()), 1.1 * float(found.observed.max()))
     ax.set(xlim=(0.0, min(1.0, most)), ylim=(0.0, min(1.0, most)))
     ax.set_xlabel(f"predicted probability of being more than {LATE:g} minutes late", fontsize=9)
     ax.set_ylabel("share that was", fontsize=9)

@@ -3,7 +3,6 @@
 from typing import Any, Self
 
 import numpy as np
-from scipy.special import logit
 from sklearn.base import ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -11,7 +10,7 @@ from vff.estimators.labels import as_labels, coded
 from vff.estimators.sums import Effects, SumModelFace
 from vff.estimators.tables import Table, check_weights
 from vff.kernels import Kernel
-from vff.likelihoods import AbstractLikelihood, Bernoulli, predictive_moments
+from vff.likelihoods import AbstractLikelihood, Bernoulli, log_predictive, predictive_moments
 
 
 class GPClassifier(ClassifierMixin, SumModelFace):
@@ -25,7 +24,7 @@ class GPClassifier(ClassifierMixin, SumModelFace):
     kernel : kernel expression or None
         As for ``GPRegressor``; the variances are of the latent function.
     likelihood : "logit", "probit" or a ``vff.likelihoods.Bernoulli``
-    frequencies, domain, edges, engine, optimizer, random_state, verbose
+    frequencies, domain, edges, engine, optimizer, batch_size, covariance, random_state, verbose
         As for ``GPRegressor``.
     fit_intercept : bool
         Learn a constant for the latent function. With False its prior mean is zero.
@@ -53,6 +52,8 @@ class GPClassifier(ClassifierMixin, SumModelFace):
         engine: str = "auto",
         optimizer: str | None = "lbfgs",
         fit_intercept: bool = True,
+        batch_size: int | None = None,
+        covariance: str = "full",
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
@@ -64,6 +65,8 @@ class GPClassifier(ClassifierMixin, SumModelFace):
         self.engine = engine
         self.optimizer = optimizer
         self.fit_intercept = fit_intercept
+        self.batch_size = batch_size
+        self.covariance = covariance
         self.random_state = random_state
         self.verbose = verbose
 
@@ -77,7 +80,7 @@ class GPClassifier(ClassifierMixin, SumModelFace):
         counted = labels[check_weights(sample_weight, table.n_rows) > 0.0]
         classes = np.unique(counted)
         if classes.size < 2:
-            held = f"one class, {classes[0]!r}" if classes.size else "no class"
+            held = f"one class, {classes.tolist()[0]!r}" if classes.size else "no class"
             raise ValueError(
                 f"y holds {held} in rows of positive weight, and a classifier needs at least two: give it rows of "
                 "another class"
@@ -90,19 +93,22 @@ class GPClassifier(ClassifierMixin, SumModelFace):
         Earlier rows are remembered by the Gaussian factors that stood for them when they were seen.
         """
         labels = as_labels(y)
-        if not hasattr(self, "classes_"):
-            if classes is None:
-                raise ValueError("the first call of partial_fit must name all classes, got classes=None")
-            self.classes_ = np.unique(np.asarray(classes))
-        codes = coded(labels, self.classes_)
-        if self.classes_.size == 2:
-            return self._absorb(X, codes.astype(float), sample_weight, getattr(self, "rows_", None), growing=True)
-        self._one_against_rest(X, labels, sample_weight, self.classes_, "partial_fit")
+        known = getattr(self, "classes_", None)
+        if known is None and classes is None:
+            raise ValueError("the first call of partial_fit must name all classes, got classes=None")
+        known = np.unique(np.asarray(classes)) if known is None else known
+        codes = coded(labels, known)
+        if known.size == 2:
+            self._absorb(X, codes.astype(float), sample_weight, getattr(self, "rows_", None), growing=True)
+        else:
+            self._one_against_rest(X, labels, sample_weight, known, "partial_fit")
+        self.classes_ = known
         return self
 
     def _fit_classes(self, X: Any, labels: np.ndarray, sample_weight: Any, classes: np.ndarray) -> Self:
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)  # nothing of an earlier fit stays: two classes and more leave different things
         if classes.size > 2:
-            self.__dict__.pop("estimators_", None)
             self._one_against_rest(X, labels, sample_weight, classes, "fit")
         else:
             self._absorb(X, (labels == classes[1]).astype(float), sample_weight, None, growing=False)
@@ -136,8 +142,10 @@ class GPClassifier(ClassifierMixin, SumModelFace):
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Logarithms of ``predict_proba``."""
-        with np.errstate(divide="ignore"):
+        check_is_fitted(self, "classes_")
+        if hasattr(self, "estimators_"):
             return np.log(self.predict_proba(X))
+        return np.stack(self._log_probabilities(X), axis=1)
 
     def predict(self, X: Any) -> np.ndarray:
         """The most probable class at every row."""
@@ -146,9 +154,11 @@ class GPClassifier(ClassifierMixin, SumModelFace):
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Log odds of the second class at every row, (N,), or of every class against the rest, (N, classes)."""
-        probabilities = self.predict_proba(X)
-        chosen = probabilities[:, 1] if self.classes_.size == 2 else probabilities
-        return logit(chosen)
+        check_is_fitted(self, "classes_")
+        if hasattr(self, "estimators_"):
+            return np.stack([model.decision_function(X) for model in self.estimators_], axis=1)
+        against, for_it = self._log_probabilities(X)
+        return for_it - against
 
     def predict_f(self, X: Any, full_covariance: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance of the latent function: (N,) each, or (N, classes) with more than two."""
@@ -169,8 +179,22 @@ class GPClassifier(ClassifierMixin, SumModelFace):
 
     def log_predictive_density(self, X: Any, y: Any) -> np.ndarray:
         """log P(y) of every row, nats."""
-        probabilities, codes = self.predict_proba(X), coded(as_labels(y), self.classes_)
-        return np.log(probabilities[np.arange(codes.size), codes])
+        check_is_fitted(self, "classes_")
+        logarithms, codes = self.predict_log_proba(X), coded(as_labels(y), self.classes_)
+        if codes.size != len(logarithms):
+            raise ValueError(
+                f"y has {codes.size} labels, X has {len(logarithms)} rows (inconsistent numbers of samples)"
+            )
+        return logarithms[np.arange(codes.size), codes]
+
+    def _log_probabilities(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        """log P(first class) and log P(second class) of two, each to its own last digits."""
+        table = self._table(X)
+        mean, variance = self._latent(table)
+        extra, N = self._extra(table), table.n_rows
+        likelihood, psi = self.likelihood_, self.likelihood_.psi
+        zero, one = (log_predictive(likelihood, psi, np.full(N, y), extra, mean, variance) for y in (0.0, 1.0))
+        return zero, one
 
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = None) -> np.ndarray:
         """Joint draws of labels at the rows of X, (N, n_samples); of two classes."""

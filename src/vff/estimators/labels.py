@@ -12,7 +12,7 @@ def as_labels(y: Any) -> np.ndarray:
     if y is None:
         raise ValueError("requires y to be passed, but the target y is None: give fit one label per row")
     labels = column_or_1d(y.to_numpy() if hasattr(y, "to_numpy") else y, warn=True)
-    missing = labels != labels if labels.dtype.kind in "fc" else np.array([one is None or one != one for one in labels])
+    missing = labels != labels if labels.dtype.kind in "fc" else _missing(labels)
     if np.any(missing):
         row = int(np.flatnonzero(missing)[0])
         raise ValueError(
@@ -24,9 +24,16 @@ def as_labels(y: Any) -> np.ndarray:
     return labels.astype(str) if labels.dtype.kind == "O" and all(isinstance(one, str) for one in labels) else labels
 
 
+def _missing(labels: np.ndarray) -> np.ndarray:
+    """None, not-a-number and pandas' NA, which does not say whether it equals itself."""
+    if labels.dtype.kind != "O":
+        return np.zeros(labels.size, bool)
+    return np.array([one is None or type(one).__name__ in ("NAType", "NaTType") or one != one for one in labels])
+
+
 def coded(labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
     """Where each label stands among the sorted classes; one that is not among them is refused."""
     unknown = np.setdiff1d(labels, classes)
     if unknown.size:
-        raise ValueError(f"y holds class {unknown[0]!r}, which is not among the classes {classes.tolist()}")
+        raise ValueError(f"y holds class {unknown.tolist()[0]!r}, which is not among the classes {classes.tolist()}")
     return np.searchsorted(classes, labels)

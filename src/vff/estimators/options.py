@@ -8,11 +8,14 @@ from typing import Any
 import numpy as np
 
 from vff.basis import Interval, largest_resolved
-from vff.inference import largest_that_fits, memory_needed
+from vff.inference import KINDS, largest_that_fits, memory_needed, structured_memory
+from vff.likelihoods import AbstractLikelihood, Gaussian
 from vff.moments import ENGINES, MomentRequest
 
 ENGINE_NAMES = ("auto", *ENGINES)
+COVARIANCES = ("full", *KINDS)
 _MOST_EDGES = 8
+_LEAST_BATCH = 256
 _SHARE_OF_MEMORY = 0.8
 
 
@@ -41,8 +44,10 @@ def check_resolution(interval: Interval, label: str) -> None:
         )
 
 
-def check_size(request: MomentRequest, names: Sequence[Hashable]) -> None:
+def check_size(request: MomentRequest, names: Sequence[Hashable], covariance: str = "full", rows: int = 1) -> None:
     """Refuse a number of features whose sums and matrices cannot fit in memory, before any work is done."""
+    if covariance != "full":
+        return _check_structured_size(request, covariance, rows)
     needed, room = memory_needed(request), _SHARE_OF_MEMORY * installed_memory()
     if needed <= room:
         return
@@ -58,6 +63,34 @@ def check_size(request: MomentRequest, names: Sequence[Hashable]) -> None:
         f"{names[worst]}, which need {needed / 2**30:.1f} GiB where {installed_memory() / 2**30:.1f} GiB are installed "
         f"and {room / 2**30:.1f} may be used; {advice}"
     )
+
+
+def _check_structured_size(request: MomentRequest, covariance: Any, rows: int) -> None:
+    """The same where rows are written out, factor by factor, and no matrix is larger than a group of features."""
+    needed, room = structured_memory(covariance, request, rows), _SHARE_OF_MEMORY * installed_memory()
+    if needed <= room:
+        return
+    groups = "term" if covariance == "factorised" else "factor of a product"
+    raise ValueError(
+        f"covariance={covariance!r} writes out the features of every {groups} at every row, and {request.size} of "
+        f"them at {rows} different row(s) need {needed / 2**30:.1f} GiB where {room / 2**30:.1f} may be used; use fewer "
+        "frequencies or fewer rows, or covariance='full', which writes out no rows"
+    )
+
+
+def check_covariance(covariance: Any, likelihood: AbstractLikelihood, growing: bool) -> None:
+    """Refuse a structure that is not known, or where there is none to be had."""
+    check_choice("covariance", covariance, COVARIANCES)
+    if covariance != "full" and isinstance(likelihood, Gaussian):
+        raise ValueError(
+            f"covariance={covariance!r} is for likelihoods that are not Gaussian: with Gaussian noise the full "
+            "covariance has a closed form; leave covariance='full'"
+        )
+    if covariance != "full" and growing:
+        raise ValueError(
+            f"partial_fit remembers rows by sums that covariance={covariance!r} does not keep; use covariance='full', "
+            "or fit all rows together"
+        )
 
 
 def installed_memory() -> int:
@@ -120,3 +153,14 @@ def check_noise(value: Any) -> float | None:
 def check_choice(name: str, value: Any, allowed: tuple[Any, ...]) -> None:
     if value not in allowed:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}; got {value!r}")
+
+
+def check_batch(value: Any) -> int | None:
+    """Rows per step, or None for all of them."""
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < _LEAST_BATCH:
+        raise ValueError(
+            f"batch_size must be None (all rows in every step) or a whole number from {_LEAST_BATCH} on, got {value!r}"
+        )
+    return int(value)

@@ -43,6 +43,15 @@ class GPRegressor(RegressionFace, SumModelFace):
     normalize_y : bool
         Give the model the mean and scale of y; with other likelihoods than "gaussian", learn a constant for the latent
         function. With False the prior mean is zero.
+    batch_size : int or None
+        Rows per step of likelihoods that are not Gaussian; None is all of them. Batches make the first steps cheap on
+        very many rows; the bound is then not climbed to its very top.
+    covariance : "full", "kronecker", "two kroneckers" or "factorised"
+        Of the approximate posterior, for likelihoods that are not Gaussian. The structured ones make room for products
+        of tens of thousands of features, and their terms are independent of one another: a Kronecker product over the
+        columns of each term, a sum of two of them, or dense within a term. What is to be learnt (hyperparameters,
+        constant, parameters of the likelihood) is learnt first with the full covariance and at most about 600 features,
+        and held; with ``optimizer=None`` and all given, nothing is. ``partial_fit`` needs "full".
     random_state : int, RandomState or None
         For ``sample_y`` when it is called without one.
     verbose : int
@@ -57,10 +66,11 @@ class GPRegressor(RegressionFace, SumModelFace):
         Lower bound on log p(y), nats, for y in the user's units.
     elbo_gap_ : (float, float)
         How far below log p(y) the bound is expected to lie at these hyperparameters, nats, if the model is right. With
-        other likelihoods: what more features might add to it.
+        other likelihoods: what more features might add to it (NaN with a structured covariance, whose own price is not
+        known).
     elbo_error_ : float
         How far ``elbo_`` itself may be off, nats (three standard errors); 0 unless ``solver_`` is "iterative".
-    solver_ : "direct" or "iterative"
+    solver_ : "direct", "iterative" or the name of a structured covariance
         Whether a P x P matrix was factored, or products with it were enough.
     evidence_upper_bound_ : float
         Upper bound on log p(y) at the same hyperparameters, right or not; cautious, and loose when rows are many.
@@ -85,6 +95,8 @@ class GPRegressor(RegressionFace, SumModelFace):
         engine: str = "auto",
         optimizer: str | None = "lbfgs",
         normalize_y: bool = True,
+        batch_size: int | None = None,
+        covariance: str = "full",
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
@@ -97,6 +109,8 @@ class GPRegressor(RegressionFace, SumModelFace):
         self.engine = engine
         self.optimizer = optimizer
         self.normalize_y = normalize_y
+        self.batch_size = batch_size
+        self.covariance = covariance
         self.random_state = random_state
         self.verbose = verbose
 

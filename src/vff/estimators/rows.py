@@ -14,7 +14,7 @@ from vff.estimators.options import check_size
 from vff.estimators.settling import Batch, Options, settle_place, settle_term
 from vff.estimators.tables import Table, check_target, check_weights
 from vff.features import TailRows
-from vff.inference import Observed, memory_needed, rows_beyond, sample_rows
+from vff.inference import Observed, memory_needed, no_sums, rows_beyond, sample_rows
 from vff.likelihoods import AbstractLikelihood
 from vff.moments import (
     Choice,
@@ -168,11 +168,11 @@ def begin(batch: Batch, options: Options, *, growing: bool) -> Rows:
     settled = [settle_term(term, places, batch, sample, options, growing=growing) for term in binding.terms]
     requests, asked, details = zip(*settled, strict=True)
     request = MomentRequest(requests)
-    check_size(request, [term.key for term in binding.terms])
+    check_size(request, [term.key for term in binding.terms], options.covariance)
     offset = float(np.average(batch.source.y, weights=batch.source.w))
     nowhere = tuple(Survey(np.inf, -np.inf, None) for _ in binding.columns)
     said = Options(*map(repr, options))
-    zero = Moments.zero(request, offset)
+    zero = Moments.zero(request, offset) if options.covariance == "full" else no_sums(request, offset)
     return Rows(binding, said, asked, details, hugging, zero, (), nowhere, Choice("", ""))
 
 

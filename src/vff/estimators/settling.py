@@ -22,6 +22,8 @@ class Options(NamedTuple):
     frequencies: Any
     domain: Any
     edges: Any
+    covariance: str = "full"
+    """Of q: what may be summed, and how much memory is needed, depend on it."""
 
 
 class Batch(NamedTuple):

@@ -4,6 +4,7 @@ import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -12,15 +13,21 @@ from sklearn.utils.validation import validate_data
 from vff.basis import ColumnBasis, Interval
 from vff.estimators.binding import bind, joined
 from vff.estimators.face import PosteriorFace
-from vff.estimators.options import ENGINE_NAMES, check_choice
+from vff.estimators.options import ENGINE_NAMES, check_batch, check_choice, check_covariance, check_size
 from vff.estimators.rows import Rows, add, after_walks, begin, check_unchanged, take_batch, walk_of
 from vff.estimators.settling import Batch, Options
 from vff.estimators.tables import Table
-from vff.inference import Before, Fit, LikelihoodTask, TermPlan, fit_likelihood, fit_sum
+from vff.inference import Before, Fit, LikelihoodTask, TermPlan, fit_likelihood, fit_sum, fit_with_structure
 from vff.kernels import Kernel, Sum
 from vff.likelihoods import AbstractLikelihood, Gaussian
+from vff.moments import Choice
 
 Say = Callable[[str], None]
+_WRITTEN = Choice("dense", "dense: a structured covariance has the features of every factor written out")
+
+
+def _silent(message: str) -> None:
+    """Of sums that will not be taken."""
 
 
 class Effects(NamedTuple):
@@ -40,6 +47,8 @@ class SumModelFace(PosteriorFace):
     edges: Any
     engine: str
     optimizer: str | None
+    batch_size: int | None
+    covariance: Any
 
     @abstractmethod
     def _asked_likelihood(self) -> AbstractLikelihood:
@@ -59,10 +68,11 @@ class SumModelFace(PosteriorFace):
         likelihood = self._asked_likelihood()
         check_choice("engine", self.engine, ENGINE_NAMES)
         check_choice("optimizer", self.optimizer, ("lbfgs", None))
+        check_covariance(self.covariance, likelihood, growing)
         table = Table.of(X)
         if seen is not None:
             validate_data(self, table.data, reset=False, skip_check_array=True)
-        options = Options(self.frequencies, self.domain, self.edges)
+        options = Options(self.frequencies, self.domain, self.edges, self.covariance)
         with clock("survey"):
             binding = bind(self.kernel, table, first=seen is None, beside=likelihood.column)
             if seen is not None:
@@ -91,12 +101,20 @@ class SumModelFace(PosteriorFace):
             with clock("learn"):
                 return self._learn(rows, say), rows
         with clock("learn"):
-            rows, walk, observed = walk_of(seen, batch, self.engine, say)
+            full = self.covariance == "full"
+            rows, walk, observed = walk_of(seen, batch, self.engine, say if full else _silent)
             optimise, centred = self.optimizer is not None, self._centred()
             plans = tuple(_plans(rows))
-            task = LikelihoodTask(walk, observed, likelihood, plans, optimise, centred, say)
-            fit = fit_likelihood(task, None if before is None else Before(before, rows.moments))
+            batch_size = check_batch(self.batch_size)
+            task = LikelihoodTask(walk, observed, likelihood, plans, optimise, centred, say, batch_size)
+            if not full:
+                check_size(walk.plan.request, [term.key for term in rows.terms], self.covariance, walk.n)
+                fit = fit_with_structure(self.covariance, task)
+            else:
+                fit = fit_likelihood(task, None if before is None else Before(before, rows.moments))
         assert fit.climb is not None
+        if not full:
+            return fit, replace(rows, moments=fit.climb.sums, choice=_WRITTEN)
         return fit, after_walks(rows, walk, fit.climb.sums)
 
     def _learn(self, rows: Rows, say: Say) -> Fit:

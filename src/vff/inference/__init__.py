@@ -12,11 +12,14 @@ from vff.inference.posterior import SumPosterior
 from vff.inference.row_sites import Observed
 from vff.inference.scout import choose_harmonics, sample_rows
 from vff.inference.screening import gain_of
+from vff.inference.structured import KINDS
+from vff.inference.structured_fit import fit_with_structure, no_sums, structured_memory
 from vff.inference.target import TargetScale
 from vff.inference.term_posterior import TermPosterior
 from vff.inference.terms import LevelFactor, MaternFactor, Term
 
 __all__ = [
+    "KINDS",
     "Before",
     "ClosedForm",
     "Cotangents",
@@ -40,13 +43,16 @@ __all__ = [
     "choose_harmonics",
     "fit_likelihood",
     "fit_sum",
+    "fit_with_structure",
     "gain_of",
     "harmonics_in_product",
     "largest_harmonic",
     "largest_that_fits",
     "maximise",
     "memory_needed",
+    "no_sums",
     "rescale",
     "rows_beyond",
     "sample_rows",
+    "structured_memory",
 ]

@@ -95,6 +95,8 @@ class Climb:
     """How often all rows were asked."""
     rows: int
     """Different rows; equal ones are taken together."""
+    anchor: float = 0.0
+    """Where the weak prior of the constant has it."""
 
 
 @dataclass(frozen=True)

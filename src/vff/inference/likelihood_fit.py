@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from vff.basis import ColumnBasis
+from vff.inference.batches import by_batches
 from vff.inference.fit import (
     BETTER_START,
     Climb,
@@ -33,10 +34,11 @@ from vff.likelihoods import AbstractLikelihood, best_constant, expected
 from vff.moments import MomentRequest, Moments, ReadingPlan, Source, TermRequest, Walk, plan_reading, read
 
 _MANY_ROWS = 2**18  # more are first learnt from a sample of them
-_TOLERANCE = 1e-3, 3e-7  # nats, and nats per row, that a last step may still gain
+_TOLERANCE = 3e-3, 3e-7  # nats, and nats per row, that a last step may still gain
 _ROUGHLY = 30.0  # times that, on a sample
 _FEATURES_OF_SAMPLE, _LEAST_SHARE, _LEAST_M = 400, 0.05, 8
 _FIRST_GAIN = 0.1  # nats: what is learnt from the first guess at the sites need not be learnt well
+_HOPELESS = 10.0  # nats below no function at all
 _QUIET = (10.0, 1.0, 0.1)  # variances of a latent function that a climb from nothing tries
 _KEPT_TOLERANCE = 1e-7  # nats, when hyperparameters are kept
 
@@ -53,6 +55,8 @@ class LikelihoodTask:
     centred: bool
     """Whether the latent function has a constant mean that is learnt; without, its prior mean is zero."""
     progress: Callable[[str], None]
+    batch: int | None = None
+    """Rows per step; None: all of them."""
 
     @property
     def free_harmonics(self) -> bool:
@@ -65,7 +69,15 @@ class LikelihoodTask:
         constant = self.centred and not self.likelihood.locates
         tolerance = _tolerance(self, observed)
         return SiteProblem(
-            terms, walk, observed, self.likelihood, self.optimise, constant, self.free_harmonics, tolerance, memory
+            terms,
+            walk,
+            observed,
+            self.likelihood,
+            self.optimise,
+            constant,
+            self.free_harmonics,
+            tolerance,
+            memory=memory,
         )
 
 
@@ -83,31 +95,54 @@ def fit_likelihood(task: LikelihoodTask, before: Before | None = None) -> Fit:
         return _fit_first(task) if before is None else _fit_more(task, before)
 
 
-def _fit_first(task: LikelihoodTask) -> Fit:
+def prepared(task: LikelihoodTask) -> tuple[LikelihoodTask, np.ndarray, TargetScale]:
+    """The task with targets as learning sees them, the first parameters of its likelihood, and the way back."""
     target = _scale_of(task)
     observed = _in_units(task.observed, target)
     asked = task.likelihood.sized(task.observed.y)
     # values that are held are in the user's units
     start = asked.start(task.observed.y, observed.extra, observed.w)
     psi = asked.with_values(start).in_units(1.0 / target.scale).psi
-    task = replace(task, observed=observed, likelihood=asked)
+    return replace(task, observed=observed, likelihood=asked), psi, target
+
+
+def _fit_first(task: LikelihoodTask) -> Fit:
+    task, psi, target = prepared(task)
+    observed = task.observed
     sample = _sample(task)
     if sample is not None:
         task.progress(f"{task.walk.n:,} rows, of which {sample[0].n:,} are learnt from first")
         first = _begin(task, *sample, psi, target)
         rough = ascend(*first, tolerance=_ROUGHLY * _tolerance(task, sample[1]))
-        problem = task.problem(task.walk, observed)
+        problem = replace(task.problem(task.walk, observed), anchor=first[0].anchor)
         step = _onto_all_rows(problem, rough)
     else:
         problem, step = _begin(task, task.walk, observed, psi, target)
-    ascent = ascend(problem, step, tolerance=_tolerance(task, observed), progress=task.progress)
-    return _fit_of(task, ascent, target)
+    if task.batch is not None and task.batch < task.walk.n:
+        ascent = by_batches(problem, step, task.batch, task.progress)
+    else:
+        ascent = _climb(problem, step, task.progress)
+    return _fit_of(task, ascent, target, problem.anchor)
 
 
 def _tolerance(task: LikelihoodTask, observed: Observed) -> float:
     """Nats that a last step may still gain."""
     learns = task.optimise or bool(np.any(task.likelihood.free))
     return max(_TOLERANCE[0], _TOLERANCE[1] * float(observed.w.sum())) if learns else _KEPT_TOLERANCE
+
+
+def _climb(
+    problem: SiteProblem, step: Step[Moments, SiteStanding], progress: Callable[[str], None]
+) -> Ascent[Moments, SiteStanding]:
+    """To the top; and on from there, as long as a term that was switched off on the way comes back to life."""
+    ascent = ascend(problem, step, tolerance=problem.tolerance, progress=progress)
+    while problem.optimise:
+        revived = problem.revived(ascent.last)
+        if revived is None:
+            return ascent
+        more = ascend(problem, revived, tolerance=problem.tolerance, progress=progress)
+        ascent = replace(more, bounds=(*ascent.bounds, *more.bounds), visits=ascent.visits + more.visits)
+    return ascent
 
 
 def _fit_more(task: LikelihoodTask, before: Before) -> Fit:
@@ -117,10 +152,11 @@ def _fit_more(task: LikelihoodTask, before: Before) -> Fit:
     target, observed = climb.units, _in_units(task.observed, climb.units)
     task = replace(task, observed=observed, likelihood=climb.asked)
     problem = task.problem(task.walk, observed, Memory(before.sums, climb.psi, climb.information))
+    problem = replace(problem, anchor=climb.anchor)
     sums, _ = problem.first_sums(climb.psi, climb.constant)
     step = max(_starts_of_more(task, problem, before.fit, sums), key=lambda step: step.elbo)
-    ascent = ascend(problem, step, tolerance=_tolerance(task, observed), progress=task.progress)
-    return replace(_fit_of(task, ascent, target), elbo=np.nan)
+    ascent = _climb(problem, step, task.progress)
+    return replace(_fit_of(task, ascent, target, problem.anchor), elbo=np.nan)
 
 
 def _starts_of_more(
@@ -192,6 +228,7 @@ def _begin(
     constant = 0.0
     if problem.centred:
         constant = best_constant(task.likelihood, psi, observed.y, observed.extra, observed.w)
+        problem = replace(problem, anchor=constant)
     sums, power = problem.first_sums(psi, constant)
     stage = _first_stage(task, problem.model(sums, constant), target, power)
     standing = problem.settled(sums, stage, constant)
@@ -199,6 +236,7 @@ def _begin(
     step = arrive(problem, standing, psi, sums)
     flat = expected(task.likelihood, psi, observed.y, observed.extra, *_flat(constant, observed))
     nothing = float(observed.w @ flat.value)
+    nothing -= max(_HOPELESS, 0.1 * abs(nothing))  # a guess that is not too bad will do
     return problem, step if step.elbo > nothing else _from_prior(problem, stage, psi, constant, step)
 
 
@@ -268,7 +306,7 @@ def _first_stage(task: LikelihoodTask, whole: SumModel, target: TargetScale, pow
     return learn(sized, start.theta, **known, **how)
 
 
-def _fit_of(task: LikelihoodTask, ascent: Ascent[Moments, SiteStanding], target: TargetScale) -> Fit:
+def _fit_of(task: LikelihoodTask, ascent: Ascent[Moments, SiteStanding], target: TargetScale, anchor: float) -> Fit:
     """The record of the fit, in the user's units."""
     last, standing = ascent.last, ascent.last.standing
     averages = _averages(task.walk, standing.stage.model.moments.request, task.observed.w)
@@ -303,6 +341,7 @@ def _fit_of(task: LikelihoodTask, ascent: Ascent[Moments, SiteStanding], target:
             tuple(bound - jacobian for bound in ascent.bounds),
             ascent.visits,
             task.walk.n,
+            anchor,
         ),
     )
 

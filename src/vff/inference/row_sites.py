@@ -10,7 +10,7 @@ from vff.likelihoods import AbstractLikelihood, Expected, expected, row_modes
 
 _SPREAD = 2.0  # of the latent function around its constant, for a first guess at every row by itself
 _FLATTEST = 1e-3  # of the average precision of a site: the first guess is a likelihood of its own at every row
-_KNOWN = 1e-10  # of the information about a constant, below which there is none
+REACH = 10.0  # standard deviation of the constant around its first guess: one class alone would send it off for ever
 
 
 @dataclass(frozen=True)
@@ -64,10 +64,16 @@ def is_positive(form: AbstractForm) -> bool:
         return False
 
 
-def best_shift(form: AbstractForm, h: np.ndarray, pull: float) -> float:
-    """What the Gaussian model of the sites would add to the constant: generalised least squares.
+def best_shift(form: AbstractForm, h: np.ndarray, pull: float, away: float = 0.0) -> float:
+    """What the Gaussian model of the sites would add to the constant: generalised least squares, and its prior.
 
-    [sum l - h'm] / [sum s - h'A^-1 h] with h = Phi' S 1; none where sites leave no information about it.
+    [sum l - h'm - away / reach^2] / [sum s - h'A^-1 h + 1 / reach^2] with h = Phi' S 1 and ``away`` how far the constant
+    is from where its prior has it; none where sites leave no information about it.
     """
-    information = form.weight - float(h @ form.solve(h[:, None])[:, 0])
-    return (pull - float(h @ form.mean)) / information if information > _KNOWN * abs(form.weight) else 0.0
+    information = form.weight - float(h @ form.solve(h[:, None])[:, 0]) + REACH**-2
+    return (pull - float(h @ form.mean) - away * REACH**-2) / information if information > 0.0 else 0.0
+
+
+def strain(away: float) -> float:
+    """What the prior of the constant takes from the bound, nats."""
+    return 0.5 * (away / REACH) ** 2

@@ -11,15 +11,16 @@ from vff.inference.collapsed import ClosedForm
 from vff.inference.form import AbstractForm
 from vff.inference.growth import Stage, grow, learn, tolerance
 from vff.inference.model import SumModel
-from vff.inference.natural import Visit
+from vff.inference.natural import Step, Visit, arrive
 from vff.inference.optimise import Optimum
 from vff.inference.posterior import AbstractSumPosterior
 from vff.inference.probed_posterior import posterior_of
-from vff.inference.row_sites import Observed, RowSites, best_shift, first_sites, is_positive, sites_of
+from vff.inference.row_sites import Observed, RowSites, best_shift, first_sites, is_positive, sites_of, strain
 from vff.inference.terms import Term
 from vff.likelihoods import AbstractLikelihood, expected, parameter_derivatives
 from vff.moments import ColumnRows, Moments, Tables, Walk
 
+_REVIVED, _WORTH_IT = 0.1, 0.5  # variance of a term that gets another chance, and nats that it must gain
 _LEARNT = 0.1  # of the tolerance of the climb, for hyperparameters on the way
 
 
@@ -32,7 +33,7 @@ class SiteStanding:
     constant: float
     """Prior mean of the latent function."""
     credit: float = 0.0
-    """What earlier rows, which are gone, say for q: the expectation of the sites that stand for them."""
+    """What earlier rows, which are gone, say for q, and what the prior of the constant says against it."""
 
     @property
     def form(self) -> AbstractForm:
@@ -80,6 +81,8 @@ class SiteProblem:
     """Whether harmonics may be added on the way."""
     tolerance: float
     """Nats that a last step of the climb may still gain."""
+    anchor: float = 0.0
+    """Where the prior of the constant has it."""
     memory: Memory | None = None
     progress: Callable[[str], None] = field(default=lambda message: None, repr=False)
 
@@ -125,6 +128,30 @@ class SiteProblem:
             return grow(model, stage.optimum.theta, stage.harmonics, known=known, **how)[-1]
         return learn(model.restricted(stage.harmonics), stage.optimum.theta, **known, **how)
 
+    def revived(self, step: Step[Moments, SiteStanding]) -> Step[Moments, SiteStanding] | None:
+        """From where a climb ended, with the terms that it switched off in play again; None if none gains.
+
+        On a logarithmic scale a vanishing variance has no slope, so that what early sites switched off stays off.
+        """
+        stage = step.standing.stage
+        first = np.cumsum([0, *(len(term.names) for term in self.terms)])[:-1]
+        off = first[~stage.free[first]]
+        if off.size == 0:
+            return None
+        theta = stage.optimum.theta.copy()
+        theta[off] = np.log(_REVIVED)
+        free = np.append(np.ones(theta.size - 1, bool), False)
+        lifted = replace(stage, free=free, optimum=replace(stage.optimum, theta=theta, curvature=None))
+        here = replace(step.standing, stage=lifted)
+        try:
+            standing = self.stand(step.visit.sums, here, 1.0)
+        except FloatingPointError:
+            return None
+        if standing is None:
+            return None
+        there = arrive(self, standing, step.psi, step.visit.sums)
+        return there if there.elbo > step.elbo + _WORTH_IT else None
+
     def _settle(self, sums: Moments, model: SumModel, stage: Stage, constant: float) -> SiteStanding | None:
         """q at the hyperparameters of a stage, with the best constant."""
         theta = stage.optimum.theta
@@ -133,14 +160,14 @@ class SiteProblem:
             return None
         if self.centred:
             h = model.transform(model.setting(theta)).forward(np.concatenate(model.moments.features_sums))
-            constant += best_shift(form, h, model.moments.target)
+            constant += best_shift(form, h, model.moments.target, constant - self.anchor)
             model = self.model(sums, constant).restricted(stage.harmonics)
             form = model.at(theta)
         enough = tolerance(model.rows, form.cotangents.effective)
         stage = replace(
             stage, model=model, closed=form, tolerance=enough, optimum=replace(stage.optimum, elbo=form.elbo)
         )
-        return SiteStanding(stage, constant, self._credit(stage, constant))
+        return SiteStanding(stage, constant, self._credit(stage, constant) - strain(constant - self.anchor))
 
     def _credit(self, stage: Stage, constant: float) -> float:
         """E[sum l f - s f^2 / 2] over the sites of earlier rows, f = constant + phi'c + remainder."""

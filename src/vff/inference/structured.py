@@ -1,6 +1,6 @@
 """Gaussian approximations whose covariance has a structure, for any likelihood.
 
-In coefficients c = K^-1 u the prior is N(0, K^-1), f = phi(x)'c + residual, and q(c) = N(m, S) with m free and S
+In coefficients c = K^-1 u the prior is N(0, K^-1), f = offset + phi(x)'c + residual, and q(c) = N(m, S), m free and S
 
 - ``"kronecker"``: one Kronecker product over the factors of each term;
 - ``"two kroneckers"``: a sum of two of them;
@@ -17,12 +17,12 @@ from typing import Any, Literal
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 
-from vff.inference.structured_bound import Objective, Pieces, Rows, State
+from vff.inference.structured_bound import Objective, Pieces, Rows, State, evaluated, trace
 from vff.inference.structured_search import Search, climb, diagonal_precision, iterate, step_mean
 from vff.linalg import product_rows
 
 Kind = Literal["kronecker", "two kroneckers", "factorised"]
-_KINDS = ("kronecker", "two kroneckers", "factorised")
+KINDS = ("kronecker", "two kroneckers", "factorised")
 _SWEEPS, _ROUND, _ROUNDS = 200, 400, 10
 
 
@@ -51,6 +51,8 @@ class StructuredFit:
     variances: tuple[float, ...]
     whiteners: tuple[tuple[np.ndarray, ...], ...]
     """G_d for every factor, K_d^-1 = G_d G_d'."""
+    effective: tuple[float, ...]
+    """P - tr(K S) of every term: how many of its coefficients the data determine."""
     elbo: float
     converged: bool
     slope: float
@@ -63,11 +65,11 @@ class StructuredFit:
         return sum((reduce(np.kron, [L @ L.T for L in piece]) for piece in self.factors[t]), np.zeros((size, size)))
 
     def marginals(self, features: Sequence[Sequence[np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and variance of f at rows with these features, Phi_d (N, P_d) of every factor of every term."""
+        """Mean, less the offset, and variance of f at rows with these features, Phi_d (N, P_d) by term and factor."""
         mean, variance = np.zeros(len(features[0][0])), np.zeros(len(features[0][0]))
         for t, phi in enumerate(features):
             grouped = [product_rows(list(phi))] if self.kind == "factorised" else phi
-            mean += product_rows(list(phi)) @ self.means[t].ravel()
+            mean += evaluated(phi, self.means[t])
             explained = [np.sum((own @ G) ** 2, axis=1) for own, G in zip(phi, self.whiteners[t], strict=True)]
             left = self.variances[t] * (1.0 - np.prod(explained, axis=0))
             # the first is a difference, but a variance; only rounding can carry it below zero
@@ -95,7 +97,11 @@ def _white_features(term: ProductTerm, whiteners: Sequence[np.ndarray]) -> tuple
 
 
 def rows_of(
-    kind: Kind, terms: Sequence[ProductTerm], whiteners: Sequence[tuple[np.ndarray, ...]], data: tuple[Any, ...]
+    kind: Kind,
+    terms: Sequence[ProductTerm],
+    whiteners: Sequence[tuple[np.ndarray, ...]],
+    data: tuple[Any, ...],
+    offset: float = 0.0,
 ) -> Rows:
     """The rows in whitened coefficients; ``data`` is (y, w, extra, psi)."""
     y, w, extra, psi = data
@@ -106,7 +112,7 @@ def rows_of(
         residual += np.maximum(term.variance - explained, 0.0)
     if kind == "factorised":
         z = [(product_rows(list(own)),) for own in z]
-    return Rows(tuple(z), residual, y, w, extra, psi)
+    return Rows(tuple(z), residual, y, w, extra, psi, offset)
 
 
 def prior_state(rows: Rows) -> State:
@@ -132,12 +138,18 @@ def _two_piece_starts(search: Search) -> list[State]:
     starts = []
     for g in range(max(len(own) for own in shares)):
         terms = []
-        for own in shares:
+        for t, own in enumerate(shares):
+            if len(own) == 1:  # one group needs one piece
+                terms.append(search.state.pieces[t])
+                continue
             first = tuple(np.diag(np.sqrt(h if e == g else np.ones_like(h))) for e, h in enumerate(own))
             second = tuple(np.diag(np.sqrt(1.0 - h if e == g else h)) for e, h in enumerate(own))
             terms.append((first, second))
         starts.append(State(search.state.means, tuple(terms)))
-    added = [(piece, tuple(0.3 * np.eye(len(L)) for L in piece)) for (piece,) in search.state.pieces]
+    added = [
+        (piece, tuple(0.3 * np.eye(len(L)) for L in piece)) if len(piece) > 1 else (piece,)
+        for (piece,) in search.state.pieces
+    ]
     return [*starts, State(search.state.means, tuple(added))]
 
 
@@ -180,6 +192,7 @@ def fit_structured(
     psi: Any,
     extra: Any,
     *,
+    offset: float = 0.0,
     nodes: int = 32,
     tolerance: float = 1e-5,
 ) -> StructuredFit:
@@ -187,18 +200,19 @@ def fit_structured(
 
     y and ``extra`` have one entry per row (``extra`` may be None), w are weights of rows (None for ones), and
     ``likelihood.log_density(y, f, extra, psi)`` is log p of one row in ``jax.numpy``; a likelihood must be hashable.
-    Its expectations are taken with ``nodes`` Gauss-Hermite nodes. The climb ends when no derivative of the bound, per
-    unit of q's own spread, exceeds ``tolerance``.
+    ``offset`` is the prior mean of f. Expectations are taken with ``nodes`` nodes. The climb ends when no derivative of
+    the bound, per unit of q's own spread, exceeds ``tolerance``.
     """
-    if kind not in _KINDS:
-        raise ValueError(f"kind must be one of {', '.join(map(repr, _KINDS))}, not {kind!r}")
+    if kind not in KINDS:
+        raise ValueError(f"kind must be one of {', '.join(map(repr, KINDS))}, not {kind!r}")
     weights = np.ones(len(terms[0].features[0])) if w is None else np.asarray(w, float)
     whiteners = [whiten(term, weights) for term in terms]
-    rows = rows_of(kind, terms, whiteners, (y, weights, extra, psi))
+    rows = rows_of(kind, terms, whiteners, (y, weights, extra, psi), offset)
     search = Search.from_state(rows, Objective(rows, getattr(likelihood, "form", likelihood), nodes), prior_state(rows))
     # for two pieces, one piece is only where to start
-    slope = iterate(search, tolerance if kind != "two kroneckers" else 1e-2, _SWEEPS)
-    if kind == "two kroneckers":
+    splits = kind == "two kroneckers" and any(len(z) > 1 for z in rows.z)
+    slope = iterate(search, 1e-2 if splits else tolerance, _SWEEPS)
+    if splits:
         search, slope = _split(search, tolerance)
     for _ in range(_ROUNDS):
         if slope < tolerance:
@@ -211,6 +225,9 @@ def fit_structured(
         factors=factors,
         variances=tuple(term.variance for term in terms),
         whiteners=tuple(whiteners),
+        effective=tuple(
+            float(h.size - trace(own)) for h, own in zip(search.state.means, search.state.pieces, strict=True)
+        ),
         elbo=search.sites.bound,
         converged=slope < tolerance,
         slope=slope,

@@ -4,7 +4,7 @@ Everything is written in whitened coefficients h ~ N(0, I): the features of term
 variance is part of them, and q is N(h_t, S_t) with S_t a sum of one or two *pieces*, each kron_g (L_g L_g').
 
     bound = sum_n w_n E_{N(mu_n, v_n)} log p(y_n | f) - 1/2 sum_t [tr S_t + |h_t|^2 - P_t - log|S_t|]
-    mu_n  = sum_t z_tn' h_t,      v_n = residual_n + sum_t sum_pieces prod_g |L_g' z_tgn|^2
+    mu_n  = offset + sum_t z_tn' h_t,      v_n = residual_n + sum_t sum_pieces prod_g |L_g' z_tgn|^2
 
 With two pieces, kron A_g + kron B_g, log|S| = log|kron A_g| + sum over tuples i of log(1 + prod_g lambda_g,i_g), where
 lambda_g are the eigenvalues of L_g^-1 B_g L_g^-T. Only eigenvalues are differentiated, so equal ones do no harm.
@@ -19,10 +19,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from vff.likelihoods.rules import rule
+from vff.linalg import product_rows
+
 Piece = tuple[np.ndarray, ...]
 """L_g of every group."""
 Pieces = tuple[tuple[Piece, ...], ...]
 """Over terms, then over the one or two pieces of its covariance."""
+
+_WRITTEN = 2**23  # products of features written out at a time
 
 
 class Rows(NamedTuple):
@@ -36,6 +41,8 @@ class Rows(NamedTuple):
     w: np.ndarray
     extra: Any
     psi: Any
+    offset: float = 0.0
+    """Prior mean of f."""
 
 
 class State(NamedTuple):
@@ -77,14 +84,31 @@ class Compiled:
     """The bound and its gradient in (a, T)."""
 
 
+def evaluated(z: Any, h: Any, xp: Any = np) -> Any:
+    """z'h of every row, z the products of the features (N, P_g) of the groups, which are not written out, (N,)."""
+    value = z[0] @ h.reshape(z[0].shape[1], -1)
+    for factor in z[1:]:
+        value = xp.einsum("np,npr->nr", factor, value.reshape(len(value), factor.shape[1], -1))
+    return value[:, 0]
+
+
+def projected(z: tuple[np.ndarray, ...], v: np.ndarray) -> np.ndarray:
+    """sum_n v_n z_n, the transpose of ``evaluated``, (P,)."""
+    if len(z) == 1:
+        return v @ z[0]
+    P, rest = z[0].shape[1], int(np.prod([factor.shape[1] for factor in z[1:]]))
+    total, step = np.zeros((P, rest)), max(1, _WRITTEN // rest)
+    for start in range(0, len(v), step):
+        some = slice(start, start + step)
+        total += (z[0][some].T * v[some]) @ product_rows([factor[some] for factor in z[1:]])
+    return total.ravel()
+
+
 def marginals(rows: Any, state: Any, xp: Any) -> tuple[Any, Any]:
     """mu and v of every row; like the next two, in ``xp``, NumPy or jax.numpy."""
-    mean, variance = 0.0, rows.residual
+    mean, variance = rows.offset, rows.residual
     for z, h, pieces in zip(rows.z, state.means, state.pieces, strict=True):
-        value = z[0] @ h.reshape(z[0].shape[1], -1)
-        for factor in z[1:]:
-            value = xp.einsum("np,npr->nr", factor, value.reshape(len(value), factor.shape[1], -1))
-        mean = mean + value[:, 0]
+        mean = mean + evaluated(z, h, xp)
         for piece in pieces:
             own = 1.0
             for factor, L in zip(z, piece, strict=True):
@@ -108,32 +132,37 @@ def log_determinant(pieces: Any, xp: Any) -> Any:
     return value + xp.sum(xp.log1p(products))
 
 
+def trace(pieces: Any, xp: Any = np) -> Any:
+    """tr S of one term."""
+    total = 0.0
+    for piece in pieces:
+        own = 1.0
+        for L in piece:
+            own = own * xp.sum(L**2)
+        total = total + own
+    return total
+
+
 def divergence(state: Any, xp: Any) -> Any:
     """KL(q || prior)."""
     total = 0.0
     for h, pieces in zip(state.means, state.pieces, strict=True):
-        for piece in pieces:
-            trace = 1.0
-            for L in piece:
-                trace = trace * xp.sum(L**2)
-            total = total + trace
-        total = total + h @ h - h.size - log_determinant(pieces, xp)
+        total = total + trace(pieces, xp) + h @ h - h.size - log_determinant(pieces, xp)
     return 0.5 * total
 
 
 def expected_log_density(likelihood: Any, nodes: int) -> Callable[..., Any]:
-    """sum_n w_n E log p(y_n | f) as a function of rows, mu, v, by Gauss-Hermite quadrature."""
+    """sum_n w_n E log p(y_n | f) as a function of rows, mu, v, by quadrature."""
     import jax
     import jax.numpy as jnp
 
-    places, weights = np.polynomial.hermite.hermgauss(nodes)
-    weights = weights / np.sqrt(np.pi)
+    places, weights = rule(nodes)
     over_nodes = jax.vmap(likelihood.log_density, in_axes=(None, 0, None, None))
     over_rows = jax.vmap(over_nodes, in_axes=(0, 0, 0, None))
 
     def total(rows: Any, mean: Any, variance: Any) -> Any:
         # a variance; the floor keeps the slope of the root finite
-        spread = jnp.sqrt(2.0 * jnp.maximum(variance, 1e-14))
+        spread = jnp.sqrt(jnp.maximum(variance, 0.5e-14))
         f = mean[:, None] + spread[:, None] * places
         return jnp.sum(rows.w * (over_rows(rows.y, f, rows.extra, rows.psi) @ weights))
 

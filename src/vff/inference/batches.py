@@ -1,0 +1,81 @@
+"""Minibatches: the same natural-gradient step on some rows at a time, with a rate that falls.
+
+    sums <- (1 - r_t) sums + r_t (n / n_batch) sums of the batch's sites,        r_t = (1 + t / t_0)^-0.7
+
+Sums of sites are the natural parameters of q, so this is a stochastic natural-gradient step (Hoffman et al., 2013), and
+what it keeps between batches does not depend on how many rows there are. The likelihood's parameters follow at the same
+rate. Hyperparameters are held: sums of a few rows, scaled up, would take the scatter of these rows for detail. They
+are learnt before, from a sample, and after, in a few steps on all rows. Every epoch deals all rows into batches anew,
+in short stretches.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from vff.inference.natural import Ascent, Step, arrive, ascend
+from vff.inference.row_sites import Observed
+from vff.inference.sites import SiteProblem, SiteStanding
+from vff.moments import Moments, Source, Walk, plan_reading
+
+_STRETCHES = 64  # of rows, in a batch
+_EPOCHS, _LAST_STEPS = 1, 3
+_STEADY, _FALL = 10.0, 0.7
+_LONGEST_STEP = 0.5  # of a likelihood parameter on its unconstrained scale
+
+
+def by_batches(
+    problem: SiteProblem,
+    first: Step[Moments, SiteStanding],
+    size: int,
+    progress: Callable[[str], None],
+    epochs: int = _EPOCHS,
+) -> Ascent[Moments, SiteStanding]:
+    """Some epochs of steps on ``size`` rows each from a first q, and a few steps on all rows at the end."""
+    held = replace(problem, optimise=False, grows=False)
+    standing, psi, sums = first.standing, first.psi, first.sums
+    rng, t = np.random.default_rng(0), 0
+    for epoch in range(epochs):
+        for walk, observed in deal(problem.walk, problem.observed, size, rng):
+            rate = (1.0 + t / _STEADY) ** -_FALL
+            batch = replace(held, walk=walk, observed=observed)
+            visit = batch.visit(standing, psi)
+            factor = float(problem.observed.w.sum() / observed.w.sum())
+            trial = replace(sums.blended(visit.sums.scaled(factor), rate), n=problem.walk.n)
+            moved = held.stand(trial, standing, rate)
+            t += 1
+            if moved is None:  # sites of these rows alone make no q: the next batch will do
+                continue
+            sums, standing = trial, moved
+            psi = psi + rate * _bounded(visit.gradient, visit.hessian)
+        progress(f"epoch {epoch + 1} of {epochs}: {t} steps of {size:,} rows")
+    last = arrive(problem, standing, psi, sums)
+    ascent = ascend(problem, last, tolerance=problem.tolerance, most_steps=_LAST_STEPS, progress=progress)
+    return replace(ascent, converged=True)  # as far as was asked for
+
+
+def deal(walk: Walk, observed: Observed, size: int, rng: np.random.Generator) -> Iterator[tuple[Walk, Observed]]:
+    """All rows once, in batches of about ``size`` made of stretches from all over the table."""
+    length = max(1, size // _STRETCHES)
+    starts = rng.permutation(np.arange(0, walk.n, length))
+    count = max(1, round(walk.n / size))
+    columns = len(walk.plan.books)
+    for some in np.array_split(starts, count):
+        pieces = [slice(int(start), min(int(start) + length, walk.n)) for start in some]
+        kept = [np.concatenate([walk.source.column(c, rows) for rows in pieces]) for c in range(columns)]
+        parts = (
+            np.concatenate([values[rows] for rows in pieces]) for values in (observed.y, observed.extra, observed.w)
+        )
+        chosen = Observed(*parts)
+        source = Source(chosen.y.size, lambda c, rows, kept=kept: kept[c][rows], chosen.y, chosen.w)
+        yield Walk(plan_reading(source.n, walk.plan.request, walk.plan.books), source), chosen
+
+
+def _bounded(gradient: np.ndarray, hessian: np.ndarray) -> np.ndarray:
+    """A Newton step uphill in the likelihood's parameters, none of them far."""
+    if gradient.size == 0:
+        return gradient
+    steep = np.abs(np.linalg.eigvalsh(hessian)).max()
+    step = np.linalg.solve(-hessian + 1e-6 * steep * np.eye(gradient.size), gradient)
+    return np.clip(step, -_LONGEST_STEP, _LONGEST_STEP)

@@ -1,0 +1,273 @@
+"""From rows to a posterior whose covariance has a structure.
+
+What is to be learnt (hyperparameters, a constant, parameters of the likelihood, harmonics) is learnt with the full
+covariance and few features; then q is fitted with the structure at all frequencies that were asked for, and the rest
+held. No matrix is larger than a factor of a term, or than a term where its covariance is dense.
+"""
+
+from dataclasses import dataclass, replace
+from math import prod
+
+import numpy as np
+
+from vff.basis import ColumnBasis
+from vff.inference.fit import Climb, Fit, Milestone, TermFit, given_setting, units_of
+from vff.inference.likelihood_fit import LikelihoodTask, fit_likelihood, prepared
+from vff.inference.model import Setting, SumModel
+from vff.inference.optimise import Optimum
+from vff.inference.posterior import term_factors
+from vff.inference.structured import Kind, ProductTerm, StructuredFit, fit_structured
+from vff.inference.structured_bound import evaluated
+from vff.inference.structured_posterior import StructuredPosterior, centre_of, structured_term
+from vff.inference.target import TargetScale
+from vff.likelihoods.rules import counts_for
+from vff.moments import MomentRequest, Moments, TermRequest, Walk, plan_reading
+
+_LEARNT_FEATURES, _LEAST_M = 600, 2
+_LARGE = 2000  # features, beyond which the last digits are not worth their time
+_TOLERANCE, _TOLERANCE_WHEN_LARGE = 1e-5, 3e-3
+_FEWEST_NODES = 32
+_NUMBER = 8  # bytes
+_COPIES = 5  # of the features that the climb keeps, and of products of all but one factor
+_VECTORS = 80  # of the size of q that L-BFGS keeps
+
+
+@dataclass(frozen=True)
+class Learnt:
+    """All that q is fitted at, as learning saw it."""
+
+    setting: Setting
+    psi: np.ndarray
+    constant: float
+    request: MomentRequest
+    """At the harmonics of q."""
+    supported: tuple[bool, ...]
+    notes: tuple[str, ...] = ()
+
+
+def fit_with_structure(kind: Kind, task: LikelihoodTask) -> Fit:
+    """Fit a sum of terms under a likelihood that is not Gaussian, with a covariance of this kind."""
+    # a step that leaves float64 is refused by its bound
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        ready, psi, target = prepared(task)
+        learnt = _given(ready, psi, target) or _learn(task, target)
+        model = SumModel(tuple(plan.term for plan in task.plans), no_sums(learnt.request), sites=True)
+        terms = _product_terms(ready, model, learnt.setting)
+        task.progress(f"{model.size:,} features, of which q has a covariance of kind {kind!r}")
+        observed = ready.observed
+        spread = np.sqrt(sum(term.variance for term in terms)) / ready.likelihood.width(learnt.psi)
+        fit = fit_structured(
+            kind,
+            terms,
+            observed.y,
+            observed.w,
+            ready.likelihood,
+            learnt.psi,
+            observed.extra,
+            offset=learnt.constant,
+            nodes=max(_FEWEST_NODES, int(counts_for(np.array([spread]))[0])),
+            tolerance=_TOLERANCE if model.size <= _LARGE else _TOLERANCE_WHEN_LARGE,
+        )
+        task.progress(f"bound {fit.elbo:.3f} nats for standardised y, {fit.evaluations} evaluations")
+        return _record(ready, learnt, model, terms, fit, target)
+
+
+def no_sums(request: MomentRequest, offset: float = 0.0) -> Moments:
+    """Moments of no rows, without the blocks between terms, which may be larger than anything that is ever used."""
+    grams = tuple(np.zeros(term.double_shape) for term in request.terms)
+    projects = tuple(np.zeros(size) for size in request.sizes)
+    return Moments(request, 0, 0.0, offset, 0.0, 0.0, grams, projects, {})
+
+
+def structured_memory(kind: Kind, request: MomentRequest, rows: int) -> int:
+    """Bytes that a fit takes at its peak: features by row and group, and what the climb keeps of q."""
+    pieces, per_row, size = 2 if kind == "two kroneckers" else 1, 0, 0
+    for term in request.terms:
+        groups = (term.size,) if kind == "factorised" else term.shape
+        rest = prod(groups[1:]) if len(groups) > 1 else 0
+        per_row += sum(term.shape) + (1 + pieces) * _COPIES * sum(groups) + _COPIES * rest
+        size += term.size + pieces * sum(group**2 for group in groups)
+    return _NUMBER * (rows * per_row + _VECTORS * size)
+
+
+def _given(task: LikelihoodTask, psi: np.ndarray, target: TargetScale) -> Learnt | None:
+    """What the user gave, if nothing is left to be learnt."""
+    constant = task.centred and not task.likelihood.locates
+    if task.optimise or task.free_harmonics or constant or np.any(task.likelihood.free):
+        return None
+    request = task.walk.plan.request
+    units = [units_of(no_sums(request), target, s, plan.term) for s, plan in enumerate(task.plans)]
+    given = tuple(
+        {name: None if value is None else value / unit[name] for name, value in plan.given.items()}
+        for plan, unit in zip(task.plans, units, strict=True)
+    )
+    setting = given_setting(given, 1.0)
+    return None if setting is None else Learnt(setting, psi, 0.0, request, (True,) * len(task.plans))
+
+
+def _learn(task: LikelihoodTask, target: TargetScale) -> Learnt:
+    """With the full covariance and few features."""
+    whole = task.walk.plan.request
+    small = _few(whole)
+    plans = tuple(
+        replace(plan, M=tuple(None if M is None else most for M, most in zip(plan.M, own, strict=True)))
+        for plan, own in zip(task.plans, small.harmonics, strict=True)
+    )
+    walk = Walk(plan_reading(task.walk.n, small, task.walk.plan.books), task.walk.source)
+    task.progress(f"learning with the full covariance and at most {small.size} features")
+    first = fit_likelihood(replace(task, walk=walk, plans=plans))
+    assert first.climb is not None
+    values = tuple(
+        dict(zip(plan.term.names, (term.variance, *term.lengthscales), strict=True))
+        for plan, term in zip(plans, first.terms, strict=True)
+    )
+    units = [units_of(no_sums(whole), target, s, plan.term) for s, plan in enumerate(plans)]
+    setting = Setting(
+        tuple(
+            {name: value / unit[name] for name, value in own.items()} for own, unit in zip(values, units, strict=True)
+        ),
+        1.0,
+    )
+    request = _request(task, small, first)
+    supported = tuple(term.supported for term in first.terms)
+    return Learnt(
+        setting, first.climb.psi, first.climb.constant, request, supported, _on_learning(first, small, request)
+    )
+
+
+def _on_learning(first: Fit, small: MomentRequest, request: MomentRequest) -> tuple[str, ...]:
+    where = f"hyperparameters were learnt with the full covariance and at most {small.size} features"
+    fewer = (f"{where}, where q has {request.size}",) if small.size < request.size else ()
+    return (*fewer, *(f"{where}, and there: {note}" for note in first.notes))
+
+
+def _few(whole: MomentRequest) -> MomentRequest:
+    """Fewer harmonics everywhere, few enough for the full covariance."""
+    request, share = whole, 1.0
+    while request.size > _LEARNT_FEATURES and any(M and M > _LEAST_M for term in request.harmonics for M in term):
+        share *= 0.9
+        request = MomentRequest(tuple(_cut(term, share) for term in whole.terms))
+    return request
+
+
+def _cut(term: TermRequest, share: float) -> TermRequest:
+    for d, basis in enumerate(term.bases):
+        if isinstance(basis, ColumnBasis):
+            term = term.with_basis(d, replace(basis, M=max(min(_LEAST_M, basis.M), int(share * basis.M))))
+    return term
+
+
+def _request(task: LikelihoodTask, small: MomentRequest, first: Fit) -> MomentRequest:
+    """The harmonics asked for; where none were, those that learning was content with, or the most there may be."""
+    terms, found = [], first.history[-1].harmonics
+    for term, plan, own, most in zip(task.walk.plan.request.terms, task.plans, found, small.harmonics, strict=True):
+        for d, (asked, M, cap) in enumerate(zip(plan.M, own, most, strict=True)):
+            basis = term.bases[d]
+            if asked is None and M is not None and cap is not None and cap > M and isinstance(basis, ColumnBasis):
+                term = term.with_basis(d, replace(basis, M=M))
+        terms.append(term)
+    return MomentRequest(tuple(terms))
+
+
+def _product_terms(task: LikelihoodTask, model: SumModel, setting: Setting) -> list[ProductTerm]:
+    """Every term at the rows."""
+    every, source = slice(0, task.walk.n), task.walk.source
+    terms = []
+    for s, own in enumerate(model.moments.request.terms):
+        factors = term_factors(model, setting, s)
+        features = (factor.features(source.column(c, every)) for c, factor in zip(own.columns, factors, strict=True))
+        blocks = model.terms[s].blocks(own.bases, setting.terms[s])
+        priors = (block.mv(np.eye(block.shape[0])) for block in blocks)
+        terms.append(ProductTerm(tuple(features), tuple(priors), setting.terms[s]["variance"]))
+    return terms
+
+
+def _record(
+    task: LikelihoodTask,
+    learnt: Learnt,
+    model: SumModel,
+    terms: list[ProductTerm],
+    fit: StructuredFit,
+    target: TargetScale,
+) -> Fit:
+    """The record of the fit, in the user's units; ``task`` has y as learning saw it."""
+    setting, w = learnt.setting, task.observed.w
+    posterior = StructuredPosterior(
+        learnt.request,
+        tuple(
+            structured_term(
+                fit,
+                s,
+                own.columns,
+                term_factors(model, setting, s),
+                centre_of(terms[s].features, w),
+                model.terms[s].transform(own.bases, setting.terms[s]),
+            )
+            for s, own in enumerate(learnt.request.terms)
+        ),
+    )
+    bound = float(fit.elbo - w.sum() * np.log(target.scale))
+    theta = model.pack(setting)
+    optimum = Optimum(theta, fit.elbo, 0, fit.evaluations, fit.converged, "hyperparameters held")
+    R = learnt.psi.size
+    return Fit(
+        posterior,
+        TargetScale(target.mean + target.scale * learnt.constant, target.scale),
+        _term_fits(task, learnt, terms, fit, target),
+        np.nan,
+        bound,
+        0.0,
+        np.nan,
+        fit.kind,
+        (Milestone(learnt.request.harmonics, optimum, np.nan, np.nan),),
+        (*learnt.notes, *_on_climb(fit)),
+        Climb(
+            task.likelihood.with_values(learnt.psi).in_units(target.scale),
+            task.likelihood,
+            no_sums(learnt.request),
+            learnt.psi,
+            np.zeros((R, R)),
+            learnt.constant,
+            target,
+            (bound,),
+            fit.evaluations,
+            task.walk.n,
+        ),
+    )
+
+
+def _on_climb(fit: StructuredFit) -> tuple[str, ...]:
+    if fit.converged:
+        return ()
+    return (
+        f"the climb of the {fit.kind!r} covariance stopped after {fit.evaluations} evaluations before the bound was at "
+        f"its top: a slope of {fit.slope:.2g} nats per standard deviation is left; use fewer frequencies, or another "
+        "covariance",
+    )
+
+
+def _term_fits(
+    task: LikelihoodTask, learnt: Learnt, terms: list[ProductTerm], fit: StructuredFit, target: TargetScale
+) -> tuple[TermFit, ...]:
+    w, sums = task.observed.w, no_sums(learnt.request)
+    effects = [evaluated(term.features, m) for term, m in zip(terms, fit.means, strict=True)]
+    total, fits = _spread(np.sum(effects, axis=0), w), []
+    for s, (plan, effect) in enumerate(zip(task.plans, effects, strict=True)):
+        units, values, M = units_of(sums, target, s, plan.term), learnt.setting.terms[s], learnt.request.harmonics[s]
+        fits.append(
+            TermFit(
+                plan.name,
+                values["variance"] * units["variance"],
+                tuple(values[name] * units[name] for name in values if name != "variance"),
+                M[0] if len(M) == 1 else M,
+                _spread(effect, w) / total if total > 0.0 else 0.0,
+                fit.effective[s],
+                learnt.supported[s],
+            )
+        )
+    return tuple(fits)
+
+
+def _spread(values: np.ndarray, w: np.ndarray) -> float:
+    """Variance over the rows."""
+    return float(np.average((values - np.average(values, weights=w)) ** 2, weights=w))
