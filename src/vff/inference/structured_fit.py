@@ -16,6 +16,7 @@ from vff.inference.likelihood_fit import LikelihoodTask, fit_likelihood, prepare
 from vff.inference.model import Setting, SumModel
 from vff.inference.optimise import Optimum
 from vff.inference.posterior import term_factors
+from vff.inference.row_sites import strain
 from vff.inference.structured import Kind, ProductTerm, StructuredFit, fit_structured
 from vff.inference.structured_bound import evaluated
 from vff.inference.structured_posterior import StructuredPosterior, centre_of, structured_term
@@ -39,6 +40,8 @@ class Learnt:
     setting: Setting
     psi: np.ndarray
     constant: float
+    anchor: float
+    """Where the weak prior of the constant has it."""
     request: MomentRequest
     """At the harmonics of q."""
     supported: tuple[bool, ...]
@@ -102,7 +105,7 @@ def _given(task: LikelihoodTask, psi: np.ndarray, target: TargetScale) -> Learnt
         for plan, unit in zip(task.plans, units, strict=True)
     )
     setting = given_setting(given, 1.0)
-    return None if setting is None else Learnt(setting, psi, 0.0, request, (True,) * len(task.plans))
+    return None if setting is None else Learnt(setting, psi, 0.0, 0.0, request, (True,) * len(task.plans))
 
 
 def _learn(task: LikelihoodTask, target: TargetScale) -> Learnt:
@@ -129,10 +132,9 @@ def _learn(task: LikelihoodTask, target: TargetScale) -> Learnt:
         1.0,
     )
     request = _request(task, small, first)
-    supported = tuple(term.supported for term in first.terms)
-    return Learnt(
-        setting, first.climb.psi, first.climb.constant, request, supported, _on_learning(first, small, request)
-    )
+    supported, climb = tuple(term.supported for term in first.terms), first.climb
+    notes = _on_learning(first, small, request)
+    return Learnt(setting, climb.psi, climb.constant, climb.anchor, request, supported, notes)
 
 
 def _on_learning(first: Fit, small: MomentRequest, request: MomentRequest) -> tuple[str, ...]:
@@ -206,7 +208,7 @@ def _record(
             for s, own in enumerate(learnt.request.terms)
         ),
     )
-    bound = float(fit.elbo - w.sum() * np.log(target.scale))
+    bound = float(fit.elbo - strain(learnt.constant - learnt.anchor) - w.sum() * np.log(target.scale))
     theta = model.pack(setting)
     optimum = Optimum(theta, fit.elbo, 0, fit.evaluations, fit.converged, "hyperparameters held")
     R = learnt.psi.size
@@ -232,6 +234,7 @@ def _record(
             (bound,),
             fit.evaluations,
             task.walk.n,
+            learnt.anchor,
         ),
     )
 
