@@ -14,6 +14,7 @@ from vff.baselines import VariationalGP
 from vff.basis import ColumnBasis, Interval
 from vff.features import ColumnPrior
 from vff.inference.natural import Step, Visit, arrive, ascend
+from vff.inference.row_sites import REACH
 from vff.kernels import Product, Sum
 from vff.likelihoods import Bernoulli, Gaussian, Poisson, StudentT
 
@@ -66,9 +67,19 @@ def _written(kernel: Any, model: GPRegressor) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _bound(
-    parts: np.ndarray, root: np.ndarray, missed: np.ndarray, log_p: LogDensity, w: np.ndarray, centred: bool
+    parts: np.ndarray,
+    root: np.ndarray,
+    missed: np.ndarray,
+    log_p: LogDensity,
+    w: np.ndarray,
+    centred: bool,
+    anchor: float,
+    reach: float,
 ) -> tuple[float, np.ndarray]:
-    """Minus the bound over q(u) = N(a, R R'), f = constant + root u + what is missed, and its derivatives."""
+    """Minus the bound over q(u) = N(a, R R'), f = constant + root u + what is missed, and its derivatives.
+
+    The constant has a weak prior around its anchor.
+    """
     P = root.shape[1]
     a, constant, lower = parts[:P], parts[P] * centred, np.tril_indices(P)
     R = np.zeros((P, P))
@@ -80,16 +91,25 @@ def _bound(
     widening = (WEIGHTS * (NODES**2 - 1.0)) @ values / sd
     divergence = 0.5 * (a @ a + np.sum(R**2) - P) - np.log(np.abs(np.diagonal(R))).sum()
     dR = root.T @ ((widening / sd)[:, None] * spread) - R + np.diag(1.0 / np.diagonal(R))
-    gradient = np.concatenate([root.T @ slope - a, [slope.sum() * centred], dR[lower]])
-    return divergence - float((WEIGHTS @ values).sum()), -gradient
+    away = (constant - anchor) * centred
+    gradient = np.concatenate([root.T @ slope - a, [(slope.sum() - away / reach**2) * centred], dR[lower]])
+    return divergence + 0.5 * (away / reach) ** 2 - float((WEIGHTS @ values).sum()), -gradient
 
 
-def _best(root: np.ndarray, missed: np.ndarray, log_p: LogDensity, w: np.ndarray, centred: bool):
+def _best(
+    root: np.ndarray,
+    missed: np.ndarray,
+    log_p: LogDensity,
+    w: np.ndarray,
+    centred: bool,
+    anchor: float = 0.0,
+    reach: float = REACH,
+):
     """The best bound, with mean and variance of f at the rows."""
     P = root.shape[1]
     start = np.concatenate([np.zeros(P + 1), 0.5 * np.eye(P)[np.tril_indices(P)]])
     options = {"maxiter": 4000, "maxfun": 8000, "ftol": 1e-15, "gtol": 1e-8, "maxcor": 40}
-    arguments = root, missed, log_p, w, centred
+    arguments = root, missed, log_p, w, centred, anchor, reach
     found = minimize(_bound, start, arguments, jac=True, method="L-BFGS-B", options=options)
     R = np.zeros((P, P))
     R[np.tril_indices(P)] = found.x[P + 1 :]
@@ -120,7 +140,11 @@ def test_is_the_best_gaussian(name, shape):
 def test_is_the_best_with_a_constant_and_weights(name):
     (likelihood, y, log_p), kernel, w = CASES[name], KERNELS["one"], RNG.uniform(0.2, 3.0, N)
     model = _fitted(kernel, likelihood, y, normalize_y=True, w=w)
-    bound, mean, variance = _best(*_written(kernel, model), log_p, w, True)
+    # y was standardised for Student's t, and with it the anchor
+    units = model.fit_.climb.units
+    assert units.scale == 1.0 or name == "student"
+    anchor = units.mean + units.scale * model.fit_.climb.anchor
+    bound, mean, variance = _best(*_written(kernel, model), log_p, w, True, anchor, REACH * units.scale)
     assert model.elbo_ == pytest.approx(bound, abs=1e-6)
     found = model.predict_f(X)
     np.testing.assert_allclose(found[0], mean, atol=2e-4)

@@ -14,8 +14,10 @@ from vff.basis import ColumnBasis, Interval
 from vff.features import ColumnPrior
 from vff.inference.structured import ProductTerm, fit_structured, prior_state, rows_of, whiten
 from vff.inference.structured_bound import Objective, State, log_determinant
+from vff.inference.structured_fit import structured_memory
 from vff.inference.structured_search import Search, coordinates
 from vff.likelihoods import AbstractLikelihood, Bernoulli, Gaussian, StudentT
+from vff.moments import ColumnRequest, MomentRequest, TermRequest
 
 DATA = Path(__file__).parents[2].parent / "shared" / "data"
 KINDS = ("kronecker", "two kroneckers", "factorised")
@@ -249,6 +251,36 @@ def test_likelihoods_of_the_room_bring_their_parameters(rng):
         np.testing.assert_allclose(elbo(Gaussian(noise)), ours, rtol=1e-9)
     ours = fit_structured("factorised", terms, y, w, Probit(), None, None).elbo
     np.testing.assert_allclose(elbo(Bernoulli("probit", 0.001)), ours, rtol=1e-9)
+
+
+def test_an_offset_is_the_prior_mean_of_the_function(rng):
+    x, _, w = problem(rng)
+    y, terms = np.cos(2.0 * x[:, 0]) + x[:, 1], [product(x, (2, 3), 1.4)]
+    moved = fit_structured("kronecker", terms, y + 3.0, w, Normal(), np.log(0.1), None, offset=3.0)
+    still = fit_structured("kronecker", terms, y, w, Normal(), np.log(0.1), None)
+    assert moved.elbo == pytest.approx(still.elbo, rel=1e-10)
+    np.testing.assert_allclose(moved.means[0], still.means[0], atol=1e-7)
+
+
+def test_terms_of_one_column_have_one_piece(rng):
+    x, y, w = problem(rng)
+    alone = [product(x[:, :1], (3,), 0.8)]
+    two, dense_one = (
+        fit_structured(kind, alone, y, w, Probit(), None, None) for kind in ("two kroneckers", "factorised")
+    )
+    assert two.elbo == pytest.approx(dense_one.elbo, abs=1e-8)
+    both = fit_structured("two kroneckers", [*alone, product(x, (1, 2))], y, w, Probit(), None, None)
+    assert [len(pieces) for pieces in both.factors] == [1, 2]
+    assert both.converged
+
+
+def test_memory_is_that_of_factors_and_not_of_their_product():
+    columns = tuple(ColumnRequest(Interval(0.0, 1.0), ColumnBasis(60, 3)) for _ in range(2))
+    request = MomentRequest((TermRequest((0, 1), columns),))
+    for kind in ("kronecker", "two kroneckers"):
+        assert structured_memory(kind, request, 5000) < 8 * request.size**2 / 2
+    assert structured_memory("factorised", request, 5000) > 8 * request.size**2
+    assert structured_memory("kronecker", request, 10**7) > 10**10
 
 
 def test_rows_whose_density_is_not_log_concave_converge(rng):

@@ -90,7 +90,8 @@ class GPClassifier(ClassifierMixin, SumModelFace):
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Add rows to those already seen; the first call must name all ``classes``.
 
-        Earlier rows are remembered by the Gaussian factors that stood for them when they were seen.
+        Earlier rows are remembered by the Gaussian factors that stood for them when they were seen. Rows of one class
+        alone would be explained by a constant and leave nothing to remember, so the first rows must show all classes.
         """
         labels = as_labels(y)
         known = getattr(self, "classes_", None)
@@ -98,6 +99,8 @@ class GPClassifier(ClassifierMixin, SumModelFace):
             raise ValueError("the first call of partial_fit must name all classes, got classes=None")
         known = np.unique(np.asarray(classes)) if known is None else known
         codes = coded(labels, known)
+        if not hasattr(self, "classes_"):
+            _check_all_seen(labels, known)
         if known.size == 2:
             self._absorb(X, codes.astype(float), sample_weight, getattr(self, "rows_", None), growing=True)
         else:
@@ -218,6 +221,15 @@ class GPClassifier(ClassifierMixin, SumModelFace):
 
     def _noise(self) -> float | None:
         return None
+
+
+def _check_all_seen(labels: np.ndarray, classes: np.ndarray) -> None:
+    missing = np.setdiff1d(classes, labels)
+    if missing.size:
+        raise ValueError(
+            f"the first rows given to partial_fit hold no row of class {missing.tolist()[0]!r}, and rows of one class "
+            "alone leave nothing to remember: begin with rows of all classes"
+        )
 
 
 def _copy(model: GPClassifier) -> GPClassifier:

@@ -44,7 +44,7 @@ def check_resolution(interval: Interval, label: str) -> None:
         )
 
 
-def check_size(request: MomentRequest, names: Sequence[Hashable], covariance: str = "full", rows: int = 1) -> None:
+def check_size(request: MomentRequest, names: Sequence[Hashable], covariance: str = "full", rows: int = 0) -> None:
     """Refuse a number of features whose sums and matrices cannot fit in memory, before any work is done."""
     if covariance != "full":
         return _check_structured_size(request, covariance, rows)
@@ -70,11 +70,11 @@ def _check_structured_size(request: MomentRequest, covariance: Any, rows: int) -
     needed, room = structured_memory(covariance, request, rows), _SHARE_OF_MEMORY * installed_memory()
     if needed <= room:
         return
-    groups = "term" if covariance == "factorised" else "factor of a product"
+    where = f" at {rows} different rows" if rows else ""
     raise ValueError(
-        f"covariance={covariance!r} writes out the features of every {groups} at every row, and {request.size} of "
-        f"them at {rows} different row(s) need {needed / 2**30:.1f} GiB where {room / 2**30:.1f} may be used; use fewer "
-        "frequencies or fewer rows, or covariance='full', which writes out no rows"
+        f"covariance={covariance!r} for {request.size} features{where} needs {needed / 2**30:.2g} GiB where "
+        f"{room / 2**30:.2g} may be used; use fewer frequencies or fewer rows, or covariance='full', which keeps no "
+        "features of rows"
     )
 
 

@@ -1,7 +1,7 @@
 """From moments to a fitted posterior: scale, start, learn, grow, and say what limits the bound."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -64,7 +64,10 @@ class TermFit:
     M: int | tuple[int | None, ...] | None
     """Harmonics; of a product, by column."""
     share: float
-    """Variance of its effect over the rows, relative to the variance of y; above one where terms offset one another."""
+    """Variance of its effect over the rows, relative to the variance of y; above one where terms offset one another.
+
+    With a likelihood that is not Gaussian, relative to the variance of f, rows weighted by what they tell about it.
+    """
     effective: float
     """How many of its coefficients the data determine."""
     supported: bool
@@ -201,8 +204,9 @@ def term_fits(
     final: Stage, setting: Setting, units: Sequence[dict[str, float]], names: Sequence[str]
 ) -> tuple[TermFit, ...]:
     model, closed, effective = final.model, final.closed, effective_by_term(final.closed)
-    centre, energies = model.centre(setting), np.array(closed.energies()) / model.weight
-    total = _spread_of_targets(final, setting)
+    # of sites, first and second moments are both weighted by their precisions
+    centre, energies = replace(model, averages=None).centre(setting), np.array(closed.energies()) / model.weight
+    total = _spread_of_targets(final, centre)
     fits = []
     for s, place in enumerate(model.moments.request.slices):
         values, m = setting.terms[s], closed.mean[place]
@@ -225,11 +229,11 @@ def term_fits(
     return tuple(fits)
 
 
-def _spread_of_targets(final: Stage, setting: Setting) -> float:
+def _spread_of_targets(final: Stage, centre: np.ndarray) -> float:
     """Variance of the targets over the rows; of sites, which have none of their own, that of the fitted function."""
     model, closed = final.model, final.closed
     if model.sites:
-        return closed.energy / model.weight - float(model.centre(setting) @ closed.mean) ** 2
+        return closed.energy / model.weight - float(centre @ closed.mean) ** 2
     return closed.yy / model.weight - (model.target / model.weight) ** 2
 
 

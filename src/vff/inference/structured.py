@@ -24,6 +24,7 @@ from vff.linalg import product_rows
 Kind = Literal["kronecker", "two kroneckers", "factorised"]
 KINDS = ("kronecker", "two kroneckers", "factorised")
 _SWEEPS, _ROUND, _ROUNDS = 200, 400, 10
+LARGEST_CLIMB = 2_000_000  # numbers of q; fixed points alone move more
 
 
 @dataclass(frozen=True)
@@ -214,8 +215,9 @@ def fit_structured(
     slope = iterate(search, 1e-2 if splits else tolerance, _SWEEPS)
     if splits:
         search, slope = _split(search, tolerance)
+    size = sum(h.size + sum(L.size for L in piece) for h, (piece, *_) in zip(*search.state, strict=True))
     for _ in range(_ROUNDS):
-        if slope < tolerance:
+        if slope < tolerance or (size > LARGEST_CLIMB and not splits):
             break
         slope = climb(search, tolerance, _ROUND)
     means, factors = _in_coefficients(kind, terms, whiteners, search.state)

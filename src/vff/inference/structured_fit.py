@@ -17,7 +17,7 @@ from vff.inference.model import Setting, SumModel
 from vff.inference.optimise import Optimum
 from vff.inference.posterior import term_factors
 from vff.inference.row_sites import strain
-from vff.inference.structured import Kind, ProductTerm, StructuredFit, fit_structured
+from vff.inference.structured import LARGEST_CLIMB, Kind, ProductTerm, StructuredFit, fit_structured
 from vff.inference.structured_bound import evaluated
 from vff.inference.structured_posterior import StructuredPosterior, centre_of, structured_term
 from vff.inference.target import TargetScale
@@ -84,13 +84,14 @@ def no_sums(request: MomentRequest, offset: float = 0.0) -> Moments:
 
 def structured_memory(kind: Kind, request: MomentRequest, rows: int) -> int:
     """Bytes that a fit takes at its peak: features by row and group, and what the climb keeps of q."""
-    pieces, per_row, size = 2 if kind == "two kroneckers" else 1, 0, 0
+    pieces, per_row, size = (2 if kind == "two kroneckers" else 1), 0, 0
     for term in request.terms:
         groups = (term.size,) if kind == "factorised" else term.shape
         rest = prod(groups[1:]) if len(groups) > 1 else 0
         per_row += sum(term.shape) + (1 + pieces) * _COPIES * sum(groups) + _COPIES * rest
         size += term.size + pieces * sum(group**2 for group in groups)
-    return _NUMBER * (rows * per_row + _VECTORS * size)
+    climbed = size if kind == "two kroneckers" else min(size, LARGEST_CLIMB)
+    return _NUMBER * (rows * per_row + _COPIES * size + _VECTORS * climbed)
 
 
 def _given(task: LikelihoodTask, psi: np.ndarray, target: TargetScale) -> Learnt | None:
@@ -133,14 +134,18 @@ def _learn(task: LikelihoodTask, target: TargetScale) -> Learnt:
     )
     request = _request(task, small, first)
     supported, climb = tuple(term.supported for term in first.terms), first.climb
-    notes = _on_learning(first, small, request)
+    notes = _on_learning(task, first, small, request)
     return Learnt(setting, climb.psi, climb.constant, climb.anchor, request, supported, notes)
 
 
-def _on_learning(first: Fit, small: MomentRequest, request: MomentRequest) -> tuple[str, ...]:
-    where = f"hyperparameters were learnt with the full covariance and at most {small.size} features"
-    fewer = (f"{where}, where q has {request.size}",) if small.size < request.size else ()
-    return (*fewer, *(f"{where}, and there: {note}" for note in first.notes))
+def _on_learning(task: LikelihoodTask, first: Fit, small: MomentRequest, request: MomentRequest) -> tuple[str, ...]:
+    what = "hyperparameters were" if task.optimise else "what was left open was"
+    where = f"{what} learnt with the full covariance and at most {small.size} features"
+    if small == task.walk.plan.request:
+        return tuple(f"{where}, and there: {note}" for note in first.notes)
+    # that frequencies were few there is known
+    others = (f"{where}, and there: {note}" for note in first.notes if "frequencies" not in note)
+    return (f"{where}, where q has {request.size}", *others)
 
 
 def _few(whole: MomentRequest) -> MomentRequest:
