@@ -62,5 +62,5 @@ $(BIN)/python:
 	exit 1
 
 clean:
-	rm -rf $(VENV) build dist out experiments/results .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) build dist out experiments/results .pytest_cache .ruff_cache .hypothesis .import_linter_cache .jax_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

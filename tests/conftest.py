@@ -1,8 +1,15 @@
-"""Shared by all tests: fixed seeds, quiet hypothesis."""
+"""Shared by all tests: fixed seeds, quiet hypothesis, and one store of compiled likelihoods for all processes."""
+
+import os
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
+
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parent.parent / ".jax_cache"))
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
 
 settings.register_profile(
     "vff", deadline=None, derandomize=True, max_examples=40, suppress_health_check=[HealthCheck.too_slow]

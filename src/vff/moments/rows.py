@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from vff.moments.lattice import Codebook
 
 Basis = ColumnBasis | LevelBasis
 _REMEMBERED = 2**21  # letters of one column, 16 MiB
+_KEPT = 2**17  # letters of one column at its rows, 1 MiB
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,7 @@ class ColumnRows:
     """In the column's own units, (N,)."""
     book: Codebook | None = None
     """Its distinct values, when these are few enough to work on."""
-    remembered: dict[str, np.ndarray] = field(default_factory=dict, repr=False, compare=False)
+    remembered: dict[Any, np.ndarray] = field(default_factory=dict, repr=False, compare=False)
     """What was worked out about these rows, whatever features are asked of them, and will be needed again."""
 
     @property
@@ -113,6 +115,14 @@ class ColumnRows:
         if key not in found:
             found[key] = alphabet.evaluate(self.values)
         return found[key]
+
+    def written(self, alphabet: Alphabet | Indicators) -> np.ndarray:
+        """Letters at the rows themselves, (N, size); kept when they are few, for the next set and the next walk."""
+        if self.x.size * alphabet.size > _KEPT:
+            return alphabet.evaluate(self.t)
+        if alphabet not in self.remembered:
+            self.remembered[alphabet] = alphabet.evaluate(self.t)
+        return self.remembered[alphabet]
 
     @cached_property
     def features(self) -> np.ndarray:

@@ -34,11 +34,15 @@ def evaluate_at(t: np.ndarray, jobs: Sequence[Job]) -> list[np.ndarray]:
 
 
 def _sum_letters(rows: ColumnRows, jobs: Sequence[Job]) -> list[np.ndarray]:
-    return sum_at(rows.t, jobs)
+    if len(_chunks(rows.x.size, jobs)) > 1:
+        return sum_at(rows.t, jobs)
+    return [strengths @ rows.written(alphabet) for alphabet, strengths in jobs]
 
 
 def _evaluate_letters(rows: ColumnRows, jobs: Sequence[Job]) -> list[np.ndarray]:
-    return evaluate_at(rows.t, jobs)
+    if len(_chunks(rows.x.size, jobs)) > 1:
+        return evaluate_at(rows.t, jobs)
+    return [rows.written(alphabet) @ coefficients for alphabet, coefficients in jobs]
 
 
 DENSE = Engine("dense", _sum_letters, _evaluate_letters)

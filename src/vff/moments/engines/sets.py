@@ -232,12 +232,15 @@ class _Written:
     """Letters of a stretch of rows, each alphabet of each column once."""
 
     def __init__(self, columns: Sequence[ColumnRows], rows: slice | np.ndarray):
-        self.t = [column.t[rows] for column in columns]
+        self.columns, self.rows = columns, rows
+        self.whole = isinstance(rows, slice) and rows == slice(0, columns[0].x.size)
         self.letters: dict[tuple[int, Letters], np.ndarray] = {}
 
     def column(self, d: int, alphabet: Letters) -> np.ndarray:
+        if self.whole:
+            return self.columns[d].written(alphabet)
         if (d, alphabet) not in self.letters:
-            self.letters[d, alphabet] = alphabet.evaluate(self.t[d])
+            self.letters[d, alphabet] = alphabet.evaluate(self.columns[d].t[self.rows])
         return self.letters[d, alphabet]
 
     def halves(self, job: Job) -> tuple[np.ndarray, np.ndarray]:
