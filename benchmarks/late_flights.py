@@ -65,9 +65,9 @@ def constant(y: np.ndarray) -> Line:
 def peers(options: argparse.Namespace) -> None:
     print(
         f"\n## Late flights: vff, mgcv::bam, SVGP\n\n{options.rows:,} rows, additive over eight columns. `fit s` is from "
-        "arrays in memory to learnt\nhyperparameters in a fresh process, compilation included, import not; the median of "
-        f"{options.repeats} runs.\n`ratio` is to vff. SVGP (500 inducing points, steps of 1024 rows under `looks`) was "
-        "stopped when it reached vff's log-loss,\nor when its time was over."
+        "arrays in\nmemory to learnt hyperparameters in a fresh process, compilation included, import not; the median "
+        f"of {options.repeats} runs.\n`ratio` is to vff. SVGP (500 inducing points, steps of 1024 rows under `looks`) "
+        "was stopped when it reached\nvff's log-loss, or when its time was over."
     )
     for sentence in missing_peers():
         print(f"\n{sentence}")
@@ -105,14 +105,14 @@ def seconds_per_look(N: int, M: int, engine: str, looks: int = 4) -> tuple[float
     model.fit(x[:, None], y)
     climb = model.fit_.climb
     assert climb is not None
-    return (time.perf_counter() - started) / (climb.visits + 2), model.posterior_.request.size
+    return (time.perf_counter() - started) / (climb.visits + 2), climb.sums.request.size
 
 
 def steps(options: argparse.Namespace) -> None:
     print(
-        "\n## A step against rows and harmonics\n\nOne continuous column, Poisson counts, hyperparameters held: seconds "
-        "per look at all rows (marginals, expectations,\nsums; survey and first guess shared among them). `dense` writes "
-        "the features out, as the paper's O(N M^2) does."
+        "\n## A step against rows and harmonics\n\nOne continuous column, Poisson counts, hyperparameters held: "
+        "seconds per look at all rows (marginals,\nexpectations, sums; survey and first guess shared among them). `dense` "
+        "writes the features out, as the paper's\nO(N M^2) does."
     )
     seconds_per_look(1000, 5, "auto")  # compiles
     lines: list[Line] = []

@@ -67,8 +67,8 @@ def is_positive(form: AbstractForm) -> bool:
 def best_shift(form: AbstractForm, h: np.ndarray, pull: float, away: float = 0.0) -> float:
     """What the Gaussian model of the sites would add to the constant: generalised least squares, and its prior.
 
-    [sum l - h'm - away / reach^2] / [sum s - h'A^-1 h + 1 / reach^2] with h = Phi' S 1 and ``away`` how far the constant
-    is from where its prior has it; none where sites leave no information about it.
+    [sum l - h'm - away / reach^2] / [sum s - h'A^-1 h + 1 / reach^2] with h = Phi' S 1 and ``away`` how far the
+    constant is from where its prior has it; none where sites leave no information about it.
     """
     information = form.weight - float(h @ form.solve(h[:, None])[:, 0]) + REACH**-2
     return (pull - float(h @ form.mean) - away * REACH**-2) / information if information > 0.0 else 0.0
