@@ -64,8 +64,8 @@ def constant(y: np.ndarray) -> Line:
 
 def peers(options: argparse.Namespace) -> None:
     print(
-        f"\n## Late flights: vff, mgcv::bam, SVGP\n\n{options.rows:,} rows, additive over eight columns. `fit s` is from "
-        "arrays in\nmemory to learnt hyperparameters in a fresh process, compilation included, import not; the median "
+        f"\n## Late flights: vff, mgcv::bam, SVGP\n\n{options.rows:,} rows, additive over eight columns. `fit s` is "
+        "from arrays in\nmemory to learnt hyperparameters in a fresh process, compilation included, import not; the median "
         f"of {options.repeats} runs.\n`ratio` is to vff. SVGP (500 inducing points, steps of 1024 rows under `looks`) "
         "was stopped when it reached\nvff's log-loss, or when its time was over."
     )
@@ -111,8 +111,8 @@ def seconds_per_look(N: int, M: int, engine: str, looks: int = 4) -> tuple[float
 def steps(options: argparse.Namespace) -> None:
     print(
         "\n## A step against rows and harmonics\n\nOne continuous column, Poisson counts, hyperparameters held: "
-        "seconds per look at all rows (marginals,\nexpectations, sums; survey and first guess shared among them). `dense` "
-        "writes the features out, as the paper's\nO(N M^2) does."
+        "seconds per look at all rows (marginals,\nexpectations, sums; survey and first guess shared among them). "
+        "`dense` writes the features out, as the paper's\nO(N M^2) does."
     )
     seconds_per_look(1000, 5, "auto")  # compiles
     lines: list[Line] = []
