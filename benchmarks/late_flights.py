@@ -65,9 +65,9 @@ def constant(y: np.ndarray) -> Line:
 def peers(options: argparse.Namespace) -> None:
     print(
         f"\n## Late flights: vff, mgcv::bam, SVGP\n\n{options.rows:,} rows, additive over eight columns. `fit s` is "
-        "from arrays in\nmemory to learnt hyperparameters in a fresh process, compilation included, import not; the median "
-        f"of {options.repeats} runs.\n`ratio` is to vff. SVGP (500 inducing points, steps of 1024 rows under `looks`) "
-        "was stopped when it reached\nvff's log-loss, or when its time was over."
+        "from arrays in\nmemory to learnt hyperparameters in a fresh process, compilation included, import not; the "
+        f"median of {options.repeats} runs.\n`ratio` is to vff. SVGP (500 inducing points, steps of 1024 rows under "
+        "`looks`) was stopped when it reached\nvff's log-loss, or when its time was over."
     )
     for sentence in missing_peers():
         print(f"\n{sentence}")

@@ -36,7 +36,6 @@ from vff.inference.row_sites import best_shift, first_sites, is_positive, sites_
 from vff.likelihoods import AbstractLikelihood, best_constant, expected, parameter_derivatives
 from vff.linalg import threads_for
 
-_KNOWN = 1e-10  # of the precision of all sites: a constant that they determine less is left where it is
 _ENOUGH = 1e-8  # nats: a yardstick climbs to the top
 _FLAT = 1e-2  # slope of the profile in units in which it is about round: nothing is left to climb
 _NOWHERE = 1e6  # nats, by which what is no model is worse than one

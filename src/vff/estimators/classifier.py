@@ -10,7 +10,7 @@ from vff.estimators.labels import as_labels, coded
 from vff.estimators.sums import Effects, SumModelFace
 from vff.estimators.tables import Table, check_weights
 from vff.kernels import Kernel
-from vff.likelihoods import AbstractLikelihood, Bernoulli, log_predictive, predictive_moments
+from vff.likelihoods import AbstractLikelihood, Bernoulli, log_predictive, predictive_mean
 
 
 class GPClassifier(ClassifierMixin, SumModelFace):
@@ -100,7 +100,9 @@ class GPClassifier(ClassifierMixin, SumModelFace):
         known = np.unique(np.asarray(classes)) if known is None else known
         codes = coded(labels, known)
         if not hasattr(self, "classes_"):
-            _check_all_seen(labels, known)
+            if known.size < 2:
+                raise ValueError(f"classes names {known.tolist()}, and a classifier needs at least two")
+            _check_all_seen(labels[check_weights(sample_weight, labels.size) > 0.0], known)
         if known.size == 2:
             self._absorb(X, codes.astype(float), sample_weight, getattr(self, "rows_", None), growing=True)
         else:
@@ -140,7 +142,7 @@ class GPClassifier(ClassifierMixin, SumModelFace):
             each = np.stack([model.predict_proba(X)[:, 1] for model in self.estimators_], axis=1)
             return each / each.sum(axis=1, keepdims=True)
         table = self._table(X)
-        second, _ = predictive_moments(self.likelihood_, *self._latent(table), self._extra(table))
+        second = predictive_mean(self.likelihood_, *self._latent(table), self._extra(table))
         return np.stack([1.0 - second, second], axis=1)
 
     def predict_log_proba(self, X: Any) -> np.ndarray:

@@ -19,6 +19,7 @@ from vff.likelihoods import (
     AbstractLikelihood,
     Gaussian,
     log_predictive,
+    predictive_mean,
     predictive_moments,
     predictive_quantiles,
     predictive_sample,
@@ -159,8 +160,11 @@ class RegressionFace(RegressorMixin, PosteriorFace):
         if isinstance(self.likelihood_, Gaussian) and not return_std:  # the variance does not matter then
             means = [self.posterior_.mean_at(x) for x in self._pieces(table)]
             return self.target_.mean + self.target_.scale * np.concatenate(means)
-        mean, variance = predictive_moments(self.likelihood_, *self._latent(table), self._extra(table))
-        return (mean, np.sqrt(variance)) if return_std else mean
+        parts = *self._latent(table), self._extra(table)
+        if not return_std:
+            return predictive_mean(self.likelihood_, *parts)
+        mean, variance = predictive_moments(self.likelihood_, *parts)
+        return mean, np.sqrt(variance)
 
     def predict_quantiles(self, X: Any, levels: Any = (0.05, 0.5, 0.95)) -> np.ndarray:
         """Quantiles of a new observation at every row of X, (N, L), with the uncertainty of the function in them."""

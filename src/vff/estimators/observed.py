@@ -12,7 +12,14 @@ def extra_of(likelihood: AbstractLikelihood, table: Table) -> np.ndarray:
     """Exposure or trials of every row, (N,); ones when the likelihood takes none."""
     if likelihood.column is None:
         return np.ones(table.n_rows)
-    return np.array(table.numbers(column_of(likelihood.column, table)), float)
+    extra = np.array(table.numbers(column_of(likelihood.column, table)), float)
+    if np.any(extra < 0.0):
+        row = int(np.argmax(extra < 0.0))
+        raise ValueError(
+            f"column {likelihood.column!r}, which the likelihood takes for exposure or trials, must not be negative; "
+            f"it is {extra[row]:g} in row {row}: drop that row, or mend it"
+        )
+    return extra
 
 
 def column_of(name: Hashable, table: Table) -> int:

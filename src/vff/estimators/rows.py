@@ -132,7 +132,8 @@ def take_batch(
     """The rows the user gave, checked; those of weight zero are left out, as if they were not there."""
     w, target = check_weights(sample_weight, table.n_rows), check_target(y, table.n_rows)
     extra = extra_of(likelihood, table)
-    likelihood.check(target, extra)
+    counted = w > 0.0  # other rows are as if they were not there
+    likelihood.check(target[counted], extra[counted])
     if table.n_rows < (2 if first else 1):
         raise ValueError(f"X has {table.n_rows} sample(s) and a minimum of 2 is required: one row shows no trend")
 
@@ -242,7 +243,8 @@ def _check_inside(column: ColumnRequest, hugging: bool, extent: Survey, bound: B
         )
     if not alone:
         raise ValueError(
-            f"{reach} it was given; with several terms or columns all rows must lie inside: widen its domain"
+            f"{reach} it was given; with several terms or columns, or another likelihood than the Gaussian, all rows "
+            "must lie inside: widen its domain"
         )
     return True
 

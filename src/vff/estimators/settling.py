@@ -24,6 +24,7 @@ class Options(NamedTuple):
     edges: Any
     covariance: str = "full"
     """Of q: what may be summed, and how much memory is needed, depend on it."""
+    likelihood: Any = "gaussian"
 
 
 class Batch(NamedTuple):

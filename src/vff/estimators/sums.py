@@ -48,6 +48,7 @@ class SumModelFace(PosteriorFace):
     engine: str
     optimizer: str | None
     batch_size: int | None
+    likelihood: Any
     covariance: Any
 
     @abstractmethod
@@ -72,7 +73,7 @@ class SumModelFace(PosteriorFace):
         table = Table.of(X)
         if seen is not None:
             validate_data(self, table.data, reset=False, skip_check_array=True)
-        options = Options(self.frequencies, self.domain, self.edges, self.covariance)
+        options = Options(self.frequencies, self.domain, self.edges, self.covariance, self.likelihood)
         with clock("survey"):
             binding = bind(self.kernel, table, first=seen is None, beside=likelihood.column)
             if seen is not None:
@@ -191,6 +192,7 @@ class SumModelFace(PosteriorFace):
     def effects(self, X: Any) -> Effects:
         """Each term's posterior mean and standard deviation at the rows of X, centred on the rows of the fit.
 
+        (After ``partial_fit`` with a likelihood that is not Gaussian, on the rows of the last call.)
         Both come from the joint posterior of all terms. The terms sum to ``predict_f(X)`` less a constant, the mean of
         the fitted function over the rows of the fit.
         """

@@ -1,6 +1,6 @@
 """Minibatches: the same natural-gradient step on some rows at a time, with a rate that falls.
 
-    sums <- (1 - r_t) sums + r_t (n / n_batch) sums of the batch's sites,        r_t = (1 + t / t_0)^-0.7
+    sums <- (1 - r_t) sums + r_t (n / n_batch) sums of the batch's sites,        r_t = (2 + t / t_0)^-0.7
 
 Sums of sites are the natural parameters of q, so this is a stochastic natural-gradient step (Hoffman et al., 2013), and
 what it keeps between batches does not depend on how many rows there are. The likelihood's parameters follow at the same
@@ -14,15 +14,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from vff.inference.natural import Ascent, Step, arrive, ascend
+from vff.inference.natural import Ascent, Step, arrive, ascend, newton, positive
 from vff.inference.row_sites import Observed
 from vff.inference.sites import SiteProblem, SiteStanding
 from vff.moments import Moments, Source, Walk, plan_reading
 
 _STRETCHES = 64  # of rows, in a batch
-_EPOCHS, _LAST_STEPS = 1, 3
+_EPOCHS, _LAST_STEPS, _MOST_HALVINGS = 1, 10, 8
 _STEADY, _FALL = 10.0, 0.7
-_LONGEST_STEP = 0.5  # of a likelihood parameter on its unconstrained scale
 
 
 def by_batches(
@@ -38,21 +37,21 @@ def by_batches(
     rng, t = np.random.default_rng(0), 0
     for epoch in range(epochs):
         for walk, observed in deal(problem.walk, problem.observed, size, rng):
-            rate = (1.0 + t / _STEADY) ** -_FALL
+            rate = (2.0 + t / _STEADY) ** -_FALL
             batch = replace(held, walk=walk, observed=observed)
             visit = batch.visit(standing, psi)
-            factor = float(problem.observed.w.sum() / observed.w.sum())
-            trial = replace(sums.blended(visit.sums.scaled(factor), rate), n=problem.walk.n)
-            moved = held.stand(trial, standing, rate)
-            t += 1
-            if moved is None:  # sites of these rows alone make no q: the next batch will do
-                continue
-            sums, standing = trial, moved
-            psi = psi + rate * _bounded(visit.gradient, visit.hessian)
+            asked = visit.sums.scaled(float(problem.observed.w.sum() / observed.w.sum()))
+            for halving in range(_MOST_HALVINGS):  # negative sites of few rows may make no q at a high rate
+                shorter = rate * 0.5**halving
+                trial = replace(sums.blended(asked, shorter), n=problem.walk.n)
+                moved = held.stand(trial, standing, shorter)
+                if moved is not None:
+                    sums, standing, t = trial, moved, t + 1
+                    psi = psi + shorter * newton(visit.gradient, positive(-visit.hessian))
+                    break
         progress(f"epoch {epoch + 1} of {epochs}: {t} steps of {size:,} rows")
     last = arrive(problem, standing, psi, sums)
-    ascent = ascend(problem, last, tolerance=problem.tolerance, most_steps=_LAST_STEPS, progress=progress)
-    return replace(ascent, converged=True)  # as far as was asked for
+    return ascend(problem, last, tolerance=problem.tolerance, most_steps=_LAST_STEPS, progress=progress)
 
 
 def deal(walk: Walk, observed: Observed, size: int, rng: np.random.Generator) -> Iterator[tuple[Walk, Observed]]:
@@ -70,12 +69,3 @@ def deal(walk: Walk, observed: Observed, size: int, rng: np.random.Generator) ->
         chosen = Observed(*parts)
         source = Source(chosen.y.size, lambda c, rows, kept=kept: kept[c][rows], chosen.y, chosen.w)
         yield Walk(plan_reading(source.n, walk.plan.request, walk.plan.books), source), chosen
-
-
-def _bounded(gradient: np.ndarray, hessian: np.ndarray) -> np.ndarray:
-    """A Newton step uphill in the likelihood's parameters, none of them far."""
-    if gradient.size == 0:
-        return gradient
-    steep = np.abs(np.linalg.eigvalsh(hessian)).max()
-    step = np.linalg.solve(-hessian + 1e-6 * steep * np.eye(gradient.size), gradient)
-    return np.clip(step, -_LONGEST_STEP, _LONGEST_STEP)

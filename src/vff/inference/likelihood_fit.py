@@ -1,6 +1,7 @@
 """From rows to a fitted posterior under any likelihood: guess, learn on some rows, then on all of them."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -149,6 +150,8 @@ def _fit_more(task: LikelihoodTask, before: Before) -> Fit:
     """The sites of the new rows, beside those of the old ones, from where these left everything."""
     climb = before.fit.climb
     assert climb is not None
+    if not climb.asked.standardised:
+        climb.asked.check(task.observed.y, task.observed.extra)  # as it was sized by the first rows
     target, observed = climb.units, _in_units(task.observed, climb.units)
     task = replace(task, observed=observed, likelihood=climb.asked)
     problem = task.problem(task.walk, observed, Memory(before.sums, climb.psi, climb.information))
@@ -167,9 +170,16 @@ def _starts_of_more(
     assert climb is not None
     standings = [problem.given(sums, last.optimum.theta, last.harmonics, climb.constant)]
     if task.optimise:
-        stage = _first_stage(task, problem.model(sums, climb.constant), climb.units, np.inf)
-        standings.append(problem.settled(sums, stage, climb.constant))
-    return [arrive(problem, standing, climb.psi, sums) for standing in standings if standing is not None]
+        with suppress(FloatingPointError):  # negative sites of earlier rows
+            stage = _first_stage(task, problem.model(sums, climb.constant), climb.units, np.inf)
+            standings.append(problem.settled(sums, stage, climb.constant))
+    steps = [arrive(problem, standing, climb.psi, sums) for standing in standings if standing is not None]
+    if not steps:  # from what earlier rows say alone
+        assert problem.memory is not None
+        old = problem.given(problem.memory.sums, last.optimum.theta, last.harmonics, climb.constant)
+        assert old is not None  # it stood before
+        steps = [arrive(problem, old, climb.psi, problem.memory.sums)]
+    return steps
 
 
 def _in_units(observed: Observed, target: TargetScale) -> Observed:
@@ -181,19 +191,25 @@ def _scale_of(task: LikelihoodTask) -> TargetScale:
     observed = task.observed
     if not task.likelihood.standardised:
         return TargetScale(0.0, 1.0)
-    mean = float(np.median(observed.y)) if task.centred else 0.0
-    # quartiles, because a few wild targets are what such likelihoods are for
-    spread = float(np.median(np.abs(observed.y - mean))) / 0.6745
+    mean = _quantile(observed.y, 0.5, observed) if task.centred else 0.0
+    # quantiles, because a few wild targets are what such likelihoods are for; wide ones, because most may be constant
+    low, high = (_quantile(observed.y, level, observed) for level in (0.05, 0.95))
+    spread = max(_quantile(np.abs(observed.y - mean), 0.5, observed) / 0.6745, 0.1 * (high - low))
     scale = spread or float(np.sqrt(np.mean((observed.y - mean) ** 2))) or 1.0
     return TargetScale(mean, scale)
+
+
+def _quantile(values: np.ndarray, level: float, observed: Observed) -> float:
+    return float(np.quantile(values, level, weights=observed.w, method="inverted_cdf"))
 
 
 def _sample(task: LikelihoodTask) -> tuple[Walk, Observed] | None:
     """Some of the rows, when they are many."""
     walk, observed = task.walk, task.observed
-    if walk.n <= _MANY_ROWS or not task.optimise:
+    few = task.batch if task.batch is not None else _MANY_ROWS
+    if walk.n <= few or not (task.optimise or task.batch):
         return None
-    pieces = sample_pieces(walk.n)
+    pieces = sample_pieces(walk.n) if task.batch is None else sample_pieces(walk.n, task.batch)
     kept = [np.concatenate([walk.source.column(c, rows) for rows in pieces]) for c in range(len(walk.plan.books))]
     some = Observed(
         *(np.concatenate([values[rows] for rows in pieces]) for values in (observed.y, observed.extra, observed.w))
@@ -270,8 +286,12 @@ def _onto_all_rows(problem: SiteProblem, rough: Ascent[Moments, SiteStanding]) -
     last = rough.last
     sums = problem.visit(last.standing, last.psi).sums
     stage = replace(last.standing.stage, free=_all_free(last.standing.stage))
-    standing = problem.stand(sums, replace(last.standing, stage=stage), 1.0)
-    assert standing is not None
+    here = replace(last.standing, stage=stage)
+    standing = problem.stand(sums, here, 1.0)
+    if standing is None:  # negative sites: begin with those of every row by itself
+        sums, _ = problem.first_sums(last.psi, here.constant)
+        standing = problem.stand(sums, here, 0.0)
+    assert standing is not None  # the first sites are positive
     return arrive(problem, standing, last.psi, sums)
 
 

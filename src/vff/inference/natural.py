@@ -110,7 +110,7 @@ class Ascent(Generic[S, Q]):
 def arrive(problem: Problem[S, Q], standing: Q, psi: np.ndarray, sums: S) -> Step[S, Q]:
     """Stand on a q and ask the rows."""
     visit = problem.visit(standing, psi)
-    return Step(standing, psi, sums, visit, visit.value - standing.divergence, _positive(-visit.hessian))
+    return Step(standing, psi, sums, visit, visit.value - standing.divergence, positive(-visit.hessian))
 
 
 def ascend(
@@ -143,15 +143,15 @@ def _step(
 ) -> tuple[Step[S, Q] | None, int, float, float]:
     """A step that does not lower the bound, or None; how often the rows were asked for it; its rate; the least loss.
 
-    Sites, hyperparameters and the likelihood's parameters go the same part of their ways: each way leads uphill.
+    Losses are per rate, so that a short way downhill is not taken for the top. Sites, hyperparameters and the likelihood's parameters go the same part of their ways: each way leads uphill.
     """
-    newton, tried, lost = _newton(here.visit.gradient, here.curvature), 0, np.inf
+    way, tried, lost = newton(here.visit.gradient, here.curvature), 0, np.inf
     for trial in rate * 0.5 ** np.arange(_MOST_HALVINGS):
-        there = _try(problem, here, trial, here.psi + trial * newton)
+        there = _try(problem, here, trial, here.psi + trial * way)
         if there is None:
             continue
         tried += 1
-        lost = min(lost, here.elbo - there.elbo)
+        lost = min(lost, (here.elbo - there.elbo) / trial)
         if lost <= 0.0:
             return there, tried, trial, lost
         if trial == 1.0 and lost <= tolerance + there.standing.error:
@@ -169,7 +169,7 @@ def _try(problem: Problem[S, Q], here: Step[S, Q], rate: float, psi: np.ndarray)
     return replace(there, curvature=_secant(here, there)) if np.isfinite(there.elbo) else None
 
 
-def _newton(gradient: np.ndarray, curvature: np.ndarray) -> np.ndarray:
+def newton(gradient: np.ndarray, curvature: np.ndarray) -> np.ndarray:
     """A step uphill in the likelihood's parameters."""
     if gradient.size == 0:
         return gradient
@@ -177,7 +177,7 @@ def _newton(gradient: np.ndarray, curvature: np.ndarray) -> np.ndarray:
     return step * min(1.0, _LONGEST_STEP / max(float(np.abs(step).max()), 1e-300))
 
 
-def _positive(curvature: np.ndarray) -> np.ndarray:
+def positive(curvature: np.ndarray) -> np.ndarray:
     """Where the bound is not concave, its curvature is taken as if it were."""
     if curvature.size == 0:
         return curvature

@@ -86,7 +86,8 @@ def _on_bound(
     if final.closed.allowance > 0.5 * max(missed, final.tolerance):
         return [
             "the signal stands so far above the noise that float64 limits the bound: "
-            f"{final.closed.allowance:.3g} nats are allowed for rounding; a larger noise_variance would cost nothing"
+            f"{final.closed.allowance:.3g} nats are allowed for rounding"
+            + ("" if final.model.sites else "; a larger noise_variance would cost nothing")
         ]
     if missed <= limit:
         return []
@@ -111,7 +112,8 @@ def _on_learning(final: Stage, names: Sequence[str], labels: Sequence[Sequence[s
     if not final.optimum.converged:
         notes.append(
             "learning stopped where no step raises the bound, before its gradient vanished "
-            f"({final.optimum.message.strip(' :')}); try another start, or a larger noise_variance"
+            f"({final.optimum.message.strip(' :')}); try another start"
+            + ("" if final.model.sites else ", or a larger noise_variance")
         )
     nothing = [s for s in range(len(names)) if not supported(final, s)]
     if nothing:
@@ -130,7 +132,7 @@ def _on_learning(final: Stage, names: Sequence[str], labels: Sequence[Sequence[s
     if final.closed.jitter:
         notes.append(
             f"{final.closed.jitter:g} was added to the scaled diagonal of the posterior precision to factor it; "
-            "noise_variance is very small against the signal"
+            "the noise is very small against the signal"
         )
     return notes
 

@@ -52,6 +52,11 @@ def first_sites(likelihood: AbstractLikelihood, psi: np.ndarray, observed: Obser
     else:
         f = np.full(y.size, constant)
         _, slope, curvature = expected(likelihood, psi, y, extra, f, np.ones(y.size))
+    if not np.any(curvature):
+        raise ValueError(
+            "log p(y | f) has no curvature in f at any row, and inference needs some: write a smooth function, with "
+            "kinks such as that of |y - f| rounded off"
+        )
     precision = np.maximum(-curvature, _FLATTEST * max(float(np.abs(curvature).mean()), 1e-300))
     return RowSites(w * precision, w * (slope + precision * f))
 

@@ -27,12 +27,13 @@ _BLOCKS, _BLOCK = 64, 2048  # stretches of rows at random places
 _WORTH_IT = 5e-3  # of the variance of y, in one harmonic: a wave of a tenth of its standard deviation
 
 
-def sample_pieces(n: int) -> list[slice]:
-    """Stretches of rows at random places; all rows when they are few."""
-    if n <= _BLOCKS * _BLOCK:
+def sample_pieces(n: int, rows: int = _BLOCKS * _BLOCK) -> list[slice]:
+    """Stretches of rows at random places, about ``rows`` in all; all rows when they are few."""
+    if n <= rows:
         return [slice(0, n)]
-    starts = np.random.default_rng(0).integers(n - _BLOCK, size=_BLOCKS)
-    return [slice(int(start), int(start) + _BLOCK) for start in starts]
+    block = max(1, rows // _BLOCKS)
+    starts = np.random.default_rng(0).integers(n - block, size=_BLOCKS)
+    return [slice(int(start), int(start) + block) for start in starts]
 
 
 def sample_rows(source: Source, columns: int) -> Source:

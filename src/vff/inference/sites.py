@@ -1,7 +1,7 @@
 """Natural gradients on Fourier features: sums of sites in, q and its hyperparameters out, and the rows asked again."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -84,7 +84,6 @@ class SiteProblem:
     anchor: float = 0.0
     """Where the prior of the constant has it."""
     memory: Memory | None = None
-    progress: Callable[[str], None] = field(default=lambda message: None, repr=False)
 
     def model(self, sums: Moments, constant: float) -> SumModel:
         """The Gaussian model of some sums."""

@@ -33,7 +33,7 @@ from vff.likelihoods.expectations import (
 )
 from vff.likelihoods.names import by_name
 from vff.likelihoods.ordinal import Ordinal
-from vff.likelihoods.predictive import predictive_moments, predictive_quantiles, predictive_sample
+from vff.likelihoods.predictive import predictive_mean, predictive_moments, predictive_quantiles, predictive_sample
 
 __all__ = [
     "AbstractLikelihood",
@@ -56,6 +56,7 @@ __all__ = [
     "expected",
     "log_predictive",
     "parameter_derivatives",
+    "predictive_mean",
     "predictive_moments",
     "predictive_quantiles",
     "predictive_sample",

@@ -35,6 +35,23 @@ def predictive_moments(
     return results[0], results[1]
 
 
+def predictive_mean(
+    likelihood: AbstractLikelihood, mean: np.ndarray, variance: np.ndarray, extra: np.ndarray
+) -> np.ndarray:
+    """Mean of a new y, E[E[y|f]], for likelihoods of which the variance may be unknown."""
+    variance = np.maximum(variance, 0.0)
+    with np.errstate(over="ignore"):
+        closed = likelihood.closed_moments(mean, variance, extra)
+    if closed is not None:
+        return closed[0]
+    result = np.empty(len(mean))
+    for begin in range(0, len(mean), CHUNK):
+        rows = slice(begin, begin + CHUNK)
+        f, weights = _nodes(mean[rows], variance[rows])
+        result[rows] = likelihood.conditional_mean(f, extra[rows, None]) @ weights
+    return result
+
+
 def predictive_quantiles(
     likelihood: AbstractLikelihood, mean: np.ndarray, variance: np.ndarray, extra: np.ndarray, levels: np.ndarray
 ) -> np.ndarray:
@@ -57,8 +74,8 @@ def predictive_sample(
     return np.asarray(likelihood.sample(f, extra, rng), dtype=float)
 
 
-def _nodes(mean: np.ndarray, variance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    nodes, weights = rule(NODES)
+def _nodes(mean: np.ndarray, variance: np.ndarray, count: int = NODES) -> tuple[np.ndarray, np.ndarray]:
+    nodes, weights = rule(count)
     return mean[:, None] + np.sqrt(np.maximum(variance, 0.0))[:, None] * nodes, weights
 
 

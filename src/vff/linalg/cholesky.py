@@ -66,5 +66,5 @@ def factorise(A: np.ndarray) -> Factor:
             return Factor(lower, jitter)
     raise FloatingPointError(
         f"a {A.shape[0]} x {A.shape[0]} posterior precision is not positive definite even with {_JITTERS[-1]:g} "
-        "of its diagonal added; raise noise_variance or lower frequencies"
+        "of its diagonal added; use fewer frequencies, or a model with more noise"
     )
