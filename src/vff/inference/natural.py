@@ -143,7 +143,8 @@ def _step(
 ) -> tuple[Step[S, Q] | None, int, float, float]:
     """A step that does not lower the bound, or None; how often the rows were asked for it; its rate; the least loss.
 
-    Losses are per rate, so that a short way downhill is not taken for the top. Sites, hyperparameters and the likelihood's parameters go the same part of their ways: each way leads uphill.
+    Sites, hyperparameters and the likelihood's parameters go the same part of their ways: each way leads uphill. Losses
+    are per rate, so that a short way downhill is not taken for the top.
     """
     way, tried, lost = newton(here.visit.gradient, here.curvature), 0, np.inf
     for trial in rate * 0.5 ** np.arange(_MOST_HALVINGS):
