@@ -35,7 +35,7 @@ from vff.likelihoods import AbstractLikelihood, best_constant, expected
 from vff.moments import MomentRequest, Moments, ReadingPlan, Source, TermRequest, Walk, plan_reading, read
 
 _MANY_ROWS = 2**18  # more are first learnt from a sample of them
-_TOLERANCE = 3e-3, 3e-7  # nats, and nats per row, that a last step may still gain
+_TOLERANCE = 3e-3, 1e-6  # nats, and nats per row, that a last step may still gain
 _ROUGHLY = 30.0  # times that, on a sample
 _FEATURES_OF_SAMPLE, _LEAST_SHARE, _LEAST_M = 400, 0.05, 8
 _FIRST_GAIN = 0.1  # nats: what is learnt from the first guess at the sites need not be learnt well

@@ -44,10 +44,11 @@ def first_sites(likelihood: AbstractLikelihood, psi: np.ndarray, observed: Obser
     """Of every row by itself: where its own likelihood, and a broad prior around the constant, put it. All positive.
 
     A likelihood that is not log-concave would put an outlier at itself; its sites are what the broad prior expects of
-    it instead.
+    it instead, and so are those of labels.
     """
     y, extra, w = observed.y, observed.extra, observed.w
-    if likelihood.log_concave:
+    labels = likelihood.discrete and bool(np.isfinite(likelihood.support).all())  # which say little each
+    if likelihood.log_concave and not labels:
         f, slope, curvature = row_modes(likelihood, psi, y, extra, constant, _SPREAD)
     else:
         f = np.full(y.size, constant)

@@ -118,8 +118,9 @@ def _mixture_cdf(
     rise = likelihood.conditional_mean(f + step * sd, extra) - likelihood.conditional_mean(f - step * sd, extra)
     with np.errstate(divide="ignore", invalid="ignore"):
         width = np.sqrt(likelihood.conditional_variance(f, extra)) / (rise / (2 * step))
-    width = np.clip(np.where(np.isfinite(width), width, 1.0), 1e-8, 1.0)
-    if width.size and width.min() >= GENTLE:
+    known = np.isfinite(width)
+    width = np.clip(np.where(known, width, 1.0), 1e-8, 1.0)
+    if np.all(known & (width >= GENTLE)):
         nodes, shares = rule(FEW)
         return likelihood.cdf(y[..., None], (mean + sd * nodes)[:, None, :], extra[..., None]) @ shares
     low, high = np.arcsinh((-END - centre) / width), np.arcsinh((END - centre) / width)
