@@ -132,7 +132,7 @@ HARD: dict[str, Any] = {
     "cauchy": lk.StudentT(0.3, 1.0),
     "exposed": lk.Poisson(1),
 }
-SECONDS = 120.0 if os.environ.get("VFF_THOROUGH") else 3.0
+SECONDS = 120.0 if os.environ.get("VFF_THOROUGH") else 1.5
 KINDS = ("plain", "separable", "constant", "extreme")
 
 
@@ -247,5 +247,5 @@ def test_merge_is_refused_with_a_sentence():
     model = GPRegressor(likelihood="poisson", frequencies=4).fit(X, y)
     with pytest.raises(ValueError, match="another likelihood"):
         model.merge(model)
-    with pytest.raises(ValueError, match="likelihood has changed"):
+    with pytest.raises(ValueError, match="likelihood is now"):
         model.set_params(likelihood="gaussian").partial_fit(X, y)

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from vff.estimators.observed import extra_of
+from vff.estimators.observed import extra_of, refuse_negative
 from vff.estimators.tables import ExtrapolationWarning, Table, check_target
 from vff.inference import TargetScale
 from vff.likelihoods import (
@@ -80,7 +80,7 @@ class PosteriorFace(BaseEstimator):
 
     def _extra(self, table: Table) -> np.ndarray:
         """What the likelihood takes from every row beside y: exposure or trials; ones when nothing."""
-        return extra_of(self.likelihood_, table)
+        return refuse_negative(extra_of(self.likelihood_, table), self.likelihood_)
 
     def _latent(self, table: Table) -> tuple[np.ndarray, np.ndarray]:
         parts = [self.posterior_.marginals(x) for x in self._pieces(table)]

@@ -12,7 +12,11 @@ def extra_of(likelihood: AbstractLikelihood, table: Table) -> np.ndarray:
     """Exposure or trials of every row, (N,); ones when the likelihood takes none."""
     if likelihood.column is None:
         return np.ones(table.n_rows)
-    extra = np.array(table.numbers(column_of(likelihood.column, table)), float)
+    return np.array(table.numbers(column_of(likelihood.column, table)), float)
+
+
+def refuse_negative(extra: np.ndarray, likelihood: AbstractLikelihood) -> np.ndarray:
+    """Exposure or trials of new rows, whose y is not there to be checked with them."""
     if np.any(extra < 0.0):
         row = int(np.argmax(extra < 0.0))
         raise ValueError(
@@ -26,4 +30,10 @@ def column_of(name: Hashable, table: Table) -> int:
     """Where the likelihood's column stands in the table."""
     if not isinstance(name, str | int):
         raise TypeError(f"the likelihood's column must be a name or a number, got {name!r}")
-    return table.index(name)
+    try:
+        return table.index(name)
+    except ValueError as error:
+        there = ", ".join(map(repr, table.names)) if table.names else f"{table.n_columns} columns without names"
+        raise ValueError(
+            f"the likelihood takes column {name!r} for exposure or trials, and X has {there}; name one of them"
+        ) from error

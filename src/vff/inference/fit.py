@@ -205,8 +205,10 @@ def term_fits(
 ) -> tuple[TermFit, ...]:
     model, closed, effective = final.model, final.closed, effective_by_term(final.closed)
     # of sites, first and second moments are both weighted by their precisions
-    centre, energies = replace(model, averages=None).centre(setting), np.array(closed.energies()) / model.weight
-    total = _spread_of_targets(final, centre)
+    known = model.weight > 0.0  # sites that know nothing leave nothing to share
+    centre = replace(model, averages=None).centre(setting) if known else np.zeros(closed.mean.size)
+    energies = np.array(closed.energies()) / model.weight if known else np.zeros(len(model.terms))
+    total = _spread_of_targets(final, centre) if known else 0.0
     fits = []
     for s, place in enumerate(model.moments.request.slices):
         values, m = setting.terms[s], closed.mean[place]

@@ -41,6 +41,7 @@ _FEATURES_OF_SAMPLE, _LEAST_SHARE, _LEAST_M = 400, 0.05, 8
 _FIRST_GAIN = 0.1  # nats: what is learnt from the first guess at the sites need not be learnt well
 _HOPELESS = 10.0  # nats below no function at all
 _QUIET = (10.0, 1.0, 0.1)  # variances of a latent function that a climb from nothing tries
+_HEAVY = 2.1  # degrees of freedom
 _KEPT_TOLERANCE = 1e-7  # nats, when hyperparameters are kept
 
 
@@ -349,7 +350,7 @@ def _fit_of(task: LikelihoodTask, ascent: Ascent[Moments, SiteStanding], target:
         np.nan,
         "iterative" if model.iterative else "direct",
         (Milestone(stage.harmonics, stage.optimum, stage.missed, stage.tolerance),),
-        (*notes, *on_iterations(standing.posterior), *_on_climb(ascent)),
+        (*notes, *on_iterations(standing.posterior), *_on_climb(ascent), *_on_tails(task, last.psi)),
         Climb(
             task.likelihood.with_values(last.psi).in_units(target.scale),
             task.likelihood,
@@ -363,6 +364,17 @@ def _fit_of(task: LikelihoodTask, ascent: Ascent[Moments, SiteStanding], target:
             task.walk.n,
             anchor,
         ),
+    )
+
+
+def _on_tails(task: LikelihoodTask, psi: np.ndarray) -> tuple[str, ...]:
+    """Student's t whose variance is all but infinite."""
+    df = task.likelihood.with_values(psi).values.get("df")
+    if df is None or df > _HEAVY or not task.likelihood.free.any():
+        return ()
+    return (
+        f"the degrees of freedom ended at {df:.3g}, where the variance of a new observation is all but infinite: its "
+        "standard deviation says nothing; use predict_quantiles",
     )
 
 

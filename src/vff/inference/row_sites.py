@@ -53,6 +53,12 @@ def first_sites(likelihood: AbstractLikelihood, psi: np.ndarray, observed: Obser
     else:
         f = np.full(y.size, constant)
         _, slope, curvature = expected(likelihood, psi, y, extra, f, np.ones(y.size))
+    if not np.isfinite(curvature).all():
+        row = int(np.argmin(np.isfinite(curvature)))
+        raise ValueError(
+            f"log p(y | f) or a derivative of it is not finite at y = {y[row]:g} and f = {f[row]:g}: write it so that "
+            "it is, for every f"
+        )
     if not np.any(curvature):
         raise ValueError(
             "log p(y | f) has no curvature in f at any row, and inference needs some: write a smooth function, with "
