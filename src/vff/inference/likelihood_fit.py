@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from vff.basis import ColumnBasis
+from vff.inference.averages import feature_averages
 from vff.inference.batches import by_batches
 from vff.inference.fit import (
     BETTER_START,
@@ -32,7 +33,7 @@ from vff.inference.sites import Memory, SiteProblem, SiteStanding
 from vff.inference.start import Given, highest_standing_out, look
 from vff.inference.target import TargetScale
 from vff.likelihoods import AbstractLikelihood, best_constant, expected
-from vff.moments import MomentRequest, Moments, ReadingPlan, Source, TermRequest, Walk, plan_reading, read
+from vff.moments import MomentRequest, Moments, Source, TermRequest, Walk, plan_reading
 
 _MANY_ROWS = 2**18  # more are first learnt from a sample of them
 _TOLERANCE = 3e-3, 1e-6  # nats, and nats per row, that a last step may still gain
@@ -330,7 +331,7 @@ def _first_stage(task: LikelihoodTask, whole: SumModel, target: TargetScale, pow
 def _fit_of(task: LikelihoodTask, ascent: Ascent[Moments, SiteStanding], target: TargetScale, anchor: float) -> Fit:
     """The record of the fit, in the user's units."""
     last, standing = ascent.last, ascent.last.standing
-    averages = _averages(task.walk, standing.stage.model.moments.request, task.observed.w)
+    averages = feature_averages(task.walk, standing.stage.model.moments.request, task.observed.w)
     model = replace(standing.stage.model, averages=averages)
     stage = replace(standing.stage, model=model)
     standing = replace(standing, stage=stage)
@@ -385,18 +386,3 @@ def _on_climb(ascent: Ascent[Moments, SiteStanding]) -> tuple[str, ...]:
         f"learning stopped after {len(ascent.bounds)} steps before the bound was at its top; the likelihood may not "
         "suit the targets: try another, or give hyperparameters to start from",
     )
-
-
-def _averages(walk: Walk, request: MomentRequest, w: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Averages of every term's features over the rows, (P,) each."""
-    return tuple(_average(walk, term, w) for term in request.terms)
-
-
-def _average(walk: Walk, term: TermRequest, w: np.ndarray) -> np.ndarray:
-    """Of one term by itself: no sums between terms are needed."""
-    alone = MomentRequest((replace(term, columns=tuple(range(len(term.columns)))),))
-    books = [walk.plan.books[c] for c in term.columns]
-    source = Source(walk.n, lambda d, rows: walk.source.column(term.columns[d], rows), np.zeros(walk.n), w)
-    plan: ReadingPlan = plan_reading(walk.n, alone, books)
-    moments = read(plan, source)[0]
-    return moments.features_sums[0] / moments.weight
