@@ -79,6 +79,11 @@ def suggest_interactions(model: GPRegressor, X: Any, y: Any, sample_weight: Any 
             f"suggest_interactions looks at a fitted GPRegressor, got {type(model).__name__}; fit one first"
         )
     check_is_fitted(model, "posterior_")
+    if model.fit_.climb is not None:
+        raise ValueError(
+            "suggest_interactions looks at the residuals of a fit with Gaussian noise, and this one has another "
+            "likelihood; fit the sum with likelihood='gaussian' to rank pairs"
+        )
     table = Table.of(X)
     w, target = check_weights(sample_weight, table.n_rows), check_target(y, table.n_rows)
     residual = (target - model.predict(X)) / model.target_.scale
