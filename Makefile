@@ -22,8 +22,9 @@ help:
 demo: $(VENV)/.demo
 	$(BIN)/python examples/demo.py
 
+# A process per core: threads of a linear-algebra library within each would only wait for one another.
 test: lint
-	$(BIN)/python -m pytest -q -n $(JOBS)
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(JOBS)
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
