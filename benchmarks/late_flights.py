@@ -92,7 +92,7 @@ def peers(options: argparse.Namespace) -> None:
     show(None, [*lines, constant(y_test)], notes)
 
 
-def seconds_per_look(N: int, M: int, engine: str, looks: int = 4) -> tuple[float, int]:
+def seconds_per_look(N: int, M: int, engine: str) -> tuple[float, int]:
     """One continuous column, Poisson counts, hyperparameters held: time per look at the rows, and features."""
     from vff import GPRegressor, Matern32
 

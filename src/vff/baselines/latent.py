@@ -32,26 +32,13 @@ from vff.baselines.model import FeatureModel, start_of
 from vff.baselines.posterior import FeaturePosterior
 from vff.inference import ClosedForm, Observed, Optimum
 from vff.inference.natural import Step, Visit, arrive, ascend
-from vff.inference.row_sites import best_shift, first_sites, is_positive, sites_of
+from vff.inference.row_sites import RowSites, best_shift, first_sites, is_positive, sites_of
 from vff.likelihoods import AbstractLikelihood, best_constant, expected, parameter_derivatives
 from vff.linalg import threads_for
 
 _ENOUGH = 1e-8  # nats: a yardstick climbs to the top
 _FLAT = 1e-2  # slope of the profile in units in which it is about round: nothing is left to climb
 _NOWHERE = 1e6  # nats, by which what is no model is worse than one
-
-
-class RowSites(NamedTuple):
-    """A Gaussian factor exp(l f - s f^2 / 2) for every row."""
-
-    precision: np.ndarray
-    """s, (N,)."""
-    pull: np.ndarray
-    """l, (N,)."""
-
-    def blended(self, other: "RowSites", rate: float) -> "RowSites":
-        """(1 - rate) these + rate others."""
-        return RowSites(*((1.0 - rate) * own + rate * new for own, new in zip(self, other, strict=True)))
 
 
 @dataclass(frozen=True)
@@ -96,7 +83,7 @@ class LatentProblem:
 
     def first_sites(self, psi: np.ndarray, constant: float) -> RowSites:
         """Of every row by itself, under a broad prior around the constant; all are positive."""
-        return RowSites(*first_sites(self.likelihood, psi, self.observed, constant))
+        return first_sites(self.likelihood, psi, self.observed, constant)
 
     @property
     def _rows(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -130,7 +117,7 @@ class LatentProblem:
         mean, variance = self._marginals(standing)
         answer = expected(self.likelihood, psi, y, extra, mean, variance)
         held = np.zeros(psi.size), -np.eye(psi.size)  # no slope, and a step of none
-        return Visit(float(w @ answer.value), RowSites(*sites_of(answer, w, mean)), *held)
+        return Visit(float(w @ answer.value), sites_of(answer, w, mean), *held)
 
     def _marginals(self, standing: Standing) -> tuple[np.ndarray, np.ndarray]:
         mean, variance = standing.posterior.inside(self.model.T)

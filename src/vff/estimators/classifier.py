@@ -85,7 +85,12 @@ class GPClassifier(ClassifierMixin, SumModelFace):
                 f"y holds {held} in rows of positive weight, and a classifier needs at least two: give it rows of "
                 "another class"
             )
-        return self._fit_classes(X, labels, sample_weight, classes)
+        fitted = _copy(self)._fit_classes(X, labels, sample_weight, classes)
+        # two classes and more leave different things behind: all of the earlier fit goes, when the new one has worked
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)
+        vars(self).update({name: value for name, value in vars(fitted).items() if name.endswith("_")})
+        return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Add rows to those already seen; the first call must name all ``classes``.
@@ -111,8 +116,6 @@ class GPClassifier(ClassifierMixin, SumModelFace):
         return self
 
     def _fit_classes(self, X: Any, labels: np.ndarray, sample_weight: Any, classes: np.ndarray) -> Self:
-        for name in [name for name in vars(self) if name.endswith("_")]:
-            delattr(self, name)  # nothing of an earlier fit stays: two classes and more leave different things
         if classes.size > 2:
             self._one_against_rest(X, labels, sample_weight, classes, "fit")
         else:

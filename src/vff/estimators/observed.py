@@ -11,7 +11,7 @@ from vff.likelihoods import AbstractLikelihood
 def extra_of(likelihood: AbstractLikelihood, table: Table) -> np.ndarray:
     """Exposure or trials of every row, (N,); ones when the likelihood takes none."""
     if likelihood.column is None:
-        return np.ones(table.n_rows)
+        return np.broadcast_to(1.0, table.n_rows)  # one number, however many rows
     return np.array(table.numbers(column_of(likelihood.column, table)), float)
 
 

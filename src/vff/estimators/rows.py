@@ -132,7 +132,8 @@ def take_batch(
     """The rows the user gave, checked; those of weight zero are left out, as if they were not there."""
     w, target = check_weights(sample_weight, table.n_rows), check_target(y, table.n_rows)
     extra = extra_of(likelihood, table)
-    counted = w > 0.0  # other rows are as if they were not there
+    # rows of weight zero are as if they were not there
+    counted = w > 0.0 if w.size and w.min() == 0.0 else slice(None)
     likelihood.check(target[counted], extra[counted])
     if table.n_rows < (2 if first else 1):
         raise ValueError(f"X has {table.n_rows} sample(s) and a minimum of 2 is required: one row shows no trend")
@@ -144,20 +145,13 @@ def take_batch(
         return table.numbers(asked.index, rows)
 
     source = Source(table.n_rows, column, target, w)
-    if w.min() == 0.0:
-        source, extra = _without(source, len(binding.columns), w > 0.0), extra[w > 0.0]
+    if not isinstance(counted, slice):
+        source, extra = source.taken(len(binding.columns), [counted]), extra[counted]
         if first and source.n < 2:
             raise ValueError(
                 "sample_weight is positive in 1 row and a minimum of 2 is required: one row shows no trend"
             )
     return Batch(binding, source, tuple(survey_columns(source, len(binding.columns))), extra)
-
-
-def _without(source: Source, columns: int, kept: np.ndarray) -> Source:
-    """The rows that are kept, in memory."""
-    whole = slice(0, source.n)
-    columns_kept = [source.column(s, whole)[kept] for s in range(columns)]
-    return Source(int(kept.sum()), lambda s, rows: columns_kept[s][rows], source.y[kept], source.w[kept])
 
 
 def begin(batch: Batch, options: Options, *, growing: bool) -> Rows:

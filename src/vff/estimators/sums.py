@@ -93,8 +93,6 @@ class SumModelFace(PosteriorFace):
     ) -> tuple[Fit, Rows]:
         """In closed form where noise is Gaussian, by natural gradients elsewhere."""
         closed = isinstance(likelihood, Gaussian) and likelihood.variance is None
-        if before is not None and closed != (before.climb is None):
-            raise ValueError("likelihood has changed since the rows seen so far; set it back, or fit all rows again")
         if closed:
             with clock("pass"):
                 rows = add(seen, batch, self.engine, say)

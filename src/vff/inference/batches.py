@@ -17,7 +17,7 @@ import numpy as np
 from vff.inference.natural import Ascent, Step, arrive, ascend, newton, positive
 from vff.inference.row_sites import Observed
 from vff.inference.sites import SiteProblem, SiteStanding
-from vff.moments import Moments, Source, Walk, plan_reading
+from vff.moments import Moments, Walk
 
 _STRETCHES = 64  # of rows, in a batch
 _EPOCHS, _LAST_STEPS, _MOST_HALVINGS = 1, 10, 8
@@ -59,13 +59,6 @@ def deal(walk: Walk, observed: Observed, size: int, rng: np.random.Generator) ->
     length = max(1, size // _STRETCHES)
     starts = rng.permutation(np.arange(0, walk.n, length))
     count = max(1, round(walk.n / size))
-    columns = len(walk.plan.books)
     for some in np.array_split(starts, count):
         pieces = [slice(int(start), min(int(start) + length, walk.n)) for start in some]
-        kept = [np.concatenate([walk.source.column(c, rows) for rows in pieces]) for c in range(columns)]
-        parts = (
-            np.concatenate([values[rows] for rows in pieces]) for values in (observed.y, observed.extra, observed.w)
-        )
-        chosen = Observed(*parts)
-        source = Source(chosen.y.size, lambda c, rows, kept=kept: kept[c][rows], chosen.y, chosen.w)
-        yield Walk(plan_reading(source.n, walk.plan.request, walk.plan.books), source), chosen
+        yield walk.taken(pieces), observed.taken(pieces)

@@ -144,7 +144,7 @@ def _without_nothings(
     On a logarithmic scale a vanishing variance would creep towards zero for ever.
     """
     theta, free, elbo = optimum.theta.copy(), free.copy(), optimum.elbo
-    places = np.cumsum([0, *(len(term.names) for term in model.terms)])
+    places = [*model.variances, theta.size - 1]
     told = effective_by_term(closed)
     for s in np.argsort(told):
         first = places[s]
@@ -259,7 +259,7 @@ def _tails(stage: Stage, s: int) -> list[float]:
         model = stage.model.alone(s).restricted(
             (tuple(fewer if e == d else other for e, other in enumerate(stage.harmonics[s])),)
         )
-        first = sum(len(term.names) for term in stage.model.terms[:s])
+        first = stage.model.variances[s]
         own = np.append(theta[first : first + len(stage.model.terms[s].names)], theta[-1])
         missed = model.missed_by_term(model.at(own), own)[0] - stage.missed_by_term[s]
         tails.append(max(0.0, float(missed)) / ((M / fewer) ** (2 * p + 1) - 1.0))

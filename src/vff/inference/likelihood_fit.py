@@ -33,7 +33,7 @@ from vff.inference.sites import Memory, SiteProblem, SiteStanding
 from vff.inference.start import Given, highest_standing_out, look
 from vff.inference.target import TargetScale
 from vff.likelihoods import AbstractLikelihood, best_constant, expected
-from vff.moments import MomentRequest, Moments, Source, TermRequest, Walk, plan_reading
+from vff.moments import MomentRequest, Moments, TermRequest, Walk
 
 _MANY_ROWS = 2**18  # more are first learnt from a sample of them
 _TOLERANCE = 3e-3, 1e-6  # nats, and nats per row, that a last step may still gain
@@ -212,12 +212,7 @@ def _sample(task: LikelihoodTask) -> tuple[Walk, Observed] | None:
     if walk.n <= few or not (task.optimise or task.batch):
         return None
     pieces = sample_pieces(walk.n) if task.batch is None else sample_pieces(walk.n, task.batch)
-    kept = [np.concatenate([walk.source.column(c, rows) for rows in pieces]) for c in range(len(walk.plan.books))]
-    some = Observed(
-        *(np.concatenate([values[rows] for rows in pieces]) for values in (observed.y, observed.extra, observed.w))
-    )
-    source = Source(some.y.size, lambda c, rows: kept[c][rows], some.y, some.w)
-    return Walk(plan_reading(source.n, _coarser(task), walk.plan.books), source), some
+    return walk.taken(pieces, _coarser(task)), observed.taken(pieces)
 
 
 def _coarser(task: LikelihoodTask) -> MomentRequest:
@@ -271,12 +266,11 @@ def _from_prior(
     Sites that know nothing yet would teach them that there is nothing to know.
     """
     zero, held = Moments.zero(problem.walk.plan.request), replace(problem, optimise=False, grows=False)
-    first = np.cumsum([0, *(len(term.names) for term in problem.terms)])[:-1]
-    stage, steps = replace(stage, free=_all_free(stage)), [other]
+    stage, steps = replace(stage, free=stage.model.all_but_noise), [other]
     for variance in _QUIET if problem.optimise else (None,):
         theta = stage.optimum.theta.copy()
         if variance is not None:
-            theta[first] = np.log(variance / len(first))
+            theta[stage.model.variances] = np.log(variance / len(problem.terms))
         quiet = problem.settled(zero, replace(stage, optimum=replace(stage.optimum, theta=theta)), constant)
         if quiet is not None:
             steps.append(ascend(held, arrive(held, quiet, psi, zero), tolerance=_ROUGHLY * problem.tolerance).last)
@@ -287,7 +281,7 @@ def _onto_all_rows(problem: SiteProblem, rough: Ascent[Moments, SiteStanding]) -
     """The q that some rows taught, asked of all of them, and then the q that their sites make."""
     last = rough.last
     sums = problem.visit(last.standing, last.psi).sums
-    stage = replace(last.standing.stage, free=_all_free(last.standing.stage))
+    stage = replace(last.standing.stage, free=last.standing.stage.model.all_but_noise)
     here = replace(last.standing, stage=stage)
     standing = problem.stand(sums, here, 1.0)
     if standing is None:  # negative sites: begin with those of every row by itself
@@ -295,11 +289,6 @@ def _onto_all_rows(problem: SiteProblem, rough: Ascent[Moments, SiteStanding]) -
         standing = problem.stand(sums, here, 0.0)
     assert standing is not None  # the first sites are positive
     return arrive(problem, standing, last.psi, sums)
-
-
-def _all_free(stage: Stage) -> np.ndarray:
-    """All but the noise variance, which is one."""
-    return np.append(np.ones(stage.free.size - 1, bool), False)
 
 
 def _first_stage(task: LikelihoodTask, whole: SumModel, target: TargetScale, power: float) -> Stage:
@@ -321,7 +310,7 @@ def _first_stage(task: LikelihoodTask, whole: SumModel, target: TargetScale, pow
         free = look(sized, nothing, 1.0, details)
         start = free if free.elbo > start.elbo + BETTER_START else start
     harmonics = capped(either(wanted, start.harmonics), most)
-    known: dict[str, Any] = {"free": np.append(np.ones(start.theta.size - 1, bool), False), "gain": _FIRST_GAIN}
+    known: dict[str, Any] = {"free": sized.all_but_noise, "gain": _FIRST_GAIN}
     how: dict[str, Any] = {"optimise": task.optimise, "progress": task.progress}
     if task.free_harmonics:
         return grow(sized, start.theta, harmonics, known=known, **how)[-1]

@@ -84,6 +84,16 @@ class SumModel:
         lower, upper = zip(*bounds, strict=True)
         return PositiveVector((*names, "noise"), lower, upper)
 
+    @property
+    def variances(self) -> np.ndarray:
+        """Where the variance of every term stands among the parameters, (T,); its others follow it."""
+        return np.cumsum([0, *(len(term.names) for term in self.terms[:-1])])
+
+    @property
+    def all_but_noise(self) -> np.ndarray:
+        """The parameters that are learnt from sites, whose noise variance is one."""
+        return np.array([name != "noise" for name in self.parameters.names])
+
     def owner(self, name: str) -> tuple[int | None, str, int | None]:
         """Whose parameter a name of the layout is: term, "variance", "lengthscale" or "noise", and factor."""
         if name == "noise":

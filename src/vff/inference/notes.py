@@ -153,8 +153,7 @@ def _of(name: str, columns: Sequence[str], d: int | None, *, alone: bool) -> str
 
 def supported(final: Stage, s: int) -> bool:
     """Whether the term is still in play."""
-    first = sum(len(term.names) for term in final.model.terms[:s])
-    return bool(final.free[first])
+    return bool(final.free[final.model.variances[s]])
 
 
 def _stalled(stage: Stage, s: int) -> bool:

@@ -1,5 +1,6 @@
 """Sites of rows, (s, l) with log p(y | f) standing as l f - s f^2 / 2: the formulas, whatever the features are."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -26,12 +27,21 @@ class Observed:
     def at(self, rows: slice) -> "Observed":
         return Observed(self.y[rows], self.extra[rows], self.w[rows])
 
+    def taken(self, pieces: Sequence[slice]) -> "Observed":
+        """Those of some stretches."""
+        own = (self.y, self.extra, self.w)
+        return Observed(*(np.concatenate([values[rows] for rows in pieces]) for values in own))
+
 
 class RowSites(NamedTuple):
     """Precision s and pull l of every row, (N,) each."""
 
     precision: np.ndarray
     pull: np.ndarray
+
+    def blended(self, other: "RowSites", rate: float) -> "RowSites":
+        """(1 - rate) these + rate others."""
+        return RowSites(*((1.0 - rate) * own + rate * new for own, new in zip(self, other, strict=True)))
 
 
 def sites_of(answer: Expected, w: np.ndarray, mean: np.ndarray) -> RowSites:

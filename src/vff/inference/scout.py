@@ -38,10 +38,7 @@ def sample_pieces(n: int, rows: int = _BLOCKS * _BLOCK) -> list[slice]:
 
 def sample_rows(source: Source, columns: int) -> Source:
     """Some rows of a source, in memory; all of them when they are few."""
-    pieces = sample_pieces(source.n)
-    kept = [np.concatenate([source.column(s, rows) for rows in pieces]) for s in range(columns)]
-    y, w = (np.concatenate([values[rows] for rows in pieces]) for values in (source.y, source.w))
-    return Source(y.size, lambda s, rows: kept[s][rows], y, w)
+    return source.taken(columns, sample_pieces(source.n))
 
 
 def choose_harmonics(sample: Source, s: int, place: Interval, p: int, q: int, usual: int, most: int) -> tuple[int, int]:

@@ -133,19 +133,16 @@ class SiteProblem:
         On a logarithmic scale a vanishing variance has no slope, so that what early sites switched off stays off.
         """
         stage = step.standing.stage
-        first = np.cumsum([0, *(len(term.names) for term in self.terms)])[:-1]
-        off = first[~stage.free[first]]
+        variances = stage.model.variances
+        off = variances[~stage.free[variances]]
         if off.size == 0:
             return None
         theta = stage.optimum.theta.copy()
         theta[off] = np.log(_REVIVED)
-        free = np.append(np.ones(theta.size - 1, bool), False)
+        free = stage.model.all_but_noise
         lifted = replace(stage, free=free, optimum=replace(stage.optimum, theta=theta, curvature=None))
         here = replace(step.standing, stage=lifted)
-        try:
-            standing = self.stand(step.visit.sums, here, 1.0)
-        except FloatingPointError:
-            return None
+        standing = self.stand(step.visit.sums, here, 1.0)
         if standing is None:
             return None
         there = arrive(self, standing, step.psi, step.visit.sums)
@@ -187,9 +184,10 @@ class SiteProblem:
     def given(self, sums: Moments, theta: np.ndarray, harmonics: Any, constant: float) -> SiteStanding | None:
         """q for some sums at hyperparameters that are kept."""
         model = self.model(sums, constant).restricted(harmonics)
-        free = np.append(np.ones(theta.size - 1, bool), False)
         optimum = Optimum(theta, np.nan, 0, 1, True, "hyperparameters kept as given")
-        return self._settle(sums, model, Stage(model, optimum, model.at(theta), np.inf, free, False), constant)
+        return self._settle(
+            sums, model, Stage(model, optimum, model.at(theta), np.inf, model.all_but_noise, False), constant
+        )
 
     def visit(self, standing: SiteStanding, psi: np.ndarray) -> Visit[Moments]:
         """See ``natural.Problem``."""

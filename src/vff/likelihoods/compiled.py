@@ -5,7 +5,7 @@ nodes are arguments, so that a change of their values compiles nothing.
 """
 
 from collections.abc import Callable
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 import jax
@@ -16,6 +16,7 @@ from vff.likelihoods.numerics import HALF_LOG_2_PI, log, with_derivatives
 
 Compiled = Callable[..., Any]
 NEWTON_STEPS = 60
+_remembered = lru_cache(maxsize=64)  # likelihoods; every new function of a user is one
 GROW, SHRINK = 4.0, 0.25
 
 
@@ -24,7 +25,7 @@ def _local(form: AbstractLikelihood, y: Any, f: Any, extra: Any, psi: Any) -> tu
     return jax.vmap(lambda y, f, e: with_derivatives(lambda f: form.log_density(y, f, e, psi), f))(y, f, extra)
 
 
-@cache
+@_remembered
 def closed(form: AbstractLikelihood) -> Compiled:
     """E log p, its slope in the mean and twice its slope in the variance."""
 
@@ -38,7 +39,7 @@ def closed(form: AbstractLikelihood) -> Compiled:
     return jax.jit(lambda psi, y, extra, mean, variance: rows(y, mean, variance, extra, psi))
 
 
-@cache
+@_remembered
 def quadrature(form: AbstractLikelihood) -> Compiled:
     """Σ_k weight_k (log p, its slope, its curvature) at mean + sd node_k."""
 
@@ -55,7 +56,7 @@ def quadrature(form: AbstractLikelihood) -> Compiled:
     return jax.jit(rows)
 
 
-@cache
+@_remembered
 def of_parameters(form: AbstractLikelihood) -> Compiled:
     """Σ w E log p as a function of psi: value, gradient, Hessian."""
 
@@ -88,7 +89,7 @@ def of_parameters(form: AbstractLikelihood) -> Compiled:
     return jax.jit(everything)
 
 
-@cache
+@_remembered
 def modes(form: AbstractLikelihood) -> Compiled:
     """Per row the maximum of log p(y | f) - (f - centre)² / (2 spread²), by Newton's method in a trust interval.
 
@@ -134,7 +135,7 @@ def modes(form: AbstractLikelihood) -> Compiled:
     return jax.jit(rows)
 
 
-@cache
+@_remembered
 def log_integral(form: AbstractLikelihood) -> Compiled:
     """log ∫ p(y | f) N(f; mean, sd²) share(f) df by the trapezoidal rule in t, f = centre + scale sinh(t).
 

@@ -35,6 +35,15 @@ class Source:
     y: np.ndarray
     w: np.ndarray
 
+    def taken(self, columns: int, pieces: Sequence[slice] | Sequence[np.ndarray]) -> "Source":
+        """The rows of some pieces, which are stretches or masks of the whole, in memory; columns numbered below."""
+        kept = [np.concatenate([self._piece(c, piece) for piece in pieces]) for c in range(columns)]
+        y, w = (np.concatenate([values[piece] for piece in pieces]) for values in (self.y, self.w))
+        return Source(y.size, lambda c, rows: kept[c][rows], y, w)
+
+    def _piece(self, c: int, piece: slice | np.ndarray) -> np.ndarray:
+        return self.column(c, piece) if isinstance(piece, slice) else self.column(c, slice(0, self.n))[piece]
+
 
 @dataclass(frozen=True)
 class SetPlan:

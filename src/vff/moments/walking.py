@@ -12,10 +12,10 @@ import numpy as np
 
 from vff.moments.cores import cores
 from vff.moments.engines import Choice
-from vff.moments.planning import ReadingPlan, Source
+from vff.moments.planning import ReadingPlan, Source, plan_reading
 from vff.moments.reading import Sums, chunks_of, prepare, sort_groups
 from vff.moments.rows import ColumnRows
-from vff.moments.statistics import Moments
+from vff.moments.statistics import MomentRequest, Moments
 
 _KEPT = 2**30  # bytes of prepared rows that are kept from walk to walk
 _PER_CELL = 24  # bytes: the value, its place and its code
@@ -37,6 +37,11 @@ class Walk:
     def n(self) -> int:
         """Rows."""
         return self.source.n
+
+    def taken(self, pieces: Sequence[slice], request: MomentRequest | None = None) -> "Walk":
+        """Some of the rows, perhaps for other features of the same columns."""
+        source = self.source.taken(len(self.plan.books), pieces)
+        return Walk(plan_reading(source.n, request or self.plan.request, self.plan.books), source)
 
     def chunks(self, pool: ThreadPoolExecutor) -> Iterator[tuple[slice, list[ColumnRows]]]:
         """Stretches of rows with their columns; the same every time."""
