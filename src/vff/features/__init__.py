@@ -17,13 +17,14 @@ cancellation and stays well conditioned (below 100 when scaled) for every length
 
 from vff.features.edges import EdgeTransform, StackedTransform, TermTransform
 from vff.features.l2 import L2Features
-from vff.features.rkhs import ColumnPrior
+from vff.features.rkhs import ColumnPrior, PriorParts
 from vff.features.tails import TailRows, outward_state, tail_features
 
 __all__ = [
     "ColumnPrior",
     "EdgeTransform",
     "L2Features",
+    "PriorParts",
     "StackedTransform",
     "TailRows",
     "TermTransform",

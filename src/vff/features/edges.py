@@ -10,6 +10,8 @@ that make it so under L = (D + rate)^(p+1):
 Then L E_n has no harmonic 1 ... M. What is left is a constant, C(p+1, n) rate^(p+1-n) (-1/2), and the frequencies above
 M, with coefficients sum_k Lambda[n, k] (i omega)^-k, Lambda[n, k] = C(p+1, n-k) rate^(p+1-n+k), whose inner products
 are Hurwitz zeta functions.
+
+Functions of the rate take a number, or one that JAX traces, and answer in its library.
 """
 
 from collections.abc import Iterator
@@ -22,6 +24,7 @@ from scipy.linalg import cholesky
 from scipy.special import zeta
 
 from vff.basis import CONSTANT, ColumnBasis
+from vff.linalg import namespace
 
 
 @cache
@@ -79,7 +82,8 @@ def _expansion(M: int, q: int, p: int, rate: float) -> np.ndarray:
 
 def _cosines_and_sines(waves: np.ndarray) -> np.ndarray:
     """Real coefficients (q, H) of Re(a exp(i omega s)) = Re a cos - Im a sin, none of the constant."""
-    return np.concatenate([np.zeros((len(waves), 1)), np.real(waves), -np.imag(waves)], axis=1)
+    xp = namespace(waves)
+    return xp.concatenate([np.zeros((len(waves), 1)), waves.real, -waves.imag], axis=1)
 
 
 def bernoulli_waves(basis: ColumnBasis, p: int, rate: float) -> np.ndarray:
@@ -87,7 +91,7 @@ def bernoulli_waves(basis: ColumnBasis, p: int, rate: float) -> np.ndarray:
     M, q = basis.M, basis.q
     if not q:
         return np.zeros((0, basis.harmonics))
-    below = np.cumsum(_expansion(M, q, p, rate), axis=0)  # row j - 1: orders below j
+    below = namespace(rate).cumsum(_expansion(M, q, p, rate), axis=0)  # row j - 1: orders below j
     orders = np.minimum(np.arange(q), p + 1)
     return _cosines_and_sines(-below[orders] * _wave_powers(M, q, p)[1])
 
@@ -200,9 +204,10 @@ class StackedTransform:
 def edge_transform(basis: ColumnBasis, p: int, rate: float) -> EdgeTransform:
     """T at this rate."""
     M, q = basis.M, basis.q
-    X = np.zeros((q, basis.harmonics))
     used = min(q, p + 1)  # x_n is zero for n > p + 1
-    if used:
-        above = np.cumsum(_expansion(M, q, p, rate)[::-1], axis=0)[::-1]  # row j: orders j and above
-        X[:used] = _cosines_and_sines(above[1 : used + 1] * _wave_powers(M, q, p)[1][:used])
-    return EdgeTransform(X)
+    if not used:
+        return EdgeTransform(np.zeros((q, basis.harmonics)))
+    xp = namespace(rate)
+    above = xp.cumsum(_expansion(M, q, p, rate)[::-1], axis=0)[::-1]  # row j: orders j and above
+    X = _cosines_and_sines(above[1 : used + 1] * _wave_powers(M, q, p)[1][:used])
+    return EdgeTransform(xp.concatenate([X, np.zeros((q - used, basis.harmonics))]))

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from functools import cached_property
 from math import comb
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,7 +17,20 @@ from vff.features.edges import (
     tail_root,
 )
 from vff.kernels.matern import HalfInteger, unit_state_precision
-from vff.linalg import BorderedLowRank, PositiveBorderedLowRank
+from vff.linalg import BorderedLowRank, PositiveBorderedLowRank, namespace
+
+
+class PriorParts(NamedTuple):
+    """What R is made of in K_uu = R R', R = [[diag(d)^1/2, 0, W_h], [border' diag(d)^-1/2, root, W_e]]."""
+
+    d: Any
+    """Diagonal of the harmonics, (H,)."""
+    constant: Any
+    """The only row of the border that is not zero, that of the constant feature, (q,)."""
+    root: Any
+    """(q, q)."""
+    W: Any
+    """Rank p + 1 of the state at the left edge, (P, p + 1)."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +40,7 @@ class ColumnPrior:
     Its features are T phi: the harmonics, and the edge functions E_n of ``edges``; T is ``transform``. With L E_n
     orthogonal to all harmonics but the constant, the integral part of the inner product is diagonal but for the row of
     the constant feature and the corner; the state at the left edge adds rank p + 1. K_uu is inversely proportional to
-    the variance.
+    the variance. ``parts``, ``state`` and ``transform`` are also known for a rate that JAX traces.
     """
 
     basis: ColumnBasis
@@ -45,7 +59,8 @@ class ColumnPrior:
         """Value and p derivatives of every feature at the edge t = side, (P, p + 1)."""
         harmonics = self.basis.harmonic_state(self.p)
         edges = bernoulli_state(side, self.basis.q, self.p)
-        return np.concatenate([harmonics, edges + bernoulli_waves(self.basis, self.p, self.rate) @ harmonics])
+        waves = bernoulli_waves(self.basis, self.p, self.rate)
+        return namespace(self.rate).concatenate([harmonics, edges + waves @ harmonics])
 
     @cached_property
     def _left(self) -> np.ndarray:
@@ -58,16 +73,26 @@ class ColumnPrior:
 
     def _diagonal(self) -> np.ndarray:
         # (L/2) / S(omega) with L = 2, twice that at omega = 0
-        d = 1.0 / self._kernel.spectral_density(self.basis.omega)
-        d[0] *= 2.0
-        return d
+        twice = np.where(self.basis.omega == 0.0, 2.0, 1.0)
+        return twice / self._kernel.spectral_density(self.basis.omega)
+
+    def _edge_parts(self) -> tuple[np.ndarray, np.ndarray]:
+        """The border's row of the constant feature, (q,), and the root of the corner's remainder, (q, q)."""
+        q, p, rate, diffusion = self.basis.q, self.p, self.rate, self._kernel.diffusion
+        constant = 2.0 * rate ** (p + 1) * constant_part(q, p + 1, rate) / diffusion
+        return constant, remainder_matrix(q, p + 1, rate) @ tail_root(self.basis.M, q) / diffusion**0.5
+
+    def parts(self) -> PriorParts:
+        """K_uu by its square root; P^-1 = S L L' S with S = diag(rate^-j) gives W = Z S L."""
+        scale = self.rate ** -np.arange(self.p + 1.0)
+        W = (self._left * scale) @ np.linalg.cholesky(unit_state_precision(self.p))
+        return PriorParts(self._diagonal(), *self._edge_parts(), W)
 
     def matrix(self) -> PositiveBorderedLowRank:
         """K_uu."""
-        q, p, rate, diffusion = self.basis.q, self.p, self.rate, self._kernel.diffusion
-        border = np.zeros((self.basis.harmonics, q))
-        border[0] = 2.0 * rate ** (p + 1) * constant_part(q, p + 1, rate) / diffusion
-        root = remainder_matrix(q, p + 1, rate) @ tail_root(self.basis.M, q) / np.sqrt(diffusion)
+        constant, root = self._edge_parts()
+        border = np.zeros((self.basis.harmonics, self.basis.q))
+        border[0] = constant
         return PositiveBorderedLowRank(self._diagonal(), border, root, self._left, self._state_precision())
 
     def rate_derivative(self) -> BorderedLowRank:

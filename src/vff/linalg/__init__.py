@@ -21,6 +21,7 @@ trigonometric moments (Toeplitz plus or minus Hankel). ``trigonometric_gram`` re
 ``trigonometric_gram_adjoint`` is the transpose of that linear map.
 """
 
+from vff.linalg.arrays import namespace
 from vff.linalg.block_diagonal import BlockDiagonal
 from vff.linalg.cholesky import Factor, factorise
 from vff.linalg.conjugate_gradients import Solution, conjugate_gradients
@@ -54,6 +55,7 @@ __all__ = [
     "conjugate_gradients",
     "contracted",
     "factorise",
+    "namespace",
     "product_rows",
     "threads_for",
     "trigonometric_entries",
