@@ -88,7 +88,7 @@ def blocks_of(page: str) -> list[str]:
     return re.findall(r"^```python\n(.*?)^```", (ROOT / page).read_text(), re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/interactions.md", "docs/likelihoods.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/interactions.md", "docs/likelihoods.md", "docs/point-patterns.md"])
 def test_pages_run(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All blocks of a page, one after another, as a reader would type them."""
     pyplot = pytest.importorskip("matplotlib.pyplot")

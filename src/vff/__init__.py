@@ -4,8 +4,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from vff import baselines, basis, datasets, features, kernels, likelihoods, plot
-    from vff.estimators import Effects, ExtrapolationWarning, GPClassifier, GPRegressor, suggest_interactions
+    from vff import baselines, basis, datasets, features, kernels, likelihoods, plot, priors
+    from vff.estimators import (
+        CoxProcess,
+        Effects,
+        ExtrapolationWarning,
+        GPClassifier,
+        GPRegressor,
+        suggest_interactions,
+    )
     from vff.kernels import Categorical, Matern12, Matern32, Matern52, Matern72, Matern92, parse_kernel
 
 __version__ = "0.2.0"
@@ -13,6 +20,7 @@ __version__ = "0.2.0"
 # Where each public name lives. Resolved on first use, so that `import vff` costs nothing.
 _HOMES = {
     "Categorical": "vff.kernels",
+    "CoxProcess": "vff.estimators",
     "Effects": "vff.estimators",
     "ExtrapolationWarning": "vff.estimators",
     "GPClassifier": "vff.estimators",
@@ -25,10 +33,11 @@ _HOMES = {
     "parse_kernel": "vff.kernels",
     "suggest_interactions": "vff.estimators",
 }
-_ROOMS = ("baselines", "basis", "datasets", "features", "kernels", "likelihoods", "plot")
+_ROOMS = ("baselines", "basis", "datasets", "features", "kernels", "likelihoods", "plot", "priors")
 
 __all__ = [
     "Categorical",
+    "CoxProcess",
     "Effects",
     "ExtrapolationWarning",
     "GPClassifier",
@@ -46,6 +55,7 @@ __all__ = [
     "likelihoods",
     "parse_kernel",
     "plot",
+    "priors",
     "suggest_interactions",
 ]
 

@@ -54,6 +54,23 @@ def test_banana_has_two_classes_and_pines_a_double() -> None:
     assert len(np.unique(pines, axis=0)) == 126
 
 
+def test_coal() -> None:
+    """Jarrett's totals, and days that are known from elsewhere: the Oaks (twice), Senghenydd, Gresford, Six Bells."""
+    data = datasets.load_coal()
+    check(data, 191, 1)
+    years = data.X[:, 0]
+    days = np.round((years - years[0]) * 365.25).astype(int)
+    np.testing.assert_allclose((years - years[0]) * 365.25, days, atol=1e-6)
+    assert np.all(np.diff(days) >= 0)
+    assert np.count_nonzero(np.diff(days) == 0) == 1
+    assert days[-1] == 40549
+    known = {str(day) for day in np.datetime64("1851-03-15") + days}
+    assert {"1866-12-12", "1866-12-13", "1913-10-14", "1934-09-22", "1960-06-28", "1962-03-22"} <= known
+    by_year = np.bincount(years.astype(int) - 1851, minlength=112)
+    assert by_year[:10].tolist() == [4, 5, 4, 1, 0, 4, 3, 4, 0, 6]
+    np.testing.assert_allclose(years[[0, 99, 190]], [1851.20260095825, 1881.1054072553, 1962.21971252567], atol=1e-9)
+
+
 def test_minutes() -> None:
     np.testing.assert_array_equal(minutes(np.array([1.0, 59.0, 100.0, 1405.0, 2400.0])), [1, 59, 60, 845, 1440])
     assert np.isnan(minutes(np.array([np.nan]))).all()

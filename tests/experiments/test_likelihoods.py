@@ -161,3 +161,13 @@ def test_without_data_it_says_so_and_goes_on(
     run(name, tmp_path, monkeypatch)
     assert capsys.readouterr().out == f"{name}: skipped, because the data could not be had: nowhere\n"
     assert not any(tmp_path.iterdir())
+
+
+def test_coal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run("coal", tmp_path, monkeypatch, "--inference", "variational")
+    whole, early, *_ = read("coal", tmp_path)
+    assert (whole["period"], whole["happened"]) == ("1851-1962", "191")
+    assert float(whole["expected"]) == pytest.approx(191.0, rel=0.01)
+    assert float(whole["std"]) == pytest.approx(np.sqrt(191.0), rel=0.1)
+    assert float(early["lower"]) < 123 < float(early["upper"])
+    assert (tmp_path / "coal.png").stat().st_size > 10_000

@@ -1,16 +1,20 @@
 """The scikit-learn contract: tables in, checked columns on, answers in the user's units out. No mathematics."""
 
 from vff.estimators.classifier import GPClassifier
+from vff.estimators.cox import Count, CoxProcess, Intensity
 from vff.estimators.interactions import Interaction, Interactions, suggest_interactions
 from vff.estimators.regressor import GPRegressor
 from vff.estimators.sums import Effects
 from vff.estimators.tables import ExtrapolationWarning
 
 __all__ = [
+    "Count",
+    "CoxProcess",
     "Effects",
     "ExtrapolationWarning",
     "GPClassifier",
     "GPRegressor",
+    "Intensity",
     "Interaction",
     "Interactions",
     "suggest_interactions",

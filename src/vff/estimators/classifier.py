@@ -10,7 +10,7 @@ from vff.estimators.labels import as_labels, coded
 from vff.estimators.sums import Effects, SumModelFace
 from vff.estimators.tables import Table, check_weights
 from vff.kernels import Kernel
-from vff.likelihoods import AbstractLikelihood, Bernoulli, log_predictive, predictive_mean
+from vff.likelihoods import AbstractLikelihood, Bernoulli, Predictive
 
 
 class GPClassifier(ClassifierMixin, SumModelFace):
@@ -26,6 +26,8 @@ class GPClassifier(ClassifierMixin, SumModelFace):
     likelihood : "logit", "probit" or a ``vff.likelihoods.Bernoulli``
     frequencies, domain, edges, engine, optimizer, batch_size, covariance, random_state, verbose
         As for ``GPRegressor``.
+    inference, draws, warmup, chains, sampler, priors
+        As for ``GPRegressor``: "variational", or Markov chains.
     fit_intercept : bool
         Learn a constant for the latent function. With False its prior mean is zero.
 
@@ -54,6 +56,12 @@ class GPClassifier(ClassifierMixin, SumModelFace):
         fit_intercept: bool = True,
         batch_size: int | None = None,
         covariance: str = "full",
+        inference: str = "variational",
+        draws: int = 500,
+        warmup: int = 500,
+        chains: int = 4,
+        sampler: str = "nuts",
+        priors: dict | None = None,
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
@@ -67,6 +75,12 @@ class GPClassifier(ClassifierMixin, SumModelFace):
         self.fit_intercept = fit_intercept
         self.batch_size = batch_size
         self.covariance = covariance
+        self.inference = inference
+        self.draws = draws
+        self.warmup = warmup
+        self.chains = chains
+        self.sampler = sampler
+        self.priors = priors
         self.random_state = random_state
         self.verbose = verbose
 
@@ -144,8 +158,7 @@ class GPClassifier(ClassifierMixin, SumModelFace):
         if hasattr(self, "estimators_"):
             each = np.stack([model.predict_proba(X)[:, 1] for model in self.estimators_], axis=1)
             return each / each.sum(axis=1, keepdims=True)
-        table = self._table(X)
-        second = predictive_mean(self.likelihood_, *self._latent(table), self._extra(table))
+        second = self._asked(self._table(X), lambda one, _: (one.mean(),))[0]
         return np.stack([1.0 - second, second], axis=1)
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
@@ -197,12 +210,12 @@ class GPClassifier(ClassifierMixin, SumModelFace):
 
     def _log_probabilities(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         """log P(first class) and log P(second class) of two, each to its own last digits."""
-        table = self._table(X)
-        mean, variance = self._latent(table)
-        extra, N = self._extra(table), table.n_rows
-        likelihood, psi = self.likelihood_, self.likelihood_.psi
-        zero, one = (log_predictive(likelihood, psi, np.full(N, y), extra, mean, variance) for y in (0.0, 1.0))
-        return zero, one
+
+        def ask(one: Predictive, rows: slice) -> list[np.ndarray]:
+            return [one.log_density(np.full(rows.stop - rows.start, y)) for y in (0.0, 1.0)]
+
+        first, second = self._asked(self._table(X), ask)
+        return first, second
 
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = None) -> np.ndarray:
         """Joint draws of labels at the rows of X, (N, n_samples); of two classes."""

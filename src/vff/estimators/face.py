@@ -4,8 +4,8 @@ import sys
 import time
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
-from typing import Any, Protocol
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
@@ -14,19 +14,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from vff.estimators.observed import extra_of, refuse_negative
 from vff.estimators.tables import ExtrapolationWarning, Table, check_target
-from vff.inference import TargetScale
-from vff.likelihoods import (
-    AbstractLikelihood,
-    Gaussian,
-    log_predictive,
-    predictive_mean,
-    predictive_moments,
-    predictive_quantiles,
-    predictive_sample,
-)
+from vff.inference import SampledPosterior, Samples, TargetScale, chosen
+from vff.likelihoods import AbstractLikelihood, Gaussian, Marginal, Mixture, Predictive, predictive_sample
 
 _JOINT_ROWS = 20_000  # a covariance matrix of this size takes 3.2 GB
 _CHUNK = 2**20
+_DRAWN = 2**22  # values of draws at rows that are held together
+_SEED = 0  # of what is answered by simulation from draws: the same question has the same answer
 
 
 class Posterior(Protocol):
@@ -39,6 +33,13 @@ class Posterior(Protocol):
     def outside(self, x: np.ndarray) -> np.ndarray: ...
 
 
+@runtime_checkable
+class DrawingPosterior(Protocol):
+    """A posterior that draws the part of the function that its features carry, and knows the variance of the rest."""
+
+    def draws(self, x: np.ndarray, n_samples: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]: ...
+
+
 class PosteriorFace(BaseEstimator):
     """What every fitted process answers about its latent function: written once. Leaves write ``fit``.
 
@@ -49,6 +50,8 @@ class PosteriorFace(BaseEstimator):
     posterior_: Posterior
     target_: TargetScale
     likelihood_: AbstractLikelihood
+    samples_: "Samples | None" = None
+    """Draws of the hyperparameters, where the model was sampled."""
     column_indices_: tuple[int, ...]
     column_levels_: tuple[tuple[Any, ...] | None, ...] = ()
     """The levels of the categorical ones among them; empty when there are none."""
@@ -74,9 +77,53 @@ class PosteriorFace(BaseEstimator):
 
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = None) -> np.ndarray:
         """Joint draws of new observations at the rows of X, (N, n_samples)."""
-        x, rng = self._joint_rows(X), self._generator(random_state)
+        x, rng, extra = self._joint_rows(X), self._generator(random_state), self._extra(Table.of(X))
+        if self.samples_ is not None:
+            some = chosen(len(self.samples_.kept), n_samples, rng)
+            return self._mixture(x, extra, some, rng).sample(rng)
         function = self.target_.mean + self.target_.scale * self.posterior_.sample(x, n_samples, rng)
-        return predictive_sample(self.likelihood_, function, self._extra(Table.of(X))[:, None], rng)
+        return predictive_sample(self.likelihood_, function, extra[:, None], rng)
+
+    def _mixture(self, x: np.ndarray, extra: np.ndarray, some: np.ndarray, rng: np.random.Generator) -> Mixture:
+        """Some of the draws at rows."""
+        assert self.samples_ is not None
+        assert isinstance(self.posterior_, SampledPosterior)
+        f = self.target_.mean + self.target_.scale * self.posterior_.sample_some(x, some, rng)
+        return Mixture([self.samples_.likelihoods[number] for number in some], f, extra)
+
+    def _predictives(self, table: Table) -> Iterator[tuple[slice, Predictive]]:
+        """A new y at the rows, a stretch of them at a time."""
+        extra = self._extra(table)
+        if self.samples_ is None:
+            yield slice(0, table.n_rows), Marginal(self.likelihood_, *self._latent(table), extra)
+            return
+        every, rng = np.arange(len(self.samples_.kept)), np.random.default_rng(_SEED)
+        start, step = 0, max(1, _DRAWN // every.size)
+        for piece in self._pieces(table):
+            for at in range(0, len(piece), step):
+                x = piece[at : at + step]
+                rows = slice(start, start + len(x))
+                yield rows, self._mixture(x, extra[rows], every, rng)
+                start = rows.stop
+
+    def _asked(self, table: Table, ask: Callable[[Predictive, slice], Sequence[np.ndarray]]) -> list[np.ndarray]:
+        """What a new y answers at all rows."""
+        parts = [ask(predictive, rows) for rows, predictive in self._predictives(table)]
+        return [np.concatenate(part) for part in zip(*parts, strict=True)]
+
+    def _function_draws(self, X: Any, n_samples: int, random_state: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Draws of the latent function, joint over the rows of X, (N, n_samples), and the variance of the rest, (N,).
+
+        The rest is what the features do not carry, taken as independent by row: E[exp f | draw] = exp(draw + rest / 2).
+        A posterior that does not tell the two apart draws all of the function.
+        """
+        if isinstance(self.posterior_, DrawingPosterior):
+            x = np.concatenate(list(self._pieces(self._table(X))))
+            values, rest = self.posterior_.draws(x, n_samples, self._generator(random_state))
+        else:
+            x = self._joint_rows(X)
+            values, rest = self.posterior_.sample(x, n_samples, self._generator(random_state)), np.zeros(len(x))
+        return self.target_.mean + self.target_.scale * values, self.target_.scale**2 * rest
 
     def _extra(self, table: Table) -> np.ndarray:
         """What the likelihood takes from every row beside y: exposure or trials; ones when nothing."""
@@ -160,23 +207,25 @@ class RegressionFace(RegressorMixin, PosteriorFace):
         if isinstance(self.likelihood_, Gaussian) and not return_std:  # the variance does not matter then
             means = [self.posterior_.mean_at(x) for x in self._pieces(table)]
             return self.target_.mean + self.target_.scale * np.concatenate(means)
-        parts = *self._latent(table), self._extra(table)
+        if isinstance(self.likelihood_, Gaussian):  # the moments of f are all that is needed, also of sampled ones
+            mean, variance = Marginal(self.likelihood_, *self._latent(table), self._extra(table)).moments()
+            return mean, np.sqrt(variance)
         if not return_std:
-            return predictive_mean(self.likelihood_, *parts)
-        mean, variance = predictive_moments(self.likelihood_, *parts)
+            return self._asked(table, lambda one, _: (one.mean(),))[0]
+        mean, variance = self._asked(table, lambda one, _: one.moments())
         return mean, np.sqrt(variance)
 
     def predict_quantiles(self, X: Any, levels: Any = (0.05, 0.5, 0.95)) -> np.ndarray:
-        """Quantiles of a new observation at every row of X, (N, L), with the uncertainty of the function in them."""
-        table = self._table(X)
-        return predictive_quantiles(
-            self.likelihood_, *self._latent(table), self._extra(table), np.atleast_1d(np.asarray(levels, float))
-        )
+        """Quantiles of a new observation at every row of X, (N, L), with the uncertainty of the function in them.
+
+        Of a sampled model they are those of one simulated observation per draw.
+        """
+        asked, rng = np.atleast_1d(np.asarray(levels, float)), np.random.default_rng(_SEED)
+        return self._asked(self._table(X), lambda one, _: (one.quantiles(asked, rng),))[0]
 
     def log_predictive_density(self, X: Any, y: Any) -> np.ndarray:
         """log p(y | data) of every row, nats, for y in its own units (a probability where y is discrete)."""
         table = self._table(X)
-        mean, variance = self._latent(table)
-        target, extra = check_target(y, table.n_rows), self._extra(table)
-        self.likelihood_.check(target, extra)
-        return log_predictive(self.likelihood_, self.likelihood_.psi, target, extra, mean, variance)
+        target = check_target(y, table.n_rows)
+        self.likelihood_.check(target, self._extra(table))
+        return self._asked(table, lambda one, rows: (one.log_density(target[rows]),))[0]

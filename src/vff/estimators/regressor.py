@@ -52,8 +52,19 @@ class GPRegressor(RegressionFace, SumModelFace):
         columns of each term, a sum of two of them, or dense within a term. What is to be learnt (hyperparameters,
         constant, parameters of the likelihood) is learnt first with the full covariance and at most about 600 features,
         and held; with ``optimizer=None`` and all given, nothing is. ``partial_fit`` needs "full".
+    inference : "variational" or "mcmc"
+        A Gaussian posterior at the best hyperparameters, or Markov chains: over hyperparameters and function together,
+        or, with Gaussian noise, over hyperparameters alone, at a cost that does not depend on the number of rows. All
+        predictions average over the draws then. Needs BlackJAX: ``pip install 'vff[mcmc]'``.
+    draws, warmup, chains : int
+        Of Markov chains: draws kept and steps before them, of every chain, and how many chains.
+    sampler : "nuts" or "hmc"
+    priors : dict or None
+        Of Markov chains: by hyperparameter as ``samples_`` names them ("lengthscale[x]", "variance", "noise_variance",
+        "constant", ...) a prior of ``vff.priors``, or a number at which it is held. A name without brackets is meant
+        for all of its kind. Those not named have priors that ``vff.priors`` describes.
     random_state : int, RandomState or None
-        For ``sample_y`` when it is called without one.
+        For Markov chains, and for ``sample_y`` when it is called without one.
     verbose : int
         1 prints progress and the fit's notes to standard error.
 
@@ -76,6 +87,9 @@ class GPRegressor(RegressionFace, SumModelFace):
         Upper bound on log p(y) at the same hyperparameters, right or not; cautious, and loose when rows are many.
     domain_, frequencies_, edges_ : what was chosen, by column
     engine_, engine_reason_ : how the rows were summed, and why
+    samples_ : draws of the hyperparameters, with ``inference="mcmc"``; else None
+        ``print(samples_)`` is a table; ``samples_.values`` has the draws by name, in the user's units. ``elbo_`` is
+        NaN then unless noise is Gaussian, and ``kernel_`` has the medians.
     timing_ : seconds of the last fit by phase: "survey", "pass", "learn"
     rows_ : the sums over the rows, to which ``partial_fit`` adds
     fit_ : the record of the fit, with every M on the way
@@ -97,6 +111,12 @@ class GPRegressor(RegressionFace, SumModelFace):
         normalize_y: bool = True,
         batch_size: int | None = None,
         covariance: str = "full",
+        inference: str = "variational",
+        draws: int = 500,
+        warmup: int = 500,
+        chains: int = 4,
+        sampler: str = "nuts",
+        priors: dict | None = None,
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
@@ -111,6 +131,12 @@ class GPRegressor(RegressionFace, SumModelFace):
         self.normalize_y = normalize_y
         self.batch_size = batch_size
         self.covariance = covariance
+        self.inference = inference
+        self.draws = draws
+        self.warmup = warmup
+        self.chains = chains
+        self.sampler = sampler
+        self.priors = priors
         self.random_state = random_state
         self.verbose = verbose
 

@@ -15,6 +15,7 @@ from vff.estimators.binding import bind, joined
 from vff.estimators.face import PosteriorFace
 from vff.estimators.options import ENGINE_NAMES, check_batch, check_choice, check_covariance, check_size
 from vff.estimators.rows import Rows, add, after_walks, begin, check_unchanged, take_batch, walk_of
+from vff.estimators.sampling import Asked, check_inference, plan_of
 from vff.estimators.settling import Batch, Options
 from vff.estimators.tables import Table
 from vff.inference import Before, Fit, LikelihoodTask, TermPlan, fit_likelihood, fit_sum, fit_with_structure
@@ -50,6 +51,12 @@ class SumModelFace(PosteriorFace):
     batch_size: int | None
     likelihood: Any
     covariance: Any
+    inference: str
+    draws: Any
+    warmup: Any
+    chains: Any
+    sampler: Any
+    priors: Any
 
     @abstractmethod
     def _asked_likelihood(self) -> AbstractLikelihood:
@@ -70,6 +77,8 @@ class SumModelFace(PosteriorFace):
         check_choice("engine", self.engine, ENGINE_NAMES)
         check_choice("optimizer", self.optimizer, ("lbfgs", None))
         check_covariance(self.covariance, likelihood, growing)
+        if check_inference(self.inference, self.covariance, likelihood, growing):
+            plan_of(self._sampling())
         table = Table.of(X)
         if seen is not None:
             validate_data(self, table.data, reset=False, skip_check_array=True)
@@ -106,15 +115,26 @@ class SumModelFace(PosteriorFace):
             plans = tuple(_plans(rows))
             batch_size = check_batch(self.batch_size)
             task = LikelihoodTask(walk, observed, likelihood, plans, optimise, centred, say, batch_size)
-            if not full:
+            if self.inference == "mcmc":
+                fit = self._sample(task)
+            elif not full:
                 check_size(walk.plan.request, [term.key for term in rows.terms], self.covariance, walk.n)
                 fit = fit_with_structure(self.covariance, task)
             else:
                 fit = fit_likelihood(task, None if before is None else Before(before, rows.moments))
         assert fit.climb is not None
-        if not full:
-            return fit, replace(rows, moments=fit.climb.sums, choice=_WRITTEN)
+        if not full or fit.samples is not None:
+            return fit, replace(rows, moments=fit.climb.sums, choice=fit.climb.choice or _WRITTEN)
         return fit, after_walks(rows, walk, fit.climb.sums)
+
+    def _sampling(self) -> Asked:
+        return Asked(self.draws, self.warmup, self.chains, self.sampler, self.priors, self.random_state)
+
+    def _sample(self, task: LikelihoodTask) -> Fit:
+        """By Markov chains."""
+        from vff.inference.sampling.fit import sample_likelihood
+
+        return sample_likelihood(task, plan_of(self._sampling()), self.priors)
 
     def _learn(self, rows: Rows, say: Say) -> Fit:
         """Hyperparameters and posterior from the statistics alone."""
@@ -139,6 +159,7 @@ class SumModelFace(PosteriorFace):
         self.kernel_ = learnt[0] if len(learnt) == 1 else Sum(learnt)
         self.noise_variance_ = fit.noise_variance
         self.likelihood_ = Gaussian(fit.noise_variance) if fit.climb is None else fit.climb.likelihood
+        self.samples_ = fit.samples
         self.elbo_, self.elbo_error_, self.evidence_upper_bound_ = fit.elbo, fit.elbo_error, fit.upper_bound
         self.solver_ = fit.solver
         missed = fit.history[-1].missed

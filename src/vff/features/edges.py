@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
 from math import comb, prod
+from typing import Any
 
 import numpy as np
 from scipy.linalg import cholesky
@@ -80,7 +81,7 @@ def _expansion(M: int, q: int, p: int, rate: float) -> np.ndarray:
     return up * rate ** np.arange(p + 1.0, -1.0, -1.0)[:, None] / (rate + wave) ** (p + 1)
 
 
-def _cosines_and_sines(waves: np.ndarray) -> np.ndarray:
+def _cosines_and_sines(waves: Any) -> Any:
     """Real coefficients (q, H) of Re(a exp(i omega s)) = Re a cos - Im a sin, none of the constant."""
     xp = namespace(waves)
     return xp.concatenate([np.zeros((len(waves), 1)), waves.real, -waves.imag], axis=1)

@@ -3,6 +3,7 @@
 from vff.inference.collapsed import ClosedForm, NormalEquations
 from vff.inference.fit import Fit, Milestone, TermFit, TermPlan, fit_sum
 from vff.inference.form import Cotangents
+from vff.inference.level import Level, level_of
 from vff.inference.likelihood_fit import Before, LikelihoodTask, fit_likelihood
 from vff.inference.memory import largest_that_fits, memory_needed
 from vff.inference.model import SumModel
@@ -10,6 +11,8 @@ from vff.inference.optimise import Model, Optimum, maximise, rescale
 from vff.inference.plan import choose_domain, harmonics_in_product, largest_harmonic, rows_beyond
 from vff.inference.posterior import SumPosterior
 from vff.inference.row_sites import Observed
+from vff.inference.sampling.posterior import SampledPosterior, chosen
+from vff.inference.sampling.samples import Samples
 from vff.inference.scout import choose_harmonics, sample_rows
 from vff.inference.screening import gain_of
 from vff.inference.structured import KINDS
@@ -24,6 +27,7 @@ __all__ = [
     "ClosedForm",
     "Cotangents",
     "Fit",
+    "Level",
     "LevelFactor",
     "LikelihoodTask",
     "MaternFactor",
@@ -32,6 +36,8 @@ __all__ = [
     "NormalEquations",
     "Observed",
     "Optimum",
+    "SampledPosterior",
+    "Samples",
     "SumModel",
     "SumPosterior",
     "TargetScale",
@@ -41,6 +47,7 @@ __all__ = [
     "TermPosterior",
     "choose_domain",
     "choose_harmonics",
+    "chosen",
     "fit_likelihood",
     "fit_sum",
     "fit_with_structure",
@@ -48,6 +55,7 @@ __all__ = [
     "harmonics_in_product",
     "largest_harmonic",
     "largest_that_fits",
+    "level_of",
     "maximise",
     "memory_needed",
     "no_sums",

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,7 +18,10 @@ from vff.inference.start import Given, Start, highest_standing_out, look, sized_
 from vff.inference.target import TargetScale, standardised
 from vff.inference.terms import Term
 from vff.likelihoods import AbstractLikelihood
-from vff.moments import Harmonics, Moments, Survey
+from vff.moments import Choice, Harmonics, Moments, Survey
+
+if TYPE_CHECKING:
+    from vff.inference.sampling.samples import Samples
 
 _POOR_VARIANCE = 0.01  # relative standard error that is worth a note
 BETTER_START = 10.0  # nats by which a start found in the data must beat the user's to be taken instead
@@ -100,6 +104,8 @@ class Climb:
     """Different rows; equal ones are taken together."""
     anchor: float = 0.0
     """Where the weak prior of the constant has it."""
+    choice: Choice | None = None
+    """How rows met the function, where it was not by walking over them."""
 
 
 @dataclass(frozen=True)
@@ -121,6 +127,8 @@ class Fit:
     notes: tuple[str, ...]
     climb: Climb | None = None
     """How a likelihood that is not Gaussian was fitted."""
+    samples: "Samples | None" = None
+    """Draws of the hyperparameters, where these were sampled."""
 
 
 def fit_sum(

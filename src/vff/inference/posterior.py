@@ -23,6 +23,7 @@ from vff.inference.term_posterior import (
     TermPosterior,
 )
 from vff.inference.terms import MaternFactor
+from vff.linalg import factorise
 from vff.moments import (
     ColumnRows,
     Coupling,
@@ -103,16 +104,27 @@ class AbstractSumPosterior(ABC):
             mean[rows], variance[rows] = self._chunk(x[rows], variances, engine)
         return mean, variance
 
-    def sample(self, x: np.ndarray, n_samples: int, rng: np.random.Generator) -> np.ndarray:
-        """Joint draws of f, (N, n_samples)."""
-        # equal rows share one draw, but rows of levels never seen are not known to be equal
+    def distinct(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The different rows, and which of them every row is; rows of levels never seen are not known to be equal."""
         levels = [isinstance(column.basis, LevelBasis) for column in self.request.columns]
         unseen = self.outside(x) & levels
         row = np.where(unseen.any(axis=1), np.arange(len(x)), -1)
         distinct, codes = np.unique(np.column_stack([x, row]), axis=0, return_inverse=True)
-        mean, covariance = self.joint(distinct[:, :-1])
+        return distinct[:, :-1], codes.reshape(-1)
+
+    def sample(self, x: np.ndarray, n_samples: int, rng: np.random.Generator) -> np.ndarray:
+        """Joint draws of f, (N, n_samples); equal rows share one."""
+        distinct, codes = self.distinct(x)
+        mean, covariance = self.joint(distinct)
         white = rng.standard_normal((mean.size, n_samples))
-        return (mean[:, None] + _square_root(covariance) @ white)[codes.reshape(-1)]
+        return (mean[:, None] + _square_root(covariance) @ white)[codes]
+
+    def draws(self, x: np.ndarray, n_samples: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """Joint draws of the part of f that is drawn, (N, n_samples), and the variance of the rest by row, (N,).
+
+        Here all of f is drawn; kinds that can draw coefficients leave out what their features do not carry.
+        """
+        return self.sample(x, n_samples, rng), np.zeros(len(x))
 
 
 def _square_root(covariance: np.ndarray) -> np.ndarray:
@@ -223,6 +235,34 @@ class SumPosterior(AbstractSumPosterior):
             half = features[s] @ block @ features[t].T
             covariance += half + half.T
         return mean, covariance
+
+    def draws(self, x: np.ndarray, n_samples: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """phi'c for draws of all coefficients, (N, n_samples), and k(0) - phi'K^-1 phi, (N,); O(P^3) once."""
+        mean = np.concatenate([term.coefficients.mean for term in self.terms])
+        c = mean[:, None] + self._coefficient_root() @ rng.standard_normal((mean.size, n_samples))
+        values, rest = np.empty((len(x), n_samples)), np.empty(len(x))
+        for rows in stretches(len(x), self.request.size):
+            values[rows] = np.concatenate([term.features(x[rows]) for term in self.terms], axis=1) @ c
+            rest[rows] = np.sum([term.unseen(x[rows]) for term in self.terms], axis=0)
+        return values, rest
+
+    def coefficient_covariance(self) -> np.ndarray:
+        """A^-1 of all terms together, (P, P)."""
+        places = self.request.slices
+        covariance = np.empty((self.request.size, self.request.size))
+        for term, place in zip(self.terms, places, strict=True):
+            covariance[place, place] = term.coefficient_covariance()
+        for (s, t), block in self.shared.items():
+            covariance[places[s], places[t]], covariance[places[t], places[s]] = block, block.T
+        return covariance
+
+    def _coefficient_root(self) -> np.ndarray:
+        """R with R R' = A^-1, (P, P)."""
+        covariance = self.coefficient_covariance()
+        try:
+            return factorise(covariance).lower
+        except FloatingPointError:  # the data leave so little open that rounding hides it
+            return _square_root(covariance)
 
     def slope(self, x: np.ndarray, along: int) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance of the derivative of f along one column, in its own units, at every row."""

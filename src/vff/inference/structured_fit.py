@@ -7,6 +7,7 @@ held. No matrix is larger than a factor of a term, or than a term where its cova
 
 from dataclasses import dataclass, replace
 from math import prod
+from typing import NamedTuple
 
 import numpy as np
 
@@ -46,14 +47,35 @@ class Learnt:
     """At the harmonics of q."""
     supported: tuple[bool, ...]
     notes: tuple[str, ...] = ()
+    sums: Moments | None = None
+    """Of the sites that were learnt with, where these have all harmonics of q."""
+
+
+class First(NamedTuple):
+    """What comes before the posterior that was asked for."""
+
+    task: LikelihoodTask
+    """With targets as learning sees them."""
+    learnt: Learnt
+    target: TargetScale
+
+
+def learn_first(task: LikelihoodTask, *, always: bool = False) -> First:
+    """Hyperparameters, constant, likelihood and harmonics, with the full covariance and few features.
+
+    Where all of these are given, nothing is learnt, but for sites where they are ``always`` wanted.
+    """
+    # a step that leaves float64 is refused by its bound
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        ready, psi, target = prepared(task)
+        given = None if always else _given(ready, psi, target)
+        return First(ready, given or _learn(task, target), target)
 
 
 def fit_with_structure(kind: Kind, task: LikelihoodTask) -> Fit:
     """Fit a sum of terms under a likelihood that is not Gaussian, with a covariance of this kind."""
-    # a step that leaves float64 is refused by its bound
+    ready, learnt, target = learn_first(task)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        ready, psi, target = prepared(task)
-        learnt = _given(ready, psi, target) or _learn(task, target)
         model = SumModel(tuple(plan.term for plan in task.plans), no_sums(learnt.request), sites=True)
         terms = _product_terms(ready, model, learnt.setting)
         task.progress(f"{model.size:,} features, of which q has a covariance of kind {kind!r}")
@@ -135,7 +157,14 @@ def _learn(task: LikelihoodTask, target: TargetScale) -> Learnt:
     request = _request(task, small, first)
     supported, climb = tuple(term.supported for term in first.terms), first.climb
     notes = _on_learning(task, first, small, request)
-    return Learnt(setting, climb.psi, climb.constant, climb.anchor, request, supported, notes)
+    sums = climb.sums.restricted(request.harmonics) if _holds(climb.sums.request, request) else None
+    return Learnt(setting, climb.psi, climb.constant, climb.anchor, request, supported, notes, sums)
+
+
+def _holds(large: MomentRequest, small: MomentRequest) -> bool:
+    """Whether sums for one request contain those for another."""
+    both = zip(large.harmonics, small.harmonics, strict=True)
+    return all(a is None or b is None or a >= b for own in both for a, b in zip(*own, strict=True))
 
 
 def _on_learning(task: LikelihoodTask, first: Fit, small: MomentRequest, request: MomentRequest) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ import numpy as np
 from vff.basis import Codes, Interval, LevelBasis
 from vff.features import ColumnPrior, TermTransform, outward_state, tail_features
 from vff.kernels import HalfInteger
-from vff.linalg import product_rows
+from vff.linalg import AbstractInvertible, Diagonal, Kronecker, product_rows
 from vff.moments import ColumnRequest, ColumnRows, LetterFunction, evaluate_letters, gram_tensor_adjoint
 
 _WRITTEN = 2**23  # features written out at a time
@@ -31,9 +31,19 @@ class AbstractFactor(ABC):
     def request(self) -> ColumnRequest:
         """The functions that are summed over rows."""
 
+    @property
+    @abstractmethod
+    def precision(self) -> AbstractInvertible:
+        """K of its coefficients for unit variance."""
+
     @abstractmethod
     def features(self, x: np.ndarray, derivative: int = 0) -> np.ndarray:
         """The prior's functions, or a derivative of them, written out at any rows, (N, P)."""
+
+    def carried(self, x: np.ndarray) -> np.ndarray:
+        """phi'K^-1 phi at every row: the share of the prior variance that the features carry."""
+        features = self.features(x)
+        return np.einsum("np,pn->n", features, self.precision.solve(features.T))
 
     @abstractmethod
     def correlation(self, x: np.ndarray, z: np.ndarray) -> np.ndarray:
@@ -55,6 +65,10 @@ class ColumnFactor(AbstractFactor):
     @property
     def request(self) -> ColumnRequest:
         return ColumnRequest(self.interval, self.prior.basis)
+
+    @property
+    def precision(self) -> AbstractInvertible:
+        return self.prior.matrix()
 
     @cached_property
     def kernel(self) -> HalfInteger:
@@ -93,6 +107,10 @@ class LevelFactor(AbstractFactor):
     @property
     def request(self) -> ColumnRequest:
         return ColumnRequest(Codes(), self.basis)
+
+    @property
+    def precision(self) -> AbstractInvertible:
+        return Diagonal(np.ones(self.basis.size))
 
     def outside(self, x: np.ndarray) -> np.ndarray:
         return x < 0.0
@@ -166,6 +184,17 @@ class TermPosterior:
             column = np.ascontiguousarray(x[:, c])
             total *= factor.correlation(column, column)
         return total
+
+    def coefficient_covariance(self) -> np.ndarray:
+        """(A^-1)_ss = K^-1 - S, (P, P)."""
+        inverses = Kronecker(tuple(factor.precision for factor in self.factors)).inverses
+        return self.variance * Kronecker.to_dense_of(inverses) - self.coefficients.explained
+
+    def unseen(self, x: np.ndarray) -> np.ndarray:
+        """k(0) - phi'K^-1 phi at every row: the variance that the features do not carry."""
+        shares = [factor.carried(x[:, c]) for c, factor in zip(self.columns, self.factors, strict=True)]
+        # the difference is a variance; only rounding can carry it below zero
+        return self.variance * np.maximum(1.0 - np.prod(shares, axis=0), 0.0)
 
     def slope_variance(self, along: int) -> float:
         """Prior variance of the slope along one of its columns."""

@@ -31,6 +31,7 @@ from vff.likelihoods.expectations import (
     parameter_derivatives,
     row_modes,
 )
+from vff.likelihoods.mixture import Marginal, Mixture, Predictive
 from vff.likelihoods.names import by_name
 from vff.likelihoods.ordinal import Ordinal
 from vff.likelihoods.predictive import predictive_mean, predictive_moments, predictive_quantiles, predictive_sample
@@ -45,10 +46,13 @@ __all__ = [
     "Gamma",
     "Gaussian",
     "Location",
+    "Marginal",
+    "Mixture",
     "NegativeBinomial",
     "Ordinal",
     "Parameter",
     "Poisson",
+    "Predictive",
     "StudentT",
     "Traits",
     "best_constant",

@@ -173,6 +173,11 @@ class AbstractLikelihood(ABC):
         return self.traits.support
 
     @property
+    def entries(self) -> tuple[Parameter, ...]:
+        """The entries of psi, in order."""
+        return self._entries()
+
+    @property
     def parameters(self) -> tuple[str, ...]:
         """Names of the entries of psi."""
         return tuple(entry.name for entry in self._entries())

@@ -2,7 +2,8 @@
 
 from vff.report.curve import fit
 from vff.report.effects import effects
+from vff.report.intensity import intensity
 from vff.report.maps import map
 from vff.report.text import table
 
-__all__ = ["effects", "fit", "map", "table"]
+__all__ = ["effects", "fit", "intensity", "map", "table"]

@@ -1,0 +1,337 @@
+"""``CoxProcess``: the intensity of a point pattern, a log Gaussian Cox process on a grid of cells."""
+
+from collections.abc import Iterator
+from math import prod
+from numbers import Integral
+from statistics import NormalDist
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from vff.estimators.cells import Grid, check_exposed, exposure_on, make_grid, region_volumes
+from vff.estimators.options import check_choice, check_domain
+from vff.estimators.regressor import GPRegressor
+from vff.estimators.windows import Box, Space, as_box, as_table, check_inside, coordinates, range_of
+from vff.inference import choose_domain, level_of
+from vff.kernels import Categorical, Kernel, Matern32, normal_form
+from vff.likelihoods import Poisson
+from vff.moments import Survey
+
+_INFERENCES = ("variational", "mcmc")
+_AT_ONCE = 2**24  # numbers drawn together
+_BAND_DRAWS = 1000
+
+
+class Intensity(NamedTuple):
+    """Points per unit volume and unit exposure: posterior mean, and the ends of a central interval."""
+
+    mean: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+
+
+class Count(NamedTuple):
+    """The integral of the intensity over a region: posterior mean, standard deviation and a central interval."""
+
+    mean: float
+    std: float
+    lower: float
+    upper: float
+
+
+class _Pattern(NamedTuple):
+    """A checked point pattern on its grid."""
+
+    space: Space
+    window: Box
+    grid: Grid
+    counts: np.ndarray
+    exposure: np.ndarray
+
+
+class CoxProcess(BaseEstimator):
+    """The intensity of a point pattern in one to three columns, with its uncertainty.
+
+    The points are a Poisson process with log intensity c + f(s), f a Gaussian process and c a constant. The window is
+    cut into cells; the points of a cell are Poisson with mean intensity(centre) * volume * exposure. A ``GPRegressor``
+    with a Poisson likelihood is fitted to these counts. It takes c as known; the intervals here do not.
+
+    Parameters
+    ----------
+    kernel : kernel expression or None
+        Over the columns of the points. None is the product of one ``Matern32`` per column.
+    grid : "auto", int, tuple or dict by column
+        Cells per column. "auto" is 256 in one column, about 4096 in all in two (64 x 64, or cells about as wide as high
+        up to an aspect of four) and 16 each in three. A dictionary may leave columns to "auto". Cells should be smaller
+        than what is to be seen: within one, the intensity is taken as that of its centre.
+    frequencies, edges : as for ``GPRegressor``
+    domain : (a, b), "auto" or dict by column
+        Interval of the features, which must hold the window. "auto" is the window (padded, with ``edges=0``).
+    inference : "variational" or "mcmc"
+        A Gaussian posterior, or Markov chains.
+    random_state : int, RandomState or None
+        For draws, when they are asked for without one.
+    verbose : int
+        1 prints progress and notes to standard error.
+
+    Attributes
+    ----------
+    model_ : the fitted ``GPRegressor`` of the counts of cells with an exposure
+        Its rows have the coordinates of a centre, then the product of exposure and volume of the cell.
+    counts_, exposure_ : points and exposure of every cell, arrays of the shape of the grid
+    grid_ : the cells, with ``edges`` by column, ``centres``, ``shape`` and ``cell_volume``
+    window_ : (low, high) of every column
+    points_ : the points, (N, d); times are days since 1970-01-01
+    kinds_ : what every column holds: "number", "datetime", "duration" or "boolean"
+    kernel_ : the learnt kernel
+    inference_ : how it was learnt
+    elbo_ : float
+        Lower bound on the log probability of the counts, nats. That of another grid cannot be compared with it.
+    notes_ : tuple of str
+    n_features_in_, feature_names_in_ : number of columns of the points, and their names if they have some
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel | None = None,
+        *,
+        grid: Any = "auto",
+        frequencies: int | str | dict = "auto",
+        domain: tuple[float, float] | str | dict = "auto",
+        edges: int | str | dict = "auto",
+        inference: str = "variational",
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.kernel = kernel
+        self.grid = grid
+        self.frequencies = frequencies
+        self.domain = domain
+        self.edges = edges
+        self.inference = inference
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, points: Any, window: Any = None, exposure: Any = None) -> Self:
+        """Learn the intensity of a pattern.
+
+        Parameters
+        ----------
+        points : array (N,) or (N, d), or a frame of d columns
+            Points that are given twice count twice.
+        window : (low, high), a sequence of such pairs, a dict by column, or None
+            Where points were looked for. None takes the range of the points, which is too small: the intensity is then
+            too high at the edges, and a note says so.
+        exposure : function of the centres (cells, d), array of the shape of the grid, or None
+            How long or how well every cell was looked at. Cells of zero exposure were not, and are left out.
+        """
+        check_choice("inference", self.inference, _INFERENCES)
+        table = as_table(points)
+        space = Space.of(table)
+        x = coordinates(table)
+        pattern = self._pattern(x, space, window, exposure)
+        model = self._model(pattern)
+        seen = pattern.exposure.ravel() > 0.0
+        sizes = pattern.exposure.ravel()[seen] * pattern.grid.cell_volume
+        model.fit(space.table(pattern.grid.centres[seen], sizes), pattern.counts.ravel()[seen])
+        validate_data(self, table.data, reset=True, skip_check_array=True)
+        self._space, self.kinds_, self.points_, self.model_ = space, space.kinds, x, model
+        self.window_, self.grid_, self.counts_, self.exposure_ = pattern[1:]
+        self.inference_, self.kernel_, self.elbo_ = self.inference, model.kernel_, model.elbo_
+        self.notes_ = (*((_NO_WINDOW,) if window is None else ()), *model.notes_)
+        return self
+
+    def _pattern(self, x: np.ndarray, space: Space, window: Any, exposure: Any) -> _Pattern:
+        if len(x) == 0:
+            raise ValueError(
+                "points holds no point, and nothing can be learnt of an intensity that showed none; give at least one"
+            )
+        box = range_of(x, space) if window is None else as_box(window, space, "window")
+        check_inside(x, box, space, "widen the window, or leave these points out")
+        grid = make_grid(self.grid, box, space)
+        found = exposure_on(grid, exposure)
+        check_exposed(x, grid, found)
+        return _Pattern(space, box, grid, grid.counts(x), found)
+
+    def _model(self, pattern: _Pattern) -> GPRegressor:
+        """The regression of the counts, not fitted yet."""
+        space = pattern.space
+        kernel = self.kernel
+        if kernel is None:
+            kernel = prod((Matern32(column) for column in space.columns[1:]), start=Matern32(space.columns[0]))
+        used = _columns_of(kernel, space)
+        domain = {space.columns[index]: self._domain(index, pattern) for index in used}
+        chains: dict[str, Any] = {} if self.inference == "variational" else {"inference": self.inference}
+        return GPRegressor(
+            kernel,
+            likelihood=Poisson(exposure=space.exposure),
+            frequencies=self.frequencies,
+            domain=domain,
+            edges=self.edges,
+            random_state=self.random_state,
+            verbose=self.verbose,
+            **chains,
+        )
+
+    def _domain(self, index: int, pattern: _Pattern) -> tuple[float, float]:
+        """The interval of one column: as asked, or the window."""
+        space, (low, high) = pattern.space, pattern.window[index]
+        asked = self.domain
+        if isinstance(asked, dict):
+            asked = space.by_column(asked, "domain").get(index, "auto")
+        given = check_domain(asked, repr(space.columns[index]))
+        if given is None:
+            values = self.edges.values() if isinstance(self.edges, dict) else (self.edges,)
+            padded = any(0 in np.atleast_1d(np.asarray(value, object)) for value in values)
+            given = choose_domain(Survey(low, high, None), 0 if padded else 1, growing=False)
+        if given.a > low or given.b < high:
+            raise ValueError(
+                f"the domain of {space.label(index)} is [{given.a:g}, {given.b:g}] and must hold its window [{low:g}, "
+                f"{high:g}]; widen it, or leave domain='auto'"
+            )
+        return given.a, given.b
+
+    def intensity(self, points: Any = None, level: float = 0.9, random_state: Any = None) -> Intensity:
+        """Posterior mean of the intensity at points of the window, and the central interval of a level.
+
+        Per unit volume and unit exposure. Without points, at the centres of all cells, in the shape of the grid.
+        """
+        check_is_fitted(self, "model_")
+        _check_level(level)
+        if points is None:
+            found = self._intensity_at(self.grid_.centres, level, random_state)
+            return Intensity(*(part.reshape(self.grid_.shape) for part in found))
+        table = as_table(points)
+        validate_data(self, table.data, reset=False, skip_check_array=True)
+        x = coordinates(table)
+        check_inside(x, self.window_, self._space, "the intensity is known inside the window alone: leave these out")
+        return self._intensity_at(x, level, random_state)
+
+    def _intensity_at(self, x: np.ndarray, level: float, random_state: Any) -> Intensity:
+        if self.inference_ == "variational":
+            mean, variance = self.model_.predict_f(self._rows(x))
+            mean = mean + variance / 2
+            variance = variance + self._follows(x) ** 2
+            half = NormalDist().inv_cdf(0.5 + 0.5 * level) * np.sqrt(variance)
+            return Intensity(np.exp(mean), np.exp(mean - variance / 2 - half), np.exp(mean - variance / 2 + half))
+        state = check_random_state(self.random_state if random_state is None else random_state)
+        seed, noise = state.randint(2**31), np.random.default_rng(state.randint(2**31))
+        parts = []
+        for start in range(0, len(x), _AT_ONCE // _BAND_DRAWS):
+            some = self._rows(x[start : start + _AT_ONCE // _BAND_DRAWS])
+            values, rest = self.model_._function_draws(some, _BAND_DRAWS, seed)
+            mean = np.exp(values + rest[:, None] / 2).mean(axis=1)
+            values += np.sqrt(rest)[:, None] * noise.standard_normal(values.shape)
+            parts.append((mean, *np.exp(np.quantile(values, _ends(level), axis=1))))
+        return Intensity(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+
+    def _follows(self, x: np.ndarray) -> np.ndarray:
+        """How f at places (N, d) moves with one standard deviation of the constant, which the model takes as known.
+
+        The mean intensity stays as the model has it, where the expected number of points is the observed one: half of
+        the variance that the constant adds to a logarithm is taken from its mean.
+        """
+        columns = list(self.model_.column_indices_)
+        return level_of(self.model_.fit_).deviation(x[:, columns])
+
+    def expected_count(
+        self, region: Any = None, level: float = 0.9, n_samples: int = 1000, random_state: Any = None
+    ) -> Count:
+        """The intensity times the exposure, summed over a region: how many points it has on average.
+
+        ``region`` is a box, written as a window (a dictionary may leave columns out), a boolean array of the shape of
+        the grid, or None for the whole window. Cells cut by the edge of a box count by the volume they have in it. The
+        interval says how well this mean is known; a new count scatters around it as a Poisson number does. It is taken
+        from ``n_samples`` draws of the intensity.
+        """
+        check_is_fitted(self, "model_")
+        _check_level(level)
+        _check_samples(n_samples)
+        sizes = region_volumes(region, self.grid_, self.window_, self._space) * self.exposure_
+        inside = sizes.ravel() > 0.0
+        if not inside.any():
+            return Count(0.0, 0.0, 0.0, 0.0)
+        x, w = self.grid_.centres[inside], sizes.ravel()[inside]
+        draws = self._draws(x, n_samples, random_state)
+        counts = np.concatenate([w @ np.exp(values + rest[:, None] / 2) for values, rest in draws])
+        mean = w @ self._intensity_at(x, level, None).mean if self.inference_ == "variational" else counts.mean()
+        return Count(float(mean), float(counts.std()), *map(float, np.quantile(counts, _ends(level))))
+
+    def sample_points(self, n_samples: int = 1, random_state: Any = None) -> list[np.ndarray]:
+        """New patterns in the same window with the same exposure, as the posterior expects them: arrays (N_i, d)."""
+        check_is_fitted(self, "model_")
+        _check_samples(n_samples)
+        state = check_random_state(self.random_state if random_state is None else random_state)
+        rng = np.random.default_rng(state.randint(2**31))
+        x, sizes = self.grid_.centres, self.exposure_.ravel() * self.grid_.cell_volume
+        widths = np.array([edge[1] - edge[0] for edge in self.grid_.edges])
+        patterns = []
+        for values, rest in self._draws(x, n_samples, state):
+            values += np.sqrt(rest)[:, None] * rng.standard_normal(values.shape)
+            for f in values.T:
+                chosen = np.repeat(x, rng.poisson(sizes * np.exp(f)), axis=0)
+                patterns.append(chosen + widths * rng.uniform(-0.5, 0.5, chosen.shape))
+        return patterns
+
+    def _draws(self, x: np.ndarray, n_samples: int, random_state: Any) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Draws of the log intensity, joint over rows, a few at a time, and the variance by row that they leave out."""
+        state = check_random_state(self.random_state if random_state is None else random_state)
+        rng = np.random.default_rng(state.randint(2**31))
+        step, rows = max(1, _AT_ONCE // len(x)), self._rows(x)
+        follows = self._follows(x) if self.inference_ == "variational" else np.zeros(len(x))
+        for start in range(0, n_samples, step):
+            values, rest = self._some_draws(rows, min(step, n_samples - start), state)
+            if follows.any():
+                values += np.outer(follows, rng.standard_normal(values.shape[1])) - follows[:, None] ** 2 / 2
+            yield values, rest
+
+    def _some_draws(self, rows: Any, n_samples: int, state: Any) -> tuple[np.ndarray, np.ndarray]:
+        try:
+            return self.model_._function_draws(rows, n_samples, state)
+        except ValueError as error:
+            raise ValueError(
+                f"the intensity must be drawn at all cells of the region together, and {error}; take a smaller region, "
+                "a coarser grid, or fewer frequencies"
+            ) from error
+
+    def _rows(self, x: np.ndarray) -> Any:
+        """Places (N, d) as rows of the inner model."""
+        return self._space.table(x, np.full(len(x), self.grid_.cell_volume))
+
+
+_NO_WINDOW = (
+    "the window was taken from the range of the points, which is smaller than the one they were looked for in; the "
+    "intensity is biased upward at its edges: give fit the window"
+)
+
+
+def _columns_of(kernel: Kernel, space: Space) -> list[int]:
+    """The numbers of the columns that a kernel is over, all of them coordinates and taken as numbers."""
+    used: list[int] = []
+    for term in normal_form(kernel):
+        for factor in term.factors:
+            if isinstance(factor, Categorical):
+                raise ValueError(
+                    f"the kernel takes column {factor.column!r} for a category, and the coordinates of points are "
+                    "numbers; use a Matérn"
+                )
+            found = space.by_column({factor.column: None}, "the kernel")
+            used += [index for index in found if index not in used]
+    return used
+
+
+def _check_level(level: float) -> None:
+    if not 0.0 < level < 1.0:
+        raise ValueError(f"level must lie between 0 and 1, got {level!r}; 0.9 gives 90 % intervals")
+
+
+def _check_samples(n_samples: Any) -> None:
+    if isinstance(n_samples, bool) or not isinstance(n_samples, Integral) or int(n_samples) < 1:
+        raise ValueError(f"n_samples must be a whole number from 1 on, got {n_samples!r}")
+
+
+def _ends(level: float) -> tuple[float, float]:
+    return 0.5 - 0.5 * level, 0.5 + 0.5 * level

@@ -1,0 +1,233 @@
+"""Markov chains by BlackJAX: Hamiltonian steps that know a Gaussian, adaptation, several chains side by side.
+
+Positions are scaled so that the posterior is about N(0, I). A Hamiltonian step turns exactly along that Gaussian and is
+kicked by what the log-density differs from it (Shahbaba et al., 2014, Split Hamiltonian Monte Carlo):
+
+    p += e/2 (g + m^-1 z);    (z, p) -> (z cos e + m p sin e, p cos e - m^-1 z sin e);    p += e/2 (g + m^-1 z)
+
+with m the inverse mass, g the slope of the log-density. White variables that the data say nothing about then cost no
+accuracy, however many they are. Step size and mass are adapted as in Stan, with the windows, the dual averaging and the
+variances of BlackJAX, drawn towards the scales that are known before.
+"""
+
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from vff.inference.sampling.target import LogDensity
+
+SAMPLERS = ("nuts", "hmc")
+_BLOCK = 50  # steps that are compiled together, between two looks at the clock
+_ACCEPTANCE = 0.8
+_FIRST_STEP = 0.5
+_LONGEST_STEP = 1.5  # radians along the Gaussian
+_KNOWN = 25.0  # draws that the scales known before count for
+_MOST_DOUBLINGS = 9
+_QUARTER, _JITTER = 0.5 * np.pi, 0.3  # a quarter turn makes a Gaussian draw independent
+_MOST_STEPS = 256
+_PATIENCE = 2.0  # seconds between lines of progress
+
+
+class Drawn(NamedTuple):
+    """What a chain left behind, step by step."""
+
+    position: np.ndarray
+    """(draws, size)."""
+    log_density: np.ndarray
+    acceptance: np.ndarray
+    energy: np.ndarray
+    steps: np.ndarray
+    """Evaluations of the gradient."""
+    diverging: np.ndarray
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How long to run, and how."""
+
+    draws: int
+    warmup: int
+    chains: int
+    sampler: str
+    seed: int
+
+
+class _Carry(NamedTuple):
+    state: Any
+    step: Any
+    """Dual averaging of the step size."""
+    mass: Any
+    """Variances of the window so far."""
+    step_size: Any
+    inverse_mass: Any
+
+
+def _turning(inverse_mass: Any) -> Callable[..., Any]:
+    """The step above, as BlackJAX builds integrators."""
+    import jax
+    import jax.numpy as jnp
+    from blackjax.mcmc.integrators import IntegratorState
+
+    def build(log_density: Callable[[Any], Any], kinetic_energy: Any) -> Callable[[Any, Any], Any]:
+        slope = jax.value_and_grad(log_density)
+
+        def step(state: Any, size: Any) -> Any:
+            z, p, _, g = state
+            p = p + 0.5 * size * (g + z / inverse_mass)
+            cos, sin = jnp.cos(size), jnp.sin(size)
+            z, p = z * cos + inverse_mass * p * sin, p * cos - z / inverse_mass * sin
+            value, g = slope(z)
+            return IntegratorState(z, p + 0.5 * size * (g + z / inverse_mass), value, g)
+
+        return step
+
+    return build
+
+
+def _move(sampler: str, log_density: Callable[[Any], Any], key: Any, carry: _Carry) -> tuple[Any, Any, Any]:
+    """One transition: the next state, what BlackJAX tells about it, and how many gradients it took."""
+    import jax
+    import jax.numpy as jnp
+    from blackjax.mcmc import hmc, nuts
+
+    integrator = _turning(carry.inverse_mass)
+    size: Any = jnp.minimum(carry.step_size, _LONGEST_STEP)
+    mass = carry.inverse_mass
+    if sampler == "nuts":
+        kernel = nuts.build_kernel(integrator)
+        state, info = kernel(key, carry.state, log_density, size, mass, _MOST_DOUBLINGS)
+        return state, info, info.num_integration_steps
+    first, second = jax.random.split(key)
+    length: Any = _QUARTER * jax.random.uniform(first, minval=1.0 - _JITTER, maxval=1.0 + _JITTER)
+    steps: Any = jnp.clip(jnp.round(length / size), 1, _MOST_STEPS).astype(int)
+    state, info = hmc.build_kernel(integrator)(second, carry.state, log_density, length / steps, mass, steps)
+    return state, info, steps
+
+
+@lru_cache(maxsize=32)
+def _compiled(target: LogDensity, sampler: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """The first state of a chain, and a block of its steps."""
+    import jax
+    import jax.numpy as jnp
+    from blackjax.adaptation.mass_matrix import mass_matrix_adaptation
+    from blackjax.adaptation.step_size import dual_averaging_adaptation
+    from blackjax.mcmc import hmc
+
+    mass_begin, mass_add, mass_end = mass_matrix_adaptation(True, _KNOWN)
+    step_begin, step_add, step_end = dual_averaging_adaptation(_ACCEPTANCE)
+
+    def begin(data: Any, z: Any) -> _Carry:
+        state = hmc.init(z, partial(target, data))
+        mass = mass_begin(z.size, jnp.ones(z.size))
+        return _Carry(state, step_begin(_FIRST_STEP), mass, jnp.asarray(_FIRST_STEP), jnp.ones(z.size))
+
+    def adapted(carry: _Carry, acceptance: Any, stage: Any, ends: Any) -> _Carry:
+        step = step_add(carry.step, acceptance)
+        mass = jax.lax.cond(stage == 1, lambda m: mass_add(m, carry.state.position), lambda m: m, carry.mass)
+        carry = carry._replace(step=step, mass=mass, step_size=jnp.exp(step.log_step_size))
+
+        def next_window(carry: _Carry) -> _Carry:
+            mass = mass_end(carry.mass)
+            size = step_end(carry.step)
+            return carry._replace(
+                mass=mass, step=step_begin(size), step_size=size, inverse_mass=mass.inverse_mass_matrix
+            )
+
+        return jax.lax.cond(ends == 1, next_window, lambda carry: carry, carry)
+
+    def settled(carry: _Carry) -> _Carry:
+        """The end of warm-up: from here on the average step size counts."""
+        return carry._replace(step_size=step_end(carry.step))
+
+    def step(data: Any, carry: _Carry, given: tuple[Any, Any, Any]) -> tuple[_Carry, Drawn]:
+        key, stage, ends = given
+        state, info, steps = _move(sampler, partial(target, data), key, carry)
+        carry = carry._replace(state=state)
+        adapting = lambda carry: adapted(carry, info.acceptance_rate, stage, ends)  # noqa: E731
+        carry = jax.lax.cond(stage >= 0, adapting, lambda carry: carry, carry)
+        carry = jax.lax.cond(ends == 2, settled, lambda carry: carry, carry)
+        told = (info.acceptance_rate, info.energy, steps, info.is_divergent)
+        return carry, Drawn(state.position, state.logdensity, *told)
+
+    def block(data: Any, carry: _Carry, keys: Any, stages: Any, ends: Any) -> tuple[_Carry, Drawn]:
+        return jax.lax.scan(partial(step, data), carry, (keys, stages, ends))
+
+    return jax.jit(begin), jax.jit(block)
+
+
+def _schedule(plan: Plan) -> tuple[np.ndarray, np.ndarray]:
+    """Stage of every step (0 step size, 1 also mass, -1 none), and what ends with it (1 a window, 2 warm-up)."""
+    from blackjax.adaptation.staged_adaptation import build_schedule
+
+    warm = np.asarray(build_schedule(plan.warmup)).reshape(-1, 2)
+    total = -(-(plan.warmup + plan.draws) // _BLOCK) * _BLOCK
+    stages, ends = np.full(total, -1), np.zeros(total, int)
+    stages[: plan.warmup], ends[: plan.warmup] = warm.T
+    if plan.warmup:
+        ends[plan.warmup - 1] = 2
+    return stages, ends
+
+
+def run(target: LogDensity, data: Any, starts: np.ndarray, plan: Plan, progress: Callable[[str], None]) -> list[Drawn]:
+    """Every chain from its start, (chains, size); two at a time. The same seed gives the same draws."""
+    import jax
+
+    stages, ends = _schedule(plan)
+    report = _Reporter(plan, len(stages), progress)
+
+    def chain(number: int) -> Drawn:
+        with jax.enable_x64(True):
+            keys = jax.random.split(jax.random.fold_in(jax.random.PRNGKey(plan.seed), number), len(stages))
+            carry, kept = begin(data, starts[number]), []
+            for at in range(0, len(stages), _BLOCK):
+                some = slice(at, at + _BLOCK)
+                carry, drawn = block(data, carry, keys[some], stages[some], ends[some])
+                if at + _BLOCK > plan.warmup:
+                    kept.append(jax.tree.map(np.asarray, drawn))
+                report(number, at + _BLOCK, drawn)
+        first = plan.warmup // _BLOCK * _BLOCK
+        whole = jax.tree.map(lambda *parts: np.concatenate(parts), *kept)
+        own = slice(plan.warmup - first, plan.warmup - first + plan.draws)
+        return Drawn(*(values[own] for values in whole))
+
+    with jax.enable_x64(True):
+        data = jax.device_put(data)
+        begin, block = _compiled(target, plan.sampler)
+        # one step too many, so that two chains do not compile the same at the same time
+        block(
+            data,
+            begin(data, starts[0]),
+            jax.random.split(jax.random.PRNGKey(0), _BLOCK),
+            stages[:_BLOCK] * 0 - 2,
+            ends[:_BLOCK] * 0,
+        )
+    with ThreadPoolExecutor(min(2, plan.chains)) as pool:
+        return list(pool.map(chain, range(plan.chains)))
+
+
+class _Reporter:
+    """A line of progress every two seconds or so."""
+
+    def __init__(self, plan: Plan, total: int, say: Callable[[str], None]):
+        self._plan, self._total, self._say = plan, total, say
+        self._done, self._divergent = [0] * plan.chains, 0
+        self._started = self._last = time.perf_counter()
+
+    def __call__(self, chain: int, done: int, drawn: Any) -> None:
+        self._done[chain] = done
+        if done > self._plan.warmup:
+            self._divergent += int(np.sum(drawn.diverging))
+        now = time.perf_counter()
+        if now - self._last > _PATIENCE:
+            self._last = now
+            share = sum(self._done) / (self._total * self._plan.chains)
+            left = (now - self._started) * (1.0 - share) / share
+            self._say(
+                f"{sum(self._done):,} of {self._total * self._plan.chains:,} steps of {self._plan.chains} chains; "
+                f"{self._divergent} divergent; {left:.0f} s left"
+            )

@@ -1,0 +1,242 @@
+"""From rows to draws of the optimal posterior q̂(u) and the hyperparameters, under any likelihood."""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache, partial
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from vff.basis import Interval
+from vff.inference.averages import feature_averages
+from vff.inference.fit import Climb, Fit, Milestone, TermFit
+from vff.inference.likelihood_fit import LikelihoodTask
+from vff.inference.model import Setting, SumModel
+from vff.inference.optimise import Optimum
+from vff.inference.sampling.chains import Drawn, Plan, run
+from vff.inference.sampling.design import Design, design
+from vff.inference.sampling.hyper import (
+    Parameter,
+    TermValues,
+    constant_parameter,
+    likelihood_parameters,
+    term_parameters,
+    with_priors,
+)
+from vff.inference.sampling.posterior import Cloud, SampledPosterior, constant_function, sampled_posterior
+from vff.inference.sampling.samples import Samples, evenly
+from vff.inference.sampling.start import settled
+from vff.inference.sampling.target import Data, Entry, Hyper, Sites, Target
+from vff.inference.structured_fit import First, Learnt, learn_first, no_sums
+from vff.inference.target import TargetScale
+from vff.likelihoods.rules import counts_for
+
+_FEWEST_NODES = 4
+_MOST_TRANSPORTED = 400  # white variables: their covariance is factored at every step
+_BATCH = 50
+_SHARED_ROWS = 20_000  # from which the shares of the terms are told
+_OVERDISPERSED = 1.0  # of starts, in units of the posterior's width as far as it is known
+
+
+class _Draws(NamedTuple):
+    samples: Samples
+    coefficients: np.ndarray
+    """Of the draws that are kept, (S, P)."""
+    determined: list[float]
+    """How many coefficients of every term the data determine."""
+
+
+def sample_likelihood(task: LikelihoodTask, plan: Plan, priors: Mapping[str, Any] | None) -> Fit:
+    """Sample coefficients and hyperparameters together, from a fit by natural gradients with few features."""
+    first = learn_first(task, always=True)
+    parameters = _parameters(first, task, priors)
+    model = SumModel(tuple(own.term for own in task.plans), no_sums(first.learnt.request), sites=True)
+    points = design(model.terms, first.learnt.request, task.walk.source, first.task.observed)
+    target, data = _target(first, parameters, points)
+    task.progress(f"{target.size:,} variables to sample; {points.choice.reason}")
+    started = time.perf_counter()
+    data = settled(target, data)
+    rng = np.random.default_rng(plan.seed)
+    starts = _OVERDISPERSED * rng.standard_normal((plan.chains, target.size))
+    drawn = run(target, data, starts, plan, task.progress)
+    draws = _draws_of(first, target, data, parameters, drawn, time.perf_counter() - started)
+    fit = _record(task, first, model, draws)
+    assert fit.climb is not None
+    return replace(fit, climb=replace(fit.climb, choice=points.choice))
+
+
+def _parameters(first: First, task: LikelihoodTask, priors: Mapping[str, Any] | None) -> list[Parameter]:
+    """All hyperparameters, in the order of the entries of a target."""
+    learnt, target, likelihood = first.learnt, first.target, first.task.likelihood
+    halves = [
+        [factor.place.half_length for factor in own.factors if isinstance(factor.place, Interval)]
+        for own in learnt.request.terms
+    ]
+    values = []
+    for own, half in zip(learnt.setting.terms, halves, strict=True):
+        variance, *lengthscales = own.values()
+        scaled = tuple(value * unit for value, unit in zip(lengthscales, half, strict=True))
+        values.append(TermValues(variance * target.scale**2, scaled))
+    found = term_parameters(task.plans, values, target, halves)
+    if not task.optimise:
+        found = [replace(own, prior=None) for own in found]
+    sampled = task.centred and not likelihood.locates
+    found.append(constant_parameter(learnt.constant, learnt.anchor, target, sampled=sampled))
+    found += likelihood_parameters(likelihood, learnt.psi, target)
+    return with_priors(found, priors)
+
+
+def _target(first: First, parameters: Sequence[Parameter], points: Design) -> tuple[Target, Data]:
+    entries = tuple(Entry(None if own.prior is None else own.prior.form, own.real) for own in parameters)
+    numbers = tuple(own.prior.numbers for own in parameters if own.prior is not None)
+    held = np.array([own.t for own in parameters])
+    lower, unit = (np.array([getattr(own, name) for own in parameters]) for name in ("lower", "unit"))
+    hyper = Hyper(held, lower, unit, numbers)
+    likelihood = first.task.likelihood
+    white = sum(int(np.prod(shape.white_shape)) for shape in points.shapes)
+    sites = _sites(first.learnt, parameters) if white <= _MOST_TRANSPORTED else None
+    target = Target(points.shapes, likelihood.form, 1, entries, sites is not None)
+    if not likelihood.closed_form:
+        variance = sum(np.exp(held[places[0]]) for places in target.places)
+        ratio = np.sqrt(variance) / likelihood.width(held[target.constant + 1 :])
+        target = replace(target, nodes=max(_FEWEST_NODES, int(counts_for(np.array([ratio]))[0])))
+    return target, Data(points.rows, hyper, np.zeros(target.size), np.ones(target.size), sites)
+
+
+def _sites(learnt: Learnt, parameters: Sequence[Parameter]) -> Sites | None:
+    """The factors that stood for the rows in the fit before, also of the constant where it is sampled."""
+    if learnt.sums is None:
+        return None
+    constant = parameters[sum(len(own) for own in learnt.setting.terms)]
+    at = constant.t if constant.prior is None else constant.to_t(constant.prior.numbers[0])
+    sums = learnt.sums.recentred(at)
+    h = np.concatenate(sums.features_sums)
+    G = np.block([[sums.gram_matrix(), h[:, None]], [h, np.array([[sums.weight]])]])
+    # sites of likelihoods that are not log-concave may be negative: the nearest that are not
+    values, vectors = np.linalg.eigh(G)
+    return Sites((vectors * np.maximum(values, 0.0)) @ vectors.T, np.append(sums.project, sums.target))
+
+
+@lru_cache(maxsize=32)
+def _functions(target: Target) -> Any:
+    return jax.jit(lambda data, z: jax.vmap(partial(target.function, data))(z))
+
+
+def _draws_of(
+    first: First, target: Target, data: Data, parameters: Sequence[Parameter], drawn: Sequence[Drawn], seconds: float
+) -> _Draws:
+    position = np.stack([own.position for own in drawn])
+    chains, draws, _ = position.shape
+    t, white, parts, kept = [], [], [], evenly(chains, draws)
+    every = position.reshape(chains * draws, -1)
+    with jax.enable_x64(True):
+        for start in range(0, len(every), _BATCH):
+            batch = every[start : start + _BATCH]
+            padded = np.concatenate([batch, np.zeros((_BATCH - len(batch), batch.shape[1]))])
+            found = jax.tree.map(np.asarray, _functions(target)(data, padded))
+            t.append(found.t[: len(batch)])
+            white.append(found.white[: len(batch)])
+            own = kept[(kept >= start) & (kept < start + _BATCH)] - start
+            tensors = [c.reshape(_BATCH, -1)[own] for c in found.coefficients]
+            parts.append(np.concatenate(tensors, axis=1))
+    t = np.concatenate(t).reshape(chains, draws, -1)
+    stats = {
+        "lp": np.stack([own.log_density for own in drawn]),
+        "acceptance_rate": np.stack([own.acceptance for own in drawn]),
+        "energy": np.stack([own.energy for own in drawn]),
+        "n_steps": np.stack([own.steps for own in drawn]),
+        "diverging": np.stack([own.diverging for own in drawn]),
+    }
+    psi = t.reshape(chains * draws, -1)[kept, target.constant + 1 :]
+    likelihood, scale = first.task.likelihood, first.target.scale
+    samples = Samples(tuple(parameters), t, stats, kept, psi, likelihood, scale, seconds)
+    # how many white variables of every term the data determine
+    shrunk = 1.0 - np.concatenate(white).var(axis=0)
+    determined = [float(max(shrunk[slice(*own)].sum(), 0.0)) for own in target.white]
+    return _Draws(samples, np.concatenate(parts), determined)
+
+
+def settings_of(terms: Sequence[Any], t: np.ndarray) -> list[Setting]:
+    """Draws of hyperparameters (S, L) as settings."""
+    settings = []
+    for row in np.exp(t[:, : sum(len(term.names) for term in terms)]):
+        at, values = 0, []
+        for term in terms:
+            values.append(dict(zip(term.names, row[at : at + len(term.names)].tolist(), strict=True)))
+            at += len(term.names)
+        settings.append(Setting(tuple(values), 1.0))
+    return settings
+
+
+def _record(
+    task: LikelihoodTask,
+    first: First,
+    model: SumModel,
+    draws: _Draws,
+) -> Fit:
+    """The record of the fit, in the user's units."""
+    samples, coefficients, determined = draws
+    learnt, target, likelihood = first.learnt, first.target, first.task.likelihood
+    L = samples.t.shape[-1]
+    t = samples.t.reshape(-1, L)[samples.kept]
+    place = L - 1 - samples.psi.shape[1]
+    constant = float(t[:, place].mean())
+    one = constant_function(model.terms, learnt.request.terms)
+    cloud = Cloud.of(coefficients + np.multiply.outer(t[:, place] - constant, one))
+    averages = feature_averages(task.walk, learnt.request, first.task.observed.w)
+    posterior = sampled_posterior(model, settings_of(model.terms, t), cloud, averages)
+    psi = np.median(samples.psi, axis=0)
+    theta = np.median(t[:, :place], axis=0)
+    optimum = Optimum(theta, np.nan, 0, int(samples.stats["n_steps"].sum()), True, "sampled")
+    return Fit(
+        posterior,
+        TargetScale(target.mean + target.scale * constant, target.scale),
+        _term_fits(task, model, posterior, samples, determined),
+        np.nan,
+        np.nan,
+        0.0,
+        np.nan,
+        "sampled",
+        (Milestone(learnt.request.harmonics, optimum, np.nan, np.nan),),
+        (*learnt.notes, *samples.notes()),
+        Climb(
+            likelihood.with_values(psi).in_units(target.scale),
+            likelihood,
+            no_sums(learnt.request),
+            psi,
+            np.zeros((psi.size, psi.size)),
+            constant,
+            target,
+            (),
+            0,
+            task.walk.n,
+            learnt.anchor,
+        ),
+        samples,
+    )
+
+
+def _term_fits(
+    task: LikelihoodTask,
+    model: SumModel,
+    posterior: SampledPosterior,
+    samples: Samples,
+    determined: Sequence[float],
+) -> tuple[TermFit, ...]:
+    """Medians of the hyperparameters, and what the mean of the function says of every term."""
+    rows = slice(0, min(task.walk.n, _SHARED_ROWS))
+    x = np.stack([task.walk.source.column(c, rows) for c in range(len(model.moments.request.columns))], axis=1)
+    columns = posterior.rows(x)
+    effects = [term.means(x, columns) for term in posterior.terms]
+    total = float(np.var(np.sum(effects, axis=0)))
+    fits, at = [], 0
+    for s, (plan, effect) in enumerate(zip(task.plans, effects, strict=True)):
+        own = [samples.median(at + n) for n in range(len(plan.term.names))]
+        at += len(own)
+        M = model.moments.request.harmonics[s]
+        share = float(np.var(effect)) / total if total > 0.0 else 0.0
+        size = M[0] if len(M) == 1 else M
+        fits.append(TermFit(plan.name, own[0], tuple(own[1:]), size, share, determined[s], True))
+    return tuple(fits)

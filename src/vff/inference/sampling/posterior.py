@@ -1,0 +1,189 @@
+"""The posterior process that draws stand for.
+
+Given a draw, f = phi'c + rest. Inside the domain phi does not depend on hyperparameters (design Fact A), so all draws
+speak of the same functions, and the first two moments of f over draws are those of one Gaussian process,
+
+    mean phi'E[c],      variance E[k(0)] - phi'E[K^-1]phi + phi'cov(c)phi,
+
+whatever the number of draws. ``SumPosterior`` answers with these; what is not Gaussian about f is answered by the draws
+themselves. Beyond the domain, features go on as their tails at the median of the hyperparameters have it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from vff.features import EdgeTransform, TermTransform
+from vff.inference.model import Setting, SumModel
+from vff.inference.posterior import AbstractSumPosterior, SumPosterior, stretches, term_factors
+from vff.inference.term_posterior import TermCoefficients, TermPosterior
+from vff.inference.terms import MaternFactor, Term
+from vff.moments import ColumnRows, Tables, TermRequest
+
+_AVERAGED = 200  # settings over which K^-1 is averaged, and fewer where it is large
+_NUMBERS = 2**30
+
+
+@dataclass(frozen=True)
+class Cloud:
+    """Draws of the coefficients of all terms, of the functions that are summed over rows, or what is known of them."""
+
+    mean: np.ndarray
+    """(P,)."""
+    covariance: np.ndarray
+    """(P, P)."""
+    draws: np.ndarray
+    """(S, P)."""
+
+    @classmethod
+    def of(cls, draws: np.ndarray) -> "Cloud":
+        """Moments of the draws themselves."""
+        mean = draws.mean(axis=0)
+        centred = draws - mean
+        return cls(mean, centred.T @ centred / len(draws), draws)
+
+
+@dataclass(frozen=True)
+class SampledPosterior(AbstractSumPosterior):
+    """f as the draws have it; ``terms`` are those of the moments."""
+
+    moments: SumPosterior
+    rest: SumPosterior
+    """Its variance is that of the part of f that features do not carry, on average over draws."""
+    coefficients: np.ndarray
+    """(S, P), in the coordinates of ``terms``."""
+
+    def _chunk(self, x: np.ndarray, variances: bool, engine: str) -> tuple[np.ndarray, np.ndarray]:
+        return self.moments._chunk(x, variances, engine)
+
+    def inside(self, rows: Sequence[ColumnRows], tables: Tables) -> tuple[np.ndarray, np.ndarray]:
+        return self.moments.inside(rows, tables)
+
+    def joint(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return self.moments.joint(x)
+
+    def slope(self, x: np.ndarray, along: int) -> tuple[np.ndarray, np.ndarray]:
+        return self.moments.slope(x, along)
+
+    def values(self, x: np.ndarray, some: np.ndarray | slice = slice(None)) -> tuple[np.ndarray, np.ndarray]:
+        """phi'c of some of the draws at every row, (N, S), and the variance of the rest, (N,)."""
+        c = self.coefficients[some].T
+        values = np.empty((len(x), c.shape[1]))
+        for rows in stretches(len(x), self.request.size):
+            values[rows] = np.concatenate([term.features(x[rows]) for term in self.terms], axis=1) @ c
+        return values, self.rest.marginals(x)[1]
+
+    def draws(self, x: np.ndarray, n_samples: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        return self.values(x, chosen(len(self.coefficients), n_samples, rng))
+
+    def sample(self, x: np.ndarray, n_samples: int, rng: np.random.Generator) -> np.ndarray:
+        """Draws of f, joint over the rows but for the rest, which is drawn for every distinct row by itself."""
+        return self.sample_some(x, chosen(len(self.coefficients), n_samples, rng), rng)
+
+    def sample_some(self, x: np.ndarray, some: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """The same for these draws."""
+        distinct, codes = self.distinct(x)
+        values, rest = self.values(distinct, some)
+        values += np.sqrt(rest)[:, None] * rng.standard_normal(values.shape)
+        return values[codes]
+
+
+def chosen(S: int, n: int, rng: np.random.Generator) -> np.ndarray:
+    """n of S draws in random order; each as often as any other, give or take one."""
+    rounds = -(-n // S)
+    return np.concatenate([rng.permutation(S) for _ in range(rounds)])[:n]
+
+
+def sampled_posterior(
+    model: SumModel, settings: Sequence[Setting], cloud: Cloud, averages: Sequence[np.ndarray]
+) -> SampledPosterior:
+    """From draws of settings, and of coefficients with the deviation of the constant in them (``constant_function``).
+
+    ``averages`` of the features over the rows of the fit, by term, are what effects are centred on.
+    """
+    middle = _median(settings)
+    places, request = model.moments.request.slices, model.moments.request
+    back = [_inverse(term.transform(own.bases, values)) for term, own, values in _parts(model, middle)]
+    coefficients = np.concatenate(
+        [inverse.transpose(cloud.draws[:, place].T) for inverse, place in zip(back, places, strict=True)]
+    ).T
+    terms, rests = [], []
+    for s, (term, own, values) in enumerate(_parts(model, middle)):
+        place, inverse = places[s], back[s]
+        mean = inverse.transpose(cloud.mean[place])
+        C = _both(inverse, cloud.covariance[place, place])
+        variance, raw = _average_inverse(term, own, [setting.terms[s] for setting in settings])
+        K = _both(inverse, raw)
+        transform = term.transform(own.bases, values)
+        centre = transform.forward(np.asarray(averages[s]))
+        whole = TermPosterior(
+            TermCoefficients(mean, K - C, centre, C @ centre),
+            variance,
+            own.columns,
+            term_factors(model, middle, s),
+            transform,
+        )
+        terms.append(whole)
+        zero = np.zeros_like(mean)
+        rests.append(replace(whole, coefficients=TermCoefficients(zero, K, zero, zero)))
+    shared = {
+        (s, t): back[s].transpose(back[t].transpose(cloud.covariance[places[s], places[t]].T).T)
+        for s, t in request.pairs
+    }
+    moments, rest = SumPosterior(request, tuple(terms), shared), SumPosterior(request, tuple(rests), {})
+    return SampledPosterior(request, tuple(terms), moments, rest, coefficients)
+
+
+def constant_function(terms: Sequence[Term], request: Sequence[TermRequest]) -> np.ndarray:
+    """Coefficients of the function that is one everywhere, as the first term can write it, and zero for the others.
+
+    The first harmonic of a column is one, and so is the sum of all indicators of levels.
+    """
+    parts = [np.zeros(own.size) for own in request]
+    tensor = np.ones(())
+    for factor, basis in zip(terms[0].factors, request[0].bases, strict=True):
+        one = np.eye(1, basis.size)[0] if isinstance(factor, MaternFactor) else np.ones(basis.size)
+        tensor = np.multiply.outer(tensor, one)
+    parts[0] = tensor.reshape(-1)
+    return np.concatenate(parts)
+
+
+def _parts(model: SumModel, setting: Setting) -> list[tuple[Term, TermRequest, dict[str, float]]]:
+    return list(zip(model.terms, model.moments.request.terms, setting.terms, strict=True))
+
+
+def _median(settings: Sequence[Setting]) -> Setting:
+    """Every hyperparameter by itself."""
+    terms = tuple(
+        {name: float(np.median([setting.terms[s][name] for setting in settings])) for name in first}
+        for s, first in enumerate(settings[0].terms)
+    )
+    return Setting(terms, float(np.median([setting.noise for setting in settings])))
+
+
+def _inverse(transform: TermTransform) -> TermTransform:
+    """T^-1: with T = [[I, 0], [X, I]] it has -X."""
+    return TermTransform(tuple(EdgeTransform(-factor.X) for factor in transform.factors))
+
+
+def _both(inverse: TermTransform, matrix: np.ndarray) -> np.ndarray:
+    """A symmetric matrix of coefficients of the functions at rows, in the coordinates of the prior."""
+    image = inverse.transpose(inverse.transpose(matrix).T)
+    return 0.5 * (image + image.T)
+
+
+def _average_inverse(term: Term, request: TermRequest, values: Sequence[dict[str, float]]) -> tuple[float, np.ndarray]:
+    """E[k(0)] and E[K^-1] of one term over the same draws, the latter of the functions at rows, (P, P)."""
+    most = int(np.clip(_NUMBERS / request.size**2, 16, _AVERAGED))
+    some = [values[n] for n in np.unique(np.linspace(0, len(values) - 1, most).round().astype(int))]
+    total = np.zeros((request.size, request.size))
+    for own in some:
+        transform = term.transform(request.bases, own)
+        factors = zip(term.blocks(request.bases, own), transform.factors, strict=True)
+        raw = [_both(TermTransform((factor,)), block.solve(np.eye(block.shape[0]))) for block, factor in factors]
+        product = raw[0]
+        for other in raw[1:]:
+            product = np.kron(product, other)
+        total += own["variance"] * product
+    return float(np.mean([own["variance"] for own in some])), total / len(some)

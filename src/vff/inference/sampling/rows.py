@@ -1,0 +1,93 @@
+"""Where rows meet the function, in JAX: every term has points, and rows refer to them.
+
+    lattice    the points are all combinations of a few values per column: one small matrix product per column
+    written    one point after another, with the features of every column written out
+
+A row without a reference is its own point; where the same function value serves several rows (equal columns with other
+targets, columns of few distinct values), ``codes`` say which point a row stands at. The transposes, from rows back to
+coefficients, are those that JAX derives: matrix products again, and sums over the rows of a point.
+"""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+
+from vff.inference.sampling.whitening import Axis
+from vff.inference.structured_bound import evaluated
+
+
+class TermPoints(NamedTuple):
+    """The points of one term."""
+
+    features: tuple[Any, ...]
+    """Of every column, (n_d, P_d): at its values on a lattice, or at every point."""
+    codes: Any
+    """(N,) point of every row; None when rows are points, in order, each serving ``copies`` rows."""
+
+
+class RowData(NamedTuple):
+    """All that the log-density knows of the rows."""
+
+    terms: tuple[TermPoints, ...]
+    y: Any
+    extra: Any
+    w: Any
+
+
+@dataclass(frozen=True)
+class TermShape:
+    """A term, as far as compiled code depends on it."""
+
+    axes: tuple[Axis, ...]
+    lattice: bool
+    copies: int = 1
+
+    @property
+    def white_shape(self) -> tuple[int, ...]:
+        return tuple(axis.white_size for axis in self.axes)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of the coefficients."""
+        return tuple(axis.size for axis in self.axes)
+
+    def matrix(self, roots: tuple[Any, ...]) -> Any:
+        """The map from white variables to coefficients, written out, (P, S)."""
+        product = jnp.ones((1, 1))
+        for axis, root in zip(self.axes, roots, strict=True):
+            product = jnp.kron(product, axis.coefficients(root, jnp.eye(axis.white_size)))
+        return product
+
+    def roots(self, lengthscales: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Of every column, at its lengthscale; levels have none."""
+        return tuple(axis.at(value) for axis, value in zip(self.axes, lengthscales, strict=True))
+
+    def coefficients(self, roots: tuple[Any, ...], v: Any) -> Any:
+        """White variables to coefficients, a tensor with an axis per column."""
+        tensor = v.reshape(self.white_shape)
+        for d, (axis, root) in enumerate(zip(self.axes, roots, strict=True)):
+            front = jnp.moveaxis(tensor, d, 0)
+            image = axis.coefficients(root, front.reshape(front.shape[0], -1))
+            tensor = jnp.moveaxis(image.reshape(-1, *front.shape[1:]), 0, d)
+        return tensor
+
+    def at_points(self, points: TermPoints, roots: tuple[Any, ...], c: Any) -> tuple[Any, Any]:
+        """phi'c and phi'K^-1 phi at every point."""
+        explained = [
+            axis.explained(root, phi) for axis, root, phi in zip(self.axes, roots, points.features, strict=True)
+        ]
+        if not self.lattice:
+            return evaluated(points.features, c.reshape(-1), jnp), jnp.prod(jnp.stack(explained), axis=0)
+        for d, phi in enumerate(points.features):
+            c = jnp.moveaxis(jnp.tensordot(phi, c, axes=(1, d)), 0, d)
+        whole = explained[0]
+        for other in explained[1:]:
+            whole = jnp.multiply.outer(whole, other)
+        return c.reshape(-1), whole.reshape(-1)
+
+    def at_rows(self, points: TermPoints, values: Any) -> Any:
+        """What is known of points, at the rows."""
+        if points.codes is not None:
+            return values[points.codes]
+        return jnp.repeat(values, self.copies) if self.copies > 1 else values

@@ -1,0 +1,111 @@
+"""What chains leave behind: draws of the hyperparameters in the user's units, and how the chains went."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from vff.inference.sampling.diagnostics import ChainSummary, summary
+from vff.inference.sampling.hyper import Parameter
+from vff.likelihoods import AbstractLikelihood
+
+_KEPT = 1000  # draws that predictions average over
+_MOST_RHAT, _FEWEST_ESS = 1.01, 400.0
+_DIVERGENT_SHARE = 0.001
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Draws of all hyperparameters, (chains, draws) each."""
+
+    parameters: tuple[Parameter, ...]
+    """All, those that are held among them."""
+    t: np.ndarray
+    """(chains, draws, L), in the order of the parameters."""
+    stats: dict[str, np.ndarray]
+    """By step: lp (the log-density, up to a constant), acceptance_rate, energy, n_steps, diverging."""
+    kept: np.ndarray
+    """Which of the draws, counted through all chains, predictions average over."""
+    psi: np.ndarray
+    """Of the likelihood, for every kept draw, in the units that learning saw."""
+    asked: AbstractLikelihood
+    """As it was before learning, in the units that learning saw."""
+    scale: float
+    """Of these units, in the user's."""
+    seconds: float
+    """Of warm-up and draws."""
+
+    @cached_property
+    def values(self) -> dict[str, np.ndarray]:
+        """Draws by name, in the user's units."""
+        return {
+            own.name: own.values(self.t[:, :, number])
+            for number, own in enumerate(self.parameters)
+            if own.prior is not None
+        }
+
+    @cached_property
+    def summary(self) -> list[ChainSummary]:
+        """Mean, standard deviation, quantiles, effective draws and R-hat of every hyperparameter."""
+        return summary(self.values)
+
+    @cached_property
+    def likelihoods(self) -> tuple[AbstractLikelihood, ...]:
+        """Of every kept draw, in the user's units."""
+        return tuple(self.asked.with_values(psi).in_units(self.scale) for psi in self.psi)
+
+    @property
+    def divergences(self) -> int:
+        """Steps after warm-up at which energy was lost."""
+        return int(self.stats["diverging"].sum())
+
+    def median(self, number: int) -> float:
+        """Of one parameter, in the user's units."""
+        return float(np.median(self.parameters[number].values(self.t[:, :, number])))
+
+    def __str__(self) -> str:
+        return "\n".join(_table(self.summary))
+
+    def notes(self) -> tuple[str, ...]:
+        """What a user should know before trusting the draws."""
+        notes, steps = [], self.stats["diverging"].size
+        if self.divergences > _DIVERGENT_SHARE * steps:
+            notes.append(
+                f"{self.divergences} of {steps} steps diverged: parts of the posterior may not have been visited; "
+                "give narrower priors, or a longer warmup"
+            )
+        mixed = [own for own in self.summary if own.rhat > _MOST_RHAT]
+        if mixed:
+            worst = max(mixed, key=lambda own: own.rhat)
+            notes.append(
+                f"R-hat of {worst.name} is {worst.rhat:.3f}, above {_MOST_RHAT}: the chains have not met; ask for more "
+                "draws or a longer warmup"
+            )
+        few = [own for own in self.summary if min(own.ess_bulk, own.ess_tail) < _FEWEST_ESS]
+        if few:
+            worst = min(few, key=lambda own: min(own.ess_bulk, own.ess_tail))
+            effective = min(worst.ess_bulk, worst.ess_tail)
+            notes.append(
+                f"the draws of {worst.name} are worth {effective:.0f} independent ones, fewer than {_FEWEST_ESS:.0f}: "
+                "its interval is rough; ask for more draws"
+            )
+        return tuple(notes)
+
+
+def evenly(chains: int, draws: int) -> np.ndarray:
+    """Which draws to keep, counted through all chains: at most a thousand, evenly spaced."""
+    total = chains * draws
+    step = max(1, -(-total // _KEPT))
+    return np.arange(0, total, step)
+
+
+def _table(rows: Sequence[ChainSummary]) -> list[str]:
+    wide = max([len(own.name) for own in rows] + [len("hyperparameter")])
+    heads = f"{'mean':>10} {'sd':>10} {'5 %':>10} {'95 %':>10} {'ess':>7} {'tail':>7} {'R-hat':>7}"
+    lines = [
+        f"{own.name:<{wide}} {own.mean:>10.4g} {own.sd:>10.3g} {own.quantile_5:>10.4g} {own.quantile_95:>10.4g} "
+        f"{own.ess_bulk:>7.0f} {own.ess_tail:>7.0f} {own.rhat:>7.3f}"
+        for own in rows
+    ]
+    return [f"{'hyperparameter':<{wide}} {heads}", *lines]

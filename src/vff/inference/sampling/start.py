@@ -1,0 +1,86 @@
+"""Where chains start, and how wide the posterior is there: at the mode of the white variables, given a start."""
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import jax
+import numpy as np
+from scipy.optimize import minimize
+
+from vff.inference.sampling.rows import TermPoints, TermShape
+from vff.inference.sampling.target import Data, Target
+from vff.inference.structured_bound import projected
+from vff.likelihoods import expected
+
+HYPER_SCALE = 0.5  # log units; adaptation finds better ones
+_MOST_STEPS = 200
+
+
+@lru_cache(maxsize=32)
+def _compiled(target: Target) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    slope = jax.jit(jax.value_and_grad(target, argnums=1))
+    return slope, jax.jit(lambda data, z: target.marginals(data, target.at(data, z)))
+
+
+def settled(target: Target, data: Data) -> Data:
+    """The data with a centre and scales that suit the posterior.
+
+    Hyperparameters where they are held or learnt; white variables, unless they are transported, at their mode there.
+    """
+    K = target.free.size
+    t = np.asarray(data.hyper.held)
+    centre, scale = np.zeros(target.size), np.ones(target.size)
+    centre[:K], scale[:K] = t[target.free], HYPER_SCALE
+    if not target.transported:
+        with jax.enable_x64(True):
+            centre[K:], mean, rest = _mode(target, jax.device_put(data._replace(centre=centre, scale=scale)))
+            scale[K:] = _scales(target, data, t, mean, rest)
+    return data._replace(centre=centre, scale=scale)
+
+
+def _mode(target: Target, data: Data) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """White variables at their most probable, and mean and variance of f at the rows there."""
+    K, (slope, marginals) = target.free.size, _compiled(target)
+
+    def loss(v: np.ndarray) -> tuple[float, np.ndarray]:
+        value, gradient = slope(data, np.concatenate([np.zeros(K), v]))
+        return -float(value), -np.asarray(gradient)[K:]
+
+    options = {"maxiter": _MOST_STEPS, "ftol": 1e-9}
+    v = minimize(loss, np.zeros(target.white_size), jac=True, method="L-BFGS-B", options=options).x
+    mean, rest = (np.asarray(part) for part in marginals(data, np.concatenate([np.zeros(K), v])))
+    return v, mean, rest
+
+
+def _scales(target: Target, data: Data, t: np.ndarray, mean: np.ndarray, rest: np.ndarray) -> np.ndarray:
+    """1 / sqrt(1 + h) with h the curvature of the likelihood along every white variable."""
+    rows = data.rows
+    y, extra, w = (np.asarray(part) for part in (rows.y, rows.extra, rows.w))
+    precision = -w * expected(target.likelihood, t[target.constant + 1 :], y, extra, mean, rest).curvature
+    found = []
+    for term, places, points in zip(target.terms, target.places, rows.terms, strict=True):
+        roots = term.roots(tuple(np.exp(t[place]) for place in places[1:]))
+        white = [
+            np.asarray(phi @ np.asarray(axis.coefficients(root, np.eye(axis.white_size))))
+            for axis, root, phi in zip(term.axes, roots, points.features, strict=True)
+        ]
+        found.append(np.exp(t[places[0]]) * _curvature(term, points, [z**2 for z in white], precision))
+    if target.centred:
+        found.append(np.array([precision.sum() * target.constant_prior(data.hyper)[1] ** 2]))
+    return 1.0 / np.sqrt(1.0 + np.maximum(np.concatenate(found), 0.0))
+
+
+def _curvature(term: TermShape, points: TermPoints, squares: list[np.ndarray], precision: np.ndarray) -> np.ndarray:
+    """sum_n precision_n z_n^2 for every white variable of a term."""
+    size = int(np.prod([len(z) for z in squares])) if term.lattice else len(squares[0])
+    if points.codes is not None:
+        at = np.bincount(np.asarray(points.codes), precision, size)
+    else:
+        at = precision.reshape(size, term.copies).sum(axis=1)
+    if not term.lattice:
+        return projected(tuple(squares), at)
+    tensor = at.reshape([len(z) for z in squares])
+    for d, z in enumerate(squares):
+        tensor = np.moveaxis(np.tensordot(z, tensor, axes=(0, d)), 0, d)
+    return tensor.reshape(-1)

@@ -1,0 +1,253 @@
+"""The log-density that chains sample: log q̂(v, hyperparameters), whitened, in JAX.
+
+    log q̂ = sum_n w_n E_{q(f_n | v)} log p(y_n | f_n)  -  |v|^2 / 2  +  log p(hyperparameters)          (paper, eq. 9)
+
+with f_n | v ~ N(phi_n' c, k(0) - phi_n' K^-1 phi_n) and c the coefficients of v. Hyperparameters are sampled by their
+logarithms, a constant as it is. Numbers of the data are arguments and the structure is what is compiled: a second fit
+of the same shape compiles nothing.
+
+A chain moves in coordinates z, in which the posterior is about as wide as one in every direction, as far as it is
+known: (hyperparameters, v) = centre + scale z. Where features are few, v is also measured from the Gaussian posterior
+that the sites of a fit make of it at every setting (``transported``): rows that say much then no longer tie v to the
+hyperparameters.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jax.scipy.linalg import block_diag, solve_triangular
+
+from vff.inference.sampling.rows import RowData, TermShape
+from vff.inference.sampling.whitening import Column
+from vff.inference.structured_bound import expected_log_density
+from vff.likelihoods import AbstractLikelihood
+from vff.priors import AbstractPrior
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One hyperparameter: t is the logarithm of (value - lower) / unit, or (value - lower) / unit itself where real."""
+
+    prior: AbstractPrior | None
+    """Its form; None where the hyperparameter is held."""
+    real: bool = False
+
+    def log_density(self, t: Any, lower: Any, unit: Any, numbers: tuple[Any, ...]) -> Any:
+        """Of t, up to a constant; the Jacobian of the logarithm is in it."""
+        assert self.prior is not None
+        if self.real:
+            return self.prior.formula(lower + unit * t, *numbers)
+        return self.prior.formula(lower + unit * jnp.exp(t), *numbers) + t
+
+
+class Hyper(NamedTuple):
+    """Numbers of the hyperparameters, in the order of the entries."""
+
+    held: Any
+    """t of every entry, (L,): where it is held, and where a chain starts from elsewhere."""
+    lower: Any
+    unit: Any
+    numbers: tuple[tuple[Any, ...], ...]
+    """Of the priors of those that are sampled."""
+
+
+class Sites(NamedTuple):
+    """Gaussian factors that stand for the rows, as a fit left them: precision and pull of the coefficients."""
+
+    G: Any
+    """(P + 1, P + 1): of the coefficients of all terms, and of the constant, measured from its prior mean."""
+    b: Any
+
+
+class Data(NamedTuple):
+    """All numbers of a target."""
+
+    rows: RowData
+    hyper: Hyper
+    centre: Any
+    """(K + S,)."""
+    scale: Any
+    sites: Sites | None = None
+
+
+class _Observed(NamedTuple):
+    y: Any
+    extra: Any
+    w: Any
+    psi: Any
+
+
+class Function(NamedTuple):
+    """What a chain's position says: hyperparameters, the constant, and coefficients of every term."""
+
+    t: Any
+    """(L,), with the constant in its place."""
+    coefficients: tuple[Any, ...]
+    """Of the functions at rows, with the variance of the term in them, a tensor each."""
+    white: Any
+    """v, (S,)."""
+
+
+class _Position(NamedTuple):
+    function: Function
+    roots: list[tuple[Any, ...]]
+    stretch: Any
+    """log |dv / dz|, up to a constant."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """The structure of a log-density.
+
+    Entries: of every term its variance and lengthscales; the constant; psi. White variables: of every term, then, where
+    the constant is sampled, that of the constant, whose prior is normal.
+    """
+
+    terms: tuple[TermShape, ...]
+    likelihood: AbstractLikelihood
+    """Its form."""
+    nodes: int
+    entries: tuple[Entry, ...]
+    transported: bool
+    """Whether positions are measured from the Gaussian that sites make of v, at every setting anew."""
+
+    @cached_property
+    def constant(self) -> int:
+        """Entry of the constant; those of psi follow."""
+        return sum(1 + sum(isinstance(axis, Column) for axis in term.axes) for term in self.terms)
+
+    @property
+    def centred(self) -> bool:
+        """Whether the constant is sampled."""
+        return self.entries[self.constant].prior is not None
+
+    @cached_property
+    def free(self) -> np.ndarray:
+        """Places of the entries that are sampled by their own coordinates, (K,): all but the constant."""
+        sampled = [number for number, entry in enumerate(self.entries) if entry.prior is not None]
+        return np.array([number for number in sampled if number != self.constant], int)
+
+    @cached_property
+    def white(self) -> tuple[tuple[int, int], ...]:
+        """Where the white variables of every term begin and end."""
+        ends = np.cumsum([0, *(int(np.prod(term.white_shape)) for term in self.terms)]).tolist()
+        return tuple(pairwise(ends))
+
+    @property
+    def white_size(self) -> int:
+        """S."""
+        return self.white[-1][1] + int(self.centred)
+
+    @cached_property
+    def places(self) -> tuple[tuple[int, ...], ...]:
+        """Entry of the variance and of every lengthscale, by term; a column of levels repeats the variance's."""
+        places, at = [], 0
+        for term in self.terms:
+            smooth = np.cumsum([isinstance(axis, Column) for axis in term.axes])
+            own = [at + int(n) if isinstance(axis, Column) else at for axis, n in zip(term.axes, smooth, strict=True)]
+            places.append((at, *own))
+            at += 1 + int(smooth[-1])
+        return tuple(places)
+
+    @property
+    def size(self) -> int:
+        """Length of a position."""
+        return self.free.size + self.white_size
+
+    def constant_prior(self, hyper: Hyper) -> tuple[Any, Any]:
+        """Mean and standard deviation of the constant, in the units of t."""
+        numbers = hyper.numbers[int(np.searchsorted(self.free, self.constant))]
+        lower, unit = hyper.lower[self.constant], hyper.unit[self.constant]
+        return (numbers[0] - lower) / unit, numbers[1] / unit
+
+    def at(self, data: Data, z: Any) -> _Position:
+        """What a position says."""
+        K = self.free.size
+        x = data.centre + data.scale * z
+        t = jnp.asarray(data.hyper.held).at[self.free].set(x[:K])
+        roots = [
+            term.roots(tuple(jnp.exp(t[place]) for place in places[1:]))
+            for term, places in zip(self.terms, self.places, strict=True)
+        ]
+        v, tensors, stretch = self._transport(data, t, roots, x[K:]) if self.transported else (x[K:], None, 0.0)
+        if self.centred:
+            mean, sd = self.constant_prior(data.hyper)
+            t = t.at[self.constant].set(mean + sd * v[-1])
+        if tensors is None:
+            tensors = [
+                jnp.exp(0.5 * t[places[0]]) * term.coefficients(own, v[slice(*white)])
+                for term, places, white, own in zip(self.terms, self.places, self.white, roots, strict=True)
+            ]
+        return _Position(Function(t, tuple(tensors), v), roots, stretch)
+
+    def function(self, data: Data, z: Any) -> Function:
+        """Hyperparameters and coefficients at a position."""
+        return self.at(data, z).function
+
+    def _transport(self, data: Data, t: Any, roots: Any, z: Any) -> tuple[Any, list[Any], Any]:
+        """v = A^-1 B'b + A^-T/2 z with A = I + B'GB, B the map from v to coefficients; and the coefficients of v.
+
+        Were the likelihood those Gaussian factors, z would be white and independent of the hyperparameters.
+        """
+        assert data.sites is not None
+        blocks = [
+            jnp.exp(0.5 * t[places[0]]) * term.matrix(own)
+            for term, places, own in zip(self.terms, self.places, roots, strict=True)
+        ]
+        P = sum(len(block) for block in blocks)
+        G, b = data.sites.G[: P + self.centred, : P + self.centred], data.sites.b[: P + self.centred]
+        if self.centred:
+            blocks.append(jnp.reshape(self.constant_prior(data.hyper)[1], (1, 1)))
+        B = block_diag(*blocks)
+        L = jnp.linalg.cholesky(jnp.eye(B.shape[1]) + B.T @ G @ B)
+        v = solve_triangular(L, solve_triangular(L, B.T @ b, lower=True) + z, lower=True, trans=1)
+        c = B @ v
+        ends = np.cumsum([0, *(int(np.prod(term.shape)) for term in self.terms)]).tolist()
+        tensors = [c[slice(*place)].reshape(term.shape) for place, term in zip(pairwise(ends), self.terms, strict=True)]
+        return v, tensors, -jnp.sum(jnp.log(jnp.diagonal(L)))
+
+    def marginals(self, data: Data, position: _Position) -> tuple[Any, Any]:
+        """Mean and variance of f at every row, given v."""
+        t, tensors, _ = position.function
+        mean, rest = t[self.constant], 0.0
+        parts = zip(self.terms, data.rows.terms, position.roots, tensors, self.places, strict=True)
+        for term, points, own, c, places in parts:
+            values, explained = term.at_points(points, own, c)
+            mean = mean + term.at_rows(points, values)
+            rest = rest + term.at_rows(points, jnp.exp(t[places[0]]) * (1.0 - explained))
+        # the difference is a variance; only rounding can carry it below zero
+        return mean, jnp.maximum(rest, 0.0)
+
+    def log_prior(self, hyper: Hyper, t: Any) -> Any:
+        """Of the hyperparameters that have coordinates of their own."""
+        numbers = list(hyper.numbers)
+        if self.centred:
+            numbers.pop(int(np.searchsorted(self.free, self.constant)))
+        total = 0.0
+        for place, own in zip(self.free.tolist(), numbers, strict=True):
+            total = total + self.entries[place].log_density(t[place], hyper.lower[place], hyper.unit[place], own)
+        return total
+
+    def log_likelihood(self, data: Data, position: _Position) -> Any:
+        """sum_n w_n E log p(y_n | f_n)."""
+        rows = data.rows
+        observed = _Observed(rows.y, rows.extra, rows.w, position.function.t[self.constant + 1 :])
+        expected = expected_log_density(self.likelihood, self.nodes)
+        return expected(observed, *self.marginals(data, position))
+
+    def __call__(self, data: Data, z: Any) -> Any:
+        """The log-density at z, up to a constant."""
+        position = self.at(data, z)
+        t, _, v = position.function
+        value = self.log_likelihood(data, position) - 0.5 * (v @ v) + position.stretch
+        value = value + self.log_prior(data.hyper, t)
+        return jnp.where(jnp.isfinite(value), value, -jnp.inf)
+
+
+LogDensity = Callable[[Any, Any], Any]
+"""(data, position) -> log-density; hashable, since it is what a compiled chain is remembered by."""

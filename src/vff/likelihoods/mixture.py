@@ -1,0 +1,118 @@
+"""A new y at every row, when f is Gaussian there (``Marginal``), or one of several draws (``Mixture``)."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from vff.likelihoods.base import AbstractLikelihood
+from vff.likelihoods.expectations import expected, log_predictive
+from vff.likelihoods.predictive import predictive_mean, predictive_moments, predictive_quantiles
+
+
+class Predictive(Protocol):
+    """What can be asked about a new y at N rows."""
+
+    def mean(self) -> np.ndarray:
+        """E y, (N,)."""
+        ...
+
+    def moments(self) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and variance of y, (N,) each."""
+        ...
+
+    def quantiles(self, levels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Quantiles of y, (N, L)."""
+        ...
+
+    def log_density(self, y: np.ndarray) -> np.ndarray:
+        """log p(y), (N,)."""
+        ...
+
+
+@dataclass(frozen=True)
+class Marginal:
+    """f ~ N(mean, variance) at every row, and a likelihood whose parameters are all set."""
+
+    likelihood: AbstractLikelihood
+    f_mean: np.ndarray
+    f_variance: np.ndarray
+    extra: np.ndarray
+
+    def mean(self) -> np.ndarray:
+        return predictive_mean(self.likelihood, self.f_mean, self.f_variance, self.extra)
+
+    def moments(self) -> tuple[np.ndarray, np.ndarray]:
+        return predictive_moments(self.likelihood, self.f_mean, self.f_variance, self.extra)
+
+    def quantiles(self, levels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        return predictive_quantiles(self.likelihood, self.f_mean, self.f_variance, self.extra, levels)
+
+    def log_density(self, y: np.ndarray) -> np.ndarray:
+        return log_predictive(self.likelihood, self.likelihood.psi, y, self.extra, self.f_mean, self.f_variance)
+
+
+class Mixture:
+    """Averages over S draws of f at N rows, (N, S), each with its own parameters of the likelihood."""
+
+    def __init__(self, likelihoods: Sequence[AbstractLikelihood], f: np.ndarray, extra: np.ndarray):
+        """``likelihoods`` by draw, all parameters set; ``extra`` by row."""
+        self._f, self._extra = f, extra
+        # draws with the same parameters are answered together: all of them where the likelihood has none
+        groups: dict[AbstractLikelihood, list[int]] = {}
+        for number, likelihood in enumerate(likelihoods):
+            groups.setdefault(likelihood, []).append(number)
+        self._groups = [(likelihood, np.array(some)) for likelihood, some in groups.items()]
+
+    def _by_draw(self, ask: Callable[[AbstractLikelihood, np.ndarray], np.ndarray]) -> np.ndarray:
+        """A function of a likelihood and some draws (N, G), for all draws, (N, S)."""
+        values = np.empty(self._f.shape)
+        for likelihood, some in self._groups:
+            values[:, some] = ask(likelihood, self._f[:, some])
+        return values
+
+    def _means(self) -> np.ndarray:
+        return self._by_draw(lambda likelihood, f: likelihood.conditional_mean(f, self._extra[:, None]))
+
+    def mean(self) -> np.ndarray:
+        """E y, (N,)."""
+        with np.errstate(over="ignore"):  # beyond float64 a mean is infinite
+            return self._means().mean(axis=1)
+
+    def moments(self) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and variance of y: E[var[y|f]] + var[E[y|f]]."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            means = self._means()
+            within = self._by_draw(lambda likelihood, f: likelihood.conditional_variance(f, self._extra[:, None]))
+            return means.mean(axis=1), within.mean(axis=1) + means.var(axis=1)
+
+    def sample(self, rng: np.random.Generator) -> np.ndarray:
+        """One y for every draw, (N, S)."""
+        return self._by_draw(lambda likelihood, f: np.asarray(likelihood.sample(f, self._extra[:, None], rng), float))
+
+    def quantiles(self, levels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Quantiles of y, (N, L), of one y for every draw."""
+        if np.any((levels <= 0) | (levels >= 1)):
+            raise ValueError(f"levels must lie strictly between 0 and 1; got {levels.tolist()}.")
+        method = "inverted_cdf" if self._groups[0][0].discrete else "linear"
+        return np.quantile(self.sample(rng), levels, axis=1, method=method).T
+
+    def log_density(self, y: np.ndarray) -> np.ndarray:
+        """log p(y), (N,): the logarithm of the average density over draws."""
+
+        def ask(likelihood: AbstractLikelihood, f: np.ndarray) -> np.ndarray:
+            N, G = f.shape
+            at = expected(
+                likelihood,
+                likelihood.psi,
+                np.repeat(y, G),
+                np.repeat(self._extra, G),
+                f.reshape(-1),
+                np.zeros(N * G),
+            )
+            return at.value.reshape(N, G)
+
+        values = self._by_draw(ask)
+        top = values.max(axis=1)
+        return top + np.log(np.mean(np.exp(values - top[:, None]), axis=1))

@@ -1,0 +1,94 @@
+"""What every prior provides."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+
+
+def namespace(value: Any) -> Any:
+    """The module whose functions take ``value``: its own, as of arrays and tracers of JAX, or NumPy."""
+    return value.__array_namespace__() if hasattr(value, "__array_namespace__") else np
+
+
+class AbstractPrior(ABC):
+    """The density of one hyperparameter, in the user's units.
+
+    A leaf is a frozen dataclass. Its formula is a function of ``numbers`` and never of the numbers in the object, so
+    that compiled code serves every value. Methods with an implementation here are final.
+    """
+
+    support: ClassVar[Literal["positive", "real"]]
+    """The values that can be: all finite numbers above zero, or all finite numbers."""
+
+    # --- hooks ---------------------------------------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def numbers(self) -> tuple[float, ...]:
+        """The parameters, which compiled code takes as arguments."""
+
+    @property
+    @abstractmethod
+    def form(self) -> Self:
+        """The prior of the same kind with standard numbers: all that compiled code may depend on."""
+
+    @property
+    @abstractmethod
+    def log_constant(self) -> float:
+        """What the formula leaves out, so that the density integrates to one."""
+
+    @abstractmethod
+    def formula(self, value: Any, *numbers: Any) -> Any:
+        """The log density within the support, less ``log_constant``.
+
+        Value and numbers may be floats, arrays of NumPy, or arrays and tracers of JAX.
+        """
+
+    @abstractmethod
+    def _quantile(self, level: np.ndarray) -> np.ndarray:
+        """The inverse of the distribution function; levels are strictly between zero and one."""
+
+    # --- final ---------------------------------------------------------------------------------------------------
+
+    def log_density(self, value: Any) -> Any:
+        """The log density; minus infinity outside the support, NaN at NaN."""
+        xp = namespace(value)
+        value = xp.asarray(value)
+        outside = xp.isinf(value)
+        if self.support == "positive":
+            outside = outside | (value <= 0)
+        with np.errstate(over="ignore"):  # where the density is zero, an exponent is infinite
+            inside = self.formula(xp.where(outside, 1.0, value), *self.numbers) + self.log_constant
+        return xp.where(outside, -np.inf, inside)[()]
+
+    def unconstrained(self, t: Any, numbers: Sequence[Any]) -> Any:
+        """The log density of t up to a constant, where t is the value, or the logarithm of one that must be positive.
+
+        For a positive value it contains the Jacobian: d exp(t) / dt = exp(t).
+        """
+        if self.support == "real":
+            return self.formula(t, *numbers)
+        return self.formula(namespace(t).exp(t), *numbers) + t
+
+    def quantile(self, level: Any) -> Any:
+        """The value that the hyperparameter is below with this probability; levels may be an array."""
+        levels = np.asarray(level, dtype=float)
+        wrong = levels[~((levels > 0) & (levels < 1))]
+        if wrong.size:
+            raise ValueError(
+                f"A quantile expects levels between 0 and 1, but found {wrong[0]:g}; give one such as 0.95."
+            )
+        return np.asarray(self._quantile(levels))[()]
+
+    def sample(self, size: int | tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
+        """Independent draws: quantiles of uniform levels."""
+        return np.asarray(self.quantile(np.maximum(rng.random(size), 2.0**-54)))  # random() may be zero
+
+    # Not a property: the median is also a number that a leaf may be given.
+    @cached_property
+    def median(self) -> float:
+        """The value that half of the probability is below."""
+        return float(self.quantile(0.5))

@@ -1,0 +1,45 @@
+"""Priors of a variance that are stated for its square root."""
+
+import math
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from vff.priors.base import AbstractPrior, namespace
+
+
+@dataclass(frozen=True)
+class OfSd(AbstractPrior):
+    """The prior of a variance v whose square root has the given one: p(v) = p_sd(√v) / 2√v."""
+
+    prior: AbstractPrior
+    """Of the standard deviation, positive."""
+
+    support = "positive"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.prior, AbstractPrior) or self.prior.support != "positive":
+            raise ValueError(
+                f"OfSd expects a prior of a positive number, but found {self.prior!r}; "
+                "give the prior of the standard deviation, such as HalfNormal(1.0)."
+            )
+
+    @property
+    def numbers(self) -> tuple[float, ...]:
+        return self.prior.numbers
+
+    @property
+    def form(self) -> Self:
+        return type(self)(self.prior.form)
+
+    @property
+    def log_constant(self) -> float:
+        return self.prior.log_constant - math.log(2)
+
+    def formula(self, value: Any, *numbers: Any) -> Any:
+        xp = namespace(value)
+        return self.prior.formula(xp.sqrt(value), *numbers) - xp.log(value) / 2
+
+    def _quantile(self, level: np.ndarray) -> np.ndarray:
+        return np.square(self.prior.quantile(level))

@@ -1,0 +1,110 @@
+"""The intensity of a point pattern as a picture: a curve with a band, or a map, and the points."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from vff.estimators.cox import CoxProcess
+from vff.report.canvas import BAND, MEAN, UNKNOWN, new_axes
+from vff.report.columns import on_axis, tick
+from vff.report.surfaces import add_bar
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_CURVE = 600
+_FEW = 300  # points, up to which dots are large
+
+
+def intensity(
+    model: CoxProcess,
+    ax: Axes | None = None,
+    *,
+    level: float = 0.9,
+    label: str | None = None,
+    xlabel: str | None = None,
+    ylabel: str | None = None,
+) -> Axes:
+    """Draw a fitted ``CoxProcess`` of one or two columns.
+
+    One column: the mean of the intensity, its central interval of the given level, and a stroke per point. Two columns:
+    a map of the mean with the points on it. Grey is what was not observed. ``label`` names the intensity. Returns the
+    axes.
+    """
+    check_is_fitted(model, "model_")
+    size = len(model.window_)
+    if size > 2:
+        raise ValueError(
+            f"plot.intensity draws points of one or two columns, and these have {size}; draw intensity(points) along a "
+            "line or a plane of your choice"
+        )
+    ax = new_axes(*((8.0, 4.0) if size == 1 else _map_size(model))) if ax is None else ax
+    if size == 1:
+        _curve(ax, model, level)
+        ax.set_ylabel(label or _unit(model))
+    else:
+        _map(ax, model, label or _unit(model))
+        tick(ax.yaxis, model.kinds_[1])
+        ax.set_ylabel(ylabel or _name(model, 1))
+    tick(ax.xaxis, model.kinds_[0])
+    ax.set_xlabel(xlabel or _name(model, 0))
+    return ax
+
+
+def _map_size(model: CoxProcess) -> tuple[float, float]:
+    """Width and height in inches: in proportion to the window where the columns are alike."""
+    wide, high = (window[1] - window[0] for window in model.window_)
+    return 6.4, float(np.clip(4.9 * high / wide, 2.8, 7.0)) + 0.5
+
+
+def _name(model: CoxProcess, index: int) -> str:
+    names = getattr(model, "feature_names_in_", None)
+    name = f"column {index}" if names is None else str(names[index])
+    return f"{name} (days)" if model.kinds_[index] == "duration" else name
+
+
+def _unit(model: CoxProcess) -> str:
+    days = model.kinds_[0] in ("datetime", "duration")
+    per = ("day" if days else f"unit of {_name(model, 0)}") if len(model.window_) == 1 else "unit area"
+    alike = np.isin(model.exposure_, (0.0, 1.0)).all()
+    return f"points per {per}{'' if alike else ' and exposure'}"
+
+
+def _curve(ax: Axes, model: CoxProcess, level: float) -> None:
+    (low, high), (kind,) = model.window_[0], model.kinds_
+    x = np.linspace(low, high, _CURVE)
+    found = model._intensity_at(x[:, None], level, None)
+    place = on_axis(kind, x)
+    ax.plot(place, found.mean, color=MEAN, lw=1.6, label="posterior mean", zorder=4)
+    band = f"{100 * level:g} % interval"
+    ax.fill_between(place, found.lower, found.upper, color=BAND, alpha=0.35, lw=0, label=band, zorder=3)
+    points, across = on_axis(kind, model.points_[:, 0]), ax.get_xaxis_transform()
+    ax.plot(points, np.full(points.size, 0.02), "|", color="black", ms=7, mew=0.7, transform=across, label="points")
+    hidden = model.exposure_ == 0.0
+    if hidden.any():
+        edges = on_axis(kind, model.grid_.edges[0])
+        ax.fill_between(
+            edges, 0, 1, where=np.append(hidden, hidden[-1]), step="post", transform=across, color=UNKNOWN, lw=0,
+            zorder=0, label="not observed",
+        )  # fmt: skip
+    ax.set_xlim(*on_axis(kind, np.array([low, high])))
+    ax.set_ylim(0.0, 1.05 * float(found.upper.max()))
+    ax.legend(loc="best", fontsize="small", framealpha=0.9)
+
+
+def _map(ax: Axes, model: CoxProcess, label: str) -> None:
+    x, y = (on_axis(kind, edges) for kind, edges in zip(model.kinds_, model.grid_.edges, strict=True))
+    hidden = model.exposure_ == 0.0
+    shown = np.ma.masked_where(hidden, model.intensity().mean)
+    ax.set_facecolor(UNKNOWN)
+    image = ax.pcolormesh(x, y, shown.T, cmap="viridis", vmin=0.0, rasterized=True)
+    n = len(model.points_)
+    points = (on_axis(kind, column) for kind, column in zip(model.kinds_, model.points_.T, strict=True))
+    ax.scatter(*points, s=9.0 if n <= _FEW else 3.0, color="white", edgecolor="black", lw=0.4, clip_on=False, zorder=3)
+    ax.set(xlim=x[[0, -1]], ylim=y[[0, -1]])
+    grey = ", grey not observed" if hidden.any() else ""
+    ax.set_title(f"posterior mean and {n:,} points{grey}", fontsize="small")
+    add_bar(ax, image, label)
