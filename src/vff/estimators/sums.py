@@ -138,15 +138,13 @@ class SumModelFace(PosteriorFace):
 
     def _learn(self, rows: Rows, say: Say) -> Fit:
         """Hyperparameters and posterior from the statistics alone."""
-        return fit_sum(
-            rows.moments,
-            rows.tails,
-            _plans(rows),
-            self._noise(),
-            optimise=self.optimizer is not None,
-            normalise=self._centred(),
-            progress=say,
-        )
+        sums = rows.moments, rows.tails, _plans(rows), self._noise()
+        how = {"optimise": self.optimizer is not None, "normalise": self._centred()}
+        if self.inference != "mcmc":
+            return fit_sum(*sums, **how, progress=say)
+        from vff.inference.sampling.collapsed_fit import sample_sum
+
+        return sample_sum(*sums, **how, progress=say, plan=plan_of(self._sampling()), priors=self.priors)
 
     def _store(self, fit: Fit, rows: Rows, say: Say) -> None:
         self.rows_, self.fit_, self.posterior_, self.target_ = rows, fit, fit.posterior, fit.target

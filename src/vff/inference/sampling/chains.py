@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from vff.inference.sampling.target import LogDensity
+from vff.inference.sampling.target import LogDensity, slope_of
 
 SAMPLERS = ("nuts", "hmc")
 _BLOCK = 50  # steps that are compiled together, between two looks at the clock
@@ -110,21 +110,12 @@ def _move(sampler: str, log_density: Callable[[Any], Any], key: Any, carry: _Car
 
 
 @lru_cache(maxsize=32)
-def _compiled(target: LogDensity, sampler: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """The first state of a chain, and a block of its steps."""
+def _blocks(target: LogDensity, sampler: str) -> Callable[..., Any]:
+    """Some steps of a chain, compiled."""
     import jax
     import jax.numpy as jnp
-    from blackjax.adaptation.mass_matrix import mass_matrix_adaptation
-    from blackjax.adaptation.step_size import dual_averaging_adaptation
-    from blackjax.mcmc import hmc
 
-    mass_begin, mass_add, mass_end = mass_matrix_adaptation(True, _KNOWN)
-    step_begin, step_add, step_end = dual_averaging_adaptation(_ACCEPTANCE)
-
-    def begin(data: Any, z: Any) -> _Carry:
-        state = hmc.init(z, partial(target, data))
-        mass = mass_begin(z.size, jnp.ones(z.size))
-        return _Carry(state, step_begin(_FIRST_STEP), mass, jnp.asarray(_FIRST_STEP), jnp.ones(z.size))
+    (step_begin, step_add, step_end), (_, mass_add, mass_end) = _adaptations()
 
     def adapted(carry: _Carry, acceptance: Any, stage: Any, ends: Any) -> _Carry:
         step = step_add(carry.step, acceptance)
@@ -157,7 +148,48 @@ def _compiled(target: LogDensity, sampler: str) -> tuple[Callable[..., Any], Cal
     def block(data: Any, carry: _Carry, keys: Any, stages: Any, ends: Any) -> tuple[_Carry, Drawn]:
         return jax.lax.scan(partial(step, data), carry, (keys, stages, ends))
 
-    return jax.jit(begin), jax.jit(block)
+    return jax.jit(block)
+
+
+def _adaptations() -> tuple[Any, Any]:
+    """Of the step size and of the mass: begin, add, end."""
+    from blackjax.adaptation.mass_matrix import mass_matrix_adaptation
+    from blackjax.adaptation.step_size import dual_averaging_adaptation
+
+    return dual_averaging_adaptation(_ACCEPTANCE), mass_matrix_adaptation(True, _KNOWN)
+
+
+def _begin(z: Any, value: Any, slope: Any, step_size: float = _FIRST_STEP) -> _Carry:
+    """A chain before its first step."""
+    import jax.numpy as jnp
+    from blackjax.mcmc.hmc import HMCState
+
+    (step, _, _), (mass, _, _) = _adaptations()
+    one, size = jnp.ones(z.size), jnp.asarray(step_size)
+    return _Carry(HMCState(jnp.asarray(z), value, slope), step(size), mass(z.size, one), size, one)
+
+
+def _compile(
+    target: LogDensity, sampler: str, data: Any, z: np.ndarray
+) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """The slope and the blocks, compiled side by side: each takes seconds."""
+    import jax
+    import jax.numpy as jnp
+
+    slope, block = slope_of(target), _blocks(target, sampler)
+
+    def first(task: Callable[[], Any]) -> None:
+        with jax.enable_x64(True):
+            jax.block_until_ready(task())
+
+    def nowhere() -> Any:
+        """A step size that is no number: every step ends at once."""
+        carry = _begin(z, jnp.zeros(()), jnp.zeros(z.size), np.nan)
+        return block(data, carry, jax.random.split(jax.random.PRNGKey(0), _BLOCK), *np.zeros((2, _BLOCK), int) - 1)
+
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(first, (lambda: slope(data, z), nowhere)))
+    return slope, block
 
 
 def _schedule(plan: Plan) -> tuple[np.ndarray, np.ndarray]:
@@ -183,7 +215,7 @@ def run(target: LogDensity, data: Any, starts: np.ndarray, plan: Plan, progress:
     def chain(number: int) -> Drawn:
         with jax.enable_x64(True):
             keys = jax.random.split(jax.random.fold_in(jax.random.PRNGKey(plan.seed), number), len(stages))
-            carry, kept = begin(data, starts[number]), []
+            carry, kept = _begin(starts[number], *slope(data, starts[number])), []
             for at in range(0, len(stages), _BLOCK):
                 some = slice(at, at + _BLOCK)
                 carry, drawn = block(data, carry, keys[some], stages[some], ends[some])
@@ -197,15 +229,7 @@ def run(target: LogDensity, data: Any, starts: np.ndarray, plan: Plan, progress:
 
     with jax.enable_x64(True):
         data = jax.device_put(data)
-        begin, block = _compiled(target, plan.sampler)
-        # one step too many, so that two chains do not compile the same at the same time
-        block(
-            data,
-            begin(data, starts[0]),
-            jax.random.split(jax.random.PRNGKey(0), _BLOCK),
-            stages[:_BLOCK] * 0 - 2,
-            ends[:_BLOCK] * 0,
-        )
+    slope, block = _compile(target, plan.sampler, data, starts[0])
     with ThreadPoolExecutor(min(2, plan.chains)) as pool:
         return list(pool.map(chain, range(plan.chains)))
 

@@ -26,7 +26,7 @@ from vff.inference.sampling.hyper import (
     with_priors,
 )
 from vff.inference.sampling.posterior import Cloud, SampledPosterior, constant_function, sampled_posterior
-from vff.inference.sampling.samples import Samples, evenly
+from vff.inference.sampling.samples import Samples, evenly, stats_of
 from vff.inference.sampling.start import settled
 from vff.inference.sampling.target import Data, Entry, Hyper, Sites, Target
 from vff.inference.structured_fit import First, Learnt, learn_first, no_sums
@@ -90,10 +90,8 @@ def _parameters(first: First, task: LikelihoodTask, priors: Mapping[str, Any] | 
 
 def _target(first: First, parameters: Sequence[Parameter], points: Design) -> tuple[Target, Data]:
     entries = tuple(Entry(None if own.prior is None else own.prior.form, own.real) for own in parameters)
-    numbers = tuple(own.prior.numbers for own in parameters if own.prior is not None)
-    held = np.array([own.t for own in parameters])
-    lower, unit = (np.array([getattr(own, name) for own in parameters]) for name in ("lower", "unit"))
-    hyper = Hyper(held, lower, unit, numbers)
+    hyper = Hyper.of(parameters)
+    held = hyper.held
     likelihood = first.task.likelihood
     white = sum(int(np.prod(shape.white_shape)) for shape in points.shapes)
     sites = _sites(first.learnt, parameters) if white <= _MOST_TRANSPORTED else None
@@ -142,16 +140,9 @@ def _draws_of(
             tensors = [c.reshape(_BATCH, -1)[own] for c in found.coefficients]
             parts.append(np.concatenate(tensors, axis=1))
     t = np.concatenate(t).reshape(chains, draws, -1)
-    stats = {
-        "lp": np.stack([own.log_density for own in drawn]),
-        "acceptance_rate": np.stack([own.acceptance for own in drawn]),
-        "energy": np.stack([own.energy for own in drawn]),
-        "n_steps": np.stack([own.steps for own in drawn]),
-        "diverging": np.stack([own.diverging for own in drawn]),
-    }
     psi = t.reshape(chains * draws, -1)[kept, target.constant + 1 :]
     likelihood, scale = first.task.likelihood, first.target.scale
-    samples = Samples(tuple(parameters), t, stats, kept, psi, likelihood, scale, seconds)
+    samples = Samples(tuple(parameters), t, stats_of(drawn), kept, psi, likelihood, scale, seconds)
     # how many white variables of every term the data determine
     shrunk = 1.0 - np.concatenate(white).var(axis=0)
     determined = [float(max(shrunk[slice(*own)].sum(), 0.0)) for own in target.white]

@@ -3,12 +3,16 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from vff.inference.sampling.diagnostics import ChainSummary, summary
 from vff.inference.sampling.hyper import Parameter
 from vff.likelihoods import AbstractLikelihood
+
+if TYPE_CHECKING:
+    from vff.inference.sampling.chains import Drawn
 
 _KEPT = 1000  # draws that predictions average over
 _MOST_RHAT, _FEWEST_ESS = 1.01, 400.0
@@ -93,10 +97,16 @@ class Samples:
         return tuple(notes)
 
 
-def evenly(chains: int, draws: int) -> np.ndarray:
-    """Which draws to keep, counted through all chains: at most a thousand, evenly spaced."""
+def stats_of(drawn: "Sequence[Drawn]") -> dict[str, np.ndarray]:
+    """How the chains went, (chains, draws) each, by the names of ArviZ."""
+    names = {"lp": 1, "acceptance_rate": 2, "energy": 3, "n_steps": 4, "diverging": 5}
+    return {name: np.stack([own[place] for own in drawn]) for name, place in names.items()}
+
+
+def evenly(chains: int, draws: int, most: int = _KEPT) -> np.ndarray:
+    """Which draws to keep, counted through all chains: evenly spaced."""
     total = chains * draws
-    step = max(1, -(-total // _KEPT))
+    step = max(1, -(-total // most))
     return np.arange(0, total, step)
 
 

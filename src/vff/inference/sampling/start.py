@@ -9,7 +9,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from vff.inference.sampling.rows import TermPoints, TermShape
-from vff.inference.sampling.target import Data, Target
+from vff.inference.sampling.target import Data, Target, slope_of
 from vff.inference.structured_bound import projected
 from vff.likelihoods import expected
 
@@ -18,9 +18,8 @@ _MOST_STEPS = 200
 
 
 @lru_cache(maxsize=32)
-def _compiled(target: Target) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    slope = jax.jit(jax.value_and_grad(target, argnums=1))
-    return slope, jax.jit(lambda data, z: target.marginals(data, target.at(data, z)))
+def _marginals(target: Target) -> Callable[..., Any]:
+    return jax.jit(lambda data, z: target.marginals(data, target.at(data, z)))
 
 
 def settled(target: Target, data: Data) -> Data:
@@ -41,7 +40,7 @@ def settled(target: Target, data: Data) -> Data:
 
 def _mode(target: Target, data: Data) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """White variables at their most probable, and mean and variance of f at the rows there."""
-    K, (slope, marginals) = target.free.size, _compiled(target)
+    K, slope = target.free.size, slope_of(target)
 
     def loss(v: np.ndarray) -> tuple[float, np.ndarray]:
         value, gradient = slope(data, np.concatenate([np.zeros(K), v]))
@@ -49,7 +48,7 @@ def _mode(target: Target, data: Data) -> tuple[np.ndarray, np.ndarray, np.ndarra
 
     options = {"maxiter": _MOST_STEPS, "ftol": 1e-9}
     v = minimize(loss, np.zeros(target.white_size), jac=True, method="L-BFGS-B", options=options).x
-    mean, rest = (np.asarray(part) for part in marginals(data, np.concatenate([np.zeros(K), v])))
+    mean, rest = (np.asarray(part) for part in _marginals(target)(data, np.concatenate([np.zeros(K), v])))
     return v, mean, rest
 
 

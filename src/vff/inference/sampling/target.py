@@ -12,16 +12,18 @@ that the sites of a fit make of it at every setting (``transported``): rows that
 hyperparameters.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.linalg import block_diag, solve_triangular
 
+from vff.inference.sampling.hyper import Parameter
 from vff.inference.sampling.rows import RowData, TermShape
 from vff.inference.sampling.whitening import Column
 from vff.inference.structured_bound import expected_log_density
@@ -54,6 +56,20 @@ class Hyper(NamedTuple):
     unit: Any
     numbers: tuple[tuple[Any, ...], ...]
     """Of the priors of those that are sampled."""
+
+    @classmethod
+    def of(cls, parameters: Sequence[Parameter]) -> "Hyper":
+        """From where chains begin."""
+        held, lower, unit = (np.array([getattr(own, name) for own in parameters]) for name in ("t", "lower", "unit"))
+        return cls(held, lower, unit, tuple(own.prior.numbers for own in parameters if own.prior is not None))
+
+
+def log_prior(entries: Sequence[Entry], places: np.ndarray, numbers: Sequence[Any], hyper: Hyper, t: Any) -> Any:
+    """Of the hyperparameters in these places, whose priors have these numbers."""
+    total = 0.0
+    for place, own in zip(places.tolist(), numbers, strict=True):
+        total = total + entries[place].log_density(t[place], hyper.lower[place], hyper.unit[place], own)
+    return total
 
 
 class Sites(NamedTuple):
@@ -129,8 +145,12 @@ class Target:
     @cached_property
     def free(self) -> np.ndarray:
         """Places of the entries that are sampled by their own coordinates, (K,): all but the constant."""
-        sampled = [number for number, entry in enumerate(self.entries) if entry.prior is not None]
-        return np.array([number for number in sampled if number != self.constant], int)
+        return np.array([number for number in self._sampled if number != self.constant], int)
+
+    @cached_property
+    def _sampled(self) -> tuple[int, ...]:
+        """Places of all entries that are sampled."""
+        return tuple(number for number, entry in enumerate(self.entries) if entry.prior is not None)
 
     @cached_property
     def white(self) -> tuple[tuple[int, int], ...]:
@@ -161,7 +181,7 @@ class Target:
 
     def constant_prior(self, hyper: Hyper) -> tuple[Any, Any]:
         """Mean and standard deviation of the constant, in the units of t."""
-        numbers = hyper.numbers[int(np.searchsorted(self.free, self.constant))]
+        numbers = hyper.numbers[self._sampled.index(self.constant)]
         lower, unit = hyper.lower[self.constant], hyper.unit[self.constant]
         return (numbers[0] - lower) / unit, numbers[1] / unit
 
@@ -223,16 +243,6 @@ class Target:
         # the difference is a variance; only rounding can carry it below zero
         return mean, jnp.maximum(rest, 0.0)
 
-    def log_prior(self, hyper: Hyper, t: Any) -> Any:
-        """Of the hyperparameters that have coordinates of their own."""
-        numbers = list(hyper.numbers)
-        if self.centred:
-            numbers.pop(int(np.searchsorted(self.free, self.constant)))
-        total = 0.0
-        for place, own in zip(self.free.tolist(), numbers, strict=True):
-            total = total + self.entries[place].log_density(t[place], hyper.lower[place], hyper.unit[place], own)
-        return total
-
     def log_likelihood(self, data: Data, position: _Position) -> Any:
         """sum_n w_n E log p(y_n | f_n)."""
         rows = data.rows
@@ -245,9 +255,16 @@ class Target:
         position = self.at(data, z)
         t, _, v = position.function
         value = self.log_likelihood(data, position) - 0.5 * (v @ v) + position.stretch
-        value = value + self.log_prior(data.hyper, t)
+        numbers = [own for place, own in zip(self._sampled, data.hyper.numbers, strict=True) if place != self.constant]
+        value = value + log_prior(self.entries, self.free, numbers, data.hyper, t)
         return jnp.where(jnp.isfinite(value), value, -jnp.inf)
 
 
 LogDensity = Callable[[Any, Any], Any]
-"""(data, position) -> log-density; hashable, since it is what a compiled chain is remembered by."""
+"""(data, position) -> log-density; hashable, since it is what compiled code is remembered by."""
+
+
+@lru_cache(maxsize=32)
+def slope_of(target: LogDensity) -> Callable[..., Any]:
+    """(data, position) -> log-density and its gradient, compiled."""
+    return jax.jit(jax.value_and_grad(target, argnums=1))

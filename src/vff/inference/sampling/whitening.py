@@ -68,10 +68,12 @@ class Column:
             none = jnp.zeros((H, 0))
             return ColumnRoot(d, constant, root, W, U1, none, none, level)
         edge = solve_triangular(capacitance, (W[H:] - jnp.outer(constant, scaled[0])).T, lower=True).T
-        # the Schur complement of the edge functions, a sum of squares, factored by its root
-        upper = jnp.linalg.qr(jnp.concatenate([root.T, edge.T]), mode="r")
+        # the Schur complement of the edge functions, a sum of squares, with a diagonal of ones before it is factored
+        schur = root @ root.T + edge @ edge.T
+        size = jnp.sqrt(jnp.diagonal(schur))
+        lower = size[:, None] * jnp.linalg.cholesky(schur / jnp.outer(size, size))
         reach = -(U1 @ edge.T) - jnp.zeros((H, q)).at[0].set(constant / d[0])
-        U2 = solve_triangular(upper, jnp.concatenate([reach, jnp.eye(q)]).T, trans=1).T
+        U2 = solve_triangular(lower, jnp.concatenate([reach, jnp.eye(q)]).T, lower=True).T
         raw = jnp.concatenate([U2[:H] + prior.transform.X.T @ U2[H:], U2[H:]])
         return ColumnRoot(d, constant, root, W, U1, U2, raw, level)
 

@@ -1,0 +1,146 @@
+"""Hyperparameters of a model with Gaussian noise, sampled on the collapsed bound: coefficients are integrated out.
+
+The bound and its gradient come from the sums over the rows, by the same algebra that learning uses, so a step costs the
+same for a thousand rows and for a billion. JAX sees them as a function it may call but not look into.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from scipy.optimize import minimize
+
+from vff.inference.model import SumModel
+from vff.inference.sampling.target import Entry, Hyper, log_prior, slope_of
+
+_FLATTEST = 0.25  # nats per squared log unit: along flatter directions chains start with a step of two
+_DIFFERENCE = 1e-3  # log units
+_MODELS: dict[int, SumModel] = {}
+_numbers = count()
+
+
+class CollapsedData(NamedTuple):
+    """All numbers of a target."""
+
+    number: Any
+    """Under which the model is known while it is sampled."""
+    hyper: Hyper
+    centre: Any
+    """(K,)."""
+    root: Any
+    """(K, K): free hyperparameters = centre + root z."""
+
+
+def _bound(number: float, theta: np.ndarray) -> tuple[float, np.ndarray]:
+    """The collapsed bound and its gradient; minus infinity where there is none."""
+    model, nothing = _MODELS[int(number)], (-np.inf, np.zeros(theta.size))
+    if not np.array_equal(model.parameters.clip(theta), theta):
+        return nothing
+    try:
+        with np.errstate(all="ignore"):
+            closed = model.at(theta)
+            value, gradient = float(closed.elbo), model.pull_back(theta, closed.cotangents)
+    except FloatingPointError:
+        return nothing
+    return (value, gradient) if np.isfinite(value) and np.isfinite(gradient).all() else nothing
+
+
+@jax.custom_vjp
+def collapsed_bound(number: Any, theta: Any) -> Any:
+    """The bound of a model that is known by number, at log hyperparameters."""
+    return _called(number, theta)[0]
+
+
+def _called(number: Any, theta: Any) -> tuple[Any, Any]:
+    """By way of bits: the thread in which JAX calls back knows nothing of float64 being enabled in this one."""
+    bits = jax.lax.bitcast_convert_type(jnp.append(theta, number), jnp.uint32)
+    found = jax.pure_callback(_bound_in_bits, jax.ShapeDtypeStruct(bits.shape, bits.dtype), bits)
+    both = jax.lax.bitcast_convert_type(found, theta.dtype)
+    return both[-1], both[:-1]
+
+
+def _bound_in_bits(bits: Any) -> np.ndarray:
+    *theta, number = np.ascontiguousarray(bits).view(np.float64)[:, 0]
+    value, gradient = _bound(number, np.array(theta))
+    return np.append(gradient, value)[:, None].view(np.uint32)
+
+
+def _forward(number: Any, theta: Any) -> tuple[Any, Any]:
+    return _called(number, theta)
+
+
+def _backward(gradient: Any, weight: Any) -> tuple[None, Any]:
+    return None, weight * gradient
+
+
+collapsed_bound.defvjp(_forward, _backward)
+
+
+@dataclass(frozen=True)
+class CollapsedTarget:
+    """The structure of the log-density. Entries: of every term its variance and lengthscales, then the noise."""
+
+    entries: tuple[Entry, ...]
+
+    @property
+    def free(self) -> np.ndarray:
+        """Places of the entries that are sampled, (K,)."""
+        return np.array([number for number, entry in enumerate(self.entries) if entry.prior is not None], int)
+
+    def at(self, data: CollapsedData, z: Any) -> Any:
+        """t of every entry, (L,)."""
+        return jnp.asarray(data.hyper.held).at[self.free].set(data.centre + data.root @ z)
+
+    def __call__(self, data: CollapsedData, z: Any) -> Any:
+        """The log-density at z, up to a constant."""
+        t = self.at(data, z)
+        value = collapsed_bound(data.number, t) + log_prior(self.entries, self.free, data.hyper.numbers, data.hyper, t)
+        return jnp.where(jnp.isfinite(value), value, -jnp.inf)
+
+
+class Registered:
+    """A model under a number, while it is sampled."""
+
+    def __init__(self, model: SumModel):
+        self._model, self.number = model, next(_numbers)
+
+    def __enter__(self) -> np.ndarray:
+        _MODELS[self.number] = self._model
+        return np.array(float(self.number))
+
+    def __exit__(self, *_: object) -> None:
+        del _MODELS[self.number]
+
+
+def settled(target: CollapsedTarget, data: CollapsedData) -> CollapsedData:
+    """Measured from the mode, in coordinates in which the log-density is round there."""
+    K = target.free.size
+    plain = data._replace(centre=np.asarray(data.hyper.held)[target.free], root=np.eye(K))
+    with jax.enable_x64(True):
+        slope = slope_of(target)
+
+        def loss(z: np.ndarray) -> tuple[float, np.ndarray]:
+            value, gradient = slope(plain, z)
+            # beyond the bounds of the model the density is zero: as steep a wall as a search can use
+            return (-float(value), -np.asarray(gradient)) if np.isfinite(value) else (1e300, np.zeros(K))
+
+        mode = minimize(loss, np.zeros(K), jac=True, method="L-BFGS-B", options={"ftol": 1e-10}).x
+        hessian = np.array([_difference(loss, mode, step) for step in _DIFFERENCE * np.eye(K)])
+    values, vectors = np.linalg.eigh(0.5 * (hessian + hessian.T))
+    return plain._replace(centre=plain.centre + mode, root=vectors / np.sqrt(np.maximum(values, _FLATTEST)))
+
+
+def _difference(loss: Any, at: np.ndarray, step: np.ndarray) -> np.ndarray:
+    """A row of the Hessian."""
+    return (loss(at + step)[1] - loss(at - step)[1]) / (2.0 * _DIFFERENCE)
+
+
+def hyperparameters(target: CollapsedTarget, data: CollapsedData, positions: Sequence[np.ndarray]) -> np.ndarray:
+    """t of every draw of every chain, (chains, draws, L)."""
+    t = np.tile(np.asarray(data.hyper.held), (*np.shape(positions)[:2], 1))
+    t[:, :, target.free] = data.centre + np.stack(positions) @ np.asarray(data.root).T
+    return t

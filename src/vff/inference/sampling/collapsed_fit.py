@@ -1,0 +1,135 @@
+"""From sums over rows with Gaussian noise to draws of the hyperparameters, and a posterior that averages over them."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from vff.basis import Interval
+from vff.features import TailRows
+from vff.inference.collapsed import ClosedForm
+from vff.inference.fit import Fit, TermPlan, fit_sum
+from vff.inference.model import LARGEST_DIRECT, Setting, SumModel
+from vff.inference.sampling.chains import Plan, run
+from vff.inference.sampling.collapsed import CollapsedData, CollapsedTarget, Registered, hyperparameters, settled
+from vff.inference.sampling.hyper import Parameter, TermValues, noise_parameter, term_parameters, with_priors
+from vff.inference.sampling.posterior import Cloud, SampledPosterior, sampled_posterior
+from vff.inference.sampling.samples import Samples, evenly, stats_of
+from vff.inference.sampling.target import Entry, Hyper
+from vff.inference.target import standardised
+from vff.likelihoods import Gaussian
+from vff.moments import Moments
+
+_SETTINGS, _EACH = 200, 5  # settings that the posterior averages over, and draws of coefficients at each
+
+
+def sample_sum(
+    moments: Moments,
+    tails: tuple[TailRows, ...],
+    plans: Sequence[TermPlan],
+    noise: float | None,
+    *,
+    optimise: bool,
+    normalise: bool,
+    progress: Callable[[str], None],
+    plan: Plan,
+    priors: Mapping[str, Any] | None,
+) -> Fit:
+    """Sample the hyperparameters of a sum of terms, those of the moments, from where learning ends."""
+    fit = fit_sum(moments, tails, plans, noise, optimise=optimise, normalise=normalise, progress=progress)
+    last = fit.history[-1]
+    model = SumModel(tuple(own.term for own in plans), *standardised(moments, tails, fit.target))
+    model = model.restricted(last.harmonics)
+    if model.iterative:
+        raise ValueError(
+            f"inference='mcmc' factors a matrix of all {model.size} features at every step, and takes at most "
+            f"{LARGEST_DIRECT}; use fewer frequencies, or inference='variational'"
+        )
+    parameters = with_priors(_parameters(fit, model, plans, optimise=optimise), priors)
+    started = time.perf_counter()
+    with Registered(model) as number:
+        target, data = _target(parameters, number)
+        data = settled(target, data)
+        progress(f"{target.free.size} hyperparameters to sample on the sums of {moments.n:,} rows")
+        starts = np.random.default_rng(plan.seed).standard_normal((plan.chains, target.free.size))
+        drawn = run(target, data, starts, plan, progress)
+    t = hyperparameters(target, data, [own.position for own in drawn])
+    some = evenly(plan.chains, plan.draws, _SETTINGS)
+    flat = t.reshape(-1, t.shape[-1])[some]
+    posterior = _posterior(model, flat, np.random.default_rng(plan.seed + 1))
+    kept, seconds = np.repeat(some, _EACH), time.perf_counter() - started
+    psi = np.repeat(flat[:, -1:], _EACH, axis=0)
+    samples = Samples(tuple(parameters), t, stats_of(drawn), kept, psi, Gaussian(), fit.target.scale, seconds)
+    return _record(fit, model, posterior, samples)
+
+
+def _parameters(fit: Fit, model: SumModel, plans: Sequence[TermPlan], *, optimise: bool) -> list[Parameter]:
+    halves = [
+        [factor.place.half_length for factor in own.factors if isinstance(factor.place, Interval)]
+        for own in model.moments.request.terms
+    ]
+    learnt = [TermValues(own.variance, own.lengthscales) for own in fit.terms]
+    found = [*term_parameters(plans, learnt, fit.target, halves), noise_parameter(fit.noise_variance, fit.target)]
+    return found if optimise else [replace(own, prior=None) for own in found]
+
+
+def _target(parameters: Sequence[Parameter], number: np.ndarray) -> tuple[CollapsedTarget, CollapsedData]:
+    entries = tuple(Entry(None if own.prior is None else own.prior.form, own.real) for own in parameters)
+    target = CollapsedTarget(entries)
+    if not target.free.size:
+        raise ValueError(
+            "inference='mcmc' with Gaussian noise samples hyperparameters, and all of them are held; the posterior at "
+            "held ones is known: use inference='variational'"
+        )
+    return target, CollapsedData(number, Hyper.of(parameters), np.zeros(0), np.zeros((0, 0)))
+
+
+def _posterior(model: SumModel, t: np.ndarray, rng: np.random.Generator) -> SampledPosterior:
+    """Averages over settings of the posterior at each."""
+    P, settings = model.size, [model.setting(theta) for theta in t]
+    means, covariance, draws = np.empty((len(t), P)), np.zeros((P, P)), []
+    for number, (theta, setting) in enumerate(zip(t, settings, strict=True)):
+        closed = model.at(theta)
+        assert isinstance(closed, ClosedForm)
+        means[number], inverse = _raw(model, setting, closed)
+        covariance += inverse
+        root = np.linalg.cholesky(inverse + 1e-14 * np.trace(inverse) / P * np.eye(P))
+        draws.append(means[number] + rng.standard_normal((_EACH, P)) @ root.T)
+    mean = means.mean(axis=0)
+    spread = (means - mean).T @ (means - mean)
+    cloud = Cloud(mean, (covariance + spread) / len(t), np.concatenate(draws))
+    averages = [total / model.moments.weight for total in model.moments.features_sums]
+    return sampled_posterior(model, settings, cloud, averages)
+
+
+def _raw(model: SumModel, setting: Setting, closed: ClosedForm) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and covariance of the coefficients of the functions that are summed over rows."""
+    transform = model.transform(setting)
+    inverse = transform.transpose(transform.transpose(closed.inverse.matrix).T)
+    return transform.transpose(closed.mean), 0.5 * (inverse + inverse.T)
+
+
+def _record(fit: Fit, model: SumModel, posterior: SampledPosterior, samples: Samples) -> Fit:
+    """The fit with medians in place of optima; the bound is the one there."""
+    at, terms, theta = 0, [], []
+    for own in fit.terms:
+        size = 1 + len(own.lengthscales)
+        values = [samples.median(at + n) for n in range(size)]
+        terms.append(replace(own, variance=values[0], lengthscales=tuple(values[1:]), supported=True))
+        at += size
+    theta = np.median(samples.t.reshape(-1, samples.t.shape[-1]), axis=0)
+    closed = model.at(theta)
+    jacobian = model.weight * np.log(fit.target.scale)
+    noise = float(np.mean(samples.parameters[-1].values(samples.t[:, :, -1])))
+    return replace(
+        fit,
+        posterior=posterior,
+        terms=tuple(terms),
+        noise_variance=noise,
+        elbo=float(closed.elbo - jacobian),
+        upper_bound=float(closed.upper_bound() - jacobian),
+        notes=(*fit.notes, *samples.notes()),
+        samples=samples,
+    )
