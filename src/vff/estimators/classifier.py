@@ -58,7 +58,7 @@ class GPClassifier(ClassifierMixin, SumModelFace):
         covariance: str = "full",
         inference: str = "variational",
         draws: int = 500,
-        warmup: int = 500,
+        warmup: int | None = None,
         chains: int = 4,
         sampler: str = "nuts",
         priors: dict | None = None,

@@ -14,13 +14,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from vff.estimators.cells import Grid, check_exposed, exposure_on, make_grid, region_volumes
 from vff.estimators.options import check_choice, check_domain
 from vff.estimators.regressor import GPRegressor
+from vff.estimators.sampling import INFERENCES
 from vff.estimators.windows import Box, Space, as_box, as_table, check_inside, coordinates, range_of
 from vff.inference import choose_domain, level_of
 from vff.kernels import Categorical, Kernel, Matern32, normal_form
 from vff.likelihoods import Poisson
 from vff.moments import Survey
 
-_INFERENCES = ("variational", "mcmc")
 _AT_ONCE = 2**24  # numbers drawn together
 _BAND_DRAWS = 1000
 
@@ -72,6 +72,8 @@ class CoxProcess(BaseEstimator):
         Interval of the features, which must hold the window. "auto" is the window (padded, with ``edges=0``).
     inference : "variational" or "mcmc"
         A Gaussian posterior, or Markov chains.
+    draws, warmup, chains, sampler, priors
+        Of Markov chains, as for ``GPRegressor``.
     random_state : int, RandomState or None
         For draws, when they are asked for without one.
     verbose : int
@@ -87,6 +89,7 @@ class CoxProcess(BaseEstimator):
     points_ : the points, (N, d); times are days since 1970-01-01
     kinds_ : what every column holds: "number", "datetime", "duration" or "boolean"
     kernel_ : the learnt kernel
+    samples_ : draws of the hyperparameters, with ``inference="mcmc"``; else None
     inference_ : how it was learnt
     elbo_ : float
         Lower bound on the log probability of the counts, nats. That of another grid cannot be compared with it.
@@ -103,6 +106,11 @@ class CoxProcess(BaseEstimator):
         domain: tuple[float, float] | str | dict = "auto",
         edges: int | str | dict = "auto",
         inference: str = "variational",
+        draws: int = 500,
+        warmup: int | None = None,
+        chains: int = 4,
+        sampler: str = "nuts",
+        priors: dict | None = None,
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
@@ -112,6 +120,11 @@ class CoxProcess(BaseEstimator):
         self.domain = domain
         self.edges = edges
         self.inference = inference
+        self.draws = draws
+        self.warmup = warmup
+        self.chains = chains
+        self.sampler = sampler
+        self.priors = priors
         self.random_state = random_state
         self.verbose = verbose
 
@@ -128,7 +141,7 @@ class CoxProcess(BaseEstimator):
         exposure : function of the centres (cells, d), array of the shape of the grid, or None
             How long or how well every cell was looked at. Cells of zero exposure were not, and are left out.
         """
-        check_choice("inference", self.inference, _INFERENCES)
+        check_choice("inference", self.inference, INFERENCES)
         table = as_table(points)
         space = Space.of(table)
         x = coordinates(table)
@@ -141,6 +154,7 @@ class CoxProcess(BaseEstimator):
         self._space, self.kinds_, self.points_, self.model_ = space, space.kinds, x, model
         self.window_, self.grid_, self.counts_, self.exposure_ = pattern[1:]
         self.inference_, self.kernel_, self.elbo_ = self.inference, model.kernel_, model.elbo_
+        self.samples_ = model.samples_
         self.notes_ = (*((_NO_WINDOW,) if window is None else ()), *model.notes_)
         return self
 
@@ -164,16 +178,20 @@ class CoxProcess(BaseEstimator):
             kernel = prod((Matern32(column) for column in space.columns[1:]), start=Matern32(space.columns[0]))
         used = _columns_of(kernel, space)
         domain = {space.columns[index]: self._domain(index, pattern) for index in used}
-        chains: dict[str, Any] = {} if self.inference == "variational" else {"inference": self.inference}
         return GPRegressor(
             kernel,
             likelihood=Poisson(exposure=space.exposure),
             frequencies=self.frequencies,
             domain=domain,
             edges=self.edges,
+            inference=self.inference,
+            draws=self.draws,
+            warmup=self.warmup,
+            chains=self.chains,
+            sampler=self.sampler,
+            priors=self.priors,
             random_state=self.random_state,
             verbose=self.verbose,
-            **chains,
         )
 
     def _domain(self, index: int, pattern: _Pattern) -> tuple[float, float]:

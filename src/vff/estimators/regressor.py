@@ -56,8 +56,11 @@ class GPRegressor(RegressionFace, SumModelFace):
         A Gaussian posterior at the best hyperparameters, or Markov chains: over hyperparameters and function together,
         or, with Gaussian noise, over hyperparameters alone, at a cost that does not depend on the number of rows. All
         predictions average over the draws then. Needs BlackJAX: ``pip install 'vff[mcmc]'``.
-    draws, warmup, chains : int
-        Of Markov chains: draws kept and steps before them, of every chain, and how many chains.
+    draws, chains : int
+        Of Markov chains: draws of every chain, and how many chains.
+    warmup : int or None
+        Steps of every chain before its draws. None is 200 where the shape of the posterior is known beforehand, with
+        Gaussian noise or at most 400 coefficients, and 500 elsewhere.
     sampler : "nuts" or "hmc"
     priors : dict or None
         Of Markov chains: by hyperparameter as ``samples_`` names them ("lengthscale[x]", "variance", "noise_variance",
@@ -113,7 +116,7 @@ class GPRegressor(RegressionFace, SumModelFace):
         covariance: str = "full",
         inference: str = "variational",
         draws: int = 500,
-        warmup: int = 500,
+        warmup: int | None = None,
         chains: int = 4,
         sampler: str = "nuts",
         priors: dict | None = None,

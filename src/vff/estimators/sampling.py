@@ -5,14 +5,17 @@ from importlib.util import find_spec
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 from sklearn.utils import check_random_state
 
 from vff.estimators.options import check_choice
-from vff.likelihoods import AbstractLikelihood
+from vff.inference import Samples
+from vff.likelihoods import AbstractLikelihood, Gaussian
 
 if TYPE_CHECKING:
     from vff.inference.sampling.chains import Plan
 
+_DIMENSIONS = {"variance": "term", "lengthscale": "column"}
 INFERENCES = ("variational", "mcmc")
 _SAMPLERS = ("nuts", "hmc")
 _LEAST_DRAWS, _LEAST_WARMUP = 10, 20
@@ -49,7 +52,7 @@ def check_inference(inference: Any, covariance: str, likelihood: AbstractLikelih
 
 
 def _is_collapsed(likelihood: AbstractLikelihood) -> bool:
-    return type(likelihood).__name__ == "Gaussian" and bool(likelihood.free.all())
+    return isinstance(likelihood, Gaussian) and likelihood.variance is None
 
 
 def _check_installed() -> None:
@@ -63,7 +66,7 @@ def plan_of(asked: Asked) -> "Plan":
 
     check_choice("sampler", asked.sampler, _SAMPLERS)
     draws = _whole("draws", asked.draws, _LEAST_DRAWS)
-    warmup = _whole("warmup", asked.warmup, _LEAST_WARMUP)
+    warmup = None if asked.warmup is None else _whole("warmup", asked.warmup, _LEAST_WARMUP)
     chains = _whole("chains", asked.chains, 1)
     if asked.priors is not None and not isinstance(asked.priors, Mapping):
         raise ValueError(
@@ -72,6 +75,31 @@ def plan_of(asked: Asked) -> "Plan":
         )
     seed = int(check_random_state(asked.random_state).randint(2**31 - 1))
     return Plan(draws, warmup, chains, asked.sampler, seed)
+
+
+def inference_data(samples: Samples, y: np.ndarray | None) -> Any:
+    """Draws, how the chains went, and the targets, as ArviZ has them."""
+    if find_spec("arviz") is None:
+        raise ImportError("to_arviz needs ArviZ, which is not installed; pip install 'vff[mcmc]'")
+    import arviz
+
+    posterior, coords, dims = {}, {}, {}
+    kinds = dict.fromkeys(own.kind for own in samples.parameters if own.prior is not None)
+    for kind in kinds:
+        own = [one for one in samples.parameters if one.kind == kind and one.prior is not None]
+        draws = [samples.values[one.name] for one in own]
+        labels = [one.label for one in own if one.label is not None]
+        if labels:
+            dim = _DIMENSIONS.get(kind, kind)
+            posterior[kind], coords[dim], dims[kind] = np.stack(draws, axis=-1), labels, [dim]
+        else:
+            posterior[kind] = draws[0]
+    groups: dict[str, Any] = {"posterior": posterior, "sample_stats": dict(samples.stats)}
+    if y is not None:
+        groups["observed_data"] = {"y": y}
+    if hasattr(arviz, "InferenceData"):  # before ArviZ 1
+        return arviz.from_dict(**groups, coords=coords, dims=dims)
+    return arviz.from_dict(groups, coords=coords, dims=dims)
 
 
 def _whole(name: str, value: Any, least: int) -> int:

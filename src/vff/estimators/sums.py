@@ -8,14 +8,14 @@ from dataclasses import replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from vff.basis import ColumnBasis, Interval
 from vff.estimators.binding import bind, joined
 from vff.estimators.face import PosteriorFace
 from vff.estimators.options import ENGINE_NAMES, check_batch, check_choice, check_covariance, check_size
 from vff.estimators.rows import Rows, add, after_walks, begin, check_unchanged, take_batch, walk_of
-from vff.estimators.sampling import Asked, check_inference, plan_of
+from vff.estimators.sampling import Asked, check_inference, inference_data, plan_of
 from vff.estimators.settling import Batch, Options
 from vff.estimators.tables import Table
 from vff.inference import Before, Fit, LikelihoodTask, TermPlan, fit_likelihood, fit_sum, fit_with_structure
@@ -24,6 +24,7 @@ from vff.likelihoods import AbstractLikelihood, Gaussian
 from vff.moments import Choice
 
 Say = Callable[[str], None]
+_KEPT_TARGETS = 2**20  # that draws are kept with
 _WRITTEN = Choice("dense", "dense: a structured covariance has the features of every factor written out")
 
 
@@ -92,6 +93,8 @@ class SumModelFace(PosteriorFace):
             before = None if seen is None else self.fit_
             seen = seen or begin(batch, options, growing=growing)
         fit, rows = self._fit_rows(likelihood, seen, batch, before, clock, say)
+        if fit.samples is not None and batch.source.n <= _KEPT_TARGETS and not growing:
+            fit = replace(fit, samples=replace(fit.samples, y=np.array(batch.source.y)))
         validate_data(self, table.data, reset=True, skip_check_array=True)
         self.timing_ = clock.seconds
         self._store(fit, rows, say)
@@ -134,7 +137,7 @@ class SumModelFace(PosteriorFace):
         """By Markov chains."""
         from vff.inference.sampling.fit import sample_likelihood
 
-        return sample_likelihood(task, plan_of(self._sampling()), self.priors)
+        return sample_likelihood(task, plan_of(self._sampling()), self.priors, self.engine)
 
     def _learn(self, rows: Rows, say: Say) -> Fit:
         """Hyperparameters and posterior from the statistics alone."""
@@ -179,6 +182,13 @@ class SumModelFace(PosteriorFace):
                 self.frequencies_[term.key] = values.M
                 self.edges_[term.key] = edges[0] if len(edges) == 1 else edges
         self.engine_, self.engine_reason_ = rows.choice.name, rows.choice.reason
+
+    def to_arviz(self) -> Any:
+        """The draws of ``inference="mcmc"`` for ArviZ: posterior, sample_stats and observed_data."""
+        check_is_fitted(self, "posterior_")
+        if self.samples_ is None:
+            raise ValueError("to_arviz needs draws, and this model was fitted with inference='variational'; use 'mcmc'")
+        return inference_data(self.samples_, self.samples_.y)
 
     def _place_text(self, number: int, label: str) -> str:
         place = self.rows_.moments.request.columns[number].place

@@ -60,7 +60,7 @@ class First(NamedTuple):
     target: TargetScale
 
 
-def learn_first(task: LikelihoodTask, *, always: bool = False) -> First:
+def learn_first(task: LikelihoodTask, *, most: int = _LEARNT_FEATURES, always: bool = False) -> First:
     """Hyperparameters, constant, likelihood and harmonics, with the full covariance and few features.
 
     Where all of these are given, nothing is learnt, but for sites where they are ``always`` wanted.
@@ -69,7 +69,7 @@ def learn_first(task: LikelihoodTask, *, always: bool = False) -> First:
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         ready, psi, target = prepared(task)
         given = None if always else _given(ready, psi, target)
-        return First(ready, given or _learn(task, target), target)
+        return First(ready, given or _learn(task, target, most), target)
 
 
 def fit_with_structure(kind: Kind, task: LikelihoodTask) -> Fit:
@@ -131,10 +131,10 @@ def _given(task: LikelihoodTask, psi: np.ndarray, target: TargetScale) -> Learnt
     return None if setting is None else Learnt(setting, psi, 0.0, 0.0, request, (True,) * len(task.plans))
 
 
-def _learn(task: LikelihoodTask, target: TargetScale) -> Learnt:
+def _learn(task: LikelihoodTask, target: TargetScale, most: int) -> Learnt:
     """With the full covariance and few features."""
     whole = task.walk.plan.request
-    small = _few(whole)
+    small = _few(whole, most)
     plans = tuple(
         replace(plan, M=tuple(None if M is None else most for M, most in zip(plan.M, own, strict=True)))
         for plan, own in zip(task.plans, small.harmonics, strict=True)
@@ -177,10 +177,10 @@ def _on_learning(task: LikelihoodTask, first: Fit, small: MomentRequest, request
     return (f"{where}, where q has {request.size}", *others)
 
 
-def _few(whole: MomentRequest) -> MomentRequest:
+def _few(whole: MomentRequest, most: int) -> MomentRequest:
     """Fewer harmonics everywhere, few enough for the full covariance."""
     request, share = whole, 1.0
-    while request.size > _LEARNT_FEATURES and any(M and M > _LEAST_M for term in request.harmonics for M in term):
+    while request.size > most and any(M and M > _LEAST_M for term in request.harmonics for M in term):
         share *= 0.9
         request = MomentRequest(tuple(_cut(term, share) for term in whole.terms))
     return request

@@ -7,10 +7,7 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
-
-def namespace(value: Any) -> Any:
-    """The module whose functions take ``value``: its own, as of arrays and tracers of JAX, or NumPy."""
-    return value.__array_namespace__() if hasattr(value, "__array_namespace__") else np
+from vff.linalg import namespace
 
 
 class AbstractPrior(ABC):

@@ -12,7 +12,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from vff.priors.base import AbstractPrior, namespace
+from vff.linalg import namespace
+from vff.priors.base import AbstractPrior
 from vff.priors.checks import require_positive, require_probability
 from vff.priors.positive import Exponential
 from vff.priors.variances import OfSd

@@ -7,7 +7,8 @@ from typing import Any, Self
 import numpy as np
 from scipy import special
 
-from vff.priors.base import AbstractPrior, namespace
+from vff.linalg import namespace
+from vff.priors.base import AbstractPrior
 from vff.priors.checks import require_positive
 
 

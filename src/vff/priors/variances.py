@@ -6,7 +6,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from vff.priors.base import AbstractPrior, namespace
+from vff.linalg import namespace
+from vff.priors.base import AbstractPrior
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ SHAPES: dict[str, tuple[Any, np.ndarray, Any]] = {
     "two columns": ([[A], [B]], SCATTERED, Poisson(exposure=3)),
     "lattice": ([[A, B]], GRID, Poisson(exposure=3)),
     "scattered product": ([[A, B]], SCATTERED, Poisson(exposure=3)),
-    "levels": ([[G], [A, G]], SCATTERED, Bernoulli()),
+    "levels": ([[Groups(1)], [A, Groups(1)]], SCATTERED[:, [0, 2]], Bernoulli()),
     "mixed": ([[A], [G, B], [G]], GRID, StudentT()),
 }
 

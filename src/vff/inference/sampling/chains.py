@@ -13,7 +13,7 @@ variances of BlackJAX, drawn towards the scales that are known before.
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
@@ -22,6 +22,7 @@ import numpy as np
 from vff.inference.sampling.target import LogDensity, slope_of
 
 SAMPLERS = ("nuts", "hmc")
+_SHORT, _LONG = 200, 500  # steps of warm-up
 _BLOCK = 50  # steps that are compiled together, between two looks at the clock
 _ACCEPTANCE = 0.8
 _FIRST_STEP = 0.5
@@ -51,10 +52,15 @@ class Plan:
     """How long to run, and how."""
 
     draws: int
-    warmup: int
+    warmup: int | None
+    """None: as long as the target needs."""
     chains: int
     sampler: str
     seed: int
+
+    def settled(self, *, known: bool) -> "Plan":
+        """With a warm-up; a short one where the shape of the posterior is known beforehand."""
+        return self if self.warmup is not None else replace(self, warmup=_SHORT if known else _LONG)
 
 
 class _Carry(NamedTuple):
@@ -196,6 +202,7 @@ def _schedule(plan: Plan) -> tuple[np.ndarray, np.ndarray]:
     """Stage of every step (0 step size, 1 also mass, -1 none), and what ends with it (1 a window, 2 warm-up)."""
     from blackjax.adaptation.staged_adaptation import build_schedule
 
+    assert plan.warmup is not None
     warm = np.asarray(build_schedule(plan.warmup)).reshape(-1, 2)
     total = -(-(plan.warmup + plan.draws) // _BLOCK) * _BLOCK
     stages, ends = np.full(total, -1), np.zeros(total, int)
@@ -209,6 +216,9 @@ def run(target: LogDensity, data: Any, starts: np.ndarray, plan: Plan, progress:
     """Every chain from its start, (chains, size); two at a time. The same seed gives the same draws."""
     import jax
 
+    assert plan.warmup is not None
+    warmup = plan.warmup
+
     stages, ends = _schedule(plan)
     report = _Reporter(plan, len(stages), progress)
 
@@ -219,12 +229,12 @@ def run(target: LogDensity, data: Any, starts: np.ndarray, plan: Plan, progress:
             for at in range(0, len(stages), _BLOCK):
                 some = slice(at, at + _BLOCK)
                 carry, drawn = block(data, carry, keys[some], stages[some], ends[some])
-                if at + _BLOCK > plan.warmup:
+                if at + _BLOCK > warmup:
                     kept.append(jax.tree.map(np.asarray, drawn))
                 report(number, at + _BLOCK, drawn)
-        first = plan.warmup // _BLOCK * _BLOCK
+        first = warmup // _BLOCK * _BLOCK
         whole = jax.tree.map(lambda *parts: np.concatenate(parts), *kept)
-        own = slice(plan.warmup - first, plan.warmup - first + plan.draws)
+        own = slice(warmup - first, warmup - first + plan.draws)
         return Drawn(*(values[own] for values in whole))
 
     with jax.enable_x64(True):
@@ -244,7 +254,7 @@ class _Reporter:
 
     def __call__(self, chain: int, done: int, drawn: Any) -> None:
         self._done[chain] = done
-        if done > self._plan.warmup:
+        if done > (self._plan.warmup or 0):
             self._divergent += int(np.sum(drawn.diverging))
         now = time.perf_counter()
         if now - self._last > _PATIENCE:

@@ -51,7 +51,7 @@ def sample_sum(
     started = time.perf_counter()
     with Registered(model) as number:
         target, data = _target(parameters, number)
-        data = settled(target, data)
+        data, plan = settled(target, data), plan.settled(known=True)
         progress(f"{target.free.size} hyperparameters to sample on the sums of {moments.n:,} rows")
         starts = np.random.default_rng(plan.seed).standard_normal((plan.chains, target.free.size))
         drawn = run(target, data, starts, plan, progress)

@@ -13,13 +13,17 @@ import numpy as np
 
 from vff.basis import ColumnBasis, Interval
 from vff.inference.row_sites import Observed
+from vff.inference.sampling.cells import NODES, Cells
 from vff.inference.sampling.compression import compressed
-from vff.inference.sampling.rows import RowData, TermPoints, TermShape
+from vff.inference.sampling.rows import Carried, RowData, TermPoints, TermShape
 from vff.inference.sampling.whitening import Axis, Column, Levels
 from vff.inference.terms import MaternFactor, Term
 from vff.moments import Choice, ColumnRequest, MomentRequest, Source, TermRequest
 
 _WORTH = 0.5  # distinct points per row, below which rows refer to points
+_MANY = 2**20  # features of rows, from which cells are worth their while
+_BLOCK = 128  # rows
+_COUNTABLE = 62  # bits of the number of a combination
 
 
 class Design(NamedTuple):
@@ -36,12 +40,14 @@ class Design(NamedTuple):
         return sum(phi.size for term in self.rows.terms for phi in term.features)
 
 
-def design(terms: Sequence[Term], request: MomentRequest, source: Source, observed: Observed) -> Design:
-    """Points for all terms; the rows all lie inside their domains."""
+def design(
+    terms: Sequence[Term], request: MomentRequest, source: Source, observed: Observed, engine: str = "auto"
+) -> Design:
+    """Points for all terms; the rows all lie inside their domains. Every engine gives the same density."""
     axes = [_axes(term, own) for term, own in zip(terms, request.terms, strict=True)]
     every = slice(0, source.n)
     columns = [np.asarray(source.column(c, every)) for c in range(len(request.columns))]
-    alone = _one_column(axes)
+    alone = _one_column(axes) if engine in ("auto", "nufft") else None
     if alone is not None:
         place = request.columns[0].place
         assert isinstance(place, Interval)
@@ -51,7 +57,8 @@ def design(terms: Sequence[Term], request: MomentRequest, source: Source, observ
             points = TermPoints((alone.basis.evaluate(short.nodes),), None)
             text = f"nufft: {source.n:,} rows carried to {short.nodes.size:,} nodes of one column by local polynomials"
             return Design((shape,), RowData((points,), short.y, short.extra, short.w), Choice("nufft", text))
-    shapes, points = zip(*(_points(*both, columns) for both in zip(axes, request.terms, strict=True)), strict=True)
+    parts = zip(axes, request.terms, strict=True)
+    shapes, points = zip(*(_points(*both, columns, engine) for both in parts), strict=True)
     rows = RowData(points, observed.y, observed.extra, observed.w)
     return Design(shapes, rows, _choice(shapes, points, source.n))
 
@@ -74,30 +81,39 @@ def _one_column(axes: Sequence[tuple[Axis, ...]]) -> Column | None:
 
 
 def _points(
-    axes: tuple[Axis, ...], request: TermRequest, columns: Sequence[np.ndarray]
+    axes: tuple[Axis, ...], request: TermRequest, columns: Sequence[np.ndarray], engine: str
 ) -> tuple[TermShape, TermPoints]:
-    """Of one term: its distinct points, on a lattice where that is less work."""
+    """Of one term, by an engine; "auto" takes what is least work."""
     own = [columns[c] for c in request.columns]
-    values, codes = zip(*(np.unique(x, return_inverse=True) for x in own), strict=True)
-    shape = tuple(one.size for one in values)
-    flat = tuple(code.reshape(-1) for code in codes)
-    cells = np.asarray(np.ravel_multi_index(flat, shape)) if _countable(shape) else None
-    n, sizes = own[0].size, [axis.size for axis in axes]
-    if len(axes) > 1 and cells is not None:
-        distinct = np.unique(cells).size
-        if _lattice_work(shape, sizes) < distinct * prod(sizes):
-            features = _features(request.factors, values)
-            return TermShape(axes, lattice=True), TermPoints(features, _reference(cells, prod(shape)))
-    if cells is not None:
-        found, first, back = np.unique(cells, return_index=True, return_inverse=True)
-        if found.size < _WORTH * n:
-            features = _features(request.factors, [x[first] for x in own])
-            return TermShape(axes, lattice=False), TermPoints(features, back.reshape(-1))
+    if engine != "dense":
+        for kind, attempt in (("grid", _lattice), ("nufft", _near), ("table", _table)):
+            found = attempt(axes, request, own, forced=engine == kind)
+            if found is not None:
+                return found
     return TermShape(axes, lattice=False), TermPoints(_features(request.factors, own), None)
 
 
-def _countable(shape: tuple[int, ...]) -> bool:
-    return sum(np.log2(shape)) < 62.0
+def _cells_of(own: Sequence[np.ndarray]) -> tuple[list[np.ndarray], tuple[int, ...], np.ndarray | None]:
+    """Distinct values of every column, how many there are, and the combination of every row, where countable."""
+    values, codes = zip(*(np.unique(x, return_inverse=True) for x in own), strict=True)
+    shape = tuple(one.size for one in values)
+    flat = tuple(code.reshape(-1) for code in codes)
+    countable = sum(np.log2(shape)) < _COUNTABLE
+    return list(values), shape, np.asarray(np.ravel_multi_index(flat, shape)) if countable else None
+
+
+def _lattice(
+    axes: tuple[Axis, ...], request: TermRequest, own: Sequence[np.ndarray], *, forced: bool
+) -> tuple[TermShape, TermPoints] | None:
+    """All combinations of the values of several columns."""
+    values, shape, cells = _cells_of(own)
+    if len(axes) == 1 or cells is None:
+        return None
+    sizes = [axis.size for axis in axes]
+    if not forced and _lattice_work(shape, sizes) >= np.unique(cells).size * prod(sizes):
+        return None
+    reference = None if np.array_equal(cells, np.arange(prod(shape))) else cells
+    return TermShape(axes, lattice=True), TermPoints(_features(request.factors, values), reference)
 
 
 def _lattice_work(shape: tuple[int, ...], sizes: Sequence[int]) -> int:
@@ -109,18 +125,61 @@ def _lattice_work(shape: tuple[int, ...], sizes: Sequence[int]) -> int:
     return work
 
 
-def _reference(cells: np.ndarray, size: int) -> np.ndarray | None:
-    """None where rows are points in order."""
-    return None if cells.size == size and np.array_equal(cells, np.arange(size)) else cells
+def _table(
+    axes: tuple[Axis, ...], request: TermRequest, own: Sequence[np.ndarray], *, forced: bool
+) -> tuple[TermShape, TermPoints] | None:
+    """Distinct points, where rows share them."""
+    cells = _cells_of(own)[2]
+    if cells is None:
+        return None
+    found, first, back = np.unique(cells, return_index=True, return_inverse=True)
+    if not forced and found.size >= _WORTH * own[0].size:
+        return None
+    features = _features(request.factors, [x[first] for x in own])
+    return TermShape(axes, lattice=False), TermPoints(features, back.reshape(-1))
+
+
+def _near(
+    axes: tuple[Axis, ...], request: TermRequest, own: Sequence[np.ndarray], *, forced: bool
+) -> tuple[TermShape, TermPoints] | None:
+    """Rows of one column, carried from the nodes of cells, where that is less work than to write them out."""
+    axis, place = axes[0], request.factors[0].place
+    if len(axes) > 1 or not isinstance(axis, Column) or not isinstance(place, Interval):
+        return None
+    t = place.to_unit(own[0])
+    cells = Cells.of(axis.basis.M, t)
+    if cells is None or not (forced or _worth_cells(axis, cells, t)):
+        return None
+    return TermShape(axes, lattice=False), TermPoints((axis.basis.evaluate(cells.nodes),), _blocks(cells, t))
+
+
+def _worth_cells(axis: Column, cells: Cells, t: np.ndarray) -> bool:
+    if t.size * axis.size < _MANY or axis.size <= 2 * NODES or cells.size > t.size:
+        return False
+    return np.unique(t).size >= _WORTH * t.size
+
+
+def _blocks(cells: Cells, t: np.ndarray) -> Carried:
+    """Rows sorted by cell, in blocks."""
+    where = cells.place(t)
+    order = np.argsort(where, kind="stable")
+    counts = np.bincount(where, minlength=cells.count)
+    blocks = -(-counts // _BLOCK)
+    # the first place of every cell, and from there on its rows one after another
+    first = _BLOCK * np.concatenate([[0], np.cumsum(blocks)[:-1]])
+    before = np.concatenate([[0], np.cumsum(counts)[:-1]])
+    place = np.empty(t.size, int)
+    place[order] = first[where[order]] + np.arange(t.size) - before[where[order]]
+    total = int(blocks.sum())
+    weights, row = np.zeros((total * _BLOCK, NODES)), np.full(total * _BLOCK, t.size)
+    weights[place] = cells.weights(t, where).T
+    row[place] = np.arange(t.size)
+    return Carried(weights.reshape(total, _BLOCK, NODES), np.repeat(np.arange(cells.count), blocks), place, row)
 
 
 def _features(factors: Sequence[ColumnRequest], values: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
     """Functions of every column at its values."""
-    written = []
-    for factor, x in zip(factors, values, strict=True):
-        t = factor.place.to_unit(x) if isinstance(factor.place, Interval) else x
-        written.append(factor.basis.evaluate(t))
-    return tuple(written)
+    return tuple(factor.basis.evaluate(factor.place.to_unit(x)) for factor, x in zip(factors, values, strict=True))
 
 
 def _choice(shapes: Sequence[TermShape], points: Sequence[TermPoints], n: int) -> Choice:
@@ -128,6 +187,10 @@ def _choice(shapes: Sequence[TermShape], points: Sequence[TermPoints], n: int) -
     for shape, own in zip(shapes, points, strict=True):
         if shape.lattice:
             parts.append(("grid", "grid: a lattice of " + " x ".join(str(len(phi)) for phi in own.features)))
+        elif isinstance(own.codes, Carried):
+            parts.append(
+                ("nufft", f"nufft: {n:,} rows carried from {len(own.features[0]):,} nodes by local polynomials")
+            )
         elif own.codes is not None:
             parts.append(("table", f"table: {len(own.features[0]):,} distinct points"))
         else:

@@ -48,16 +48,16 @@ class _Draws(NamedTuple):
     """How many coefficients of every term the data determine."""
 
 
-def sample_likelihood(task: LikelihoodTask, plan: Plan, priors: Mapping[str, Any] | None) -> Fit:
+def sample_likelihood(task: LikelihoodTask, plan: Plan, priors: Mapping[str, Any] | None, engine: str = "auto") -> Fit:
     """Sample coefficients and hyperparameters together, from a fit by natural gradients with few features."""
-    first = learn_first(task, always=True)
+    first = learn_first(task, most=_MOST_TRANSPORTED, always=True)
     parameters = _parameters(first, task, priors)
     model = SumModel(tuple(own.term for own in task.plans), no_sums(first.learnt.request), sites=True)
-    points = design(model.terms, first.learnt.request, task.walk.source, first.task.observed)
+    points = design(model.terms, first.learnt.request, task.walk.source, first.task.observed, engine)
     target, data = _target(first, parameters, points)
     task.progress(f"{target.size:,} variables to sample; {points.choice.reason}")
     started = time.perf_counter()
-    data = settled(target, data)
+    data, plan = settled(target, data), plan.settled(known=target.transported)
     rng = np.random.default_rng(plan.seed)
     starts = _OVERDISPERSED * rng.standard_normal((plan.chains, target.size))
     drawn = run(target, data, starts, plan, task.progress)

@@ -3,18 +3,34 @@
     lattice    the points are all combinations of a few values per column: one small matrix product per column
     written    one point after another, with the features of every column written out
 
-A row without a reference is its own point; where the same function value serves several rows (equal columns with other
-targets, columns of few distinct values), ``codes`` say which point a row stands at. The transposes, from rows back to
-coefficients, are those that JAX derives: matrix products again, and sums over the rows of a point.
+A row without a reference is its own point. Where the same function value serves several rows (equal columns with
+other targets, columns of few distinct values), codes say which point a row stands at. Where points are the nodes of
+cells, rows are carried from the nodes of their cell by polynomials, block by block of rows of one cell. The
+transposes, from rows back to coefficients, are those that JAX derives: matrix products again, and sums over the rows
+of a point.
 """
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 
 from vff.inference.sampling.whitening import Axis
 from vff.inference.structured_bound import evaluated
+
+
+class Carried(NamedTuple):
+    """Rows in blocks of one cell each, some places of which are empty."""
+
+    weights: Any
+    """Of the nodes of the block's cell, (blocks, rows, nodes); zero in empty places."""
+    cell: Any
+    """Of every block."""
+    place: Any
+    """Where every row is, counted through all blocks, (N,)."""
+    row: Any
+    """Which row every place holds, N where none, (blocks * rows,)."""
 
 
 class TermPoints(NamedTuple):
@@ -23,7 +39,7 @@ class TermPoints(NamedTuple):
     features: tuple[Any, ...]
     """Of every column, (n_d, P_d): at its values on a lattice, or at every point."""
     codes: Any
-    """(N,) point of every row; None when rows are points, in order, each serving ``copies`` rows."""
+    """(N,) point of every row; None when rows are points, in order, each serving ``copies`` rows; or ``Carried``."""
 
 
 class RowData(NamedTuple):
@@ -88,6 +104,31 @@ class TermShape:
 
     def at_rows(self, points: TermPoints, values: Any) -> Any:
         """What is known of points, at the rows."""
+        if isinstance(points.codes, Carried):
+            return _carried(points.codes, values)
         if points.codes is not None:
             return values[points.codes]
         return jnp.repeat(values, self.copies) if self.copies > 1 else values
+
+
+def _carried(own: Carried, values: Any) -> Any:
+    """Values at nodes to values at rows."""
+    by_cell = values.reshape(-1, own.weights.shape[-1])[own.cell]
+    return _picked(jnp.einsum("brj,bj->br", own.weights, by_cell).reshape(-1), own.place, own.row)
+
+
+@jax.custom_vjp
+def _picked(values: Any, place: Any, row: Any) -> Any:
+    """values[place]; every place holds at most one row, so the transpose is a choice as well and not a sum."""
+    return values[place]
+
+
+def _picked_forward(values: Any, place: Any, row: Any) -> tuple[Any, Any]:
+    return values[place], row
+
+
+def _picked_backward(row: Any, slope: Any) -> tuple[Any, None, None]:
+    return jnp.append(slope, 0.0)[row], None, None
+
+
+_picked.defvjp(_picked_forward, _picked_backward)

@@ -39,6 +39,8 @@ class Samples:
     """Of these units, in the user's."""
     seconds: float
     """Of warm-up and draws."""
+    y: np.ndarray | None = None
+    """The targets, where they are few enough to be kept."""
 
     @cached_property
     def values(self) -> dict[str, np.ndarray]:

@@ -8,7 +8,7 @@ import jax
 import numpy as np
 from scipy.optimize import minimize
 
-from vff.inference.sampling.rows import TermPoints, TermShape
+from vff.inference.sampling.rows import Carried, TermPoints, TermShape
 from vff.inference.sampling.target import Data, Target, slope_of
 from vff.inference.structured_bound import projected
 from vff.likelihoods import expected
@@ -73,7 +73,9 @@ def _scales(target: Target, data: Data, t: np.ndarray, mean: np.ndarray, rest: n
 def _curvature(term: TermShape, points: TermPoints, squares: list[np.ndarray], precision: np.ndarray) -> np.ndarray:
     """sum_n precision_n z_n^2 for every white variable of a term."""
     size = int(np.prod([len(z) for z in squares])) if term.lattice else len(squares[0])
-    if points.codes is not None:
+    if isinstance(points.codes, Carried):
+        at = _at_nodes(points.codes, precision, size)
+    elif points.codes is not None:
         at = np.bincount(np.asarray(points.codes), precision, size)
     else:
         at = precision.reshape(size, term.copies).sum(axis=1)
@@ -83,3 +85,12 @@ def _curvature(term: TermShape, points: TermPoints, squares: list[np.ndarray], p
     for d, z in enumerate(squares):
         tensor = np.moveaxis(np.tensordot(z, tensor, axes=(0, d)), 0, d)
     return tensor.reshape(-1)
+
+
+def _at_nodes(own: Carried, values: np.ndarray, size: int) -> np.ndarray:
+    """Sums over rows to sums over nodes: the transpose of carrying."""
+    weights = np.asarray(own.weights)
+    by_row = np.append(values, 0.0)[np.asarray(own.row)].reshape(weights.shape[:2])
+    total = np.zeros((size // weights.shape[2], weights.shape[2]))
+    np.add.at(total, np.asarray(own.cell), np.einsum("brj,br->bj", weights, by_row))
+    return total.reshape(-1)
