@@ -14,6 +14,7 @@ import argparse
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -138,11 +139,8 @@ def target_of(N: int, M: int, counts: bool) -> tuple[Any, Any, np.ndarray, str]:
         found.extend(given[:3])
         raise _CapturedError
 
-    with patch.object(sampling, "run", capture):
-        try:
-            model.fit(x[:, None], y)
-        except _CapturedError:
-            pass
+    with patch.object(sampling, "run", capture), suppress(_CapturedError):
+        model.fit(x[:, None], y)
     target, data, starts = found
     points = len(data.rows.terms[0].features[0])
     return target, data, starts[0], f"{points:,} nodes" if points < N else "rows written out"
@@ -175,7 +173,7 @@ def gradients(options: argparse.Namespace) -> None:
         lines: list[Line] = []
         seconds: dict[tuple[int, int], float] = {}
         for N, M in options.settings:
-            if not counts and N > options.most_written:
+            if not counts and options.most_written < N:
                 continue
             progress(f"gradients: {title}, {N:,} rows, M = {M}")
             *parts, how = target_of(N, M, counts)

@@ -84,11 +84,14 @@ def test_files_and_functions_stay_small(path: Path) -> None:
             assert node.end_lineno - node.lineno < 60, node.name
 
 
+RUN = ("interactions", "likelihoods", "markov-chains", "point-patterns")
+
+
 def blocks_of(page: str) -> list[str]:
     return re.findall(r"^```python\n(.*?)^```", (ROOT / page).read_text(), re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/interactions.md", "docs/likelihoods.md", "docs/point-patterns.md"])
+@pytest.mark.parametrize("page", ["README.md", *(f"docs/{name}.md" for name in RUN)])
 def test_pages_run(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All blocks of a page, one after another, as a reader would type them."""
     pyplot = pytest.importorskip("matplotlib.pyplot")

@@ -16,7 +16,7 @@ from vff.inference.sampling.chains import Plan, run
 from vff.inference.sampling.collapsed import CollapsedData, CollapsedTarget, Registered, hyperparameters, settled
 from vff.inference.sampling.hyper import Parameter, TermValues, noise_parameter, term_parameters, with_priors
 from vff.inference.sampling.posterior import Cloud, SampledPosterior, sampled_posterior
-from vff.inference.sampling.samples import Samples, evenly, stats_of
+from vff.inference.sampling.samples import Samples, evenly, on_missed, stats_of
 from vff.inference.sampling.target import Entry, Hyper
 from vff.inference.target import standardised
 from vff.likelihoods import Gaussian
@@ -121,6 +121,7 @@ def _record(fit: Fit, model: SumModel, posterior: SampledPosterior, samples: Sam
         at += size
     theta = np.median(samples.t.reshape(-1, samples.t.shape[-1]), axis=0)
     closed = model.at(theta)
+    missed = float(model.missed_by_term(closed, theta).sum())
     jacobian = model.weight * np.log(fit.target.scale)
     noise = float(np.mean(samples.parameters[-1].values(samples.t[:, :, -1])))
     return replace(
@@ -130,6 +131,7 @@ def _record(fit: Fit, model: SumModel, posterior: SampledPosterior, samples: Sam
         noise_variance=noise,
         elbo=float(closed.elbo - jacobian),
         upper_bound=float(closed.upper_bound() - jacobian),
-        notes=(*fit.notes, *samples.notes()),
+        notes=(*fit.notes, *samples.notes(), *on_missed(missed, fit.history[-1].tolerance)),
+        history=(*fit.history, replace(fit.history[-1], missed=missed)),
         samples=samples,
     )

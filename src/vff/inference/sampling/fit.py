@@ -26,12 +26,14 @@ from vff.inference.sampling.hyper import (
     with_priors,
 )
 from vff.inference.sampling.posterior import Cloud, SampledPosterior, constant_function, sampled_posterior
-from vff.inference.sampling.samples import Samples, evenly, stats_of
+from vff.inference.sampling.samples import Samples, evenly, on_missed, stats_of
 from vff.inference.sampling.start import settled
 from vff.inference.sampling.target import Data, Entry, Hyper, Sites, Target
 from vff.inference.structured_fit import First, Learnt, learn_first, no_sums
 from vff.inference.target import TargetScale
+from vff.likelihoods import expected
 from vff.likelihoods.rules import counts_for
+from vff.moments import ColumnRows
 
 _FEWEST_NODES = 4
 _MOST_TRANSPORTED = 400  # white variables: their covariance is factored at every step
@@ -179,19 +181,21 @@ def _record(
     averages = feature_averages(task.walk, learnt.request, first.task.observed.w)
     posterior = sampled_posterior(model, settings_of(model.terms, t), cloud, averages)
     psi = np.median(samples.psi, axis=0)
+    rows = _rows(task, model, posterior)
+    missed = _missed(first, posterior, psi, constant, rows)
     theta = np.median(t[:, :place], axis=0)
     optimum = Optimum(theta, np.nan, 0, int(samples.stats["n_steps"].sum()), True, "sampled")
     return Fit(
         posterior,
         TargetScale(target.mean + target.scale * constant, target.scale),
-        _term_fits(task, model, posterior, samples, determined),
+        _term_fits(task, model, posterior, draws, rows),
         np.nan,
         np.nan,
         0.0,
         np.nan,
         "sampled",
-        (Milestone(learnt.request.harmonics, optimum, np.nan, np.nan),),
-        (*learnt.notes, *samples.notes()),
+        (Milestone(learnt.request.harmonics, optimum, missed, _tolerated(task, determined)),),
+        (*learnt.notes, *samples.notes(), *on_missed(missed, _tolerated(task, determined))),
         Climb(
             likelihood.with_values(psi).in_units(target.scale),
             likelihood,
@@ -209,25 +213,51 @@ def _record(
     )
 
 
+class _Rows(NamedTuple):
+    """Some rows of the fit, and how many rows each stands for."""
+
+    x: np.ndarray
+    columns: Sequence[ColumnRows]
+    every: slice
+    share: float
+
+
+def _rows(task: LikelihoodTask, model: SumModel, posterior: SampledPosterior) -> _Rows:
+    n = task.walk.n
+    every = slice(0, n, -(-n // _SHARED_ROWS))
+    x = np.stack(
+        [task.walk.source.column(c, slice(0, n))[every] for c in range(len(model.moments.request.columns))], axis=1
+    )
+    return _Rows(x, posterior.rows(x), every, n / len(x))
+
+
+def _missed(first: First, posterior: SampledPosterior, psi: np.ndarray, constant: float, rows: _Rows) -> float:
+    """What the features leave out on average over draws, nats: half the sum of precision times variance of the rest."""
+    observed = first.task.observed
+    y, extra, w = (values[rows.every] for values in (observed.y, observed.extra, observed.w))
+    mean, _ = posterior.marginals(rows.x, variances=False)
+    rest = posterior.rest.marginals(rows.x)[1]
+    answer = expected(first.task.likelihood, psi, y, extra, constant + mean, rest)
+    return float(0.5 * rows.share * np.sum(w * np.maximum(-answer.curvature, 0.0) * rest))
+
+
+def _tolerated(task: LikelihoodTask, determined: Sequence[float]) -> float:
+    """What they may leave out, as where frequencies are chosen: half a nat, 1e-6 per row, 0.02 per coefficient."""
+    return max(0.5, 1e-6 * float(task.observed.w.sum()), 0.02 * sum(determined))
+
+
 def _term_fits(
-    task: LikelihoodTask,
-    model: SumModel,
-    posterior: SampledPosterior,
-    samples: Samples,
-    determined: Sequence[float],
+    task: LikelihoodTask, model: SumModel, posterior: SampledPosterior, draws: _Draws, rows: _Rows
 ) -> tuple[TermFit, ...]:
     """Medians of the hyperparameters, and what the mean of the function says of every term."""
-    rows = slice(0, min(task.walk.n, _SHARED_ROWS))
-    x = np.stack([task.walk.source.column(c, rows) for c in range(len(model.moments.request.columns))], axis=1)
-    columns = posterior.rows(x)
-    effects = [term.means(x, columns) for term in posterior.terms]
+    effects = [term.means(rows.x, rows.columns) for term in posterior.terms]
     total = float(np.var(np.sum(effects, axis=0)))
     fits, at = [], 0
     for s, (plan, effect) in enumerate(zip(task.plans, effects, strict=True)):
-        own = [samples.median(at + n) for n in range(len(plan.term.names))]
+        own = [draws.samples.median(at + n) for n in range(len(plan.term.names))]
         at += len(own)
         M = model.moments.request.harmonics[s]
         share = float(np.var(effect)) / total if total > 0.0 else 0.0
         size = M[0] if len(M) == 1 else M
-        fits.append(TermFit(plan.name, own[0], tuple(own[1:]), size, share, determined[s], True))
+        fits.append(TermFit(plan.name, own[0], tuple(own[1:]), size, share, draws.determined[s], True))
     return tuple(fits)

@@ -169,6 +169,11 @@ def _with_prior(own: Parameter, asked: Any) -> Parameter:
         if (asked.support == "real") != own.real:
             wanted = "a real number, such as Normal" if own.real else "a positive number, such as Gamma or LogNormal"
             raise ValueError(f"priors gives {asked!r} for {own.name}; give a prior for {wanted}")
+        if not own.real and float(asked.quantile(_INNER[1])) <= own.lower:
+            raise ValueError(
+                f"priors gives {asked!r} for {own.name}, which stays above {own.lower:g} and would lie below it; give "
+                "one that can be above"
+            )
         return replace(own, prior=asked)
     number = isinstance(asked, Real) and not isinstance(asked, bool)
     if not number or not np.isfinite(float(asked)) or not (own.real or float(asked) > own.lower):

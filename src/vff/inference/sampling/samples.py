@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 _KEPT = 1000  # draws that predictions average over
 _MOST_RHAT, _FEWEST_ESS = 1.01, 400.0
 _DIVERGENT_SHARE = 0.001
+_WORRYING = 2.0  # times what is tolerated
 
 
 @dataclass(frozen=True)
@@ -97,6 +98,16 @@ class Samples:
                 "its interval is rough; ask for more draws"
             )
         return tuple(notes)
+
+
+def on_missed(missed: float, tolerated: float) -> tuple[str, ...]:
+    """Where the features are too few for the lengthscales that were drawn."""
+    if not missed > _WORRYING * tolerated:
+        return ()
+    return (
+        f"at the lengthscales that were drawn the features miss {missed:.3g} nats, and {tolerated:.2g} are tolerated: the "
+        "posterior leans towards longer lengthscales; give more frequencies",
+    )
 
 
 def stats_of(drawn: "Sequence[Drawn]") -> dict[str, np.ndarray]:
