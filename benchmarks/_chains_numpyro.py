@@ -136,7 +136,7 @@ def sample(problem: Problem, rows: Rows, clock: Clock) -> dict[str, Any]:
     from numpyro.infer import MCMC, NUTS, init_to_median
 
     kernel = NUTS(model, init_strategy=init_to_median, dense_mass=problem.dense_mass)
-    plan = {"num_warmup": problem.warmup, "num_samples": problem.draws, "num_chains": problem.chains}
+    plan: dict[str, Any] = {"num_warmup": problem.warmup, "num_samples": problem.draws, "num_chains": problem.chains}
     chains = MCMC(kernel, **plan, chain_method="parallel", progress_bar=False)
     started = time.perf_counter()
     chains.run(jax.random.PRNGKey(problem.seed), problem, rows, extra_fields=("num_steps", "diverging"))

@@ -62,10 +62,10 @@ class Clock:
         monitoring.register_event_duration_secs_listener(clock._listen)
         return clock
 
-    def _listen(self, event: str, duration: float, **_: Any) -> None:
+    def _listen(self, event: str, duration_secs: float, **kwargs: str | int) -> None:
         if event.startswith("/jax/core/compile"):
             now = time.perf_counter()
-            self.spans.append((now - duration, now))
+            self.spans.append((now - duration_secs, now))
 
     @property
     def seconds(self) -> float:

@@ -26,7 +26,7 @@ from vff.priors import Gamma, Normal
 
 CELLS, DOMAIN = 64, (-1.0, 2.0)
 PAPER, QUICK = tuple(range(14, 31, 2)), (14, 22)
-DEFAULTS, QUICK_DEFAULTS = (6, 10, 14), (6,)  # harmonics, on a third of the length
+DEFAULTS, QUICK_DEFAULTS = (8, 11, 14), (8,)  # harmonics, on a third of the length
 PRIORS = {"lengthscale": Gamma(0.1, 1.0), "variance": Gamma(1.0, 1.0), "constant": Normal(0.0, 3.0**0.5)}
 CHAINS, WARMUP, DRAWS = 2, 300, 500
 QUICK_WARMUP, QUICK_DRAWS = 60, 60
@@ -142,8 +142,8 @@ def draw_intensities(run: Run, data: Dataset, chains: Sequence[Chain]) -> Figure
         ax.set_ylabel("north (side of the square)", fontsize=9)
     assert image is not None
     bar = figure.colorbar(image, ax=axes, extend="max", shrink=0.9)
-    bar.set_label("posterior mean intensity (saplings per unit area)", fontsize=9)
-    figure.suptitle("Pine saplings, more and more frequencies" + " (quick)" * run.quick, fontsize=12)
+    bar.set_label("saplings per unit area", fontsize=9)
+    figure.suptitle("Pine saplings: posterior mean intensity" + " (quick)" * run.quick, fontsize=12)
     return figure
 
 

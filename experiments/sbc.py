@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from _common import BLUE, Run, new_figure, tidy
 from matplotlib.figure import Figure
-from scipy.stats import beta, binom, chisquare, kstest
+from scipy.stats import binom, chisquare, kstest
 
 from vff import GPRegressor, Matern32
 from vff.priors import LogNormal, Normal
@@ -118,16 +118,14 @@ def draw(found: np.ndarray, rows: Lines) -> Figure:
     n = len(found)
     low, high = binom.ppf((0.5 - LEVEL / 2, 0.5 + LEVEL / 2), n, 1.0 / BINS)
     at = np.linspace(0.0, 1.0, 201)
-    # pointwise: the k-th of n uniform numbers is beta
-    k = np.arange(1, n + 1)
-    ends = [beta.ppf(level, k, n + 1 - k) for level in (0.5 - LEVEL / 2, 0.5 + LEVEL / 2)]
+    lower, upper = (binom.ppf(level, n, at) / n - at for level in (0.5 - LEVEL / 2, 0.5 + LEVEL / 2))
     for top, bottom, name, own, row in zip(axes[0], axes[1], ALL, found.T, rows, strict=True):
         top.axhspan(float(low), float(high), color="0.85", lw=0)
         top.axhline(n / BINS, color="0.5", lw=0.8)
         top.hist(own / RANKS, np.linspace(0.0, 1.0, BINS + 1), color=BLUE, rwidth=0.9)
         top.set_title(f"{name}\np = {row['chi_square_p']:.2f}, {row['ks_p']:.2f}", fontsize=10)
         below = np.searchsorted(np.sort((own + 0.5) / RANKS), at, side="right") / n
-        bottom.fill_between(k / (n + 1), k / n - ends[1], k / n - ends[0], color="0.85", lw=0)
+        bottom.fill_between(at, lower, upper, color="0.85", lw=0)
         bottom.step(at, below - at, color=BLUE, lw=1.2, where="post")
         bottom.set_xlabel("rank of the truth (share of draws)", fontsize=9)
         tidy(top)

@@ -226,7 +226,6 @@ def test_random_state_decides_everything():
     assert not np.any(other.predict(NEW) == model.predict(NEW))
 
 
-@pytest.mark.xfail(reason="what features miss is simulated by rows in their order; see _predictives in face.py")
 def test_a_row_is_predicted_the_same_in_any_company():
     model = fitted("poisson")
     alone = np.concatenate([model.predict(row[None]) for row in NEW])

@@ -20,7 +20,7 @@ from vff.likelihoods import AbstractLikelihood, Gaussian, Marginal, Mixture, Pre
 _JOINT_ROWS = 20_000  # a covariance matrix of this size takes 3.2 GB
 _CHUNK = 2**20
 _DRAWN = 2**22  # values of draws at rows that are held together
-_SEED = 0  # of what is answered by simulation from draws: the same question has the same answer
+_SEED = 0  # of the part of f that features do not carry, in every draw: the same question has the same answer
 
 
 class Posterior(Protocol):
@@ -80,16 +80,20 @@ class PosteriorFace(BaseEstimator):
         x, rng, extra = self._joint_rows(X), self._generator(random_state), self._extra(Table.of(X))
         if self.samples_ is not None:
             some = chosen(len(self.samples_.kept), n_samples, rng)
-            return self._mixture(x, extra, some, rng).sample(rng)
+            return self._mixture(self._sampled.sample_some(x, some, rng), extra, some).sample(rng)
         function = self.target_.mean + self.target_.scale * self.posterior_.sample(x, n_samples, rng)
         return predictive_sample(self.likelihood_, function, extra[:, None], rng)
 
-    def _mixture(self, x: np.ndarray, extra: np.ndarray, some: np.ndarray, rng: np.random.Generator) -> Mixture:
-        """Some of the draws at rows."""
-        assert self.samples_ is not None
+    @property
+    def _sampled(self) -> SampledPosterior:
         assert isinstance(self.posterior_, SampledPosterior)
-        f = self.target_.mean + self.target_.scale * self.posterior_.sample_some(x, some, rng)
-        return Mixture([self.samples_.likelihoods[number] for number in some], f, extra)
+        return self.posterior_
+
+    def _mixture(self, f: np.ndarray, extra: np.ndarray, some: np.ndarray) -> Mixture:
+        """Some of the draws, with f at rows as learning sees it, (N, S)."""
+        assert self.samples_ is not None
+        likelihoods = [self.samples_.likelihoods[number] for number in some]
+        return Mixture(likelihoods, self.target_.mean + self.target_.scale * f, extra)
 
     def _predictives(self, table: Table) -> Iterator[tuple[slice, Predictive]]:
         """A new y at the rows, a stretch of them at a time."""
@@ -97,13 +101,16 @@ class PosteriorFace(BaseEstimator):
         if self.samples_ is None:
             yield slice(0, table.n_rows), Marginal(self.likelihood_, *self._latent(table), extra)
             return
-        every, rng = np.arange(len(self.samples_.kept)), np.random.default_rng(_SEED)
+        every = np.arange(len(self.samples_.kept))
+        # the same for all rows, so that a row is predicted the same in any company
+        noise = np.random.default_rng(_SEED).standard_normal(every.size)
         start, step = 0, max(1, _DRAWN // every.size)
         for piece in self._pieces(table):
             for at in range(0, len(piece), step):
                 x = piece[at : at + step]
                 rows = slice(start, start + len(x))
-                yield rows, self._mixture(x, extra[rows], every, rng)
+                values, rest = self._sampled.values(x)
+                yield rows, self._mixture(values + np.sqrt(rest)[:, None] * noise, extra[rows], every)
                 start = rows.stop
 
     def _asked(self, table: Table, ask: Callable[[Predictive, slice], Sequence[np.ndarray]]) -> list[np.ndarray]:
@@ -216,12 +223,9 @@ class RegressionFace(RegressorMixin, PosteriorFace):
         return mean, np.sqrt(variance)
 
     def predict_quantiles(self, X: Any, levels: Any = (0.05, 0.5, 0.95)) -> np.ndarray:
-        """Quantiles of a new observation at every row of X, (N, L), with the uncertainty of the function in them.
-
-        Of a sampled model they are those of one simulated observation per draw.
-        """
-        asked, rng = np.atleast_1d(np.asarray(levels, float)), np.random.default_rng(_SEED)
-        return self._asked(self._table(X), lambda one, _: (one.quantiles(asked, rng),))[0]
+        """Quantiles of a new observation at every row of X, (N, L), with the uncertainty of the function in them."""
+        asked = np.atleast_1d(np.asarray(levels, float))
+        return self._asked(self._table(X), lambda one, _: (one.quantiles(asked),))[0]
 
     def log_predictive_density(self, X: Any, y: Any) -> np.ndarray:
         """log p(y | data) of every row, nats, for y in its own units (a probability where y is discrete)."""

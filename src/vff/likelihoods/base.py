@@ -40,6 +40,7 @@ class Traits(NamedTuple):
     closed_form: bool = False  # ``expected`` is known; otherwise quadrature does it
     discrete: bool = False  # y is a whole number
     log_concave: bool = True  # log p(y | f) has one maximum in f, also against a Gaussian prior
+    affine: bool = False  # log p = y A(f) + extra B(f) + a constant: two sums say all that rows at one f have to say
     support: tuple[float, float] = (-np.inf, np.inf)  # of a Binomial up to infinity, since trials differ by row
 
 
@@ -166,6 +167,11 @@ class AbstractLikelihood(ABC):
     def log_concave(self) -> bool:
         """Whether log p(y | f) has one maximum in f, also against a Gaussian prior."""
         return self.traits.log_concave
+
+    @property
+    def affine(self) -> bool:
+        """Whether log p = y A(f) + extra B(f) + a constant."""
+        return self.traits.affine
 
     @property
     def support(self) -> tuple[float, float]:

@@ -39,7 +39,7 @@ class Bernoulli(AbstractLikelihood):
 
     @property
     def traits(self) -> Traits:
-        return Traits(discrete=True, support=(0.0, 1.0))
+        return Traits(discrete=True, affine=True, support=(0.0, 1.0))
 
     @property
     def form(self) -> Self:
@@ -126,7 +126,7 @@ class Binomial(AbstractLikelihood):
 
     @property
     def traits(self) -> Traits:
-        return Traits(column=self.trials, discrete=True, support=(0.0, np.inf))
+        return Traits(column=self.trials, discrete=True, affine=True, support=(0.0, np.inf))
 
     @property
     def form(self) -> Self:

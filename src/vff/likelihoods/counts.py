@@ -31,7 +31,7 @@ class Poisson(AbstractLikelihood):
 
     @property
     def traits(self) -> Traits:
-        return Traits(column=self.exposure, closed_form=True, discrete=True, support=(0.0, np.inf))
+        return Traits(column=self.exposure, closed_form=True, discrete=True, affine=True, support=(0.0, np.inf))
 
     @property
     def form(self) -> Self:

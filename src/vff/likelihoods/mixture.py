@@ -8,7 +8,15 @@ import numpy as np
 
 from vff.likelihoods.base import AbstractLikelihood
 from vff.likelihoods.expectations import expected, log_predictive
-from vff.likelihoods.predictive import predictive_mean, predictive_moments, predictive_quantiles
+from vff.likelihoods.predictive import (
+    checked_levels,
+    inverted,
+    predictive_mean,
+    predictive_moments,
+    predictive_quantiles,
+)
+
+_QUANTILE_DRAWS = 250
 
 
 class Predictive(Protocol):
@@ -22,7 +30,7 @@ class Predictive(Protocol):
         """Mean and variance of y, (N,) each."""
         ...
 
-    def quantiles(self, levels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    def quantiles(self, levels: np.ndarray) -> np.ndarray:
         """Quantiles of y, (N, L)."""
         ...
 
@@ -46,7 +54,7 @@ class Marginal:
     def moments(self) -> tuple[np.ndarray, np.ndarray]:
         return predictive_moments(self.likelihood, self.f_mean, self.f_variance, self.extra)
 
-    def quantiles(self, levels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    def quantiles(self, levels: np.ndarray) -> np.ndarray:
         return predictive_quantiles(self.likelihood, self.f_mean, self.f_variance, self.extra, levels)
 
     def log_density(self, y: np.ndarray) -> np.ndarray:
@@ -58,7 +66,7 @@ class Mixture:
 
     def __init__(self, likelihoods: Sequence[AbstractLikelihood], f: np.ndarray, extra: np.ndarray):
         """``likelihoods`` by draw, all parameters set; ``extra`` by row."""
-        self._f, self._extra = f, extra
+        self._likelihoods, self._f, self._extra = likelihoods, f, extra
         # draws with the same parameters are answered together: all of them where the likelihood has none
         groups: dict[AbstractLikelihood, list[int]] = {}
         for number, likelihood in enumerate(likelihoods):
@@ -91,12 +99,22 @@ class Mixture:
         """One y for every draw, (N, S)."""
         return self._by_draw(lambda likelihood, f: np.asarray(likelihood.sample(f, self._extra[:, None], rng), float))
 
-    def quantiles(self, levels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Quantiles of y, (N, L), of one y for every draw."""
-        if np.any((levels <= 0) | (levels >= 1)):
-            raise ValueError(f"levels must lie strictly between 0 and 1; got {levels.tolist()}.")
-        method = "inverted_cdf" if self._groups[0][0].discrete else "linear"
-        return np.quantile(self.sample(rng), levels, axis=1, method=method).T
+    def quantiles(self, levels: np.ndarray) -> np.ndarray:
+        """Quantiles of y, (N, L), from the average of the distribution functions of some of the draws."""
+        levels = checked_levels(levels)
+        some = np.arange(0, self._f.shape[1], -(-self._f.shape[1] // _QUANTILE_DRAWS))
+        few = Mixture([self._likelihoods[number] for number in some], self._f[:, some], self._extra)
+        return few._inverted(levels)
+
+    def _inverted(self, levels: np.ndarray) -> np.ndarray:
+        def cdf(y: np.ndarray) -> np.ndarray:
+            each = [
+                likelihood.cdf(y[..., None], self._f[:, None, some], self._extra[:, None, None]).sum(axis=-1)
+                for likelihood, some in self._groups
+            ]
+            return np.sum(each, axis=0) / self._f.shape[1]
+
+        return inverted(self._groups[0][0], *self.moments(), levels, cdf)
 
     def log_density(self, y: np.ndarray) -> np.ndarray:
         """log p(y), (N,): the logarithm of the average density over draws."""

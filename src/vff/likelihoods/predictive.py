@@ -58,15 +58,21 @@ def predictive_quantiles(
     likelihood: AbstractLikelihood, mean: np.ndarray, variance: np.ndarray, extra: np.ndarray, levels: np.ndarray
 ) -> np.ndarray:
     """(N, L) quantiles of a new y; of a discrete one the smallest whole number whose cdf reaches the level."""
-    levels = np.asarray(levels, dtype=float)
-    if np.any((levels <= 0) | (levels >= 1)):
-        raise ValueError(f"levels must lie strictly between 0 and 1; got {levels.tolist()}.")
+    levels = checked_levels(levels)
     result = np.empty((len(mean), len(levels)))
     chunk = max(CHUNK // max(len(levels), 1), 1)
     for begin in range(0, len(mean), chunk):
         rows = slice(begin, begin + chunk)
         result[rows] = _quantiles(likelihood, mean[rows], variance[rows], extra[rows], levels)
     return result
+
+
+def checked_levels(levels: np.ndarray) -> np.ndarray:
+    """Levels of quantiles, or a ValueError."""
+    levels = np.asarray(levels, dtype=float)
+    if np.any((levels <= 0) | (levels >= 1)):
+        raise ValueError(f"levels must lie strictly between 0 and 1; got {levels.tolist()}.")
+    return levels
 
 
 def predictive_sample(
@@ -90,7 +96,19 @@ def _quantiles(
     def cdf(y: np.ndarray) -> np.ndarray:
         return _mixture_cdf(likelihood, y, mean[:, None], sd, extra)
 
-    low, high = _bracket(likelihood, mean, variance, extra[:, 0], levels, cdf)
+    centre, spread = predictive_moments(likelihood, mean, variance, extra[:, 0])
+    return inverted(likelihood, centre, spread, levels, cdf)
+
+
+def inverted(
+    likelihood: AbstractLikelihood,
+    centre: np.ndarray,
+    spread: np.ndarray,
+    levels: np.ndarray,
+    cdf: Callable[[np.ndarray], np.ndarray],
+) -> np.ndarray:
+    """(N, L) quantiles of the distributions that a cdf (N, L) -> (N, L) is of, of this mean and variance."""
+    low, high = _bracket(likelihood, centre, spread, levels, cdf)
     for _ in range(HALVINGS):
         middle = (low + high) / 2
         if likelihood.discrete:
@@ -145,14 +163,13 @@ def _where_the_mean_is(
 
 def _bracket(
     likelihood: AbstractLikelihood,
-    mean: np.ndarray,
-    variance: np.ndarray,
-    extra: np.ndarray,
+    centre: np.ndarray,
+    spread: np.ndarray,
     levels: np.ndarray,
     cdf: Callable[[np.ndarray], np.ndarray],
 ) -> tuple[np.ndarray, np.ndarray]:
     """(N, L) low with cdf below the level, or the end of the support, and high with cdf at least the level."""
-    centre, spread = (part[:, None] for part in predictive_moments(likelihood, mean, variance, extra))
+    centre, spread = centre[:, None], spread[:, None]
     step = np.where(np.isfinite(spread), np.sqrt(spread), 1.0) + likelihood.discrete + 1e-300
     bottom, top = likelihood.support
     bottom = bottom - likelihood.discrete  # the cdf is zero there

@@ -20,6 +20,7 @@ from vff.moments import ColumnRequest, MomentRequest, Source, TermRequest
 from vff.priors import AbstractPrior, Gamma, LogNormal, Normal, penalised_sd
 
 DOMAIN = Interval(-0.5, 3.5)
+PLACES, WEIGHTS = np.polynomial.hermite_e.hermegauss(80)
 
 
 @dataclass(frozen=True)
@@ -174,8 +175,7 @@ def random_sites(P: int, rng: np.random.Generator) -> Sites:
 
 def hermite(log_density: Callable[[np.ndarray], np.ndarray], mean: float, variance: float) -> float:
     """E log p(f), f ~ N(mean, variance), by 80 nodes."""
-    places, weights = np.polynomial.hermite_e.hermegauss(80)
-    return float(log_density(mean + np.sqrt(max(variance, 0.0)) * places) @ weights / np.sqrt(2.0 * np.pi))
+    return float(log_density(mean + np.sqrt(max(variance, 0.0)) * PLACES) @ WEIGHTS / np.sqrt(2.0 * np.pi))
 
 
 def model(

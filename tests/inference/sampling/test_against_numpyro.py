@@ -77,7 +77,7 @@ def by_numpyro(name: str) -> dict[str, np.ndarray]:
 
     with jax.enable_x64(True):
         kernel = NUTS(dense_model, target_accept_prob=0.9)
-        chains = MCMC(kernel, num_warmup=400, num_samples=1000, num_chains=2, chain_method="sequential",
+        chains = MCMC(kernel, num_warmup=300, num_samples=600, num_chains=2, chain_method="sequential",
                       progress_bar=False)  # fmt: skip
         chains.run(jax.random.PRNGKey(2), name)
         return {key: np.asarray(values) for key, values in chains.get_samples(group_by_chain=True).items()}

@@ -1,5 +1,6 @@
 """The log-density that chains sample, against its definition in dense NumPy, and its slopes against differences."""
 
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -10,7 +11,7 @@ from sampling_models import Groups, Model, Smooth, model, random_sites
 
 from vff.likelihoods import Bernoulli, Poisson, StudentT
 
-N = 24
+N = 16
 RNG = np.random.default_rng(3)
 SCATTERED = np.column_stack([RNG.uniform(0.0, 3.0, (N, 2)), RNG.integers(0, 3, N)])
 GRID = np.array([(a, b, c) for a in np.linspace(0.1, 2.9, 4) for b in (0.2, 1.5, 2.2) for c in (0.0, 1.0)])
@@ -57,14 +58,13 @@ def test_log_density_is_its_definition(name):
     values = np.array([float(value) for value, _ in found])
     naive = np.array([own.log_density(centre + scale * z) for z in places])
     np.testing.assert_allclose(np.diff(values), np.diff(naive), rtol=1e-9, atol=1e-8)
-    for z, (_, slope) in zip(places[:2], found, strict=False):
-        for along in rng.standard_normal((3, target.size)):
-            h = 1e-5
-            both = [own.log_density(centre + scale * (z + sign * h * along)) for sign in (1, -1)]
-            assert float(slope @ along) == pytest.approx((both[0] - both[1]) / (2 * h), rel=1e-6, abs=1e-5)
+    z, slope, h = places[0], found[0][1], 1e-5
+    for along in rng.standard_normal((3, target.size)):
+        both = [own.log_density(centre + scale * (z + sign * h * along)) for sign in (1, -1)]
+        assert float(slope @ along) == pytest.approx((both[0] - both[1]) / (2 * h), rel=1e-6, abs=1e-5)
 
 
-@pytest.mark.parametrize("name", ["one column", "levels", "lattice"])
+@pytest.mark.parametrize("name", ["one column", "levels"])
 def test_transported_positions_have_the_same_law(name):
     """log density(z) = log density of v(z) + log |dv / dz|, and slopes are those of differences."""
     own = made(name)
@@ -116,8 +116,6 @@ def test_a_gaussian_likelihood_of_these_sites_makes_z_white():
 
 
 def test_held_hyperparameters_are_not_in_a_position():
-    from dataclasses import replace
-
     own = made("one column")
     target, data = own.target()
     entries = (target.entries[0], replace(target.entries[1], prior=None), target.entries[2])

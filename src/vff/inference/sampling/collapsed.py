@@ -1,7 +1,13 @@
 """Hyperparameters of a model with Gaussian noise, sampled on the collapsed bound: coefficients are integrated out.
 
-The bound and its gradient come from the sums over the rows, by the same algebra that learning uses, so a step costs the
-same for a thousand rows and for a billion. JAX sees them as a function it may call but not look into.
+The bound comes from the sums over the rows, so a step costs the same for a thousand rows and for a billion. There are
+two ways to it. With few features it is written in white variables, where JAX differentiates it: with C = B'GB, A = I
++ tau C,
+
+    bound = -1/2 [W log(2 pi / tau) + log|A| + tau y'Wy - tau^2 b'B A^-1 B'b + tau (W k(0) - tr C)].
+
+With many, or with rows beyond the domain, the algebra that learning uses gives bound and gradient, and JAX sees them
+as a function it may call but not look into: differentiating through a large Cholesky factor would take far longer.
 """
 
 from collections.abc import Sequence
@@ -12,15 +18,28 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.scipy.linalg import block_diag, solve_triangular
 from scipy.optimize import minimize
 
 from vff.inference.model import SumModel
+from vff.inference.sampling.rows import TermShape, maps_of, places_of, roots_of
 from vff.inference.sampling.target import Entry, Hyper, log_prior, slope_of
 
 _FLATTEST = 0.25  # nats per squared log unit: along flatter directions chains start with a step of two
 _DIFFERENCE = 1e-3  # log units
 _MODELS: dict[int, SumModel] = {}
 _numbers = count()
+
+
+class Sums(NamedTuple):
+    """All that the bound knows of the rows."""
+
+    G: Any
+    """Phi' W Phi, (P, P)."""
+    b: Any
+    """Phi' W y, (P,)."""
+    yy: Any
+    weight: Any
 
 
 class CollapsedData(NamedTuple):
@@ -33,6 +52,8 @@ class CollapsedData(NamedTuple):
     """(K,)."""
     root: Any
     """(K, K): free hyperparameters = centre + root z."""
+    sums: Sums | None = None
+    """Where the bound is written in white variables."""
 
 
 def _bound(number: float, theta: np.ndarray) -> tuple[float, np.ndarray]:
@@ -85,11 +106,18 @@ class CollapsedTarget:
     """The structure of the log-density. Entries: of every term its variance and lengthscales, then the noise."""
 
     entries: tuple[Entry, ...]
+    terms: tuple[TermShape, ...] | None = None
+    """Where the bound is written in white variables; None where it is called back."""
 
     @property
     def free(self) -> np.ndarray:
         """Places of the entries that are sampled, (K,)."""
         return np.array([number for number, entry in enumerate(self.entries) if entry.prior is not None], int)
+
+    @property
+    def drifting(self) -> int:
+        """Coordinates that no Gaussian is known for."""
+        return self.free.size
 
     def at(self, data: CollapsedData, z: Any) -> Any:
         """t of every entry, (L,)."""
@@ -98,8 +126,24 @@ class CollapsedTarget:
     def __call__(self, data: CollapsedData, z: Any) -> Any:
         """The log-density at z, up to a constant."""
         t = self.at(data, z)
-        value = collapsed_bound(data.number, t) + log_prior(self.entries, self.free, data.hyper.numbers, data.hyper, t)
+        bound = collapsed_bound(data.number, t) if self.terms is None else white_bound(self.terms, data.sums, t)
+        value = bound + log_prior(self.entries, self.free, data.hyper.numbers, data.hyper, t)
         return jnp.where(jnp.isfinite(value), value, -jnp.inf)
+
+
+def white_bound(terms: Sequence[TermShape], sums: Sums | None, t: Any) -> Any:
+    """The collapsed bound at log hyperparameters, those of the terms and the noise."""
+    assert sums is not None
+    places = places_of(terms)
+    B = block_diag(*maps_of(terms, places, t, roots_of(terms, places, t)))
+    C, tau = B.T @ sums.G @ B, jnp.exp(-t[-1])
+    L = jnp.linalg.cholesky(jnp.eye(len(C)) + tau * C)
+    pull = tau * solve_triangular(L, B.T @ sums.b, lower=True)
+    variance = sum(jnp.exp(t[own[0]]) for own in places)
+    # the difference is a sum of variances; only rounding can carry it below zero
+    missed = jnp.maximum(variance * sums.weight - jnp.trace(C), 0.0)
+    quadratic = tau * sums.yy - pull @ pull + tau * missed
+    return -0.5 * (sums.weight * (np.log(2.0 * np.pi) + t[-1]) + quadratic) - jnp.sum(jnp.log(jnp.diagonal(L)))
 
 
 class Registered:

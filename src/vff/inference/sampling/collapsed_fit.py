@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -13,11 +14,13 @@ from vff.inference.collapsed import ClosedForm
 from vff.inference.fit import Fit, TermPlan, fit_sum
 from vff.inference.model import LARGEST_DIRECT, Setting, SumModel
 from vff.inference.sampling.chains import Plan, run
-from vff.inference.sampling.collapsed import CollapsedData, CollapsedTarget, Registered, hyperparameters, settled
+from vff.inference.sampling.collapsed import CollapsedData, CollapsedTarget, Registered, Sums, hyperparameters, settled
+from vff.inference.sampling.design import axes_of
 from vff.inference.sampling.hyper import Parameter, TermValues, noise_parameter, term_parameters, with_priors
 from vff.inference.sampling.posterior import Cloud, SampledPosterior, sampled_posterior
+from vff.inference.sampling.rows import TermShape
 from vff.inference.sampling.samples import Samples, evenly, on_missed, stats_of
-from vff.inference.sampling.target import Entry, Hyper
+from vff.inference.sampling.target import MOST_FACTORED, Entry, Hyper
 from vff.inference.target import standardised
 from vff.likelihoods import Gaussian
 from vff.moments import Moments
@@ -50,7 +53,7 @@ def sample_sum(
     parameters = with_priors(_parameters(fit, model, plans, optimise=optimise), priors)
     started = time.perf_counter()
     with Registered(model) as number:
-        target, data = _target(parameters, number)
+        target, data = _target(parameters, number, model)
         data, plan = settled(target, data), plan.settled(known=True)
         progress(f"{target.free.size} hyperparameters to sample on the sums of {moments.n:,} rows")
         starts = np.random.default_rng(plan.seed).standard_normal((plan.chains, target.free.size))
@@ -75,15 +78,22 @@ def _parameters(fit: Fit, model: SumModel, plans: Sequence[TermPlan], *, optimis
     return found if optimise else [replace(own, prior=None) for own in found]
 
 
-def _target(parameters: Sequence[Parameter], number: np.ndarray) -> tuple[CollapsedTarget, CollapsedData]:
+def _target(
+    parameters: Sequence[Parameter], number: np.ndarray, model: SumModel
+) -> tuple[CollapsedTarget, CollapsedData]:
     entries = tuple(Entry(None if own.prior is None else own.prior.form, own.real) for own in parameters)
-    target = CollapsedTarget(entries)
+    axes = [axes_of(term, own) for term, own in zip(model.terms, model.moments.request.terms, strict=True)]
+    shapes = tuple(TermShape(own, lattice=False) for own in axes)
+    few = sum(prod(shape.white_shape) for shape in shapes) <= MOST_FACTORED and not model.tails
+    target = CollapsedTarget(entries, shapes if few else None)
     if not target.free.size:
         raise ValueError(
             "inference='mcmc' with Gaussian noise samples hyperparameters, and all of them are held; the posterior at "
             "held ones is known: use inference='variational'"
         )
-    return target, CollapsedData(number, Hyper.of(parameters), np.zeros(0), np.zeros((0, 0)))
+    moments = model.moments
+    sums = Sums(moments.gram_matrix(), moments.project, moments.target_squared, moments.weight) if few else None
+    return target, CollapsedData(number, Hyper.of(parameters), np.zeros(0), np.zeros((0, 0)), sums)
 
 
 def _posterior(model: SumModel, t: np.ndarray, rng: np.random.Generator) -> SampledPosterior:

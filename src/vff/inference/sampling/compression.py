@@ -6,6 +6,8 @@ f is a sum of M harmonics, so log p(y | f(x)) at a fixed y is a smooth function 
     sum_n w_n g(x_n) = sum_nodes W g(node),      W_j = sum_n w_n l_j(x_n).
 
 It needs rows that say one of few things: a sum of weights is kept for every pair of a node and a distinct (y, extra).
+Where log p = y A(f) + extra B(f) + a constant, as of counts and labels, two sums per node are enough, sum w y and sum
+w extra: they stand as rows (1, 1) and (0, 1), whose log p are A + B and B.
 """
 
 from typing import NamedTuple
@@ -31,23 +33,34 @@ class Compressed(NamedTuple):
     copies: int
 
 
-def compressed(M: int, t: np.ndarray, observed: Observed) -> Compressed | None:
+def compressed(M: int, t: np.ndarray, observed: Observed, *, affine: bool) -> Compressed | None:
     """Nodes for rows at t in [-1, 1]; None where that would not be fewer."""
     cells = Cells.of(M, t)
     if cells is None or t.size < _WORTH * cells.size:
         return None
+    if affine:
+        both = _sums(cells, t, [observed.w * observed.y, observed.w * observed.extra])
+        w = np.stack([both[0], both[1] - both[0]], axis=1).reshape(-1)
+        return Compressed(cells.nodes, np.tile([1.0, 0.0], cells.size), np.ones(2 * cells.size), w, 2)
     kinds = _kinds(observed, int(t.size / (_WORTH * cells.size)))
     if kinds is None:
         return None
     (y, extra), codes = kinds
-    W = np.zeros((NODES, cells.count * y.size))
+    by_kind = [_sums(cells, t[codes == kind], [observed.w[codes == kind]])[0] for kind in range(y.size)]
+    w = np.stack(by_kind, axis=1).reshape(-1)
+    return Compressed(cells.nodes, np.tile(y, cells.size), np.tile(extra, cells.size), w, y.size)
+
+
+def _sums(cells: Cells, t: np.ndarray, strengths: list[np.ndarray]) -> list[np.ndarray]:
+    """sum_n strength_n l_j(t_n) of every node, (nodes,) each."""
+    totals = [np.zeros((NODES, cells.count)) for _ in strengths]
     for start in range(0, t.size, _CHUNK):
         rows = slice(start, start + _CHUNK)
         place = cells.place(t[rows])
         for j, weight in enumerate(cells.weights(t[rows], place)):
-            W[j] += np.bincount(place * y.size + codes[rows], observed.w[rows] * weight, W.shape[1])
-    w = W.reshape(NODES, cells.count, y.size).transpose(1, 0, 2).reshape(-1)
-    return Compressed(cells.nodes, np.tile(y, cells.size), np.tile(extra, cells.size), w, y.size)
+            for total, strength in zip(totals, strengths, strict=True):
+                total[j] += np.bincount(place, strength[rows] * weight, cells.count)
+    return [total.T.reshape(-1) for total in totals]
 
 
 def _kinds(observed: Observed, most: int) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray] | None:

@@ -41,17 +41,23 @@ class Design(NamedTuple):
 
 
 def design(
-    terms: Sequence[Term], request: MomentRequest, source: Source, observed: Observed, engine: str = "auto"
+    terms: Sequence[Term],
+    request: MomentRequest,
+    source: Source,
+    observed: Observed,
+    engine: str = "auto",
+    *,
+    affine: bool = False,
 ) -> Design:
     """Points for all terms; the rows all lie inside their domains. Every engine gives the same density."""
-    axes = [_axes(term, own) for term, own in zip(terms, request.terms, strict=True)]
+    axes = [axes_of(term, own) for term, own in zip(terms, request.terms, strict=True)]
     every = slice(0, source.n)
     columns = [np.asarray(source.column(c, every)) for c in range(len(request.columns))]
     alone = _one_column(axes) if engine in ("auto", "nufft") else None
     if alone is not None:
         place = request.columns[0].place
         assert isinstance(place, Interval)
-        short = compressed(alone.basis.M, place.to_unit(columns[0]), observed)
+        short = compressed(alone.basis.M, place.to_unit(columns[0]), observed, affine=affine)
         if short is not None:
             shape = TermShape((alone,), lattice=False, copies=short.copies)
             points = TermPoints((alone.basis.evaluate(short.nodes),), None)
@@ -63,7 +69,7 @@ def design(
     return Design(shapes, rows, _choice(shapes, points, source.n))
 
 
-def _axes(term: Term, request: TermRequest) -> tuple[Axis, ...]:
+def axes_of(term: Term, request: TermRequest) -> tuple[Axis, ...]:
     axes: list[Axis] = []
     for factor, basis in zip(term.factors, request.bases, strict=True):
         if isinstance(factor, MaternFactor):

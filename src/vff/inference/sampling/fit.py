@@ -15,6 +15,7 @@ from vff.inference.fit import Climb, Fit, Milestone, TermFit
 from vff.inference.likelihood_fit import LikelihoodTask
 from vff.inference.model import Setting, SumModel
 from vff.inference.optimise import Optimum
+from vff.inference.posterior import term_factors
 from vff.inference.sampling.chains import Drawn, Plan, run
 from vff.inference.sampling.design import Design, design
 from vff.inference.sampling.hyper import (
@@ -28,7 +29,7 @@ from vff.inference.sampling.hyper import (
 from vff.inference.sampling.posterior import Cloud, SampledPosterior, constant_function, sampled_posterior
 from vff.inference.sampling.samples import Samples, evenly, on_missed, stats_of
 from vff.inference.sampling.start import settled
-from vff.inference.sampling.target import Data, Entry, Hyper, Sites, Target
+from vff.inference.sampling.target import MOST_FACTORED, Data, Entry, Hyper, Sites, Target
 from vff.inference.structured_fit import First, Learnt, learn_first, no_sums
 from vff.inference.target import TargetScale
 from vff.likelihoods import expected
@@ -36,7 +37,8 @@ from vff.likelihoods.rules import counts_for
 from vff.moments import ColumnRows
 
 _FEWEST_NODES = 4
-_MOST_TRANSPORTED = 400  # white variables: their covariance is factored at every step
+_MARGIN = 3.0  # times what features leave out at the start: chains visit shorter lengthscales
+_FEW_ROWS = 2000
 _BATCH = 50
 _SHARED_ROWS = 20_000  # from which the shares of the terms are told
 _OVERDISPERSED = 1.0  # of starts, in units of the posterior's width as far as it is known
@@ -52,11 +54,12 @@ class _Draws(NamedTuple):
 
 def sample_likelihood(task: LikelihoodTask, plan: Plan, priors: Mapping[str, Any] | None, engine: str = "auto") -> Fit:
     """Sample coefficients and hyperparameters together, from a fit by natural gradients with few features."""
-    first = learn_first(task, most=_MOST_TRANSPORTED, always=True)
+    first = learn_first(task, most=MOST_FACTORED, always=True)
     parameters = _parameters(first, task, priors)
     model = SumModel(tuple(own.term for own in task.plans), no_sums(first.learnt.request), sites=True)
-    points = design(model.terms, first.learnt.request, task.walk.source, first.task.observed, engine)
-    target, data = _target(first, parameters, points)
+    ready, affine = first.task, first.task.likelihood.affine
+    points = design(model.terms, first.learnt.request, ready.walk.source, ready.observed, engine, affine=affine)
+    target, data = _target(first, parameters, points, _largest_rest(task, model, first.learnt.setting))
     task.progress(f"{target.size:,} variables to sample; {points.choice.reason}")
     started = time.perf_counter()
     data, plan = settled(target, data), plan.settled(known=target.transported)
@@ -90,17 +93,27 @@ def _parameters(first: First, task: LikelihoodTask, priors: Mapping[str, Any] | 
     return with_priors(found, priors)
 
 
-def _target(first: First, parameters: Sequence[Parameter], points: Design) -> tuple[Target, Data]:
+def _largest_rest(task: LikelihoodTask, model: SumModel, setting: Setting) -> float:
+    """The largest standard deviation of what the features leave out, at some of the rows."""
+    n = task.walk.n
+    some, total = slice(0, n, -(-n // _FEW_ROWS)), 0.0
+    for s, own in enumerate(model.moments.request.terms):
+        x = [task.walk.source.column(c, slice(0, n))[some] for c in own.columns]
+        shares = [factor.carried(t) for factor, t in zip(term_factors(model, setting, s), x, strict=True)]
+        total = total + setting.terms[s]["variance"] * np.maximum(1.0 - np.prod(shares, axis=0), 0.0)
+    return float(np.sqrt(np.max(total)))
+
+
+def _target(first: First, parameters: Sequence[Parameter], points: Design, rest: float) -> tuple[Target, Data]:
     entries = tuple(Entry(None if own.prior is None else own.prior.form, own.real) for own in parameters)
     hyper = Hyper.of(parameters)
     held = hyper.held
     likelihood = first.task.likelihood
     white = sum(int(np.prod(shape.white_shape)) for shape in points.shapes)
-    sites = _sites(first.learnt, parameters) if white <= _MOST_TRANSPORTED else None
+    sites = _sites(first.learnt, parameters) if white <= MOST_FACTORED else None
     target = Target(points.shapes, likelihood.form, 1, entries, sites is not None)
     if not likelihood.closed_form:
-        variance = sum(np.exp(held[places[0]]) for places in target.places)
-        ratio = np.sqrt(variance) / likelihood.width(held[target.constant + 1 :])
+        ratio = _MARGIN * rest / likelihood.width(held[target.constant + 1 :])
         target = replace(target, nodes=max(_FEWEST_NODES, int(counts_for(np.array([ratio]))[0])))
     return target, Data(points.rows, hyper, np.zeros(target.size), np.ones(target.size), sites)
 
@@ -177,9 +190,10 @@ def _record(
     place = L - 1 - samples.psi.shape[1]
     constant = float(t[:, place].mean())
     one = constant_function(model.terms, learnt.request.terms)
-    cloud = Cloud.of(coefficients + np.multiply.outer(t[:, place] - constant, one))
+    level = t[:, place] - constant
+    cloud = Cloud.of(coefficients + np.multiply.outer(level, one))
     averages = feature_averages(task.walk, learnt.request, first.task.observed.w)
-    posterior = sampled_posterior(model, settings_of(model.terms, t), cloud, averages)
+    posterior = sampled_posterior(model, settings_of(model.terms, t), cloud, averages, level)
     psi = np.median(samples.psi, axis=0)
     rows = _rows(task, model, posterior)
     missed = _missed(first, posterior, psi, constant, rows)

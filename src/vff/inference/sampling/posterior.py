@@ -53,9 +53,30 @@ class SampledPosterior(AbstractSumPosterior):
     """Its variance is that of the part of f that features do not carry, on average over draws."""
     coefficients: np.ndarray
     """(S, P), in the coordinates of ``terms``."""
+    level: np.ndarray
+    """How far the constant is from its average in every draw, (S,); inside the domain the first term has it."""
+    one: np.ndarray
+    """The function that is one everywhere, as the first term writes it, (P_1,)."""
 
     def _chunk(self, x: np.ndarray, variances: bool, engine: str) -> tuple[np.ndarray, np.ndarray]:
-        return self.moments._chunk(x, variances, engine)
+        mean, variance = self.moments._chunk(x, variances, engine)
+        lost = self._lost(x)
+        if variances and lost.any():
+            far = lost != 0.0
+            features = np.concatenate([term.features(x[far]) for term in self.terms], axis=1)
+            together = features @ (self.coefficients.T @ self.level) / len(self.level)
+            added = lost[far] ** 2 * float(np.mean(self.level**2)) + 2.0 * lost[far] * together
+            variance[far] = np.maximum(variance[far] + added, 0.0)
+        return mean, variance
+
+    def _lost(self, x: np.ndarray) -> np.ndarray:
+        """What features of the first term forget of a constant beyond its domain, (N,): zero inside, one far away."""
+        lost, first = np.zeros(len(x)), self.terms[0]
+        if self.level.any():
+            outside = ~first.inside(self.rows(x))
+            if outside.any():
+                lost[outside] = 1.0 - first.features(x[outside]) @ self.one
+        return lost
 
     def inside(self, rows: Sequence[ColumnRows], tables: Tables) -> tuple[np.ndarray, np.ndarray]:
         return self.moments.inside(rows, tables)
@@ -72,6 +93,9 @@ class SampledPosterior(AbstractSumPosterior):
         values = np.empty((len(x), c.shape[1]))
         for rows in stretches(len(x), self.request.size):
             values[rows] = np.concatenate([term.features(x[rows]) for term in self.terms], axis=1) @ c
+        lost = self._lost(x)
+        if lost.any():
+            values += np.multiply.outer(lost, self.level[some])
         return values, self.rest.marginals(x)[1]
 
     def draws(self, x: np.ndarray, n_samples: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
@@ -96,11 +120,17 @@ def chosen(S: int, n: int, rng: np.random.Generator) -> np.ndarray:
 
 
 def sampled_posterior(
-    model: SumModel, settings: Sequence[Setting], cloud: Cloud, averages: Sequence[np.ndarray]
+    model: SumModel,
+    settings: Sequence[Setting],
+    cloud: Cloud,
+    averages: Sequence[np.ndarray],
+    level: np.ndarray | None = None,
 ) -> SampledPosterior:
-    """From draws of settings, and of coefficients with the deviation of the constant in them (``constant_function``).
+    """From draws of settings and of coefficients.
 
-    ``averages`` of the features over the rows of the fit, by term, are what effects are centred on.
+    ``averages`` of the features over the rows of the fit, by term, are what effects are centred on. ``level`` is how
+    far the constant is from its average in every draw, which the coefficients of the first term have in them already
+    (``constant_function``).
     """
     middle = _median(settings)
     places, request = model.moments.request.slices, model.moments.request
@@ -132,7 +162,9 @@ def sampled_posterior(
         for s, t in request.pairs
     }
     moments, rest = SumPosterior(request, tuple(terms), shared), SumPosterior(request, tuple(rests), {})
-    return SampledPosterior(request, tuple(terms), moments, rest, coefficients)
+    level = np.zeros(len(coefficients)) if level is None else level
+    one = back[0].transpose(constant_function(model.terms, request.terms)[places[0]])
+    return SampledPosterior(request, tuple(terms), moments, rest, coefficients, level, one)
 
 
 def constant_function(terms: Sequence[Term], request: Sequence[TermRequest]) -> np.ndarray:

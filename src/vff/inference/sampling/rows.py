@@ -10,13 +10,15 @@ transposes, from rows back to coefficients, are those that JAX derives: matrix p
 of a point.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
-from vff.inference.sampling.whitening import Axis
+from vff.inference.sampling.whitening import Axis, Column
 from vff.inference.structured_bound import evaluated
 
 
@@ -109,6 +111,32 @@ class TermShape:
         if points.codes is not None:
             return values[points.codes]
         return jnp.repeat(values, self.copies) if self.copies > 1 else values
+
+
+Places = tuple[tuple[int, ...], ...]
+
+
+def places_of(terms: Sequence[TermShape]) -> Places:
+    """Entry of the variance and of every lengthscale, by term; a column of levels repeats the variance's."""
+    places, at = [], 0
+    for term in terms:
+        smooth = np.cumsum([isinstance(axis, Column) for axis in term.axes])
+        own = [at + int(n) if isinstance(axis, Column) else at for axis, n in zip(term.axes, smooth, strict=True)]
+        places.append((at, *own))
+        at += 1 + int(smooth[-1])
+    return tuple(places)
+
+
+def roots_of(terms: Sequence[TermShape], places: Places, t: Any) -> list[tuple[Any, ...]]:
+    """Of every column of every term, at log hyperparameters t."""
+    both = zip(terms, places, strict=True)
+    return [term.roots(tuple(jnp.exp(t[place]) for place in own[1:])) for term, own in both]
+
+
+def maps_of(terms: Sequence[TermShape], places: Places, t: Any, roots: Sequence[tuple[Any, ...]]) -> list[Any]:
+    """From white variables to coefficients, by term, written out, with the variance in them."""
+    parts = zip(terms, places, roots, strict=True)
+    return [jnp.exp(0.5 * t[own[0]]) * term.matrix(root) for term, own, root in parts]
 
 
 def _carried(own: Carried, values: Any) -> Any:

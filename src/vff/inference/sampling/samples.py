@@ -105,8 +105,8 @@ def on_missed(missed: float, tolerated: float) -> tuple[str, ...]:
     if not missed > _WORRYING * tolerated:
         return ()
     return (
-        f"at the lengthscales that were drawn the features miss {missed:.3g} nats, and {tolerated:.2g} are tolerated: the "
-        "posterior leans towards longer lengthscales; give more frequencies",
+        f"at the lengthscales that were drawn the features miss {missed:.3g} nats, and {tolerated:.2g} are tolerated: "
+        "the posterior leans towards longer lengthscales; give more frequencies",
     )
 
 

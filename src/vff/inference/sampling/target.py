@@ -24,11 +24,13 @@ import numpy as np
 from jax.scipy.linalg import block_diag, solve_triangular
 
 from vff.inference.sampling.hyper import Parameter
-from vff.inference.sampling.rows import RowData, TermShape
+from vff.inference.sampling.rows import Places, RowData, TermShape, maps_of, places_of, roots_of
 from vff.inference.sampling.whitening import Column
 from vff.inference.structured_bound import expected_log_density
 from vff.likelihoods import AbstractLikelihood
 from vff.priors import AbstractPrior
+
+MOST_FACTORED = 400  # white variables, beyond which a factor of their covariance at every step takes too long
 
 
 @dataclass(frozen=True)
@@ -164,15 +166,14 @@ class Target:
         return self.white[-1][1] + int(self.centred)
 
     @cached_property
-    def places(self) -> tuple[tuple[int, ...], ...]:
-        """Entry of the variance and of every lengthscale, by term; a column of levels repeats the variance's."""
-        places, at = [], 0
-        for term in self.terms:
-            smooth = np.cumsum([isinstance(axis, Column) for axis in term.axes])
-            own = [at + int(n) if isinstance(axis, Column) else at for axis, n in zip(term.axes, smooth, strict=True)]
-            places.append((at, *own))
-            at += 1 + int(smooth[-1])
-        return tuple(places)
+    def places(self) -> Places:
+        """Entry of the variance and of every lengthscale, by term."""
+        return places_of(self.terms)
+
+    @property
+    def drifting(self) -> int:
+        """Coordinates that no Gaussian is known for: those of the hyperparameters."""
+        return self.free.size
 
     @property
     def size(self) -> int:
@@ -190,10 +191,7 @@ class Target:
         K = self.free.size
         x = data.centre + data.scale * z
         t = jnp.asarray(data.hyper.held).at[self.free].set(x[:K])
-        roots = [
-            term.roots(tuple(jnp.exp(t[place]) for place in places[1:]))
-            for term, places in zip(self.terms, self.places, strict=True)
-        ]
+        roots = roots_of(self.terms, self.places, t)
         v, tensors, stretch = self._transport(data, t, roots, x[K:]) if self.transported else (x[K:], None, 0.0)
         if self.centred:
             mean, sd = self.constant_prior(data.hyper)
@@ -215,10 +213,7 @@ class Target:
         Were the likelihood those Gaussian factors, z would be white and independent of the hyperparameters.
         """
         assert data.sites is not None
-        blocks = [
-            jnp.exp(0.5 * t[places[0]]) * term.matrix(own)
-            for term, places, own in zip(self.terms, self.places, roots, strict=True)
-        ]
+        blocks = maps_of(self.terms, self.places, t, roots)
         P = sum(len(block) for block in blocks)
         G, b = data.sites.G[: P + self.centred, : P + self.centred], data.sites.b[: P + self.centred]
         if self.centred:
