@@ -96,7 +96,8 @@ class Model:
         held = np.zeros(len(priors))
         hyper = Hyper(held, self.lower, self.unit, tuple(prior.numbers for prior in priors))
         target = Target(points.shapes, self.likelihood.form, nodes, entries, sites is not None)
-        return target, Data(points.rows, hyper, np.zeros(target.size), np.ones(target.size), sites)
+        K, S = target.free.size, target.white_size
+        return target, Data(points.rows, hyper, np.zeros(K + S), np.ones(S), np.eye(K), sites)
 
     # --- the definition ------------------------------------------------------------------------------------------
 

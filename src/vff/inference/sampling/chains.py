@@ -28,7 +28,9 @@ _SHORT, _LONG = 200, 500  # steps of warm-up
 _BLOCK = 50  # steps that are compiled together, between two looks at the clock
 _ACCEPTANCE = 0.8
 _FIRST_STEP = 0.5
-_LONGEST_STEP = 1.0  # radians along the Gaussian
+# radians along the Gaussian: eight points of this size go round more than half a circle and less than a whole one; with
+# longer steps NUTS would turn again before it notices that it has turned
+_LONGEST_STEP = 0.75
 _KNOWN = 25.0  # draws that the scales known before count for
 _MOST_DOUBLINGS = 9
 _QUARTER, _JITTER = 0.5 * np.pi, 0.3  # a quarter turn makes a Gaussian draw independent
@@ -183,27 +185,31 @@ def _begin(z: Any, value: Any, slope: Any, step_size: float = _FIRST_STEP) -> _C
     return _Carry(HMCState(jnp.asarray(z), value, slope), step(size), mass(z.size, one), size, one)
 
 
-def _compile(
-    target: LogDensity, sampler: str, data: Any, z: np.ndarray
-) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """The slope and the blocks, compiled side by side: each takes seconds."""
-    import jax
-    import jax.numpy as jnp
+class Compilation:
+    """The blocks of a target, compiled in the background: it takes seconds, and so does what comes before them."""
 
-    slope, block = slope_of(target), _blocks(target, sampler)
+    def __init__(self, target: LogDensity, sampler: str, data: Any, size: int):
+        """``data`` of the shapes that will be; a position has this size."""
+        self._pool = ThreadPoolExecutor(1)
+        self._work = self._pool.submit(self._compile, target, sampler, data, size)
 
-    def first(task: Callable[[], Any]) -> None:
+    @staticmethod
+    def _compile(target: LogDensity, sampler: str, data: Any, size: int) -> Callable[..., Any]:
+        """By a run with a step size that is no number: every step ends at once."""
+        import jax
+        import jax.numpy as jnp
+
         with jax.enable_x64(True):
-            jax.block_until_ready(task())
+            block, zero = _blocks(target, sampler), jnp.zeros(size)
+            carry = _begin(zero, jnp.zeros(()), zero, np.nan)
+            keys = jax.random.split(jax.random.PRNGKey(0), _BLOCK)
+            jax.block_until_ready(block(jax.device_put(data), carry, keys, *np.full((2, _BLOCK), -1)))
+        return block
 
-    def nowhere() -> Any:
-        """A step size that is no number: every step ends at once."""
-        carry = _begin(z, jnp.zeros(()), jnp.zeros(z.size), np.nan)
-        return block(data, carry, jax.random.split(jax.random.PRNGKey(0), _BLOCK), *np.zeros((2, _BLOCK), int) - 1)
-
-    with ThreadPoolExecutor(2) as pool:
-        list(pool.map(first, (lambda: slope(data, z), nowhere)))
-    return slope, block
+    def block(self) -> Callable[..., Any]:
+        """When it is done."""
+        with self._pool:
+            return self._work.result()
 
 
 def _schedule(plan: Plan) -> tuple[np.ndarray, np.ndarray]:
@@ -220,7 +226,14 @@ def _schedule(plan: Plan) -> tuple[np.ndarray, np.ndarray]:
     return stages, ends
 
 
-def run(target: LogDensity, data: Any, starts: np.ndarray, plan: Plan, progress: Callable[[str], None]) -> list[Drawn]:
+def run(
+    target: LogDensity,
+    data: Any,
+    starts: np.ndarray,
+    plan: Plan,
+    progress: Callable[[str], None],
+    compilation: Compilation | None = None,
+) -> list[Drawn]:
     """Every chain from its start, (chains, size); two at a time. The same seed gives the same draws."""
     import jax
 
@@ -245,9 +258,10 @@ def run(target: LogDensity, data: Any, starts: np.ndarray, plan: Plan, progress:
         own = slice(warmup - first, warmup - first + plan.draws)
         return Drawn(*(values[own] for values in whole))
 
+    block = (compilation or Compilation(target, plan.sampler, data, starts.shape[1])).block()
     with jax.enable_x64(True):
-        data = jax.device_put(data)
-    slope, block = _compile(target, plan.sampler, data, starts[0])
+        data, slope = jax.device_put(data), slope_of(target)
+        slope(data, starts[0])  # here, so that two chains do not compile the same thing at the same time
     # two chains, each with a core: threads of a linear-algebra library within each would only wait for one another
     with threads_for(1), ThreadPoolExecutor(min(2, plan.chains)) as pool:
         return list(pool.map(chain, range(plan.chains)))

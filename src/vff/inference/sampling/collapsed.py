@@ -19,14 +19,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.linalg import block_diag, solve_triangular
-from scipy.optimize import minimize
 
 from vff.inference.model import SumModel
 from vff.inference.sampling.rows import TermShape, maps_of, places_of, roots_of
-from vff.inference.sampling.target import Entry, Hyper, log_prior, slope_of
+from vff.inference.sampling.start import round_coordinates
+from vff.inference.sampling.target import Entry, Hyper, log_prior
 
-_FLATTEST = 0.25  # nats per squared log unit: along flatter directions chains start with a step of two
-_DIFFERENCE = 1e-3  # log units
 _MODELS: dict[int, SumModel] = {}
 _numbers = count()
 
@@ -165,22 +163,8 @@ def settled(target: CollapsedTarget, data: CollapsedData) -> CollapsedData:
     K = target.free.size
     plain = data._replace(centre=np.asarray(data.hyper.held)[target.free], root=np.eye(K))
     with jax.enable_x64(True):
-        slope = slope_of(target)
-
-        def loss(z: np.ndarray) -> tuple[float, np.ndarray]:
-            value, gradient = slope(plain, z)
-            # beyond the bounds of the model the density is zero: as steep a wall as a search can use
-            return (-float(value), -np.asarray(gradient)) if np.isfinite(value) else (1e300, np.zeros(K))
-
-        mode = minimize(loss, np.zeros(K), jac=True, method="L-BFGS-B", options={"ftol": 1e-10}).x
-        hessian = np.array([_difference(loss, mode, step) for step in _DIFFERENCE * np.eye(K)])
-    values, vectors = np.linalg.eigh(0.5 * (hessian + hessian.T))
-    return plain._replace(centre=plain.centre + mode, root=vectors / np.sqrt(np.maximum(values, _FLATTEST)))
-
-
-def _difference(loss: Any, at: np.ndarray, step: np.ndarray) -> np.ndarray:
-    """A row of the Hessian."""
-    return (loss(at + step)[1] - loss(at - step)[1]) / (2.0 * _DIFFERENCE)
+        mode, root = round_coordinates(target, jax.device_put(plain), K, K)
+    return plain._replace(centre=plain.centre + mode, root=root)
 
 
 def hyperparameters(target: CollapsedTarget, data: CollapsedData, positions: Sequence[np.ndarray]) -> np.ndarray:

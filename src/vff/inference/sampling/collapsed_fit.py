@@ -13,7 +13,7 @@ from vff.features import TailRows
 from vff.inference.collapsed import ClosedForm
 from vff.inference.fit import Fit, TermPlan, fit_sum
 from vff.inference.model import LARGEST_DIRECT, Setting, SumModel
-from vff.inference.sampling.chains import Plan, run
+from vff.inference.sampling.chains import Compilation, Plan, run
 from vff.inference.sampling.collapsed import CollapsedData, CollapsedTarget, Registered, Sums, hyperparameters, settled
 from vff.inference.sampling.design import axes_of
 from vff.inference.sampling.hyper import Parameter, TermValues, noise_parameter, term_parameters, with_priors
@@ -54,10 +54,11 @@ def sample_sum(
     started = time.perf_counter()
     with Registered(model) as number:
         target, data = _target(parameters, number, model)
+        compilation = Compilation(target, plan.sampler, data, target.free.size)
         data, plan = settled(target, data), plan.settled(known=True)
         progress(f"{target.free.size} hyperparameters to sample on the sums of {moments.n:,} rows")
         starts = np.random.default_rng(plan.seed).standard_normal((plan.chains, target.free.size))
-        drawn = run(target, data, starts, plan, progress)
+        drawn = run(target, data, starts, plan, progress, compilation)
     t = hyperparameters(target, data, [own.position for own in drawn])
     some = evenly(plan.chains, plan.draws, _SETTINGS)
     flat = t.reshape(-1, t.shape[-1])[some]
@@ -91,9 +92,9 @@ def _target(
             "inference='mcmc' with Gaussian noise samples hyperparameters, and all of them are held; the posterior at "
             "held ones is known: use inference='variational'"
         )
-    moments = model.moments
+    moments, K = model.moments, target.free.size
     sums = Sums(moments.gram_matrix(), moments.project, moments.target_squared, moments.weight) if few else None
-    return target, CollapsedData(number, Hyper.of(parameters), np.zeros(0), np.zeros((0, 0)), sums)
+    return target, CollapsedData(number, Hyper.of(parameters), np.zeros(K), np.eye(K), sums)
 
 
 def _posterior(model: SumModel, t: np.ndarray, rng: np.random.Generator) -> SampledPosterior:

@@ -16,7 +16,7 @@ from vff.inference.likelihood_fit import LikelihoodTask
 from vff.inference.model import Setting, SumModel
 from vff.inference.optimise import Optimum
 from vff.inference.posterior import term_factors
-from vff.inference.sampling.chains import Drawn, Plan, run
+from vff.inference.sampling.chains import Compilation, Drawn, Plan, run
 from vff.inference.sampling.design import Design, design
 from vff.inference.sampling.hyper import (
     Parameter,
@@ -62,10 +62,11 @@ def sample_likelihood(task: LikelihoodTask, plan: Plan, priors: Mapping[str, Any
     target, data = _target(first, parameters, points, _largest_rest(task, model, first.learnt.setting))
     task.progress(f"{target.size:,} variables to sample; {points.choice.reason}")
     started = time.perf_counter()
+    compilation = Compilation(target, plan.sampler, data, target.size)
     data, plan = settled(target, data), plan.settled(known=target.transported)
     rng = np.random.default_rng(plan.seed)
     starts = _OVERDISPERSED * rng.standard_normal((plan.chains, target.size))
-    drawn = run(target, data, starts, plan, task.progress)
+    drawn = run(target, data, starts, plan, task.progress, compilation)
     draws = _draws_of(first, target, data, parameters, drawn, time.perf_counter() - started)
     fit = _record(task, first, model, draws)
     assert fit.climb is not None
@@ -115,7 +116,8 @@ def _target(first: First, parameters: Sequence[Parameter], points: Design, rest:
     if not likelihood.closed_form:
         ratio = _MARGIN * rest / likelihood.width(held[target.constant + 1 :])
         target = replace(target, nodes=max(_FEWEST_NODES, int(counts_for(np.array([ratio]))[0])))
-    return target, Data(points.rows, hyper, np.zeros(target.size), np.ones(target.size), sites)
+    K, S = target.free.size, target.white_size
+    return target, Data(points.rows, hyper, np.zeros(K + S), np.ones(S), np.eye(K), sites)
 
 
 def _sites(learnt: Learnt, parameters: Sequence[Parameter]) -> Sites | None:

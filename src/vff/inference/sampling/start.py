@@ -9,12 +9,14 @@ import numpy as np
 from scipy.optimize import minimize
 
 from vff.inference.sampling.rows import Carried, TermPoints, TermShape
-from vff.inference.sampling.target import Data, Target, slope_of
+from vff.inference.sampling.target import Data, LogDensity, Target, slope_of
 from vff.inference.structured_bound import projected
 from vff.likelihoods import expected
 
 HYPER_SCALE = 0.5  # log units; adaptation finds better ones
 _MOST_STEPS = 200
+_FLATTEST = 0.25  # nats per squared log unit: along flatter directions chains start with a step of two
+_DIFFERENCE = 1e-3  # log units
 
 
 @lru_cache(maxsize=32)
@@ -25,17 +27,37 @@ def _marginals(target: Target) -> Callable[..., Any]:
 def settled(target: Target, data: Data) -> Data:
     """The data with a centre and scales that suit the posterior.
 
-    Hyperparameters where they are held or learnt; white variables, unless they are transported, at their mode there.
+    Where white variables are transported, hyperparameters are all but independent of them: round coordinates at their
+    mode. Elsewhere hyperparameters stay where they were learnt, and white variables are at their mode there.
     """
-    K = target.free.size
-    t = np.asarray(data.hyper.held)
-    centre, scale = np.zeros(target.size), np.ones(target.size)
-    centre[:K], scale[:K] = t[target.free], HYPER_SCALE
-    if not target.transported:
-        with jax.enable_x64(True):
-            centre[K:], mean, rest = _mode(target, jax.device_put(data._replace(centre=centre, scale=scale)))
-            scale[K:] = _scales(target, data, t, mean, rest)
-    return data._replace(centre=centre, scale=scale)
+    K, held = target.free.size, np.asarray(data.hyper.held)
+    centre = np.concatenate([held[target.free], np.zeros(target.white_size)])
+    plain = data._replace(centre=centre, scale=np.ones(target.white_size), root=np.eye(K))
+    with jax.enable_x64(True):
+        if target.transported:
+            mode, root = round_coordinates(target, jax.device_put(plain), K, target.size)
+            return plain._replace(centre=np.append(centre[:K] + mode, centre[K:]), root=root)
+        v, mean, rest = _mode(target, jax.device_put(plain))
+        scale = _scales(target, data, held, mean, rest)
+    return plain._replace(centre=np.append(centre[:K], v), scale=scale, root=HYPER_SCALE * np.eye(K))
+
+
+def round_coordinates(target: LogDensity, data: Any, K: int, size: int) -> tuple[np.ndarray, np.ndarray]:
+    """The mode in the first K coordinates, the others zero, and a root in which the density is round there, (K, K)."""
+    slope, others = slope_of(target), np.zeros(size - K)
+
+    def loss(z: np.ndarray) -> tuple[float, np.ndarray]:
+        value, gradient = slope(data, np.append(z, others))
+        # beyond the bounds of a model the density is zero: as steep a wall as a search can use
+        return (-float(value), -np.asarray(gradient)[:K]) if np.isfinite(value) else (1e300, np.zeros(K))
+
+    if not K:
+        return np.zeros(0), np.zeros((0, 0))
+    mode = minimize(loss, np.zeros(K), jac=True, method="L-BFGS-B", options={"ftol": 1e-10}).x
+    steps = _DIFFERENCE * np.eye(K)
+    hessian = np.array([(loss(mode + step)[1] - loss(mode - step)[1]) / (2.0 * _DIFFERENCE) for step in steps])
+    values, vectors = np.linalg.eigh(0.5 * (hessian + hessian.T))
+    return mode, vectors / np.sqrt(np.maximum(values, _FLATTEST))
 
 
 def _mode(target: Target, data: Data) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

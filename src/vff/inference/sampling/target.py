@@ -7,9 +7,9 @@ logarithms, a constant as it is. Numbers of the data are arguments and the struc
 of the same shape compiles nothing.
 
 A chain moves in coordinates z, in which the posterior is about as wide as one in every direction, as far as it is
-known: (hyperparameters, v) = centre + scale z. Where features are few, v is also measured from the Gaussian posterior
-that the sites of a fit make of it at every setting (``transported``): rows that say much then no longer tie v to the
-hyperparameters.
+known: (hyperparameters, v) = centre + (root z, scale z). Where features are few, v is also measured from the Gaussian
+posterior that the sites of a fit make of it at every setting (``transported``): rows that say much then no longer tie
+v to the hyperparameters.
 """
 
 from collections.abc import Callable, Sequence
@@ -90,6 +90,9 @@ class Data(NamedTuple):
     centre: Any
     """(K + S,)."""
     scale: Any
+    """Of the white variables, (S,)."""
+    root: Any
+    """Of the hyperparameters, (K, K)."""
     sites: Sites | None = None
 
 
@@ -189,17 +192,17 @@ class Target:
     def at(self, data: Data, z: Any) -> _Position:
         """What a position says."""
         K = self.free.size
-        x = data.centre + data.scale * z
-        t = jnp.asarray(data.hyper.held).at[self.free].set(x[:K])
+        white = data.centre[K:] + data.scale * z[K:]
+        t = jnp.asarray(data.hyper.held).at[self.free].set(data.centre[:K] + data.root @ z[:K])
         roots = roots_of(self.terms, self.places, t)
-        v, tensors, stretch = self._transport(data, t, roots, x[K:]) if self.transported else (x[K:], None, 0.0)
+        v, tensors, stretch = self._transport(data, t, roots, white) if self.transported else (white, None, 0.0)
         if self.centred:
             mean, sd = self.constant_prior(data.hyper)
             t = t.at[self.constant].set(mean + sd * v[-1])
         if tensors is None:
             tensors = [
-                jnp.exp(0.5 * t[places[0]]) * term.coefficients(own, v[slice(*white)])
-                for term, places, white, own in zip(self.terms, self.places, self.white, roots, strict=True)
+                jnp.exp(0.5 * t[places[0]]) * term.coefficients(own, v[slice(*place)])
+                for term, places, place, own in zip(self.terms, self.places, self.white, roots, strict=True)
             ]
         return _Position(Function(t, tuple(tensors), v), roots, stretch)
 
