@@ -33,7 +33,7 @@ def sampled() -> GPRegressor:
 @pytest.fixture(scope="module")
 def quadrature() -> dict[str, np.ndarray]:
     """Moments of hyperparameters and function on a lattice of log lengthscale and log noise."""
-    logs = np.linspace(np.log(0.5), np.log(8.0), 29), np.linspace(np.log(0.03), np.log(0.3), 25)
+    logs = np.linspace(np.log(0.5), np.log(8.0), 17), np.linspace(np.log(0.03), np.log(0.3), 15)
     rows = []
     for log_length in logs[0]:
         for log_noise in logs[1]:

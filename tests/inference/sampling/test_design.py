@@ -95,7 +95,7 @@ def test_a_lattice_in_order_needs_no_codes():
 
 def summed(M: int, t: np.ndarray, observed: Observed, function) -> tuple[float, float]:
     """A function of (t, y, extra) over rows by nodes, and row by row."""
-    short = compressed(M, t, observed)
+    short = compressed(M, t, observed, affine=False)
     assert short is not None
     at_nodes = np.repeat(short.nodes, short.copies)
     by_rows = observed.w @ function(t, observed.y, observed.extra)
@@ -155,17 +155,17 @@ def test_rows_that_say_many_things_are_written_out():
     rng = np.random.default_rng(2)
     N = 3000
     t, ones = rng.uniform(-1.0, 1.0, N), np.ones(N)
-    assert compressed(3, t, Observed(rng.standard_normal(N), ones, ones)) is None
-    assert compressed(3, t, Observed(ones, rng.uniform(1.0, 2.0, N), ones)) is None
-    assert compressed(3, t[:100], Observed(ones[:100], ones[:100], ones[:100])) is None
-    assert compressed(3, ones, Observed(ones, ones, ones)) is None
-    assert compressed(3, t, Observed(ones, ones, ones)) is not None
+    assert compressed(3, t, Observed(rng.standard_normal(N), ones, ones), affine=False) is None
+    assert compressed(3, t, Observed(ones, rng.uniform(1.0, 2.0, N), ones), affine=False) is None
+    assert compressed(3, t[:100], Observed(ones[:100], ones[:100], ones[:100]), affine=False) is None
+    assert compressed(3, ones, Observed(ones, ones, ones), affine=False) is None
+    assert compressed(3, t, Observed(ones, ones, ones), affine=False) is not None
 
 
 def test_rows_at_nodes_and_edges_of_cells():
     """Where the barycentric formula divides by zero, and where two cells meet."""
     N = 64 * 8
-    first = compressed(2, np.linspace(-1.0, 1.0, N), Observed(np.ones(N), np.ones(N), np.ones(N)))
+    first = compressed(2, np.linspace(-1.0, 1.0, N), Observed(np.ones(N), np.ones(N), np.ones(N)), affine=False)
     assert first is not None
     t = np.concatenate([first.nodes, np.linspace(-1.0, 1.0, N)])
     ones = np.ones(t.size)

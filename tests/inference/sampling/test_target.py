@@ -50,17 +50,23 @@ def test_log_density_is_its_definition(name):
     own = made(name)
     target, data = own.target(nodes=80)
     rng = np.random.default_rng(8)
-    centre, scale = 0.2 * rng.standard_normal(target.size), rng.uniform(0.5, 1.5, target.size)
+    K, S = target.free.size, target.white_size
+    centre, scale = 0.2 * rng.standard_normal(K + S), rng.uniform(0.5, 1.5, S)
+    root = np.eye(K) + 0.1 * rng.standard_normal((K, K))
     log_density = jax.jit(jax.value_and_grad(target, argnums=1))
-    data = data._replace(centre=centre, scale=scale)
+    data = data._replace(centre=centre, scale=scale, root=root)
+
+    def there(z: np.ndarray) -> np.ndarray:
+        return centre + np.append(root @ z[:K], scale * z[K:])
+
     places = positions(target.size)
     found = [log_density(data, z) for z in places]
     values = np.array([float(value) for value, _ in found])
-    naive = np.array([own.log_density(centre + scale * z) for z in places])
+    naive = np.array([own.log_density(there(z)) for z in places])
     np.testing.assert_allclose(np.diff(values), np.diff(naive), rtol=1e-9, atol=1e-8)
     z, slope, h = places[0], found[0][1], 1e-5
     for along in rng.standard_normal((3, target.size)):
-        both = [own.log_density(centre + scale * (z + sign * h * along)) for sign in (1, -1)]
+        both = [own.log_density(there(z + sign * h * along)) for sign in (1, -1)]
         assert float(slope @ along) == pytest.approx((both[0] - both[1]) / (2 * h), rel=1e-6, abs=1e-5)
 
 
@@ -123,7 +129,7 @@ def test_held_hyperparameters_are_not_in_a_position():
     numbers = (data.hyper.numbers[0], data.hyper.numbers[2])
     fixed = replace(target, entries=entries)
     there = data._replace(
-        hyper=data.hyper._replace(held=held, numbers=numbers), centre=np.zeros(fixed.size), scale=np.ones(fixed.size)
+        hyper=data.hyper._replace(held=held, numbers=numbers), centre=np.zeros(fixed.size), root=np.eye(1)
     )
     assert fixed.size == target.size - 1
     z = positions(fixed.size)

@@ -190,6 +190,8 @@ class Compilation:
 
     def __init__(self, target: LogDensity, sampler: str, data: Any, size: int):
         """``data`` of the shapes that will be; a position has this size."""
+        import blackjax  # noqa: F401  here, because two threads that import it at once find half of it
+
         self._pool = ThreadPoolExecutor(1)
         self._work = self._pool.submit(self._compile, target, sampler, data, size)
 
