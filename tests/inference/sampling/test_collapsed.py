@@ -1,13 +1,20 @@
 """Gaussian noise: hyperparameters on the collapsed bound, against quadrature of the same density."""
 
+from functools import partial
+
 import jax
 import numpy as np
+import pandas as pd
 import pytest
 
 import vff
-from vff import GPRegressor, Matern32
-from vff.inference.sampling.collapsed import Registered, collapsed_bound
+from vff import Categorical, GPRegressor, Matern12, Matern32, Matern52
+from vff.inference.model import SumModel
+from vff.inference.sampling.collapsed import Registered, Sums, collapsed_bound, white_bound
+from vff.inference.sampling.design import axes_of
 from vff.inference.sampling.diagnostics import bulk_ess
+from vff.inference.sampling.rows import TermShape
+from vff.inference.target import standardised
 from vff.priors import Gamma, HalfNormal, LogNormal, OfSd
 
 rng = np.random.default_rng(0)
@@ -86,13 +93,33 @@ def test_no_worries_and_no_held_draws(sampled: GPRegressor) -> None:
     assert np.isfinite(sampled.elbo_)
 
 
-def test_the_bound_and_its_gradient_come_back_whole(sampled: GPRegressor) -> None:
-    from vff.inference.model import SumModel
-    from vff.inference.target import standardised
+def inner(model: GPRegressor) -> SumModel:
+    """Its sums, as learning sees them."""
+    rows = model.rows_
+    terms = tuple(term.inner for term in rows.terms)
+    return SumModel(terms, *standardised(rows.moments, rows.tails, model.fit_.target))
 
-    rows = sampled.rows_
-    model = SumModel((rows.terms[0].inner,), *standardised(rows.moments, rows.tails, sampled.fit_.target))
-    theta = np.log([0.7, 0.4, 0.1])
+
+def test_both_ways_to_the_bound_agree() -> None:
+    """In white variables, and by the algebra of learning: one column, a product, levels."""
+    table = pd.DataFrame({"a": X[:, 0], "b": rng.uniform(0, 1, 60), "c": rng.choice(["u", "v", "w"], 60)})
+    kernel = Matern52("a") + Matern32("a") * Matern12("b") + Categorical("c")
+    fitted = GPRegressor(kernel, frequencies=3, domain={"a": (-1.0, 11.0)}).fit(table, Y)
+    model = inner(fitted)
+    moments, terms = model.moments, model.moments.request.terms
+    sums = Sums(moments.gram_matrix(), moments.project, moments.target_squared, moments.weight)
+    shapes = [TermShape(axes_of(*both), lattice=False) for both in zip(model.terms, terms, strict=True)]
+    with jax.enable_x64(True):
+        bound = jax.jit(jax.value_and_grad(partial(white_bound, shapes, sums)))
+        for theta in -0.5 + 0.7 * np.random.default_rng(1).standard_normal((3, len(model.parameters.names))):
+            value, gradient = bound(theta)
+            closed = model.at(theta)
+            assert float(value) == pytest.approx(closed.elbo, abs=1e-8)
+            np.testing.assert_allclose(gradient, model.pull_back(theta, closed.cotangents), rtol=1e-6, atol=1e-7)
+
+
+def test_the_bound_and_its_gradient_come_back_whole(sampled: GPRegressor) -> None:
+    model, theta = inner(sampled), np.log([0.7, 0.4, 0.1])
     with Registered(model) as number, jax.enable_x64(True):
         value, gradient = jax.jit(jax.value_and_grad(collapsed_bound, argnums=1))(number, theta)
         steps = 1e-5 * np.eye(3)

@@ -12,7 +12,7 @@ from sampling_models import DOMAIN, Groups, Model, Smooth, model
 
 from vff.inference.row_sites import Observed
 from vff.inference.sampling.compression import compressed
-from vff.inference.sampling.design import Design
+from vff.inference.sampling.design import Design, design
 from vff.inference.sampling.rows import RowData, TermPoints, TermShape
 from vff.likelihoods import Poisson
 
@@ -171,3 +171,41 @@ def test_rows_at_nodes_and_edges_of_cells():
     ones = np.ones(t.size)
     by_nodes, by_rows = summed(2, t, Observed(ones, ones, ones), lambda t, y, extra: np.cos(2.0 * np.pi * t) + t**3)
     assert by_nodes == pytest.approx(by_rows, rel=1e-12)
+
+
+def slopes(own: Model, points: Design) -> tuple[float, np.ndarray]:
+    """The log-density and its gradient somewhere."""
+    target, data = own.target(own=points)
+    z = 0.5 * np.random.default_rng(11).standard_normal(target.size)
+    with jax.enable_x64(True):
+        value, gradient = jax.jit(jax.value_and_grad(target, argnums=1))(data, z)
+    return float(value), np.asarray(gradient)
+
+
+def test_two_sums_say_all_about_counts():
+    """With log p = y A(f) + extra B(f) + constant: the same density up to a constant, for any exposure."""
+    rng = np.random.default_rng(2)
+    N = 4 * 16 * 6 * 2
+    own = model([[Smooth(0, M=3, q=3)]], rng.uniform(0.0, 3.0, (N, 1)), Poisson(), rng)
+    own = replace(own, observed=replace(own.observed, extra=rng.uniform(0.5, 2.0, N)))
+    short = design(*own.parts(), affine=True)
+    assert short.choice.name == "nufft"
+    assert short.rows.y.size < N // 3
+    _, gradient = slopes(own, short)
+    _, by_rows = slopes(own, written(own, short))
+    np.testing.assert_allclose(gradient, by_rows, rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.parametrize("engine", ["nufft", "table", "dense", "grid"])
+def test_engines_agree(engine):
+    """Any engine may be asked for; nodes of cells carry rows in any order, also several columns of a sum."""
+    rng = np.random.default_rng(3)
+    x = np.column_stack([rng.uniform(0.0, 3.0, 400) ** 2 / 3.0, rng.choice(np.linspace(0.1, 2.9, 300), 400)])
+    own = model([[Smooth(0, M=4, q=3)], [Smooth(1, M=5, q=0, p=0)]], x, Poisson(), rng)
+    found = design(*own.parts(), engine)
+    if engine != "grid":
+        assert found.choice.name == engine
+    value, gradient = slopes(own, found)
+    by_rows, rows_gradient = slopes(own, written(own, found))
+    assert value == pytest.approx(by_rows, rel=1e-11)
+    np.testing.assert_allclose(gradient, rows_gradient, rtol=1e-8, atol=1e-8)
