@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from vff.inference.sampling.compiling import compiled
 from vff.inference.sampling.target import LogDensity, slope_of
 from vff.linalg import threads_for
 
@@ -164,7 +165,7 @@ def _blocks(target: LogDensity, sampler: str) -> Callable[..., Any]:
     def block(data: Any, carry: _Carry, keys: Any, stages: Any, ends: Any) -> tuple[_Carry, Drawn]:
         return jax.lax.scan(partial(step, data), carry, (keys, stages, ends))
 
-    return jax.jit(block)
+    return compiled(block)
 
 
 def _adaptations() -> tuple[Any, Any]:

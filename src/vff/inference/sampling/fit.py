@@ -17,6 +17,7 @@ from vff.inference.model import Setting, SumModel
 from vff.inference.optimise import Optimum
 from vff.inference.posterior import term_factors
 from vff.inference.sampling.chains import Compilation, Drawn, Plan, run
+from vff.inference.sampling.compiling import compiled
 from vff.inference.sampling.design import Design, design
 from vff.inference.sampling.hyper import (
     Parameter,
@@ -136,7 +137,7 @@ def _sites(learnt: Learnt, parameters: Sequence[Parameter]) -> Sites | None:
 
 @lru_cache(maxsize=32)
 def _functions(target: Target) -> Any:
-    return jax.jit(lambda data, z: jax.vmap(partial(target.function, data))(z))
+    return compiled(lambda data, z: jax.vmap(partial(target.function, data))(z))
 
 
 def _draws_of(

@@ -8,6 +8,7 @@ import jax
 import numpy as np
 from scipy.optimize import minimize
 
+from vff.inference.sampling.compiling import compiled
 from vff.inference.sampling.rows import Carried, TermPoints, TermShape
 from vff.inference.sampling.target import Data, LogDensity, Target, slope_of
 from vff.inference.structured_bound import projected
@@ -21,7 +22,7 @@ _DIFFERENCE = 1e-3  # log units
 
 @lru_cache(maxsize=32)
 def _marginals(target: Target) -> Callable[..., Any]:
-    return jax.jit(lambda data, z: target.marginals(data, target.at(data, z)))
+    return compiled(lambda data, z: target.marginals(data, target.at(data, z)))
 
 
 def settled(target: Target, data: Data) -> Data:

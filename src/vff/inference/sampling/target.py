@@ -23,6 +23,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy.linalg import block_diag, solve_triangular
 
+from vff.inference.sampling.compiling import compiled
 from vff.inference.sampling.hyper import Parameter
 from vff.inference.sampling.rows import Places, RowData, TermShape, maps_of, places_of, roots_of
 from vff.inference.sampling.whitening import Column
@@ -265,4 +266,4 @@ LogDensity = Callable[[Any, Any], Any]
 @lru_cache(maxsize=32)
 def slope_of(target: LogDensity) -> Callable[..., Any]:
     """(data, position) -> log-density and its gradient, compiled."""
-    return jax.jit(jax.value_and_grad(target, argnums=1))
+    return compiled(jax.value_and_grad(target, argnums=1))
