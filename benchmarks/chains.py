@@ -167,7 +167,7 @@ def gradients(options: argparse.Namespace) -> None:
     print(
         "\n## A gradient against rows and harmonics\n\nOne continuous column, Matérn-3/2, domain the range of the "
         "data: one gradient of the log-density, the best of\nseveral. Counts are carried to nodes where rows are many; "
-        "targets that are all different (Student-t) are not."
+        "others (Student-t) are carried from nodes."
     )
     for counts, title in ((True, "Poisson counts"), (False, "Student-t, continuous targets")):
         lines: list[Line] = []

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from vff.basis import Interval, largest_resolved
-from vff.inference import KINDS, largest_that_fits, memory_needed, structured_memory
+from vff.inference import KINDS, LARGEST_DIRECT, largest_that_fits, memory_needed, structured_memory
 from vff.likelihoods import AbstractLikelihood, Gaussian
 from vff.moments import ENGINES, MomentRequest
 
@@ -17,6 +17,8 @@ COVARIANCES = ("full", *KINDS)
 _MOST_EDGES = 8
 _LEAST_BATCH = 256
 _SHARE_OF_MEMORY = 0.8
+_CARRIED = 48  # numbers that chains keep of a row of one column: more are carried from nodes
+_COPIES_SAMPLED = 6
 
 
 def for_column(option: Any, name: str, column: Set[Any], everybody: Set[Any]) -> Any:
@@ -63,6 +65,20 @@ def check_size(request: MomentRequest, names: Sequence[Hashable], covariance: st
         f"{names[worst]}, which need {needed / 2**30:.1f} GiB where {installed_memory() / 2**30:.1f} GiB are installed "
         f"and {room / 2**30:.1f} may be used; {advice}"
     )
+
+
+def check_sampling_size(request: MomentRequest, rows: int, draws: int) -> None:
+    """Refuse chains whose features, covariances and draws cannot fit in memory."""
+    P = request.size
+    per_row = sum(min(term.size, _CARRIED) if len(term.shape) == 1 else sum(term.shape) for term in request.terms)
+    needed = 8 * (_COPIES_SAMPLED * (P**2 + rows * per_row) + 2 * draws * P)
+    room = _SHARE_OF_MEMORY * installed_memory()
+    if P > LARGEST_DIRECT or needed > room:
+        raise ValueError(
+            f"inference='mcmc' for {P} features at {rows} different rows needs about {needed / 2**30:.2g} GiB where "
+            f"{room / 2**30:.2g} may be used, and takes at most {LARGEST_DIRECT} features; use fewer frequencies, "
+            "fewer rows, or inference='variational'"
+        )
 
 
 def _check_structured_size(request: MomentRequest, covariance: Any, rows: int) -> None:

@@ -60,12 +60,12 @@ class GPRegressor(RegressionFace, SumModelFace):
         Of Markov chains: draws of every chain, and how many chains.
     warmup : int or None
         Steps of every chain before its draws. None is 200 where the shape of the posterior is known beforehand, with
-        Gaussian noise or at most 400 coefficients, and 500 elsewhere.
+        Gaussian noise or at most 500 white variables, and 500 elsewhere.
     sampler : "nuts" or "hmc"
     priors : dict or None
         Of Markov chains: by hyperparameter as ``samples_`` names them ("lengthscale[x]", "variance", "noise_variance",
         "constant", ...) a prior of ``vff.priors``, or a number at which it is held. A name without brackets is meant
-        for all of its kind. Those not named have priors that ``vff.priors`` describes.
+        for all of its kind. Those not named have the priors of docs/markov-chains.md.
     random_state : int, RandomState or None
         For Markov chains, and for ``sample_y`` when it is called without one.
     verbose : int

@@ -42,7 +42,7 @@ def check_inference(inference: Any, covariance: str, likelihood: AbstractLikelih
             f"inference='mcmc' samples the posterior as it is, without a covariance; got covariance={covariance!r}: "
             "leave it at 'full'"
         )
-    if growing and not _is_collapsed(likelihood):
+    if growing and not is_collapsed(likelihood):
         raise ValueError(
             "partial_fit keeps sums of rows, and inference='mcmc' needs the rows themselves unless noise is Gaussian; "
             "use inference='variational', or fit all rows together"
@@ -51,7 +51,7 @@ def check_inference(inference: Any, covariance: str, likelihood: AbstractLikelih
     return True
 
 
-def _is_collapsed(likelihood: AbstractLikelihood) -> bool:
+def is_collapsed(likelihood: AbstractLikelihood) -> bool:
     return isinstance(likelihood, Gaussian) and likelihood.variance is None
 
 
@@ -61,9 +61,15 @@ def _check_installed() -> None:
 
 
 def plan_of(asked: Asked) -> "Plan":
-    """The options, checked."""
+    """How to run; a random state moves on by one number."""
     from vff.inference.sampling.chains import Plan
 
+    seed = int(check_random_state(asked.random_state).randint(2**31 - 1))
+    return Plan(*check_plan(asked), asked.sampler, seed)
+
+
+def check_plan(asked: Asked) -> tuple[int, int | None, int]:
+    """Draws, warm-up and chains, checked with the other options."""
     check_choice("sampler", asked.sampler, _SAMPLERS)
     draws = _whole("draws", asked.draws, _LEAST_DRAWS)
     warmup = None if asked.warmup is None else _whole("warmup", asked.warmup, _LEAST_WARMUP)
@@ -73,8 +79,7 @@ def plan_of(asked: Asked) -> "Plan":
             f"priors must be None or a dictionary by hyperparameter, such as {{'lengthscale': Gamma(2, 1)}}; got "
             f"{asked.priors!r}"
         )
-    seed = int(check_random_state(asked.random_state).randint(2**31 - 1))
-    return Plan(draws, warmup, chains, asked.sampler, seed)
+    return draws, warmup, chains
 
 
 def inference_data(samples: Samples, y: np.ndarray | None) -> Any:

@@ -13,9 +13,16 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from vff.basis import ColumnBasis, Interval
 from vff.estimators.binding import bind, joined
 from vff.estimators.face import PosteriorFace
-from vff.estimators.options import ENGINE_NAMES, check_batch, check_choice, check_covariance, check_size
+from vff.estimators.options import (
+    ENGINE_NAMES,
+    check_batch,
+    check_choice,
+    check_covariance,
+    check_sampling_size,
+    check_size,
+)
 from vff.estimators.rows import Rows, add, after_walks, begin, check_unchanged, take_batch, walk_of
-from vff.estimators.sampling import Asked, check_inference, inference_data, plan_of
+from vff.estimators.sampling import Asked, check_inference, check_plan, inference_data, plan_of
 from vff.estimators.settling import Batch, Options
 from vff.estimators.tables import Table
 from vff.inference import Before, Fit, LikelihoodTask, TermPlan, fit_likelihood, fit_sum, fit_with_structure
@@ -79,9 +86,14 @@ class SumModelFace(PosteriorFace):
         check_choice("optimizer", self.optimizer, ("lbfgs", None))
         check_covariance(self.covariance, likelihood, growing)
         if check_inference(self.inference, self.covariance, likelihood, growing):
-            plan_of(self._sampling())
+            check_plan(self._sampling())
         table = Table.of(X)
         if seen is not None:
+            if self.fit_.samples is not None and self.fit_.climb is not None:
+                raise ValueError(
+                    "the rows seen so far were sampled, which leaves no sums to add to; fit all rows together, or "
+                    "begin again with inference='variational'"
+                )
             validate_data(self, table.data, reset=False, skip_check_array=True)
         options = Options(self.frequencies, self.domain, self.edges, self.covariance, self.likelihood)
         with clock("survey"):
@@ -119,6 +131,7 @@ class SumModelFace(PosteriorFace):
             batch_size = check_batch(self.batch_size)
             task = LikelihoodTask(walk, observed, likelihood, plans, optimise, centred, say, batch_size)
             if self.inference == "mcmc":
+                check_sampling_size(walk.plan.request, walk.n, self.draws * self.chains)
                 fit = self._sample(task)
             elif not full:
                 check_size(walk.plan.request, [term.key for term in rows.terms], self.covariance, walk.n)
@@ -185,6 +198,8 @@ class SumModelFace(PosteriorFace):
 
     def to_arviz(self) -> Any:
         """The draws of ``inference="mcmc"`` for ArviZ: posterior, sample_stats and observed_data."""
+        if hasattr(self, "estimators_"):
+            raise ValueError("with more than two classes there is a model per class; ask estimators_[k].to_arviz()")
         check_is_fitted(self, "posterior_")
         if self.samples_ is None:
             raise ValueError("to_arviz needs draws, and this model was fitted with inference='variational'; use 'mcmc'")

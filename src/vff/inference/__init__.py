@@ -6,7 +6,7 @@ from vff.inference.form import Cotangents
 from vff.inference.level import Level, level_of
 from vff.inference.likelihood_fit import Before, LikelihoodTask, fit_likelihood
 from vff.inference.memory import largest_that_fits, memory_needed
-from vff.inference.model import SumModel
+from vff.inference.model import LARGEST_DIRECT, SumModel
 from vff.inference.optimise import Model, Optimum, maximise, rescale
 from vff.inference.plan import choose_domain, harmonics_in_product, largest_harmonic, rows_beyond
 from vff.inference.posterior import SumPosterior
@@ -23,6 +23,7 @@ from vff.inference.terms import LevelFactor, MaternFactor, Term
 
 __all__ = [
     "KINDS",
+    "LARGEST_DIRECT",
     "Before",
     "ClosedForm",
     "Cotangents",

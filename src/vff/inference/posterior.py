@@ -127,6 +127,14 @@ class AbstractSumPosterior(ABC):
         return self.sample(x, n_samples, rng), np.zeros(len(x))
 
 
+def covariance_root(covariance: np.ndarray) -> np.ndarray:
+    """R with R R' = covariance, a factor unless the data leave so little open that rounding hides it."""
+    try:
+        return factorise(covariance).lower
+    except FloatingPointError:
+        return _square_root(covariance)
+
+
 def _square_root(covariance: np.ndarray) -> np.ndarray:
     """R with R R' = covariance. Rows close to one another leave eigenvalues that rounding may carry below zero."""
     values, vectors = np.linalg.eigh(covariance)
@@ -258,11 +266,7 @@ class SumPosterior(AbstractSumPosterior):
 
     def _coefficient_root(self) -> np.ndarray:
         """R with R R' = A^-1, (P, P)."""
-        covariance = self.coefficient_covariance()
-        try:
-            return factorise(covariance).lower
-        except FloatingPointError:  # the data leave so little open that rounding hides it
-            return _square_root(covariance)
+        return covariance_root(self.coefficient_covariance())
 
     def slope(self, x: np.ndarray, along: int) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance of the derivative of f along one column, in its own units, at every row."""

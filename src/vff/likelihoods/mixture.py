@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+from scipy.special import ndtr
 
 from vff.likelihoods.base import AbstractLikelihood
+from vff.likelihoods.continuous import Gaussian
 from vff.likelihoods.expectations import expected, log_predictive
 from vff.likelihoods.predictive import (
     checked_levels,
@@ -107,7 +109,11 @@ class Mixture:
         return few._inverted(levels)
 
     def _inverted(self, levels: np.ndarray) -> np.ndarray:
+        scales = [own.variance**0.5 for own in self._likelihoods if isinstance(own, Gaussian) and own.variance]
+
         def cdf(y: np.ndarray) -> np.ndarray:
+            if len(scales) == self._f.shape[1]:  # all draws at once
+                return ndtr((y[..., None] - self._f[:, None, :]) / np.array(scales)).mean(axis=-1)
             each = [
                 likelihood.cdf(y[..., None], self._f[:, None, some], self._extra[:, None, None]).sum(axis=-1)
                 for likelihood, some in self._groups

@@ -34,6 +34,8 @@ _FIRST_STEP = 0.5
 _LONGEST_STEP = 0.75
 _KNOWN = 25.0  # draws that the scales known before count for
 _MOST_DOUBLINGS = 9
+MOST_GRADIENTS = 2**_MOST_DOUBLINGS - 1
+_HALVINGS = 20
 _QUARTER, _JITTER = 0.5 * np.pi, 0.3  # a quarter turn makes a Gaussian draw independent
 _MOST_STEPS = 256
 _PATIENCE = 2.0  # seconds between lines of progress
@@ -135,7 +137,7 @@ def _blocks(target: LogDensity, sampler: str) -> Callable[..., Any]:
     (step_begin, step_add, step_end), (_, mass_add, mass_end) = _adaptations()
 
     def adapted(carry: _Carry, acceptance: Any, stage: Any, ends: Any) -> _Carry:
-        step = step_add(carry.step, acceptance)
+        step = _bounded(step_add(carry.step, acceptance))
         mass = jax.lax.cond(stage == 1, lambda m: mass_add(m, carry.state.position), lambda m: m, carry.mass)
         carry = carry._replace(step=step, mass=mass, step_size=jnp.exp(step.log_step_size))
 
@@ -166,6 +168,17 @@ def _blocks(target: LogDensity, sampler: str) -> Callable[..., Any]:
         return jax.lax.scan(partial(step, data), carry, (keys, stages, ends))
 
     return compiled(block)
+
+
+def _bounded(step: Any) -> Any:
+    """No longer than steps are taken: an average that wandered off beyond would not come back in time."""
+    import jax.numpy as jnp
+
+    longest = float(np.log(_LONGEST_STEP))
+    return step._replace(
+        log_step_size=jnp.minimum(step.log_step_size, longest),
+        log_step_size_avg=jnp.minimum(step.log_step_size_avg, longest),
+    )
 
 
 def _adaptations() -> tuple[Any, Any]:
@@ -264,10 +277,22 @@ def run(
     block = (compilation or Compilation(target, plan.sampler, data, starts.shape[1])).block()
     with jax.enable_x64(True):
         data, slope = jax.device_put(data), slope_of(target)
-        slope(data, starts[0])  # here, so that two chains do not compile the same thing at the same time
+        starts = np.stack([_possible(start, lambda z: float(slope(data, z)[0])) for start in starts])
     # two chains, each with a core: threads of a linear-algebra library within each would only wait for one another
     with threads_for(1), ThreadPoolExecutor(min(2, plan.chains)) as pool:
         return list(pool.map(chain, range(plan.chains)))
+
+
+def _possible(start: np.ndarray, log_density: Callable[[np.ndarray], float]) -> np.ndarray:
+    """A start, or the nearest on the way to the centre whose density is not zero."""
+    for _ in range(_HALVINGS):
+        if np.isfinite(log_density(start)):
+            return start
+        start = 0.5 * start
+    raise ValueError(
+        "the posterior density is zero or not a number where chains begin; look at hyperparameters that priors holds "
+        "at numbers, and at priors far from what the data say"
+    )
 
 
 class _Reporter:

@@ -50,6 +50,8 @@ class CollapsedData(NamedTuple):
     """(K,)."""
     root: Any
     """(K, K): free hyperparameters = centre + root z."""
+    bounds: Any
+    """Of the logarithms, (L, 2): beyond them there is no model."""
     sums: Sums | None = None
     """Where the bound is written in white variables."""
 
@@ -126,7 +128,8 @@ class CollapsedTarget:
         t = self.at(data, z)
         bound = collapsed_bound(data.number, t) if self.terms is None else white_bound(self.terms, data.sums, t)
         value = bound + log_prior(self.entries, self.free, data.hyper.numbers, data.hyper, t)
-        return jnp.where(jnp.isfinite(value), value, -jnp.inf)
+        inside = jnp.all((t >= data.bounds[:, 0]) & (t <= data.bounds[:, 1]))
+        return jnp.where(jnp.isfinite(value) & inside, value, -jnp.inf)
 
 
 def white_bound(terms: Sequence[TermShape], sums: Sums | None, t: Any) -> Any:

@@ -13,14 +13,15 @@ from vff.features import TailRows
 from vff.inference.collapsed import ClosedForm
 from vff.inference.fit import Fit, TermPlan, fit_sum
 from vff.inference.model import LARGEST_DIRECT, Setting, SumModel
-from vff.inference.sampling.chains import Compilation, Plan, run
+from vff.inference.posterior import covariance_root
+from vff.inference.sampling.chains import MOST_GRADIENTS, Compilation, Plan, run
 from vff.inference.sampling.collapsed import CollapsedData, CollapsedTarget, Registered, Sums, hyperparameters, settled
 from vff.inference.sampling.design import axes_of
 from vff.inference.sampling.hyper import Parameter, TermValues, noise_parameter, term_parameters, with_priors
 from vff.inference.sampling.posterior import Cloud, SampledPosterior, sampled_posterior
 from vff.inference.sampling.rows import TermShape
 from vff.inference.sampling.samples import Samples, evenly, on_missed, stats_of
-from vff.inference.sampling.target import MOST_FACTORED, Entry, Hyper
+from vff.inference.sampling.target import MOST_FACTORED, OVERDISPERSED, Entry, Hyper
 from vff.inference.target import standardised
 from vff.likelihoods import Gaussian
 from vff.moments import Moments
@@ -57,7 +58,7 @@ def sample_sum(
         compilation = Compilation(target, plan.sampler, data, target.free.size)
         data, plan = settled(target, data), plan.settled(known=True)
         progress(f"{target.free.size} hyperparameters to sample on the sums of {moments.n:,} rows")
-        starts = np.random.default_rng(plan.seed).standard_normal((plan.chains, target.free.size))
+        starts = OVERDISPERSED * np.random.default_rng(plan.seed).standard_normal((plan.chains, target.free.size))
         drawn = run(target, data, starts, plan, progress, compilation)
     t = hyperparameters(target, data, [own.position for own in drawn])
     some = evenly(plan.chains, plan.draws, _SETTINGS)
@@ -65,7 +66,9 @@ def sample_sum(
     posterior = _posterior(model, flat, np.random.default_rng(plan.seed + 1))
     kept, seconds = np.repeat(some, _EACH), time.perf_counter() - started
     psi = np.repeat(flat[:, -1:], _EACH, axis=0)
-    samples = Samples(tuple(parameters), t, stats_of(drawn), kept, psi, Gaussian(), fit.target.scale, seconds)
+    samples = Samples(
+        tuple(parameters), t, stats_of(drawn), kept, psi, Gaussian(), fit.target.scale, seconds, MOST_GRADIENTS
+    )
     return _record(fit, model, posterior, samples)
 
 
@@ -76,7 +79,7 @@ def _parameters(fit: Fit, model: SumModel, plans: Sequence[TermPlan], *, optimis
     ]
     learnt = [TermValues(own.variance, own.lengthscales) for own in fit.terms]
     found = [*term_parameters(plans, learnt, fit.target, halves), noise_parameter(fit.noise_variance, fit.target)]
-    return found if optimise else [replace(own, prior=None) for own in found]
+    return found if optimise else [*(replace(own, prior=None) for own in found[:-1]), found[-1]]
 
 
 def _target(
@@ -94,7 +97,8 @@ def _target(
         )
     moments, K = model.moments, target.free.size
     sums = Sums(moments.gram_matrix(), moments.project, moments.target_squared, moments.weight) if few else None
-    return target, CollapsedData(number, Hyper.of(parameters), np.zeros(K), np.eye(K), sums)
+    bounds = np.array(model.parameters.log_bounds)
+    return target, CollapsedData(number, Hyper.of(parameters), np.zeros(K), np.eye(K), bounds, sums)
 
 
 def _posterior(model: SumModel, t: np.ndarray, rng: np.random.Generator) -> SampledPosterior:
@@ -106,7 +110,7 @@ def _posterior(model: SumModel, t: np.ndarray, rng: np.random.Generator) -> Samp
         assert isinstance(closed, ClosedForm)
         means[number], inverse = _raw(model, setting, closed)
         covariance += inverse
-        root = np.linalg.cholesky(inverse + 1e-14 * np.trace(inverse) / P * np.eye(P))
+        root = covariance_root(inverse)
         draws.append(means[number] + rng.standard_normal((_EACH, P)) @ root.T)
     mean = means.mean(axis=0)
     spread = (means - mean).T @ (means - mean)

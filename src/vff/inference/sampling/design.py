@@ -34,11 +34,6 @@ class Design(NamedTuple):
     choice: Choice
     """Which engine, and why."""
 
-    @property
-    def numbers(self) -> int:
-        """Of the features written out."""
-        return sum(phi.size for term in self.rows.terms for phi in term.features)
-
 
 def design(
     terms: Sequence[Term],
@@ -53,13 +48,13 @@ def design(
     axes = [axes_of(term, own) for term, own in zip(terms, request.terms, strict=True)]
     every = slice(0, source.n)
     columns = [np.asarray(source.column(c, every)) for c in range(len(request.columns))]
-    alone = _one_column(axes) if engine in ("auto", "nufft") else None
+    alone = _one_column(axes) if affine and engine in ("auto", "nufft") else None
     if alone is not None:
         place = request.columns[0].place
         assert isinstance(place, Interval)
-        short = compressed(alone.basis.M, place.to_unit(columns[0]), observed, affine=affine)
+        short = compressed(alone.basis.M, place.to_unit(columns[0]), observed)
         if short is not None:
-            shape = TermShape((alone,), lattice=False, copies=short.copies)
+            shape = TermShape((alone,), lattice=False, copies=2)
             points = TermPoints((alone.basis.evaluate(short.nodes),), None)
             text = f"nufft: {source.n:,} rows carried to {short.nodes.size:,} nodes of one column by local polynomials"
             return Design((shape,), RowData((points,), short.y, short.extra, short.w), Choice("nufft", text))
@@ -92,7 +87,9 @@ def _points(
     """Of one term, by an engine; "auto" takes what is least work."""
     own = [columns[c] for c in request.columns]
     if engine != "dense":
-        for kind, attempt in (("grid", _lattice), ("nufft", _near), ("table", _table)):
+        attempts = {"grid": _lattice, "nufft": _near, "table": _table}
+        for kind in sorted(attempts, key=lambda kind: kind != engine):  # what was asked for comes first
+            attempt = attempts[kind]
             found = attempt(axes, request, own, forced=engine == kind)
             if found is not None:
                 return found

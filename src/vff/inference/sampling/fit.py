@@ -16,7 +16,7 @@ from vff.inference.likelihood_fit import LikelihoodTask
 from vff.inference.model import Setting, SumModel
 from vff.inference.optimise import Optimum
 from vff.inference.posterior import term_factors
-from vff.inference.sampling.chains import Compilation, Drawn, Plan, run
+from vff.inference.sampling.chains import MOST_GRADIENTS, Compilation, Drawn, Plan, run
 from vff.inference.sampling.compiling import compiled
 from vff.inference.sampling.design import Design, design
 from vff.inference.sampling.hyper import (
@@ -30,19 +30,21 @@ from vff.inference.sampling.hyper import (
 from vff.inference.sampling.posterior import Cloud, SampledPosterior, constant_function, sampled_posterior
 from vff.inference.sampling.samples import Samples, evenly, on_missed, stats_of
 from vff.inference.sampling.start import settled
-from vff.inference.sampling.target import MOST_FACTORED, Data, Entry, Hyper, Sites, Target
+from vff.inference.sampling.target import MOST_FACTORED, OVERDISPERSED, Data, Entry, Hyper, Sites, Target
 from vff.inference.structured_fit import First, Learnt, learn_first, no_sums
 from vff.inference.target import TargetScale
 from vff.likelihoods import expected
 from vff.likelihoods.rules import counts_for
-from vff.moments import ColumnRows
+from vff.linalg import product_rows
+from vff.moments import ColumnRequest, ColumnRows, TermRequest
 
 _FEWEST_NODES = 4
 _MARGIN = 3.0  # times what features leave out at the start: chains visit shorter lengthscales
 _FEW_ROWS = 2000
 _BATCH = 50
 _SHARED_ROWS = 20_000  # from which the shares of the terms are told
-_OVERDISPERSED = 1.0  # of starts, in units of the posterior's width as far as it is known
+_LEARNT_FEATURES = 400  # with which hyperparameters are learnt before they are sampled
+_WATCHED = 8  # rows at which it is looked how well the function was sampled
 
 
 class _Draws(NamedTuple):
@@ -55,7 +57,7 @@ class _Draws(NamedTuple):
 
 def sample_likelihood(task: LikelihoodTask, plan: Plan, priors: Mapping[str, Any] | None, engine: str = "auto") -> Fit:
     """Sample coefficients and hyperparameters together, from a fit by natural gradients with few features."""
-    first = learn_first(task, most=MOST_FACTORED, always=True)
+    first = learn_first(task, most=_LEARNT_FEATURES, always=True)
     parameters = _parameters(first, task, priors)
     model = SumModel(tuple(own.term for own in task.plans), no_sums(first.learnt.request), sites=True)
     ready, affine = first.task, first.task.likelihood.affine
@@ -66,7 +68,8 @@ def sample_likelihood(task: LikelihoodTask, plan: Plan, priors: Mapping[str, Any
     compilation = Compilation(target, plan.sampler, data, target.size)
     data, plan = settled(target, data), plan.settled(known=target.transported)
     rng = np.random.default_rng(plan.seed)
-    starts = _OVERDISPERSED * rng.standard_normal((plan.chains, target.size))
+    starts = rng.standard_normal((plan.chains, target.size))
+    starts[:, : target.drifting] *= OVERDISPERSED
     drawn = run(target, data, starts, plan, task.progress, compilation)
     draws = _draws_of(first, target, data, parameters, drawn, time.perf_counter() - started)
     fit = _record(task, first, model, draws)
@@ -145,7 +148,8 @@ def _draws_of(
 ) -> _Draws:
     position = np.stack([own.position for own in drawn])
     chains, draws, _ = position.shape
-    t, white, parts, kept = [], [], [], evenly(chains, draws)
+    t, white, parts, kept, seen = [], [], [], evenly(chains, draws), []
+    watched = _watched(first)
     every = position.reshape(chains * draws, -1)
     with jax.enable_x64(True):
         for start in range(0, len(every), _BATCH):
@@ -155,16 +159,36 @@ def _draws_of(
             t.append(found.t[: len(batch)])
             white.append(found.white[: len(batch)])
             own = kept[(kept >= start) & (kept < start + _BATCH)] - start
-            tensors = [c.reshape(_BATCH, -1)[own] for c in found.coefficients]
-            parts.append(np.concatenate(tensors, axis=1))
+            c = np.concatenate([tensor.reshape(_BATCH, -1) for tensor in found.coefficients], axis=1)[: len(batch)]
+            parts.append(c[own])
+            seen.append(found.t[: len(batch), target.constant, None] + c @ watched.T)
     t = np.concatenate(t).reshape(chains, draws, -1)
     psi = t.reshape(chains * draws, -1)[kept, target.constant + 1 :]
     likelihood, scale = first.task.likelihood, first.target.scale
-    samples = Samples(tuple(parameters), t, stats_of(drawn), kept, psi, likelihood, scale, seconds)
+    f = np.concatenate(seen).reshape(chains, draws, -1)
+    function = {f"f at row {n}": f[:, :, n] for n in range(f.shape[2])}
+    told = psi, likelihood, scale, seconds, MOST_GRADIENTS, function
+    samples = Samples(tuple(parameters), t, stats_of(drawn), kept, *told)
     # how many white variables of every term the data determine
     shrunk = 1.0 - np.concatenate(white).var(axis=0)
     determined = [float(max(shrunk[slice(*own)].sum(), 0.0)) for own in target.white]
     return _Draws(samples, np.concatenate(parts), determined)
+
+
+def _watched(first: First) -> np.ndarray:
+    """The features of all terms at some rows, (rows, P)."""
+    source, request = first.task.walk.source, first.learnt.request
+    rows = np.unique(np.linspace(0, source.n - 1, _WATCHED).astype(int))
+    every = slice(0, source.n)
+    blocks = []
+    for own in request.terms:
+        places = [factor.place.to_unit(source.column(c, every)[rows]) for c, factor in _factors(own)]
+        blocks.append(product_rows([basis.evaluate(t) for basis, t in zip(own.bases, places, strict=True)]))
+    return np.concatenate(blocks, axis=1)
+
+
+def _factors(own: TermRequest) -> list[tuple[int, ColumnRequest]]:
+    return list(zip(own.columns, own.factors, strict=True))
 
 
 def settings_of(terms: Sequence[Any], t: np.ndarray) -> list[Setting]:

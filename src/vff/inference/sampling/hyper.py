@@ -113,7 +113,7 @@ def _smooth_labels(plans: Sequence[TermPlan]) -> list[list[str]]:
 
 def _bare(label: str) -> str:
     """A column's name without the quotes that sentences put around it."""
-    return label.strip("'")
+    return label[1:-1] if len(label) > 2 and label[0] == label[-1] == "'" else label
 
 
 def constant_parameter(constant: float, anchor: float, target: TargetScale, *, sampled: bool) -> Parameter:

@@ -82,7 +82,13 @@ class SampledPosterior(AbstractSumPosterior):
         return self.moments.inside(rows, tables)
 
     def joint(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return self.moments.joint(x)
+        mean, covariance = self.moments.joint(x)
+        lost = self._lost(x)
+        if lost.any():
+            features = np.concatenate([term.features(x) for term in self.terms], axis=1)
+            cross = np.multiply.outer(lost, features @ (self.coefficients.T @ self.level) / len(self.level))
+            covariance += np.multiply.outer(lost, lost) * float(np.mean(self.level**2)) + cross + cross.T
+        return mean, covariance
 
     def slope(self, x: np.ndarray, along: int) -> tuple[np.ndarray, np.ndarray]:
         return self.moments.slope(x, along)

@@ -1,7 +1,7 @@
 """What chains leave behind: draws of the hyperparameters in the user's units, and how the chains went."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 _KEPT = 1000  # draws that predictions average over
 _MOST_RHAT, _FEWEST_ESS = 1.01, 400.0
 _DIVERGENT_SHARE = 0.001
+_LONG_SHARE = 0.01
 _WORRYING = 2.0  # times what is tolerated
 
 
@@ -40,6 +41,10 @@ class Samples:
     """Of these units, in the user's."""
     seconds: float
     """Of warm-up and draws."""
+    most_gradients: int
+    """Of a step, beyond which it is cut off."""
+    function: dict[str, np.ndarray] = field(default_factory=dict)
+    """f at some rows of the fit, (chains, draws) each, by name; empty where only hyperparameters were sampled."""
     y: np.ndarray | None = None
     """The targets, where they are few enough to be kept."""
 
@@ -77,19 +82,29 @@ class Samples:
     def notes(self) -> tuple[str, ...]:
         """What a user should know before trusting the draws."""
         notes, steps = [], self.stats["diverging"].size
+        watched = [*self.summary, *summary(self.function)]
         if self.divergences > _DIVERGENT_SHARE * steps:
             notes.append(
                 f"{self.divergences} of {steps} steps diverged: parts of the posterior may not have been visited; "
                 "give narrower priors, or a longer warmup"
             )
-        mixed = [own for own in self.summary if own.rhat > _MOST_RHAT]
+        stuck = [own.name for own in watched if not np.isfinite(own.rhat + own.ess_bulk)]
+        if stuck:
+            notes.append(f"a chain of {stuck[0]} never moved, and nothing can be said of how well it was sampled")
+        mixed = [own for own in watched if own.rhat > _MOST_RHAT]
         if mixed:
             worst = max(mixed, key=lambda own: own.rhat)
             notes.append(
                 f"R-hat of {worst.name} is {worst.rhat:.3f}, above {_MOST_RHAT}: the chains have not met; ask for more "
                 "draws or a longer warmup"
             )
-        few = [own for own in self.summary if min(own.ess_bulk, own.ess_tail) < _FEWEST_ESS]
+        long = float(np.mean(self.stats["n_steps"] >= self.most_gradients))
+        if long > _LONG_SHARE:
+            notes.append(
+                f"{100 * long:.0f} % of the steps were cut off at {self.most_gradients} gradients: the posterior is "
+                "harder to cross than chains are long; give narrower priors, or fewer frequencies"
+            )
+        few = [own for own in watched if min(own.ess_bulk, own.ess_tail) < _FEWEST_ESS]
         if few:
             worst = min(few, key=lambda own: min(own.ess_bulk, own.ess_tail))
             effective = min(worst.ess_bulk, worst.ess_tail)

@@ -31,7 +31,8 @@ from vff.inference.structured_bound import expected_log_density
 from vff.likelihoods import AbstractLikelihood
 from vff.priors import AbstractPrior
 
-MOST_FACTORED = 400  # white variables, beyond which a factor of their covariance at every step takes too long
+MOST_FACTORED = 500  # white variables, beyond which a factor of their covariance at every step takes too long
+OVERDISPERSED = 2.0  # starts of hyperparameters, in units of the posterior's width as far as it is known
 
 
 @dataclass(frozen=True)
