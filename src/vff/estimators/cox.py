@@ -278,6 +278,11 @@ class CoxProcess(BaseEstimator):
         mean = w @ self._intensity_at(x, level, None).mean if self.inference_ == "variational" else counts.mean()
         return Count(float(mean), float(counts.std()), *map(float, np.quantile(counts, _ends(level))))
 
+    def to_arviz(self) -> Any:
+        """The draws of ``inference="mcmc"`` for ArviZ."""
+        check_is_fitted(self, "model_")
+        return self.model_.to_arviz()
+
     def sample_points(self, n_samples: int = 1, random_state: Any = None) -> list[np.ndarray]:
         """New patterns in the same window with the same exposure, as the posterior expects them: arrays (N_i, d)."""
         check_is_fitted(self, "model_")

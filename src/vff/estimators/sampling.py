@@ -32,10 +32,17 @@ class Asked(NamedTuple):
     random_state: Any
 
 
-def check_inference(inference: Any, covariance: str, likelihood: AbstractLikelihood, growing: bool) -> bool:
-    """Whether to sample; refuse what cannot be sampled."""
+def check_inference(
+    inference: Any, priors: Any, covariance: str, likelihood: AbstractLikelihood, growing: bool
+) -> bool:
+    """Whether to sample; refuse what cannot be sampled, and priors that nobody would look at."""
     check_choice("inference", inference, INFERENCES)
     if inference == "variational":
+        if priors is not None:
+            raise ValueError(
+                "priors are for inference='mcmc': with inference='variational' the best hyperparameters are learnt and "
+                "taken as known; set inference='mcmc', or leave priors=None"
+            )
         return False
     if covariance != "full":
         raise ValueError(

@@ -85,7 +85,7 @@ class SumModelFace(PosteriorFace):
         check_choice("engine", self.engine, ENGINE_NAMES)
         check_choice("optimizer", self.optimizer, ("lbfgs", None))
         check_covariance(self.covariance, likelihood, growing)
-        if check_inference(self.inference, self.covariance, likelihood, growing):
+        if check_inference(self.inference, self.priors, self.covariance, likelihood, growing):
             check_plan(self._sampling())
         table = Table.of(X)
         if seen is not None:

@@ -257,7 +257,7 @@ def run(
     warmup = plan.warmup
 
     stages, ends = _schedule(plan)
-    report = _Reporter(plan, len(stages), progress)
+    progress("compiling, once for every shape of a model")
 
     def chain(number: int) -> Drawn:
         with jax.enable_x64(True):
@@ -278,6 +278,7 @@ def run(
     with jax.enable_x64(True):
         data, slope = jax.device_put(data), slope_of(target)
         starts = np.stack([_possible(start, lambda z: float(slope(data, z)[0])) for start in starts])
+    report = _Reporter(plan, len(stages), progress)
     # two chains, each with a core: threads of a linear-algebra library within each would only wait for one another
     with threads_for(1), ThreadPoolExecutor(min(2, plan.chains)) as pool:
         return list(pool.map(chain, range(plan.chains)))

@@ -17,15 +17,23 @@ from vff.inference.posterior import covariance_root
 from vff.inference.sampling.chains import MOST_GRADIENTS, Compilation, Plan, run
 from vff.inference.sampling.collapsed import CollapsedData, CollapsedTarget, Registered, Sums, hyperparameters, settled
 from vff.inference.sampling.design import axes_of
-from vff.inference.sampling.hyper import Parameter, TermValues, noise_parameter, term_parameters, with_priors
+from vff.inference.sampling.hyper import (
+    Parameter,
+    TermValues,
+    check_names,
+    noise_parameter,
+    term_parameters,
+    with_priors,
+)
 from vff.inference.sampling.posterior import Cloud, SampledPosterior, sampled_posterior
 from vff.inference.sampling.rows import TermShape
 from vff.inference.sampling.samples import Samples, evenly, on_missed, stats_of
-from vff.inference.sampling.target import MOST_FACTORED, OVERDISPERSED, Entry, Hyper
+from vff.inference.sampling.target import OVERDISPERSED, Entry, Hyper
 from vff.inference.target import standardised
 from vff.likelihoods import Gaussian
 from vff.moments import Moments
 
+_MOST_DIFFERENTIATED = 250  # white variables: beyond, gradients by hand are faster
 _SETTINGS, _EACH = 200, 5  # settings that the posterior averages over, and draws of coefficients at each
 
 
@@ -42,6 +50,7 @@ def sample_sum(
     priors: Mapping[str, Any] | None,
 ) -> Fit:
     """Sample the hyperparameters of a sum of terms, those of the moments, from where learning ends."""
+    check_names(plans, ["noise_variance"], priors)
     fit = fit_sum(moments, tails, plans, noise, optimise=optimise, normalise=normalise, progress=progress)
     last = fit.history[-1]
     model = SumModel(tuple(own.term for own in plans), *standardised(moments, tails, fit.target))
@@ -60,6 +69,7 @@ def sample_sum(
         progress(f"{target.free.size} hyperparameters to sample on the sums of {moments.n:,} rows")
         starts = OVERDISPERSED * np.random.default_rng(plan.seed).standard_normal((plan.chains, target.free.size))
         drawn = run(target, data, starts, plan, progress, compilation)
+    progress("averaging over the draws")
     t = hyperparameters(target, data, [own.position for own in drawn])
     some = evenly(plan.chains, plan.draws, _SETTINGS)
     flat = t.reshape(-1, t.shape[-1])[some]
@@ -88,7 +98,7 @@ def _target(
     entries = tuple(Entry(None if own.prior is None else own.prior.form, own.real) for own in parameters)
     axes = [axes_of(term, own) for term, own in zip(model.terms, model.moments.request.terms, strict=True)]
     shapes = tuple(TermShape(own, lattice=False) for own in axes)
-    few = sum(prod(shape.white_shape) for shape in shapes) <= MOST_FACTORED and not model.tails
+    few = sum(prod(shape.white_shape) for shape in shapes) <= _MOST_DIFFERENTIATED and not model.tails
     target = CollapsedTarget(entries, shapes if few else None)
     if not target.free.size:
         raise ValueError(

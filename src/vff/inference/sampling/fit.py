@@ -22,6 +22,7 @@ from vff.inference.sampling.design import Design, design
 from vff.inference.sampling.hyper import (
     Parameter,
     TermValues,
+    check_names,
     constant_parameter,
     likelihood_parameters,
     term_parameters,
@@ -44,6 +45,7 @@ _FEW_ROWS = 2000
 _BATCH = 50
 _SHARED_ROWS = 20_000  # from which the shares of the terms are told
 _LEARNT_FEATURES = 400  # with which hyperparameters are learnt before they are sampled
+_MOST_OF_PRODUCTS = 150  # white variables that are transported: rows say less about each of them than in sums
 _WATCHED = 8  # rows at which it is looked how well the function was sampled
 
 
@@ -57,6 +59,7 @@ class _Draws(NamedTuple):
 
 def sample_likelihood(task: LikelihoodTask, plan: Plan, priors: Mapping[str, Any] | None, engine: str = "auto") -> Fit:
     """Sample coefficients and hyperparameters together, from a fit by natural gradients with few features."""
+    check_names(task.plans, ["constant", *task.likelihood.sized(task.observed.y).parameters], priors)
     first = learn_first(task, most=_LEARNT_FEATURES, always=True)
     parameters = _parameters(first, task, priors)
     model = SumModel(tuple(own.term for own in task.plans), no_sums(first.learnt.request), sites=True)
@@ -71,6 +74,7 @@ def sample_likelihood(task: LikelihoodTask, plan: Plan, priors: Mapping[str, Any
     starts = rng.standard_normal((plan.chains, target.size))
     starts[:, : target.drifting] *= OVERDISPERSED
     drawn = run(target, data, starts, plan, task.progress, compilation)
+    task.progress("averaging over the draws")
     draws = _draws_of(first, target, data, parameters, drawn, time.perf_counter() - started)
     fit = _record(task, first, model, draws)
     assert fit.climb is not None
@@ -115,7 +119,8 @@ def _target(first: First, parameters: Sequence[Parameter], points: Design, rest:
     held = hyper.held
     likelihood = first.task.likelihood
     white = sum(int(np.prod(shape.white_shape)) for shape in points.shapes)
-    sites = _sites(first.learnt, parameters) if white <= MOST_FACTORED else None
+    most = MOST_FACTORED if all(len(shape.axes) == 1 for shape in points.shapes) else _MOST_OF_PRODUCTS
+    sites = _sites(first.learnt, parameters) if white <= most else None
     target = Target(points.shapes, likelihood.form, 1, entries, sites is not None)
     if not likelihood.closed_form:
         ratio = _MARGIN * rest / likelihood.width(held[target.constant + 1 :])
@@ -236,7 +241,7 @@ def _record(
         np.nan,
         "sampled",
         (Milestone(learnt.request.harmonics, optimum, missed, _tolerated(task, determined)),),
-        (*learnt.notes, *samples.notes(), *on_missed(missed, _tolerated(task, determined))),
+        (*samples.notes(), *on_missed(missed, _tolerated(task, determined))),
         Climb(
             likelihood.with_values(psi).in_units(target.scale),
             likelihood,

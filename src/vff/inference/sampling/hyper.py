@@ -147,14 +147,22 @@ def _default(parameter: Parameter) -> AbstractPrior:
     return LogNormal(parameter.start, _VAGUE)
 
 
+def check_names(plans: Sequence[TermPlan], others: Sequence[str], given: Mapping[str, Any] | None) -> None:
+    """Refuse names that no hyperparameter has, before any work is done."""
+    names = [
+        name
+        for plan, labels in zip(plans, _smooth_labels(plans), strict=True)
+        for name in (f"variance[{plan.name}]", *(f"lengthscale[{label}]" for label in labels))
+    ]
+    names += others
+    for key in given or {}:
+        if key not in names and key not in {name.partition("[")[0] for name in names}:
+            raise ValueError(f"priors names {key!r}, which the model does not have; it has {', '.join(names)}")
+
+
 def with_priors(parameters: Sequence[Parameter], given: Mapping[str, Any] | None) -> list[Parameter]:
     """The parameters with the user's priors, and held where the user gave a number."""
     asked = dict(given or {})
-    known = {name for own in parameters for name in (own.kind, own.name)}
-    for key in asked:
-        if key not in known:
-            names = ", ".join(dict.fromkeys(own.name for own in parameters))
-            raise ValueError(f"priors names {key!r}, which the model does not have; it has {names}")
     return [_with_prior(own, asked.get(own.name, asked.get(own.kind))) for own in parameters]
 
 
@@ -177,7 +185,8 @@ def _with_prior(own: Parameter, asked: Any) -> Parameter:
         return replace(own, prior=asked)
     number = isinstance(asked, Real) and not isinstance(asked, bool)
     if not number or not np.isfinite(float(asked)) or not (own.real or float(asked) > own.lower):
+        wanted = "a number" if own.real else f"a number above {own.lower:g}"
         raise ValueError(
-            f"priors for {own.name} must be a prior of vff.priors, a number to hold it at, or None; got {asked!r}"
+            f"priors for {own.name} must be a prior of vff.priors, {wanted} to hold it at, or None; got {asked!r}"
         )
     return replace(own, prior=None, start=float(asked))
