@@ -22,9 +22,10 @@ help:
 demo: $(VENV)/.demo
 	$(BIN)/python examples/demo.py
 
-# A process per core: threads of a linear-algebra library within each would only wait for one another.
+# A process per core, with the tests of a file mostly in one of them: what they share is made once. Threads of a
+# linear-algebra library within each would only wait for one another.
 test: lint
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(JOBS)
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
