@@ -1,7 +1,7 @@
 """Priors of positive numbers: Gamma, LogNormal, InverseGamma, HalfNormal, Exponential."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Self
 
 import numpy as np
@@ -13,25 +13,30 @@ from vff.priors.checks import require_positive
 
 
 @dataclass(frozen=True)
-class Gamma(AbstractPrior):
-    """Mean shape · scale, variance shape · scale²: p ∝ v^(shape - 1) exp(-v / scale)."""
-
-    shape: float
-    scale: float
+class AbstractPositive(AbstractPrior):
+    """Of a positive number, by positive numbers: the fields of the leaf."""
 
     support = "positive"
 
     def __post_init__(self) -> None:
-        require_positive("Gamma", "shape", self.shape)
-        require_positive("Gamma", "scale", self.scale)
+        for own in fields(self):
+            require_positive(type(self).__name__, own.name, getattr(self, own.name))
 
     @property
     def numbers(self) -> tuple[float, ...]:
-        return float(self.shape), float(self.scale)
+        return tuple(float(getattr(self, own.name)) for own in fields(self))
 
     @property
     def form(self) -> Self:
-        return type(self)(1.0, 1.0)
+        return type(self)(*(1.0 for _ in fields(self)))
+
+
+@dataclass(frozen=True)
+class Gamma(AbstractPositive):
+    """Mean shape · scale, variance shape · scale²: p ∝ v^(shape - 1) exp(-v / scale)."""
+
+    shape: float
+    scale: float
 
     @property
     def log_constant(self) -> float:
@@ -46,25 +51,11 @@ class Gamma(AbstractPrior):
 
 
 @dataclass(frozen=True)
-class LogNormal(AbstractPrior):
+class LogNormal(AbstractPositive):
     """The logarithm is normal with mean log(median) and standard deviation sigma."""
 
     median: float = field()  # pyright: ignore[reportIncompatibleVariableOverride]  # given, not computed
     sigma: float = field()
-
-    support = "positive"
-
-    def __post_init__(self) -> None:
-        require_positive("LogNormal", "median", self.median)
-        require_positive("LogNormal", "sigma", self.sigma)
-
-    @property
-    def numbers(self) -> tuple[float, ...]:
-        return float(self.median), float(self.sigma)
-
-    @property
-    def form(self) -> Self:
-        return type(self)(1.0, 1.0)
 
     @property
     def log_constant(self) -> float:
@@ -81,25 +72,11 @@ class LogNormal(AbstractPrior):
 
 
 @dataclass(frozen=True)
-class InverseGamma(AbstractPrior):
+class InverseGamma(AbstractPositive):
     """1 / v is Gamma(shape, 1 / scale): p ∝ v^(-shape - 1) exp(-scale / v). Almost nothing is near zero."""
 
     shape: float
     scale: float
-
-    support = "positive"
-
-    def __post_init__(self) -> None:
-        require_positive("InverseGamma", "shape", self.shape)
-        require_positive("InverseGamma", "scale", self.scale)
-
-    @property
-    def numbers(self) -> tuple[float, ...]:
-        return float(self.shape), float(self.scale)
-
-    @property
-    def form(self) -> Self:
-        return type(self)(1.0, 1.0)
 
     @property
     def log_constant(self) -> float:
@@ -114,23 +91,10 @@ class InverseGamma(AbstractPrior):
 
 
 @dataclass(frozen=True)
-class HalfNormal(AbstractPrior):
+class HalfNormal(AbstractPositive):
     """The absolute value of a normal number with mean zero and standard deviation scale."""
 
     scale: float
-
-    support = "positive"
-
-    def __post_init__(self) -> None:
-        require_positive("HalfNormal", "scale", self.scale)
-
-    @property
-    def numbers(self) -> tuple[float, ...]:
-        return (float(self.scale),)
-
-    @property
-    def form(self) -> Self:
-        return type(self)(1.0)
 
     @property
     def log_constant(self) -> float:
@@ -145,23 +109,10 @@ class HalfNormal(AbstractPrior):
 
 
 @dataclass(frozen=True)
-class Exponential(AbstractPrior):
+class Exponential(AbstractPositive):
     """Mean and standard deviation scale: p ∝ exp(-v / scale)."""
 
     scale: float
-
-    support = "positive"
-
-    def __post_init__(self) -> None:
-        require_positive("Exponential", "scale", self.scale)
-
-    @property
-    def numbers(self) -> tuple[float, ...]:
-        return (float(self.scale),)
-
-    @property
-    def form(self) -> Self:
-        return type(self)(1.0)
 
     @property
     def log_constant(self) -> float:

@@ -18,6 +18,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
 from vff.inference.sampling.compiling import compiled
@@ -82,8 +84,6 @@ class _Carry(NamedTuple):
 
 def _turning(inverse_mass: Any, drifting: int) -> Callable[..., Any]:
     """The step above, as BlackJAX builds integrators; a leapfrog step for the first ``drifting`` coordinates."""
-    import jax
-    import jax.numpy as jnp
     from blackjax.mcmc.integrators import IntegratorState
 
     turns = np.arange(inverse_mass.size) >= drifting
@@ -109,8 +109,6 @@ def _move(
     sampler: str, log_density: Callable[[Any], Any], drifting: int, key: Any, carry: _Carry
 ) -> tuple[Any, Any, Any]:
     """One transition: the next state, what BlackJAX tells about it, and how many gradients it took."""
-    import jax
-    import jax.numpy as jnp
     from blackjax.mcmc import hmc, nuts
 
     integrator = _turning(carry.inverse_mass, drifting)
@@ -130,9 +128,6 @@ def _move(
 @lru_cache(maxsize=32)
 def _blocks(target: LogDensity, sampler: str) -> Callable[..., Any]:
     """Some steps of a chain, compiled."""
-    import jax
-    import jax.numpy as jnp
-
     drifting: int = getattr(target, "drifting", 0)
     (step_begin, step_add, step_end), (_, mass_add, mass_end) = _adaptations()
 
@@ -172,8 +167,6 @@ def _blocks(target: LogDensity, sampler: str) -> Callable[..., Any]:
 
 def _bounded(step: Any) -> Any:
     """No longer than steps are taken: an average that wandered off beyond would not come back in time."""
-    import jax.numpy as jnp
-
     longest = float(np.log(_LONGEST_STEP))
     return step._replace(
         log_step_size=jnp.minimum(step.log_step_size, longest),
@@ -191,7 +184,6 @@ def _adaptations() -> tuple[Any, Any]:
 
 def _begin(z: Any, value: Any, slope: Any, step_size: float = _FIRST_STEP) -> _Carry:
     """A chain before its first step."""
-    import jax.numpy as jnp
     from blackjax.mcmc.hmc import HMCState
 
     (step, _, _), (mass, _, _) = _adaptations()
@@ -212,9 +204,6 @@ class Compilation:
     @staticmethod
     def _compile(target: LogDensity, sampler: str, data: Any, size: int) -> Callable[..., Any]:
         """By a run with a step size that is no number: every step ends at once."""
-        import jax
-        import jax.numpy as jnp
-
         with jax.enable_x64(True):
             block, zero = _blocks(target, sampler), jnp.zeros(size)
             carry = _begin(zero, jnp.zeros(()), zero, np.nan)
@@ -251,8 +240,6 @@ def run(
     compilation: Compilation | None = None,
 ) -> list[Drawn]:
     """Every chain from its start, (chains, size); two at a time. The same seed gives the same draws."""
-    import jax
-
     assert plan.warmup is not None
     warmup = plan.warmup
 

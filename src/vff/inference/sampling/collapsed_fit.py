@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from vff.basis import Interval
 from vff.features import TailRows
 from vff.inference.collapsed import ClosedForm
 from vff.inference.fit import Fit, TermPlan, fit_sum
@@ -21,6 +20,7 @@ from vff.inference.sampling.hyper import (
     Parameter,
     TermValues,
     check_names,
+    half_lengths,
     noise_parameter,
     term_parameters,
     with_priors,
@@ -28,7 +28,7 @@ from vff.inference.sampling.hyper import (
 from vff.inference.sampling.posterior import Cloud, SampledPosterior, sampled_posterior
 from vff.inference.sampling.rows import TermShape
 from vff.inference.sampling.samples import Samples, evenly, on_missed, stats_of
-from vff.inference.sampling.target import OVERDISPERSED, Entry, Hyper
+from vff.inference.sampling.target import OVERDISPERSED, Hyper, entries_of
 from vff.inference.target import standardised
 from vff.likelihoods import Gaussian
 from vff.moments import Moments
@@ -83,10 +83,7 @@ def sample_sum(
 
 
 def _parameters(fit: Fit, model: SumModel, plans: Sequence[TermPlan], *, optimise: bool) -> list[Parameter]:
-    halves = [
-        [factor.place.half_length for factor in own.factors if isinstance(factor.place, Interval)]
-        for own in model.moments.request.terms
-    ]
+    halves = half_lengths(model.moments.request)
     learnt = [TermValues(own.variance, own.lengthscales) for own in fit.terms]
     found = [*term_parameters(plans, learnt, fit.target, halves), noise_parameter(fit.noise_variance, fit.target)]
     return found if optimise else [*(replace(own, prior=None) for own in found[:-1]), found[-1]]
@@ -95,7 +92,7 @@ def _parameters(fit: Fit, model: SumModel, plans: Sequence[TermPlan], *, optimis
 def _target(
     parameters: Sequence[Parameter], number: np.ndarray, model: SumModel
 ) -> tuple[CollapsedTarget, CollapsedData]:
-    entries = tuple(Entry(None if own.prior is None else own.prior.form, own.real) for own in parameters)
+    entries = entries_of(parameters)
     axes = [axes_of(term, own) for term, own in zip(model.terms, model.moments.request.terms, strict=True)]
     shapes = tuple(TermShape(own, lattice=False) for own in axes)
     few = sum(prod(shape.white_shape) for shape in shapes) <= _MOST_DIFFERENTIATED and not model.tails

@@ -93,7 +93,7 @@ def _points(
             found = attempt(axes, request, own, forced=engine == kind)
             if found is not None:
                 return found
-    return TermShape(axes, lattice=False), TermPoints(_features(request.factors, own), None)
+    return TermShape(axes, lattice=False), TermPoints(features_at(request.factors, own), None)
 
 
 def _cells_of(own: Sequence[np.ndarray]) -> tuple[list[np.ndarray], tuple[int, ...], np.ndarray | None]:
@@ -116,7 +116,7 @@ def _lattice(
     if not forced and _lattice_work(shape, sizes) >= np.unique(cells).size * prod(sizes):
         return None
     reference = None if np.array_equal(cells, np.arange(prod(shape))) else cells
-    return TermShape(axes, lattice=True), TermPoints(_features(request.factors, values), reference)
+    return TermShape(axes, lattice=True), TermPoints(features_at(request.factors, values), reference)
 
 
 def _lattice_work(shape: tuple[int, ...], sizes: Sequence[int]) -> int:
@@ -138,7 +138,7 @@ def _table(
     found, first, back = np.unique(cells, return_index=True, return_inverse=True)
     if not forced and found.size >= _WORTH * own[0].size:
         return None
-    features = _features(request.factors, [x[first] for x in own])
+    features = features_at(request.factors, [x[first] for x in own])
     return TermShape(axes, lattice=False), TermPoints(features, back.reshape(-1))
 
 
@@ -180,7 +180,7 @@ def _blocks(cells: Cells, t: np.ndarray) -> Carried:
     return Carried(weights.reshape(total, _BLOCK, NODES), np.repeat(np.arange(cells.count), blocks), place, row)
 
 
-def _features(factors: Sequence[ColumnRequest], values: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
+def features_at(factors: Sequence[ColumnRequest], values: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
     """Functions of every column at its values."""
     return tuple(factor.basis.evaluate(factor.place.to_unit(x)) for factor, x in zip(factors, values, strict=True))
 

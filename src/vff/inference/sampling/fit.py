@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from vff.basis import Interval
 from vff.inference.averages import feature_averages
 from vff.inference.fit import Climb, Fit, Milestone, TermFit
 from vff.inference.likelihood_fit import LikelihoodTask
@@ -18,12 +17,13 @@ from vff.inference.optimise import Optimum
 from vff.inference.posterior import term_factors
 from vff.inference.sampling.chains import MOST_GRADIENTS, Compilation, Drawn, Plan, run
 from vff.inference.sampling.compiling import compiled
-from vff.inference.sampling.design import Design, design
+from vff.inference.sampling.design import Design, design, features_at
 from vff.inference.sampling.hyper import (
     Parameter,
     TermValues,
     check_names,
     constant_parameter,
+    half_lengths,
     likelihood_parameters,
     term_parameters,
     with_priors,
@@ -31,13 +31,13 @@ from vff.inference.sampling.hyper import (
 from vff.inference.sampling.posterior import Cloud, SampledPosterior, constant_function, sampled_posterior
 from vff.inference.sampling.samples import Samples, evenly, on_missed, stats_of
 from vff.inference.sampling.start import settled
-from vff.inference.sampling.target import MOST_FACTORED, OVERDISPERSED, Data, Entry, Hyper, Sites, Target
+from vff.inference.sampling.target import MOST_FACTORED, OVERDISPERSED, Data, Hyper, Sites, Target, entries_of
 from vff.inference.structured_fit import First, Learnt, learn_first, no_sums
 from vff.inference.target import TargetScale
 from vff.likelihoods import expected
 from vff.likelihoods.rules import counts_for
 from vff.linalg import product_rows
-from vff.moments import ColumnRequest, ColumnRows, TermRequest
+from vff.moments import ColumnRows
 
 _FEWEST_NODES = 4
 _MARGIN = 3.0  # times what features leave out at the start: chains visit shorter lengthscales
@@ -84,10 +84,7 @@ def sample_likelihood(task: LikelihoodTask, plan: Plan, priors: Mapping[str, Any
 def _parameters(first: First, task: LikelihoodTask, priors: Mapping[str, Any] | None) -> list[Parameter]:
     """All hyperparameters, in the order of the entries of a target."""
     learnt, target, likelihood = first.learnt, first.target, first.task.likelihood
-    halves = [
-        [factor.place.half_length for factor in own.factors if isinstance(factor.place, Interval)]
-        for own in learnt.request.terms
-    ]
+    halves = half_lengths(learnt.request)
     values = []
     for own, half in zip(learnt.setting.terms, halves, strict=True):
         variance, *lengthscales = own.values()
@@ -114,7 +111,7 @@ def _largest_rest(task: LikelihoodTask, model: SumModel, setting: Setting) -> fl
 
 
 def _target(first: First, parameters: Sequence[Parameter], points: Design, rest: float) -> tuple[Target, Data]:
-    entries = tuple(Entry(None if own.prior is None else own.prior.form, own.real) for own in parameters)
+    entries = entries_of(parameters)
     hyper = Hyper.of(parameters)
     held = hyper.held
     likelihood = first.task.likelihood
@@ -182,30 +179,13 @@ def _draws_of(
 
 def _watched(first: First) -> np.ndarray:
     """The features of all terms at some rows, (rows, P)."""
-    source, request = first.task.walk.source, first.learnt.request
+    source, every = first.task.walk.source, slice(0, first.task.walk.n)
     rows = np.unique(np.linspace(0, source.n - 1, _WATCHED).astype(int))
-    every = slice(0, source.n)
-    blocks = []
-    for own in request.terms:
-        places = [factor.place.to_unit(source.column(c, every)[rows]) for c, factor in _factors(own)]
-        blocks.append(product_rows([basis.evaluate(t) for basis, t in zip(own.bases, places, strict=True)]))
+    blocks = [
+        product_rows(features_at(own.factors, [source.column(c, every)[rows] for c in own.columns]))
+        for own in first.learnt.request.terms
+    ]
     return np.concatenate(blocks, axis=1)
-
-
-def _factors(own: TermRequest) -> list[tuple[int, ColumnRequest]]:
-    return list(zip(own.columns, own.factors, strict=True))
-
-
-def settings_of(terms: Sequence[Any], t: np.ndarray) -> list[Setting]:
-    """Draws of hyperparameters (S, L) as settings."""
-    settings = []
-    for row in np.exp(t[:, : sum(len(term.names) for term in terms)]):
-        at, values = 0, []
-        for term in terms:
-            values.append(dict(zip(term.names, row[at : at + len(term.names)].tolist(), strict=True)))
-            at += len(term.names)
-        settings.append(Setting(tuple(values), 1.0))
-    return settings
 
 
 def _record(
@@ -225,7 +205,8 @@ def _record(
     level = t[:, place] - constant
     cloud = Cloud.of(coefficients + np.multiply.outer(level, one))
     averages = feature_averages(task.walk, learnt.request, first.task.observed.w)
-    posterior = sampled_posterior(model, settings_of(model.terms, t), cloud, averages, level)
+    settings = [model.setting(np.append(row[:place], 0.0)) for row in t]  # of sites, the noise variance is one
+    posterior = sampled_posterior(model, settings, cloud, averages, level)
     psi = np.median(samples.psi, axis=0)
     rows = _rows(task, model, posterior)
     missed = _missed(first, posterior, psi, constant, rows)

@@ -22,9 +22,11 @@ from typing import Any
 
 import numpy as np
 
+from vff.basis import Interval
 from vff.inference.fit import TermPlan
 from vff.inference.target import TargetScale
 from vff.likelihoods import AbstractLikelihood
+from vff.moments import MomentRequest
 from vff.priors import AbstractPrior, Gamma, HalfNormal, LogNormal, Normal, OfSd, penalised_sd
 
 PriorLike = AbstractPrior | float | None
@@ -78,20 +80,28 @@ class TermValues:
     lengthscales: tuple[float, ...]
 
 
+def half_lengths(request: MomentRequest) -> list[list[float]]:
+    """Of the domains of the smooth columns of every term, in the user's units."""
+    return [
+        [factor.place.half_length for factor in own.factors if isinstance(factor.place, Interval)]
+        for own in request.terms
+    ]
+
+
 def term_parameters(
     plans: Sequence[TermPlan],
     learnt: Sequence[TermValues],
     target: TargetScale,
-    half_lengths: Sequence[Sequence[float]],
+    halves: Sequence[Sequence[float]],
 ) -> list[Parameter]:
-    """Variance and lengthscales of every term; ``half_lengths`` are those of the domains of its smooth columns."""
+    """Variance and lengthscales of every term; ``halves`` are half lengths of the domains of its smooth columns."""
     labels = _smooth_labels(plans)
     spread = penalised_sd(_ABOVE * target.scale, _PROBABILITY)
     parameters: list[Parameter] = []
-    for plan, values, halves, own in zip(plans, learnt, half_lengths, labels, strict=True):
+    for plan, values, units, own in zip(plans, learnt, halves, labels, strict=True):
         parameters.append(Parameter("variance", plan.name, spread, values.variance, unit=target.scale**2))
         smooth = [survey for survey, name in zip(plan.extents, plan.term.lengthscales, strict=True) if name is not None]
-        for label, value, half, survey in zip(own, values.lengthscales, halves, smooth, strict=True):
+        for label, value, half, survey in zip(own, values.lengthscales, units, smooth, strict=True):
             extent = survey.high - survey.low or 2.0 * half
             prior = LogNormal(_MEDIAN * extent, _SIGMA)
             parameters.append(Parameter("lengthscale", label, prior, value, unit=half))

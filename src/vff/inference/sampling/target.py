@@ -51,6 +51,11 @@ class Entry:
         return self.prior.formula(lower + unit * jnp.exp(t), *numbers) + t
 
 
+def entries_of(parameters: Sequence[Parameter]) -> tuple[Entry, ...]:
+    """What compiled code depends on of them."""
+    return tuple(Entry(None if own.prior is None else own.prior.form, own.real) for own in parameters)
+
+
 class Hyper(NamedTuple):
     """Numbers of the hyperparameters, in the order of the entries."""
 
