@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any
 
+from vff.estimators.levels import in_order
 from vff.estimators.observed import column_of
 from vff.estimators.tables import Table
 from vff.inference import LevelFactor, MaternFactor
@@ -107,14 +108,16 @@ def default_kernel(table: Table, beside: Hashable | None = None) -> Kernel:
     return leaves[0] if len(leaves) == 1 else Sum(tuple(leaves))
 
 
-def _check_levels(table: Table, index: int, levels: int) -> None:
+def check_levels(binding: Binding, n_rows: int) -> None:
     """Refuse to take a column of text with very many values for a category unless it is named."""
-    if levels > _MOST_LEVELS or (levels > _SOME_LEVELS and 2 * levels > table.n_rows):
-        raise ValueError(
-            f"column {table.label(index)} of X holds text with {levels} different values in {table.n_rows} rows, "
-            "too many for kernel=None to take it for a category: parse it if it holds dates or numbers, drop it if it "
-            f"names rows, or write the kernel with Categorical({table.label(index)})"
-        )
+    for column in binding.columns:
+        levels = len(column.levels or ())
+        if levels > _MOST_LEVELS or (levels > _SOME_LEVELS and 2 * levels > n_rows):
+            raise ValueError(
+                f"column {column.label} of X holds text with {levels} different values in {n_rows} rows, too many for "
+                "kernel=None to take it for a category: parse it if it holds dates or numbers, drop it if it names "
+                f"rows, or write the kernel with Categorical({column.label})"
+            )
 
 
 def bind(kernel: Kernel | None, table: Table, *, first: bool = True, beside: Hashable | None = None) -> Binding:
@@ -132,10 +135,10 @@ def bind(kernel: Kernel | None, table: Table, *, first: bool = True, beside: Has
                 columns[index, categorical] = _bound_column(table, index, factor.column, categorical)
         name = _unique(term.name, {other.name for other in terms})
         terms.append(BoundTerm(term, name, tuple(list(columns).index(key) for key in keys)))
-    for column in columns.values():
-        if kernel is None and first and column.levels is not None:
-            _check_levels(table, column.index, len(column.levels))
-    return Binding(tuple(columns.values()), tuple(terms))
+    binding = Binding(tuple(columns.values()), tuple(terms))
+    if kernel is None and first:
+        check_levels(binding, table.n_rows)
+    return binding
 
 
 def _bound_column(table: Table, index: int, written: Hashable, categorical: bool) -> BoundColumn:
@@ -158,6 +161,15 @@ def _unique(name: str, taken: set[str]) -> str:
     """The name, or with the first number that makes it new."""
     numbered = (f"{name}_{number}" for number in count(2))
     return name if name not in taken else next(trial for trial in numbered if trial not in taken)
+
+
+def united(one: Binding, other: Binding) -> Binding:
+    """The terms over the levels of both in the order that one look at all rows would have given them."""
+    both = joined(one, other)
+    columns = tuple(
+        column if column.levels is None else replace(column, levels=in_order(column.levels)) for column in both.columns
+    )
+    return replace(both, columns=columns)
 
 
 def joined(seen: Binding, new: Binding) -> Binding:

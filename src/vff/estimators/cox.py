@@ -204,7 +204,7 @@ class CoxProcess(BaseEstimator):
         if given is None:
             values = self.edges.values() if isinstance(self.edges, dict) else (self.edges,)
             padded = any(0 in np.atleast_1d(np.asarray(value, object)) for value in values)
-            given = choose_domain(Survey(low, high, None), 0 if padded else 1, growing=False)
+            given = choose_domain(Survey(low, high), 0 if padded else 1, growing=False)
         if given.a > low or given.b < high:
             raise ValueError(
                 f"the domain of {space.label(index)} is [{given.a:g}, {given.b:g}] and must hold its window [{low:g}, "

@@ -88,7 +88,7 @@ def suggest_interactions(model: GPRegressor, X: Any, y: Any, sample_weight: Any 
     w, target = check_weights(sample_weight, table.n_rows), check_target(y, table.n_rows)
     residual = (target - model.predict(X)) / model.target_.scale
     source = _source(model.rows_.binding, table, residual, w)
-    surveys = survey_columns(source, len(model.rows_.binding.columns))
+    surveys = survey_columns(source, range(len(model.rows_.binding.columns)))
     noise = model.noise_variance_ / model.target_.scale**2
     found = [_look(model, left, right, source, surveys, noise) for left, right in _candidates(model)]
     return Interactions(sorted(found, key=lambda one: -one.gain))

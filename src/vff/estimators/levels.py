@@ -21,6 +21,12 @@ def find_levels(pieces: Iterable[Any], place: Place) -> tuple:
         codes, values = encode(piece, place)
         used = np.flatnonzero(np.bincount(codes + 1, minlength=1)) - 1
         found.update(dict.fromkeys(values[code] for code in used))
+    return in_order(found)
+
+
+def in_order(levels: Iterable[Any]) -> tuple:
+    """Sorted if they can be, else as they come; None is last."""
+    found = dict.fromkeys(levels)
     missing = (None,) if None in found else ()
     found.pop(None, None)
     try:

@@ -3,19 +3,16 @@
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from vff.basis import ColumnBasis, Interval
 from vff.estimators.binding import Binding, BoundColumn, BoundTerm, joined
-from vff.estimators.observed import extra_of
 from vff.estimators.options import check_size
-from vff.estimators.settling import Batch, Options, settle_place, settle_term
-from vff.estimators.tables import Table, check_target, check_weights
+from vff.estimators.overview import Batch, Overview
+from vff.estimators.settling import Options, settle_place, settle_term
 from vff.features import TailRows
-from vff.inference import Observed, memory_needed, no_sums, rows_beyond, sample_rows
-from vff.likelihoods import AbstractLikelihood
+from vff.inference import Observed, memory_needed, no_sums, rows_beyond
 from vff.moments import (
     Choice,
     ColumnRequest,
@@ -23,14 +20,12 @@ from vff.moments import (
     MomentRequest,
     Moments,
     ReadingPlan,
-    Source,
     Survey,
     Walk,
     books_for,
     collapse,
     plan_reading,
     read,
-    survey_columns,
 )
 
 Say = Callable[[str], None]
@@ -123,49 +118,20 @@ def with_levels(moments: Moments, binding: Binding) -> Moments:
 
 
 def _union(first: Survey, second: Survey) -> Survey:
-    return Survey(min(first.low, second.low), max(first.high, second.high), None)
+    return first.extent.merged(second.extent)
 
 
-def take_batch(
-    table: Table, binding: Binding, y: Any, sample_weight: Any, likelihood: AbstractLikelihood, *, first: bool
-) -> Batch:
-    """The rows the user gave, checked; those of weight zero are left out, as if they were not there."""
-    w, target = check_weights(sample_weight, table.n_rows), check_target(y, table.n_rows)
-    extra = extra_of(likelihood, table)
-    # rows of weight zero are as if they were not there
-    counted = w > 0.0 if w.size and w.min() == 0.0 else slice(None)
-    likelihood.check(target[counted], extra[counted])
-    if table.n_rows < (2 if first else 1):
-        raise ValueError(f"X has {table.n_rows} sample(s) and a minimum of 2 is required: one row shows no trend")
-
-    def column(c: int, rows: slice) -> np.ndarray:
-        asked = binding.columns[c]
-        if asked.levels is not None:
-            return table.codes(asked.index, asked.levels, rows)
-        return table.numbers(asked.index, rows)
-
-    source = Source(table.n_rows, column, target, w)
-    if not isinstance(counted, slice):
-        source, extra = source.taken(len(binding.columns), [counted]), extra[counted]
-        if first and source.n < 2:
-            raise ValueError(
-                "sample_weight is positive in 1 row and a minimum of 2 is required: one row shows no trend"
-            )
-    return Batch(binding, source, tuple(survey_columns(source, len(binding.columns))), extra)
-
-
-def begin(batch: Batch, options: Options, *, growing: bool) -> Rows:
+def begin(overview: Overview, options: Options, *, growing: bool) -> Rows:
     """Settle domains, edges and harmonics on the first rows; no row is summed yet."""
-    binding = batch.binding
-    several = len(binding.terms) > 1
-    sample = sample_rows(batch.source, len(binding.columns)) if several else batch.source
-    places, hugging = zip(*(settle_place(c, batch, options, growing) for c in range(len(binding.columns))), strict=True)
-    settled = [settle_term(term, places, batch, sample, options, growing=growing) for term in binding.terms]
+    binding = overview.binding
+    settled_places = [settle_place(c, overview, options, growing) for c in range(len(binding.columns))]
+    places, hugging = zip(*settled_places, strict=True)
+    settled = [settle_term(term, places, overview, options, growing=growing) for term in binding.terms]
     requests, asked, details = zip(*settled, strict=True)
     request = MomentRequest(requests)
     check_size(request, [term.key for term in binding.terms], options.covariance)
-    offset = float(np.average(batch.source.y, weights=batch.source.w))
-    nowhere = tuple(Survey(np.inf, -np.inf, None) for _ in binding.columns)
+    offset = overview.target / overview.weight
+    nowhere = tuple(Survey(np.inf, -np.inf) for _ in binding.columns)
     said = Options(*map(repr, options))
     zero = Moments.zero(request, offset) if options.covariance == "full" else no_sums(request, offset)
     return Rows(binding, said, asked, details, hugging, zero, (), nowhere, Choice("", ""))
@@ -181,16 +147,16 @@ def check_unchanged(settled: Options, now: Options) -> None:
             )
 
 
-def add(seen: Rows, batch: Batch, engine: str, say: Say) -> Rows:
+def add(seen: Rows, batch: Batch, overview: Overview, engine: str, say: Say) -> Rows:
     """Read the rows of a batch on top of those seen."""
     moments = with_levels(seen.moments, batch.binding)
     request, binding = moments.request, batch.binding
-    extents = tuple(_union(*pair) for pair in zip(seen.extents, batch.surveys, strict=True))
+    extents = tuple(_union(*pair) for pair in zip(seen.extents, overview.surveys, strict=True))
     outside = [
         _check_inside(*parts, alone=len(extents) == 1 and len(binding.terms) == 1)
         for parts in zip(request.columns, seen.hugging, extents, binding.columns, strict=True)
     ]
-    books = books_for(engine, request, batch.surveys, batch.source)
+    books = books_for(engine, request, overview.surveys, batch.source)
     plan = plan_reading(batch.source.n, request, books, engine)
     say(_plan_text(plan, batch.source.n))
     new, choices = read(plan, batch.source, moments.offset, _reporter(batch.source.n, say))
@@ -203,13 +169,13 @@ def add(seen: Rows, batch: Batch, engine: str, say: Say) -> Rows:
     return replace(seen, binding=binding, moments=moments + new, tails=tails, extents=extents, choice=summary)
 
 
-def walk_of(seen: Rows, batch: Batch, engine: str, say: Say) -> tuple[Rows, Walk, Observed]:
+def walk_of(seen: Rows, batch: Batch, overview: Overview, engine: str, say: Say) -> tuple[Rows, Walk, Observed]:
     """The rows of a batch, to be walked many times: equal ones taken together, and none outside its domain."""
     moments, binding = with_levels(seen.moments, batch.binding), batch.binding
-    extents = tuple(_union(*pair) for pair in zip(seen.extents, batch.surveys, strict=True))
+    extents = tuple(_union(*pair) for pair in zip(seen.extents, overview.surveys, strict=True))
     for parts in zip(moments.request.columns, seen.hugging, extents, binding.columns, strict=True):
         _check_inside(*parts, alone=False)
-    books = books_for(engine, moments.request, batch.surveys, batch.source)
+    books = books_for(engine, moments.request, overview.surveys, batch.source)
     source, extra = collapse(batch.source, batch.extra, books)
     plan = plan_reading(source.n, moments.request, books, engine)
     say(_plan_text(plan, source.n))

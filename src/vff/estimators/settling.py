@@ -10,8 +10,9 @@ import numpy as np
 from vff.basis import Codes, ColumnBasis, Interval, LevelBasis
 from vff.estimators.binding import Binding, BoundTerm
 from vff.estimators.options import check_domain, check_edges, check_frequencies, check_resolution, for_column
+from vff.estimators.overview import Overview
 from vff.inference import choose_domain, choose_harmonics, harmonics_in_product, largest_harmonic
-from vff.moments import ColumnRequest, Source, Survey, TermRequest
+from vff.moments import ColumnRequest, TermRequest
 
 _COUNTED = 20_000  # rows, beyond which there are more different ones than features anyway
 
@@ -25,16 +26,6 @@ class Options(NamedTuple):
     covariance: str = "full"
     """Of q: what may be summed, and how much memory is needed, depend on it."""
     likelihood: Any = "gaussian"
-
-
-class Batch(NamedTuple):
-    """Checked rows: the terms over their columns, the rows as a source, and what a look at each column found."""
-
-    binding: Binding
-    source: Source
-    surveys: tuple[Survey, ...]
-    extra: np.ndarray
-    """What the likelihood takes from every row beside y: exposure or trials; ones when nothing."""
 
 
 class Settled(NamedTuple):
@@ -56,17 +47,17 @@ def _everybody(binding: Binding) -> frozenset:
     return frozenset().union(*(column.aliases for column in binding.columns), products)
 
 
-def settle_place(c: int, batch: Batch, options: Options, growing: bool) -> tuple[Interval | Codes, bool]:
+def settle_place(c: int, overview: Overview, options: Options, growing: bool) -> tuple[Interval | Codes, bool]:
     """The domain of one column, and whether it was taken from the rows."""
-    column, found = batch.binding.columns[c], batch.surveys[c]
+    column, found = overview.binding.columns[c], overview.surveys[c]
     if column.levels is not None:
         return Codes(), False
-    everybody = frozenset().union(*(other.aliases for other in batch.binding.columns))
+    everybody = frozenset().union(*(other.aliases for other in overview.binding.columns))
     given = check_domain(for_column(options.domain, "domain", column.aliases, everybody), column.label)
     # without edge functions in some term, the domain is padded, as the paper advises
     edges = [
-        _edges_of(term, d, batch.binding, options)
-        for term in batch.binding.terms
+        _edges_of(term, d, overview.binding, options)
+        for term in overview.binding.terms
         for d, other in enumerate(term.columns)
         if other == c
     ]
@@ -118,14 +109,13 @@ def _edges_of(term: BoundTerm, d: int, binding: Binding, options: Options) -> in
 def settle_term(
     term: BoundTerm,
     places: Sequence[Interval | Codes],
-    batch: Batch,
-    sample: Source,
+    overview: Overview,
     options: Options,
     *,
     growing: bool,
 ) -> Settled:
     """The functions of one term; a number of harmonics that was left open is chosen here."""
-    binding, inner = batch.binding, term.inner
+    binding, inner = overview.binding, term.inner
     edges = [
         None if isinstance(places[c], Codes) else _edges_of(term, d, binding, options)
         for d, c in enumerate(term.columns)
@@ -133,14 +123,14 @@ def settle_term(
     asked = tuple(None if q is None else _frequencies_of(term, d, binding, options) for d, q in enumerate(edges))
     found, detail = list(asked), 0
     if None in found and len(term.columns) > 1:
-        shared = _shared_harmonics(term, edges, batch, growing=growing)
+        shared = _shared_harmonics(term, edges, overview, growing=growing)
         found = [M or other for M, other in zip(asked, shared, strict=True)]
     elif found == [None] and edges[0] is not None:
         c, p = next(iter(term.columns)), inner.order(0)
         place = places[c]
         assert isinstance(place, Interval)
         assert p is not None
-        found[0], detail = _harmonics_alone(c, place, p, edges[0], batch, sample, growing=growing)
+        found[0], detail = _harmonics_alone(c, place, p, edges[0], overview, growing=growing)
     factors = tuple(
         ColumnRequest(places[c], LevelBasis(binding.columns[c].levels or ()) if q is None else ColumnBasis(M or 1, q))
         for c, q, M in zip(term.columns, edges, found, strict=True)
@@ -148,32 +138,33 @@ def settle_term(
     return Settled(TermRequest(term.columns, factors), asked, detail)
 
 
-def _shared_harmonics(term: BoundTerm, edges: Sequence[int | None], batch: Batch, *, growing: bool) -> list[int | None]:
+def _shared_harmonics(
+    term: BoundTerm, edges: Sequence[int | None], overview: Overview, *, growing: bool
+) -> list[int | None]:
     """Harmonics for a product that was given none."""
-    binding = batch.binding
+    binding = overview.binding
     known = [
-        len(binding.columns[c].levels or ()) if q is None else (batch.surveys[c], q)
+        len(binding.columns[c].levels or ()) if q is None else (overview.surveys[c], q)
         for c, q in zip(term.columns, edges, strict=True)
     ]
     products = sum(len(other.columns) > 1 for other in binding.terms)
-    return harmonics_in_product(known, products, _combinations(term, batch), growing=growing)
+    return harmonics_in_product(known, products, _combinations(term, overview), growing=growing)
 
 
-def _combinations(term: BoundTerm, batch: Batch) -> float:
+def _combinations(term: BoundTerm, overview: Overview) -> float:
     """How many different rows there may be in the columns of a term; repeated rows count once."""
-    found, source = [batch.surveys[c] for c in term.columns], batch.source
-    if source.n <= _COUNTED:
-        whole = slice(0, source.n)
-        return float(len(np.unique(np.column_stack([source.column(c, whole) for c in term.columns]), axis=0)))
+    found, sample = [overview.surveys[c] for c in term.columns], overview.sample
+    if sample is not None and sample.complete and sample.y.size <= _COUNTED:
+        return float(len(np.unique(np.column_stack([sample.columns[c] for c in term.columns]), axis=0)))
     many = [survey.distinct for survey in found if survey.book is None]
     return float(max(many)) if many else prod(float(survey.distinct) for survey in found)
 
 
-def _harmonics_alone(
-    c: int, place: Interval, p: int, q: int, batch: Batch, sample: Source, *, growing: bool
-) -> tuple[int, int]:
+def _harmonics_alone(c: int, place: Interval, p: int, q: int, overview: Overview, *, growing: bool) -> tuple[int, int]:
     """M for a term of one column, and the detail that asked for it."""
-    terms = len(batch.binding.terms)
-    distinct = max(other.distinct for other in batch.surveys)
-    most, usual = (largest_harmonic(batch.surveys[c], q, among, distinct, growing=growing) for among in (1, terms))
-    return choose_harmonics(sample, c, place, p, q, usual, most) if terms > 1 else (most, 0)
+    terms = len(overview.binding.terms)
+    distinct = max(other.distinct for other in overview.surveys)
+    most, usual = (largest_harmonic(overview.surveys[c], q, among, distinct, growing=growing) for among in (1, terms))
+    if terms == 1 or overview.sample is None:
+        return most if terms == 1 else usual, 0
+    return choose_harmonics(overview.sample.source, c, place, p, q, usual, most)

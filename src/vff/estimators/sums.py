@@ -21,9 +21,10 @@ from vff.estimators.options import (
     check_sampling_size,
     check_size,
 )
-from vff.estimators.rows import Rows, add, after_walks, begin, check_unchanged, take_batch, walk_of
+from vff.estimators.overview import Batch, Overview, check_enough, look_at, take_batch
+from vff.estimators.rows import Rows, add, after_walks, begin, check_unchanged, walk_of
 from vff.estimators.sampling import Asked, check_inference, check_plan, inference_data, plan_of
-from vff.estimators.settling import Batch, Options
+from vff.estimators.settling import Options
 from vff.estimators.tables import Table
 from vff.inference import Before, Fit, LikelihoodTask, TermPlan, fit_likelihood, fit_sum, fit_with_structure
 from vff.kernels import Kernel, Sum
@@ -101,10 +102,12 @@ class SumModelFace(PosteriorFace):
             if seen is not None:
                 check_unchanged(seen.options, options)
                 binding = joined(seen.binding, binding)
-            batch = take_batch(table, binding, y, sample_weight, likelihood, first=seen is None)
+            batch = take_batch(table, binding, y, sample_weight, likelihood)
+            check_enough(batch.source.n, first=seen is None, weighed=batch.source.n < table.n_rows)
+            overview = look_at(batch)
             before = None if seen is None else self.fit_
-            seen = seen or begin(batch, options, growing=growing)
-        fit, rows = self._fit_rows(likelihood, seen, batch, before, clock, say)
+            seen = seen or begin(overview, options, growing=growing)
+        fit, rows = self._fit_rows(likelihood, seen, batch, overview, before, clock, say)
         if fit.samples is not None and batch.source.n <= _KEPT_TARGETS and not growing:
             fit = replace(fit, samples=replace(fit.samples, y=np.array(batch.source.y)))
         validate_data(self, table.data, reset=True, skip_check_array=True)
@@ -113,19 +116,26 @@ class SumModelFace(PosteriorFace):
         return self
 
     def _fit_rows(
-        self, likelihood: AbstractLikelihood, seen: Rows, batch: Batch, before: Fit | None, clock: "Clock", say: Say
+        self,
+        likelihood: AbstractLikelihood,
+        seen: Rows,
+        batch: Batch,
+        overview: Overview,
+        before: Fit | None,
+        clock: "Clock",
+        say: Say,
     ) -> tuple[Fit, Rows]:
         """In closed form where noise is Gaussian, by natural gradients elsewhere."""
         closed = isinstance(likelihood, Gaussian) and likelihood.variance is None
         if closed:
             with clock("pass"):
-                rows = add(seen, batch, self.engine, say)
+                rows = add(seen, batch, overview, self.engine, say)
             say(f"{rows.moments.n:,} rows summed; engine {rows.choice.reason}")
             with clock("learn"):
                 return self._learn(rows, say), rows
         with clock("learn"):
             full = self.covariance == "full"
-            rows, walk, observed = walk_of(seen, batch, self.engine, say if full else _silent)
+            rows, walk, observed = walk_of(seen, batch, overview, self.engine, say if full else _silent)
             optimise, centred = self.optimizer is not None, self._centred()
             plans = tuple(_plans(rows))
             batch_size = check_batch(self.batch_size)

@@ -13,7 +13,7 @@ from vff.inference.posterior import SumPosterior
 from vff.inference.row_sites import Observed
 from vff.inference.sampling.posterior import SampledPosterior, chosen
 from vff.inference.sampling.samples import Samples
-from vff.inference.scout import choose_harmonics, sample_rows
+from vff.inference.scout import choose_harmonics
 from vff.inference.screening import gain_of
 from vff.inference.structured import KINDS
 from vff.inference.structured_fit import fit_with_structure, no_sums, structured_memory
@@ -62,6 +62,5 @@ __all__ = [
     "no_sums",
     "rescale",
     "rows_beyond",
-    "sample_rows",
     "structured_memory",
 ]

@@ -36,11 +36,6 @@ def sample_pieces(n: int, rows: int = _BLOCKS * _BLOCK) -> list[slice]:
     return [slice(int(start), int(start) + block) for start in starts]
 
 
-def sample_rows(source: Source, columns: int) -> Source:
-    """Some rows of a source, in memory; all of them when they are few."""
-    return source.taken(columns, sample_pieces(source.n))
-
-
 def choose_harmonics(sample: Source, s: int, place: Interval, p: int, q: int, usual: int, most: int) -> tuple[int, int]:
     """M for one column of a sum, and the detail that asked for it (0 when the usual M is enough)."""
     detail = _highest_worth_having(sample, s, place, p, q, usual, most)

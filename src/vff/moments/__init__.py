@@ -46,6 +46,7 @@ from vff.moments.planning import ReadingPlan, Source, books_for, plan_reading, s
 from vff.moments.quadrature import equivalent_weights, features_at_nodes, lattice_size, node_count
 from vff.moments.reading import read, read_arrays
 from vff.moments.rows import Basis, ColumnRequest, ColumnRows, TermRequest
+from vff.moments.sample import Sample, sample_of
 from vff.moments.statistics import Harmonics, MomentRequest, Moments, Pair, joint
 from vff.moments.walking import Walk
 
@@ -67,6 +68,7 @@ __all__ = [
     "Moments",
     "Pair",
     "ReadingPlan",
+    "Sample",
     "Source",
     "Survey",
     "Tables",
@@ -95,6 +97,7 @@ __all__ = [
     "plan_reading",
     "read",
     "read_arrays",
+    "sample_of",
     "summed",
     "survey",
     "survey_columns",

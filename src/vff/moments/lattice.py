@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -62,35 +63,53 @@ class Codebook:
 
 @dataclass(frozen=True)
 class Survey:
-    """What one look at a column found."""
+    """What one look at a column found. Looks at different rows merge, and the order of rows leaves no trace."""
 
     low: float
     high: float
-    book: Codebook | None
-    """Its distinct values, when they are few."""
-    distinct: int = 0
-    """How many there are, or the number of rows when they are many."""
+    values: np.ndarray | None = None
+    """Its distinct values, increasing, unless there are very many."""
+    n: int = 0
+    """Rows."""
 
     @property
     def constant(self) -> bool:
         return self.low == self.high
 
+    @property
+    def distinct(self) -> int:
+        """How many different values there are, or the number of rows when they are very many."""
+        return self.n if self.values is None else self.values.size
+
+    @cached_property
+    def book(self) -> Codebook | None:
+        """The distinct values, when they are few enough to work on."""
+        few = self.values is not None and 0 < 2 * self.values.size <= self.n
+        return _book_of(self.values) if few and self.values is not None else None
+
+    @property
+    def extent(self) -> "Survey":
+        """Where the rows lie, and nothing else about them."""
+        return Survey(self.low, self.high)
+
+    def merged(self, other: "Survey") -> "Survey":
+        """What a look at the rows of both would have found."""
+        low, high = min(self.low, other.low), max(self.high, other.high)
+        if self.values is None or other.values is None:
+            return Survey(low, high, None, self.n + other.n)
+        values = np.union1d(self.values, other.values)
+        return Survey(low, high, values if values.size <= _LARGEST_BOOK else None, self.n + other.n)
+
 
 def survey(n: int, pieces: Pieces) -> Survey:
-    """Range and distinct values of a column of n rows, in one pass when the values lie on a lattice."""
-    sample = np.unique(_sample(n, pieces))
-    few = 0 < 2 * sample.size <= min(n, _SAMPLE_BLOCKS**2)
-    step = _step(sample) if few else None
-    on_lattice = _Lattice(float(sample[0]), step) if step else None
+    """Range and distinct values of a column of n rows, in one pass."""
+    found = _Distinct(_sample(n, pieces))
     low, high = np.inf, -np.inf
     for x in _walk(n, pieces):
         ends = float(x.min()), float(x.max())
         low, high = min(low, ends[0]), max(high, ends[1])
-        if on_lattice is not None and not on_lattice.add(x, *ends):
-            on_lattice = None
-    book = on_lattice.book() if on_lattice is not None else _sorted_book(n, pieces) if few else None
-    seen = sample.size if n <= _SAMPLE_BLOCKS**2 else n
-    return Survey(low, high, book, seen if book is None else book.size)
+        found.add(x, *ends)
+    return Survey(low, high, found.values, n)
 
 
 def codebook_of(x: np.ndarray) -> Codebook | None:
@@ -110,8 +129,8 @@ def _sample(n: int, pieces: Pieces) -> np.ndarray:
     return np.concatenate([pieces(slice(int(start), int(start) + _SAMPLE_BLOCKS)) for start in starts])
 
 
-def _step(sample: np.ndarray) -> float | None:
-    """A step of which all differences in a sorted sample might be multiples."""
+def _step(sample: np.ndarray) -> float:
+    """A step of which all differences between sorted values might be multiples."""
     if sample.size < 2:
         return 1.0
     if np.all(sample == np.rint(sample)) and np.abs(sample[[0, -1]]).max() < 2.0**53:
@@ -157,26 +176,47 @@ class _Lattice:
             self.values = np.pad(self.values, (before, after), constant_values=np.nan)
             self.first -= before
 
-    def book(self) -> Codebook | None:
-        """The occupied cells; None when they are too many."""
-        values = self.values[~np.isnan(self.values)]
-        if values.size > _LARGEST_BOOK:
-            return None
-        low = float(values[0])
-        cells = _cells(values, low, self.step)
-        if np.any(np.diff(cells) <= 0):  # measured from another origin, values that are no lattice may meet
-            return Codebook(values)
-        if cells[-1] + 1 == values.size:
-            return Codebook(values, low, self.step)
-        compact = np.zeros(cells[-1] + 1, np.int64)
-        compact[cells] = np.arange(values.size)
-        return Codebook(values, low, self.step, compact)
+    @property
+    def occupied(self) -> np.ndarray:
+        """All values so far, increasing."""
+        return self.values[~np.isnan(self.values)]
 
 
-def _sorted_book(n: int, pieces: Pieces) -> Codebook | None:
-    values = np.zeros(0)
-    for x in _walk(n, pieces):
-        values = np.union1d(values, x)
-        if values.size > _LARGEST_BOOK:
-            return None
-    return Codebook(values)
+class _Distinct:
+    """The distinct values of rows that come piece by piece: by division while a lattice holds them, else by sorting."""
+
+    def __init__(self, sample: np.ndarray):
+        known = np.unique(sample)
+        whole = bool(np.all(known == np.rint(known)))  # of integers, even many may have few cells
+        worth_it = known.size and (whole or 2 * known.size <= sample.size)
+        self._lattice = _Lattice(float(known[0]), _step(known)) if worth_it else None
+        self._sorted: np.ndarray | None = np.zeros(0)
+        """Values beside those of the lattice; None when they are too many."""
+
+    def add(self, x: np.ndarray, low: float, high: float) -> None:
+        if self._lattice is not None and not self._lattice.add(x, low, high):
+            self._sorted, self._lattice = self._lattice.occupied, None
+        if self._lattice is None and self._sorted is not None:
+            values = np.union1d(self._sorted, x)
+            self._sorted = values if values.size <= _LARGEST_BOOK else None
+
+    @property
+    def values(self) -> np.ndarray | None:
+        """All of them, increasing; None when they are too many."""
+        values = self._sorted if self._lattice is None else self._lattice.occupied
+        return values if values is not None and values.size <= _LARGEST_BOOK else None
+
+
+def _book_of(values: np.ndarray) -> Codebook:
+    """Coded by division where every value has a cell of its own, else by search."""
+    low, step = float(values[0]), _step(values)
+    if not (float(values[-1]) - low) / step <= _LARGEST_LATTICE:
+        return Codebook(values)
+    cells = _cells(values, low, step)
+    if np.any(np.diff(cells) <= 0):
+        return Codebook(values)
+    if cells[-1] + 1 == values.size:
+        return Codebook(values, low, step)
+    compact = np.zeros(cells[-1] + 1, np.int64)
+    compact[cells] = np.arange(values.size)
+    return Codebook(values, low, step, compact)

@@ -1,0 +1,114 @@
+"""A look at the rows before any is summed: what domains, edges and harmonics are settled on.
+
+Looks at different rows merge, and neither order nor partition leaves a trace, so that a table in memory, the same table
+in files, and the same table on a cluster are summed for the same functions.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from vff.estimators.binding import Binding, united
+from vff.estimators.observed import extra_of
+from vff.estimators.tables import Table, check_target, check_weights
+from vff.likelihoods import AbstractLikelihood
+from vff.moments import Sample, Source, Survey, sample_of, survey_columns
+
+
+class Batch(NamedTuple):
+    """Checked rows, in memory."""
+
+    binding: Binding
+    source: Source
+    """The columns of the binding, levels as codes."""
+    extra: np.ndarray
+    """What the likelihood takes from every row beside y: exposure or trials; ones when nothing."""
+
+
+def take_batch(table: Table, binding: Binding, y: Any, sample_weight: Any, likelihood: AbstractLikelihood) -> Batch:
+    """The rows the user gave, checked; those of weight zero are left out, as if they were not there."""
+    w, target = check_weights(sample_weight, table.n_rows), check_target(y, table.n_rows)
+    extra = extra_of(likelihood, table)
+    counted = w > 0.0 if w.size and w.min() == 0.0 else slice(None)
+    likelihood.check(target[counted], extra[counted])
+
+    def column(c: int, rows: slice) -> np.ndarray:
+        asked = binding.columns[c]
+        if asked.levels is not None:
+            return table.codes(asked.index, asked.levels, rows)
+        return table.numbers(asked.index, rows)
+
+    source = Source(table.n_rows, column, target, w)
+    if not isinstance(counted, slice):
+        source, extra = source.taken(len(binding.columns), [counted]), extra[counted]
+    return Batch(binding, source, extra)
+
+
+def check_enough(n: int, first: bool, weighed: bool) -> None:
+    """Refuse fewer rows than show a trend."""
+    if n >= (2 if first else 1):
+        return
+    if weighed and n:
+        raise ValueError("sample_weight is positive in 1 row and a minimum of 2 is required: one row shows no trend")
+    raise ValueError(f"X has {n} sample(s) and a minimum of 2 is required: one row shows no trend")
+
+
+@dataclass(frozen=True)
+class Overview:
+    """What a look at rows found."""
+
+    binding: Binding
+    surveys: tuple[Survey, ...]
+    """Of every column; of one of levels, that of their codes."""
+    n: int
+    weight: float
+    target: float
+    """sum w y."""
+    sample: Sample | None
+    """Some of the rows; None where there is nothing to settle by them."""
+
+    def merged(self, other: "Overview") -> "Overview":
+        """What a look at the rows of both would have found."""
+        binding = united(self.binding, other.binding)
+        parts = [part._over(binding) for part in (self, other)]
+        n = self.n + other.n
+        surveys = tuple(
+            one.merged(two) if column.levels is None else _of_levels(len(column.levels), n)
+            for column, one, two in zip(binding.columns, *(part.surveys for part in parts), strict=True)
+        )
+        samples = [part.sample for part in parts]
+        sample = samples[0].merged(samples[1]) if samples[0] is not None and samples[1] is not None else None
+        return Overview(binding, surveys, n, self.weight + other.weight, self.target + other.target, sample)
+
+    def _over(self, binding: Binding) -> "Overview":
+        """The same over more levels: codes are renumbered."""
+        if self.sample is None or binding == self.binding:
+            return self
+        columns = tuple(
+            codes if old.levels is None or new.levels is None else _renumbered(codes, old.levels, new.levels)
+            for codes, old, new in zip(self.sample.columns, self.binding.columns, binding.columns, strict=True)
+        )
+        return replace(self, sample=replace(self.sample, columns=columns))
+
+
+def look_at(batch: Batch) -> Overview:
+    """A look at rows in memory."""
+    binding, source = batch.binding, batch.source
+    smooth = [column.levels is None for column in binding.columns]
+    found = iter(survey_columns(source, [c for c, use in enumerate(smooth) if use]))
+    surveys = tuple(
+        next(found) if column.levels is None else _of_levels(len(column.levels), source.n) for column in binding.columns
+    )
+    shared = len(binding.terms) > 1 or any(len(term.columns) > 1 for term in binding.terms)
+    sample = sample_of(source, batch.extra, smooth) if shared and source.n else None
+    return Overview(binding, surveys, source.n, float(source.w.sum()), float(source.w @ source.y), sample)
+
+
+def _of_levels(levels: int, n: int) -> Survey:
+    return Survey(0.0, levels - 1.0, np.arange(float(levels)), n)
+
+
+def _renumbered(codes: np.ndarray, old: tuple[Any, ...], new: tuple[Any, ...]) -> np.ndarray:
+    places = {level: code for code, level in enumerate(new)}
+    return np.array([places[level] for level in old], float)[codes.astype(int)]

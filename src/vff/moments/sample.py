@@ -1,0 +1,118 @@
+"""Some of the rows, chosen by what is in them: the same ones whatever their order, their partition and their format.
+
+A row is kept when a hash of its numbers is small. Equal rows share a hash, so they are taken together, as one row with
+the sum of their weights. When more different rows are kept than there is room for, the bound on the hash is halved; the
+last bound depends on the set of rows alone. Two samples merge into the sample of all their rows.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from vff.moments.planning import Source
+
+_BLOCK = 2**15  # rows that are hashed at once, within a cache
+_PIECE = 2**19
+_ROOM = 2**17  # different rows
+_FIRST, _SECOND = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)  # odd, with bits all over
+_DOWN, _LESS = np.uint64(32), np.uint64(29)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Different rows with the sums of their weights."""
+
+    columns: tuple[np.ndarray, ...]
+    y: np.ndarray
+    extra: np.ndarray
+    """What a likelihood takes from every row beside y."""
+    w: np.ndarray
+    hashes: np.ndarray
+    """As int64, for files; the order of unsigned numbers is the one that counts."""
+    halvings: int = 0
+    """Rows are here whose hash is below 2^(64 - halvings)."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether all rows are here."""
+        return self.halvings == 0
+
+    @property
+    def source(self) -> Source:
+        """The rows, to be read."""
+        return Source(self.y.size, lambda c, rows: self.columns[c][rows], self.y, self.w)
+
+    def merged(self, other: "Sample") -> "Sample":
+        """The sample of the rows of both."""
+        halvings = max(self.halvings, other.halvings)
+        parts = [part._thinned(halvings) for part in (self, other)]
+        columns = tuple(np.concatenate(pair) for pair in zip(*(part.columns for part in parts), strict=True))
+        y, extra, w, hashes = (
+            np.concatenate([getattr(part, name) for part in parts]) for name in ("y", "extra", "w", "hashes")
+        )
+        return _fitted(Sample(columns, y, extra, w, hashes, halvings))
+
+    def _taken(self, rows: np.ndarray) -> "Sample":
+        own = (self.y[rows], self.extra[rows], self.w[rows], self.hashes[rows])
+        return Sample(tuple(column[rows] for column in self.columns), *own, self.halvings)
+
+    def _thinned(self, halvings: int) -> "Sample":
+        if halvings == self.halvings:
+            return self
+        return replace(self._taken(_below(self.hashes, halvings)), halvings=halvings)
+
+
+def sample_of(source: Source, extra: np.ndarray, hashed: Sequence[bool]) -> Sample:
+    """A sample of the rows of a source, by a hash of y and of the columns that ``hashed`` says.
+
+    (Codes of levels are left out of it: they may be renumbered.)
+    """
+    whole = _piece_of(source, extra, hashed, slice(0, min(_PIECE, source.n)), 0)
+    for start in range(_PIECE, source.n, _PIECE):
+        rows = slice(start, min(start + _PIECE, source.n))
+        whole = whole.merged(_piece_of(source, extra, hashed, rows, whole.halvings))
+    return whole
+
+
+def _piece_of(source: Source, extra: np.ndarray, hashed: Sequence[bool], rows: slice, halvings: int) -> Sample:
+    """The sample of a stretch of rows, thinned as far as is known to be needed."""
+    columns = [source.column(c, rows) for c in range(len(hashed))]
+    y, beside, w = source.y[rows], extra[rows], source.w[rows]
+    numbers = [y, beside, *(column for column, use in zip(columns, hashed, strict=True) if use)]
+    hashes = np.concatenate(
+        [_hash([column[at : at + _BLOCK] for column in numbers]) for at in range(0, max(y.size, 1), _BLOCK)]
+    )
+    few = _below(hashes, halvings)
+    kept = tuple(column[few] for column in columns)
+    return _fitted(Sample(kept, y[few], beside[few], w[few], hashes[few], halvings))
+
+
+def _hash(numbers: Sequence[np.ndarray]) -> np.ndarray:
+    """64 bits of every row, as int64."""
+    total, spare = np.zeros(numbers[0].size, np.uint64), np.empty(numbers[0].size, np.uint64)
+    for column in numbers:
+        total ^= np.add(column, 0.0, out=spare.view(np.float64)).view(np.uint64)  # minus zero is zero
+        total ^= np.right_shift(total, _DOWN, out=spare)  # small integers have nothing but high bits
+        total *= _FIRST
+    total ^= np.right_shift(total, _LESS, out=spare)
+    total *= _SECOND
+    total ^= np.right_shift(total, _DOWN, out=spare)
+    return total.view(np.int64)
+
+
+def _below(hashes: np.ndarray, halvings: int) -> np.ndarray:
+    """Which hashes, as unsigned numbers, are below 2^(64 - halvings)."""
+    if halvings == 0:
+        return np.ones(hashes.size, bool)
+    return (hashes.view(np.uint64) >> np.uint64(64 - halvings)) == 0
+
+
+def _fitted(sample: Sample) -> Sample:
+    """Equal rows taken together, and no more of them than there is room for."""
+    hashes, first, which = np.unique(sample.hashes, return_index=True, return_inverse=True)
+    if hashes.size < sample.hashes.size:
+        sample = replace(sample._taken(first), w=np.bincount(which.reshape(-1), sample.w))
+    while sample.y.size > _ROOM:
+        sample = sample._thinned(sample.halvings + 1)
+    return sample
