@@ -57,6 +57,12 @@ class Rows:
     def terms(self) -> tuple[BoundTerm, ...]:
         return self.binding.terms
 
+    def emptied(self) -> "Rows":
+        """What was settled, without the rows."""
+        zero = Moments.zero(self.moments.request, self.moments.offset)
+        nowhere = tuple(Survey(np.inf, -np.inf) for _ in self.extents)
+        return replace(self, moments=zero, tails=(), extents=nowhere)
+
     def merged(self, other: "Rows") -> "Rows":
         """The rows of both together."""
         binding = joined(other.binding, self.binding)
@@ -152,21 +158,25 @@ def add(seen: Rows, batch: Batch, overview: Overview, engine: str, say: Say) -> 
     moments = with_levels(seen.moments, batch.binding)
     request, binding = moments.request, batch.binding
     extents = tuple(_union(*pair) for pair in zip(seen.extents, overview.surveys, strict=True))
-    outside = [
-        _check_inside(*parts, alone=len(extents) == 1 and len(binding.terms) == 1)
-        for parts in zip(request.columns, seen.hugging, extents, binding.columns, strict=True)
-    ]
+    outside = check_extents(replace(seen, moments=moments), binding, extents)
     books = books_for(engine, request, overview.surveys, batch.source)
     plan = plan_reading(batch.source.n, request, books, engine)
-    say(_plan_text(plan, batch.source.n))
+    say(plan_text(plan, batch.source.n))
     new, choices = read(plan, batch.source, moments.offset, _reporter(batch.source.n, say))
     tails = seen.tails
     if any(outside):
         place = request.columns[0].place
         assert isinstance(place, Interval)
         tails = (*tails, *rows_beyond(place, batch.source, moments.offset))
-    summary = _summary(choices, plan, [column.label for column in binding.columns])
+    summary = summary_of(choices, plan, [column.label for column in binding.columns])
     return replace(seen, binding=binding, moments=moments + new, tails=tails, extents=extents, choice=summary)
+
+
+def check_extents(seen: Rows, binding: Binding, extents: Sequence[Survey]) -> list[bool]:
+    """Which columns have rows outside their domain, where that is allowed."""
+    alone = len(extents) == 1 and len(binding.terms) == 1
+    parts = zip(seen.moments.request.columns, seen.hugging, extents, binding.columns, strict=True)
+    return [_check_inside(*part, alone=alone) for part in parts]
 
 
 def walk_of(seen: Rows, batch: Batch, overview: Overview, engine: str, say: Say) -> tuple[Rows, Walk, Observed]:
@@ -178,14 +188,14 @@ def walk_of(seen: Rows, batch: Batch, overview: Overview, engine: str, say: Say)
     books = books_for(engine, moments.request, overview.surveys, batch.source)
     source, extra = collapse(batch.source, batch.extra, books)
     plan = plan_reading(source.n, moments.request, books, engine)
-    say(_plan_text(plan, source.n))
+    say(plan_text(plan, source.n))
     rows = replace(seen, binding=binding, moments=moments, extents=extents)
     return rows, Walk(plan, source), Observed(source.y, extra, source.w)
 
 
 def after_walks(rows: Rows, walk: Walk, sums: Moments) -> Rows:
     """The rows with the sums that the last walk found."""
-    summary = _summary(walk.choices, walk.plan, [column.label for column in rows.binding.columns])
+    summary = summary_of(walk.choices, walk.plan, [column.label for column in rows.binding.columns])
     return replace(rows, moments=sums, choice=summary)
 
 
@@ -209,7 +219,7 @@ def _check_inside(column: ColumnRequest, hugging: bool, extent: Survey, bound: B
     return True
 
 
-def _plan_text(plan: ReadingPlan, n: int) -> str:
+def plan_text(plan: ReadingPlan, n: int) -> str:
     needed = memory_needed(plan.request) / 2**20
     return f"{n:,} rows to sum for at most {plan.request.size} features; at most {needed:,.0f} MiB are needed for them"
 
@@ -228,7 +238,7 @@ def _reporter(n: int, say: Say) -> Callable[[int], None]:
     return report
 
 
-def _summary(choices: Sequence[Choice], plan: ReadingPlan, labels: Sequence[str]) -> Choice:
+def summary_of(choices: Sequence[Choice], plan: ReadingPlan, labels: Sequence[str]) -> Choice:
     """One name and one text for all columns and pairs."""
     if not plan.sets and len(choices) == 1:
         return choices[0]

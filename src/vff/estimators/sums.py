@@ -1,18 +1,16 @@
 """What every model of a sum of terms does: read rows, learn, answer about its terms. Leaves add what y is."""
 
-import time
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from vff.basis import ColumnBasis, Interval
-from vff.estimators.binding import bind, joined
 from vff.estimators.face import PosteriorFace
+from vff.estimators.intake import AbstractIntake, ChunkIntake, Clock, Question, TableIntake
 from vff.estimators.options import (
     ENGINE_NAMES,
     check_batch,
@@ -21,8 +19,7 @@ from vff.estimators.options import (
     check_sampling_size,
     check_size,
 )
-from vff.estimators.overview import Batch, Overview, check_enough, look_at, take_batch
-from vff.estimators.rows import Rows, add, after_walks, begin, check_unchanged, walk_of
+from vff.estimators.rows import Rows, after_walks, check_unchanged
 from vff.estimators.sampling import Asked, check_inference, check_plan, inference_data, plan_of
 from vff.estimators.settling import Options
 from vff.estimators.tables import Table
@@ -30,14 +27,11 @@ from vff.inference import Before, Fit, LikelihoodTask, TermPlan, fit_likelihood,
 from vff.kernels import Kernel, Sum
 from vff.likelihoods import AbstractLikelihood, Gaussian
 from vff.moments import Choice
+from vff.sources import is_chunked, opened
 
 Say = Callable[[str], None]
 _KEPT_TARGETS = 2**20  # that draws are kept with
 _WRITTEN = Choice("dense", "dense: a structured covariance has the features of every factor written out")
-
-
-def _silent(message: str) -> None:
-    """Of sums that will not be taken."""
 
 
 class Effects(NamedTuple):
@@ -82,63 +76,70 @@ class SumModelFace(PosteriorFace):
     def _absorb(self, X: Any, y: Any, sample_weight: Any, seen: Rows | None, *, growing: bool) -> Self:
         """Read rows on top of those seen; nothing of the estimator changes until all of it has worked."""
         say, clock = self._progress(), Clock()
+        likelihood = self._checked_options(growing)
+        if seen is not None:
+            self._check_can_grow(seen)
+        intake = self._opened(X, y, sample_weight, likelihood, say)
+        if is_closed(likelihood):
+            rows = intake.summed(seen, growing, clock)
+            say(f"{rows.moments.n:,} rows summed; engine {rows.choice.reason}")
+            with clock("learn"):
+                fit = self._learn(rows, say)
+        else:
+            fit, rows = self._walk(intake, likelihood, seen, growing, clock, say)
+        y = intake.targets()
+        if fit.samples is not None and y is not None and y.size <= _KEPT_TARGETS and not growing:
+            fit = replace(fit, samples=replace(fit.samples, y=np.array(y)))
+        intake.introduce(self)
+        self.timing_ = clock.seconds
+        self._store(fit, rows, say)
+        intake.finish()
+        return self
+
+    def _opened(self, X: Any, y: Any, sample_weight: Any, likelihood: AbstractLikelihood, say: Say) -> AbstractIntake:
+        """The rows, wherever they are."""
+        asked = Question(self.kernel, likelihood, self._options(), self.engine, say)
+        if is_chunked(X):
+            return ChunkIntake.of(asked, opened(X), y, sample_weight)
+        return TableIntake(asked, Table.of(X), y, sample_weight)
+
+    def _checked_options(self, growing: bool) -> AbstractLikelihood:
+        """The likelihood asked for, when all options make sense together."""
         likelihood = self._asked_likelihood()
         check_choice("engine", self.engine, ENGINE_NAMES)
         check_choice("optimizer", self.optimizer, ("lbfgs", None))
         check_covariance(self.covariance, likelihood, growing)
         if check_inference(self.inference, self.priors, self.covariance, likelihood, growing):
             check_plan(self._sampling())
-        table = Table.of(X)
-        if seen is not None:
-            if self.fit_.samples is not None and self.fit_.climb is not None:
-                raise ValueError(
-                    "the rows seen so far were sampled, which leaves no sums to add to; fit all rows together, or "
-                    "begin again with inference='variational'"
-                )
-            validate_data(self, table.data, reset=False, skip_check_array=True)
-        options = Options(self.frequencies, self.domain, self.edges, self.covariance, self.likelihood)
-        with clock("survey"):
-            binding = bind(self.kernel, table, first=seen is None, beside=likelihood.column)
-            if seen is not None:
-                check_unchanged(seen.options, options)
-                binding = joined(seen.binding, binding)
-            batch = take_batch(table, binding, y, sample_weight, likelihood)
-            check_enough(batch.source.n, first=seen is None, weighed=batch.source.n < table.n_rows)
-            overview = look_at(batch)
-            before = None if seen is None else self.fit_
-            seen = seen or begin(overview, options, growing=growing)
-        fit, rows = self._fit_rows(likelihood, seen, batch, overview, before, clock, say)
-        if fit.samples is not None and batch.source.n <= _KEPT_TARGETS and not growing:
-            fit = replace(fit, samples=replace(fit.samples, y=np.array(batch.source.y)))
-        validate_data(self, table.data, reset=True, skip_check_array=True)
-        self.timing_ = clock.seconds
-        self._store(fit, rows, say)
-        return self
+        return likelihood
 
-    def _fit_rows(
+    def _options(self) -> Options:
+        return Options(self.frequencies, self.domain, self.edges, self.covariance, self.likelihood)
+
+    def _check_can_grow(self, seen: Rows) -> None:
+        fit = getattr(self, "fit_", None)
+        if fit is not None and fit.samples is not None and fit.climb is not None:
+            raise ValueError(
+                "the rows seen so far were sampled, which leaves no sums to add to; fit all rows together, or begin "
+                "again with inference='variational'"
+            )
+        check_unchanged(seen.options, self._options())
+
+    def _walk(
         self,
+        intake: AbstractIntake,
         likelihood: AbstractLikelihood,
-        seen: Rows,
-        batch: Batch,
-        overview: Overview,
-        before: Fit | None,
-        clock: "Clock",
+        seen: Rows | None,
+        growing: bool,
+        clock: Clock,
         say: Say,
     ) -> tuple[Fit, Rows]:
-        """In closed form where noise is Gaussian, by natural gradients elsewhere."""
-        closed = isinstance(likelihood, Gaussian) and likelihood.variance is None
-        if closed:
-            with clock("pass"):
-                rows = add(seen, batch, overview, self.engine, say)
-            say(f"{rows.moments.n:,} rows summed; engine {rows.choice.reason}")
-            with clock("learn"):
-                return self._learn(rows, say), rows
+        """By natural gradients, or by chains, which ask the rows many times."""
+        full, before = self.covariance == "full", None if seen is None else self.fit_
+        rows, walk, observed = intake.walk(seen, growing, clock, quiet=not full)
         with clock("learn"):
-            full = self.covariance == "full"
-            rows, walk, observed = walk_of(seen, batch, overview, self.engine, say if full else _silent)
             optimise, centred = self.optimizer is not None, self._centred()
-            plans = tuple(_plans(rows))
-            batch_size = check_batch(self.batch_size)
+            plans, batch_size = tuple(_plans(rows)), check_batch(self.batch_size)
             task = LikelihoodTask(walk, observed, likelihood, plans, optimise, centred, say, batch_size)
             if self.inference == "mcmc":
                 check_sampling_size(walk.plan.request, walk.n, self.draws * self.chains)
@@ -276,14 +277,6 @@ def _plans(rows: Rows) -> list[TermPlan]:
     ]
 
 
-class Clock:
-    """Seconds by phase."""
-
-    def __init__(self) -> None:
-        self.seconds: dict[str, float] = {}
-
-    @contextmanager
-    def __call__(self, phase: str) -> Iterator[None]:
-        started = time.perf_counter()
-        yield
-        self.seconds[phase] = time.perf_counter() - started
+def is_closed(likelihood: AbstractLikelihood) -> bool:
+    """Whether sums over the rows say all: Gaussian noise of one variance."""
+    return isinstance(likelihood, Gaussian) and likelihood.variance is None

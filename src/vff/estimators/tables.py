@@ -94,6 +94,10 @@ class Table:
             finite_floats(self._piece(index, _ALL), self._place(index, _ALL))
             raise
 
+    def raw(self, index: int) -> Any:
+        """One column as its library keeps it."""
+        return self._piece(index, _ALL)
+
     def column(self, index: int) -> np.ndarray:
         """The whole column, as ``numbers`` gives it."""
         return self.numbers(index)

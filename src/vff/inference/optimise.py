@@ -14,9 +14,11 @@ _NOWHERE = 1e6  # nats, by which what is not a model is worse than one
 _LARGE = 800  # features, above which a second try from the same start is not worth its time
 _SMALL = 1e4  # nats, below which float64 tells small parts of one
 _FLAT = 1e-2  # slope of the bound in coordinates in which it is round
-_NEWTON_STEPS, _LONGEST_STEP = 6, 0.5  # log units: farther away it is not the same optimum
+_NEWTON_STEPS, _SECANT_STEPS = 8, 16
+_LONGEST_STEP, _SHORTEST_STEP = 0.5, 1e-11  # log units: farther away it is not the same optimum
+_QUICK = 250  # features, below which a Hessian by differences is nothing
 _MOST_PARAMETERS = 40  # for a Hessian by differences
-_FLATTEST = 0.1  # nats per squared log unit: flatter directions are taken to be this steep
+_FLATTEST, _FLATTER = 0.1, 1e-3  # nats per squared log unit: flatter directions are taken to be this steep
 
 F = TypeVar("F", bound=AbstractForm)
 
@@ -147,7 +149,9 @@ def _lbfgs(
     return Optimum(theta, float(value), int(result.nit), int(result.nfev), converged, message, curvature), closed
 
 
-def curvature_at(model: Model[F], theta: np.ndarray, free: np.ndarray) -> np.ndarray | None:
+def curvature_at(
+    model: Model[F], theta: np.ndarray, free: np.ndarray, flattest: float = _FLATTEST
+) -> np.ndarray | None:
     """Minus the Hessian of the bound by differences of its gradient, made positive definite; None when too costly.
 
     Parameters that are not free get a unit diagonal.
@@ -165,32 +169,47 @@ def curvature_at(model: Model[F], theta: np.ndarray, free: np.ndarray) -> np.nda
     hessian = np.array([(here - gradient(theta + step * unit)) / step for unit in np.eye(theta.size)[free]])
     values, vectors = np.linalg.eigh(0.5 * (hessian + hessian.T))
     curvature = np.eye(theta.size)
-    curvature[np.ix_(free, free)] = (vectors * np.maximum(np.abs(values), _FLATTEST)) @ vectors.T
+    curvature[np.ix_(free, free)] = (vectors * np.maximum(np.abs(values), flattest)) @ vectors.T
     return curvature
 
 
 def polish(model: Model[F], optimum: Optimum, closed: F, free: np.ndarray) -> tuple[Optimum, F]:
-    """Newton steps from where a search ended, as long as the slope falls: the same optimum by every path."""
+    """Newton steps from where a search ended, as long as the slope falls: the same optimum by every path.
+
+    Sums taken in another order differ in their last digits, which a search that stops early makes larger. The Hessian is
+    taken by differences where that costs little, and else begins as the search saw it and learns from every step.
+    """
     inside = free & ~np.isin(model.parameters.names, list(model.parameters.at_bounds(optimum.theta)))
-    if abs(optimum.elbo) > _SMALL or not inside.any() or closed.error > 0.0:
+    if not inside.any() or closed.error > 0.0 or closed.mean.size > _LARGE:
         return optimum, closed
-    curvature = curvature_at(model, optimum.theta, inside)
+    cheap = abs(optimum.elbo) < _SMALL or closed.mean.size < _QUICK
+    curvature = curvature_at(model, optimum.theta, inside, _FLATTER) if cheap else optimum.curvature
     if curvature is None:
         return optimum, closed
-    theta, evaluations = optimum.theta, optimum.evaluations + int(np.count_nonzero(inside)) + 1
+    theta, evaluations = optimum.theta, optimum.evaluations + (int(np.count_nonzero(inside)) + 1 if cheap else 0)
     slope = np.where(inside, model.pull_back(theta, closed.cotangents), 0.0)
-    for _ in range(_NEWTON_STEPS):
-        step = np.linalg.solve(curvature, slope)
-        if not np.abs(step).max() < _LONGEST_STEP:
+    for _ in range(_NEWTON_STEPS if cheap else _SECANT_STEPS):
+        step = np.zeros(theta.size)
+        step[inside] = np.linalg.solve(curvature[np.ix_(inside, inside)], slope[inside])
+        if not _SHORTEST_STEP < np.abs(step).max() < _LONGEST_STEP:
             break
         there = model.parameters.clip(theta + step)
         trial = model.at(there)
         new = np.where(inside, model.pull_back(there, trial.cotangents), 0.0)
         evaluations += 1
+        curvature = _secant(curvature, there - theta, slope - new)
         if not np.linalg.norm(new) < np.linalg.norm(slope):
             break
         theta, slope, closed = there, new, trial
     return replace(optimum, theta=theta, elbo=float(closed.elbo), evaluations=evaluations), closed
+
+
+def _secant(curvature: np.ndarray, moved: np.ndarray, fell: np.ndarray) -> np.ndarray:
+    """The BFGS update of minus the Hessian after a step along which the slope fell."""
+    bent = curvature @ moved
+    if not fell @ moved > 1e-8 * np.linalg.norm(fell) * np.linalg.norm(moved):
+        return curvature
+    return curvature + np.outer(fell, fell) / (fell @ moved) - np.outer(bent, bent) / (moved @ bent)
 
 
 def rescale(closed: AbstractForm) -> tuple[float, float]:

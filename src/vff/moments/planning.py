@@ -185,15 +185,30 @@ def survey_columns(source: Source, columns: Iterable[int]) -> list[Survey]:
         return list(pool.map(lambda s: survey(source.n, lambda rows: source.column(s, rows)), columns))
 
 
-def books_for(engine: str, request: MomentRequest, surveys: Sequence[Survey], source: Source) -> list[Codebook | None]:
-    """The distinct values to work with: those that were found, and with engine "table" those of every column."""
+def books_for(
+    engine: str, request: MomentRequest, surveys: Sequence[Survey], source: Source | None
+) -> list[Codebook | None]:
+    """The distinct values to work with: those that were found, and with engine "table" those of every column.
+
+    Without a source, whose rows are not in memory, these must have been found.
+    """
     books = [found.book for found in surveys]
     if engine == "table":
-        whole = slice(0, source.n)
-        books = [book or Codebook(np.unique(source.column(s, whole))) for s, book in enumerate(books)]
+        books = [book or Codebook(_every_value(s, surveys[s], source)) for s, book in enumerate(books)]
     levels = [isinstance(column.basis, LevelBasis) for column in request.columns]
     sizes = [column.basis.size for column in request.columns]
     return [_level_book(sizes[s]) if levels[s] else book for s, book in enumerate(books)]
+
+
+def _every_value(s: int, found: Survey, source: Source | None) -> np.ndarray:
+    if found.values is not None:
+        return found.values
+    if source is None:
+        raise ValueError(
+            f"engine='table' works on distinct values, and column {s} of the model has too many of them for rows that come "
+            "in chunks; use engine='auto', or round the column"
+        )
+    return np.unique(source.column(s, slice(0, source.n)))
 
 
 def _level_book(size: int) -> Codebook:

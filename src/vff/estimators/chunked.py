@@ -1,0 +1,305 @@
+"""Rows that come in chunks, from a source to the sums of a model: two passes, or one when the domain is known.
+
+The first pass looks (``Look``), the second sums for what that look settled (``Sum``). Where the domain of every column
+is given, one pass does both (``Gather``): it sums for as many harmonics as the look might ask for, and what the look
+does ask for is read off at the end.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, NamedTuple
+
+from vff.basis import Interval
+from vff.estimators.binding import Binding, bind, check_levels, joined
+from vff.estimators.overview import Batch, Overview, look_at, take_batch
+from vff.estimators.rows import Rows, add, begin, check_extents, plan_text, summary_of, with_levels
+from vff.estimators.settling import Options
+from vff.estimators.tables import Table
+from vff.features import TailRows
+from vff.inference import rows_beyond
+from vff.kernels import Categorical, Kernel, normal_form
+from vff.likelihoods import AbstractLikelihood
+from vff.moments import Choice, Moments, ReadingPlan, books_for, plan_reading, read
+from vff.sources import AbstractSource, Checkpoint, Chunk, Standing, reduce, selected
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Roles:
+    """What the columns of a source are for."""
+
+    features: tuple[str, ...] | None
+    """Those of the model; None where columns have no names."""
+    target: str | None
+    weight: str | None
+
+    @classmethod
+    def of(
+        cls, source: AbstractSource, kernel: Kernel | None, y: Any, sample_weight: Any, likelihood: AbstractLikelihood
+    ) -> "Roles":
+        """By the names that the kernel, ``y`` and ``sample_weight`` give; without a kernel all others are features."""
+        if source.names is None:
+            _refuse_names(y, sample_weight)
+            return cls(None, None, None)
+        target, weight = (_name(value, what, source) for value, what in ((y, "y"), (sample_weight, "sample_weight")))
+        if kernel is None:
+            return cls(tuple(name for name in source.names if name not in (target, weight)), target, weight)
+        used = [factor.column for term in normal_form(kernel) for factor in term.factors]
+        used += [] if likelihood.column is None else [likelihood.column]
+        for column in used:
+            _check_column(column, source.names, target)
+        return cls(tuple(name for name in source.names if name in used), target, weight)
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        named = (*(self.features or ()), self.target, self.weight)
+        return tuple(dict.fromkeys(name for name in named if name is not None))
+
+    def levels(self, kernel: Kernel | None, kinds: Mapping[str, str]) -> tuple[str, ...]:
+        """The columns of levels, where a missing value is a level of its own."""
+        if kernel is None:
+            return tuple(name for name in self.features or () if kinds.get(name) == "text")
+        factors = [factor for term in normal_form(kernel) for factor in term.factors]
+        return tuple(str(factor.column) for factor in factors if isinstance(factor, Categorical))
+
+    def split(self, chunk: Chunk) -> tuple[Table, Any, Any]:
+        """X, y and the weights of a chunk."""
+        if self.features is None:
+            if chunk.y is None:
+                raise ValueError("targets were expected beside the columns: give chunks as pairs (X, y)")
+            return Table.of(chunk.data), chunk.y, chunk.w
+        whole = Table.of(chunk.data)
+        y = chunk.y if self.target is None else whole.raw(whole.index(self.target))
+        w = chunk.w if self.weight is None else whole.raw(whole.index(self.weight))
+        return Table.of(selected(chunk.data, self.features)), y, w
+
+
+def _refuse_names(y: Any, sample_weight: Any) -> None:
+    for value, what in ((y, "y"), (sample_weight, "sample_weight")):
+        if value is not None:
+            raise ValueError(
+                f"chunks without column names bring their targets and weights along as (X, y) or (X, y, w); got {what}="
+                f"{value!r:.60}: leave it out"
+            )
+
+
+def _name(value: Any, what: str, source: AbstractSource) -> str | None:
+    """The column that holds targets or weights; None when chunks bring them along."""
+    if value is None:
+        return None
+    names = source.names or ()
+    if not isinstance(value, str):
+        raise TypeError(
+            f"{what} must be the name of a column when rows come in chunks, got {type(value).__name__}; name one of "
+            f"{', '.join(map(repr, names[:12]))}"
+        )
+    if value not in names:
+        raise ValueError(
+            f"{what} names column {value!r}, and there are {', '.join(map(repr, names[:12]))}; name one of them"
+        )
+    return value
+
+
+def _check_column(column: Any, names: Sequence[str], target: str | None) -> None:
+    if not isinstance(column, str) or column not in names:
+        raise ValueError(
+            f"the kernel asks for column {column!r}, and the source has {', '.join(map(repr, names[:12]))}"
+            f"{' ...' if len(names) > 12 else ''}; use these names"
+        )
+    if column == target:
+        raise ValueError(f"the kernel has a term of {column!r}, which is the target; leave it out of the kernel")
+
+
+@dataclass(frozen=True)
+class Reader:
+    """How chunks become rows of a model."""
+
+    kernel: Kernel | None
+    roles: Roles
+    likelihood: AbstractLikelihood
+
+    def binding(self, table: Table) -> Binding:
+        return bind(self.kernel, table, first=False, beside=self.likelihood.column)
+
+    def batch(self, chunk: Chunk, binding: Binding | None = None) -> Batch:
+        """The rows of a chunk; ``binding`` knows all levels, where these are known beforehand."""
+        table, y, w = self.roles.split(chunk)
+        return take_batch(table, binding or self.binding(table), y, w, self.likelihood)
+
+
+@dataclass(frozen=True)
+class Look:
+    """The first of two passes."""
+
+    reader: Reader
+    phase: ClassVar[str] = "looking at the columns"
+    kind: ClassVar[Any] = Overview
+
+    def __call__(self, chunk: Chunk) -> Overview:
+        return look_at(self.reader.batch(chunk))
+
+    def merge(self, one: Overview, other: Overview) -> Overview:
+        return one.merged(other)
+
+
+class Summed(NamedTuple):
+    """Sums over some rows, the rows beyond the domain, and the engines of the columns."""
+
+    moments: Moments
+    tails: tuple[TailRows, ...]
+    choices: tuple[Choice, ...]
+
+
+@dataclass(frozen=True)
+class Sum:
+    """The second pass."""
+
+    reader: Reader
+    binding: Binding
+    plan: ReadingPlan
+    offset: float
+    beyond: bool
+    """Whether rows may lie beyond the domain."""
+    phase: ClassVar[str] = "summing"
+    kind: ClassVar[Any] = Summed
+
+    def __call__(self, chunk: Chunk) -> Summed:
+        source = self.reader.batch(chunk, self.binding).source
+        moments, choices = read(self.plan, source, self.offset)
+        tails: tuple[TailRows, ...] = ()
+        if self.beyond:
+            place = self.plan.request.columns[0].place
+            assert isinstance(place, Interval)
+            tails = rows_beyond(place, source, self.offset)
+        return Summed(moments, tails, tuple(choices))
+
+    def merge(self, one: Summed, other: Summed) -> Summed:
+        return Summed(one.moments + other.moments, (*one.tails, *other.tails), one.choices or other.choices)
+
+
+class Gathered(NamedTuple):
+    overview: Overview
+    rows: Rows
+
+
+@dataclass(frozen=True)
+class Gather:
+    """The only pass, where the domain is known, or where rows are added to those of an earlier fit."""
+
+    reader: Reader
+    options: Options
+    engine: str
+    seen: Rows | None = None
+    """The earlier fit, without its sums."""
+    phase: ClassVar[str] = "summing"
+    kind: ClassVar[Any] = Gathered
+
+    def __call__(self, chunk: Chunk) -> Gathered:
+        batch = self.reader.batch(chunk)
+        if self.seen is not None:
+            table = self.reader.roles.split(chunk)[0]
+            batch = self.reader.batch(chunk, joined(self.seen.binding, self.reader.binding(table)))
+        overview = look_at(batch)
+        # without a sample, what is summed does not depend on these rows, and chunks agree on it
+        seen = self.seen or begin(replace(overview, sample=None), self.options, growing=True)
+        return Gathered(overview, add(seen, batch, overview, self.engine, lambda message: None))
+
+    def merge(self, one: Gathered, other: Gathered) -> Gathered:
+        return Gathered(one.overview.merged(other.overview), one.rows.merged(other.rows))
+
+
+@dataclass(frozen=True)
+class ChunkedTask:
+    """A source and what is to be made of it."""
+
+    source: AbstractSource
+    reader: Reader
+    options: Options
+    engine: str
+    say: Say
+    checkpoint: Checkpoint | None = None
+
+    def summed(self) -> Rows:
+        """The sums of all rows, for the functions that all rows settle."""
+        return self._gathered() if self._domains_are_given() else self._in_two_passes()
+
+    def added_to(self, seen: Rows) -> Rows:
+        """The sums of all rows, on top of those of an earlier fit."""
+        empty = seen.emptied()
+        found = self._reduced(Gather(self.reader, self.options, self.engine, empty)).committed
+        return seen if found is None else seen.merged(found.rows)
+
+    def gathered_so_far(self) -> Rows:
+        """The sums of all rows when more are to come, which the harmonics leave room for."""
+        if self._domains_are_given():
+            return self._found(self._reduced(Gather(self.reader, self.options, self.engine))).rows
+        return self._in_two_passes(growing=True)
+
+    def overview(self) -> tuple[Overview, Standing]:
+        """A look at all rows."""
+        if not self.source.repeatable:
+            raise ValueError(
+                "the domain is to be found in the rows, which then are read twice, and an iterator gives them once; "
+                "give domain= for every column of numbers, or pass a function that returns a new iterator"
+            )
+        standing = self._reduced(Look(self.reader))
+        overview = self._found(standing)
+        if self.reader.kernel is None:
+            check_levels(overview.binding, overview.n)
+        return overview, standing
+
+    def _in_two_passes(self, growing: bool = False) -> Rows:
+        overview, standing = self.overview()
+        seen = begin(overview, self.options, growing=growing)
+        request = seen.moments.request
+        extents = tuple(survey.extent for survey in overview.surveys)
+        beyond = any(check_extents(seen, overview.binding, extents))
+        plan = plan_reading(overview.n, request, books_for(self.engine, request, overview.surveys, None), self.engine)
+        self.say(plan_text(plan, overview.n))
+        task = Sum(self.reader, overview.binding, plan, seen.moments.offset, beyond)
+        summed = self._found(self._reduced(task, standing.skipped))
+        choice = summary_of(summed.choices, plan, [column.label for column in overview.binding.columns])
+        return replace(seen, moments=summed.moments, tails=summed.tails, extents=extents, choice=choice)
+
+    def _gathered(self) -> Rows:
+        """One pass, and then the functions that a look at all rows would have settled on."""
+        overview, rows = self._found(self._reduced(Gather(self.reader, self.options, self.engine)))
+        if self.reader.kernel is None:
+            check_levels(overview.binding, overview.n)
+        settled = begin(overview, self.options, growing=False)
+        there, wanted = rows.moments.request.harmonics, settled.moments.request.harmonics
+        fewest = [
+            [None if a is None or b is None else min(a, b) for a, b in zip(*pair, strict=True)]
+            for pair in zip(there, wanted, strict=True)
+        ]
+        moments = with_levels(rows.moments, overview.binding).restricted(fewest)
+        return replace(settled, moments=moments, tails=rows.tails, extents=rows.extents, choice=rows.choice)
+
+    def _domains_are_given(self) -> bool:
+        """Whether every column of numbers has a domain."""
+        domain, kernel = self.options.domain, self.reader.kernel
+        if isinstance(domain, str):
+            return False
+        if not isinstance(domain, dict):
+            return True
+        if kernel is None:  # columns of text have none: the first rows tell which these are
+            return not self.source.repeatable or all(name in domain for name in self.reader.roles.features or ())
+        columns = {
+            factor.column
+            for term in normal_form(kernel)
+            for factor in term.factors
+            if not isinstance(factor, Categorical)
+        }
+        return all(domain.get(column) is not None for column in columns)
+
+    def _reduced(self, task: Any, without: tuple[str, ...] = ()) -> Standing:
+        standing = reduce(self.source, task, self.checkpoint, without)
+        if standing.dropped:
+            self.say(f"{standing.dropped:,} of {standing.dropped + standing.rows:,} rows left out: a value is missing")
+        return standing
+
+    def _found(self, standing: Standing) -> Any:
+        if standing.committed is None:
+            raise ValueError("the source has no rows with a positive weight; at least two are needed")
+        return standing.committed

@@ -1,0 +1,159 @@
+"""What a file of a model holds, as records, and what it says about itself."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+
+import vff
+from vff.estimators.cells import Grid
+from vff.estimators.rows import Rows
+from vff.inference import Fit
+from vff.kernels import write_kernel
+from vff.likelihoods import AbstractLikelihood
+from vff.priors import AbstractPrior
+
+_NO_STATE = "random_state was a generator, which a file does not keep; it is None after loading"
+
+
+@dataclass(frozen=True)
+class ColumnNote:
+    """One column of the table that a model was fitted to."""
+
+    name: str | int
+    kind: str | None
+    """What it holds: "number", "datetime", "duration", "boolean" or "text"; None where the model does not look."""
+    unit: str | None
+    levels: int | None
+    """How many levels a categorical one has."""
+
+
+@dataclass(frozen=True)
+class Description:
+    """What a file says about itself."""
+
+    estimator: str
+    kernel: str | None
+    """As learnt; for statistics, as asked for."""
+    likelihood: str
+    columns: tuple[ColumnNote, ...]
+    target: str | None
+    """What y is called, where that is known."""
+    units: dict[str, str]
+    """As they were given, by name; that of the target among them."""
+    rows: int
+    """That were summed; with a likelihood that is not Gaussian, the different ones."""
+    weight: float | None
+    """Sum of their weights; None with a likelihood that is not Gaussian, where it is not kept."""
+    rows_beyond: int
+    """Rows beyond the domain of a single column, which are in the file as they are."""
+    features: int
+    solver: str | None
+    elbo: float | None
+    notes: tuple[str, ...]
+    vff: str
+    """The version that wrote the file."""
+    numpy: str
+    created: str
+    """When, in UTC."""
+    provenance: dict[str, Any]
+    """What else the writer had to say."""
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Labels of classes, with the type of their array."""
+
+    dtype: str
+    values: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """What a Cox process keeps beside the model of its cells."""
+
+    columns: tuple[str | int, ...]
+    kinds: tuple[str, ...]
+    frame: str | None
+    window: tuple[tuple[float, float], ...]
+    grid: Grid
+    counts: np.ndarray
+    exposure: np.ndarray
+    inference: str
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Saved:
+    """One estimator."""
+
+    estimator: str
+    kernel: str | None
+    likelihood: str | AbstractLikelihood | None
+    priors: dict[str, AbstractPrior | float | None] | None
+    parameters: dict[str, Any]
+    n_features: int
+    names: tuple[str, ...] | None
+    rows: Rows | None
+    fit: Fit | None
+    timing: dict[str, float] | None
+    classes: Labels | None
+    members: "tuple[Saved, ...]"
+    """The models of single classes, or of the cells of a pattern."""
+    pattern: Pattern | None
+
+
+def description_of(model: Any, saved: Saved, units: dict[Any, str], provenance: dict[str, Any]) -> Description:
+    inner = saved
+    while inner.rows is None:
+        inner = inner.members[0]
+    rows, fit, target = inner.rows, inner.fit, provenance.get("target", getattr(model, "target_name_", None))
+    names = saved.names or tuple(range(saved.n_features))
+    _check_units(units, names, target)
+    state = model.get_params(deep=False)["random_state"]
+    kept = isinstance(state, int | np.integer | None)
+    learnt = getattr(model, "kernel_", model.kernel)
+    climb = None if fit is None else fit.climb
+    beyond = sum(tail.r.size for tail in rows.tails)
+    return Description(
+        saved.estimator,
+        None if learnt is None else write_kernel(learnt),
+        repr(getattr(model, "likelihood_", saved.likelihood)) if not saved.members else repr(saved.likelihood),
+        tuple(_column_note(index, name, rows, units) for index, name in enumerate(names)),
+        None if target is None else str(target),
+        {str(name): str(unit) for name, unit in units.items()},
+        rows.moments.n + beyond if climb is None else climb.rows,
+        float(rows.moments.weight + sum(tail.w.sum() for tail in rows.tails)) if climb is None else None,
+        beyond,
+        rows.moments.request.size if fit is None else fit.posterior.request.size,
+        None if fit is None else fit.solver,
+        getattr(model, "elbo_", None),
+        (*getattr(model, "notes_", ()), *(() if kept else (_NO_STATE,))),
+        vff.__version__,
+        np.__version__,
+        datetime.now(UTC).isoformat(timespec="seconds"),
+        provenance,
+    )
+
+
+def _check_units(units: dict[Any, str], names: tuple[Any, ...], target: Any) -> None:
+    for name in units:
+        if name not in names and name != target:
+            known = ", ".join(map(repr, names[:12]))
+            raise ValueError(
+                f"units names {name!r}, and the model knows {known}; name one of these, or the target by "
+                "provenance={'target': name}"
+            )
+
+
+def _column_note(index: int, name: str | int, rows: Rows, units: dict[Any, str]) -> ColumnNote:
+    bound = [column for column in rows.binding.columns if column.index == index]
+    levels = [len(column.levels) for column in bound if column.levels is not None]
+    unit = units.get(name)
+    return ColumnNote(
+        name,
+        bound[0].kind if bound else None,
+        None if unit is None else str(unit),
+        levels[0] if levels else None,
+    )

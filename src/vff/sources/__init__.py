@@ -1,0 +1,32 @@
+"""Where rows come from that are not in memory: files, folders, streams, clusters, databases.
+
+``scan`` opens what a user hands in. A source is read part by part and chunk by chunk (``base``), a pass over it is a
+task that every chunk answers (``passes``), and the state of a long pass is kept on the disk (``checkpoint``).
+"""
+
+from vff.sources.base import AbstractPart, AbstractSource, Chunk, Handling, Progress, Report, SourceError
+from vff.sources.checkpoint import Checkpoint, PartRecord, Standing
+from vff.sources.missing import selected
+from vff.sources.opening import is_chunked, opened, scan
+from vff.sources.passes import FaultyPartWarning, Task, asked, reduce
+
+__all__ = [
+    "AbstractPart",
+    "AbstractSource",
+    "Checkpoint",
+    "Chunk",
+    "FaultyPartWarning",
+    "Handling",
+    "PartRecord",
+    "Progress",
+    "Report",
+    "SourceError",
+    "Standing",
+    "Task",
+    "asked",
+    "is_chunked",
+    "opened",
+    "reduce",
+    "scan",
+    "selected",
+]

@@ -1,0 +1,218 @@
+"""One pass over the rows of a source: a task is asked of every chunk, and its answers are merged.
+
+A part counts when it was read to its end. Until then its answers are apart from the others, so that one which turns out
+to be damaged can be left out, with nothing of it half counted.
+"""
+
+import queue
+import threading
+import time
+import warnings
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, Protocol, TypeVar, runtime_checkable
+
+from vff.sources.base import AbstractPart, AbstractSource, Chunk, Progress, Report, SourceError
+from vff.sources.checkpoint import Checkpoint, PartRecord, Standing
+
+T = TypeVar("T")
+
+
+class Task(Protocol[T]):
+    """What is asked of the rows. Tasks travel to other machines: they hold what they need, and little else."""
+
+    phase: str
+    """What is being done, for people."""
+
+    @property
+    def kind(self) -> Any:
+        """The type of its answers."""
+
+    def __call__(self, chunk: Chunk) -> T: ...
+
+    def merge(self, one: T, other: T) -> T: ...
+
+
+@runtime_checkable
+class Spread(Protocol):
+    """A source whose rows are elsewhere: the task goes to them."""
+
+    def reduce(self, task: Any, merge: Any, report: Report | None = None) -> Any: ...
+
+
+class FaultyPartWarning(UserWarning):
+    """A part was left out, as asked."""
+
+
+def reduce(
+    source: AbstractSource, task: Task[T], checkpoint: Checkpoint | None = None, without: tuple[str, ...] = ()
+) -> Standing[T]:
+    """All answers merged; parts named in ``without`` are not asked."""
+    if isinstance(source, Spread):
+        value = source.reduce(task, task.merge, source.handling.report)
+        return Standing(committed=value, complete=True)
+    standing: Standing[T] = Standing() if checkpoint is None else checkpoint.standing(task.phase, task.kind)
+    if standing.complete:
+        check_unchanged(source, standing)
+        return standing
+    clock = _Clock(source, task.phase, standing.rows)
+    done = {part.name: part for part in standing.done}
+    try:
+        for part in source.parts():
+            if part.name in without:
+                continue
+            if part.name in done:
+                _check_same(done[part.name], part)
+                clock.passed(part)
+                continue
+            standing = _read_part(source, part, task, standing, checkpoint, clock)
+    finally:
+        if checkpoint is not None:
+            checkpoint.flush()
+    standing = replace(standing, complete=True)
+    if checkpoint is not None:
+        checkpoint.note(task.phase, task.kind, standing)
+    return standing
+
+
+def _read_part(
+    source: AbstractSource,
+    part: AbstractPart,
+    task: Task[T],
+    standing: Standing[T],
+    checkpoint: Checkpoint | None,
+    clock: "_Clock",
+) -> Standing[T]:
+    """The standing with this part done, or left out."""
+    mark = part.fingerprint()
+    begun = standing.current is not None and standing.current.name == part.name
+    if not begun or standing.current is None or standing.current.fingerprint != mark:
+        standing = replace(standing, current=PartRecord(part.name, mark), pending=None)
+    assert standing.current is not None
+    ready = standing.current.chunks
+    try:
+        for number, chunk in enumerate(_ahead(part.chunks()) if source.ahead else part.chunks()):
+            if number < ready:  # an earlier run had it
+                continue
+            standing = _taken(standing, task, chunk)
+            clock.tell(part, chunk)
+            if checkpoint is not None:
+                checkpoint.note(task.phase, task.kind, standing)
+        if part.fingerprint() != mark:
+            raise SourceError(f"{part.name} changed while it was read; wait until it is written, and start again")
+    except SourceError as error:
+        if source.handling.faulty != "skip":
+            raise
+        warnings.warn(f"left out: {error}", FaultyPartWarning, stacklevel=2)
+        record = PartRecord(part.name, mark, skipped=True)
+        return replace(standing, done=(*standing.done, record), current=None, pending=None)
+    clock.passed(part)
+    committed = _merged(task, standing.committed, standing.pending)
+    return replace(standing, done=(*standing.done, standing.current), current=None, pending=None, committed=committed)
+
+
+def _taken(standing: Standing[T], task: Task[T], chunk: Chunk) -> Standing[T]:
+    """With one more chunk of the current part."""
+    current = standing.current
+    assert current is not None
+    record = replace(
+        current, rows=current.rows + chunk.n_rows, dropped=current.dropped + chunk.dropped, chunks=current.chunks + 1
+    )
+    answer = asked(task, chunk) if chunk.n_rows else None
+    return replace(standing, current=record, pending=_merged(task, standing.pending, answer))
+
+
+def _merged(task: Task[T], one: T | None, other: T | None) -> T | None:
+    return other if one is None else one if other is None else task.merge(one, other)
+
+
+def asked(task: Task[T], chunk: Chunk) -> T:
+    """The answer of a chunk; a refusal says which rows it is about."""
+    try:
+        return task(chunk)
+    except (ValueError, TypeError) as error:
+        raise type(error)(f"{chunk.where}: {error}") from error
+
+
+def check_unchanged(source: AbstractSource, standing: Standing) -> None:
+    """Refuse parts that are not as they were when they were counted."""
+    done = {part.name: part for part in standing.done}
+    for part in source.parts():
+        if part.name not in done:
+            raise ValueError(f"{part.name} came after the checkpoint was complete; delete the checkpoint to begin anew")
+        _check_same(done[part.name], part)
+
+
+def _check_same(record: PartRecord, part: AbstractPart) -> None:
+    if not record.skipped and part.fingerprint() != record.fingerprint:
+        raise ValueError(
+            f"{part.name} is not what it was when its rows were summed, as the checkpoint has it; delete the "
+            "checkpoint to begin anew"
+        )
+
+
+class _Clock:
+    """Tells how far a pass has come."""
+
+    def __init__(self, source: AbstractSource, phase: str, resumed: int):
+        self.report, self.phase, self.n_rows = source.handling.report, phase, source.n_rows
+        self.started, self.rows, self.resumed, self.bytes_done = time.perf_counter(), resumed, resumed, 0
+        self.bytes = self._size(source) if self.report and self.n_rows is None else None
+
+    @staticmethod
+    def _size(source: AbstractSource) -> int | None:
+        sizes = [part.size for part in source.parts()] if source.repeatable else [None]
+        return None if None in sizes else sum(size for size in sizes if size is not None)
+
+    def tell(self, part: AbstractPart, chunk: Chunk) -> None:
+        self.rows += chunk.n_rows
+        if self.report is not None:
+            seconds = time.perf_counter() - self.started
+            self.report(
+                Progress(self.phase, self.rows, self.n_rows, self._share(part, chunk), seconds, part.name, self.resumed)
+            )
+
+    def _share(self, part: AbstractPart, chunk: Chunk) -> float | None:
+        if self.n_rows:
+            return min(1.0, self.rows / self.n_rows)
+        if not self.bytes or part.size is None or chunk.share_of_part is None:
+            return None
+        return min(1.0, (self.bytes_done + part.size * chunk.share_of_part) / self.bytes)
+
+    def passed(self, part: AbstractPart) -> None:
+        self.bytes_done += part.size or 0
+
+
+_END = object()
+
+
+def _ahead(chunks: Iterator[Chunk]) -> Iterator[Chunk]:
+    """The same chunks, the next one being read while the last is worked on."""
+    box: queue.Queue[Any] = queue.Queue(maxsize=1)
+    stop = threading.Event()
+
+    def read() -> None:
+        try:
+            for chunk in chunks:
+                if stop.is_set():
+                    return
+                box.put(chunk)
+            box.put(_END)
+        except BaseException as error:  # raised where the chunks are wanted
+            box.put(error)
+
+    reader = threading.Thread(target=read, daemon=True)
+    reader.start()
+    try:
+        while (found := box.get()) is not _END:
+            if isinstance(found, BaseException):
+                raise found
+            yield found
+    finally:
+        stop.set()
+        while reader.is_alive():  # it may wait for room
+            try:
+                box.get(timeout=0.05)
+            except queue.Empty:
+                continue
+        reader.join()
