@@ -73,6 +73,10 @@ class AbstractIntake(ABC):
         """y, where it is in memory."""
 
     @abstractmethod
+    def check_known(self, model: BaseEstimator) -> None:
+        """Refuse other columns than those that a model has seen."""
+
+    @abstractmethod
     def introduce(self, model: BaseEstimator) -> None:
         """Tell a model how many columns there are, and what they are called."""
 
@@ -115,6 +119,9 @@ class TableIntake(AbstractIntake):
     def targets(self) -> np.ndarray | None:
         return np.asarray(self.y, float)
 
+    def check_known(self, model: BaseEstimator) -> None:
+        validate_data(model, self.table.data, reset=False, skip_check_array=True)
+
     def introduce(self, model: BaseEstimator) -> None:
         validate_data(model, self.table.data, reset=True, skip_check_array=True)
 
@@ -151,6 +158,14 @@ class ChunkIntake(AbstractIntake):
 
     def targets(self) -> np.ndarray | None:
         return None
+
+    def check_known(self, model: Any) -> None:
+        features, known = self.task.reader.roles.features, getattr(model, "feature_names_in_", None)
+        if features is not None and known is not None and sorted(features) != sorted(known):
+            raise ValueError(
+                f"the feature names should match those that were passed during fit, which are {', '.join(known)}; "
+                f"these rows have {', '.join(features)}: name columns as they were"
+            )
 
     def introduce(self, model: Any) -> None:
         roles = self.task.reader.roles

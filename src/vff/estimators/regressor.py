@@ -5,8 +5,10 @@ from typing import Any, Self
 from sklearn.utils.validation import check_is_fitted
 
 from vff.estimators.face import RegressionFace
+from vff.estimators.intake import Clock
 from vff.estimators.options import check_noise
-from vff.estimators.sums import Clock, SumModelFace
+from vff.estimators.rows import Rows, check_unchanged
+from vff.estimators.sums import SumModelFace, is_closed
 from vff.kernels import Kernel
 from vff.likelihoods import AbstractLikelihood, by_name
 
@@ -143,11 +145,16 @@ class GPRegressor(RegressionFace, SumModelFace):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit to a table X and a vector y. A row of weight w counts as w equal rows."""
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Fit to a table X and a vector y. A row of weight w counts as w equal rows.
+
+        X may also be what ``vff.scan`` takes: paths of files, an iterator of chunks, a Dask collection, a table of a
+        database. Then y and sample_weight are names of columns, and rows are read twice, or once when ``domain`` is
+        given for every column of numbers.
+        """
         return self._absorb(X, y, sample_weight, None, growing=False)
 
-    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Add rows to those already seen and learn again, at a cost that does not depend on the rows seen before.
 
         With Gaussian noise the result is that of all rows together. With another likelihood, earlier rows are
@@ -155,25 +162,79 @@ class GPRegressor(RegressionFace, SumModelFace):
         """
         return self._absorb(X, y, sample_weight, getattr(self, "rows_", None), growing=True)
 
+    def collect(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Sum rows on top of those already seen, and learn nothing yet: ``learn`` does, when all are there.
+
+        Sums of rows on different machines are saved, loaded and added up with ``merge``. They add up when ``domain``,
+        ``edges`` and the kernel are the same, so give these.
+        """
+        self.rows_ = self._collected(X, y, sample_weight, getattr(self, "rows_", None))
+        return self
+
+    def learn(self) -> Self:
+        """Learn from the sums of all rows seen so far, at a cost that does not depend on how many there are."""
+        check_is_fitted(self, "rows_")
+        self._check_sums("learn")
+        say, clock = self._progress(), Clock()
+        with clock("learn"):
+            fit = self._learn(self.rows_, say)
+        self.timing_ = clock.seconds
+        self._store(fit, self.rows_, say)
+        return self
+
     def merge(self, other: "GPRegressor") -> Self:
-        """Add the rows that another fitted model has seen to this one's, and learn again.
+        """Add the rows that another model has seen to this one's; if this one was learnt, it is learnt again.
 
         Both must have the same kernel, ``domain`` and ``edges``; the result is that of all rows together.
         """
         check_is_fitted(self, "rows_")
         check_is_fitted(other, "rows_")
-        if self.fit_.climb is not None or other.fit_.climb is not None:
-            raise ValueError(
-                "merge adds the sums of two fits with Gaussian noise, and one of these has another likelihood; fit all "
-                "rows together, or call partial_fit with the other's rows"
-            )
+        self._check_sums("merge")
+        other._check_sums("merge")
+        return self._replaced(self.rows_.merged(other.rows_))
+
+    def forget(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Take rows back out, and learn again: what is left is the model of the other rows.
+
+        The rows must be those that were given, with the same weights; sums do not tell whether they were.
+        """
+        check_is_fitted(self, "rows_")
+        self._check_sums("forget")
+        gone = self._collected(X, y, sample_weight, self.rows_.emptied())
+        return self._replaced(self.rows_.without(gone))
+
+    def _replaced(self, rows: Rows) -> Self:
+        """Other sums, and if this model was learnt, what they teach."""
+        if not hasattr(self, "fit_"):
+            self.rows_ = rows
+            return self
         say, clock = self._progress(), Clock()
-        rows = self.rows_.merged(other.rows_)
         with clock("learn"):
             fit = self._learn(rows, say)
         self.timing_ = clock.seconds
         self._store(fit, rows, say)
         return self
+
+    def _collected(self, X: Any, y: Any, sample_weight: Any, seen: Rows | None) -> Rows:
+        """The sums of some rows, on top of those seen."""
+        likelihood = self._checked_options(growing=True)
+        self._check_sums("collect")
+        intake = self._opened(X, y, sample_weight, likelihood, self._progress())
+        if seen is not None:
+            check_unchanged(seen.options, self._options())
+            intake.check_known(self)
+        rows = intake.summed(seen, True, Clock())
+        intake.introduce(self)
+        intake.finish()
+        return rows
+
+    def _check_sums(self, method: str) -> None:
+        fit = getattr(self, "fit_", None)
+        if not is_closed(self._asked_likelihood()) or (fit is not None and fit.climb is not None):
+            raise ValueError(
+                f"{method} works on sums over rows with Gaussian noise, and this model has another likelihood, whose "
+                "sums change as it learns; fit all rows together, or call partial_fit with more of them"
+            )
 
     def _asked_likelihood(self) -> AbstractLikelihood:
         return by_name(self.likelihood)

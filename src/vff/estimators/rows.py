@@ -1,6 +1,7 @@
 """All that an estimator keeps of the rows it has seen, and how it reads more."""
 
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -77,6 +78,41 @@ class Rows:
         )
         together = mine + theirs
         return replace(self, binding=binding, harmonics=harmonics, moments=together, tails=tails, extents=extents)
+
+    def without(self, other: "Rows") -> "Rows":
+        """The rows that are left when the other's, which are among them, are taken out."""
+        _check_same_functions(self, other)
+        for mine, theirs in zip(self.binding.columns, other.binding.columns, strict=True):
+            if not set(theirs.levels or ()) <= set(mine.levels or ()):
+                raise ValueError(f"column {mine.label} of the rows to forget holds a level that was never seen")
+        both = self.moments, other.moments
+        mine, theirs = (_aligned(moments, self.binding, *both) for moments in both)
+        left = mine - theirs
+        if left.n < 2 or left.weight <= 0.0 or left.target_squared < -1e-9 * mine.target_squared:
+            raise ValueError(
+                f"{other.moments.n:,} rows of weight {other.moments.weight:g} were to be taken out of {mine.n:,} of weight "
+                f"{mine.weight:g}, which does not leave the two rows that a model needs; were all of them given before?"
+            )
+        return replace(self, moments=left, tails=tails_without(self.tails, other.tails))
+
+
+def tails_without(tails: tuple[TailRows, ...], gone: tuple[TailRows, ...]) -> tuple[TailRows, ...]:
+    """Rows beyond the domain, without some of them."""
+    for side in {tail.side for tail in gone}:
+        mine, theirs = (
+            np.concatenate([np.stack([t.distance, t.w, t.y], 1) for t in some if t.side == side] or [np.zeros((0, 3))])
+            for some in (tails, gone)
+        )
+        left = Counter(map(tuple, mine.tolist()))
+        left.subtract(map(tuple, theirs.tolist()))
+        if min(left.values()) < 0:
+            raise ValueError(
+                "the rows to forget hold some beyond the domain that were never seen; give rows as they were"
+            )
+        kept = np.array(list(left.elements())).reshape(-1, 3)
+        tails = tuple(tail for tail in tails if tail.side != side)
+        tails += (TailRows(side, *kept.T.copy()),) if len(kept) else ()
+    return tails
 
 
 def _check_same_functions(mine: Rows, theirs: Rows) -> None:

@@ -80,6 +80,8 @@ class SumModelFace(PosteriorFace):
         if seen is not None:
             self._check_can_grow(seen)
         intake = self._opened(X, y, sample_weight, likelihood, say)
+        if seen is not None:
+            intake.check_known(self)
         if is_closed(likelihood):
             rows = intake.summed(seen, growing, clock)
             say(f"{rows.moments.n:,} rows summed; engine {rows.choice.reason}")
