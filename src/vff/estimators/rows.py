@@ -90,8 +90,8 @@ class Rows:
         left = mine - theirs
         if left.n < 2 or left.weight <= 0.0 or left.target_squared < -1e-9 * mine.target_squared:
             raise ValueError(
-                f"{other.moments.n:,} rows of weight {other.moments.weight:g} were to be taken out of {mine.n:,} of weight "
-                f"{mine.weight:g}, which does not leave the two rows that a model needs; were all of them given before?"
+                f"{other.moments.n:,} rows of weight {other.moments.weight:g} were to be taken out of {mine.n:,} of "
+                f"weight {mine.weight:g}, which does not leave the two rows that a model needs; were they given before?"
             )
         return replace(self, moments=left, tails=tails_without(self.tails, other.tails))
 
@@ -100,15 +100,13 @@ def tails_without(tails: tuple[TailRows, ...], gone: tuple[TailRows, ...]) -> tu
     """Rows beyond the domain, without some of them."""
     for side in {tail.side for tail in gone}:
         mine, theirs = (
-            np.concatenate([np.stack([t.distance, t.w, t.y], 1) for t in some if t.side == side] or [np.zeros((0, 3))])
+            np.concatenate([np.stack([t.r, t.w, t.y], 1) for t in some if t.side == side] or [np.zeros((0, 3))])
             for some in (tails, gone)
         )
         left = Counter(map(tuple, mine.tolist()))
         left.subtract(map(tuple, theirs.tolist()))
         if min(left.values()) < 0:
-            raise ValueError(
-                "the rows to forget hold some beyond the domain that were never seen; give rows as they were"
-            )
+            raise ValueError("rows to forget lie beyond the domain and were never seen there; give rows as they were")
         kept = np.array(list(left.elements())).reshape(-1, 3)
         tails = tuple(tail for tail in tails if tail.side != side)
         tails += (TailRows(side, *kept.T.copy()),) if len(kept) else ()
