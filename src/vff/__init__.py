@@ -11,9 +11,12 @@ if TYPE_CHECKING:
         ExtrapolationWarning,
         GPClassifier,
         GPRegressor,
+        SlidingWindow,
+        load,
         suggest_interactions,
     )
     from vff.kernels import Categorical, Matern12, Matern32, Matern52, Matern72, Matern92, parse_kernel
+    from vff.sources import scan
 
 __version__ = "0.2.0"
 
@@ -30,7 +33,10 @@ _HOMES = {
     "Matern52": "vff.kernels",
     "Matern72": "vff.kernels",
     "Matern92": "vff.kernels",
+    "SlidingWindow": "vff.estimators",
+    "load": "vff.estimators",
     "parse_kernel": "vff.kernels",
+    "scan": "vff.sources",
     "suggest_interactions": "vff.estimators",
 }
 _ROOMS = ("baselines", "basis", "datasets", "features", "kernels", "likelihoods", "plot", "priors")
@@ -47,15 +53,18 @@ __all__ = [
     "Matern52",
     "Matern72",
     "Matern92",
+    "SlidingWindow",
     "baselines",
     "basis",
     "datasets",
     "features",
     "kernels",
     "likelihoods",
+    "load",
     "parse_kernel",
     "plot",
     "priors",
+    "scan",
     "suggest_interactions",
 ]
 

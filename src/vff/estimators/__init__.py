@@ -4,8 +4,10 @@ from vff.estimators.classifier import GPClassifier
 from vff.estimators.cox import Count, CoxProcess, Intensity
 from vff.estimators.interactions import Interaction, Interactions, suggest_interactions
 from vff.estimators.regressor import GPRegressor
+from vff.estimators.saving import describe, load, save
 from vff.estimators.sums import Effects
 from vff.estimators.tables import ExtrapolationWarning
+from vff.estimators.window import SlidingWindow
 
 __all__ = [
     "Count",
@@ -17,5 +19,9 @@ __all__ = [
     "Intensity",
     "Interaction",
     "Interactions",
+    "SlidingWindow",
+    "describe",
+    "load",
+    "save",
     "suggest_interactions",
 ]

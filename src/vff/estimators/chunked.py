@@ -9,12 +9,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
+import numpy as np
+
 from vff.basis import Interval
 from vff.estimators.binding import Binding, bind, check_levels, joined
+from vff.estimators.labels import as_labels
 from vff.estimators.overview import Batch, Overview, look_at, take_batch
 from vff.estimators.rows import Rows, add, begin, check_extents, plan_text, summary_of, with_levels
 from vff.estimators.settling import Options
-from vff.estimators.tables import Table
+from vff.estimators.tables import Table, check_weights
 from vff.features import TailRows
 from vff.inference import rows_beyond
 from vff.kernels import Categorical, Kernel, normal_form
@@ -25,6 +28,13 @@ from vff.sources import AbstractSource, Checkpoint, Chunk, Standing, reduce, sel
 Say = Callable[[str], None]
 
 
+class Positive(NamedTuple):
+    """A column of labels, one of which is told from the others; None where chunks bring the labels along."""
+
+    column: str | None
+    label: Any
+
+
 @dataclass(frozen=True)
 class Roles:
     """What the columns of a source are for."""
@@ -33,12 +43,16 @@ class Roles:
     """Those of the model; None where columns have no names."""
     target: str | None
     weight: str | None
+    positive: tuple[Any, ...] = ()
+    """The label that counts as one, all others as zero; empty where targets are numbers."""
 
     @classmethod
     def of(
         cls, source: AbstractSource, kernel: Kernel | None, y: Any, sample_weight: Any, likelihood: AbstractLikelihood
     ) -> "Roles":
         """By the names that the kernel, ``y`` and ``sample_weight`` give; without a kernel all others are features."""
+        if isinstance(y, Positive):
+            return replace(cls.of(source, kernel, y.column, sample_weight, likelihood), positive=(y.label,))
         if source.names is None:
             _refuse_names(y, sample_weight)
             return cls(None, None, None)
@@ -65,6 +79,10 @@ class Roles:
 
     def split(self, chunk: Chunk) -> tuple[Table, Any, Any]:
         """X, y and the weights of a chunk."""
+        table, y, w = self._split(chunk)
+        return table, (as_labels(y) == self.positive[0]).astype(float) if self.positive else y, w
+
+    def _split(self, chunk: Chunk) -> tuple[Table, Any, Any]:
         if self.features is None:
             if chunk.y is None:
                 raise ValueError("targets were expected beside the columns: give chunks as pairs (X, y)")
@@ -72,7 +90,7 @@ class Roles:
         whole = Table.of(chunk.data)
         y = chunk.y if self.target is None else whole.raw(whole.index(self.target))
         w = chunk.w if self.weight is None else whole.raw(whole.index(self.weight))
-        return Table.of(selected(chunk.data, self.features)), y, w
+        return Table.of(selected(chunk.data, self.features)) if self.features else whole, y, w
 
 
 def _refuse_names(y: Any, sample_weight: Any) -> None:
@@ -111,6 +129,28 @@ def _check_column(column: Any, names: Sequence[str], target: str | None) -> None
         raise ValueError(f"the kernel has a term of {column!r}, which is the target; leave it out of the kernel")
 
 
+class Labels(NamedTuple):
+    found: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class FindLabels:
+    """The different labels of rows of positive weight."""
+
+    roles: Roles
+    phase: ClassVar[str] = "looking at the labels"
+    kind: ClassVar[Any] = Labels
+
+    def __call__(self, chunk: Chunk) -> Labels:
+        _, y, w = self.roles.split(chunk)
+        labels = as_labels(y)
+        counted = labels if w is None else labels[check_weights(w, labels.size) > 0.0]
+        return Labels(tuple(np.unique(counted).tolist()))
+
+    def merge(self, one: Labels, other: Labels) -> Labels:
+        return Labels(tuple(sorted({*one.found, *other.found})))
+
+
 @dataclass(frozen=True)
 class Reader:
     """How chunks become rows of a model."""
@@ -133,11 +173,12 @@ class Look:
     """The first of two passes."""
 
     reader: Reader
+    always_sampled: bool = False
     phase: ClassVar[str] = "looking at the columns"
     kind: ClassVar[Any] = Overview
 
     def __call__(self, chunk: Chunk) -> Overview:
-        return look_at(self.reader.batch(chunk))
+        return look_at(self.reader.batch(chunk), always_sampled=self.always_sampled)
 
     def merge(self, one: Overview, other: Overview) -> Overview:
         return one.merged(other)
@@ -236,14 +277,14 @@ class ChunkedTask:
             return self._found(self._reduced(Gather(self.reader, self.options, self.engine))).rows
         return self._in_two_passes(growing=True)
 
-    def overview(self) -> tuple[Overview, Standing]:
+    def overview(self, *, always_sampled: bool = False) -> tuple[Overview, Standing]:
         """A look at all rows."""
         if not self.source.repeatable:
             raise ValueError(
                 "the domain is to be found in the rows, which then are read twice, and an iterator gives them once; "
                 "give domain= for every column of numbers, or pass a function that returns a new iterator"
             )
-        standing = self._reduced(Look(self.reader))
+        standing = self._reduced(Look(self.reader, always_sampled))
         overview = self._found(standing)
         if self.reader.kernel is None:
             check_levels(overview.binding, overview.n)

@@ -1,16 +1,20 @@
 """``GPClassifier``: Gaussian process classification by natural gradients."""
 
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from vff.estimators.chunked import FindLabels, Positive, Roles
+from vff.estimators.database import with_labels
 from vff.estimators.labels import as_labels, coded
 from vff.estimators.sums import Effects, SumModelFace
 from vff.estimators.tables import Table, check_weights
 from vff.kernels import Kernel
 from vff.likelihoods import AbstractLikelihood, Bernoulli, Predictive
+from vff.sources import AbstractSource, DatabaseTable, is_chunked, opened, reduce
 
 
 class GPClassifier(ClassifierMixin, SumModelFace):
@@ -84,8 +88,16 @@ class GPClassifier(ClassifierMixin, SumModelFace):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit to a table X and labels y. A row of weight w counts as w equal rows."""
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Fit to a table X and labels y. A row of weight w counts as w equal rows.
+
+        X may also be what ``vff.scan`` takes; then y and sample_weight are names of columns.
+        """
+        if is_chunked(X):
+            source = opened(X)
+            if isinstance(source, DatabaseTable):
+                return self.fit(*with_labels(self.kernel, self._asked_likelihood(), source, y, sample_weight))
+            return self._fit_chunks(source, y, sample_weight)
         table, labels = Table.of(X), as_labels(y)
         if labels.size != table.n_rows:
             raise ValueError(
@@ -93,13 +105,31 @@ class GPClassifier(ClassifierMixin, SumModelFace):
             )
         counted = labels[check_weights(sample_weight, table.n_rows) > 0.0]
         classes = np.unique(counted)
-        if classes.size < 2:
-            held = f"one class, {classes.tolist()[0]!r}" if classes.size else "no class"
-            raise ValueError(
-                f"y holds {held} in rows of positive weight, and a classifier needs at least two: give it rows of "
-                "another class"
-            )
-        fitted = _copy(self)._fit_classes(X, labels, sample_weight, classes)
+        _check_several(classes)
+        return self._become(_copy(self)._fit_classes(X, labels, sample_weight, classes))
+
+    def _fit_chunks(self, source: AbstractSource, y: Any, sample_weight: Any) -> Self:
+        """Labels are found in a pass of their own; then there is a fit per class, or one for two."""
+        source, column, weight = source.with_targets(y, sample_weight)
+        roles = Roles.of(source, None, column, weight, self._asked_likelihood())
+        kept = tuple(name for name in (roles.target, roles.weight) if name is not None)
+        some = source if roles.features is None or not kept else source.restricted(kept)
+        found = reduce(some, FindLabels(replace(roles, features=None if roles.features is None else ()))).committed
+        classes = np.array(() if found is None else found.found)
+        _check_several(classes)
+        fitted = _copy(self)
+        fitted.classes_ = classes
+        models = [fitted] if classes.size == 2 else [_copy(self) for _ in classes]
+        for model, label in zip(models, classes[-len(models) :].tolist(), strict=True):
+            model._absorb(source, Positive(column, label), weight, None, growing=False)
+            model.classes_ = classes if classes.size == 2 else np.array([False, True])
+        if classes.size > 2:
+            fitted._gather(models, classes)
+            vars(fitted).update({name: value for name, value in vars(models[0]).items() if name.endswith("_in_")})
+        return self._become(fitted)
+
+    def _become(self, fitted: "GPClassifier") -> Self:
+        """What another has learnt is this one's."""
         # two classes and more leave different things behind: all of the earlier fit goes, when the new one has worked
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
@@ -147,6 +177,10 @@ class GPClassifier(ClassifierMixin, SumModelFace):
             else:
                 model.partial_fit(X, codes, np.array([False, True]), sample_weight)
         validate_data(self, table.data, reset=True, skip_check_array=True)
+        self._gather(models, classes)
+
+    def _gather(self, models: "list[GPClassifier]", classes: np.ndarray) -> None:
+        """A model per class."""
         self.estimators_ = models
         self.elbo_ = float(sum(model.elbo_ for model in models))
         both = zip(models, classes, strict=True)
@@ -239,6 +273,15 @@ class GPClassifier(ClassifierMixin, SumModelFace):
 
     def _noise(self) -> float | None:
         return None
+
+
+def _check_several(classes: np.ndarray) -> None:
+    if classes.size < 2:
+        held = f"one class, {classes.tolist()[0]!r}" if classes.size else "no class"
+        raise ValueError(
+            f"y holds {held} in rows of positive weight, and a classifier needs at least two: give it rows of another "
+            "class"
+        )
 
 
 def _check_all_seen(labels: np.ndarray, classes: np.ndarray) -> None:

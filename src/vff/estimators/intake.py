@@ -4,8 +4,8 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -13,14 +13,15 @@ from sklearn.utils.validation import validate_data
 
 from vff.estimators.binding import bind, joined
 from vff.estimators.chunked import ChunkedTask, Reader, Roles
+from vff.estimators.crowd import ChunkCrowd
 from vff.estimators.overview import Batch, Overview, check_enough, look_at, take_batch
 from vff.estimators.rows import Rows, add, begin, walk_of
 from vff.estimators.settling import Options
 from vff.estimators.tables import Table
-from vff.inference import Observed
+from vff.inference import AbstractCrowd, Observed, Walked
 from vff.kernels import Kernel
 from vff.likelihoods import AbstractLikelihood
-from vff.moments import Walk
+from vff.moments import LARGEST_SAMPLE, Walk, books_for, plan_reading
 from vff.sources import AbstractSource, Checkpoint
 
 Say = Callable[[str], None]
@@ -54,6 +55,26 @@ class Question:
     say: Say
 
 
+class Walkable(NamedTuple):
+    """Rows that can be asked many times."""
+
+    rows: Rows
+    walk: Walk
+    observed: Observed
+    everywhere: AbstractCrowd | None = None
+    """All rows, where these are not in memory: then ``walk`` and ``observed`` are a sample of them."""
+    targets: np.ndarray | None = None
+    """The different values of y, where there is a sample."""
+
+
+def _walk_of_sample(rows: Rows, overview: Overview, engine: str, say: Say) -> Walkable:
+    """A sample of the rows, in memory."""
+    sample = overview.sample
+    assert sample is not None
+    batch = Batch(overview.binding, sample.source, sample.extra)
+    return Walkable(*walk_of(rows, batch, overview, engine, say))
+
+
 @dataclass(frozen=True)
 class AbstractIntake(ABC):
     """Rows and what is to be made of them."""
@@ -65,8 +86,8 @@ class AbstractIntake(ABC):
         """The sums of these rows on top of those seen."""
 
     @abstractmethod
-    def walk(self, seen: Rows | None, growing: bool, clock: Clock, quiet: bool) -> tuple[Rows, Walk, Observed]:
-        """The rows, to be walked many times."""
+    def walk(self, seen: Rows | None, growing: bool, clock: Clock, quiet: bool, sampled: bool) -> Walkable:
+        """The rows, to be walked many times; where they are many, with a sample of them, if that may be."""
 
     @abstractmethod
     def targets(self) -> np.ndarray | None:
@@ -99,13 +120,22 @@ class TableIntake(AbstractIntake):
         with clock("pass"):
             return add(rows, batch, overview, self.question.engine, self.question.say)
 
-    def walk(self, seen: Rows | None, growing: bool, clock: Clock, quiet: bool) -> tuple[Rows, Walk, Observed]:
+    def walk(self, seen: Rows | None, growing: bool, clock: Clock, quiet: bool, sampled: bool) -> Walkable:
+        sampled = sampled and self.table.n_rows > LARGEST_SAMPLE
         with clock("survey"):
-            batch, overview, rows = self._looked(seen, growing)
+            batch, overview, rows = self._looked(seen, growing, sampled)
+        say, engine = _silent if quiet else self.question.say, self.question.engine
         with clock("learn"):
-            return walk_of(rows, batch, overview, self.question.engine, _silent if quiet else self.question.say)
+            if not sampled:
+                return Walkable(*walk_of(rows, batch, overview, engine, say))
+            some = _walk_of_sample(rows, overview, engine, _silent)
+            if overview.sample is not None and overview.sample.complete:
+                return some
+            whole = Walkable(*walk_of(rows, batch, overview, engine, say))
+            crowd = Walked(whole.walk, whole.observed)
+            return some._replace(rows=whole.rows, everywhere=crowd, targets=overview.targets.values)
 
-    def _looked(self, seen: Rows | None, growing: bool) -> tuple[Batch, Overview, Rows]:
+    def _looked(self, seen: Rows | None, growing: bool, sampled: bool = False) -> tuple[Batch, Overview, Rows]:
         """The rows, what a look at them found, and what is to be summed."""
         question, table = self.question, self.table
         binding = bind(question.kernel, table, first=seen is None, beside=question.likelihood.column)
@@ -113,7 +143,7 @@ class TableIntake(AbstractIntake):
             binding = joined(seen.binding, binding)
         batch = take_batch(table, binding, self.y, self.sample_weight, question.likelihood)
         check_enough(batch.source.n, first=seen is None, weighed=batch.source.n < table.n_rows)
-        overview = look_at(batch)
+        overview = look_at(batch, always_sampled=sampled)
         return batch, overview, seen or begin(overview, question.options, growing=growing)
 
     def targets(self) -> np.ndarray | None:
@@ -153,8 +183,32 @@ class ChunkIntake(AbstractIntake):
                 return self.task.added_to(seen)
             return self.task.gathered_so_far() if growing else self.task.summed()
 
-    def walk(self, seen: Rows | None, growing: bool, clock: Clock, quiet: bool) -> tuple[Rows, Walk, Observed]:
-        raise ValueError("chunks with another likelihood are not walked yet")
+    def walk(self, seen: Rows | None, growing: bool, clock: Clock, quiet: bool, sampled: bool) -> Walkable:
+        """In memory where the different rows are few; else a sample, and the source to be read again and again."""
+        if self.task.checkpoint is not None:
+            raise ValueError(
+                "a checkpoint keeps sums over the rows, which say all with Gaussian noise alone; another likelihood "
+                "asks the rows again at every step: leave checkpoint out"
+            )
+        question, task = self.question, self.task
+        with clock("survey"):
+            overview, standing = task.overview(always_sampled=True)
+            if seen is not None:
+                overview = replace(overview, binding=joined(seen.binding, overview.binding))
+            rows = seen or begin(overview, question.options, growing=growing)
+        found = _walk_of_sample(rows, overview, question.engine, _silent if quiet else question.say)
+        if overview.sample is not None and overview.sample.complete:
+            return found
+        if not sampled:
+            raise ValueError(
+                "rows that come in chunks, more different ones than fit in memory, are fitted with "
+                "inference='variational', covariance='full' and batch_size=None; choose these, or give a sample"
+            )
+        books = books_for(question.engine, found.walk.plan.request, overview.surveys, None)
+        plan = plan_reading(overview.n, found.walk.plan.request, books, question.engine)
+        parts = overview.binding, plan, overview.n, overview.weight, standing.skipped
+        crowd = ChunkCrowd(task.source, task.reader, *parts)
+        return found._replace(everywhere=crowd, targets=overview.targets.values)
 
     def targets(self) -> np.ndarray | None:
         return None
@@ -172,6 +226,8 @@ class ChunkIntake(AbstractIntake):
         if roles.features is not None:
             model.feature_names_in_ = np.array(roles.features, dtype=object)
             model.n_features_in_ = len(roles.features)
+        if roles.target is not None:
+            model.target_name_ = roles.target
 
     def finish(self) -> None:
         if self.task.checkpoint is not None:

@@ -4,7 +4,8 @@ Looks at different rows merge, and neither order nor partition leaves a trace, s
 in files, and the same table on a cluster are summed for the same functions.
 """
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +14,7 @@ from vff.estimators.binding import Binding, united
 from vff.estimators.observed import extra_of
 from vff.estimators.tables import Table, check_target, check_weights
 from vff.likelihoods import AbstractLikelihood
-from vff.moments import Sample, Source, Survey, sample_of, survey_columns
+from vff.moments import Profile, Sample, Source, Survey, sample_of, survey, survey_columns
 
 
 class Batch(NamedTuple):
@@ -67,6 +68,18 @@ class Overview:
     """sum w y."""
     sample: Sample | None
     """Some of the rows; None where there is nothing to settle by them."""
+    targets: Survey
+    """What y is, where that was asked for."""
+    profiles: tuple[Profile, ...] = ()
+    """Every column by itself, where there is no sample of rows but sums by value."""
+    combinations: Mapping[tuple[int, ...], int] = field(default_factory=dict)
+    """How many different rows sets of columns have, where that was counted."""
+
+    def profile(self, c: int) -> Profile | None:
+        """One column beside y; None where there is nothing to settle by it."""
+        if self.profiles:
+            return self.profiles[c]
+        return None if self.sample is None else self.sample.profile(c)
 
     def merged(self, other: "Overview") -> "Overview":
         """What a look at the rows of both would have found."""
@@ -74,12 +87,13 @@ class Overview:
         parts = [part._over(binding) for part in (self, other)]
         n = self.n + other.n
         surveys = tuple(
-            one.merged(two) if column.levels is None else _of_levels(len(column.levels), n)
+            one.merged(two) if column.levels is None else survey_of_levels(len(column.levels), n)
             for column, one, two in zip(binding.columns, *(part.surveys for part in parts), strict=True)
         )
         samples = [part.sample for part in parts]
         sample = samples[0].merged(samples[1]) if samples[0] is not None and samples[1] is not None else None
-        return Overview(binding, surveys, n, self.weight + other.weight, self.target + other.target, sample)
+        sums = self.weight + other.weight, self.target + other.target
+        return Overview(binding, surveys, n, *sums, sample, self.targets.merged(other.targets))
 
     def _over(self, binding: Binding) -> "Overview":
         """The same over more levels: codes are renumbered."""
@@ -92,20 +106,23 @@ class Overview:
         return replace(self, sample=replace(self.sample, columns=columns))
 
 
-def look_at(batch: Batch) -> Overview:
-    """A look at rows in memory."""
+def look_at(batch: Batch, *, always_sampled: bool = False) -> Overview:
+    """A look at rows in memory, with a sample of them where something is settled by it, or as asked."""
     binding, source = batch.binding, batch.source
     smooth = [column.levels is None for column in binding.columns]
     found = iter(survey_columns(source, [c for c, use in enumerate(smooth) if use]))
     surveys = tuple(
-        next(found) if column.levels is None else _of_levels(len(column.levels), source.n) for column in binding.columns
+        next(found) if column.levels is None else survey_of_levels(len(column.levels), source.n) for column in binding.columns
     )
-    shared = len(binding.terms) > 1 or any(len(term.columns) > 1 for term in binding.terms)
+    shared = always_sampled or len(binding.terms) > 1 or any(len(term.columns) > 1 for term in binding.terms)
     sample = sample_of(source, batch.extra, smooth) if shared and source.n else None
-    return Overview(binding, surveys, source.n, float(source.w.sum()), float(source.w @ source.y), sample)
+    targets = survey(source.n, lambda rows: source.y[rows]) if always_sampled else Survey(np.inf, -np.inf)
+    sums = float(source.w.sum()), float(source.w @ source.y)
+    return Overview(binding, surveys, source.n, *sums, sample, targets)
 
 
-def _of_levels(levels: int, n: int) -> Survey:
+def survey_of_levels(levels: int, n: int) -> Survey:
+    """Of a column of levels: that of their codes."""
     return Survey(0.0, levels - 1.0, np.arange(float(levels)), n)
 
 

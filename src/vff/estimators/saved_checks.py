@@ -20,6 +20,7 @@ from vff.storage import FileError
 
 _MOST_EDGES, _MOST_HARMONICS, _HIGHEST_ORDER = 16, 2**24, 16
 _KINDS = ("number", "datetime", "duration", "boolean", "text")
+_LARGEST = 1e100  # of what belongs to targets near one; sums over rows may be larger
 Shape = tuple[int, ...]
 
 
@@ -42,10 +43,11 @@ def demand(truth: bool | np.bool_, expected: str, found: object) -> None:
         raise FileError(f"{expected} was expected, found {found!r:.120}; write the file anew with save")
 
 
-def _array(array: np.ndarray, shape: Shape, what: str) -> None:
+def _array(array: np.ndarray, shape: Shape, what: str, most: float = _LARGEST) -> None:
     demand(array.dtype == np.float64, f"{what} of float64", array.dtype)
     demand(array.shape == shape, f"{what} of shape {shape}", array.shape)
     demand(np.isfinite(array).all(), f"{what} of finite numbers", "NaN or inf")
+    demand(most == np.inf or np.abs(array).max(initial=0.0) <= most, f"{what} of at most {most:g}", "others")
 
 
 def _finite(value: float, what: str) -> None:
@@ -104,12 +106,12 @@ def check_moments(moments: Moments) -> None:
         demand(np.isfinite(value) and value >= 0.0, f"a {what} of at least zero", value)
     demand(len(moments.grams) == len(request.terms), "a Gram matrix for every term", len(moments.grams))
     for term, gram, project in zip(request.terms, moments.grams, moments.projects, strict=True):
-        _array(gram, term.double_shape, "sums of double letters")
-        _array(project, (term.size,), "sums of targets")
+        _array(gram, term.double_shape, "sums of double letters", np.inf)
+        _array(project, (term.size,), "sums of targets", np.inf)
     sizes = request.sizes
     demand(set(moments.blocks) in ({*request.pairs}, set()), "a block for every pair of terms", [*moments.blocks])
     for (s, t), block in moments.blocks.items():
-        _array(block, (sizes[s], sizes[t]), "sums between terms")
+        _array(block, (sizes[s], sizes[t]), "sums between terms", np.inf)
 
 
 def _check_sizes(request: MomentRequest, sizes: Sequence[int]) -> None:
@@ -148,7 +150,7 @@ def _check_tails(tails: Sequence[TailRows], *, alone: bool) -> None:
     for tail in tails:
         demand(tail.side in (-1, 1), "a side", tail.side)
         for array, what in ((tail.r, "distances"), (tail.w, "weights"), (tail.y, "targets")):
-            _array(array, (tail.r.size,), what)
+            _array(array, (tail.r.size,), what, np.inf)
         demand(tail.r.min(initial=0.0) >= 0.0 and tail.w.min(initial=0.0) >= 0.0, "weights from zero", "others")
 
 
@@ -279,7 +281,7 @@ def _check_blocks(blocks: Mapping[tuple[int, int], np.ndarray], request: MomentR
 
 def _check_form(posterior: ProbedPosterior, request: MomentRequest) -> None:
     form = posterior.form
-    _array(form.b, (request.size,), "projections")
+    _array(form.b, (request.size,), "projections", np.inf)
     _positive(form.noise, "noise variance")
     demand(len(form.terms) == len(request.terms), "every term in the solver", len(form.terms))
     for white, own in zip(form.terms, request.terms, strict=True):
@@ -321,8 +323,8 @@ def check_cox(
     demand(set(kinds) <= set(_KINDS), "kinds of columns", kinds)
     for (low, high), edge in zip(window, grid.edges, strict=True):
         demand(edge.ndim == 1 and edge.size >= 2, "edges of cells", edge.shape)
-        _array(edge, (edge.size,), "edges of cells")
+        _array(edge, (edge.size,), "edges of cells", np.inf)
         demand(low < high and all(a < b for a, b in pairwise(edge.tolist())), "ascending edges", (low, high))
     for array, what in ((counts, "counts"), (exposure, "exposures")):
-        _array(array, grid.shape, what)
+        _array(array, grid.shape, what, np.inf)
         demand(array.min(initial=0.0) >= 0.0, f"{what} from zero", "others")

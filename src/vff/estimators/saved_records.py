@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-import vff
 from vff.estimators.cells import Grid
 from vff.estimators.rows import Rows
 from vff.inference import Fit
@@ -119,7 +119,7 @@ def description_of(model: Any, saved: Saved, units: dict[Any, str], provenance: 
     return Description(
         saved.estimator,
         None if learnt is None else write_kernel(learnt),
-        repr(getattr(model, "likelihood_", saved.likelihood)) if not saved.members else repr(saved.likelihood),
+        repr(getattr(model, "likelihood_", saved.likelihood) if climb is None else climb.likelihood),
         tuple(_column_note(index, name, rows, units) for index, name in enumerate(names)),
         None if target is None else str(target),
         {str(name): str(unit) for name, unit in units.items()},
@@ -130,7 +130,7 @@ def description_of(model: Any, saved: Saved, units: dict[Any, str], provenance: 
         None if fit is None else fit.solver,
         getattr(model, "elbo_", None),
         (*getattr(model, "notes_", ()), *(() if kept else (_NO_STATE,))),
-        vff.__version__,
+        import_module("vff").__version__,  # not imported above: it knows the rooms over this one
         np.__version__,
         datetime.now(UTC).isoformat(timespec="seconds"),
         provenance,
@@ -139,7 +139,7 @@ def description_of(model: Any, saved: Saved, units: dict[Any, str], provenance: 
 
 def _check_units(units: dict[Any, str], names: tuple[Any, ...], target: Any) -> None:
     for name in units:
-        if name not in names and name != target:
+        if str(name) not in (*map(str, names), target):
             known = ", ".join(map(repr, names[:12]))
             raise ValueError(
                 f"units names {name!r}, and the model knows {known}; name one of these, or the target by "
@@ -150,7 +150,7 @@ def _check_units(units: dict[Any, str], names: tuple[Any, ...], target: Any) -> 
 def _column_note(index: int, name: str | int, rows: Rows, units: dict[Any, str]) -> ColumnNote:
     bound = [column for column in rows.binding.columns if column.index == index]
     levels = [len(column.levels) for column in bound if column.levels is not None]
-    unit = units.get(name)
+    unit = {str(key): text for key, text in units.items()}.get(str(name))
     return ColumnNote(
         name,
         bound[0].kind if bound else None,

@@ -154,6 +154,9 @@ def _shared_harmonics(
 def _combinations(term: BoundTerm, overview: Overview) -> float:
     """How many different rows there may be in the columns of a term; repeated rows count once."""
     found, sample = [overview.surveys[c] for c in term.columns], overview.sample
+    counted = overview.combinations.get(term.columns)
+    if counted is not None:
+        return float(counted)
     if sample is not None and sample.complete and sample.y.size <= _COUNTED:
         return float(len(np.unique(np.column_stack([sample.columns[c] for c in term.columns]), axis=0)))
     many = [survey.distinct for survey in found if survey.book is None]
@@ -165,6 +168,7 @@ def _harmonics_alone(c: int, place: Interval, p: int, q: int, overview: Overview
     terms = len(overview.binding.terms)
     distinct = max(other.distinct for other in overview.surveys)
     most, usual = (largest_harmonic(overview.surveys[c], q, among, distinct, growing=growing) for among in (1, terms))
-    if terms == 1 or overview.sample is None:
+    profile = overview.profile(c)
+    if terms == 1 or profile is None:
         return most if terms == 1 else usual, 0
-    return choose_harmonics(overview.sample.source, c, place, p, q, usual, most)
+    return choose_harmonics(profile, place, p, q, usual, most)

@@ -1,7 +1,7 @@
 """What every model of a sum of terms does: read rows, learn, answer about its terms. Leaves add what y is."""
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple, Self
 
@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from vff.basis import ColumnBasis, Interval
+from vff.estimators.database import DatabaseIntake
 from vff.estimators.face import PosteriorFace
 from vff.estimators.intake import AbstractIntake, ChunkIntake, Clock, Question, TableIntake
 from vff.estimators.options import (
@@ -23,11 +24,11 @@ from vff.estimators.rows import Rows, after_walks, check_unchanged
 from vff.estimators.sampling import Asked, check_inference, check_plan, inference_data, plan_of
 from vff.estimators.settling import Options
 from vff.estimators.tables import Table
-from vff.inference import Before, Fit, LikelihoodTask, TermPlan, fit_likelihood, fit_sum, fit_with_structure
+from vff.inference import Before, Fit, LikelihoodTask, TermPlan, Walked, fit_likelihood, fit_sum, fit_with_structure
 from vff.kernels import Kernel, Sum
 from vff.likelihoods import AbstractLikelihood, Gaussian
 from vff.moments import Choice
-from vff.sources import is_chunked, opened
+from vff.sources import DatabaseTable, is_chunked, opened
 
 Say = Callable[[str], None]
 _KEPT_TARGETS = 2**20  # that draws are kept with
@@ -102,7 +103,10 @@ class SumModelFace(PosteriorFace):
         """The rows, wherever they are."""
         asked = Question(self.kernel, likelihood, self._options(), self.engine, say)
         if is_chunked(X):
-            return ChunkIntake.of(asked, opened(X), y, sample_weight)
+            rows = opened(X)
+            if isinstance(rows, DatabaseTable):
+                return DatabaseIntake.of(asked, rows, y, sample_weight)
+            return ChunkIntake.of(asked, rows, y, sample_weight)
         return TableIntake(asked, Table.of(X), y, sample_weight)
 
     def _checked_options(self, growing: bool) -> AbstractLikelihood:
@@ -138,11 +142,15 @@ class SumModelFace(PosteriorFace):
     ) -> tuple[Fit, Rows]:
         """By natural gradients, or by chains, which ask the rows many times."""
         full, before = self.covariance == "full", None if seen is None else self.fit_
-        rows, walk, observed = intake.walk(seen, growing, clock, quiet=not full)
+        sampled = full and self.inference == "variational" and self.batch_size is None
+        found = intake.walk(seen, growing, clock, quiet=not full, sampled=sampled)
+        rows, walk, observed, everywhere, targets = found
         with clock("learn"):
             optimise, centred = self.optimizer is not None, self._centred()
             plans, batch_size = tuple(_plans(rows)), check_batch(self.batch_size)
-            task = LikelihoodTask(walk, observed, likelihood, plans, optimise, centred, say, batch_size)
+            task = LikelihoodTask(
+                walk, observed, likelihood, plans, optimise, centred, say, batch_size, everywhere, targets
+            )
             if self.inference == "mcmc":
                 check_sampling_size(walk.plan.request, walk.n, self.draws * self.chains)
                 fit = self._sample(task)
@@ -154,7 +162,8 @@ class SumModelFace(PosteriorFace):
         assert fit.climb is not None
         if not full or fit.samples is not None:
             return fit, replace(rows, moments=fit.climb.sums, choice=fit.climb.choice or _WRITTEN)
-        return fit, after_walks(rows, walk, fit.climb.sums)
+        asked = everywhere.walk if isinstance(everywhere, Walked) else walk
+        return fit, after_walks(rows, asked, fit.climb.sums)
 
     def _sampling(self) -> Asked:
         return Asked(self.draws, self.warmup, self.chains, self.sampler, self.priors, self.random_state)
@@ -208,6 +217,15 @@ class SumModelFace(PosteriorFace):
                 self.frequencies_[term.key] = values.M
                 self.edges_[term.key] = edges[0] if len(edges) == 1 else edges
         self.engine_, self.engine_reason_ = rows.choice.name, rows.choice.reason
+
+    def save(self, path: Any, *, units: Mapping[Any, str] | None = None) -> None:
+        """Write all that was learnt, and the sums over the rows, to a file that ``vff.load`` reads; no row is in it.
+
+        ``units`` are texts by column, kept for whoever opens the file.
+        """
+        from vff.estimators.saving import save
+
+        save(self, path, units=units)  # pyright: ignore[reportArgumentType]
 
     def to_arviz(self) -> Any:
         """The draws of ``inference="mcmc"`` for ArviZ: posterior, sample_stats and observed_data."""

@@ -1,5 +1,7 @@
 """Numbers of size P: bounds, posteriors, learning. Rows are reached only through ``vff.moments``."""
 
+from vff.inference.asking import AbstractCrowd, Answers, Question, Walked
+from vff.inference.averages import feature_sums
 from vff.inference.collapsed import ClosedForm, NormalEquations
 from vff.inference.fit import Fit, Milestone, TermFit, TermPlan, fit_sum
 from vff.inference.form import Cotangents
@@ -24,6 +26,8 @@ from vff.inference.terms import LevelFactor, MaternFactor, Term
 __all__ = [
     "KINDS",
     "LARGEST_DIRECT",
+    "AbstractCrowd",
+    "Answers",
     "Before",
     "ClosedForm",
     "Cotangents",
@@ -37,6 +41,7 @@ __all__ = [
     "NormalEquations",
     "Observed",
     "Optimum",
+    "Question",
     "SampledPosterior",
     "Samples",
     "SumModel",
@@ -46,9 +51,11 @@ __all__ = [
     "TermFit",
     "TermPlan",
     "TermPosterior",
+    "Walked",
     "choose_domain",
     "choose_harmonics",
     "chosen",
+    "feature_sums",
     "fit_likelihood",
     "fit_sum",
     "fit_with_structure",

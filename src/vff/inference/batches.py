@@ -14,10 +14,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from vff.inference.asking import Walked
 from vff.inference.natural import Ascent, Step, arrive, ascend, newton, positive
-from vff.inference.row_sites import Observed
 from vff.inference.sites import SiteProblem, SiteStanding
-from vff.moments import Moments, Walk
+from vff.moments import Moments
 
 _STRETCHES = 64  # of rows, in a batch
 _EPOCHS, _LAST_STEPS, _MOST_HALVINGS = 1, 10, 8
@@ -32,18 +32,19 @@ def by_batches(
     epochs: int = _EPOCHS,
 ) -> Ascent[Moments, SiteStanding]:
     """Some epochs of steps on ``size`` rows each from a first q, and a few steps on all rows at the end."""
-    held = replace(problem, optimise=False, grows=False)
+    held, rows = replace(problem, optimise=False, grows=False), problem.crowd
+    assert isinstance(rows, Walked)  # batches are dealt from rows in memory
     standing, psi, sums = first.standing, first.psi, first.sums
     rng, t = np.random.default_rng(0), 0
     for epoch in range(epochs):
-        for walk, observed in deal(problem.walk, problem.observed, size, rng):
+        for some in deal(rows, size, rng):
             rate = (2.0 + t / _STEADY) ** -_FALL
-            batch = replace(held, walk=walk, observed=observed)
+            batch = replace(held, crowd=some)
             visit = batch.visit(standing, psi)
-            asked = visit.sums.scaled(float(problem.observed.w.sum() / observed.w.sum()))
+            asked = visit.sums.scaled(float(rows.weight / some.weight))
             for halving in range(_MOST_HALVINGS):  # negative sites of few rows may make no q at a high rate
                 shorter = rate * 0.5**halving
-                trial = replace(sums.blended(asked, shorter), n=problem.walk.n)
+                trial = replace(sums.blended(asked, shorter), n=rows.n)
                 moved = held.stand(trial, standing, shorter)
                 if moved is not None:
                     sums, standing, t = trial, moved, t + 1
@@ -54,11 +55,11 @@ def by_batches(
     return ascend(problem, last, tolerance=problem.tolerance, most_steps=_LAST_STEPS, progress=progress)
 
 
-def deal(walk: Walk, observed: Observed, size: int, rng: np.random.Generator) -> Iterator[tuple[Walk, Observed]]:
+def deal(rows: Walked, size: int, rng: np.random.Generator) -> Iterator[Walked]:
     """All rows once, in batches of about ``size`` made of stretches from all over the table."""
     length = max(1, size // _STRETCHES)
-    starts = rng.permutation(np.arange(0, walk.n, length))
-    count = max(1, round(walk.n / size))
+    starts = rng.permutation(np.arange(0, rows.n, length))
+    count = max(1, round(rows.n / size))
     for some in np.array_split(starts, count):
-        pieces = [slice(int(start), min(int(start) + length, walk.n)) for start in some]
-        yield walk.taken(pieces), observed.taken(pieces)
+        pieces = [slice(int(start), min(int(start) + length, rows.n)) for start in some]
+        yield Walked(rows.walk.taken(pieces), rows.observed.taken(pieces))

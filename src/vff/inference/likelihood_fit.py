@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from vff.basis import ColumnBasis
-from vff.inference.averages import feature_averages
+from vff.inference.asking import AbstractCrowd, Walked
 from vff.inference.batches import by_batches
 from vff.inference.fit import (
     BETTER_START,
@@ -60,6 +60,15 @@ class LikelihoodTask:
     progress: Callable[[str], None]
     batch: int | None = None
     """Rows per step; None: all of them."""
+    everywhere: AbstractCrowd | None = None
+    """All rows, where these are not in memory: then ``walk`` and ``observed`` are a sample of them."""
+    targets: np.ndarray | None = None
+    """The different values of y, where the sample may not have all of them."""
+
+    @property
+    def crowd(self) -> AbstractCrowd:
+        """All rows."""
+        return Walked(self.walk, self.observed) if self.everywhere is None else self.everywhere
 
     @property
     def free_harmonics(self) -> bool:
@@ -67,14 +76,13 @@ class LikelihoodTask:
         sized = zip(self.plans, self.walk.plan.request.harmonics, strict=True)
         return any(M is None and most is not None for plan, own in sized for M, most in zip(plan.M, own, strict=True))
 
-    def problem(self, walk: Walk, observed: Observed, memory: Memory | None = None) -> SiteProblem:
+    def problem(self, crowd: AbstractCrowd, memory: Memory | None = None) -> SiteProblem:
         terms = tuple(plan.term for plan in self.plans)
         constant = self.centred and not self.likelihood.locates
-        tolerance = _tolerance(self, observed)
+        tolerance = _tolerance(self, crowd.weight)
         return SiteProblem(
             terms,
-            walk,
-            observed,
+            crowd,
             self.likelihood,
             self.optimise,
             constant,
@@ -101,37 +109,37 @@ def fit_likelihood(task: LikelihoodTask, before: Before | None = None) -> Fit:
 def prepared(task: LikelihoodTask) -> tuple[LikelihoodTask, np.ndarray, TargetScale]:
     """The task with targets as learning sees them, the first parameters of its likelihood, and the way back."""
     target = _scale_of(task)
-    observed = _in_units(task.observed, target)
-    asked = task.likelihood.sized(task.observed.y)
+    observed = task.observed.in_units(target)
+    everywhere = None if task.everywhere is None else task.everywhere.in_units(target)
+    asked = task.likelihood.sized(task.observed.y if task.targets is None else task.targets)
     # values that are held are in the user's units
     start = asked.start(task.observed.y, observed.extra, observed.w)
     psi = asked.with_values(start).in_units(1.0 / target.scale).psi
-    return replace(task, observed=observed, likelihood=asked), psi, target
+    return replace(task, observed=observed, likelihood=asked, everywhere=everywhere), psi, target
 
 
 def _fit_first(task: LikelihoodTask) -> Fit:
     task, psi, target = prepared(task)
-    observed = task.observed
-    sample = _sample(task)
+    sample, crowd = _sample(task), task.crowd
     if sample is not None:
-        task.progress(f"{task.walk.n:,} rows, of which {sample[0].n:,} are learnt from first")
-        first = _begin(task, *sample, psi, target)
-        rough = ascend(*first, tolerance=_ROUGHLY * _tolerance(task, sample[1]))
-        problem = replace(task.problem(task.walk, observed), anchor=first[0].anchor)
+        task.progress(f"{crowd.n:,} rows, of which {sample.n:,} are learnt from first")
+        first = _begin(task, sample, psi, target)
+        rough = ascend(*first, tolerance=_ROUGHLY * _tolerance(task, sample.weight))
+        problem = replace(task.problem(crowd), anchor=first[0].anchor)
         step = _onto_all_rows(problem, rough)
     else:
-        problem, step = _begin(task, task.walk, observed, psi, target)
-    if task.batch is not None and task.batch < task.walk.n:
+        problem, step = _begin(task, crowd, psi, target)
+    if task.batch is not None and task.batch < crowd.n:
         ascent = by_batches(problem, step, task.batch, task.progress)
     else:
         ascent = _climb(problem, step, task.progress)
     return _fit_of(task, ascent, target, problem.anchor)
 
 
-def _tolerance(task: LikelihoodTask, observed: Observed) -> float:
+def _tolerance(task: LikelihoodTask, weight: float) -> float:
     """Nats that a last step may still gain."""
     learns = task.optimise or bool(np.any(task.likelihood.free))
-    return max(_TOLERANCE[0], _TOLERANCE[1] * float(observed.w.sum())) if learns else _KEPT_TOLERANCE
+    return max(_TOLERANCE[0], _TOLERANCE[1] * weight) if learns else _KEPT_TOLERANCE
 
 
 def _climb(
@@ -154,9 +162,11 @@ def _fit_more(task: LikelihoodTask, before: Before) -> Fit:
     assert climb is not None
     if not climb.asked.standardised:
         climb.asked.check(task.observed.y, task.observed.extra)  # as it was sized by the first rows
-    target, observed = climb.units, _in_units(task.observed, climb.units)
-    task = replace(task, observed=observed, likelihood=climb.asked)
-    problem = task.problem(task.walk, observed, Memory(before.sums, climb.psi, climb.information))
+    target = climb.units
+    everywhere = None if task.everywhere is None else task.everywhere.in_units(target)
+    observed = task.observed.in_units(target)
+    task = replace(task, observed=observed, likelihood=climb.asked, everywhere=everywhere)
+    problem = task.problem(task.crowd, Memory(before.sums, climb.psi, climb.information))
     problem = replace(problem, anchor=climb.anchor)
     sums, _ = problem.first_sums(climb.psi, climb.constant)
     step = max(_starts_of_more(task, problem, before.fit, sums), key=lambda step: step.elbo)
@@ -184,10 +194,6 @@ def _starts_of_more(
     return steps
 
 
-def _in_units(observed: Observed, target: TargetScale) -> Observed:
-    return replace(observed, y=(observed.y - target.mean) / target.scale)
-
-
 def _scale_of(task: LikelihoodTask) -> TargetScale:
     """Where f is in the units of y, those in which y is near one; else as it is."""
     observed = task.observed
@@ -205,14 +211,16 @@ def _quantile(values: np.ndarray, level: float, observed: Observed) -> float:
     return float(np.quantile(values, level, weights=observed.w, method="inverted_cdf"))
 
 
-def _sample(task: LikelihoodTask) -> tuple[Walk, Observed] | None:
+def _sample(task: LikelihoodTask) -> Walked | None:
     """Some of the rows, when they are many."""
     walk, observed = task.walk, task.observed
+    if task.everywhere is not None:
+        return Walked(walk.taken([slice(0, walk.n)], _coarser(task)), observed) if task.optimise else None
     few = task.batch if task.batch is not None else _MANY_ROWS
     if walk.n <= few or not (task.optimise or task.batch):
         return None
     pieces = sample_pieces(walk.n) if task.batch is None else sample_pieces(walk.n, task.batch)
-    return walk.taken(pieces, _coarser(task)), observed.taken(pieces)
+    return Walked(walk.taken(pieces, _coarser(task)), observed.taken(pieces))
 
 
 def _coarser(task: LikelihoodTask) -> MomentRequest:
@@ -234,10 +242,11 @@ def _fewer(term: TermRequest, asked: tuple[int | None, ...], share: float) -> Te
 
 
 def _begin(
-    task: LikelihoodTask, walk: Walk, observed: Observed, psi: np.ndarray, target: TargetScale
+    task: LikelihoodTask, crowd: AbstractCrowd, psi: np.ndarray, target: TargetScale
 ) -> tuple[SiteProblem, Step[Moments, SiteStanding]]:
     """A first q from a guess at every row by itself."""
-    problem = task.problem(walk, observed)
+    problem = task.problem(crowd)
+    observed = crowd.observed if isinstance(crowd, Walked) else task.observed
     constant = 0.0
     if problem.centred:
         constant = best_constant(task.likelihood, psi, observed.y, observed.extra, observed.w)
@@ -248,7 +257,7 @@ def _begin(
     assert standing is not None  # the first sites are positive
     step = arrive(problem, standing, psi, sums)
     flat = expected(task.likelihood, psi, observed.y, observed.extra, *_flat(constant, observed))
-    nothing = float(observed.w @ flat.value)
+    nothing = float(observed.w @ flat.value) * crowd.weight / float(observed.w.sum())
     nothing -= max(_HOPELESS, 0.1 * abs(nothing))  # a guess that is not too bad will do
     return problem, step if step.elbo > nothing else _from_prior(problem, stage, psi, constant, step)
 
@@ -265,7 +274,7 @@ def _from_prior(
 
     Sites that know nothing yet would teach them that there is nothing to know.
     """
-    zero, held = Moments.zero(problem.walk.plan.request), replace(problem, optimise=False, grows=False)
+    zero, held = Moments.zero(problem.crowd.request), replace(problem, optimise=False, grows=False)
     stage, steps = replace(stage, free=stage.model.all_but_noise), [other]
     for variance in _QUIET if problem.optimise else (None,):
         theta = stage.optimum.theta.copy()
@@ -320,13 +329,13 @@ def _first_stage(task: LikelihoodTask, whole: SumModel, target: TargetScale, pow
 def _fit_of(task: LikelihoodTask, ascent: Ascent[Moments, SiteStanding], target: TargetScale, anchor: float) -> Fit:
     """The record of the fit, in the user's units."""
     last, standing = ascent.last, ascent.last.standing
-    averages = feature_averages(task.walk, standing.stage.model.moments.request, task.observed.w)
+    averages = task.crowd.averages(standing.stage.model.moments.request)
     model = replace(standing.stage.model, averages=averages)
     stage = replace(standing.stage, model=model)
     standing = replace(standing, stage=stage)
     setting = model.setting(stage.optimum.theta)
     units = [units_of(model.moments, target, s, plan.term) for s, plan in enumerate(task.plans)]
-    jacobian = float(task.observed.w.sum()) * np.log(target.scale)
+    jacobian = task.crowd.weight * np.log(target.scale)
     whole = replace(model, moments=last.sums.recentred(standing.constant))
     chosen = [[M is None for M in plan.M] for plan in task.plans]
     notes = notes_on(stage, whole, [plan.extents for plan in task.plans], [plan.labels for plan in task.plans], chosen)
@@ -351,7 +360,7 @@ def _fit_of(task: LikelihoodTask, ascent: Ascent[Moments, SiteStanding], target:
             target,
             tuple(bound - jacobian for bound in ascent.bounds),
             ascent.visits,
-            task.walk.n,
+            task.crowd.n,
             anchor,
         ),
     )

@@ -176,8 +176,8 @@ def curvature_at(
 def polish(model: Model[F], optimum: Optimum, closed: F, free: np.ndarray) -> tuple[Optimum, F]:
     """Newton steps from where a search ended, as long as the slope falls: the same optimum by every path.
 
-    Sums taken in another order differ in their last digits, which a search that stops early makes larger. The Hessian is
-    taken by differences where that costs little, and else begins as the search saw it and learns from every step.
+    Sums taken in another order differ in their last digits, which a search that stops early makes larger. The Hessian
+    is taken by differences where that costs little, and else begins as the search saw it and learns from every step.
     """
     inside = free & ~np.isin(model.parameters.names, list(model.parameters.at_bounds(optimum.theta)))
     if not inside.any() or closed.error > 0.0 or closed.mean.size > _LARGE:

@@ -1,12 +1,13 @@
 """Sites of rows, (s, l) with log p(y | f) standing as l f - s f^2 / 2: the formulas, whatever the features are."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
 from vff.inference.form import AbstractForm
+from vff.inference.target import TargetScale
 from vff.likelihoods import AbstractLikelihood, Expected, expected, row_modes
 
 _SPREAD = 2.0  # of the latent function around its constant, for a first guess at every row by itself
@@ -26,6 +27,10 @@ class Observed:
 
     def at(self, rows: slice) -> "Observed":
         return Observed(self.y[rows], self.extra[rows], self.w[rows])
+
+    def in_units(self, target: TargetScale) -> "Observed":
+        """With y as learning sees it."""
+        return replace(self, y=(self.y - target.mean) / target.scale)
 
     def taken(self, pieces: Sequence[slice]) -> "Observed":
         """Those of some stretches."""

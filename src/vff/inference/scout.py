@@ -5,6 +5,8 @@ So every column is fitted by itself on a sample of rows with its share of the ha
 left is searched for harmonics above that which matter.
 """
 
+from dataclasses import replace
+
 import numpy as np
 
 from vff.basis import ColumnBasis, Interval
@@ -16,7 +18,7 @@ from vff.moments import (
     ENGINES,
     ColumnRequest,
     MomentRequest,
-    Source,
+    Profile,
     choose_engine,
     column_rows,
     evaluate_several,
@@ -36,33 +38,35 @@ def sample_pieces(n: int, rows: int = _BLOCKS * _BLOCK) -> list[slice]:
     return [slice(int(start), int(start) + block) for start in starts]
 
 
-def choose_harmonics(sample: Source, s: int, place: Interval, p: int, q: int, usual: int, most: int) -> tuple[int, int]:
+def choose_harmonics(profile: Profile, place: Interval, p: int, q: int, usual: int, most: int) -> tuple[int, int]:
     """M for one column of a sum, and the detail that asked for it (0 when the usual M is enough)."""
-    detail = _highest_worth_having(sample, s, place, p, q, usual, most)
+    detail = _highest_worth_having(profile, place, p, q, usual, most)
     return (min(most, max(usual, harmonics_above(detail))) if detail else usual), detail
 
 
-def _highest_worth_having(sample: Source, s: int, place: Interval, p: int, q: int, usual: int, most: int) -> int:
+def _highest_worth_having(profile: Profile, place: Interval, p: int, q: int, usual: int, most: int) -> int:
     """The highest harmonic, up to ``most``, that matters in what ``usual`` harmonics leave of a column; 0 if none."""
-    x = sample.column(s, slice(0, sample.n))
-    inside = place.contains(place.to_unit(x))
-    x, y, w = x[inside], sample.y[inside], sample.w[inside]
+    inside = place.contains(place.to_unit(profile.x))
+    profile = Profile(*(part[inside] for part in profile))
+    x, y, w, within = profile.x, profile.y, profile.w, float(profile.within.sum())
     if x.size < 2:
         return 0
-    residual = y - _smooth(ColumnRequest(place, ColumnBasis(usual, q)), x, y, w, p)
+    residual = y - _smooth(ColumnRequest(place, ColumnBasis(usual, q)), profile, p)
     basis = ColumnBasis(most, 0)
     rows = column_rows(ColumnRequest(place, basis), x)
     (waves,) = ENGINES[choose_engine(rows).name].sum_letters(rows, [(basis.single, w * residual)])
     power = power_of(waves, most)
-    spread = float(w @ (y - np.average(y, weights=w)) ** 2)
+    spread = float(w @ (y - np.average(y, weights=w)) ** 2) + within
     matters = 2.0 * power > _WORTH_IT * float(w.sum()) * spread
-    beyond = np.flatnonzero(stands_out(power, float(w @ residual**2)) & matters) + 1
+    beyond = np.flatnonzero(stands_out(power, float(w @ residual**2) + within) & matters) + 1
     return int(beyond[-1]) if beyond.size else 0
 
 
-def _smooth(request: ColumnRequest, x: np.ndarray, y: np.ndarray, w: np.ndarray, p: int) -> np.ndarray:
+def _smooth(request: ColumnRequest, profile: Profile, p: int) -> np.ndarray:
     """What a fit of this column alone makes of the targets, at its rows."""
+    x, y, w, within = profile
     moments = read_arrays(MomentRequest.of_columns([request]), [x], y, w, offset=float(np.average(y, weights=w)))
+    moments = replace(moments, target_squared=moments.target_squared + float(within.sum()))
     target = TargetScale.of(moments, (), True)
     model = SumModel((Term((MaternFactor(p),)),), standardised(moments, (), target)[0])
     start = look_alone(model, {"variance": None, "lengthscale": None}, None, 0)

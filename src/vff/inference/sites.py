@@ -1,12 +1,12 @@
 """Natural gradients on Fourier features: sums of sites in, q and its hyperparameters out, and the rows asked again."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from vff.inference.asking import AbstractCrowd, FirstGuess, Opinion
 from vff.inference.collapsed import ClosedForm
 from vff.inference.form import AbstractForm
 from vff.inference.growth import Stage, grow, learn, tolerance
@@ -15,10 +15,10 @@ from vff.inference.natural import Step, Visit, arrive
 from vff.inference.optimise import Optimum
 from vff.inference.posterior import AbstractSumPosterior
 from vff.inference.probed_posterior import posterior_of
-from vff.inference.row_sites import Observed, RowSites, best_shift, first_sites, is_positive, sites_of, strain
+from vff.inference.row_sites import best_shift, is_positive, strain
 from vff.inference.terms import Term
-from vff.likelihoods import AbstractLikelihood, expected, parameter_derivatives
-from vff.moments import ColumnRows, Moments, Tables, Walk
+from vff.likelihoods import AbstractLikelihood
+from vff.moments import Moments
 
 _REVIVED, _WORTH_IT = 0.1, 0.5  # variance of a term that gets another chance, and nats that it must gain
 _LEARNT = 0.1  # of the tolerance of the climb, for hyperparameters on the way
@@ -70,8 +70,8 @@ class SiteProblem:
     """Rows with a likelihood, and a sum of terms."""
 
     terms: tuple[Term, ...]
-    walk: Walk
-    observed: Observed
+    crowd: AbstractCrowd
+    """All rows."""
     likelihood: AbstractLikelihood
     optimise: bool
     """Whether hyperparameters are learnt."""
@@ -91,15 +91,8 @@ class SiteProblem:
 
     def first_sums(self, psi: np.ndarray, constant: float) -> tuple[Moments, float]:
         """Of a first guess at every site; and the sum of the squares of l - s constant, their power in any harmonic."""
-        power = 0.0
-
-        def step(rows: slice, columns: Sequence[ColumnRows]) -> RowSites:
-            nonlocal power
-            sites = first_sites(self.likelihood, psi, self.observed.at(rows), constant)
-            power += float(np.sum((sites.pull - sites.precision * constant) ** 2))
-            return sites
-
-        return self._remembering(self.walk.sum(step)), power
+        answers = self.crowd.ask(FirstGuess(self.likelihood, psi, constant))
+        return self._remembering(answers.moments), float(answers.totals[0])
 
     def _remembering(self, sums: Moments) -> Moments:
         """With the sites of earlier rows."""
@@ -191,25 +184,10 @@ class SiteProblem:
 
     def visit(self, standing: SiteStanding, psi: np.ndarray) -> Visit[Moments]:
         """See ``natural.Problem``."""
-        free = np.flatnonzero(self.likelihood.free)
-        R, posterior, constant = self.likelihood.free.size, standing.posterior, standing.constant
-        total, gradient, hessian = 0.0, np.zeros(R), np.zeros((R, R))
-        tables: Tables = {}
-
-        def step(rows: slice, columns: Sequence[ColumnRows]) -> RowSites:
-            nonlocal total, gradient, hessian
-            some = self.observed.at(rows)
-            y, extra, w = some.y, some.extra, some.w
-            mean, variance = posterior.inside(columns, tables)
-            mean += constant
-            answer = expected(self.likelihood, psi, y, extra, mean, variance)
-            total += float(w @ answer.value)
-            if free.size:
-                _, first, second = parameter_derivatives(self.likelihood, psi, y, extra, w, mean, variance)
-                gradient, hessian = gradient + first, hessian + second
-            return sites_of(answer, w, mean)
-
-        sums = self._remembering(self.walk.sum(step))
+        R = self.likelihood.free.size
+        answers = self.crowd.ask(Opinion(self.likelihood, psi, standing.posterior, standing.constant))
+        sums, total = self._remembering(answers.moments), float(answers.totals[0])
+        gradient, hessian = answers.totals[1 : 1 + R], answers.totals[1 + R :].reshape(R, R).copy()
         if self.memory is not None:
             away, known = psi - self.memory.psi, self.memory.information
             total -= 0.5 * float(away @ known @ away)

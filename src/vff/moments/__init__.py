@@ -28,6 +28,7 @@ table), continuous columns on a lattice that serves every letter, and the featur
 sums hold does not depend on the engine.
 """
 
+from vff.moments.cells import Cells, Whole, read_cells
 from vff.moments.collapse import collapse
 from vff.moments.coupling import Coupling
 from vff.moments.engines import ENGINES, READERS, TALLIES, Choice, Engine, Job, choose_engine, choose_set, contract
@@ -46,15 +47,17 @@ from vff.moments.planning import ReadingPlan, Source, books_for, plan_reading, s
 from vff.moments.quadrature import equivalent_weights, features_at_nodes, lattice_size, node_count
 from vff.moments.reading import read, read_arrays
 from vff.moments.rows import Basis, ColumnRequest, ColumnRows, TermRequest
-from vff.moments.sample import Sample, sample_of
+from vff.moments.sample import LARGEST_SAMPLE, Profile, Sample, sample_of
 from vff.moments.statistics import Harmonics, MomentRequest, Moments, Pair, joint
 from vff.moments.walking import Walk
 
 __all__ = [
     "ENGINES",
+    "LARGEST_SAMPLE",
     "READERS",
     "TALLIES",
     "Basis",
+    "Cells",
     "Choice",
     "Codebook",
     "ColumnRequest",
@@ -67,6 +70,7 @@ __all__ = [
     "MomentRequest",
     "Moments",
     "Pair",
+    "Profile",
     "ReadingPlan",
     "Sample",
     "Source",
@@ -74,6 +78,7 @@ __all__ = [
     "Tables",
     "TermRequest",
     "Walk",
+    "Whole",
     "books_for",
     "choose_engine",
     "choose_set",
@@ -97,6 +102,7 @@ __all__ = [
     "plan_reading",
     "read",
     "read_arrays",
+    "read_cells",
     "sample_of",
     "summed",
     "survey",

@@ -205,8 +205,8 @@ def _every_value(s: int, found: Survey, source: Source | None) -> np.ndarray:
         return found.values
     if source is None:
         raise ValueError(
-            f"engine='table' works on distinct values, and column {s} of the model has too many of them for rows that come "
-            "in chunks; use engine='auto', or round the column"
+            f"engine='table' works on distinct values, and column {s} of the model has too many of them for rows that "
+            "come in chunks; use engine='auto', or round the column"
         )
     return np.unique(source.column(s, slice(0, source.n)))
 

@@ -7,6 +7,7 @@ last bound depends on the set of rows alone. Two samples merge into the sample o
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,9 +15,19 @@ from vff.moments.planning import Source
 
 _BLOCK = 2**15  # rows that are hashed at once, within a cache
 _PIECE = 2**19
-_ROOM = 2**17  # different rows
+LARGEST_SAMPLE = 2**17  # different rows
 _FIRST, _SECOND = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)  # odd, with bits all over
 _DOWN, _LESS = np.uint64(32), np.uint64(29)
+
+
+class Profile(NamedTuple):
+    """One column beside y: rows, or the values of the column with the mean of y at each; (N,) all."""
+
+    x: np.ndarray
+    y: np.ndarray
+    w: np.ndarray
+    within: np.ndarray
+    """sum w (y - mean)^2 over the rows that an entry stands for; zero for a row."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +53,10 @@ class Sample:
     def source(self) -> Source:
         """The rows, to be read."""
         return Source(self.y.size, lambda c, rows: self.columns[c][rows], self.y, self.w)
+
+    def profile(self, c: int) -> Profile:
+        """The rows of one column."""
+        return Profile(self.columns[c], self.y, self.w, np.zeros(self.y.size))
 
     def merged(self, other: "Sample") -> "Sample":
         """The sample of the rows of both."""
@@ -113,6 +128,6 @@ def _fitted(sample: Sample) -> Sample:
     hashes, first, which = np.unique(sample.hashes, return_index=True, return_inverse=True)
     if hashes.size < sample.hashes.size:
         sample = replace(sample._taken(first), w=np.bincount(which.reshape(-1), sample.w))
-    while sample.y.size > _ROOM:
+    while sample.y.size > LARGEST_SAMPLE:
         sample = sample._thinned(sample.halvings + 1)
     return sample

@@ -6,6 +6,7 @@ task that every chunk answers (``passes``), and the state of a long pass is kept
 
 from vff.sources.base import AbstractPart, AbstractSource, Chunk, Handling, Progress, Report, SourceError
 from vff.sources.checkpoint import Checkpoint, PartRecord, Standing
+from vff.sources.database import DatabaseRows, DatabaseTable, Groups, Query, TooManyGroupsError, Totals
 from vff.sources.missing import selected
 from vff.sources.opening import is_chunked, opened, scan
 from vff.sources.passes import FaultyPartWarning, Task, asked, reduce
@@ -15,14 +16,20 @@ __all__ = [
     "AbstractSource",
     "Checkpoint",
     "Chunk",
+    "DatabaseRows",
+    "DatabaseTable",
     "FaultyPartWarning",
+    "Groups",
     "Handling",
     "PartRecord",
     "Progress",
+    "Query",
     "Report",
     "SourceError",
     "Standing",
     "Task",
+    "TooManyGroupsError",
+    "Totals",
     "asked",
     "is_chunked",
     "opened",

@@ -97,7 +97,7 @@ class Checkpoint:
         found = self._phases.get(phase)
         if found is None:
             return Standing()
-        parts = _CODEC.decode(found["parts"], _Parts)
+        parts = _CODEC.decode(found["parts"], Parts)
         committed, pending = (
             None if found[name] is None else _CODEC.decode(found[name], kind) for name in ("committed", "pending")
         )
@@ -115,9 +115,9 @@ class Checkpoint:
         if not self._behind:
             return
         phase, kind, standing = self._latest
-        parts = _Parts(standing.done, standing.current, standing.complete)
+        parts = Parts(standing.done, standing.current, standing.complete)
         sums = {"committed": standing.committed, "pending": standing.pending}
-        self._phases[phase] = {"parts": _CODEC.encode(parts, _Parts)} | {
+        self._phases[phase] = {"parts": _CODEC.encode(parts, Parts)} | {
             name: None if value is None else _CODEC.encode(value, kind) for name, value in sums.items()
         }
         self._behind, self._written = False, time.monotonic()
@@ -136,7 +136,7 @@ class Checkpoint:
 
 
 @dataclass(frozen=True)
-class _Parts:
+class Parts:
     """What of a standing is not sums."""
 
     done: tuple[PartRecord, ...]

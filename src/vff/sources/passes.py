@@ -10,7 +10,7 @@ import time
 import warnings
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
 from vff.sources.base import AbstractPart, AbstractSource, Chunk, Progress, Report, SourceError
 from vff.sources.checkpoint import Checkpoint, PartRecord, Standing
@@ -21,12 +21,10 @@ T = TypeVar("T")
 class Task(Protocol[T]):
     """What is asked of the rows. Tasks travel to other machines: they hold what they need, and little else."""
 
-    phase: str
+    phase: ClassVar[str]
     """What is being done, for people."""
-
-    @property
-    def kind(self) -> Any:
-        """The type of its answers."""
+    kind: ClassVar[Any]
+    """The type of its answers."""
 
     def __call__(self, chunk: Chunk) -> T: ...
 

@@ -1,0 +1,75 @@
+"""What can go wrong, as exit codes and sentences of one line."""
+
+import errno
+from typing import Any
+
+GOOD, BUG, USAGE, DATA, FILE, PACKAGE, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
+
+_EXTRAS = {"matplotlib": "plot", "pyarrow": "files", "blackjax": "mcmc", "arviz": "mcmc"}
+
+
+class UsageError(Exception):
+    """A command that cannot be meant, whatever the data are."""
+
+
+class OutputError(Exception):
+    """A file that cannot be read or written."""
+
+
+def code_of(error: BaseException) -> int:
+    """The exit code that an error ends the command with."""
+    if isinstance(error, KeyboardInterrupt):
+        return INTERRUPTED
+    if isinstance(error, UsageError):
+        return USAGE
+    if isinstance(error, ImportError):
+        return PACKAGE
+    if (
+        isinstance(error, OutputError | OSError) or type(error).__name__ == "FileError"
+    ):  # naming it would import storage
+        return FILE
+    return DATA if isinstance(error, ValueError | TypeError | MemoryError) else BUG
+
+
+def sentence_of(error: BaseException, options: Any) -> str:
+    """What is said about an error, on one line."""
+    checkpoint = getattr(options, "checkpoint", None)
+    if isinstance(error, KeyboardInterrupt):
+        resume = f"; run the same command again to go on from {checkpoint}" if checkpoint else "; nothing was written"
+        return f"interrupted{resume}"
+    if isinstance(error, ImportError):
+        return _missing_package(error)
+    if isinstance(error, OSError) and error.strerror:
+        return _operating_system(error)
+    if isinstance(error, MemoryError):
+        return "a chunk of rows was expected to fit in memory and did not; give a smaller --chunk-rows"
+    text = one_line(str(error)) or type(error).__name__
+    if code_of(error) == BUG:
+        return (
+            f"{type(error).__name__}: {text}; this was not expected: run again with --debug and report what it prints"
+        )
+    return text
+
+
+def one_line(text: str) -> str:
+    """The text with its line breaks and runs of spaces as single spaces."""
+    return " ".join(text.split())
+
+
+def _missing_package(error: ImportError) -> str:
+    package = (error.name or "").split(".")[0]
+    if not package or package == "vff":
+        return one_line(str(error))
+    extra = _EXTRAS.get(package)
+    how = f"pip install 'vff[{extra}]'" if extra else f"pip install {package}"
+    return f"this command needs the package {package}, which is not installed; {how}"
+
+
+def _operating_system(error: OSError) -> str:
+    where = f"{error.filename}: " if error.filename else ""
+    advice = {
+        errno.ENOENT: "check the path",
+        errno.EACCES: "check its permissions",
+        errno.ENOSPC: "make room and run again",
+    }.get(error.errno or 0, "check the file")
+    return f"{where}{(error.strerror or '').lower()}; {advice}"

@@ -1,0 +1,91 @@
+"""``vff info``: what is in a model, in statistics or in a file of data."""
+
+from argparse import Namespace
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from vff.cli.models import about, load_model
+from vff.cli.results import Result
+from vff.cli.summary import summary, summary_text
+
+_OURS = (".vff", ".vffm")
+
+
+def info(options: Namespace) -> Result:
+    """Say what a file holds."""
+    return _of_model(options.file) if _is_ours(options.file) else _of_data(options)
+
+
+def _is_ours(path: str) -> bool:
+    """By the ending, or by how the file begins when it was renamed."""
+    from vff.storage.container import MAGIC
+
+    if Path(path).suffix.lower() in _OURS:
+        return True
+    if not Path(path).is_file():
+        return False
+    with open(path, "rb") as stream:
+        return stream.read(len(MAGIC)) == MAGIC
+
+
+def _of_model(path: str) -> Result:
+    record = {"file": path, **summary(load_model(path, learnt=False), about(path))}
+    text = "\n\n".join([summary_text(record), _columns_text(record), _choices_text(record), _provenance_text(record)])
+    return Result(record, text)
+
+
+def _columns_text(record: Mapping[str, Any]) -> str:
+    from vff.report.text import table
+
+    domain = record.get("domain", {})
+    rows = [
+        {
+            "column": column["name"],
+            "holds": column["kind"] or "-",
+            "unit": column["unit"] or "-",
+            "levels": "-" if column["levels"] is None else str(column["levels"]),
+            "domain": " to ".join(_place(end, column["kind"]) for end in domain.get(column["name"], ())) or "-",
+        }
+        for column in record["columns"]
+    ]
+    return table(rows)
+
+
+def _place(value: float, kind: str | None) -> str:
+    """An end of a domain: times are counted in days since 1970."""
+    if kind != "datetime":
+        return f"{value:.6g}"
+    return (datetime(1970, 1, 1) + timedelta(days=value)).isoformat(sep=" ", timespec="minutes")
+
+
+def _choices_text(record: Mapping[str, Any]) -> str:
+    frequencies = ", ".join(f"{term} {count}" for term, count in record.get("frequencies", {}).items())
+    return f"{record['features']:,} features" + (f"; frequencies: {frequencies}" if frequencies else "")
+
+
+def _provenance_text(record: Mapping[str, Any]) -> str:
+    from vff.report.text import table
+
+    return table([(name, _words(told)) for name, told in record["provenance"].items()])
+
+
+def _words(told: Any) -> str:
+    if isinstance(told, list | tuple):
+        return ", ".join(map(_words, told))
+    if isinstance(told, Mapping):
+        return " ".join(_words(item) for item in told.values())
+    return str(told)
+
+
+def _of_data(options: Namespace) -> Result:
+    from vff.cli.rows import kinds_of, open_rows
+    from vff.report.text import table
+
+    source = open_rows(Namespace(data=[options.file], types=options.types, delimiter=options.delimiter), None)
+    kinds, parts = kinds_of(source), [part.name for part in source.parts()]
+    record = {"file": options.file, "rows": source.n_rows, "files": parts, "columns": kinds}
+    rows = "rows are not counted before they are read" if source.n_rows is None else f"{source.n_rows:,} rows"
+    listed = table([{"column": name, "holds": kind} for name, kind in kinds.items()])
+    return Result(record, f"{options.file}: {len(parts)} file(s), {rows}, {len(kinds)} columns\n\n{listed}")

@@ -1,0 +1,91 @@
+"""Files of data, opened as the options say, with sentences about columns that are not there."""
+
+from argparse import Namespace
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from typing import Any
+
+from vff.cli.options import texts
+from vff.cli.progress import Reporter
+from vff.sources.base import AbstractSource
+from vff.sources.opening import scan
+
+_TABS = {"tab": "\t", "\\t": "\t"}
+
+
+class DataError(ValueError):
+    """Data that are not there, or do not have what the command needs."""
+
+
+def open_rows(options: Namespace, reporter: Reporter | None, types: Mapping[str, str] | None = None) -> AbstractSource:
+    """The rows of DATA, to be read in chunks; ``types`` are those a model knows, and the user's come first."""
+    given = texts(getattr(options, "types", None), "--types", "zip=text, day=datetime")
+    try:
+        return scan(
+            list(options.data),
+            missing=getattr(options, "missing", "refuse"),
+            faulty=getattr(options, "faulty", "refuse"),
+            checkpoint=getattr(options, "checkpoint", None),
+            chunk_rows=getattr(options, "chunk_rows", 2**20),
+            types={**(types or {}), **given},
+            delimiter=_TABS.get(options.delimiter, options.delimiter),
+            report=reporter,
+        )
+    except FileNotFoundError as error:
+        raise DataError(str(error)) from error
+
+
+def kinds_of(source: AbstractSource) -> dict[str, str]:
+    """What every column holds, in the words of terms; a column with nothing in it yet is taken for numbers."""
+    kinds: Mapping[str, str] = getattr(source, "kinds", None) or vars(source)["_kinds"]
+    return {name: "number" if kinds[name] in ("integer", "unknown") else kinds[name] for name in source.names or ()}
+
+
+def need_columns(source: AbstractSource, wanted: Iterable[tuple[str, str]]) -> None:
+    """Refuse columns, each with who asks for it, that the rows do not have."""
+    names = list(source.names or ())
+    for name, who in wanted:
+        if name not in names:
+            raise DataError(f"{who} was expected to be a column of the data, found {name!r}; {_nearest(name, names)}")
+
+
+def _nearest(name: str, names: list[str]) -> str:
+    lowered = {column.lower(): column for column in names}
+    near = [lowered[match] for match in get_close_matches(name.lower(), lowered, n=3)]
+    if near:
+        return f"perhaps {' or '.join(map(repr, near))} was meant"
+    return f"the columns are {', '.join(map(repr, names[:8]))}{', ...' if len(names) > 8 else ''}"
+
+
+def open_for(model: Any, options: Namespace, reporter: Reporter | None) -> AbstractSource:
+    """Rows for a model: its columns are there, and hold text where the model knows text."""
+    source = open_rows(options, reporter)
+    need_columns(source, [(name, "what the model uses") for name in columns_of(model)])
+    kinds = kinds_of(source)
+    wanted = {name: kind for name, kind in model_kinds(model).items() if kind == "text" != kinds[name]}
+    return open_rows(options, reporter, wanted) if wanted else source
+
+
+def columns_of(model: Any) -> list[str]:
+    """The columns that a model reads."""
+    names = getattr(model, "feature_names_in_", None)
+    if names is None:
+        raise DataError("a model of named columns was expected, and this one was fitted to an array; fit it to a table")
+    return [str(name) for name in names]
+
+
+def model_kinds(model: Any) -> dict[str, str]:
+    """What the columns of the terms held when the model was fitted."""
+    names = columns_of(model)
+    return {names[column.index]: column.kind for column in one_of(model).rows_.binding.columns}
+
+
+def level_columns(model: Any) -> set[str]:
+    """The columns that the model takes as levels, where missing is a level like the others."""
+    names = columns_of(model)
+    return {names[column.index] for column in one_of(model).rows_.binding.columns if column.levels is not None}
+
+
+def one_of(model: Any) -> Any:
+    """The model, or that of the first of several classes, which has the same columns."""
+    return getattr(model, "estimators_", [model])[0]

@@ -1,0 +1,106 @@
+"""Rows in chunks that are asked again and again, as a likelihood other than the Gaussian asks them."""
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from vff.estimators.binding import Binding
+from vff.estimators.chunked import Reader
+from vff.estimators.overview import Batch
+from vff.inference import AbstractCrowd, Answers, Observed, Question, TargetScale, Walked, feature_sums
+from vff.moments import MomentRequest, ReadingPlan, Walk, collapse
+from vff.sources import AbstractSource, Chunk, reduce
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One question to all rows."""
+
+    reader: Reader
+    binding: Binding
+    plan: ReadingPlan
+    target: TargetScale
+    question: Question
+    phase: ClassVar[str] = "asking the rows"
+    kind: ClassVar[Any] = Answers
+
+    def __call__(self, chunk: Chunk) -> Answers:
+        return walked(self.reader.batch(chunk, self.binding), self.plan).in_units(self.target).ask(self.question)
+
+    def merge(self, one: Answers, other: Answers) -> Answers:
+        return one.merged(other)
+
+
+class FeatureSums(NamedTuple):
+    """sum w phi of every term."""
+
+    sums: tuple[np.ndarray, ...]
+
+
+@dataclass(frozen=True)
+class Averaged:
+    """Sums of features over all rows."""
+
+    reader: Reader
+    binding: Binding
+    plan: ReadingPlan
+    request: MomentRequest
+    phase: ClassVar[str] = "averaging"
+    kind: ClassVar[Any] = FeatureSums
+
+    def __call__(self, chunk: Chunk) -> FeatureSums:
+        rows = walked(self.reader.batch(chunk, self.binding), self.plan)
+        return FeatureSums(feature_sums(rows.walk, self.request, rows.observed.w))
+
+    def merge(self, one: FeatureSums, other: FeatureSums) -> FeatureSums:
+        return FeatureSums(tuple(mine + theirs for mine, theirs in zip(one.sums, other.sums, strict=True)))
+
+
+def walked(batch: Batch, plan: ReadingPlan) -> Walked:
+    """The rows of a chunk, equal ones taken together."""
+    source, extra = collapse(batch.source, batch.extra, plan.books)
+    return Walked(Walk(plan, source), Observed(source.y, extra, source.w))
+
+
+@dataclass(frozen=True)
+class ChunkCrowd(AbstractCrowd):
+    """All rows of a source."""
+
+    source: AbstractSource
+    reader: Reader
+    binding: Binding
+    plan: ReadingPlan
+    rows: int
+    total: float
+    """sum w."""
+    without: tuple[str, ...] = ()
+    """Parts that cannot be read."""
+    target: TargetScale = TargetScale(0.0, 1.0)  # noqa: RUF009  a frozen record
+
+    @property
+    def n(self) -> int:
+        return self.rows
+
+    @property
+    def weight(self) -> float:
+        return self.total
+
+    @property
+    def request(self) -> MomentRequest:
+        return self.plan.request
+
+    def ask(self, question: Question) -> Answers:
+        task = Asked(self.reader, self.binding, self.plan, self.target, question)
+        answers = reduce(self.source, task, without=self.without).committed
+        assert answers is not None  # the look found rows
+        return answers
+
+    def in_units(self, target: TargetScale) -> "ChunkCrowd":
+        return replace(self, target=target)
+
+    def averages(self, request: MomentRequest) -> tuple[np.ndarray, ...]:
+        task = Averaged(self.reader, self.binding, self.plan, request)
+        found = reduce(self.source, task, without=self.without).committed
+        assert found is not None
+        return tuple(sums / self.total for sums in found.sums)

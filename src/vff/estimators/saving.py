@@ -1,0 +1,244 @@
+"""Models and statistics as files: everything a fitted estimator knows, and no row that it has seen.
+
+A file holds the sums over the rows, the posterior and the record of the fit, so that a loaded model answers with the
+same bits and takes more rows as if it had never left. Rows beyond the domain of a single column are part of its sums.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from vff.estimators.classifier import GPClassifier
+from vff.estimators.cox import CoxProcess
+from vff.estimators.regressor import GPRegressor
+from vff.estimators.saved_checks import check_cox, check_fit, check_member, check_rows
+from vff.estimators.saved_records import Description, Labels, Pattern, Saved, description_of
+from vff.estimators.sums import SumModelFace
+from vff.estimators.windows import Space
+from vff.inference import Samples
+from vff.kernels import parse_kernel, write_kernel
+from vff.storage import Codec, Content, FileError, read_file, write_file
+
+Model = GPRegressor | GPClassifier | CoxProcess
+KINDS = ("model", "statistics")
+_CLASSES: dict[str, type[Model]] = {kind.__name__: kind for kind in (GPRegressor, GPClassifier, CoxProcess)}
+_FRAMES = {"pandas": "DataFrame", "polars": "DataFrame", "pyarrow": "Table"}
+_APART = ("kernel", "likelihood", "priors")  # parameters with a type of their own
+_CODEC = Codec("vff", {"Samples": Samples, "Saved": Saved})
+
+
+def save(
+    model: Model,
+    path: str | os.PathLike[str],
+    *,
+    units: Mapping[Any, str] | None = None,
+    provenance: Mapping[str, Any] | None = None,
+) -> None:
+    """Write a fitted model, or the statistics of one that has summed rows and not learnt yet, to one file.
+
+    ``units`` are texts by column, or by the name of the target. ``provenance`` is a dictionary of plain values.
+    """
+    saved = _saved(model)
+    given = getattr(model, "units_", None) if units is None else units
+    about = description_of(model, saved, dict(given or {}), dict(provenance or {}))
+    record = {"about": _CODEC.encode(about, Description), "model": _CODEC.encode(saved, Saved)}
+    write_file(path, "model" if saved.fit is not None or saved.members else "statistics", record)
+
+
+def load(path: str | os.PathLike[str]) -> Model:
+    """The model that a file holds. Files from elsewhere are safe to load: they hold numbers and names alone."""
+    content = read_file(path, KINDS)
+    try:
+        about, tree = _parts(content)
+        described = _CODEC.decode(about, Description)
+        saved = _CODEC.decode(tree, Saved)
+        expected = "model" if saved.fit is not None or saved.members else "statistics"
+        if content.kind != expected:
+            raise FileError(f"a {expected} was expected, found a file of kind {content.kind!r}")
+        with np.errstate(all="ignore"):
+            model = _loaded(saved)
+    except ImportError as error:
+        raise FileError(f"{path}: {error}") from error
+    except Exception as error:
+        raise FileError(f"{path}: a model of vff was expected, and its record cannot be: {_sentence(error)}") from error
+    if described.units:
+        vars(model)["units_"] = described.units
+    if described.target is not None:
+        vars(model)["target_name_"] = described.target
+    return model
+
+
+def describe(path: str | os.PathLike[str]) -> Description:
+    """What a file says about itself, without the model."""
+    content = read_file(path, KINDS)
+    try:
+        return _CODEC.decode(_parts(content)[0], Description)
+    except Exception as error:
+        raise FileError(f"{path}: a description was expected, and it cannot be: {_sentence(error)}") from error
+
+
+def _sentence(error: Exception) -> str:
+    """What an error says, on one line, with what to do."""
+    said = f"{' '.join(str(error).split()) or type(error).__name__:.300}"
+    return said if "; " in said else f"{said}; write it anew with save"
+
+
+def _parts(content: Content) -> tuple[Any, Any]:
+    record = content.record
+    if not isinstance(record, dict) or set(record) != {"about", "model"}:
+        raise FileError("a record with about and model was expected, found another; write the file anew with save")
+    return record["about"], record["model"]
+
+
+# --- writing ---------------------------------------------------------------------------------------------------------
+
+
+def _saved(model: Any) -> Saved:
+    if type(model) not in _CLASSES.values():
+        raise TypeError(f"save takes a {', '.join(_CLASSES)} of vff, got {type(model).__name__}; give it one of these")
+    members: list[Any] = getattr(model, "estimators_", None) or [*filter(None, [getattr(model, "model_", None)])]
+    if not members and not hasattr(model, "rows_"):
+        raise ValueError(
+            f"this {type(model).__name__} has seen no rows, so that there is nothing to save; fit it first"
+        )
+    parameters = {name: value for name, value in model.get_params(deep=False).items() if name not in _APART}
+    if not isinstance(parameters["random_state"], int | np.integer | None):
+        parameters["random_state"] = None
+    fit, names = getattr(model, "fit_", None), getattr(model, "feature_names_in_", None)
+    if fit is not None and fit.samples is not None:  # targets are rows
+        fit = replace(fit, samples=replace(fit.samples, y=None))
+    classes = getattr(model, "classes_", None)
+    return Saved(
+        type(model).__name__,
+        None if model.kernel is None else write_kernel(model.kernel),
+        getattr(model, "likelihood", None),
+        model.priors,
+        parameters,
+        model.n_features_in_,
+        None if names is None else tuple(map(str, names)),
+        getattr(model, "rows_", None),
+        fit,
+        getattr(model, "timing_", None),
+        None if classes is None else Labels(classes.dtype.str, tuple(classes.tolist())),
+        tuple(map(_saved, members)),
+        _pattern(model) if isinstance(model, CoxProcess) else None,
+    )
+
+
+def _pattern(model: CoxProcess) -> Pattern:
+    space, frame = model._space, model._space.frame
+    library = None if frame is None else frame.__module__.split(".")[0]
+    if library is not None and library not in _FRAMES:
+        raise FileError(
+            f"points of a {library} table were fitted, and a file knows {', '.join(_FRAMES)}; use one of these"
+        )
+    return Pattern(
+        space.columns, space.kinds, library, model.window_, model.grid_, model.counts_, model.exposure_,
+        model.inference_, model.notes_,
+    )  # fmt: skip
+
+
+# --- reading ---------------------------------------------------------------------------------------------------------
+
+
+def _loaded(saved: Saved) -> Any:
+    kind = _CLASSES[saved.estimator]
+    known = kind._get_param_names()
+    parameters = dict(saved.parameters)
+    parameters["kernel"] = None if saved.kernel is None else parse_kernel(saved.kernel)
+    parameters["priors"] = saved.priors
+    if "likelihood" in known:
+        parameters["likelihood"] = saved.likelihood
+    if not set(parameters) <= set(known):
+        raise FileError(f"parameters of {saved.estimator} were expected, found {sorted(set(parameters) - set(known))}")
+    model: Any = kind(**parameters)
+    if saved.pattern is not None:
+        _fill_cox(model, saved, saved.pattern)
+    elif saved.members:
+        _fill_classes(model, saved)
+    else:
+        _fill(model, saved)
+    _name_columns(model, saved)
+    return model
+
+
+def _name_columns(model: Any, saved: Saved) -> None:
+    names = saved.names
+    if saved.n_features < 1 or (names is not None and len(names) != saved.n_features):
+        raise FileError(f"names for {saved.n_features} columns were expected, found {names!r:.200}")
+    model.n_features_in_ = saved.n_features
+    if names is not None:
+        model.feature_names_in_ = np.array(names, dtype=object)
+
+
+def _fill(model: SumModelFace, saved: Saved) -> None:
+    rows, fit = saved.rows, saved.fit
+    if rows is None or isinstance(model, CoxProcess):
+        raise FileError("sums over rows were expected, found none")
+    check_rows(rows, saved.n_features)
+    if saved.timing is not None:
+        vars(model)["timing_"] = saved.timing
+    if fit is None:
+        vars(model)["rows_"] = rows
+        return
+    check_fit(fit, rows)
+    model._store(fit, rows, lambda message: None)
+    if isinstance(model, GPClassifier):
+        model.classes_ = _labels(saved.classes)
+        if model.classes_.size != 2:
+            raise FileError(f"two classes were expected, found {model.classes_.size}")
+
+
+def _labels(saved: Labels | None) -> np.ndarray:
+    if saved is None:
+        raise FileError("the classes of a classifier were expected, found none")
+    dtype = np.dtype(saved.dtype)
+    if dtype.kind not in "biufUO" or dtype.itemsize > 2**16 or dtype.shape:
+        raise FileError(f"labels of text or numbers were expected, found {saved.dtype!r:.80}")
+    labels = np.empty(len(saved.values), dtype)
+    labels[:] = saved.values
+    if len(set(labels.tolist())) < labels.size:
+        raise FileError("classes that differ were expected, found one of them twice")
+    return labels
+
+
+def _fill_classes(model: Any, saved: Saved) -> None:
+    members = [_loaded(check_member(own, "GPClassifier")) for own in saved.members]
+    classes = _labels(saved.classes)
+    if not isinstance(model, GPClassifier) or len(members) != classes.size or classes.size < 3:
+        raise FileError(f"a model for every one of {classes.size} classes was expected, found {len(members)}")
+    model.estimators_, model.classes_ = members, classes
+    vars(model)["elbo_"] = float(sum(member.elbo_ for member in members))
+    both = zip(members, classes, strict=True)
+    vars(model)["notes_"] = tuple(f"{label}: {note}" for member, label in both for note in member.notes_)
+
+
+def _fill_cox(model: Any, saved: Saved, pattern: Pattern) -> None:
+    if not isinstance(model, CoxProcess) or len(saved.members) != 1:
+        raise FileError("a Cox process with the model of its cells was expected, found another")
+    check_cox(pattern.columns, pattern.kinds, pattern.window, pattern.grid, pattern.counts, pattern.exposure)
+    inner = _loaded(check_member(saved.members[0], "GPRegressor"))
+    model._space = Space(pattern.columns, pattern.kinds, _frame(pattern.frame))
+    model.kinds_, model.points_, model.model_ = pattern.kinds, np.empty((0, len(pattern.columns))), inner
+    model.window_, model.grid_ = pattern.window, pattern.grid
+    model.counts_, model.exposure_ = pattern.counts, pattern.exposure
+    model.inference_, model.kernel_, model.elbo_ = pattern.inference, inner.kernel_, inner.elbo_
+    model.samples_, model.notes_ = inner.samples_, pattern.notes
+
+
+def _frame(library: str | None) -> type | None:
+    """The class of tables in which rows are handed to the model of the cells."""
+    if library is None:
+        return None
+    if library not in _FRAMES:
+        raise FileError(f"a table of {', '.join(_FRAMES)} was expected, found {library!r:.80}")
+    try:
+        return getattr(import_module(library), _FRAMES[library])
+    except ImportError as error:
+        raise ImportError(
+            f"the model was fitted to a table of {library}, which is not installed; install it"
+        ) from error

@@ -1,0 +1,149 @@
+"""Rows that answer questions about q, wherever they are.
+
+Natural gradients ask all rows the same question again and again: what sites do you want, and what do you say about the
+likelihood's parameters? A question is a record that can travel; rows answer it stretch by stretch, and answers add up.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple, Protocol, Self
+
+import numpy as np
+
+from vff.inference.averages import feature_averages
+from vff.inference.posterior import AbstractSumPosterior
+from vff.inference.row_sites import Observed, RowSites, first_sites, sites_of
+from vff.inference.target import TargetScale
+from vff.likelihoods import AbstractLikelihood, expected, parameter_derivatives
+from vff.moments import ColumnRows, MomentRequest, Moments, Tables, Walk
+
+
+class Answer(NamedTuple):
+    """Of a stretch of rows."""
+
+    sites: RowSites
+    totals: np.ndarray
+    """Sums over the rows, (K,)."""
+
+
+class Answers(NamedTuple):
+    """Of all rows."""
+
+    moments: Moments
+    """Sums of their sites."""
+    totals: np.ndarray
+
+    def merged(self, other: "Answers") -> "Answers":
+        return Answers(self.moments + other.moments, self.totals + other.totals)
+
+
+class Question(Protocol):
+    """What is asked of a stretch of rows."""
+
+    def __call__(self, observed: Observed, columns: Sequence[ColumnRows]) -> Answer: ...
+
+
+@dataclass(frozen=True)
+class FirstGuess:
+    """The sites of every row by itself; in total the squares of l - s constant, their power in any harmonic."""
+
+    likelihood: AbstractLikelihood
+    psi: np.ndarray
+    constant: float
+
+    def __call__(self, observed: Observed, columns: Sequence[ColumnRows]) -> Answer:
+        sites = first_sites(self.likelihood, self.psi, observed, self.constant)
+        return Answer(sites, np.array([np.sum((sites.pull - sites.precision * self.constant) ** 2)]))
+
+
+@dataclass(frozen=True)
+class Opinion:
+    """The sites that q wants; in total E[log p], and its gradient and Hessian in the likelihood's parameters."""
+
+    likelihood: AbstractLikelihood
+    psi: np.ndarray
+    posterior: AbstractSumPosterior
+    constant: float
+    tables: Tables = field(default_factory=dict, compare=False)
+    """Worked out at the first stretch of rows, and of use at the next."""
+
+    def __call__(self, observed: Observed, columns: Sequence[ColumnRows]) -> Answer:
+        y, extra, w, R = observed.y, observed.extra, observed.w, self.likelihood.free.size
+        mean, variance = self.posterior.inside(columns, self.tables)
+        mean += self.constant
+        answer = expected(self.likelihood, self.psi, y, extra, mean, variance)
+        totals = np.zeros(1 + R + R * R)
+        totals[0] = float(w @ answer.value)
+        if self.likelihood.free.any():
+            _, first, second = parameter_derivatives(self.likelihood, self.psi, y, extra, w, mean, variance)
+            totals[1 : 1 + R], totals[1 + R :] = first, second.reshape(-1)
+        return Answer(sites_of(answer, w, mean), totals)
+
+
+class AbstractCrowd(ABC):
+    """All rows of a fit."""
+
+    @property
+    @abstractmethod
+    def n(self) -> int:
+        """Different rows."""
+
+    @property
+    @abstractmethod
+    def weight(self) -> float:
+        """sum w."""
+
+    @property
+    @abstractmethod
+    def request(self) -> MomentRequest:
+        """What is summed over them."""
+
+    @abstractmethod
+    def ask(self, question: Question) -> Answers:
+        """What all rows answer."""
+
+    @abstractmethod
+    def in_units(self, target: TargetScale) -> Self:
+        """The same rows with y as learning sees it."""
+
+    @abstractmethod
+    def averages(self, request: MomentRequest) -> tuple[np.ndarray, ...]:
+        """Averages of every term's features over the rows, (P,) each."""
+
+
+@dataclass(frozen=True)
+class Walked(AbstractCrowd):
+    """Rows in memory."""
+
+    walk: Walk
+    observed: Observed
+
+    @property
+    def n(self) -> int:
+        return self.walk.n
+
+    @property
+    def weight(self) -> float:
+        return float(self.observed.w.sum())
+
+    @property
+    def request(self) -> MomentRequest:
+        return self.walk.plan.request
+
+    def ask(self, question: Question) -> Answers:
+        totals = np.zeros(1)
+
+        def step(rows: slice, columns: Sequence[ColumnRows]) -> RowSites:
+            nonlocal totals
+            answer = question(self.observed.at(rows), columns)
+            totals = totals + answer.totals
+            return answer.sites
+
+        return Answers(self.walk.sum(step), totals)
+
+    def in_units(self, target: TargetScale) -> "Walked":
+        return replace(self, observed=self.observed.in_units(target))
+
+    def averages(self, request: MomentRequest) -> tuple[np.ndarray, ...]:
+        return feature_averages(self.walk, request, self.observed.w)

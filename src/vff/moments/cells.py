@@ -1,0 +1,55 @@
+"""Sums from cells: combinations of distinct values with the sums of their rows, where somebody else has counted.
+
+The pass of a plan asks for every column with terms of its own and for every set of columns. Sums are linear in w and
+w (y - offset), so a cell is as good as a row that carries the weight and the weighted target of all its rows.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from vff.moments.engines import Choice
+from vff.moments.planning import ReadingPlan
+from vff.moments.reading import Sums
+from vff.moments.rows import ColumnRows
+from vff.moments.statistics import Moments
+
+
+class Cells(NamedTuple):
+    """Combinations of values of some columns."""
+
+    columns: tuple[np.ndarray, ...]
+    """(cells,) each."""
+    w: np.ndarray
+    weighted: np.ndarray
+    """sum w (y - offset)."""
+
+
+class Whole(NamedTuple):
+    """What all rows sum to."""
+
+    n: int
+    weight: float
+    target: float
+    """sum w (y - offset)."""
+    target_squared: float
+
+
+def read_cells(
+    plan: ReadingPlan, cells: Callable[[tuple[int, ...]], Cells], whole: Whole, offset: float
+) -> tuple[Moments, list[Choice]]:
+    """The moments of rows that all lie inside, and the engine of every column.
+
+    ``cells`` is asked for sets of columns; it may hand out a cell in several parts.
+    """
+    sums = Sums(plan)
+    sums.n, sums.weight, sums.target, sums.target_squared = whole
+    for c, tally in sums.own.items():
+        (x,), w, weighted = cells((c,))
+        tally.add(ColumnRows(tally.request, x, plan.books[c]), w, weighted)
+    for one, tally in sums.sets:
+        columns, w, weighted = cells(one.columns)
+        numbered = zip(one.columns, columns, strict=True)
+        tally.add([ColumnRows(plan.request.columns[c], x, plan.books[c]) for c, x in numbered], w, weighted)
+    return sums.moments(offset), sums.choices

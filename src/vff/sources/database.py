@@ -1,0 +1,306 @@
+"""Tables of a database: questions go there, and sums come back. The only file that knows Ibis.
+
+Where columns have few different values, a model needs no rows: counts and sums for every combination of values say all.
+So a ``DatabaseTable`` is no source of chunks. It is asked for totals, and for sums by group; all that it was asked, and
+how many rows came back each time, stands in its ``queries``.
+"""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from vff.sources.base import Handling
+
+_LARGEST_TARGET, _LARGEST_WEIGHT = 1e140, 1e15
+_NAME = "vff_rows"  # of a relation without a name of its own
+_COUNTS = ("number", "boolean")
+_KINDS = {
+    "is_boolean": "boolean",
+    "is_numeric": "number",
+    "is_timestamp": "datetime",
+    "is_date": "datetime",
+    "is_interval": "duration",
+}
+
+
+class Relation(Protocol):
+    """A table expression of Ibis, or a relation of DuckDB."""
+
+    columns: Any
+
+    def aggregate(self, *args: Any, **kwargs: Any) -> Any: ...
+
+    def limit(self, *args: Any, **kwargs: Any) -> Any: ...
+
+
+class Query(NamedTuple):
+    """A question that was asked of a database."""
+
+    sql: str
+    rows: int
+    """How many came back."""
+    seconds: float
+
+
+class Totals(NamedTuple):
+    """Sums over all rows that count."""
+
+    rows: int
+    """All of them."""
+    n: int
+    """Rows of positive weight, with nothing missing."""
+    weightless: int
+    """Rows of weight zero."""
+    dropped: int
+    """Rows that were left out, as asked, because something in them is missing."""
+    weight: float
+    target: float
+    """sum w y."""
+
+
+class Groups(NamedTuple):
+    """The different combinations of values of some columns, in order, with sums over their rows."""
+
+    values: Any
+    """An Arrow table of these columns."""
+    w: np.ndarray
+    """sum w."""
+    target: np.ndarray = np.empty(0)
+    """sum w (y - offset), where that was asked for."""
+    squares: np.ndarray = np.empty(0)
+    """sum w (y - offset)^2."""
+
+
+class TooManyGroupsError(ValueError):
+    """Columns have more combinations of values than a database is asked for."""
+
+
+@dataclass(frozen=True)
+class DatabaseTable:
+    """A table or query of any backend of Ibis, or a relation of DuckDB."""
+
+    expression: Any
+    run: Callable[[Any], tuple[str, Any]] = field(repr=False)
+    """An expression over this table -> the SQL, and the answer as an Arrow table."""
+    handling: Handling = field(default_factory=Handling)
+    queries: list[Query] = field(default_factory=list, repr=False, compare=False)
+    """All that was asked, in order."""
+
+    @classmethod
+    def of(cls, data: Any, handling: Handling) -> "DatabaseTable":
+        """An Ibis table expression, or a relation of DuckDB, which is asked through Ibis too."""
+        try:
+            import ibis
+        except ImportError as error:
+            raise ImportError("expected ibis, to ask a database, found none; pip install 'vff[database]'") from error
+        if handling.checkpoint is not None:
+            raise ValueError("a database is asked for sums, and there is no long pass to keep; leave checkpoint= out")
+        if not hasattr(data, "query"):
+            if not hasattr(data, "aggregate"):
+                raise TypeError(f"a table of a database was expected, found {type(data).__name__}; select a table")
+            return cls(data, lambda asked: (str(ibis.to_sql(asked)), asked.to_pyarrow()), handling)
+
+        def run(asked: Any) -> tuple[str, Any]:
+            sql = str(ibis.to_sql(asked, dialect="duckdb"))
+            return sql, data.query(_NAME, sql).to_arrow_table()
+
+        schema = ibis.Schema.from_pyarrow(data.limit(0).to_arrow_table().schema)
+        return cls(ibis.table(schema, name=_NAME), run, handling)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self.expression.columns)
+
+    @cached_property
+    def kinds(self) -> Mapping[str, str]:
+        """What the columns hold: "number", "datetime", "duration", "boolean" or "text"."""
+        schema = self.expression.schema()
+        return {name: _kind_of(kind) for name, kind in schema.items()}
+
+    def handled(self, **changes: Any) -> "DatabaseTable":
+        """The same table, to be read in another way."""
+        return replace(self, handling=replace(self.handling, **changes))
+
+    def ask(self, question: Any) -> Any:
+        """The answer as an Arrow table."""
+        started = time.perf_counter()
+        sql, answer = self.run(question)
+        self.queries.append(Query(sql, answer.num_rows, time.perf_counter() - started))
+        return answer
+
+
+def _kind_of(kind: Any) -> str:
+    return next((name for test, name in _KINDS.items() if getattr(kind, test)()), "text")
+
+
+@dataclass(frozen=True)
+class DatabaseRows:
+    """The rows of a table with their targets and weights, to be summed where they are."""
+
+    table: DatabaseTable
+    features: tuple[str, ...]
+    target: str
+    weight: str | None
+    levels: tuple[str, ...] = ()
+    """Columns where a missing value is a level of its own."""
+    labels: bool = False
+    """Whether targets are labels, which are told apart and not summed."""
+
+    def __post_init__(self) -> None:
+        for what, name in (("targets", None if self.labels else self.target), ("weights", self.weight)):
+            kind = None if name is None else self.table.kinds[name]
+            if kind is not None and kind not in _COUNTS:
+                raise ValueError(f"{what} must be numbers, and column {name!r} holds {kind}: name a column of numbers")
+        for name in self.features:
+            if self.table.kinds[name] == "duration":
+                raise ValueError(
+                    f"column {name!r} holds intervals, which databases do not hand out as numbers; make it a number of "
+                    "days or seconds in the query"
+                )
+
+    @property
+    def empty(self) -> Any:
+        """An Arrow table of the features, without a row."""
+        return self.table.expression.select(list(self.features)).schema().to_pyarrow().empty_table()
+
+    def _weight_in(self, rows: Any, where: Any = None) -> Any:
+        """sum w."""
+        if self.weight is None:
+            return rows.count(where=where).cast("float64")
+        return rows[self.weight].cast("float64").sum(where=where)
+
+    def _sum_in(self, rows: Any, values: Any, where: Any = None) -> Any:
+        """sum w values."""
+        weighted = values if self.weight is None else rows[self.weight].cast("float64") * values
+        return weighted.sum(where=where)
+
+    @property
+    def _checked(self) -> tuple[str, ...]:
+        """Columns in which nothing may be missing."""
+        named = (*self.features, self.target, *(() if self.weight is None else (self.weight,)))
+        return tuple(dict.fromkeys(name for name in named if name not in self.levels))
+
+    def _is_missing(self, name: str) -> Any:
+        column = self.table.expression[name]
+        if not column.type().is_floating():
+            return column.isnull()
+        return column.isnull() | column.isnan() | column.isinf()
+
+    @property
+    def _counted(self) -> Any:
+        """Whether a row counts: it has a positive weight, and nothing that is missing where that is left out."""
+        counted = None if self.weight is None else self.table.expression[self.weight] > 0
+        if self.table.handling.missing == "drop":
+            for name in self._checked:
+                there = ~self._is_missing(name)
+                counted = there if counted is None else counted & there
+        return counted
+
+    @property
+    def _rows(self) -> Any:
+        counted = self._counted
+        return self.table.expression if counted is None else self.table.expression.filter(counted)
+
+    def totals(self) -> Totals:
+        """One question for all that is to be known before others make sense; refuses what no sum can be taken of."""
+        table, counted = self.table.expression, self._counted
+        asked = {
+            "vff_rows": table.count(),
+            "vff_n": table.count(where=counted),
+            "vff_weight": self._weight_in(table, counted),
+        }
+        if self.weight is not None:
+            asked |= {"vff_least_weight": table[self.weight].min(), "vff_most_weight": table[self.weight].max()}
+        if not self.labels:
+            y = table[self.target].cast("float64")
+            asked |= {"vff_target": self._sum_in(table, y, counted), "vff_largest": y.abs().max(where=counted)}
+        asked |= {f"vff_missing_{i}": self._is_missing(name).sum() for i, name in enumerate(self._checked)}
+        (found,) = self.table.ask(table.aggregate(**asked)).to_pylist()
+        rows, missing = found["vff_rows"], [found[f"vff_missing_{i}"] or 0 for i in range(len(self._checked))]
+        dropped = self._dropped() if self.table.handling.missing == "drop" and any(missing) else 0
+        if not dropped:
+            self._refuse_missing(missing, rows)
+        self._check_range(found)
+        n = found["vff_n"]
+        weight, target = (float(found.get(name) or 0.0) for name in ("vff_weight", "vff_target"))
+        return Totals(rows, n, rows - dropped - n, dropped, weight, target)
+
+    def _dropped(self) -> int:
+        """Rows in which something is missing."""
+        incomplete = self._is_missing(self._checked[0])
+        for name in self._checked[1:]:
+            incomplete = incomplete | self._is_missing(name)
+        asked = self.table.expression.aggregate(vff_dropped=incomplete.sum())
+        return int(self.table.ask(asked).to_pylist()[0]["vff_dropped"])
+
+    def _refuse_missing(self, missing: Sequence[int], rows: int) -> None:
+        for name, count in zip(self._checked, missing, strict=True):
+            if count:
+                raise ValueError(
+                    f"column {name!r} contains NULL, NaN or an infinite value ({count:,} of {rows:,} rows); finite "
+                    "numbers were expected: filter these rows out, or leave them out with "
+                    "vff.scan(table, missing='drop')"
+                )
+
+    def _check_range(self, found: Mapping[str, Any]) -> None:
+        low, high, largest = (
+            float(found.get(name) or 0.0) for name in ("vff_least_weight", "vff_most_weight", "vff_largest")
+        )
+        if low < 0.0 or high > _LARGEST_WEIGHT:
+            raise ValueError(
+                f"weights count rows, and from 0 to {_LARGEST_WEIGHT:g} was expected; column {self.weight!r} reaches "
+                f"{low if low < 0.0 else high:g}: mend it in the query"
+            )
+        if largest > _LARGEST_TARGET:
+            raise ValueError(
+                f"column {self.target!r} reaches {largest:g}, and its square leaves float64; measure it in larger units"
+            )
+
+    def grouped(self, columns: Sequence[str], offset: float, most: int) -> Groups:
+        """Sums for every combination of values of some columns; ``TooManyGroupsError`` when there are more than ``most``.
+
+        They are in order, so that nothing depends on how an engine happens to keep its groups.
+        """
+        rows = self._rows
+        residual = rows[self.target].cast("float64") - _number(offset)
+        sums = {"vff_target": residual, "vff_squares": residual * residual}
+        return self._groups(rows, columns, most, {name: self._sum_in(rows, part) for name, part in sums.items()})
+
+    def counted(self, columns: Sequence[str], most: int) -> Groups:
+        """Weights alone, as ``grouped``; targets may be anything."""
+        return self._groups(self._rows, columns, most, {})
+
+    def _groups(self, rows: Any, columns: Sequence[str], most: int, targets: Mapping[str, Any]) -> Groups:
+        names = list(dict.fromkeys(columns))
+        sums = {"vff_weight": self._weight_in(rows), **targets}
+        answer = self.table.ask(rows.group_by(names).aggregate(**sums).order_by(names).limit(most + 1))
+        if answer.num_rows > most:
+            raise TooManyGroupsError(_too_many(names, most))
+        found = [np.array(answer.column(name).to_numpy(), float) for name in sums]
+        return Groups(answer.select(names), *found)
+
+    def combinations(self, columns: Sequence[str]) -> int:
+        """How many different combinations of values some columns have."""
+        different = self._rows.select(list(dict.fromkeys(columns))).distinct()
+        return int(self.table.ask(different.aggregate(vff_n=different.count())).to_pylist()[0]["vff_n"])
+
+
+def _number(value: float) -> Any:
+    import ibis
+
+    return ibis.literal(value, "float64")
+
+
+def _too_many(names: Sequence[str], most: int) -> str:
+    if len(names) == 1:
+        found = f"column {names[0]!r} has more than {most:,} different values, and a database is asked for sums by value"
+    else:
+        found = (
+            f"columns {', '.join(map(repr, names))} have more than {most:,} combinations of values, and a database is "
+            "asked for sums by combination"
+        )
+    return f"{found}; round in the query, or fetch the rows in chunks with vff.scan(table.to_pyarrow_batches)"

@@ -1,0 +1,123 @@
+"""The first line of a delimited file: which character stands between the columns, and what these are called."""
+
+import csv
+import gzip
+import os
+import re
+import zlib
+from itertools import islice
+from typing import IO, Any, NamedTuple
+
+from vff.sources.base import SourceError
+from vff.sources.paths import is_number
+
+_DELIMITERS = ",;\t|"
+_LONGEST_LINE = 1 << 20
+_ROW = re.compile(r"Row #(\d+)")
+_COLUMN = re.compile(r"CSV column #(\d+)")
+_VALUE = re.compile(r"conversion error to ([\w\[\], ]+): invalid value '(.*)'", re.DOTALL)
+_WORDS = {"double": "a number", "int64": "an integer", "bool": "true or false"}
+
+
+class Head(NamedTuple):
+    """What the first line says."""
+
+    names: tuple[str, ...]
+    delimiter: str
+
+
+def read_head(path: str, delimiter: str | None = None) -> Head:
+    """The names of the columns; the delimiter is the one that stands in the first line most often."""
+    try:
+        with _opened(path) as file:
+            line = file.readline(_LONGEST_LINE)
+            delimiter = delimiter or _sniffed(line)
+            names = next(csv.reader([line, *_rest_of_quoted(line, file)], delimiter=delimiter), [])
+    except (OSError, EOFError, UnicodeDecodeError, csv.Error, zlib.error) as error:
+        raise SourceError(f"expected text with a header line in {path!r}, found {_short(error)}; repair it") from error
+    _check_names(names, path)
+    return Head(tuple(names), delimiter)
+
+
+def check_last_value(value: Any, path: str) -> None:
+    """Refuse a last value that goes on to the end of the file because its quote is not closed."""
+    if not isinstance(value, str | bytes):
+        return
+    content = value if isinstance(value, bytes) else value.encode()
+    if is_packed(path):
+        is_open = content.endswith((b"\n", b"\r"))
+    else:
+        is_open = b"\n" in content and not _tail(path).rstrip(b"\r\n").endswith(b'"')
+    if is_open:
+        start = content[:40].decode(errors="replace")
+        raise SourceError(
+            f"expected every quote to be closed, found one that is not before {start!r} in {path!r}; close it"
+        )
+
+
+def is_packed(path: str) -> bool:
+    """Whether a file is to be unpacked with gzip."""
+    return path.lower().endswith(".gz")
+
+
+def _tail(path: str) -> bytes:
+    with open(path, "rb") as file:
+        file.seek(max(0, os.path.getsize(path) - 64))
+        return file.read()
+
+
+def explained(message: str, path: str, head: Head) -> str:
+    """A reader's complaint in one sentence that names file, row and column, with advice."""
+    row, column, value = _ROW.search(message), _COLUMN.search(message), _VALUE.search(message)
+    where = f"{path!r}, row {row[1]} (the header is row 1)" if row else f"{path!r}"
+    if column and value:
+        name, wanted = head.names[int(column[1])], _WORDS.get(value[1], value[1])
+        wanted = "a date or time like 2024-02-29 12:00" if wanted.startswith("timestamp") else wanted
+        return (
+            f"expected {wanted} in column {name!r}, found {value[2][:40]!r} in {where}; "
+            f'correct it, or read the column as text with types={{{name!r}: "text"}}'
+        )
+    if column:
+        return f"expected UTF-8 text in column {head.names[int(column[1])]!r}, found {message!r} in {where}; convert it"
+    if "Expected" in message:
+        found = message[message.index("Expected") + 9 :].split(":")[0]
+        return f"expected as many columns as the header has, {found} in {where}; correct it, or give the delimiter="
+    if "straddling" in message:
+        return f"expected rows of less than 1 MB, found a longer one in {where}; look for a quote that is not closed"
+    return f"expected a file that can be read to its end, found {message!r} in {where}; write it again"
+
+
+def _opened(path: str) -> IO[str]:
+    if is_packed(path):
+        return gzip.open(path, "rt", encoding="utf-8-sig", newline="")
+    return open(path, encoding="utf-8-sig", newline="")
+
+
+def _sniffed(line: str) -> str:
+    bare = re.sub(r'"[^"]*"', "", line)
+    return max(_DELIMITERS, key=bare.count)
+
+
+def _rest_of_quoted(line: str, file: IO[str]) -> list[str]:
+    """Lines that a quoted name in the header goes on in."""
+    return list(islice(file, 20)) if line.count('"') % 2 else []
+
+
+def _check_names(names: list[str], path: str) -> None:
+    if not names or names == [""]:
+        raise SourceError(f"expected a header line with the columns' names in {path!r}, found none; write one")
+    if all(map(is_number, names)):
+        raise SourceError(
+            f"expected a header line with the columns' names in {path!r}, found the numbers "
+            f"{', '.join(names[:4])}; write one above them"
+        )
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise SourceError(
+            f"expected every column to have a name of its own, found {', '.join(map(repr, twice[:4]))} more than once "
+            f"in the header of {path!r}; rename them"
+        )
+
+
+def _short(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"[:120]

@@ -1,0 +1,259 @@
+"""Rows on other machines: the same answer from any scheduler, bit for bit, even when a worker dies on the way."""
+
+import operator
+import os
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+
+import cloudpickle
+import dask
+import dask.array as da
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from vff.sources.base import SourceError
+from vff.sources.clusters import FAN_IN, DaskSource
+from vff.sources.opening import scan
+from vff.sources.passes import FaultyPartWarning
+
+# workers do not import the tests
+cloudpickle.register_pickle_by_value(sys.modules[__name__])
+
+N = 1000
+RNG = np.random.default_rng(3)
+FRAME = pd.DataFrame({"x": RNG.normal(size=N), "y": RNG.normal(size=N), "city": ["a", "b"] * (N // 2)})
+FRAME_20 = dd.from_pandas(FRAME, npartitions=20)
+
+
+@pytest.fixture(scope="module")
+def client():
+    from distributed import Client, LocalCluster
+
+    options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
+    with LocalCluster(**options) as cluster, Client(cluster) as client:
+        yield client
+
+
+def total(chunk) -> float:
+    return float(np.sum(np.asarray(chunk.data["x"])))
+
+
+def in_order(chunk) -> list:
+    return [(chunk.where, chunk.n_rows, chunk.dropped)]
+
+
+def by_hand(values: list, merge) -> float:
+    """The tree, as its definition has it."""
+    while len(values) > 1:
+        groups = [values[i : i + FAN_IN] for i in range(0, len(values), FAN_IN)]
+        values = []
+        for group in groups:
+            result = group[0]
+            for value in group[1:]:
+                result = merge(result, value)
+            values.append(result)
+    return values[0]
+
+
+def test_parts_are_partitions() -> None:
+    source = scan(FRAME_20)
+    assert isinstance(source, DaskSource)
+    assert (source.names, source.n_rows, source.repeatable) == (("x", "y", "city"), None, True)
+    parts = list(source.restricted(["city", "x"]).parts())
+    assert [part.name for part in parts[:2]] == ["partition 0 of 20", "partition 1 of 20"]
+    frames = [chunk.data for part in parts for chunk in part.chunks()]
+    pd.testing.assert_frame_equal(pd.concat(frames), FRAME[["x", "city"]], check_dtype=False)
+    marks = [part.fingerprint() for part in parts]
+    assert len(set(marks)) == 20
+    assert marks == [part.fingerprint() for part in source.restricted(["city", "x"]).parts()]
+    with pytest.raises(
+        ValueError, match="expected columns of the partitions, found 'q'; the columns are 'x', 'y', 'city'"
+    ):
+        source.restricted(["q"])
+
+
+def test_the_tree_is_the_same_for_every_scheduler(client) -> None:
+    source = scan(FRAME_20)
+    totals = [total(chunk) for part in source.parts() for chunk in part.chunks()]
+    reference = by_hand(totals, operator.add)
+    assert source.reduce(total, operator.add) == reference
+    for scheduler in ("synchronous", "threads"):
+        with dask.config.set(scheduler=scheduler):
+            assert source.reduce(total, operator.add) == reference
+    order = source.reduce(in_order, operator.add)
+    assert [where for where, _, _ in order] == [f"partition {i} of 20" for i in range(20)]
+
+
+@pytest.mark.parametrize("columns", [1, 3])
+@pytest.mark.parametrize("rows", [100, 333])
+def test_arrays_with_targets_and_weights(rows, columns) -> None:
+    Z, y, w = RNG.normal(size=(N, 3)), RNG.normal(size=N), RNG.uniform(size=N)
+    X = da.from_array(Z, chunks=(rows, columns))
+    source = scan((X, da.from_array(y, chunks=250), da.from_array(w, chunks=N)))
+    assert (source.names, source.n_rows) == (None, N)
+    with dask.config.set(scheduler="synchronous"):
+        found = source.reduce(lambda chunk: [(chunk.data, chunk.y, chunk.w)], operator.add)
+    for whole, parts in zip((Z, y, w), zip(*found, strict=True), strict=True):
+        assert np.array_equal(np.concatenate(parts), whole)
+
+
+def test_targets_of_unknown_length_are_aligned_by_partitions() -> None:
+    kept = FRAME_20[FRAME_20.x > 0]
+    with dask.config.set(scheduler="synchronous"):
+        for y in (kept.y, kept.y.to_dask_array(), "y"):
+            source = DaskSource(kept[["x", "y"]], y)
+            pairs = source.reduce(lambda chunk: [(chunk.data.x, chunk.y)], operator.add)
+            inside = FRAME[FRAME.x > 0]
+            assert np.array_equal(np.concatenate([x for x, _ in pairs]), inside.x)
+            assert np.array_equal(np.concatenate([y for _, y in pairs]), inside.y)
+        assert DaskSource(kept, "y", "x").names == ("city",)
+        X = kept[["x", "y"]].to_dask_array()
+        found = DaskSource(X, kept.y.to_dask_array()).reduce(lambda chunk: chunk.n_rows, operator.add)
+        assert found == int((FRAME.x > 0).sum())
+        with pytest.raises(
+            SourceError, match=r"expected as many values of y as rows, found 50 and \d+ in partition \d+ of"
+        ):
+            DaskSource(kept, FRAME_20.y).reduce(total, operator.add)
+
+
+def test_delayed_tables() -> None:
+    @dask.delayed
+    def load(i: int):
+        return pa.table({"x": [float(i)], "z": [1]}) if i != 2 else pd.DataFrame({"z": [1]})
+
+    with dask.config.set(scheduler="synchronous"):
+        assert scan([load(0), load(1)]).reduce(total, operator.add) == 1.0
+        source = scan([load(i) for i in range(4)])
+        assert source.names == ("x", "z")
+        with pytest.raises(SourceError, match=r"expected column 'x', as in the first .* found 'z' in partition 2 of 4"):
+            source.reduce(total, operator.add)
+        with pytest.warns(FaultyPartWarning, match="left out: expected column 'x'"):
+            assert source.handled(faulty="skip").reduce(total, operator.add) == 4.0
+        assert source.restricted(["z"]).reduce(lambda chunk: chunk.n_rows, operator.add) == 4
+        with pytest.raises(SourceError, match="expected a table in partition 1 of 2, found int"):
+            scan([load(0), dask.delayed(operator.add)(1, 1)]).reduce(total, operator.add)
+
+
+def test_partitions_without_rows_are_not_asked() -> None:
+    def whole(chunk) -> int:
+        assert chunk.n_rows
+        return chunk.n_rows
+
+    with dask.config.set(scheduler="synchronous"):
+        assert scan(FRAME_20[FRAME_20.x > np.sort(FRAME.x)[-11]]).reduce(whole, operator.add) == 10
+        with pytest.raises(ValueError, match="expected rows, found only partitions without any"):
+            scan(FRAME_20[FRAME_20.x > 1e9]).reduce(whole, operator.add)
+
+
+def test_incomplete_rows_are_left_out_on_the_workers(client) -> None:
+    holes = FRAME.assign(x=FRAME.x.where(FRAME.index % 10 != 0))
+    found = scan(dd.from_pandas(holes, npartitions=4), missing="drop").reduce(in_order, operator.add)
+    assert [(rows, dropped) for _, rows, dropped in found] == [(225, 25)] * 4
+
+
+class Odd(Exception):
+    """An exception that is not made of a text."""
+
+    def __init__(self, code: int, place: str) -> None:
+        super().__init__(code, place)
+
+
+def test_an_exception_comes_back_as_itself_with_its_place(client) -> None:
+    def refuse(chunk):
+        if chunk.where.startswith("partition 7 "):
+            raise ZeroDivisionError("there is nothing here")
+
+    def odd(chunk):
+        raise Odd(3, "here")
+
+    source = scan(FRAME_20)
+    for scheduler in (None, "synchronous"):
+        with dask.config.set({} if scheduler is None else {"scheduler": scheduler}):
+            with pytest.raises(ZeroDivisionError, match=r"^partition 7 of 20: there is nothing here$"):
+                source.reduce(refuse, lambda one, other: None)
+            with pytest.raises(Odd):
+                source.reduce(odd, lambda one, other: None)
+
+
+def test_progress_is_told(client) -> None:
+    lock = threading.Lock()  # what cannot be sent to a worker
+    source = scan(da.ones((100, 2), chunks=(10, 2)), report=lambda progress: lock.locked() and None)
+    for scheduler in (None, "synchronous"):
+        told: list = []
+        with dask.config.set({} if scheduler is None else {"scheduler": scheduler}):
+            assert source.reduce(lambda chunk: chunk.n_rows, operator.add, told.append) == 100
+        assert [progress.rows for progress in told] == list(range(10, 101, 10))
+        assert (told[-1].share, told[-1].n_rows, told[-1].part) == (1.0, 100, "10 of 10 partitions")
+
+
+class Large:
+    """A task that is slow to send, and notes in a folder where it was unpacked."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder, self.weight = folder, np.arange(2_000_000.0)
+
+    def __setstate__(self, state: dict) -> None:
+        self.__dict__.update(state)
+        (Path(self.folder) / f"{os.getpid()}-{time.monotonic_ns()}").touch()
+
+    def __call__(self, chunk) -> float:
+        return total(chunk) + float(self.weight[1])
+
+
+def test_a_large_task_is_sent_once_to_a_worker(client, tmp_path) -> None:
+    scan(FRAME_20).reduce(Large(str(tmp_path)), operator.add)
+    # unpacked where it is first wanted, and again by the other worker, which fetches it
+    assert 1 <= len(list(tmp_path.iterdir())) <= 4
+
+
+def test_a_worker_may_die(client, tmp_path) -> None:
+    """Last in its module: the cluster has been through something."""
+    mark = tmp_path / "begun"
+
+    def slow(chunk):
+        mark.touch()
+        time.sleep(0.05)
+        return total(chunk)
+
+    source = scan(FRAME_20)
+    with dask.config.set(scheduler="synchronous"):
+        reference = source.reduce(total, operator.add)
+    victim = next(iter(client.run(os.getpid).values()))
+
+    def kill() -> None:
+        while not mark.exists():
+            time.sleep(0.01)
+        time.sleep(0.2)
+        os.kill(victim, signal.SIGKILL)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    told: list = []
+    assert source.reduce(slow, operator.add, told.append) == reference
+    killer.join()
+    assert told[-1].rows == N
+    client.wait_for_workers(2, timeout=20)
+    assert victim not in client.run(os.getpid).values()
+
+
+def test_what_is_refused() -> None:
+    with pytest.raises(
+        TypeError, match="expected a dask frame, a dask array or a list of delayed tables, found Series"
+    ):
+        scan(FRAME_20.x)
+    with pytest.raises(ValueError, match=r"expected a dask array with rows and columns, found 1 dimension\(s\)"):
+        scan(da.ones(3))
+    with pytest.raises(ValueError, match="expected y to name a column of the frame, found 'q'"):
+        DaskSource(FRAME_20, "q")
+    with pytest.raises(TypeError, match=r"expected y to be a dask array or series beside dask rows, .* found ndarray"):
+        DaskSource(FRAME_20, np.ones(N))
+    with pytest.raises(ValueError, match="expected y to have 20 partitions, as X has, found 3; repartition"):
+        DaskSource(FRAME_20, FRAME_20.y.repartition(npartitions=3))
+    with pytest.raises(ValueError, match="expected one target or weight per row, found 3 for 4 rows"):
+        DaskSource(da.ones((4, 2)), da.ones(3))
