@@ -14,18 +14,24 @@ import numpy as np
 from vff.basis import Interval
 from vff.estimators.binding import Binding, bind, check_levels, joined
 from vff.estimators.labels import as_labels
-from vff.estimators.overview import Batch, Overview, look_at, take_batch
+from vff.estimators.overview import Batch, Overview, check_enough, look_at, take_batch, weights_of
 from vff.estimators.rows import Rows, add, begin, check_extents, plan_text, summary_of, with_levels
 from vff.estimators.settling import Options
-from vff.estimators.tables import Table, check_weights
+from vff.estimators.tables import Table
 from vff.features import TailRows
 from vff.inference import rows_beyond
 from vff.kernels import Categorical, Kernel, normal_form
 from vff.likelihoods import AbstractLikelihood
 from vff.moments import Choice, Moments, ReadingPlan, books_for, plan_reading, read
+from vff.moments.cores import at_most
 from vff.sources import AbstractSource, Checkpoint, Chunk, Standing, reduce, selected
+from vff.sources.passes import Spread
+from vff.sources.passes import check_same_rows
 
 Say = Callable[[str], None]
+_DOMAIN_FIRST = "the domain is to be found in the rows, which then are read twice"
+_GIVE_DOMAIN = "give domain= for every column of numbers, or "
+_ASKED_AGAIN = "another likelihood than the Gaussian asks the rows again and again"
 
 
 class Positive(NamedTuple):
@@ -144,7 +150,7 @@ class FindLabels:
     def __call__(self, chunk: Chunk) -> Labels:
         _, y, w = self.roles.split(chunk)
         labels = as_labels(y)
-        counted = labels if w is None else labels[check_weights(w, labels.size) > 0.0]
+        counted = labels if w is None else labels[weights_of(w, labels.size) > 0.0]
         return Labels(tuple(np.unique(counted).tolist()))
 
     def merge(self, one: Labels, other: Labels) -> Labels:
@@ -243,11 +249,44 @@ class Gather:
             batch = self.reader.batch(chunk, joined(self.seen.binding, self.reader.binding(table)))
         overview = look_at(batch)
         # without a sample, what is summed does not depend on these rows, and chunks agree on it
-        seen = self.seen or begin(replace(overview, sample=None), self.options, growing=True)
+        alike = replace(overview, sample=None, weight=overview.weight or 1.0)
+        seen = self.seen or begin(alike, self.options, growing=True)
         return Gathered(overview, add(seen, batch, overview, self.engine, lambda message: None))
 
     def merge(self, one: Gathered, other: Gathered) -> Gathered:
         return Gathered(one.overview.merged(other.overview), one.rows.merged(other.rows))
+
+
+@dataclass(frozen=True)
+class OneCore:
+    """A task that leaves the other cores to those that run beside it."""
+
+    task: Any
+
+    @property
+    def phase(self) -> str:
+        """That of the task."""
+        return self.task.phase
+
+    @property
+    def kind(self) -> Any:
+        """That of the task."""
+        return self.task.kind
+
+    def __call__(self, chunk: Chunk) -> Any:
+        with at_most(1):
+            return self.task(chunk)
+
+    def merge(self, one: Any, other: Any) -> Any:
+        return self.task.merge(one, other)
+
+
+def reduced(
+    source: AbstractSource, task: Any, checkpoint: Checkpoint | None = None, without: tuple[str, ...] = ()
+) -> Standing:
+    """All answers merged. Workers have a thread for every task that they run at a time, so a task uses one core."""
+    there: Any = OneCore(task) if isinstance(source, Spread) else task
+    return reduce(source, there, checkpoint, without)
 
 
 @dataclass(frozen=True)
@@ -273,19 +312,18 @@ class ChunkedTask:
 
     def gathered_so_far(self) -> Rows:
         """The sums of all rows when more are to come, which the harmonics leave room for."""
-        if self._domains_are_given():
-            return self._found(self._reduced(Gather(self.reader, self.options, self.engine))).rows
-        return self._in_two_passes(growing=True)
+        return self._gather().rows if self._domains_are_given() else self._in_two_passes(growing=True)
 
     def overview(self, *, always_sampled: bool = False) -> tuple[Overview, Standing]:
         """A look at all rows."""
         if not self.source.repeatable:
+            why, instead = (_ASKED_AGAIN, "") if always_sampled else (_DOMAIN_FIRST, _GIVE_DOMAIN)
             raise ValueError(
-                "the domain is to be found in the rows, which then are read twice, and an iterator gives them once; "
-                "give domain= for every column of numbers, or pass a function that returns a new iterator"
+                f"{why}, and an iterator gives them once; {instead}pass a function that returns a new iterator"
             )
         standing = self._reduced(Look(self.reader, always_sampled))
         overview = self._found(standing)
+        check_enough(overview.n, first=True, weighed=overview.n < standing.rows)
         if self.reader.kernel is None:
             check_levels(overview.binding, overview.n)
         return overview, standing
@@ -299,13 +337,15 @@ class ChunkedTask:
         plan = plan_reading(overview.n, request, books_for(self.engine, request, overview.surveys, None), self.engine)
         self.say(plan_text(plan, overview.n))
         task = Sum(self.reader, overview.binding, plan, seen.moments.offset, beyond)
-        summed = self._found(self._reduced(task, standing.skipped))
+        second = self._reduced(task, standing.skipped)
+        check_same_rows(standing, second)
+        summed = self._found(second)
         choice = summary_of(summed.choices, plan, [column.label for column in overview.binding.columns])
         return replace(seen, moments=summed.moments, tails=summed.tails, extents=extents, choice=choice)
 
     def _gathered(self) -> Rows:
         """One pass, and then the functions that a look at all rows would have settled on."""
-        overview, rows = self._found(self._reduced(Gather(self.reader, self.options, self.engine)))
+        overview, rows = self._gather()
         if self.reader.kernel is None:
             check_levels(overview.binding, overview.n)
         settled = begin(overview, self.options, growing=False)
@@ -316,6 +356,12 @@ class ChunkedTask:
         ]
         moments = with_levels(rows.moments, overview.binding).restricted(fewest)
         return replace(settled, moments=moments, tails=rows.tails, extents=rows.extents, choice=rows.choice)
+
+    def _gather(self) -> Gathered:
+        standing = self._reduced(Gather(self.reader, self.options, self.engine))
+        found = self._found(standing)
+        check_enough(found.overview.n, first=True, weighed=found.overview.n < standing.rows)
+        return found
 
     def _domains_are_given(self) -> bool:
         """Whether every column of numbers has a domain."""
@@ -335,12 +381,12 @@ class ChunkedTask:
         return all(domain.get(column) is not None for column in columns)
 
     def _reduced(self, task: Any, without: tuple[str, ...] = ()) -> Standing:
-        standing = reduce(self.source, task, self.checkpoint, without)
+        standing = reduced(self.source, task, self.checkpoint, without)
         if standing.dropped:
             self.say(f"{standing.dropped:,} of {standing.dropped + standing.rows:,} rows left out: a value is missing")
         return standing
 
     def _found(self, standing: Standing) -> Any:
         if standing.committed is None:
-            raise ValueError("the source has no rows with a positive weight; at least two are needed")
+            raise ValueError("the source has no rows that can be used; at least two are needed")
         return standing.committed

@@ -10,7 +10,8 @@ from vff.estimators.chunked import Reader
 from vff.estimators.overview import Batch
 from vff.inference import AbstractCrowd, Answers, Observed, Question, TargetScale, Walked, feature_sums
 from vff.moments import MomentRequest, ReadingPlan, Walk, collapse
-from vff.sources import AbstractSource, Chunk, reduce
+from vff.sources import AbstractSource, Chunk, Standing, reduce
+from vff.sources.passes import check_same_rows
 
 
 @dataclass(frozen=True)
@@ -74,8 +75,8 @@ class ChunkCrowd(AbstractCrowd):
     rows: int
     total: float
     """sum w."""
-    without: tuple[str, ...] = ()
-    """Parts that cannot be read."""
+    looked: Standing = Standing()  # noqa: RUF009  a frozen record
+    """The first look at the rows: which parts can be read, and how they were then."""
     target: TargetScale = TargetScale(0.0, 1.0)  # noqa: RUF009  a frozen record
 
     @property
@@ -92,15 +93,17 @@ class ChunkCrowd(AbstractCrowd):
 
     def ask(self, question: Question) -> Answers:
         task = Asked(self.reader, self.binding, self.plan, self.target, question)
-        answers = reduce(self.source, task, without=self.without).committed
-        assert answers is not None  # the look found rows
-        return answers
+        return self._reduced(task)
 
     def in_units(self, target: TargetScale) -> "ChunkCrowd":
         return replace(self, target=target)
 
     def averages(self, request: MomentRequest) -> tuple[np.ndarray, ...]:
         task = Averaged(self.reader, self.binding, self.plan, request)
-        found = reduce(self.source, task, without=self.without).committed
-        assert found is not None
-        return tuple(sums / self.total for sums in found.sums)
+        return tuple(sums / self.total for sums in self._reduced(task).sums)
+
+    def _reduced(self, task: Any) -> Any:
+        standing = reduce(self.source, task, without=self.looked.skipped)
+        check_same_rows(self.looked, standing)
+        assert standing.committed is not None  # the look found rows
+        return standing.committed

@@ -5,7 +5,7 @@ of values of every set of columns that terms share, several sets together where 
 than the Gaussian ask rows again and again, so these get the different rows with their weights, once.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Any, NamedTuple
@@ -59,11 +59,11 @@ class DatabaseIntake(AbstractIntake):
         with clock("pass"):
             return self._added(rows, found)
 
-    def walk(self, seen: Rows | None, growing: bool, clock: Clock, quiet: bool) -> Walkable:
+    def walk(self, seen: Rows | None, growing: bool, clock: Clock, quiet: bool, sampled: bool) -> Walkable:
         with clock("survey"):
             self._totals(first=seen is None)
             X, y, w = _different(self.rows)
-        return TableIntake(self.question, Table.of(X), y, w).walk(seen, growing, clock, quiet)
+        return TableIntake(self.question, Table.of(X), y, w).walk(seen, growing, clock, quiet, sampled)
 
     def targets(self) -> np.ndarray | None:
         return None
@@ -119,23 +119,29 @@ class DatabaseIntake(AbstractIntake):
         """The sums that the database takes, on top of those seen."""
         overview, engine, n = found.overview, self.question.engine, found.totals.n
         binding, moments = overview.binding, with_levels(seen.moments, overview.binding)
-        extents = tuple(
-            old.extent.merged(new.extent) for old, new in zip(seen.extents, overview.surveys, strict=True)
-        )
+        extents = tuple(old.extent.merged(new.extent) for old, new in zip(seen.extents, overview.surveys, strict=True))
         if any(check_extents(replace(seen, moments=moments), binding, extents)):
             raise ValueError(
-                f"column {binding.columns[0].label} reaches [{extents[0].low:g}, {extents[0].high:g}], beyond the domain "
-                "it was given, and a database is asked for sums over rows inside alone; widen the domain, or filter rows"
+                f"column {binding.columns[0].label} reaches [{extents[0].low:g}, {extents[0].high:g}], beyond the "
+                "domain it was given, and a database gives no rows but sums; widen the domain, or filter these rows out"
             )
         plan = plan_reading(n, moments.request, books_for(engine, moments.request, overview.surveys, None), engine)
         self.question.say(plan_text(plan, n))
-        sizes = [survey.distinct for survey in overview.surveys]
-        bundles = bundled([one.columns for one in plan.sets], sizes, _TOGETHER)
-        fetched: dict[tuple[int, ...], Groups] = {}
+        some = found.groups[self.rows.features[0]]
+        whole = Whole(n, found.totals.weight, float(some.target.sum()), float(some.squares.sum()))
+        cells = self._cells([one.columns for one in plan.sets], found)
+        new, choices = read_cells(plan, cells, whole, found.offset)
+        summary = summary_of(choices, plan, [column.label for column in binding.columns])
+        return replace(seen, binding=binding, moments=moments + new, extents=extents, choice=summary)
+
+    def _cells(self, sets: Sequence[tuple[int, ...]], found: _Seen) -> Callable[[tuple[int, ...]], Cells]:
+        """Cells by columns; a bundle of sets is asked for when the first of them is."""
+        binding, sizes = found.overview.binding, [survey.distinct for survey in found.overview.surveys]
+        bundles, fetched = bundled(sets, sizes, _TOGETHER), dict[tuple[int, ...], Groups]()
 
         def cells(columns: tuple[int, ...]) -> Cells:
             if len(columns) == 1:
-                groups = found.groups[self.rows.features[binding.columns[columns[0]].index]]
+                groups = found.groups[self._names(binding, columns)[0]]
             else:
                 bundle = next(one for one in bundles if set(columns) <= set(one))
                 if bundle not in fetched:
@@ -143,11 +149,7 @@ class DatabaseIntake(AbstractIntake):
                 groups = fetched[bundle]
             return Cells(_columns(groups, binding, columns, self.rows.features), groups.w, groups.target)
 
-        some = found.groups[self.rows.features[0]]
-        whole = Whole(n, found.totals.weight, float(some.target.sum()), float(some.squares.sum()))
-        new, choices = read_cells(plan, cells, whole, found.offset)
-        summary = summary_of(choices, plan, [column.label for column in binding.columns])
-        return replace(seen, binding=binding, moments=moments + new, extents=extents, choice=summary)
+        return cells
 
 
 class InMemory(NamedTuple):

@@ -5,6 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from vff.estimators.binding import bind, joined
-from vff.estimators.chunked import ChunkedTask, Reader, Roles
+from vff.estimators.chunked import ChunkedTask, Positive, Reader, Roles
 from vff.estimators.crowd import ChunkCrowd
 from vff.estimators.overview import Batch, Overview, check_enough, look_at, take_batch
 from vff.estimators.rows import Rows, add, begin, walk_of
@@ -167,25 +168,38 @@ class ChunkIntake(AbstractIntake):
 
     @classmethod
     def of(cls, question: Question, source: AbstractSource, y: Any, sample_weight: Any) -> "ChunkIntake":
-        source, y, sample_weight = source.with_targets(y, sample_weight)
+        beside = y.column if isinstance(y, Positive) else y
+        source, column, sample_weight = source.with_targets(beside, sample_weight)
+        y = y._replace(column=column) if isinstance(y, Positive) else column
         roles = Roles.of(source, question.kernel, y, sample_weight, question.likelihood)
         if roles.features is not None:
             source = source.restricted(roles.all)
         source = source.handled(keep_missing=roles.levels(question.kernel, source.kinds))
         reader = Reader(question.kernel, roles, question.likelihood)
-        path = source.handling.checkpoint
-        checkpoint = None if path is None else Checkpoint.at(path, _identity(question, roles))
-        return cls(question, ChunkedTask(source, reader, question.options, question.engine, question.say, checkpoint))
+        return cls(question, ChunkedTask(source, reader, question.options, question.engine, question.say))
 
     def summed(self, seen: Rows | None, growing: bool, clock: Clock) -> Rows:
+        task = replace(self.task, checkpoint=self._checkpoint(seen, growing))
         with clock("pass"):
             if seen is not None:
-                return self.task.added_to(seen)
-            return self.task.gathered_so_far() if growing else self.task.summed()
+                return task.added_to(seen)
+            return task.gathered_so_far() if growing else task.summed()
+
+    def _checkpoint(self, seen: Rows | None, growing: bool) -> Checkpoint | None:
+        """The state of these sums, for these chunks on top of these rows, and of no others."""
+        handling = self.task.source.handling
+        if handling.checkpoint is None:
+            return None
+        identity = _identity(self.question, self.task.reader.roles)
+        identity += f", engine {self.question.engine}, chunks of {handling.chunk_rows:,} rows"
+        if seen is not None:
+            sums = seen.moments
+            identity += f", on top of {sums.n:,} rows with {sums.weight!r}, {sums.target!r} and {sums.offset!r}"
+        return Checkpoint.at(handling.checkpoint, identity + (", more to come" if growing else ""))
 
     def walk(self, seen: Rows | None, growing: bool, clock: Clock, quiet: bool, sampled: bool) -> Walkable:
         """In memory where the different rows are few; else a sample, and the source to be read again and again."""
-        if self.task.checkpoint is not None:
+        if self.task.source.handling.checkpoint is not None:
             raise ValueError(
                 "a checkpoint keeps sums over the rows, which say all with Gaussian noise alone; another likelihood "
                 "asks the rows again at every step: leave checkpoint out"
@@ -206,7 +220,7 @@ class ChunkIntake(AbstractIntake):
             )
         books = books_for(question.engine, found.walk.plan.request, overview.surveys, None)
         plan = plan_reading(overview.n, found.walk.plan.request, books, question.engine)
-        parts = overview.binding, plan, overview.n, overview.weight, standing.skipped
+        parts = overview.binding, plan, overview.n, overview.weight, standing
         crowd = ChunkCrowd(task.source, task.reader, *parts)
         return found._replace(everywhere=crowd, targets=overview.targets.values)
 
@@ -226,12 +240,15 @@ class ChunkIntake(AbstractIntake):
         if roles.features is not None:
             model.feature_names_in_ = np.array(roles.features, dtype=object)
             model.n_features_in_ = len(roles.features)
+        elif (n_columns := getattr(self.task.source, "n_columns", None)) is not None:
+            model.n_features_in_ = n_columns
         if roles.target is not None:
             model.target_name_ = roles.target
 
     def finish(self) -> None:
-        if self.task.checkpoint is not None:
-            self.task.checkpoint.remove()
+        path = self.task.source.handling.checkpoint
+        if path is not None:
+            Checkpoint(Path(path), "").remove()
 
 
 def _identity(question: Question, roles: Roles) -> str:

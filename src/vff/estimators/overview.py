@@ -4,15 +4,16 @@ Looks at different rows merge, and neither order nor partition leaves a trace, s
 in files, and the same table on a cluster are summed for the same functions.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from vff.estimators.binding import Binding, united
 from vff.estimators.observed import extra_of
-from vff.estimators.tables import Table, check_target, check_weights
+from vff.estimators.tables import Table, as_finite, check_target, check_weights
 from vff.likelihoods import AbstractLikelihood
 from vff.moments import Profile, Sample, Source, Survey, sample_of, survey, survey_columns
 
@@ -29,7 +30,7 @@ class Batch(NamedTuple):
 
 def take_batch(table: Table, binding: Binding, y: Any, sample_weight: Any, likelihood: AbstractLikelihood) -> Batch:
     """The rows the user gave, checked; those of weight zero are left out, as if they were not there."""
-    w, target = check_weights(sample_weight, table.n_rows), check_target(y, table.n_rows)
+    w, target = weights_of(sample_weight, table.n_rows), check_target(y, table.n_rows)
     extra = extra_of(likelihood, table)
     counted = w > 0.0 if w.size and w.min() == 0.0 else slice(None)
     likelihood.check(target[counted], extra[counted])
@@ -46,11 +47,22 @@ def take_batch(table: Table, binding: Binding, y: Any, sample_weight: Any, likel
     return Batch(binding, source, extra)
 
 
+def weights_of(sample_weight: Any, n_rows: int) -> np.ndarray:
+    """Checked weights. All rows of a chunk may be of weight zero: ``check_enough`` judges the whole."""
+    if hasattr(sample_weight, "__len__") and len(sample_weight) == n_rows:
+        weights = as_finite(sample_weight, "sample_weight")
+        if weights.shape == (n_rows,) and not weights.any():
+            return weights
+    return check_weights(sample_weight, n_rows)
+
+
 def check_enough(n: int, first: bool, weighed: bool) -> None:
     """Refuse fewer rows than show a trend."""
     if n >= (2 if first else 1):
         return
-    if weighed and n:
+    if weighed and not n:
+        raise ValueError("sample_weight is zero for every row; at least two rows need a positive weight")
+    if weighed:
         raise ValueError("sample_weight is positive in 1 row and a minimum of 2 is required: one row shows no trend")
     raise ValueError(f"X has {n} sample(s) and a minimum of 2 is required: one row shows no trend")
 
@@ -90,8 +102,7 @@ class Overview:
             one.merged(two) if column.levels is None else survey_of_levels(len(column.levels), n)
             for column, one, two in zip(binding.columns, *(part.surveys for part in parts), strict=True)
         )
-        samples = [part.sample for part in parts]
-        sample = samples[0].merged(samples[1]) if samples[0] is not None and samples[1] is not None else None
+        sample = _merged([part.sample for part in parts if part.n])
         sums = self.weight + other.weight, self.target + other.target
         return Overview(binding, surveys, n, *sums, sample, self.targets.merged(other.targets))
 
@@ -106,16 +117,24 @@ class Overview:
         return replace(self, sample=replace(self.sample, columns=columns))
 
 
+def _merged(samples: Sequence[Sample | None]) -> Sample | None:
+    """Of parts that have rows, none of which may be without a sample."""
+    found = [sample for sample in samples if sample is not None]
+    return reduce(Sample.merged, found) if found and len(found) == len(samples) else None
+
+
 def look_at(batch: Batch, *, always_sampled: bool = False) -> Overview:
     """A look at rows in memory, with a sample of them where something is settled by it, or as asked."""
     binding, source = batch.binding, batch.source
     smooth = [column.levels is None for column in binding.columns]
     found = iter(survey_columns(source, [c for c, use in enumerate(smooth) if use]))
     surveys = tuple(
-        next(found) if column.levels is None else survey_of_levels(len(column.levels), source.n) for column in binding.columns
+        next(found) if column.levels is None else survey_of_levels(len(column.levels), source.n)
+        for column in binding.columns
     )
     shared = always_sampled or len(binding.terms) > 1 or any(len(term.columns) > 1 for term in binding.terms)
-    sample = sample_of(source, batch.extra, smooth) if shared and source.n else None
+    levels = [column.levels for column in binding.columns]
+    sample = sample_of(source, batch.extra, levels) if shared and source.n else None
     targets = survey(source.n, lambda rows: source.y[rows]) if always_sampled else Survey(np.inf, -np.inf)
     sums = float(source.w.sum()), float(source.w @ source.y)
     return Overview(binding, surveys, source.n, *sums, sample, targets)

@@ -1,8 +1,24 @@
 """How many cores this process may use."""
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+_SHARE: ContextVar[int | None] = ContextVar("_SHARE", default=None)
 
 
 def cores() -> int:
-    """Cores that the system lets this process have."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """Cores that the system lets this process have, or this thread's share of them."""
+    found = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(found, _SHARE.get() or found)
+
+
+@contextmanager
+def at_most(share: int) -> Iterator[None]:
+    """Use so many cores in this thread, because others of its kind work beside it."""
+    token = _SHARE.set(share)
+    try:
+        yield
+    finally:
+        _SHARE.reset(token)

@@ -1,20 +1,21 @@
 """Some of the rows, chosen by what is in them: the same ones whatever their order, their partition and their format.
 
-A row is kept when a hash of its numbers is small. Equal rows share a hash, so they are taken together, as one row with
-the sum of their weights. When more different rows are kept than there is room for, the bound on the hash is halved; the
-last bound depends on the set of rows alone. Two samples merge into the sample of all their rows.
+A row is kept when a hash of what is in it is small. Equal rows share a hash, so they are taken together, as one row
+with the sum of their weights. When more different rows are kept than there is room for, the bound on the hash is
+halved; the last bound depends on the set of rows alone. Two samples merge into the sample of all their rows.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from hashlib import blake2b
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from vff.moments.planning import Source
 
 _BLOCK = 2**15  # rows that are hashed at once, within a cache
-_PIECE = 2**19
+_PIECE = 2**20
 LARGEST_SAMPLE = 2**17  # different rows
 _FIRST, _SECOND = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)  # odd, with bits all over
 _DOWN, _LESS = np.uint64(32), np.uint64(29)
@@ -78,26 +79,41 @@ class Sample:
         return replace(self._taken(_below(self.hashes, halvings)), halvings=halvings)
 
 
-def sample_of(source: Source, extra: np.ndarray, hashed: Sequence[bool]) -> Sample:
-    """A sample of the rows of a source, by a hash of y and of the columns that ``hashed`` says.
+def sample_of(source: Source, extra: np.ndarray, levels: Sequence[Sequence[Any] | None]) -> Sample:
+    """A sample of the rows of a source, by a hash of y, of what is beside it and of every column.
 
-    (Codes of levels are left out of it: they may be renumbered.)
+    ``levels`` are those of every column, None for one of numbers. Codes of levels may be renumbered when samples merge,
+    so the levels themselves are hashed.
     """
-    whole = _piece_of(source, extra, hashed, slice(0, min(_PIECE, source.n)), 0)
+    marks = [None if known is None else np.array([_mark(level) for level in known]) for known in levels]
+    whole = _piece_of(source, extra, marks, slice(0, min(_PIECE, source.n)), 0)
     for start in range(_PIECE, source.n, _PIECE):
         rows = slice(start, min(start + _PIECE, source.n))
-        whole = whole.merged(_piece_of(source, extra, hashed, rows, whole.halvings))
+        whole = whole.merged(_piece_of(source, extra, marks, rows, whole.halvings))
     return whole
 
 
-def _piece_of(source: Source, extra: np.ndarray, hashed: Sequence[bool], rows: slice, halvings: int) -> Sample:
+def _mark(level: Any) -> float:
+    """A number for a level, the same in every process; 1, 1.0 and True are one level."""
+    try:
+        text = repr(level.as_integer_ratio())
+    except (AttributeError, OverflowError, ValueError):  # no number, or no finite one
+        text = repr(level)
+    return float(int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()) >> 11)
+
+
+def _piece_of(
+    source: Source, extra: np.ndarray, marks: Sequence[np.ndarray | None], rows: slice, halvings: int
+) -> Sample:
     """The sample of a stretch of rows, thinned as far as is known to be needed."""
-    columns = [source.column(c, rows) for c in range(len(hashed))]
+    columns = [source.column(c, rows) for c in range(len(marks))]
     y, beside, w = source.y[rows], extra[rows], source.w[rows]
-    numbers = [y, beside, *(column for column, use in zip(columns, hashed, strict=True) if use)]
+    both = zip(columns, marks, strict=True)
+    numbers = [y, beside, *(column if own is None else own[column.astype(np.intp)] for column, own in both)]
     hashes = np.concatenate(
         [_hash([column[at : at + _BLOCK] for column in numbers]) for at in range(0, max(y.size, 1), _BLOCK)]
     )
+    halvings = _enough(hashes, halvings)
     few = _below(hashes, halvings)
     kept = tuple(column[few] for column in columns)
     return _fitted(Sample(kept, y[few], beside[few], w[few], hashes[few], halvings))
@@ -121,6 +137,18 @@ def _below(hashes: np.ndarray, halvings: int) -> np.ndarray:
     if halvings == 0:
         return np.ones(hashes.size, bool)
     return (hashes.view(np.uint64) >> np.uint64(64 - halvings)) == 0
+
+
+def _enough(hashes: np.ndarray, halvings: int) -> int:
+    """The fewest halvings that leave no more different rows than there is room for; as few as can be are sorted."""
+    guess = halvings + max(0, int(np.ceil(np.log2(max(1, hashes.size) / LARGEST_SAMPLE))))
+    while guess > halvings and _different(hashes[_below(hashes, guess - 1)]) <= LARGEST_SAMPLE:
+        guess -= 1
+    return guess
+
+
+def _different(hashes: np.ndarray) -> int:
+    return int(np.count_nonzero(np.diff(np.sort(hashes)))) + min(1, hashes.size)
 
 
 def _fitted(sample: Sample) -> Sample:

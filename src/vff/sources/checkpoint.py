@@ -4,6 +4,8 @@ State is kept at the end of a chunk, and numbers go on from where they were: a p
 times adds the same numbers in the same order, and ends with the same bits.
 """
 
+import glob
+import re
 import time
 import warnings
 from dataclasses import dataclass, field
@@ -16,6 +18,7 @@ T = TypeVar("T")
 _KIND = "checkpoint"
 _INTERVAL = 5.0  # seconds between states that are written
 _CODEC = Codec("vff")
+_HALF_WRITTEN = re.compile("[0-9a-f]{12}")  # what the name of a file ends in until all of it is written
 
 
 @dataclass(frozen=True)
@@ -120,7 +123,7 @@ class Checkpoint:
         self._phases[phase] = {"parts": _CODEC.encode(parts, Parts)} | {
             name: None if value is None else _CODEC.encode(value, kind) for name, value in sums.items()
         }
-        self._behind, self._written = False, time.monotonic()
+        self._behind = False
         try:
             write_file(self.path, _KIND, {"identity": self.identity, "phases": self._phases})
         except OSError as error:
@@ -129,9 +132,13 @@ class Checkpoint:
                 "still there, and the pass goes on",
                 stacklevel=2,
             )
+        self._written = time.monotonic()  # a slow disk gets its rest, too
 
     def remove(self) -> None:
-        """The work is done."""
+        """The work is done. Files that runs were writing when they died go, too."""
+        for one in self.path.parent.glob(f".{glob.escape(self.path.name)}.*"):
+            if _HALF_WRITTEN.fullmatch(one.name.removeprefix(f".{self.path.name}.")):
+                one.unlink(missing_ok=True)
         self.path.unlink(missing_ok=True)
 
 

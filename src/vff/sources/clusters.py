@@ -6,6 +6,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
 from functools import reduce as fold
 from typing import Any, NamedTuple, Self, TypeVar
 
@@ -53,7 +54,7 @@ class DaskSource(AbstractSource):
         if isinstance(data, tuple):
             data, y, w = (*data, None, None)[:3]
         self._data = _one_block_of_columns(data)
-        self._first_names, self._n_columns = _columns_of(self._data)
+        self._first_names, self.n_columns = _columns_of(self._data)
         self.names = None if self._first_names is None else _without(self._first_names, [y, w])
         self.n_rows = _known_rows(self._data)
         self._y, self._w = (self._beside(part, what) for part, what in ((y, "y"), (w, "w")))
@@ -70,10 +71,12 @@ class DaskSource(AbstractSource):
 
     def with_targets(self, y: Any, w: Any) -> tuple[AbstractSource, Any, Any]:
         """Targets and weights that are dask collections go along with the rows; names are left to be looked up."""
-        beside = [None if value is None or isinstance(value, str) else value for value in (y, w)]
-        if all(value is None for value in beside):
+        if all(value is None or isinstance(value, str) for value in (y, w)):
             return self, y, w
-        twin = DaskSource(self._data, *beside, handling=self.handling)
+        beside = [own if value is None else value for value, own in ((y, self._y), (w, self._w))]
+        twin = DaskSource(
+            self._data, *(None if isinstance(value, str) else value for value in beside), handling=self.handling
+        )
         names = [value if isinstance(value, str) else None for value in (y, w)]
         return twin, names[0], names[1]
 
@@ -93,11 +96,12 @@ class DaskSource(AbstractSource):
         partition's name in front.
         """
         pieces = self._pieces()
-        # unpacked by a task, so that the object travels to a worker once and not with every partition
-        tools = delayed(pickle.loads)(cloudpickle.dumps((task, merge, self._plan())))
+        # made by a task, so that it travels to a worker once and not with every partition
+        tools = delayed(_Parcel)(cloudpickle.dumps((task, merge, self._plan())))
         leaves = [delayed(_answer)(tools, _title(i, len(pieces)), *piece) for i, piece in enumerate(pieces)]
         root = _tree(leaves, tools)
-        with dask.config.set(_LARGE_GRAPHS):
+        # only beside a client: set before distributed is imported, it would take all its other settings along at the end
+        with dask.config.set({} if _client() is None else _LARGE_GRAPHS):
             if report is None:
                 return _unwrapped(root.compute())
             phase = getattr(task, "phase", "summing")
@@ -106,7 +110,7 @@ class DaskSource(AbstractSource):
     def _plan(self) -> Plan:
         y, w = (part if isinstance(part, str) else None for part in (self._y, self._w))
         # whoever listens to reports stays here: it may not even be possible to send it
-        return Plan(self.names, self._n_columns, y, w, replace(self.handling, report=None, checkpoint=None))
+        return Plan(self.names, self.n_columns, y, w, replace(self.handling, report=None, checkpoint=None))
 
     def _pieces(self) -> list[tuple[Any, Any, Any]]:
         """For every partition: its table, its targets and its weights."""
@@ -155,6 +159,28 @@ class DaskPart(AbstractPart):
         yield _chunk(self._plan, self.name, *compute(*self._piece))
 
 
+class _Parcel:
+    """A task as bytes, unpacked where it is first wanted.
+
+    What travels on to the next worker is what was sent, not what a task has worked out for itself meanwhile, perhaps
+    in a thread that is still at it.
+    """
+
+    def __init__(self, packed: bytes) -> None:
+        self._packed = packed
+
+    @cached_property
+    def contents(self) -> tuple[Any, Any, Plan]:
+        """The task, how its answers merge, and what a chunk is made of."""
+        return pickle.loads(self._packed)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Parcel, (self._packed,)
+
+    def __sizeof__(self) -> int:
+        return len(self._packed)
+
+
 class _Outcome(NamedTuple):
     """An answer on its way up the tree, with what could not be read below it."""
 
@@ -164,8 +190,8 @@ class _Outcome(NamedTuple):
     rows: int
 
 
-def _answer(tools: tuple[Any, Any, Plan], name: str, X: Any, y: Any, w: Any) -> _Outcome:
-    task, _, plan = tools
+def _answer(tools: _Parcel, name: str, X: Any, y: Any, w: Any) -> _Outcome:
+    task, _, plan = tools.contents
     try:
         chunk = _chunk(plan, name, X, y, w)
     except SourceError as error:
@@ -192,10 +218,10 @@ def _named(error: Exception, name: str) -> Exception:
         return error
 
 
-def _merged(tools: tuple[Any, Any, Plan], outcomes: Sequence[_Outcome]) -> _Outcome:
+def _merged(tools: _Parcel, outcomes: Sequence[_Outcome]) -> _Outcome:
     answers = [outcome.answer[0] for outcome in outcomes if outcome.answer]
     faults = tuple(fault for outcome in outcomes for fault in outcome.faults)
-    merged = (fold(tools[1], answers),) if answers else ()
+    merged = (fold(tools.contents[1], answers),) if answers else ()
     return _Outcome(merged, faults, sum(outcome.rows for outcome in outcomes))
 
 

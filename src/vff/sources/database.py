@@ -15,6 +15,7 @@ import numpy as np
 
 from vff.sources.base import Handling
 
+_LARGEST = float(np.finfo(float).max)
 _LARGEST_TARGET, _LARGEST_WEIGHT = 1e140, 1e15
 _NAME = "vff_rows"  # of a relation without a name of its own
 _COUNTS = ("number", "boolean")
@@ -108,7 +109,7 @@ class DatabaseTable:
             sql = str(ibis.to_sql(asked, dialect="duckdb"))
             return sql, data.query(_NAME, sql).to_arrow_table()
 
-        schema = ibis.Schema.from_pyarrow(data.limit(0).to_arrow_table().schema)
+        schema = {column.name: _type_of(column.type) for column in data.limit(0).to_arrow_table().schema}
         return cls(ibis.table(schema, name=_NAME), run, handling)
 
     @property
@@ -131,6 +132,16 @@ class DatabaseTable:
         sql, answer = self.run(question)
         self.queries.append(Query(sql, answer.num_rows, time.perf_counter() - started))
         return answer
+
+
+def _type_of(arrow: Any) -> Any:
+    """What Ibis calls a type of Arrow; a relation may have columns that nobody knows, as long as they are not used."""
+    import ibis
+
+    try:
+        return ibis.dtype(arrow)
+    except (NotImplementedError, TypeError, ValueError):
+        return ibis.dtype("interval('us')" if "interval" in str(arrow) else "unknown")
 
 
 def _kind_of(kind: Any) -> str:
@@ -156,6 +167,11 @@ class DatabaseRows:
             if kind is not None and kind not in _COUNTS:
                 raise ValueError(f"{what} must be numbers, and column {name!r} holds {kind}: name a column of numbers")
         for name in self.features:
+            if self.table.kinds[name] == "text" and name not in self.levels:
+                raise ValueError(
+                    f"column {name!r} holds text, and numbers were expected: use Categorical({name!r}) for the effects of "
+                    "its levels, or leave it out of the kernel"
+                )
             if self.table.kinds[name] == "duration":
                 raise ValueError(
                     f"column {name!r} holds intervals, which databases do not hand out as numbers; make it a number of "
@@ -188,7 +204,8 @@ class DatabaseRows:
         column = self.table.expression[name]
         if not column.type().is_floating():
             return column.isnull()
-        return column.isnull() | column.isnan() | column.isinf()
+        # every engine can compare, and for none is NaN or an infinity less than the largest number
+        return column.isnull() | ~(column.cast("float64").abs() <= _number(_LARGEST))
 
     @property
     def _counted(self) -> Any:
@@ -261,7 +278,7 @@ class DatabaseRows:
             )
 
     def grouped(self, columns: Sequence[str], offset: float, most: int) -> Groups:
-        """Sums for every combination of values of some columns; ``TooManyGroupsError`` when there are more than ``most``.
+        """Sums for every combination of values of some columns; ``TooManyGroupsError`` beyond ``most`` of them.
 
         They are in order, so that nothing depends on how an engine happens to keep its groups.
         """
@@ -297,7 +314,9 @@ def _number(value: float) -> Any:
 
 def _too_many(names: Sequence[str], most: int) -> str:
     if len(names) == 1:
-        found = f"column {names[0]!r} has more than {most:,} different values, and a database is asked for sums by value"
+        found = (
+            f"column {names[0]!r} has more than {most:,} different values, and a database is asked for sums by value"
+        )
     else:
         found = (
             f"columns {', '.join(map(repr, names))} have more than {most:,} combinations of values, and a database is "

@@ -17,7 +17,9 @@ def is_chunked(X: Any) -> bool:
 
 
 @overload
-def scan(data: Relation | DatabaseTable, *, missing: Literal["refuse", "drop"] = "refuse") -> DatabaseTable: ...
+def scan(  # pyright: ignore[reportOverlappingOverload] - anything else is rows
+    data: Relation | DatabaseTable, *, missing: Literal["refuse", "drop"] = "refuse"
+) -> DatabaseTable: ...
 
 
 @overload
@@ -158,4 +160,10 @@ def _open_stream(data: Any, handling: Handling) -> AbstractSource:
 
 
 # one line for every library whose objects are opened in a way of their own
-_OPENERS = {"dask": _open_dask, "duckdb": _open_database, "_duckdb": _open_database, "ibis": _open_database, "pyarrow.dataset": _open_files}
+_OPENERS = {
+    "dask": _open_dask,
+    "duckdb": _open_database,
+    "_duckdb": _open_database,
+    "ibis": _open_database,
+    "pyarrow.dataset": _open_files,
+}

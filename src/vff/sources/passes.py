@@ -8,7 +8,8 @@ import queue
 import threading
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import closing
 from dataclasses import replace
 from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
@@ -51,19 +52,20 @@ def reduce(
         return Standing(committed=value, complete=True)
     standing: Standing[T] = Standing() if checkpoint is None else checkpoint.standing(task.phase, task.kind)
     if standing.complete:
-        check_unchanged(source, standing)
+        check_unchanged(source, standing, without)
         return standing
     clock = _Clock(source, task.phase, standing.rows)
-    done = {part.name: part for part in standing.done}
+    left = {part.name: part for part in standing.done}
     try:
         for part in source.parts():
             if part.name in without:
                 continue
-            if part.name in done:
-                _check_same(done[part.name], part)
+            if part.name in left:
+                _check_same(left.pop(part.name), part)
                 clock.passed(part)
                 continue
             standing = _read_part(source, part, task, standing, checkpoint, clock)
+        _check_none_gone(left)
     finally:
         if checkpoint is not None:
             checkpoint.flush()
@@ -89,13 +91,14 @@ def _read_part(
     assert standing.current is not None
     ready = standing.current.chunks
     try:
-        for number, chunk in enumerate(_ahead(part.chunks()) if source.ahead else part.chunks()):
-            if number < ready:  # an earlier run had it
-                continue
-            standing = _taken(standing, task, chunk)
-            clock.tell(part, chunk)
-            if checkpoint is not None:
-                checkpoint.note(task.phase, task.kind, standing)
+        with closing(_ahead(part.chunks()) if source.ahead else _plainly(part.chunks())) as chunks:
+            for number, chunk in enumerate(chunks):
+                if number < ready:  # an earlier run had it
+                    continue
+                standing = _taken(standing, task, chunk)
+                clock.tell(part, chunk)
+                if checkpoint is not None:
+                    checkpoint.note(task.phase, task.kind, standing)
         if part.fingerprint() != mark:
             raise SourceError(f"{part.name} changed while it was read; wait until it is written, and start again")
     except SourceError as error:
@@ -132,13 +135,35 @@ def asked(task: Task[T], chunk: Chunk) -> T:
         raise type(error)(f"{chunk.where}: {error}") from error
 
 
-def check_unchanged(source: AbstractSource, standing: Standing) -> None:
+def check_unchanged(source: AbstractSource, standing: Standing, without: tuple[str, ...] = ()) -> None:
     """Refuse parts that are not as they were when they were counted."""
-    done = {part.name: part for part in standing.done}
+    left = {part.name: part for part in standing.done}
     for part in source.parts():
-        if part.name not in done:
+        if part.name in without:
+            continue
+        if part.name not in left:
             raise ValueError(f"{part.name} came after the checkpoint was complete; delete the checkpoint to begin anew")
-        _check_same(done[part.name], part)
+        _check_same(left.pop(part.name), part)
+    _check_none_gone(left)
+
+
+def _check_none_gone(left: Mapping[str, PartRecord]) -> None:
+    for part in left.values():
+        if not part.skipped:
+            raise ValueError(
+                f"{part.name} is in the sums that the checkpoint has, and no longer among the rows; bring it back, or "
+                "delete the checkpoint to begin anew"
+            )
+
+
+def check_same_rows(first: Standing, later: Standing) -> None:
+    """Refuse what was settled by other rows than those that were summed."""
+    before = {part.name: part for part in first.done if not part.skipped}
+    for part in later.done:
+        if part != before.pop(part.name, None):
+            raise ValueError(f"{part.name} changed after the first pass over the rows; wait until it is written")
+    if before:
+        raise ValueError(f"{next(iter(before))} was there in the first pass over the rows, and is gone; bring it back")
 
 
 def _check_same(record: PartRecord, part: AbstractPart) -> None:
@@ -184,7 +209,11 @@ class _Clock:
 _END = object()
 
 
-def _ahead(chunks: Iterator[Chunk]) -> Iterator[Chunk]:
+def _plainly(chunks: Iterator[Chunk]) -> Generator[Chunk]:
+    yield from chunks
+
+
+def _ahead(chunks: Iterator[Chunk]) -> Generator[Chunk]:
     """The same chunks, the next one being read while the last is worked on."""
     box: queue.Queue[Any] = queue.Queue(maxsize=1)
     stop = threading.Event()
