@@ -125,8 +125,9 @@ def test_the_sample_is_fair(kind, monkeypatch) -> None:
     y = np.zeros(n)
     found = sample_of(Source(n, lambda c, at: x[at], y, np.ones(n)), np.ones(n), [None])
     assert 9_000 < found.y.size <= 20_000
-    counts = np.histogram(found.columns[0] / x.max(), np.linspace(0.0, 1.0, 11))[0]
-    expected = np.histogram(x / x.max(), np.linspace(0.0, 1.0, 11))[0] * (found.y.size / n)
+    edges = np.linspace(0.0, 1.0, 11)
+    counts, all_of_them = (np.histogram((one - x.min()) / np.ptp(x), edges)[0] for one in (found.columns[0], x))
+    expected = all_of_them * (found.y.size / n)
     assert np.sum((counts - expected) ** 2 / expected) < 30.0
 
 

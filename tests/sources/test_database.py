@@ -103,7 +103,7 @@ def test_combinations_are_counted(table: Any) -> None:
 
 def test_no_more_groups_are_fetched_than_were_allowed(table: Any) -> None:
     asked = rows(table)
-    with pytest.raises(TooManyGroupsError, match=r"column 'x' has more than 2 different values.*round.*vff\.scan"):
+    with pytest.raises(TooManyGroupsError, match=r"column 'x' has more than 2 different values.*round.*scan\(table\.to_"):
         asked.grouped(["x"], 0.0, 2)
     assert asked.table.queries[-1].rows == 3
     with pytest.raises(TooManyGroupsError, match="columns 'x', 's' have more than 2 combinations"):
@@ -153,7 +153,7 @@ def test_targets_whose_squares_are_no_numbers_are_refused() -> None:
 def test_columns_that_cannot_be_summed_are_refused() -> None:
     with pytest.raises(ValueError, match="targets must be numbers, and column 'y' holds text"):
         rows(relation(x=[1], y=["a"]))
-    with pytest.raises(ValueError, match="column 'x' holds intervals.*days or seconds"):
+    with pytest.raises(ValueError, match=r"column 'x' holds intervals.*days or seconds"):
         rows(relation(x=pa.array([1], pa.duration("s")), y=[1.0]))
 
 

@@ -48,6 +48,8 @@ def sentence_of(error: BaseException, options: Any) -> str:
         return (
             f"{type(error).__name__}: {text}; this was not expected: run again with --debug and report what it prints"
         )
+    if "missing value" in text and getattr(options, "missing", None) == "refuse":
+        return f"{text}; --missing drop leaves such rows out, and counts them"
     return text
 
 

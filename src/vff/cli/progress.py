@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 _PATIENCE = 2.0  # seconds without a word
 _EVERY = {True: 0.2, False: 5.0}  # seconds between lines, on a terminal and elsewhere
+_LEARNING = 3.0  # seconds after the last rows
 _BAR = 24
 
 
@@ -73,6 +74,8 @@ class Reporter:
         if latest.share is not None and latest.share < 1.0:
             return said
         # bytes are read ahead of rows, and what comes after the last row reports nothing
+        if now - self._heard > _LEARNING:
+            return f"learning from {latest.rows:,} rows, {duration(now - self._began)} so far"
         return f"{said}, {duration(now - self._began)} so far"
 
 

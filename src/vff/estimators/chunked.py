@@ -335,7 +335,8 @@ class ChunkedTask:
         extents = tuple(survey.extent for survey in overview.surveys)
         beyond = any(check_extents(seen, overview.binding, extents))
         plan = plan_reading(overview.n, request, books_for(self.engine, request, overview.surveys, None), self.engine)
-        self.say(plan_text(plan, overview.n))
+        held = 8 * self.source.handling.chunk_rows * (2 * len(plan.books) + 3) / 2**20
+        self.say(f"{plan_text(plan, overview.n)}; a chunk of rows takes about {held:,.0f} MiB")
         task = Sum(self.reader, overview.binding, plan, seen.moments.offset, beyond)
         second = self._reduced(task, standing.skipped)
         check_same_rows(standing, second)

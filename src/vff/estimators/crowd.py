@@ -6,11 +6,11 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from vff.estimators.binding import Binding
-from vff.estimators.chunked import Reader
+from vff.estimators.chunked import Reader, reduced
 from vff.estimators.overview import Batch
 from vff.inference import AbstractCrowd, Answers, Observed, Question, TargetScale, Walked, feature_sums
 from vff.moments import MomentRequest, ReadingPlan, Walk, collapse
-from vff.sources import AbstractSource, Chunk, Standing, reduce
+from vff.sources import AbstractSource, Chunk, Standing
 from vff.sources.passes import check_same_rows
 
 
@@ -103,7 +103,7 @@ class ChunkCrowd(AbstractCrowd):
         return tuple(sums / self.total for sums in self._reduced(task).sums)
 
     def _reduced(self, task: Any) -> Any:
-        standing = reduce(self.source, task, without=self.looked.skipped)
+        standing = reduced(self.source, task, without=self.looked.skipped)
         check_same_rows(self.looked, standing)
         assert standing.committed is not None  # the look found rows
         return standing.committed

@@ -16,14 +16,14 @@ from vff.estimators.binding import bind, joined
 from vff.estimators.chunked import ChunkedTask, Positive, Reader, Roles
 from vff.estimators.crowd import ChunkCrowd
 from vff.estimators.overview import Batch, Overview, check_enough, look_at, take_batch
-from vff.estimators.rows import Rows, add, begin, walk_of
+from vff.estimators.rows import PATIENCE, Rows, add, begin, walk_of
 from vff.estimators.settling import Options
 from vff.estimators.tables import Table
 from vff.inference import AbstractCrowd, Observed, Walked
 from vff.kernels import Kernel
 from vff.likelihoods import AbstractLikelihood
 from vff.moments import LARGEST_SAMPLE, Walk, books_for, plan_reading
-from vff.sources import AbstractSource, Checkpoint
+from vff.sources import AbstractSource, Checkpoint, Progress
 
 Say = Callable[[str], None]
 
@@ -54,6 +54,8 @@ class Question:
     options: Options
     engine: str
     say: Say
+    talks: bool = False
+    """Whether what is said is heard."""
 
 
 class Walkable(NamedTuple):
@@ -175,6 +177,8 @@ class ChunkIntake(AbstractIntake):
         if roles.features is not None:
             source = source.restricted(roles.all)
         source = source.handled(keep_missing=roles.levels(question.kernel, source.kinds))
+        if question.talks and source.handling.report is None:
+            source = source.handled(report=_lines(question.say))
         reader = Reader(question.kernel, roles, question.likelihood)
         return cls(question, ChunkedTask(source, reader, question.options, question.engine, question.say))
 
@@ -249,6 +253,22 @@ class ChunkIntake(AbstractIntake):
         path = self.task.source.handling.checkpoint
         if path is not None:
             Checkpoint(Path(path), "").remove()
+
+
+def _lines(say: Say) -> Callable[[Progress], None]:
+    """A line of progress every two seconds or so."""
+    last = time.perf_counter()
+
+    def report(done: Progress) -> None:
+        nonlocal last
+        if time.perf_counter() - last > PATIENCE:
+            last = time.perf_counter()
+            rate = (done.rows - done.resumed) / max(done.seconds, 1e-9)
+            left = "" if done.n_rows is None else f" of {done.n_rows:,}"
+            ahead = "" if not done.n_rows or not rate else f", {(done.n_rows - done.rows) / rate:,.0f} s left"
+            say(f"{done.phase}: {done.rows:,}{left} rows, {rate:,.0f} rows/s{ahead}; {done.part}")
+
+    return report
 
 
 def _identity(question: Question, roles: Roles) -> str:

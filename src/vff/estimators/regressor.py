@@ -191,6 +191,7 @@ class GPRegressor(RegressionFace, SumModelFace):
         check_is_fitted(other, "rows_")
         self._check_sums("merge")
         other._check_sums("merge")
+        check_same_target(self, other)
         return self._replaced(self.rows_.merged(other.rows_))
 
     def forget(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -244,3 +245,14 @@ class GPRegressor(RegressionFace, SumModelFace):
 
     def _noise(self) -> float | None:
         return check_noise(self.noise_variance)
+
+
+def check_same_target(one: GPRegressor, other: GPRegressor) -> None:
+    """Refuse to add sums of different things, as far as the names and units say that they are."""
+    for attribute, what in (("target_name_", "the target"), ("units_", "units")):
+        mine, theirs = getattr(one, attribute, None), getattr(other, attribute, None)
+        if mine and theirs and mine != theirs:
+            raise ValueError(
+                f"{what} of the two models differ, {mine!r} and {theirs!r}, so their sums are not of the same thing; "
+                "sum both from the same columns, in the same units"
+            )

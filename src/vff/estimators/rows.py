@@ -30,7 +30,7 @@ from vff.moments import (
 )
 
 Say = Callable[[str], None]
-_PATIENCE = 2.0  # seconds between lines of progress
+PATIENCE = 2.0  # seconds between lines of progress
 
 
 @dataclass(frozen=True)
@@ -265,7 +265,7 @@ def _reporter(n: int, say: Say) -> Callable[[int], None]:
     def report(done: int) -> None:
         nonlocal last
         now = time.perf_counter()
-        if now - last > _PATIENCE:
+        if now - last > PATIENCE:
             last = now
             say(f"{done:,} of {n:,} rows, {done / (now - started):,.0f} rows/s")
 

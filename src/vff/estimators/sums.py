@@ -101,7 +101,7 @@ class SumModelFace(PosteriorFace):
 
     def _opened(self, X: Any, y: Any, sample_weight: Any, likelihood: AbstractLikelihood, say: Say) -> AbstractIntake:
         """The rows, wherever they are."""
-        asked = Question(self.kernel, likelihood, self._options(), self.engine, say)
+        asked = Question(self.kernel, likelihood, self._options(), self.engine, say, bool(self.verbose))
         if is_chunked(X):
             rows = opened(X)
             if isinstance(rows, DatabaseTable):

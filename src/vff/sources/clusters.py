@@ -67,6 +67,7 @@ class DaskSource(AbstractSource):
             raise ValueError(f"expected columns of the partitions, found {absent[0]!r}; the columns are {known}")
         copy = self.handled()
         copy.names = tuple(name for name in self._first_names or () if name in columns)
+        copy.__dict__.pop("_pieces", None)
         return copy
 
     def with_targets(self, y: Any, w: Any) -> tuple[AbstractSource, Any, Any]:
@@ -83,7 +84,7 @@ class DaskSource(AbstractSource):
     def parts(self) -> Iterator[AbstractPart]:
         """A part for every partition, in order."""
         token = tokenize(self._data, self._y, self._w, self.names)
-        pieces = self._pieces()
+        pieces = self._pieces
         for index, piece in enumerate(pieces):
             yield DaskPart(_title(index, len(pieces)), f"{token} {index}", piece, self._plan())
 
@@ -95,7 +96,7 @@ class DaskSource(AbstractSource):
         dies is replaced: the scheduler asks another. An exception of ``task`` comes back as it was raised, with the
         partition's name in front.
         """
-        pieces = self._pieces()
+        pieces = self._pieces
         # made by a task, so that it travels to a worker once and not with every partition
         tools = delayed(_Parcel)(cloudpickle.dumps((task, merge, self._plan())))
         leaves = [delayed(_answer)(tools, _title(i, len(pieces)), *piece) for i, piece in enumerate(pieces)]
@@ -112,8 +113,9 @@ class DaskSource(AbstractSource):
         # whoever listens to reports stays here: it may not even be possible to send it
         return Plan(self.names, self.n_columns, y, w, replace(self.handling, report=None, checkpoint=None))
 
+    @cached_property
     def _pieces(self) -> list[tuple[Any, Any, Any]]:
-        """For every partition: its table, its targets and its weights."""
+        """For every partition: its table, its targets and its weights. Kept, since dask takes long to cut many."""
         data = self._data
         if self.names is not None and not isinstance(data, list):
             extra = [part for part in (self._y, self._w) if isinstance(part, str) and part not in self.names]

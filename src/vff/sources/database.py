@@ -88,6 +88,8 @@ class DatabaseTable:
     run: Callable[[Any], tuple[str, Any]] = field(repr=False)
     """An expression over this table -> the SQL, and the answer as an Arrow table."""
     handling: Handling = field(default_factory=Handling)
+    batches: str = "to_pyarrow_batches"
+    """The method of the user's table that gives rows in chunks, for advice."""
     queries: list[Query] = field(default_factory=list, repr=False, compare=False)
     """All that was asked, in order."""
 
@@ -110,7 +112,7 @@ class DatabaseTable:
             return sql, data.query(_NAME, sql).to_arrow_table()
 
         schema = {column.name: _type_of(column.type) for column in data.limit(0).to_arrow_table().schema}
-        return cls(ibis.table(schema, name=_NAME), run, handling)
+        return cls(ibis.table(schema, name=_NAME), run, handling, "to_arrow_reader")
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -169,8 +171,8 @@ class DatabaseRows:
         for name in self.features:
             if self.table.kinds[name] == "text" and name not in self.levels:
                 raise ValueError(
-                    f"column {name!r} holds text, and numbers were expected: use Categorical({name!r}) for the effects of "
-                    "its levels, or leave it out of the kernel"
+                    f"column {name!r} holds text, and numbers were expected: use Categorical({name!r}) for the effects "
+                    "of its levels, or leave it out of the kernel"
                 )
             if self.table.kinds[name] == "duration":
                 raise ValueError(
@@ -296,7 +298,7 @@ class DatabaseRows:
         sums = {"vff_weight": self._weight_in(rows), **targets}
         answer = self.table.ask(rows.group_by(names).aggregate(**sums).order_by(names).limit(most + 1))
         if answer.num_rows > most:
-            raise TooManyGroupsError(_too_many(names, most))
+            raise TooManyGroupsError(_too_many(names, most, self.table.batches))
         found = [np.array(answer.column(name).to_numpy(), float) for name in sums]
         return Groups(answer.select(names), *found)
 
@@ -312,7 +314,7 @@ def _number(value: float) -> Any:
     return ibis.literal(value, "float64")
 
 
-def _too_many(names: Sequence[str], most: int) -> str:
+def _too_many(names: Sequence[str], most: int, batches: str) -> str:
     if len(names) == 1:
         found = (
             f"column {names[0]!r} has more than {most:,} different values, and a database is asked for sums by value"
@@ -322,4 +324,4 @@ def _too_many(names: Sequence[str], most: int) -> str:
             f"columns {', '.join(map(repr, names))} have more than {most:,} combinations of values, and a database is "
             "asked for sums by combination"
         )
-    return f"{found}; round in the query, or fetch the rows in chunks with vff.scan(table.to_pyarrow_batches)"
+    return f"{found}; round in the query, or fetch the rows in chunks with vff.scan(table.{batches})"
