@@ -74,14 +74,15 @@ def child(arguments: argparse.Namespace) -> None:
     source = vff.scan(
         str(folder / "data"), checkpoint=str(folder / "state"), chunk_rows=arguments.chunk_rows, report=report
     )
-    model = vff.GPRegressor(vff.Matern32("x") + vff.Matern32("day"), frequencies=30)
+    model = vff.GPRegressor(vff.parse_kernel(arguments.kernel), frequencies=30)
     (folder / "begun").touch()
     started = time.monotonic()
     model.fit(source, "y")
     print(f"seconds {time.monotonic() - started}", flush=True)
     rng = np.random.default_rng(2)
     X = {"x": rng.uniform(0.0, 10.0, 1000), "day": rng.integers(0, 365, 1000)}
-    mean, std = model.predict(_frame(X), return_std=True)
+    ask = [name for name in X if f"'{name}'" in arguments.kernel]
+    mean, std = model.predict(_frame({name: X[name] for name in ask}), return_std=True)
     digest = hashlib.sha256(np.float64(model.elbo_).tobytes() + repr(model.kernel_).encode())
     digest.update(mean.tobytes() + std.tobytes())
     print(f"digest {digest.hexdigest()}", flush=True)
@@ -124,13 +125,18 @@ def _killed(process: subprocess.Popen, folder: Path, after: float, aimed: bool) 
     return False
 
 
-def torment(folder: Path, kills: int, undisturbed: Run, more: list[str], seed: int = 0) -> tuple[int, list[Run]]:
-    """Kill children until there were so many kills, then let one end; how many kills hit, and the runs that ended."""
+def torment(
+    folder: Path, kills: int, undisturbed: Run, more: list[str], seed: int = 0, reach: float = 0.6
+) -> tuple[int, list[Run]]:
+    """Kill children until there were so many kills, then let one end; how many kills hit, and the runs that ended.
+
+    Moments are random ones of the first part of an undisturbed run, ``reach`` of it.
+    """
     rng, hits, ended = random.Random(seed), 0, []
     while hits < kills:
         aimed = hits % 4 == 3
         # a child that goes on from a checkpoint has less to do, so that some come to their end
-        run = run_child(folder, more, rng.uniform(0.0, 0.6) * undisturbed.seconds, aimed)
+        run = run_child(folder, more, rng.uniform(0.0, reach) * undisturbed.seconds, aimed)
         if run.digest is not None:
             ended.append(run)
             continue
@@ -143,7 +149,14 @@ def torment(folder: Path, kills: int, undisturbed: Run, more: list[str], seed: i
 
 def main(arguments: argparse.Namespace) -> int:
     """The whole test in a temporary folder; returns how many digests differ."""
-    more = ["--interval", str(arguments.interval), "--chunk-rows", str(arguments.chunk_rows)]
+    more = [
+        "--interval",
+        str(arguments.interval),
+        "--chunk-rows",
+        str(arguments.chunk_rows),
+        "--kernel",
+        arguments.kernel,
+    ]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "data").mkdir()
@@ -169,6 +182,7 @@ def parsed(given: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--format", choices=("parquet", "csv"), default="parquet")
     parser.add_argument("--interval", type=float, default=0.2, help="seconds between checkpoints")
     parser.add_argument("--chunk-rows", type=int, default=2**17)
+    parser.add_argument("--kernel", default="Matern32('x') + Matern32('day')")
     parser.add_argument("--undisturbed", type=int, default=2, help="runs that nobody kills")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--child", metavar="FOLDER", help="fit, and be killed")

@@ -16,7 +16,8 @@ _SMALL = 1e4  # nats, below which float64 tells small parts of one
 _FLAT = 1e-2  # slope of the bound in coordinates in which it is round
 _NEWTON_STEPS, _SECANT_STEPS = 8, 16
 _LONGEST_STEP, _SHORTEST_STEP = 0.5, 1e-11  # log units: farther away it is not the same optimum
-_QUICK = 250  # features, below which a Hessian by differences is nothing
+_ROUNDING = 1e-16
+_QUICK = 800  # features, below which a Hessian by differences is nothing
 _MOST_PARAMETERS = 40  # for a Hessian by differences
 _FLATTEST, _FLATTER = 0.1, 1e-3  # nats per squared log unit: flatter directions are taken to be this steep
 
@@ -160,12 +161,14 @@ def curvature_at(
         return None
     if not free.any():
         return np.eye(theta.size)
-    step = 1e-4
+    first = model.at(theta)
+    # differences of a gradient that is rounded in proportion to the bound, of an error in proportion to the step
+    step = max(1e-4, np.cbrt(_ROUNDING * abs(first.elbo)))
 
     def gradient(at: np.ndarray) -> np.ndarray:
         return model.pull_back(at, model.at(at).cotangents)[free]
 
-    here = gradient(theta)
+    here = model.pull_back(theta, first.cotangents)[free]
     hessian = np.array([(here - gradient(theta + step * unit)) / step for unit in np.eye(theta.size)[free]])
     values, vectors = np.linalg.eigh(0.5 * (hessian + hessian.T))
     curvature = np.eye(theta.size)
@@ -191,15 +194,18 @@ def polish(model: Model[F], optimum: Optimum, closed: F, free: np.ndarray) -> tu
     for _ in range(_NEWTON_STEPS if cheap else _SECANT_STEPS):
         step = np.zeros(theta.size)
         step[inside] = np.linalg.solve(curvature[np.ix_(inside, inside)], slope[inside])
-        if not _SHORTEST_STEP < np.abs(step).max() < _LONGEST_STEP:
+        longest = np.abs(step).max()
+        if not longest > _SHORTEST_STEP:
             break
-        there = model.parameters.clip(theta + step)
+        there = model.parameters.clip(theta + step * min(1.0, _LONGEST_STEP / longest))
         trial = model.at(there)
         new = np.where(inside, model.pull_back(there, trial.cotangents), 0.0)
         evaluations += 1
-        curvature = _secant(curvature, there - theta, slope - new)
-        if not np.linalg.norm(new) < np.linalg.norm(slope):
+        # measured by the gain that is left: a plain norm would be that of the rounding in the steepest direction
+        left = np.linalg.solve(curvature[np.ix_(inside, inside)], new[inside]) @ new[inside]
+        if not left < step[inside] @ slope[inside]:
             break
+        curvature = _secant(curvature, there - theta, slope - new)
         theta, slope, closed = there, new, trial
     return replace(optimum, theta=theta, elbo=float(closed.elbo), evaluations=evaluations), closed
 

@@ -67,7 +67,7 @@ class DaskSource(AbstractSource):
             raise ValueError(f"expected columns of the partitions, found {absent[0]!r}; the columns are {known}")
         copy = self.handled()
         copy.names = tuple(name for name in self._first_names or () if name in columns)
-        copy.__dict__.pop("_pieces", None)
+        vars(copy).pop("_pieces", None)  # cut for other columns
         return copy
 
     def with_targets(self, y: Any, w: Any) -> tuple[AbstractSource, Any, Any]:
@@ -101,7 +101,7 @@ class DaskSource(AbstractSource):
         tools = delayed(_Parcel)(cloudpickle.dumps((task, merge, self._plan())))
         leaves = [delayed(_answer)(tools, _title(i, len(pieces)), *piece) for i, piece in enumerate(pieces)]
         root = _tree(leaves, tools)
-        # only beside a client: set before distributed is imported, it would take all its other settings along at the end
+        # only beside a client: set before distributed is imported, it would take all other settings along at the end
         with dask.config.set({} if _client() is None else _LARGE_GRAPHS):
             if report is None:
                 return _unwrapped(root.compute())
