@@ -77,7 +77,7 @@ def run(case: str, rows: int, passes: int) -> dict[str, Any]:
         "learn": learn,
         "making": spent,
         "peak": peak_mib(),
-        "features": model.posterior_.request.size,
+        "features": model.fit_.posterior.request.size,
         "sd": float(np.sqrt(model.noise_variance_)),
     }
 
@@ -90,13 +90,13 @@ def run_peer(case: str, rows: int, features: int) -> float:
     knots = max(4, features // len(names) - 2)
     first = next(chunks(names, CHUNK))[0]
     splines = SplineTransformer(n_knots=knots, extrapolation="linear").fit(first)
-    gram, spent = 0.0, 0.0
+    gram, project, spent = 0.0, 0.0, 0.0
     for X, y in chunks(names, rows):
         started = time.perf_counter()
         for at in range(0, len(y), 2**16):
             phi = splines.transform(X[at : at + 2**16])
             gram = gram + phi.T @ phi
-            phi.T @ y[at : at + 2**16]
+            project = project + phi.T @ y[at : at + 2**16]
         spent += time.perf_counter() - started
     return rows / spent
 
@@ -123,7 +123,7 @@ def main() -> None:
         print(f"\n{case}\n")
         print("| rows | passes | fit s | pass s | learn s | M rows/s | making s | peak MiB | features | noise sd |")
         print("|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|")
-        features = 0
+        features, rate = 0, 0.0
         for passes in (2, 1):
             found = {rows: child([case, str(rows), str(passes)]) for rows in sizes}
             for rows, one in found.items():
@@ -132,14 +132,13 @@ def main() -> None:
                     f"{rows / one['total'] / 1e6:.2f} | {one['making']:.1f} | {one['peak']:.0f} | {one['features']} | "
                     f"{one['sd']:.4f} |"
                 )
-                features = one["features"]
+                features, rate = one["features"], rows / one["total"]
             for (few, a), (many, b) in pairwise(found.items()):
                 slope = np.log(b["total"] / a["total"]) / np.log(many / few)
                 billion = b["total"] + b["pass"] * (1e9 / many - 1)
                 print(f"\nslope {slope:.3f}; at the rate of the last, 10⁹ rows take {billion / 60:.1f} minutes\n")
-        last = rows / one["total"]
         peer = run_peer(case, PEER_ROWS // (8 if options.quick else 1), features)
-        print(f"peer, {features} B-splines: {peer / 1e6:.3f} M rows/s; ratio {last / peer:.1f}")
+        print(f"peer, {features} B-splines: {peer / 1e6:.3f} M rows/s; ratio {rate / peer:.1f}")
 
 
 if __name__ == "__main__":
