@@ -1,7 +1,9 @@
 """Continuous columns: type-1 and type-2 non-uniform FFTs. The only file that knows FINUFFT."""
 
 from collections.abc import Sequence
-from functools import cache
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache, reduce
+from math import prod
 from threading import current_thread, main_thread
 from typing import Any
 
@@ -12,17 +14,28 @@ from vff.moments.engines.sheets import trigonometric_engine
 
 _TOLERANCE = 1e-14
 _CHUNK_ROWS = 2**21
-_THREAD_ROWS = 2**14  # below this, threads cost more than they bring
+_THREAD_ROWS = 2**15  # below this, threads cost more than they bring
+_STRETCHES = 4
+_LARGEST_SHARED = 2**22  # nodes of a lattice that every stretch has one of
 
 
 def _threads(rows: int) -> int:
     """All cores for many rows; one where another thread works on other columns at the same time."""
-    alone = current_thread() is main_thread()
-    return cores() if alone and rows >= _THREAD_ROWS else 1
+    return cores() if _alone() and rows >= _THREAD_ROWS else 1
+
+
+def _alone() -> bool:
+    return current_thread() is main_thread()
 
 
 def _run(
-    kind: int, columns: Sequence[np.ndarray], data: np.ndarray, shape: tuple[int, ...], eps: float, **more: Any
+    kind: int,
+    columns: Sequence[np.ndarray],
+    data: np.ndarray,
+    shape: tuple[int, ...],
+    eps: float,
+    threads: int,
+    **more: Any,
 ) -> np.ndarray:
     """All transforms of ``data`` over the rows of some columns, in one plan.
 
@@ -30,12 +43,35 @@ def _run(
     """
     import finufft
 
-    N, R = columns[0].size, data.shape[0]
-    options: dict[str, Any] = {"eps": eps, "isign": 1, "dtype": "complex128", "nthreads": _threads(N), **more}
+    R = data.shape[0]
+    options: dict[str, Any] = {"eps": eps, "isign": 1, "dtype": "complex128", "nthreads": threads, **more}
     plan = finufft.Plan(kind, shape, n_trans=R, **options)
     plan.setpts(*(np.pi * t for t in columns))
     result = plan.execute(np.ascontiguousarray(data if R > 1 else data[0]))
     return result if R > 1 else result[None]
+
+
+def _summed(
+    columns: Sequence[np.ndarray], strengths: np.ndarray, shape: tuple[int, ...], eps: float, **more: Any
+) -> np.ndarray:
+    """Type 1, by one thread per stretch of rows, and the stretches added in order.
+
+    Threads that share a transform would add in an order of their own every time, and the last bits with it. Stretches
+    do not depend on the cores there are; where a lattice is too large to have several of, its bits are given up.
+    """
+    N = columns[0].size
+    if strengths.shape[0] * prod(shape) > _LARGEST_SHARED:
+        return _run(1, columns, strengths, shape, eps, _threads(N), **more)
+    if N < _THREAD_ROWS:
+        return _run(1, columns, strengths, shape, eps, 1, **more)
+    ends = [N * piece // _STRETCHES for piece in range(_STRETCHES + 1)]
+
+    def one(piece: int) -> np.ndarray:
+        rows = slice(ends[piece], ends[piece + 1])
+        return _run(1, [t[rows] for t in columns], strengths[:, rows], shape, eps, 1, **more)
+
+    with ThreadPoolExecutor(min(cores(), _STRETCHES) if _alone() else 1) as pool:
+        return reduce(np.add, pool.map(one, range(_STRETCHES)))
 
 
 def _signs(K: int) -> np.ndarray:
@@ -45,12 +81,12 @@ def _signs(K: int) -> np.ndarray:
 
 def type1(t: np.ndarray, strengths: np.ndarray, K: int, eps: float = _TOLERANCE) -> np.ndarray:
     """F[r, k] = sum_n strengths[r, n] exp(i k theta_n), k = -K ... K."""
-    return _run(1, [t], strengths, (2 * K + 1,), eps) * _signs(K)
+    return _summed([t], strengths, (2 * K + 1,), eps) * _signs(K)
 
 
 def type2(t: np.ndarray, coefficients: np.ndarray, K: int, eps: float = _TOLERANCE) -> np.ndarray:
     """f[r, n] = sum_k coefficients[r, k] exp(i k theta_n)."""
-    return _run(2, [t], coefficients * _signs(K), (2 * K + 1,), eps)
+    return _run(2, [t], coefficients * _signs(K), (2 * K + 1,), eps, _threads(t.size))
 
 
 _SPREAD_ONLY: dict[str, Any] = {"spreadinterponly": 1, "upsampfac": 2.0}
@@ -58,12 +94,12 @@ _SPREAD_ONLY: dict[str, Any] = {"spreadinterponly": 1, "upsampfac": 2.0}
 
 def spread(columns: Sequence[np.ndarray], strengths: np.ndarray, shape: tuple[int, ...], eps: float) -> np.ndarray:
     """Complex strengths (R, N) of points in [-1, 1)^d added to the nodes 2 j / n of a periodic lattice, (R, *shape)."""
-    return _run(1, columns, strengths, shape, eps, **_SPREAD_ONLY)
+    return _summed(columns, strengths, shape, eps, **_SPREAD_ONLY)
 
 
 def interpolate(columns: Sequence[np.ndarray], values: np.ndarray, eps: float) -> np.ndarray:
     """Complex node values (R, *shape) seen at points through the same kernel, (R, N); the transpose of ``spread``."""
-    return _run(2, columns, values, values.shape[1:], eps, **_SPREAD_ONLY)
+    return _run(2, columns, values, values.shape[1:], eps, _threads(columns[0].size), **_SPREAD_ONLY)
 
 
 @cache
