@@ -86,7 +86,7 @@ def test_a_dot_is_every_other_column():
         ("smooth(month, 5", 15, "a smoothness (1/2, 3/2", "5"),
         ("Matern52(month, lengthscale=x)", 29, "a number", "x"),
         ("`month", 1, "a closing `", "none after `month"),
-        ("'month\n'", 1, "a closing '", "none after 'month '"),
+        ("'month\n'", 1, "a closing '", "none after 'month;"),
         ("'\\q'", 2, "an escape that repr writes", "\\q"),
         ("(" * 5000, 101, "at most 100 parentheses", "one more"),
         ("__import__('os')", 1, "one of cat, smooth", "__import__"),

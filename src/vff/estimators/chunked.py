@@ -24,8 +24,7 @@ from vff.kernels import Categorical, Kernel, normal_form
 from vff.likelihoods import AbstractLikelihood
 from vff.moments import Choice, Moments, ReadingPlan, books_for, plan_reading, read
 from vff.moments.cores import at_most
-from vff.sources import AbstractSource, Checkpoint, Chunk, Standing, reduce, selected
-from vff.sources.passes import Spread, check_same_rows
+from vff.sources import AbstractSource, Checkpoint, Chunk, Spread, Standing, check_same_rows, reduce, selected
 
 Say = Callable[[str], None]
 _DOMAIN_FIRST = "the domain is to be found in the rows, which then are read twice"

@@ -111,9 +111,10 @@ class GPClassifier(ClassifierMixin, SumModelFace):
     def _fit_chunks(self, source: AbstractSource, y: Any, sample_weight: Any) -> Self:
         """Labels are found in a pass of their own; then there is a fit per class, or one for two."""
         source, column, weight = source.with_targets(y, sample_weight)
-        roles = Roles.of(source, None, column, weight, self._asked_likelihood())
-        kept = tuple(name for name in (roles.target, roles.weight) if name is not None)
-        some = source if roles.features is None or not kept else source.restricted(kept)
+        roles = Roles.of(source, self.kernel, column, weight, self._asked_likelihood())
+        # a file that will be left out for another column must not show its labels either
+        kept = roles.all if source.handling.faulty == "skip" else (roles.target, roles.weight)
+        some = source if roles.features is None else source.restricted([name for name in kept if name is not None])
         found = reduce(some, FindLabels(replace(roles, features=None if roles.features is None else ()))).committed
         classes = np.array(() if found is None else found.found)
         _check_several(classes)
@@ -142,6 +143,11 @@ class GPClassifier(ClassifierMixin, SumModelFace):
         Earlier rows are remembered by the Gaussian factors that stood for them when they were seen. Rows of one class
         alone would be explained by a constant and leave nothing to remember, so the first rows must show all classes.
         """
+        if is_chunked(X):
+            raise ValueError(
+                "partial_fit of a classifier takes tables in memory; call it with one chunk after another, or fit "
+                "all rows together"
+            )
         labels = as_labels(y)
         known = getattr(self, "classes_", None)
         if known is None and classes is None:

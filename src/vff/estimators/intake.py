@@ -23,7 +23,7 @@ from vff.inference import AbstractCrowd, Observed, Walked
 from vff.kernels import Kernel
 from vff.likelihoods import AbstractLikelihood
 from vff.moments import LARGEST_SAMPLE, Walk, books_for, plan_reading
-from vff.sources import AbstractSource, Checkpoint, Progress
+from vff.sources import AbstractSource, Checkpoint, Progress, Spread
 
 Say = Callable[[str], None]
 
@@ -194,6 +194,11 @@ class ChunkIntake(AbstractIntake):
         handling = self.task.source.handling
         if handling.checkpoint is None:
             return None
+        if isinstance(self.task.source, Spread):
+            raise ValueError(
+                "a checkpoint is for rows that are read here; on a cluster the scheduler computes again what a dead "
+                "worker took with it: leave checkpoint out"
+            )
         identity = _identity(self.question, self.task.reader.roles)
         identity += f", engine {self.question.engine}, chunks of {handling.chunk_rows:,} rows"
         if seen is not None:
@@ -244,8 +249,8 @@ class ChunkIntake(AbstractIntake):
         if roles.features is not None:
             model.feature_names_in_ = np.array(roles.features, dtype=object)
             model.n_features_in_ = len(roles.features)
-        elif (n_columns := getattr(self.task.source, "n_columns", None)) is not None:
-            model.n_features_in_ = n_columns
+        elif self.task.source.n_columns is not None:
+            model.n_features_in_ = self.task.source.n_columns
         if roles.target is not None:
             model.target_name_ = roles.target
 

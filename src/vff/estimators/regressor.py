@@ -175,12 +175,7 @@ class GPRegressor(RegressionFace, SumModelFace):
         """Learn from the sums of all rows seen so far, at a cost that does not depend on how many there are."""
         check_is_fitted(self, "rows_")
         self._check_sums("learn")
-        say, clock = self._progress(), Clock()
-        with clock("learn"):
-            fit = self._learn(self.rows_, say)
-        self.timing_ = clock.seconds
-        self._store(fit, self.rows_, say)
-        return self
+        return self._learnt_from(self.rows_)
 
     def merge(self, other: "GPRegressor") -> Self:
         """Add the rows that another model has seen to this one's; if this one was learnt, it is learnt again.
@@ -209,6 +204,10 @@ class GPRegressor(RegressionFace, SumModelFace):
         if not hasattr(self, "fit_"):
             self.rows_ = rows
             return self
+        return self._learnt_from(rows)
+
+    def _learnt_from(self, rows: Rows) -> Self:
+        """What these sums teach; nothing changes unless all of it works."""
         say, clock = self._progress(), Clock()
         with clock("learn"):
             fit = self._learn(rows, say)

@@ -34,6 +34,7 @@ class SlidingWindow:
         """Take in a batch, let go of the oldest when there are too many, and return the model, learnt again."""
         first = self._batches[-1].emptied() if self._batches else None
         batch = self.model._collected(X, y, sample_weight, first)
+        kept = [*self._batches, batch][-self.length :]
+        self.model._learnt_from(reduce(Rows.merged, kept))
         self._batches.append(batch)
-        self.model.rows_ = reduce(Rows.merged, self._batches)
-        return self.model.learn()
+        return self.model

@@ -9,7 +9,7 @@ from vff.sources.checkpoint import Checkpoint, PartRecord, Standing
 from vff.sources.database import DatabaseRows, DatabaseTable, Groups, Query, TooManyGroupsError, Totals
 from vff.sources.missing import selected
 from vff.sources.opening import is_chunked, opened, scan
-from vff.sources.passes import FaultyPartWarning, Task, asked, reduce
+from vff.sources.passes import FaultyPartWarning, Spread, Task, asked, check_same_rows, reduce
 
 __all__ = [
     "AbstractPart",
@@ -26,11 +26,13 @@ __all__ = [
     "Query",
     "Report",
     "SourceError",
+    "Spread",
     "Standing",
     "Task",
     "TooManyGroupsError",
     "Totals",
     "asked",
+    "check_same_rows",
     "is_chunked",
     "opened",
     "reduce",

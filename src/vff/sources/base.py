@@ -95,6 +95,8 @@ class AbstractSource(ABC):
 
     names: tuple[str, ...] | None
     """Columns; None where these have no names."""
+    n_columns: int | None = None
+    """How many there are, where they have no names."""
     kinds: Mapping[str, str] = MappingProxyType({})
     """What the columns hold ("number", "text", "datetime", ...), where that is known before the first row is read."""
     n_rows: int | None

@@ -4,6 +4,8 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Self
 
+import numpy as np
+
 from vff.sources.base import AbstractPart, AbstractSource, Chunk, Handling, SourceError
 from vff.sources.frames import column_names, is_table, row_count, selected, sliced
 from vff.sources.missing import handled
@@ -28,6 +30,7 @@ class StreamSource(AbstractSource):
             raise ValueError(
                 f"expected every column to have a name of its own, found {twice!r} twice in chunk 0; rename it"
             )
+        self.n_columns = None if self.names is not None else np.shape(first.data)[1]
         self.n_rows = sum(row_count(item_of(item, 0).data) for item in data) if isinstance(data, list | tuple) else None
 
     def restricted(self, columns: Sequence[str]) -> Self:
