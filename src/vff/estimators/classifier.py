@@ -114,7 +114,8 @@ class GPClassifier(ClassifierMixin, SumModelFace):
         roles = Roles.of(source, self.kernel, column, weight, self._asked_likelihood())
         # a file that will be left out for another column must not show its labels either
         kept = roles.all if source.handling.faulty == "skip" else (roles.target, roles.weight)
-        some = source if roles.features is None else source.restricted([name for name in kept if name is not None])
+        columns = [name for name in kept if name is not None]
+        some = source.restricted(columns) if roles.features is not None and columns else source
         found = reduce(some, FindLabels(replace(roles, features=None if roles.features is None else ()))).committed
         classes = np.array(() if found is None else found.found)
         _check_several(classes)
