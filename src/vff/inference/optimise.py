@@ -14,10 +14,10 @@ _NOWHERE = 1e6  # nats, by which what is not a model is worse than one
 _LARGE = 800  # features, above which a second try from the same start is not worth its time
 _SMALL = 1e4  # nats, below which float64 tells small parts of one
 _FLAT = 1e-2  # slope of the bound in coordinates in which it is round
-_NEWTON_STEPS, _SECANT_STEPS = 8, 16
+_NEWTON_STEPS = 12
 _LONGEST_STEP, _SHORTEST_STEP = 0.5, 1e-11  # log units: farther away it is not the same optimum
 _ROUNDING = 1e-16
-_QUICK = 800  # features, below which a Hessian by differences is nothing
+_TOLD_APART = 1e-12  # of the bound
 _MOST_PARAMETERS = 40  # for a Hessian by differences
 _FLATTEST, _FLATTER = 0.1, 1e-3  # nats per squared log unit: flatter directions are taken to be this steep
 
@@ -177,37 +177,46 @@ def curvature_at(
 
 
 def polish(model: Model[F], optimum: Optimum, closed: F, free: np.ndarray) -> tuple[Optimum, F]:
-    """Newton steps from where a search ended, as long as the slope falls: the same optimum by every path.
+    """Newton steps from where a search ended, as long as there is something to gain: the same optimum by every path.
 
-    Sums taken in another order differ in their last digits, which a search that stops early makes larger. The Hessian
-    is taken by differences where that costs little, and else begins as the search saw it and learns from every step.
+    Sums taken in another order differ in their last digits, which a search that stops early makes larger.
     """
-    inside = free & ~np.isin(model.parameters.names, list(model.parameters.at_bounds(optimum.theta)))
+    layout = model.parameters
+    inside = free & ~np.isin(layout.names, list(layout.at_bounds(optimum.theta)))
     if not inside.any() or closed.error > 0.0 or closed.mean.size > _LARGE:
         return optimum, closed
-    cheap = abs(optimum.elbo) < _SMALL or closed.mean.size < _QUICK
-    curvature = curvature_at(model, optimum.theta, inside, _FLATTER) if cheap else optimum.curvature
+    curvature = curvature_at(model, optimum.theta, inside, _FLATTER)
     if curvature is None:
         return optimum, closed
-    theta, evaluations = optimum.theta, optimum.evaluations + (int(np.count_nonzero(inside)) + 1 if cheap else 0)
-    slope = np.where(inside, model.pull_back(theta, closed.cotangents), 0.0)
-    for _ in range(_NEWTON_STEPS if cheap else _SECANT_STEPS):
-        step = np.zeros(theta.size)
-        step[inside] = np.linalg.solve(curvature[np.ix_(inside, inside)], slope[inside])
-        longest = np.abs(step).max()
-        if not longest > _SHORTEST_STEP:
+    theta, evaluations = optimum.theta, optimum.evaluations + int(np.count_nonzero(inside)) + 1
+    slope, longest = model.pull_back(theta, closed.cotangents), _LONGEST_STEP
+    for _ in range(_NEWTON_STEPS):
+        step = _newton(curvature, slope, inside)
+        if not np.abs(step).max() > _SHORTEST_STEP:
             break
-        there = model.parameters.clip(theta + step * min(1.0, _LONGEST_STEP / longest))
+        wish = theta + step * min(1.0, longest / np.abs(step).max())
+        there = layout.clip(wish)
         trial = model.at(there)
-        new = np.where(inside, model.pull_back(there, trial.cotangents), 0.0)
-        evaluations += 1
-        # measured by the gain that is left: a plain norm would be that of the rounding in the steepest direction
-        left = np.linalg.solve(curvature[np.ix_(inside, inside)], new[inside]) @ new[inside]
-        if not left < step[inside] @ slope[inside]:
+        new, evaluations = model.pull_back(there, trial.cotangents), evaluations + 1
+        rest = inside & (there == wish)  # what ran into a bound stays there
+        # by the gain that is left: a plain norm of the slope would be that of rounding in the steepest direction
+        nearer = _newton(curvature, new, rest) @ new < step @ slope
+        if nearer or trial.elbo > closed.elbo + _TOLD_APART * abs(closed.elbo):
+            curvature = _secant(curvature, np.where(rest, there - theta, 0.0), np.where(rest, slope - new, 0.0))
+            theta, slope, closed, inside = there, new, trial, rest
+        elif longest < _LONGEST_STEP:  # a shorter step does not help either: rounding is all that is left
             break
-        curvature = _secant(curvature, there - theta, slope - new)
-        theta, slope, closed = there, new, trial
+        else:
+            longest = 0.25 * np.abs(wish - theta).max()
     return replace(optimum, theta=theta, elbo=float(closed.elbo), evaluations=evaluations), closed
+
+
+def _newton(curvature: np.ndarray, slope: np.ndarray, inside: np.ndarray) -> np.ndarray:
+    """Where the parameters that are inside their bounds would move."""
+    step = np.zeros(slope.size)
+    if inside.any():
+        step[inside] = np.linalg.solve(curvature[np.ix_(inside, inside)], slope[inside])
+    return step
 
 
 def _secant(curvature: np.ndarray, moved: np.ndarray, fell: np.ndarray) -> np.ndarray:
