@@ -82,11 +82,11 @@ def test_the_tree_is_the_same_for_every_scheduler(client) -> None:
     source = scan(FRAME_20)
     totals = [total(chunk) for part in source.parts() for chunk in part.chunks()]
     reference = by_hand(totals, operator.add)
-    assert source.reduce(total, operator.add) == reference
+    assert source.reduce(total, operator.add).committed == reference
     for scheduler in ("synchronous", "threads"):
         with dask.config.set(scheduler=scheduler):
-            assert source.reduce(total, operator.add) == reference
-    order = source.reduce(in_order, operator.add)
+            assert source.reduce(total, operator.add).committed == reference
+    order = source.reduce(in_order, operator.add).committed
     assert [where for where, _, _ in order] == [f"partition {i} of 20" for i in range(20)]
 
 
@@ -98,7 +98,7 @@ def test_arrays_with_targets_and_weights(rows, columns) -> None:
     source = scan((X, da.from_array(y, chunks=250), da.from_array(w, chunks=N)))
     assert (source.names, source.n_rows) == (None, N)
     with dask.config.set(scheduler="synchronous"):
-        found = source.reduce(lambda chunk: [(chunk.data, chunk.y, chunk.w)], operator.add)
+        found = source.reduce(lambda chunk: [(chunk.data, chunk.y, chunk.w)], operator.add).committed
     for whole, parts in zip((Z, y, w), zip(*found, strict=True), strict=True):
         assert np.array_equal(np.concatenate(parts), whole)
 
@@ -108,13 +108,13 @@ def test_targets_of_unknown_length_are_aligned_by_partitions() -> None:
     with dask.config.set(scheduler="synchronous"):
         for y in (kept.y, kept.y.to_dask_array(), "y"):
             source = DaskSource(kept[["x", "y"]], y)
-            pairs = source.reduce(lambda chunk: [(chunk.data.x, chunk.y)], operator.add)
+            pairs = source.reduce(lambda chunk: [(chunk.data.x, chunk.y)], operator.add).committed
             inside = FRAME[FRAME.x > 0]
             assert np.array_equal(np.concatenate([x for x, _ in pairs]), inside.x)
             assert np.array_equal(np.concatenate([y for _, y in pairs]), inside.y)
         assert DaskSource(kept, "y", "x").names == ("city",)
         X = kept[["x", "y"]].to_dask_array()
-        found = DaskSource(X, kept.y.to_dask_array()).reduce(lambda chunk: chunk.n_rows, operator.add)
+        found = DaskSource(X, kept.y.to_dask_array()).reduce(lambda chunk: chunk.n_rows, operator.add).committed
         assert found == int((FRAME.x > 0).sum())
         with pytest.raises(
             SourceError, match=r"expected as many values of y as rows, found 50 and \d+ in partition \d+ of"
@@ -128,14 +128,14 @@ def test_delayed_tables() -> None:
         return pa.table({"x": [float(i)], "z": [1]}) if i != 2 else pd.DataFrame({"z": [1]})
 
     with dask.config.set(scheduler="synchronous"):
-        assert scan([load(0), load(1)]).reduce(total, operator.add) == 1.0
+        assert scan([load(0), load(1)]).reduce(total, operator.add).committed == 1.0
         source = scan([load(i) for i in range(4)])
         assert source.names == ("x", "z")
         with pytest.raises(SourceError, match=r"expected column 'x', as in the first .* found 'z' in partition 2 of 4"):
             source.reduce(total, operator.add)
         with pytest.warns(FaultyPartWarning, match="left out: expected column 'x'"):
-            assert source.handled(faulty="skip").reduce(total, operator.add) == 4.0
-        assert source.restricted(["z"]).reduce(lambda chunk: chunk.n_rows, operator.add) == 4
+            assert source.handled(faulty="skip").reduce(total, operator.add).committed == 4.0
+        assert source.restricted(["z"]).reduce(lambda chunk: chunk.n_rows, operator.add).committed == 4
         with pytest.raises(SourceError, match="expected a table in partition 1 of 2, found int"):
             scan([load(0), dask.delayed(operator.add)(1, 1)]).reduce(total, operator.add)
 
@@ -146,14 +146,14 @@ def test_partitions_without_rows_are_not_asked() -> None:
         return chunk.n_rows
 
     with dask.config.set(scheduler="synchronous"):
-        assert scan(FRAME_20[FRAME_20.x > np.sort(FRAME.x)[-11]]).reduce(whole, operator.add) == 10
+        assert scan(FRAME_20[FRAME_20.x > np.sort(FRAME.x)[-11]]).reduce(whole, operator.add).committed == 10
         with pytest.raises(ValueError, match="expected rows, found only partitions without any"):
             scan(FRAME_20[FRAME_20.x > 1e9]).reduce(whole, operator.add)
 
 
 def test_incomplete_rows_are_left_out_on_the_workers(client) -> None:
     holes = FRAME.assign(x=FRAME.x.where(FRAME.index % 10 != 0))
-    found = scan(dd.from_pandas(holes, npartitions=4), missing="drop").reduce(in_order, operator.add)
+    found = scan(dd.from_pandas(holes, npartitions=4), missing="drop").reduce(in_order, operator.add).committed
     assert [(rows, dropped) for _, rows, dropped in found] == [(225, 25)] * 4
 
 
@@ -187,7 +187,7 @@ def test_progress_is_told(client) -> None:
     for scheduler in (None, "synchronous"):
         told: list = []
         with dask.config.set({} if scheduler is None else {"scheduler": scheduler}):
-            assert source.reduce(lambda chunk: chunk.n_rows, operator.add, told.append) == 100
+            assert source.reduce(lambda chunk: chunk.n_rows, operator.add, told.append).committed == 100
         assert [progress.rows for progress in told] == list(range(10, 101, 10))
         assert (told[-1].share, told[-1].n_rows, told[-1].part) == (1.0, 100, "10 of 10 partitions")
 
@@ -223,7 +223,7 @@ def test_a_worker_may_die(client, tmp_path) -> None:
 
     source = scan(FRAME_20)
     with dask.config.set(scheduler="synchronous"):
-        reference = source.reduce(total, operator.add)
+        reference = source.reduce(total, operator.add).committed
     victim = next(iter(client.run(os.getpid).values()))
 
     def kill() -> None:
@@ -235,7 +235,7 @@ def test_a_worker_may_die(client, tmp_path) -> None:
     killer = threading.Thread(target=kill)
     killer.start()
     told: list = []
-    assert source.reduce(slow, operator.add, told.append) == reference
+    assert source.reduce(slow, operator.add, told.append).committed == reference
     killer.join()
     assert told[-1].rows == N
     client.wait_for_workers(2, timeout=20)

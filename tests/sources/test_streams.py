@@ -27,7 +27,7 @@ def frames(n: int = 3):
 
 
 def test_an_iterator_shows_its_names_and_keeps_its_first_chunk() -> None:
-    source = scan(frames())
+    source = scan(frames(), chunk_rows=2)
     assert (source.names, source.repeatable, source.n_rows) == (("x", "y", "city"), False, None)
     found = chunks(source.restricted(["city", "x"]))
     assert [list(chunk.data.columns) for chunk in found] == [["x", "city"]] * 3
@@ -41,7 +41,7 @@ def test_an_iterator_shows_its_names_and_keeps_its_first_chunk() -> None:
 
 @pytest.mark.parametrize("data", [list(frames()), frames], ids=["list", "function"])
 def test_lists_and_functions_can_be_read_twice(data) -> None:
-    source = scan(data)
+    source = scan(data, chunk_rows=2)
     assert source.repeatable
     assert source.n_rows == (6 if isinstance(data, list) else None)
     first, second, third = chunks(source), chunks(source), chunks(source.restricted(["x"]))
@@ -55,7 +55,7 @@ def test_lists_and_functions_can_be_read_twice(data) -> None:
 
 def test_a_function_that_returns_the_same_iterator_again_is_found_out() -> None:
     iterator = frames()
-    source = scan(lambda: iterator)
+    source = scan(lambda: iterator, chunk_rows=2)
     assert len(chunks(source)) == 3
     with pytest.raises(ValueError, match="expected a function that returns a new iterator every time it is called"):
         chunks(source)
@@ -90,10 +90,10 @@ def _plain(data) -> np.ndarray:
 
 def test_batches_of_arrow_and_arrays_without_names() -> None:
     reader = pa.RecordBatchReader.from_batches(_arrow(X).schema, _arrow(X).to_batches(max_chunksize=4))
-    source = scan(reader)
+    source = scan(reader, chunk_rows=4)
     assert (source.names, source.repeatable) == (("a", "b"), False)
     assert [chunk.n_rows for chunk in chunks(source.restricted(["b"]))] == [4, 4, 2]
-    source = scan(iter([X, X]))
+    source = scan(iter([X, X]), chunk_rows=10)
     assert source.names is None
     assert [chunk.n_rows for chunk in chunks(source)] == [10, 10]
     with pytest.raises(ValueError, match="expected columns of the chunks, found 'a'; the columns are without names"):
@@ -126,7 +126,7 @@ def test_chunks_that_are_not_like_the_first(second, sentence) -> None:
 
 def test_columns_in_another_order_are_put_in_order_and_numbers_of_columns_must_agree() -> None:
     one = pd.DataFrame({"x": [1.0], "y": [2.0]})
-    found = chunks(scan([one, one[["y", "x"]]]))
+    found = chunks(scan([one, one[["y", "x"]]], chunk_rows=1))
     assert [list(chunk.data.columns) for chunk in found] == [["x", "y"]] * 2
     with pytest.raises(SourceError, match=r"expected 2 column\(s\), as in the first chunk, found 3 in chunk 1"):
         chunks(scan(iter([X, np.ones((2, 3))])))
@@ -142,7 +142,7 @@ def test_what_is_no_stream() -> None:
 
 
 def test_numbered_columns_are_no_names_and_names_stand_once() -> None:
-    source = scan([pd.DataFrame(X), pd.DataFrame(X)], missing="drop")
+    source = scan([pd.DataFrame(X), pd.DataFrame(X)], missing="drop", chunk_rows=10)
     assert source.names is None
     assert [chunk.n_rows for chunk in chunks(source)] == [10, 10]
     with pytest.raises(ValueError, match="expected every column to have a name of its own, found 'x' twice in chunk 0"):

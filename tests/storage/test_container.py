@@ -110,7 +110,7 @@ def test_a_record_of_too_many_entries_is_not_written(path):
 class FullDisk:
     """A stream that has no room for the checksum, or none that can be synchronised."""
 
-    def __init__(self, path: Path, mode: str) -> None:
+    def __init__(self, path: Path, mode: str, **_: Any) -> None:
         self._stream = path.open(mode)
 
     def __enter__(self) -> "FullDisk":

@@ -74,10 +74,14 @@ class Binding:
 
     @property
     def identity(self) -> tuple[Any, ...]:
-        """What the sums over rows and the model depend on."""
+        """What the sums over rows and the model depend on; a column with a name may stand anywhere."""
+
+        def place(c: int, column: Hashable) -> Hashable:
+            return column if isinstance(column, str) else self.columns[c].index
+
         return tuple(
             tuple(
-                (factor.column, self.columns[c].index, type(factor).__name__)
+                (place(c, factor.column), type(factor).__name__)
                 for c, factor in zip(term.columns, term.term.factors, strict=True)
             )
             for term in self.terms

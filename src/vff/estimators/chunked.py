@@ -5,154 +5,28 @@ is given, one pass does both (``Gather``): it sums for as many harmonics as the 
 does ask for is read off at the end.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
-import numpy as np
-
 from vff.basis import Interval
 from vff.estimators.binding import Binding, bind, check_levels, joined
-from vff.estimators.labels import as_labels
-from vff.estimators.overview import Batch, Overview, check_enough, look_at, take_batch, weights_of
-from vff.estimators.rows import Rows, add, begin, check_extents, plan_text, summary_of, with_levels
+from vff.estimators.overview import Batch, Overview, check_enough, look_at, take_batch
+from vff.estimators.roles import ASKED_AGAIN, Roles
+from vff.estimators.rows import Rows, add, begin, check_extents, met, plan_text, summary_of, with_levels
 from vff.estimators.settling import Options
 from vff.estimators.tables import Table
-from vff.features import TailRows
+from vff.features import TailRows, tails_together
 from vff.inference import rows_beyond
 from vff.kernels import Categorical, Kernel, normal_form
 from vff.likelihoods import AbstractLikelihood
-from vff.moments import Choice, Moments, ReadingPlan, books_for, plan_reading, read
+from vff.moments import Choice, Moments, ReadingPlan, Source, books_for, plan_reading, read
 from vff.moments.cores import at_most
-from vff.sources import AbstractSource, Checkpoint, Chunk, Spread, Standing, check_same_rows, reduce, selected
+from vff.sources import AbstractSource, Checkpoint, Chunk, Spread, Standing, check_same_rows, reduce
 
 Say = Callable[[str], None]
 _DOMAIN_FIRST = "the domain is to be found in the rows, which then are read twice"
 _GIVE_DOMAIN = "give domain= for every column of numbers, or "
-_ASKED_AGAIN = "another likelihood than the Gaussian asks the rows again and again"
-
-
-class Positive(NamedTuple):
-    """A column of labels, one of which is told from the others; None where chunks bring the labels along."""
-
-    column: str | None
-    label: Any
-
-
-@dataclass(frozen=True)
-class Roles:
-    """What the columns of a source are for."""
-
-    features: tuple[str, ...] | None
-    """Those of the model; None where columns have no names."""
-    target: str | None
-    weight: str | None
-    positive: tuple[Any, ...] = ()
-    """The label that counts as one, all others as zero; empty where targets are numbers."""
-
-    @classmethod
-    def of(
-        cls, source: AbstractSource, kernel: Kernel | None, y: Any, sample_weight: Any, likelihood: AbstractLikelihood
-    ) -> "Roles":
-        """By the names that the kernel, ``y`` and ``sample_weight`` give; without a kernel all others are features."""
-        if isinstance(y, Positive):
-            return replace(cls.of(source, kernel, y.column, sample_weight, likelihood), positive=(y.label,))
-        if source.names is None:
-            _refuse_names(y, sample_weight)
-            return cls(None, None, None)
-        target, weight = (_name(value, what, source) for value, what in ((y, "y"), (sample_weight, "sample_weight")))
-        if kernel is None:
-            return cls(tuple(name for name in source.names if name not in (target, weight)), target, weight)
-        used = [factor.column for term in normal_form(kernel) for factor in term.factors]
-        used += [] if likelihood.column is None else [likelihood.column]
-        for column in used:
-            _check_column(column, source.names, target)
-        return cls(tuple(name for name in source.names if name in used), target, weight)
-
-    @property
-    def all(self) -> tuple[str, ...]:
-        named = (*(self.features or ()), self.target, self.weight)
-        return tuple(dict.fromkeys(name for name in named if name is not None))
-
-    def levels(self, kernel: Kernel | None, kinds: Mapping[str, str]) -> tuple[str, ...]:
-        """The columns of levels, where a missing value is a level of its own."""
-        if kernel is None:
-            return tuple(name for name in self.features or () if kinds.get(name) == "text")
-        factors = [factor for term in normal_form(kernel) for factor in term.factors]
-        return tuple(str(factor.column) for factor in factors if isinstance(factor, Categorical))
-
-    def split(self, chunk: Chunk) -> tuple[Table, Any, Any]:
-        """X, y and the weights of a chunk."""
-        table, y, w = self._split(chunk)
-        return table, (as_labels(y) == self.positive[0]).astype(float) if self.positive else y, w
-
-    def _split(self, chunk: Chunk) -> tuple[Table, Any, Any]:
-        if self.features is None:
-            if chunk.y is None:
-                raise ValueError("targets were expected beside the columns: give chunks as pairs (X, y)")
-            return Table.of(chunk.data), chunk.y, chunk.w
-        whole = Table.of(chunk.data)
-        y = chunk.y if self.target is None else whole.raw(whole.index(self.target))
-        w = chunk.w if self.weight is None else whole.raw(whole.index(self.weight))
-        return Table.of(selected(chunk.data, self.features)) if self.features else whole, y, w
-
-
-def _refuse_names(y: Any, sample_weight: Any) -> None:
-    for value, what in ((y, "y"), (sample_weight, "sample_weight")):
-        if value is not None:
-            raise ValueError(
-                f"chunks without column names bring their targets and weights along as (X, y) or (X, y, w); got {what}="
-                f"{value!r:.60}: leave it out"
-            )
-
-
-def _name(value: Any, what: str, source: AbstractSource) -> str | None:
-    """The column that holds targets or weights; None when chunks bring them along."""
-    if value is None:
-        return None
-    names = source.names or ()
-    if not isinstance(value, str):
-        raise TypeError(
-            f"{what} must be the name of a column when rows come in chunks, got {type(value).__name__}; name one of "
-            f"{', '.join(map(repr, names[:12]))}"
-        )
-    if value not in names:
-        raise ValueError(
-            f"{what} names column {value!r}, and there are {', '.join(map(repr, names[:12]))}; name one of them"
-        )
-    return value
-
-
-def _check_column(column: Any, names: Sequence[str], target: str | None) -> None:
-    if not isinstance(column, str) or column not in names:
-        raise ValueError(
-            f"the kernel asks for column {column!r}, and the source has {', '.join(map(repr, names[:12]))}"
-            f"{' ...' if len(names) > 12 else ''}; use these names"
-        )
-    if column == target:
-        raise ValueError(f"the kernel has a term of {column!r}, which is the target; leave it out of the kernel")
-
-
-class Labels(NamedTuple):
-    found: tuple[Any, ...]
-
-
-@dataclass(frozen=True)
-class FindLabels:
-    """The different labels of rows of positive weight."""
-
-    roles: Roles
-    phase: ClassVar[str] = "looking at the labels"
-    kind: ClassVar[Any] = Labels
-
-    def __call__(self, chunk: Chunk) -> Labels:
-        _, y, w = self.roles.split(chunk)
-        labels = as_labels(y)
-        counted = labels if w is None else labels[weights_of(w, labels.size) > 0.0]
-        return Labels(tuple(np.unique(counted).tolist()))
-
-    def merge(self, one: Labels, other: Labels) -> Labels:
-        return Labels(tuple(sorted({*one.found, *other.found})))
 
 
 @dataclass(frozen=True)
@@ -211,6 +85,7 @@ class Sum:
 
     def __call__(self, chunk: Chunk) -> Summed:
         source = self.reader.batch(chunk, self.binding).source
+        self._check_known(source)
         moments, choices = read(self.plan, source, self.offset)
         tails: tuple[TailRows, ...] = ()
         if self.beyond:
@@ -219,8 +94,19 @@ class Sum:
             tails = rows_beyond(place, source, self.offset)
         return Summed(moments, tails, tuple(choices))
 
+    def _check_known(self, source: Source) -> None:
+        """Refuse rows that are not those of the look: a value that nobody saw would count as another one."""
+        for c, book in enumerate(self.plan.books):
+            if book is not None and not book.holds(source.column(c, slice(0, source.n))):
+                raise ValueError(
+                    f"column {self.binding.columns[c].label} holds a value that the first pass over the rows did not "
+                    "see; the rows must be the same in both"
+                )
+
     def merge(self, one: Summed, other: Summed) -> Summed:
-        return Summed(one.moments + other.moments, (*one.tails, *other.tails), one.choices or other.choices)
+        return Summed(
+            one.moments + other.moments, tails_together((*one.tails, *other.tails)), one.choices or other.choices
+        )
 
 
 class Gathered(NamedTuple):
@@ -315,7 +201,7 @@ class ChunkedTask:
     def overview(self, *, always_sampled: bool = False) -> tuple[Overview, Standing]:
         """A look at all rows."""
         if not self.source.repeatable:
-            why, instead = (_ASKED_AGAIN, "") if always_sampled else (_DOMAIN_FIRST, _GIVE_DOMAIN)
+            why, instead = (ASKED_AGAIN, "") if always_sampled else (_DOMAIN_FIRST, _GIVE_DOMAIN)
             raise ValueError(
                 f"{why}, and an iterator gives them once; {instead}pass a function that returns a new iterator"
             )
@@ -328,10 +214,8 @@ class ChunkedTask:
 
     def _in_two_passes(self, growing: bool = False) -> Rows:
         overview, standing = self.overview()
-        seen = begin(overview, self.options, growing=growing)
-        request = seen.moments.request
-        extents = tuple(survey.extent for survey in overview.surveys)
-        beyond = any(check_extents(seen, overview.binding, extents))
+        seen = met(begin(overview, self.options, growing=growing), overview)
+        request, beyond = seen.moments.request, any(check_extents(seen))
         plan = plan_reading(overview.n, request, books_for(self.engine, request, overview.surveys, None), self.engine)
         held = 8 * self.source.handling.chunk_rows * (2 * len(plan.books) + 3) / 2**20
         self.say(f"{plan_text(plan, overview.n)}; a chunk of rows takes about {held:,.0f} MiB")
@@ -340,7 +224,7 @@ class ChunkedTask:
         check_same_rows(standing, second)
         summed = self._found(second)
         choice = summary_of(summed.choices, plan, [column.label for column in overview.binding.columns])
-        return replace(seen, moments=summed.moments, tails=summed.tails, extents=extents, choice=choice)
+        return replace(seen, moments=summed.moments, tails=summed.tails, choice=choice)
 
     def _gathered(self) -> Rows:
         """One pass, and then the functions that a look at all rows would have settled on."""

@@ -7,9 +7,9 @@ import numpy as np
 from sklearn.base import ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from vff.estimators.chunked import FindLabels, Positive, Roles
 from vff.estimators.database import with_labels
 from vff.estimators.labels import as_labels, coded
+from vff.estimators.roles import FindLabels, Positive, Roles, check_asked_again
 from vff.estimators.sums import Effects, SumModelFace
 from vff.estimators.tables import Table, check_weights
 from vff.kernels import Kernel
@@ -112,9 +112,12 @@ class GPClassifier(ClassifierMixin, SumModelFace):
         """Labels are found in a pass of their own; then there is a fit per class, or one for two."""
         source, column, weight = source.with_targets(y, sample_weight)
         roles = Roles.of(source, self.kernel, column, weight, self._asked_likelihood())
-        # a file that will be left out for another column must not show its labels either
-        kept = roles.all if source.handling.faulty == "skip" else (roles.target, roles.weight)
-        columns = [name for name in kept if name is not None]
+        check_asked_again(source)
+        labels = (roles.target,) if roles.target is not None else ()
+        source = source.handled(keep_missing=roles.levels(self.kernel, source.kinds)).with_integers(labels)
+        # rows that will be left out for another column must not show their labels either
+        whole = source.handling.faulty == "skip" or source.handling.missing == "drop"
+        columns = [name for name in (roles.all if whole else (roles.target, roles.weight)) if name is not None]
         some = source.restricted(columns) if roles.features is not None and columns else source
         found = reduce(some, FindLabels(replace(roles, features=None if roles.features is None else ()))).committed
         classes = np.array(() if found is None else found.found)

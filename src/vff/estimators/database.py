@@ -15,10 +15,10 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from vff.estimators.binding import Binding, bind, check_levels, joined
-from vff.estimators.chunked import Roles
 from vff.estimators.intake import AbstractIntake, Clock, Question, TableIntake, Walkable
 from vff.estimators.overview import Overview, check_enough, survey_of_levels
-from vff.estimators.rows import Rows, begin, check_extents, plan_text, summary_of, with_levels
+from vff.estimators.roles import Roles
+from vff.estimators.rows import Rows, begin, check_extents, met, plan_text, summary_of
 from vff.estimators.tables import Table
 from vff.kernels import Kernel
 from vff.likelihoods import AbstractLikelihood
@@ -118,9 +118,9 @@ class DatabaseIntake(AbstractIntake):
     def _added(self, seen: Rows, found: _Seen) -> Rows:
         """The sums that the database takes, on top of those seen."""
         overview, engine, n = found.overview, self.question.engine, found.totals.n
-        binding, moments = overview.binding, with_levels(seen.moments, overview.binding)
-        extents = tuple(old.extent.merged(new.extent) for old, new in zip(seen.extents, overview.surveys, strict=True))
-        if any(check_extents(replace(seen, moments=moments), binding, extents)):
+        seen = met(seen, overview)
+        binding, moments, extents = seen.binding, seen.moments, seen.extents
+        if any(check_extents(seen)):
             raise ValueError(
                 f"column {binding.columns[0].label} reaches [{extents[0].low:g}, {extents[0].high:g}], beyond the "
                 "domain it was given, and a database gives no rows but sums; widen the domain, or filter these rows out"
@@ -132,7 +132,7 @@ class DatabaseIntake(AbstractIntake):
         cells = self._cells([one.columns for one in plan.sets], found)
         new, choices = read_cells(plan, cells, whole, found.offset)
         summary = summary_of(choices, plan, [column.label for column in binding.columns])
-        return replace(seen, binding=binding, moments=moments + new, extents=extents, choice=summary)
+        return replace(seen, moments=moments + new, choice=summary)
 
     def _cells(self, sets: Sequence[tuple[int, ...]], found: _Seen) -> Callable[[tuple[int, ...]], Cells]:
         """Cells by columns; a bundle of sets is asked for when the first of them is."""
@@ -186,7 +186,7 @@ def _rows_of(
         raise ValueError(
             "requires y to be passed, but the target y is None: name the column of the database that holds it"
         )
-    levels = roles.levels(kernel, table.kinds)
+    levels = tuple(str(name) for name in roles.levels(kernel, table.kinds))
     return DatabaseRows(table, roles.features or (), roles.target, roles.weight, levels, labels)
 
 

@@ -2,7 +2,7 @@
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,9 +13,10 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from vff.estimators.binding import bind, joined
-from vff.estimators.chunked import ChunkedTask, Positive, Reader, Roles
+from vff.estimators.chunked import ChunkedTask, Reader
 from vff.estimators.crowd import ChunkCrowd
 from vff.estimators.overview import Batch, Overview, check_enough, look_at, take_batch
+from vff.estimators.roles import Positive, Roles, check_asked_again
 from vff.estimators.rows import PATIENCE, Rows, add, begin, walk_of
 from vff.estimators.settling import Options
 from vff.estimators.tables import Table
@@ -169,14 +170,18 @@ class ChunkIntake(AbstractIntake):
     task: ChunkedTask
 
     @classmethod
-    def of(cls, question: Question, source: AbstractSource, y: Any, sample_weight: Any) -> "ChunkIntake":
+    def of(
+        cls, question: Question, source: AbstractSource, y: Any, sample_weight: Any, known: Sequence[str] | None = None
+    ) -> "ChunkIntake":
+        """``known`` are the columns of an earlier fit, in their order."""
         beside = y.column if isinstance(y, Positive) else y
         source, column, sample_weight = source.with_targets(beside, sample_weight)
         y = y._replace(column=column) if isinstance(y, Positive) else column
-        roles = Roles.of(source, question.kernel, y, sample_weight, question.likelihood)
+        roles = Roles.of(source, question.kernel, y, sample_weight, question.likelihood).ordered(known)
+        levels = roles.levels(question.kernel, source.kinds)
+        source = source.handled(keep_missing=levels).with_integers([name for name in levels if isinstance(name, str)])
         if roles.features is not None:
             source = source.restricted(roles.all)
-        source = source.handled(keep_missing=roles.levels(question.kernel, source.kinds))
         if question.talks and source.handling.report is None:
             source = source.handled(report=_lines(question.say))
         reader = Reader(question.kernel, roles, question.likelihood)
@@ -200,7 +205,7 @@ class ChunkIntake(AbstractIntake):
                 "worker took with it: leave checkpoint out"
             )
         identity = _identity(self.question, self.task.reader.roles)
-        identity += f", engine {self.question.engine}, chunks of {handling.chunk_rows:,} rows"
+        identity += f", engine {self.question.engine}, {self.task.source.identity}"
         if seen is not None:
             sums = seen.moments
             identity += f", on top of {sums.n:,} rows with {sums.weight!r}, {sums.target!r} and {sums.offset!r}"
@@ -208,16 +213,12 @@ class ChunkIntake(AbstractIntake):
 
     def walk(self, seen: Rows | None, growing: bool, clock: Clock, quiet: bool, sampled: bool) -> Walkable:
         """In memory where the different rows are few; else a sample, and the source to be read again and again."""
-        if self.task.source.handling.checkpoint is not None:
-            raise ValueError(
-                "a checkpoint keeps sums over the rows, which say all with Gaussian noise alone; another likelihood "
-                "asks the rows again at every step: leave checkpoint out"
-            )
+        check_asked_again(self.task.source)
         question, task = self.question, self.task
         with clock("survey"):
             overview, standing = task.overview(always_sampled=True)
             if seen is not None:
-                overview = replace(overview, binding=joined(seen.binding, overview.binding))
+                overview = overview.over(joined(seen.binding, overview.binding))
             rows = seen or begin(overview, question.options, growing=growing)
         found = _walk_of_sample(rows, overview, question.engine, _silent if quiet else question.say)
         if overview.sample is not None and overview.sample.complete:

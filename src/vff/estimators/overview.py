@@ -96,7 +96,7 @@ class Overview:
     def merged(self, other: "Overview") -> "Overview":
         """What a look at the rows of both would have found."""
         binding = united(self.binding, other.binding)
-        parts = [part._over(binding) for part in (self, other)]
+        parts = [part.over(binding) for part in (self, other)]
         n = self.n + other.n
         surveys = tuple(
             one.merged(two) if column.levels is None else survey_of_levels(len(column.levels), n)
@@ -106,15 +106,20 @@ class Overview:
         sums = self.weight + other.weight, self.target + other.target
         return Overview(binding, surveys, n, *sums, sample, self.targets.merged(other.targets))
 
-    def _over(self, binding: Binding) -> "Overview":
-        """The same over more levels: codes are renumbered."""
-        if self.sample is None or binding == self.binding:
-            return self
+    def over(self, binding: Binding) -> "Overview":
+        """The same over more levels, in another order: codes are renumbered."""
+        surveys = tuple(
+            found if column.levels is None else survey_of_levels(len(column.levels), self.n)
+            for column, found in zip(binding.columns, self.surveys, strict=True)
+        )
+        moved = replace(self, binding=binding, surveys=surveys)
+        if self.sample is None:
+            return moved
         columns = tuple(
             codes if old.levels is None or new.levels is None else _renumbered(codes, old.levels, new.levels)
             for codes, old, new in zip(self.sample.columns, self.binding.columns, binding.columns, strict=True)
         )
-        return replace(self, sample=replace(self.sample, columns=columns))
+        return replace(moved, sample=replace(self.sample, columns=columns))
 
 
 def _merged(samples: Sequence[Sample | None]) -> Sample | None:

@@ -1,7 +1,6 @@
 """All that an estimator keeps of the rows it has seen, and how it reads more."""
 
 import time
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -12,7 +11,7 @@ from vff.estimators.binding import Binding, BoundColumn, BoundTerm, joined
 from vff.estimators.options import check_size
 from vff.estimators.overview import Batch, Overview
 from vff.estimators.settling import Options, settle_place, settle_term
-from vff.features import TailRows
+from vff.features import TailRows, tails_together, tails_without
 from vff.inference import Observed, memory_needed, no_sums, rows_beyond
 from vff.moments import (
     Choice,
@@ -68,9 +67,10 @@ class Rows:
         """The rows of both together."""
         binding = joined(other.binding, self.binding)
         _check_same_functions(self, other)
+        _check_same_frequencies(self.options, other.options)
         mine, theirs = (_aligned(rows.moments, binding, self.moments, other.moments) for rows in (self, other))
         shift = other.moments.offset - self.moments.offset
-        tails = (*self.tails, *(replace(tail, y=tail.y + shift) for tail in other.tails))
+        tails = tails_together((*self.tails, *(replace(tail, y=tail.y + shift) for tail in other.tails)))
         extents = tuple(_union(*pair) for pair in zip(self.extents, other.extents, strict=True))
         both = zip(self.harmonics, mine.request.harmonics, strict=True)
         harmonics = tuple(
@@ -93,24 +93,7 @@ class Rows:
                 f"{other.moments.n:,} rows of weight {other.moments.weight:g} were to be taken out of {mine.n:,} of "
                 f"weight {mine.weight:g}, which does not leave the two rows that a model needs; were they given before?"
             )
-        return replace(self, moments=left, tails=tails_without(self.tails, other.tails))
-
-
-def tails_without(tails: tuple[TailRows, ...], gone: tuple[TailRows, ...]) -> tuple[TailRows, ...]:
-    """Rows beyond the domain, without some of them."""
-    for side in {tail.side for tail in gone}:
-        mine, theirs = (
-            np.concatenate([np.stack([t.r, t.w, t.y], 1) for t in some if t.side == side] or [np.zeros((0, 3))])
-            for some in (tails, gone)
-        )
-        left = Counter(map(tuple, mine.tolist()))
-        left.subtract(map(tuple, theirs.tolist()))
-        if min(left.values()) < 0:
-            raise ValueError("rows to forget lie beyond the domain and were never seen there; give rows as they were")
-        kept = np.array(list(left.elements())).reshape(-1, 3)
-        tails = tuple(tail for tail in tails if tail.side != side)
-        tails += (TailRows(side, *kept.T.copy()),) if len(kept) else ()
-    return tails
+        return replace(self, moments=left, tails=tails_without(self.tails, other.tails, self.moments.offset))
 
 
 def _check_same_functions(mine: Rows, theirs: Rows) -> None:
@@ -119,6 +102,16 @@ def _check_same_functions(mine: Rows, theirs: Rows) -> None:
     for term, ours, others in both:
         for label, one, other in zip(mine.binding.labels(term), ours.factors, others.factors, strict=True):
             _check_same_function(label, one, other)
+
+
+def _check_same_frequencies(mine: Options, theirs: Options) -> None:
+    """Sums for more harmonics hold those for fewer; but who asked for more would be surprised."""
+    asked = {mine.frequencies, theirs.frequencies} - {repr("auto")}
+    if len(asked) > 1:
+        raise ValueError(
+            f"the two models were given frequencies={mine.frequencies} and frequencies={theirs.frequencies}, and the "
+            "sums of both hold the fewer alone; give both the same"
+        )
 
 
 def _check_same_function(label: str, one: ColumnRequest, other: ColumnRequest) -> None:
@@ -189,10 +182,9 @@ def check_unchanged(settled: Options, now: Options) -> None:
 
 def add(seen: Rows, batch: Batch, overview: Overview, engine: str, say: Say) -> Rows:
     """Read the rows of a batch on top of those seen."""
-    moments = with_levels(seen.moments, batch.binding)
-    request, binding = moments.request, batch.binding
-    extents = tuple(_union(*pair) for pair in zip(seen.extents, overview.surveys, strict=True))
-    outside = check_extents(replace(seen, moments=moments), binding, extents)
+    seen = met(seen, overview)
+    moments, binding, request = seen.moments, seen.binding, seen.moments.request
+    outside = check_extents(seen)
     books = books_for(engine, request, overview.surveys, batch.source)
     plan = plan_reading(batch.source.n, request, books, engine)
     say(plan_text(plan, batch.source.n))
@@ -201,29 +193,35 @@ def add(seen: Rows, batch: Batch, overview: Overview, engine: str, say: Say) -> 
     if any(outside):
         place = request.columns[0].place
         assert isinstance(place, Interval)
-        tails = (*tails, *rows_beyond(place, batch.source, moments.offset))
+        tails = tails_together((*tails, *rows_beyond(place, batch.source, moments.offset)))
     summary = summary_of(choices, plan, [column.label for column in binding.columns])
-    return replace(seen, binding=binding, moments=moments + new, tails=tails, extents=extents, choice=summary)
+    return replace(seen, moments=moments + new, tails=tails, choice=summary)
 
 
-def check_extents(seen: Rows, binding: Binding, extents: Sequence[Survey]) -> list[bool]:
+def met(seen: Rows, overview: Overview) -> Rows:
+    """The rows seen, over the levels and the extents of the new ones too, of which none is summed yet."""
+    extents = tuple(_union(*pair) for pair in zip(seen.extents, overview.surveys, strict=True))
+    moments = with_levels(seen.moments, overview.binding)
+    return replace(seen, binding=overview.binding, moments=moments, extents=extents)
+
+
+def check_extents(seen: Rows) -> list[bool]:
     """Which columns have rows outside their domain, where that is allowed."""
-    alone = len(extents) == 1 and len(binding.terms) == 1
-    parts = zip(seen.moments.request.columns, seen.hugging, extents, binding.columns, strict=True)
+    alone = len(seen.extents) == 1 and len(seen.binding.terms) == 1
+    parts = zip(seen.moments.request.columns, seen.hugging, seen.extents, seen.binding.columns, strict=True)
     return [_check_inside(*part, alone=alone) for part in parts]
 
 
 def walk_of(seen: Rows, batch: Batch, overview: Overview, engine: str, say: Say) -> tuple[Rows, Walk, Observed]:
     """The rows of a batch, to be walked many times: equal ones taken together, and none outside its domain."""
-    moments, binding = with_levels(seen.moments, batch.binding), batch.binding
-    extents = tuple(_union(*pair) for pair in zip(seen.extents, overview.surveys, strict=True))
-    for parts in zip(moments.request.columns, seen.hugging, extents, binding.columns, strict=True):
+    rows = met(seen, overview)
+    request = rows.moments.request
+    for parts in zip(request.columns, rows.hugging, rows.extents, rows.binding.columns, strict=True):
         _check_inside(*parts, alone=False)
-    books = books_for(engine, moments.request, overview.surveys, batch.source)
+    books = books_for(engine, request, overview.surveys, batch.source)
     source, extra = collapse(batch.source, batch.extra, books)
-    plan = plan_reading(source.n, moments.request, books, engine)
+    plan = plan_reading(source.n, request, books, engine)
     say(plan_text(plan, source.n))
-    rows = replace(seen, binding=binding, moments=moments, extents=extents)
     return rows, Walk(plan, source), Observed(source.y, extra, source.w)
 
 

@@ -1,7 +1,8 @@
 """What a model from a file must be like, so that it answers or was refused, and never fails in between."""
 
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from itertools import combinations, pairwise
+from math import comb
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -15,6 +16,8 @@ from vff.inference.posterior import AbstractSumPosterior
 from vff.inference.probed_posterior import ProbedPosterior, ProbedTerm
 from vff.inference.structured_posterior import StructuredTerm
 from vff.inference.term_posterior import AbstractFactor, ColumnFactor, LevelFactor
+from vff.kernels import Categorical, Kernel, Term, normal_form
+from vff.kernels.descent import MOST_FACTORS
 from vff.moments import ColumnRequest, MomentRequest, Moments
 from vff.storage import FileError
 
@@ -32,6 +35,9 @@ class Member(Protocol):
 
     @property
     def fit(self) -> Fit | None: ...
+
+    @property
+    def members(self) -> Sequence[Any]: ...
 
 
 M = TypeVar("M", bound=Member)
@@ -61,7 +67,32 @@ def _positive(value: float, what: str) -> None:
 def check_member(member: M, estimator: str) -> M:
     """A model inside another: of the right kind, and learnt."""
     demand(member.estimator == estimator and member.fit is not None, f"a fitted {estimator}", member.estimator)
+    demand(not member.members, f"a {estimator} of one function", f"{len(member.members)} within it")
     return member
+
+
+def check_kernel(kernel: Kernel | None, rows: Rows) -> None:
+    """The kernel that a model prints is the one that its rows were summed for, whatever its starting values are."""
+    summed = [term.term for term in rows.terms]
+    asked = summed if kernel is None else normal_form(kernel)
+    expected, found = _kernel_text(summed), _kernel_text(asked)
+    demand(expected == found, f"the kernel {expected:.100} that the rows were summed for", found)
+
+
+def check_columns(rows: Rows, n_features: int, names: Sequence[str] | None) -> None:
+    """The columns of the kernel are where their names, or their numbers, say."""
+    demand(names is None or len(names) == n_features, f"names for {n_features} columns", names)
+    for term in rows.terms:
+        for c, factor in zip(term.columns, term.term.factors, strict=True):
+            index, written = rows.binding.columns[c].index, factor.column
+            if isinstance(written, str):
+                demand(names is None or names[index] == written, f"column {written!r} in place {index}", names)
+            else:
+                demand(written % n_features == index, f"column {written} in place {written % n_features}", index)
+
+
+def _kernel_text(terms: Sequence[Term]) -> str:
+    return " + ".join(" * ".join(type(own)(own.column).text(repr) for own in term.factors) for term in terms)
 
 
 # --- sums ------------------------------------------------------------------------------------------------------------
@@ -80,6 +111,7 @@ def check_rows(rows: Rows, n_features: int) -> None:
     for term, asked in zip(terms, request.terms, strict=True):
         demand(term.columns == asked.columns, "the columns of a term", asked.columns)
         demand(len(term.term.factors) == len(asked.factors), "a factor per column", len(term.term.factors))
+        demand(len(asked.factors) <= MOST_FACTORS, f"at most {MOST_FACTORS} factors in a term", len(asked.factors))
         for c, inner, factor in zip(asked.columns, term.inner.factors, asked.factors, strict=True):
             demand(0 <= c < len(columns), f"one of {len(columns)} columns", c)
             smooth = isinstance(factor.basis, ColumnBasis)
@@ -108,10 +140,7 @@ def check_moments(moments: Moments) -> None:
     for term, gram, project in zip(request.terms, moments.grams, moments.projects, strict=True):
         _array(gram, term.double_shape, "sums of double letters", np.inf)
         _array(project, (term.size,), "sums of targets", np.inf)
-    sizes = request.sizes
-    demand(set(moments.blocks) in ({*request.pairs}, set()), "a block for every pair of terms", [*moments.blocks])
-    for (s, t), block in moments.blocks.items():
-        _array(block, (sizes[s], sizes[t]), "sums between terms", np.inf)
+    _check_blocks(moments.blocks, request, "sums between terms", np.inf)
 
 
 def _check_sizes(request: MomentRequest, sizes: Sequence[int]) -> None:
@@ -168,6 +197,7 @@ def check_fit(fit: Fit, rows: Rows) -> None:
         demand(term.name == own.name, f"the term {own.name}", term.name)
         for value in (term.variance, *term.lengthscales):
             _positive(value, "hyperparameter")
+    _check_learnt(fit, rows)
     if fit.climb is None:
         _positive(fit.noise_variance, "noise variance")
     else:
@@ -180,6 +210,22 @@ def check_fit(fit: Fit, rows: Rows) -> None:
     demand(sampled == (fit.samples is not None), "draws with a posterior of draws", type(fit.posterior).__name__)
     if fit.samples is not None and isinstance(fit.posterior, SampledPosterior):
         _check_samples(fit.samples, len(fit.posterior.coefficients))
+
+
+def _check_learnt(fit: Fit, rows: Rows) -> None:
+    """The posterior is that of the kernel, and has the lengthscales that are printed; draws have many."""
+    for own, values, term in zip(rows.terms, fit.terms, fit.posterior.terms, strict=True):
+        smooth = [
+            (factor.order, other)
+            for factor, other in zip(own.term.factors, term.factors, strict=True)
+            if not isinstance(factor, Categorical) and isinstance(other, ColumnFactor)
+        ]
+        demand(len(smooth) == len(values.lengthscales), "a lengthscale for every Matérn", values.lengthscales)
+        for (order, factor), lengthscale in zip(smooth, values.lengthscales, strict=True):
+            demand(factor.prior.p == order, f"a Matérn of order {order}", factor.prior.p)
+            if not isinstance(fit.posterior, SampledPosterior):
+                used = np.sqrt(2 * order + 1) / factor.prior.rate * factor.interval.half_length
+                demand(np.isclose(used, lengthscale, rtol=1e-6, atol=0.0), f"a lengthscale of {used:g}", lengthscale)
 
 
 def _check_samples(samples: Samples, kept: int) -> None:
@@ -273,10 +319,18 @@ def _check_transform(transform: TermTransform, factors: Sequence[AbstractFactor]
         _array(own.X, (edges, basis.size - edges), "coordinates of the edge functions")
 
 
-def _check_blocks(blocks: Mapping[tuple[int, int], np.ndarray], request: MomentRequest) -> None:
-    demand(set(blocks) in ({*request.pairs}, set()), "a block for every pair of terms", [*blocks])
+def _check_blocks(
+    blocks: Mapping[tuple[int, int], np.ndarray],
+    request: MomentRequest,
+    what: str = "a covariance between terms",
+    most: float = _LARGEST,
+) -> None:
+    """All pairs of terms, or none; they are counted first, since a short file can have millions of pairs."""
+    T, sizes = len(request.terms), request.sizes
+    whole = len(blocks) == comb(T, 2) and set(blocks) == {*combinations(range(T), 2)}
+    demand(not blocks or whole, "a block for every pair of terms", f"{len(blocks)} of {comb(T, 2)}")
     for (s, t), block in blocks.items():
-        _array(block, (request.sizes[s], request.sizes[t]), "a covariance between terms")
+        _array(block, (sizes[s], sizes[t]), what, most)
 
 
 def _check_form(posterior: ProbedPosterior, request: MomentRequest) -> None:

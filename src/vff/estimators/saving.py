@@ -1,10 +1,14 @@
-"""Models and statistics as files: everything a fitted estimator knows, and no row that it has seen.
+"""Models and statistics as files: everything a fitted estimator knows, and of the rows it has seen their sums.
 
 A file holds the sums over the rows, the posterior and the record of the fit, so that a loaded model answers with the
-same bits and takes more rows as if it had never left. Rows beyond the domain of a single column are part of its sums.
+same bits and takes more rows as if it had never left. Rows themselves are not in it, with one exception: where a model
+of one column has a domain that is smaller than its data, the rows beyond it cannot be summed, and the file holds their
+distances, weights and targets; ``rows_beyond`` of its description counts them. Levels of categories and labels of
+classes are in the file by name.
 """
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from importlib import import_module
@@ -15,19 +19,29 @@ import numpy as np
 from vff.estimators.classifier import GPClassifier
 from vff.estimators.cox import CoxProcess
 from vff.estimators.regressor import GPRegressor
-from vff.estimators.saved_checks import check_cox, check_fit, check_member, check_rows
+from vff.estimators.saved_checks import (
+    check_columns,
+    check_cox,
+    check_fit,
+    check_kernel,
+    check_member,
+    check_rows,
+    demand,
+)
 from vff.estimators.saved_records import Description, Labels, Pattern, Saved, description_of
 from vff.estimators.sums import SumModelFace
 from vff.estimators.windows import Space
 from vff.inference import Samples
 from vff.kernels import parse_kernel, write_kernel
-from vff.storage import Codec, Content, FileError, read_file, write_file
+from vff.storage import VERSION, Codec, Content, FileError, read_file, write_file
 
 Model = GPRegressor | GPClassifier | CoxProcess
 KINDS = ("model", "statistics")
 _CLASSES: dict[str, type[Model]] = {kind.__name__: kind for kind in (GPRegressor, GPClassifier, CoxProcess)}
 _FRAMES = {"pandas": "DataFrame", "polars": "DataFrame", "pyarrow": "Table"}
 _APART = ("kernel", "likelihood", "priors")  # parameters with a type of their own
+_LABELS = re.compile(r"[<>|=]?(?:[biuf][0-9]{1,2}|U[0-9]{1,9}|O)")
+_ROOM = 2**18  # characters of labels, which NumPy makes as long as the longest
 _CODEC = Codec("vff", {"Samples": Samples, "Saved": Saved})
 
 
@@ -40,27 +54,30 @@ def save(
 ) -> None:
     """Write a fitted model, or the statistics of one that has summed rows and not learnt yet, to one file.
 
-    ``units`` are texts by column, or by the name of the target. ``provenance`` is a dictionary of plain values.
+    ``units`` are texts by column, or by the name of the target. ``provenance`` is a dictionary of plain values. What
+    ``load`` would refuse is not written.
     """
     saved = _saved(model)
     given = getattr(model, "units_", None) if units is None else units
     about = description_of(model, saved, dict(given or {}), dict(provenance or {}))
     record = {"about": _CODEC.encode(about, Description), "model": _CODEC.encode(saved, Saved)}
-    write_file(path, "model" if saved.fit is not None or saved.members else "statistics", record)
+    kind = _kind_of(saved)
+    try:
+        _restored(Content(kind, VERSION, record))
+    except Exception as error:
+        said = _sentence(error).rsplit("; ", 1)[0]
+        raise FileError(
+            f"{path}: a model that can be loaded again was expected, and this one cannot: {said}; nothing was written: "
+            "fit it again, then save it"
+        ) from error
+    write_file(path, kind, record)
 
 
 def load(path: str | os.PathLike[str]) -> Model:
     """The model that a file holds. Files from elsewhere are safe to load: they hold numbers and names alone."""
     content = read_file(path, KINDS)
     try:
-        about, tree = _parts(content)
-        described = _CODEC.decode(about, Description)
-        saved = _CODEC.decode(tree, Saved)
-        expected = "model" if saved.fit is not None or saved.members else "statistics"
-        if content.kind != expected:
-            raise FileError(f"a {expected} was expected, found a file of kind {content.kind!r}")
-        with np.errstate(all="ignore"):
-            model = _loaded(saved)
+        described, model = _restored(content)
     except ImportError as error:
         raise FileError(f"{path}: {error}") from error
     except Exception as error:
@@ -85,6 +102,22 @@ def _sentence(error: Exception) -> str:
     """What an error says, on one line, with what to do."""
     said = f"{' '.join(str(error).split()) or type(error).__name__:.300}"
     return said if "; " in said else f"{said}; write it anew with save"
+
+
+def _kind_of(saved: Saved) -> str:
+    return "model" if saved.fit is not None or saved.members else "statistics"
+
+
+def _restored(content: Content) -> tuple[Description, Model]:
+    """What a record stands for, when all in it fits together."""
+    about, tree = _parts(content)
+    described, saved = _CODEC.decode(about, Description), _CODEC.decode(tree, Saved)
+    expected, count = _kind_of(saved), len(described.columns)
+    if content.kind != expected:
+        raise FileError(f"a {expected} was expected, found a file of kind {content.kind!r}")
+    demand(saved.n_features == count, f"{count} columns, as the file describes,", saved.n_features)
+    with np.errstate(all="ignore"):
+        return described, _loaded(saved)
 
 
 def _parts(content: Content) -> tuple[Any, Any]:
@@ -123,10 +156,17 @@ def _saved(model: Any) -> Saved:
         getattr(model, "rows_", None),
         fit,
         getattr(model, "timing_", None),
-        None if classes is None else Labels(classes.dtype.str, tuple(classes.tolist())),
+        None if classes is None else _saved_labels(classes),
         tuple(map(_saved, members)),
         _pattern(model) if isinstance(model, CoxProcess) else None,
     )
+
+
+def _saved_labels(classes: np.ndarray) -> Labels:
+    """An array of text may have room for more than it holds; a file keeps what it holds."""
+    values = classes.tolist()
+    tight = np.array(values, np.str_) if classes.dtype.kind == "U" else classes
+    return Labels(tight.dtype.newbyteorder("=").str, tuple(values))
 
 
 def _pattern(model: CoxProcess) -> Pattern:
@@ -168,8 +208,8 @@ def _loaded(saved: Saved) -> Any:
 
 def _name_columns(model: Any, saved: Saved) -> None:
     names = saved.names
-    if saved.n_features < 1 or (names is not None and len(names) != saved.n_features):
-        raise FileError(f"names for {saved.n_features} columns were expected, found {names!r:.200}")
+    demand(saved.n_features >= 1, "a number of columns", saved.n_features)
+    demand(names is None or len(names) == saved.n_features, f"names for {saved.n_features} columns", names)
     model.n_features_in_ = saved.n_features
     if names is not None:
         model.feature_names_in_ = np.array(names, dtype=object)
@@ -180,6 +220,8 @@ def _fill(model: SumModelFace, saved: Saved) -> None:
     if rows is None or isinstance(model, CoxProcess):
         raise FileError("sums over rows were expected, found none")
     check_rows(rows, saved.n_features)
+    check_kernel(model.kernel, rows)
+    check_columns(rows, saved.n_features, saved.names)
     if saved.timing is not None:
         vars(model)["timing_"] = saved.timing
     if fit is None:
@@ -188,40 +230,59 @@ def _fill(model: SumModelFace, saved: Saved) -> None:
     check_fit(fit, rows)
     model._store(fit, rows, lambda message: None)
     if isinstance(model, GPClassifier):
-        model.classes_ = _labels(saved.classes)
-        if model.classes_.size != 2:
-            raise FileError(f"two classes were expected, found {model.classes_.size}")
+        model.classes_ = _labels(saved.classes, 2)
 
 
-def _labels(saved: Labels | None) -> np.ndarray:
+def _labels(saved: Labels | None, count: int) -> np.ndarray:
+    """So many labels; how long those of text are is what they say themselves, and not what the file says of them."""
     if saved is None:
         raise FileError("the classes of a classifier were expected, found none")
+    values = saved.values
+    demand(len(values) == count, f"{count} classes", len(values))
+    demand(_LABELS.fullmatch(saved.dtype) is not None, "labels of text or numbers", saved.dtype)
     dtype = np.dtype(saved.dtype)
-    if dtype.kind not in "biufUO" or dtype.itemsize > 2**16 or dtype.shape:
-        raise FileError(f"labels of text or numbers were expected, found {saved.dtype!r:.80}")
-    labels = np.empty(len(saved.values), dtype)
-    labels[:] = saved.values
+    if dtype.kind == "U":
+        demand(all(isinstance(value, str) for value in values), "labels of text", values)
+        lengths = [max(1, len(value)) for value in values]
+        demand(dtype.itemsize <= 4 * max(lengths), f"labels of {max(lengths)} characters", saved.dtype)
+        demand(count * max(lengths) <= 4 * sum(lengths) + _ROOM, "labels of similar length", max(lengths))
+        dtype = np.dtype(np.str_)
+    labels = np.empty(count, dtype) if dtype.kind != "U" else np.array(values, dtype)
+    labels[:] = values
     if len(set(labels.tolist())) < labels.size:
         raise FileError("classes that differ were expected, found one of them twice")
     return labels
 
 
 def _fill_classes(model: Any, saved: Saved) -> None:
+    count = len(saved.members)
+    demand(isinstance(model, GPClassifier) and count >= 3, "a model for every one of three or more classes", count)
+    classes = _labels(saved.classes, count)
     members = [_loaded(check_member(own, "GPClassifier")) for own in saved.members]
-    classes = _labels(saved.classes)
-    if not isinstance(model, GPClassifier) or len(members) != classes.size or classes.size < 3:
-        raise FileError(f"a model for every one of {classes.size} classes was expected, found {len(members)}")
+    for own in saved.members:
+        _check_inner(model, own)
+        demand(own.n_features == saved.n_features, f"{saved.n_features} columns", own.n_features)
     model.estimators_, model.classes_ = members, classes
     vars(model)["elbo_"] = float(sum(member.elbo_ for member in members))
     both = zip(members, classes, strict=True)
     vars(model)["notes_"] = tuple(f"{label}: {note}" for member, label in both for note in member.notes_)
 
 
+def _check_inner(model: Any, member: Saved) -> None:
+    """The kernel that the whole prints is that of its parts."""
+    if member.rows is not None:
+        check_kernel(model.kernel, member.rows)
+
+
 def _fill_cox(model: Any, saved: Saved, pattern: Pattern) -> None:
     if not isinstance(model, CoxProcess) or len(saved.members) != 1:
         raise FileError("a Cox process with the model of its cells was expected, found another")
     check_cox(pattern.columns, pattern.kinds, pattern.window, pattern.grid, pattern.counts, pattern.exposure)
-    inner = _loaded(check_member(saved.members[0], "GPRegressor"))
+    member = check_member(saved.members[0], "GPRegressor")
+    inner = _loaded(member)
+    _check_inner(model, member)
+    demand(saved.n_features == len(pattern.columns), f"{len(pattern.columns)} columns", saved.n_features)
+    demand(member.n_features == saved.n_features + 1, "the coordinates and an exposure", member.n_features)
     model._space = Space(pattern.columns, pattern.kinds, _frame(pattern.frame))
     model.kinds_, model.points_, model.model_ = pattern.kinds, np.empty((0, len(pattern.columns))), inner
     model.window_, model.grid_ = pattern.window, pattern.grid

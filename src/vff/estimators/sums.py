@@ -106,7 +106,8 @@ class SumModelFace(PosteriorFace):
             rows = opened(X)
             if isinstance(rows, DatabaseTable):
                 return DatabaseIntake.of(asked, rows, y, sample_weight)
-            return ChunkIntake.of(asked, rows, y, sample_weight)
+            known = getattr(self, "feature_names_in_", None)
+            return ChunkIntake.of(asked, rows, y, sample_weight, None if known is None else list(known))
         return TableIntake(asked, Table.of(X), y, sample_weight)
 
     def _checked_options(self, growing: bool) -> AbstractLikelihood:
@@ -186,6 +187,7 @@ class SumModelFace(PosteriorFace):
 
     def _store(self, fit: Fit, rows: Rows, say: Say) -> None:
         self.rows_, self.fit_, self.posterior_, self.target_ = rows, fit, fit.posterior, fit.target
+        self.learnt_rows_ = rows
         self.column_indices_ = tuple(column.index for column in rows.binding.columns)
         self.column_levels_ = tuple(column.levels for column in rows.binding.columns)
         learnt = tuple(
@@ -225,6 +227,8 @@ class SumModelFace(PosteriorFace):
         """
         from vff.estimators.saving import save
 
+        if getattr(self, "learnt_rows_", None) is not getattr(self, "rows_", None) and hasattr(self, "fit_"):
+            raise ValueError("rows were collected after the model was learnt; call learn() before it is saved")
         save(self, path, units=units)  # pyright: ignore[reportArgumentType]
 
     def to_arviz(self) -> Any:

@@ -18,7 +18,7 @@ cancellation and stays well conditioned (below 100 when scaled) for every length
 from vff.features.edges import EdgeTransform, StackedTransform, TermTransform
 from vff.features.l2 import L2Features
 from vff.features.rkhs import ColumnPrior, PriorParts
-from vff.features.tails import TailRows, outward_state, tail_features
+from vff.features.tails import TailRows, outward_state, tail_features, tails_together, tails_without
 
 __all__ = [
     "ColumnPrior",
@@ -30,4 +30,6 @@ __all__ = [
     "TermTransform",
     "outward_state",
     "tail_features",
+    "tails_together",
+    "tails_without",
 ]

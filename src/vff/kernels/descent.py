@@ -5,14 +5,25 @@ Nothing is evaluated, so a text from elsewhere can build a kernel and do nothing
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import reduce
-from math import isfinite
-from operator import add, mul
+from itertools import chain, product
+from math import isfinite, prod
 
-from vff.kernels.expression import Categorical, Factor, Kernel, Matern12, Matern32, Matern52, Matern72, Matern92
+from vff.kernels.expression import (
+    Categorical,
+    Factor,
+    Kernel,
+    Matern12,
+    Matern32,
+    Matern52,
+    Matern72,
+    Matern92,
+    Product,
+    Sum,
+)
 
 KINDS: dict[str, type[Factor]] = {
     kind.__name__: kind for kind in (Categorical, Matern12, Matern32, Matern52, Matern72, Matern92)
@@ -20,6 +31,7 @@ KINDS: dict[str, type[Factor]] = {
 NUMBER = r"-?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 INTEGER = re.compile(r"-?[0-9]+")
 _DEEPEST = 100  # parentheses within parentheses; far beyond any kernel, and far from the end of Python's stack
+MOST_TERMS, MOST_FACTORS = 1000, 32  # of the sum of products; a text of some lines can stand for millions
 _ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U(000[0-9a-fA-F]{5}|0010[0-9a-fA-F]{4})|(.))")
 _ESCAPED = {"\\": "\\", "'": "'", '"': '"', "n": "\n", "r": "\r", "t": "\t"}
 
@@ -100,15 +112,18 @@ def number(text: str) -> float:
 class AbstractDescent(ABC):
     """Recursive descent with one token in view: sums of products of what a grammar calls an atom.
 
+    Terms are counted before they are made, and tokens are cut when they are asked for, so that a text is refused long
+    before it has become large.
+
     sum     = product {"+" product}
     product = atom {"*" atom}
     values  = {"," NAME "=" NUMBER} [","]
     """
 
     def __init__(self, language: Language, text: str) -> None:
-        self._language = language
-        self._tokens = list(language.tokens(text))
-        self._at = 0
+        self._language, self._text = language, text
+        self._rest = language.tokens(text)
+        self._ahead: deque[Token] = deque()
         self._depth = 0
 
     @abstractmethod
@@ -122,18 +137,40 @@ class AbstractDescent(ABC):
         return whole
 
     def _sum(self) -> Kernel:
-        return self._chain("+", add, self._product)
+        """Products with + between them."""
+        start, parts, count = self._seen.start, [self._product()], 0
+        while True:
+            count += len(_terms(parts[-1]))
+            self._check_size(start, count, "terms", MOST_TERMS)
+            if not self._skipped("+"):
+                break
+            start = self._seen.start
+            parts.append(self._product())
+        return parts[0] if len(parts) == 1 else Sum(tuple(chain.from_iterable(map(_terms, parts))))
 
     def _product(self) -> Kernel:
-        return self._chain("*", mul, self._atom)
+        """Atoms with * between them, multiplied out; the last one varies fastest."""
+        first = start = self._seen.start
+        parts = [self._atom()]
+        while self._skipped("*"):
+            start = self._seen.start
+            parts.append(self._atom())
+            self._check_size(start, prod(len(_terms(part)) for part in parts), "terms", MOST_TERMS)
+            self._check_size(start, sum(map(_most_factors, parts)), "factors in a term", MOST_FACTORS)
+        if len(parts) == 1:
+            return parts[0]
+        with self._language.refused_at(first):
+            terms = tuple(
+                Product(tuple(chain.from_iterable(map(_factors, row)))) for row in product(*map(_terms, parts))
+            )
+        return terms[0] if len(terms) == 1 else Sum(terms)
 
-    def _chain(self, mark: str, combine: Callable[[Kernel, Kernel], Kernel], part: Callable[[], Kernel]) -> Kernel:
-        """Parts with ``mark`` between them."""
-        start, parts = self._seen.start, [part()]
-        while self._skipped(mark):
-            parts.append(part())
-        with self._language.refused_at(start):
-            return reduce(combine, parts)
+    def _check_size(self, start: int, count: int, what: str, most: int) -> None:
+        if count > most:
+            raise ValueError(
+                f"{self._language.name}: at character {start + 1}, at most {most:,} {what} were expected, found "
+                f"{count:,} or more when all is multiplied out; leave some out"
+            )
 
     def _nested(self) -> Kernel:
         """A sum in parentheses."""
@@ -160,19 +197,26 @@ class AbstractDescent(ABC):
             values[name] = number(self._next().text)
         return values
 
+    def _peek(self, places: int) -> Token:
+        """A token so many places behind the one in view; the end is followed by itself."""
+        while len(self._ahead) <= places:
+            self._ahead.append(next(self._rest, None) or self._ahead[-1])
+        return self._ahead[places]
+
     @property
     def _seen(self) -> Token:
-        return self._tokens[self._at]
+        return self._peek(0)
 
     @property
     def _after(self) -> Token:
         """The token behind the one in view."""
-        return self._tokens[min(self._at + 1, len(self._tokens) - 1)]
+        return self._peek(1)
 
     def _next(self) -> Token:
         """The token in view, which is passed; the end never is."""
         token = self._seen
-        self._at = min(self._at + 1, len(self._tokens) - 1)
+        if token.kind != "end":
+            self._ahead.popleft()
         return token
 
     def _skipped(self, mark: str) -> bool:
@@ -189,3 +233,15 @@ class AbstractDescent(ABC):
     def _unexpected(self, expected: str) -> ValueError:
         found = "the end" if self._seen.kind == "end" else excerpt(" ".join(self._seen.text.split()))
         return self._language.error(self._seen.start, expected, found)
+
+
+def _terms(kernel: Kernel) -> tuple[Factor | Product, ...]:
+    return kernel.terms if isinstance(kernel, Sum) else (kernel,)
+
+
+def _factors(term: Factor | Product) -> tuple[Factor, ...]:
+    return term.factors if isinstance(term, Product) else (term,)
+
+
+def _most_factors(kernel: Kernel) -> int:
+    return max(len(_factors(term)) for term in _terms(kernel))

@@ -19,6 +19,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import fields
 from difflib import get_close_matches
+from functools import cached_property
 from itertools import pairwise
 
 from vff.kernels.descent import KINDS, NUMBER, AbstractDescent, Language, Token
@@ -75,15 +76,6 @@ def _name(token: Token) -> str:
     return token.text[1:-1].replace("``", "`") if token.text[0] == "`" else _LANGUAGE.unquoted(token)
 
 
-def _named(tokens: list[Token]) -> set[str]:
-    """All names that are not those of calls or of their values: what "." leaves out."""
-    return {
-        _name(token)
-        for token, after in pairwise(tokens)
-        if token.kind == "string" or (token.kind == "word" and after.text not in ("(", "="))
-    }
-
-
 class _Parser(AbstractDescent):
     """A method for each line of the grammar."""
 
@@ -101,9 +93,18 @@ class _Parser(AbstractDescent):
         start = self._seen.start
         return self._bare(start, self._column("a column, a call such as cat(name), . or ("))
 
+    @cached_property
+    def _named(self) -> set[str]:
+        """All names that are not those of calls or of their values: what "." leaves out."""
+        return {
+            _name(token)
+            for token, after in pairwise(self._language.tokens(self._text))
+            if token.kind == "string" or (token.kind == "word" and after.text not in ("(", "="))
+        }
+
     def _others(self) -> Kernel:
         """The sum of what is not named elsewhere."""
-        start, named = self._next().start, _named(self._tokens)
+        start, named = self._next().start, self._named
         rest = [name for name in self._kinds if name not in named and name not in self._apart]
         if not rest:
             raise ColumnError(
@@ -145,10 +146,11 @@ class _Parser(AbstractDescent):
         if self._seen.text != "," or self._after.kind != "number":
             return Matern32
         self._next()
-        order = "".join(token.text for token in self._tokens[self._at : self._at + 3])
+        order = "".join(self._peek(place).text for place in range(3))
         if order not in _SMOOTH:
             raise self._unexpected(f"a smoothness ({', '.join(_SMOOTH)})")
-        self._at += 3
+        for _ in range(3):
+            self._next()
         return _SMOOTH[order]
 
     def _column(self, expected: str) -> str:

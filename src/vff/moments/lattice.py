@@ -60,6 +60,14 @@ class Codebook:
         codes = _cells(x, self.low, self.step)
         return codes if self.compact is None else self.compact[codes]
 
+    def holds(self, x: np.ndarray) -> bool:
+        """Whether every row has a value of the book."""
+        if x.size == 0:
+            return True
+        if self.values[0] > x.min() or self.values[-1] < x.max():
+            return False
+        return bool(np.array_equal(self.values[self.encode(x)], x))
+
 
 @dataclass(frozen=True)
 class Survey:

@@ -211,7 +211,8 @@ class Moments:
         assert isinstance(basis, LevelBasis)
         if basis.levels == levels:
             return self
-        place, size = [levels.index(level) for level in basis.levels], len(levels)
+        places, size = {level: place for place, level in enumerate(levels)}, len(levels)
+        place = [places[level] for level in basis.levels]
 
         def spread(old: np.ndarray) -> np.ndarray:
             new = np.zeros((size, *old.shape[1:]))

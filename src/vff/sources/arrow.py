@@ -14,7 +14,8 @@ import pyarrow.parquet
 
 from vff.sources.base import SourceError
 from vff.sources.delimited import Head, check_last_value, explained, is_packed, read_head
-from vff.sources.paths import are_numbers, file_format, folder_keys
+from vff.sources.fingerprints import dataset_mark
+from vff.sources.paths import are_numbers, file_format, folder_keys, is_integer
 
 _BATCH_ROWS = 1 << 16
 _BLOCK_BYTES = 1 << 20
@@ -41,6 +42,8 @@ class Facts(NamedTuple):
     kinds: dict[str, str]
     """Kind of every column, in order: "number", "text", "datetime", "duration", "boolean", "unknown"."""
     n_rows: int | None
+    integers: frozenset[str] = frozenset()
+    """Numbers without a fraction, as far as was looked."""
 
 
 class AbstractReader(ABC):
@@ -94,7 +97,8 @@ class AbstractFileReader(AbstractReader):
         facts = guarded(self._look, self._explained)
         self._own = tuple(facts.kinds)
         keys = {key: UNKNOWN if value is None else KEY for key, value in folder_keys(self.name).items()}
-        return Facts({**keys, **_overridden(facts.kinds, self.types)}, facts.n_rows)
+        whole = {key for key, value in folder_keys(self.name).items() if value is not None and is_integer(value)}
+        return Facts({**keys, **_overridden(facts.kinds, self.types)}, facts.n_rows, facts.integers | whole)
 
     def batches(self, columns: Sequence[str], kinds: Mapping[str, str]) -> Batches:
         """Rows of the file beside the constant columns of its folders."""
@@ -150,7 +154,8 @@ class CsvReader(AbstractFileReader):
         self._seen = dict(zip(schema.names, schema.types, strict=True))
         kinds = {name: kind_of(kind) for name, kind in self._seen.items()}
         # what nobody has a word for, like 12:30:00, stays text
-        return Facts({name: kind if kind in (*_TYPES, UNKNOWN) else "text" for name, kind in kinds.items()}, None)
+        kinds = {name: kind if kind in (*_TYPES, UNKNOWN) else "text" for name, kind in kinds.items()}
+        return Facts(kinds, None, _integers(schema))
 
     def _batches(self, columns: Sequence[str], kinds: Mapping[str, str]) -> Batches:
         types = {name: self._wanted(name, kinds.get(name, "text")) for name in columns}
@@ -165,7 +170,7 @@ class CsvReader(AbstractFileReader):
         check_last_value(last and last.as_py(), self.name)
 
     def _wanted(self, name: str, kind: str) -> Any:
-        """Integers are numbers, so that a late 1.5 is no fault; times with a zone keep it."""
+        """Integers are numbers, so that a late 1.5 is no fault, unless asked for; times with a zone keep it."""
         seen = self._seen[name]
         if kind == "datetime" and pa.types.is_timestamp(seen) and seen.tz:
             return seen
@@ -203,7 +208,7 @@ class ParquetReader(AbstractFileReader):
 
     def _look(self) -> Facts:
         with self._opened() as file:
-            return Facts(_kinds(file.schema_arrow), file.metadata.num_rows)
+            return Facts(_kinds(file.schema_arrow), file.metadata.num_rows, _integers(file.schema_arrow))
 
     def _batches(self, columns: Sequence[str], kinds: Mapping[str, str]) -> Batches:
         with self._opened() as file:
@@ -227,7 +232,7 @@ class IpcReader(AbstractFileReader):
             schema = self._opened(file, None).schema
             is_file = self._is_file(file)
         n_rows = pyarrow.dataset.dataset(self.name, format="ipc").count_rows() if is_file else None
-        return Facts(_kinds(schema), n_rows)
+        return Facts(_kinds(schema), n_rows, _integers(schema))
 
     def _batches(self, columns: Sequence[str], kinds: Mapping[str, str]) -> Batches:
         with pa.memory_map(self.name) as file:
@@ -262,7 +267,7 @@ class DatasetReader(AbstractReader):
     types: Mapping[str, str]
 
     def __post_init__(self) -> None:
-        self._path = getattr(self.fragment, "path", None)
+        self._path, self._mark = getattr(self.fragment, "path", None), ""
         self.name = self._path or ("dataset" if self.fragment is None else f"fragment {self.index}")
         self.size = None if self._path is None else self._info().size
 
@@ -270,9 +275,10 @@ class DatasetReader(AbstractReader):
         return self.fragment.filesystem.get_file_info(self._path)
 
     def fingerprint(self) -> str:
-        """Size and time of the last change; of what is no file, the columns."""
+        """Size and time of the last change; of what is no single file, the columns and a checksum."""
         if self._path is None:
-            return f"{self.name} of {self.dataset.schema.to_string(show_schema_metadata=False)}"
+            self._mark = self._mark or dataset_mark(self.dataset, self.fragment)
+            return f"{self.name} of {self.dataset.schema.to_string(show_schema_metadata=False)}, {self._mark}"
         info = self._info()
         return f"{info.size} bytes, {info.mtime_ns} ns"
 
@@ -361,6 +367,10 @@ def _kinds(schema: Any) -> dict[str, str]:
     if twice:
         raise SourceError(f"expected every column to have a name of its own, found {twice[0]!r} twice; rename it")
     return {name: kind_of(kind) for name, kind in zip(schema.names, schema.types, strict=True)}
+
+
+def _integers(schema: Any) -> frozenset[str]:
+    return frozenset(own.name for own in schema if pa.types.is_integer(own.type))
 
 
 def _overridden(kinds: Mapping[str, str], types: Mapping[str, str]) -> dict[str, str]:

@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
+from importlib import import_module
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, Self
 
@@ -47,7 +48,7 @@ class AbstractPart(ABC):
 
     @abstractmethod
     def fingerprint(self) -> str:
-        """A text that changes when the part does. Never reads all of it."""
+        """A text that changes when the part does. Reads all of it only where that is in memory anyway."""
 
     @abstractmethod
     def chunks(self) -> Iterator[Chunk]:
@@ -80,8 +81,8 @@ class Handling:
 
     missing: Literal["refuse", "drop"] = "refuse"
     """Rows with a missing value in a column that is used: refused by name, or left out and counted."""
-    keep_missing: tuple[str, ...] = ()
-    """Columns where missing is a level of its own: no reason to leave a row out."""
+    keep_missing: tuple[str | int, ...] = ()
+    """Columns where missing is a level of its own: no reason to leave a row out. Numbers where there are no names."""
     faulty: Literal["refuse", "skip"] = "refuse"
     """Parts that cannot be read: refused by name, or left out whole, with a warning."""
     chunk_rows: int = 2**20
@@ -107,6 +108,15 @@ class AbstractSource(ABC):
     """Whether the next chunk may be read, in another thread, while one is worked on."""
     handling: Handling
 
+    @property
+    def identity(self) -> str:
+        """All that settles which rows come out of the same data, in writing: sums of others are of no use."""
+        how = self.handling
+        kept = ", ".join(map(repr, how.keep_missing)) or "none"
+        # not imported above: it knows the rooms over this one
+        version = import_module("vff").__version__
+        return f"vff {version}, chunks of {how.chunk_rows:,} rows, missing {how.missing!r} but kept in {kept}"
+
     @abstractmethod
     def restricted(self, columns: Sequence[str]) -> Self:
         """The same rows with these columns alone, in the order of ``names``; others are not even read."""
@@ -118,6 +128,10 @@ class AbstractSource(ABC):
     def with_targets(self, y: Any, w: Any) -> "tuple[AbstractSource, Any, Any]":
         """The same rows with targets and weights beside them, and what names are left to be looked up in them."""
         return self, y, w
+
+    def with_integers(self, names: Sequence[str]) -> Self:
+        """The same rows where these columns are levels or labels, which floats would run together above 2**53."""
+        return self
 
     def handled(self, **changes: Any) -> Self:
         """The same rows, to be read in another way."""

@@ -5,12 +5,16 @@ times adds the same numbers in the same order, and ends with the same bits.
 """
 
 import glob
+import json
 import re
 import time
 import warnings
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, TypeVar
+
+import numpy as np
 
 from vff.storage import Codec, FileError, read_file, write_file
 
@@ -76,6 +80,8 @@ class Checkpoint:
     _phases: dict[str, Any] = field(default_factory=dict)
     _written: float = field(default_factory=time.monotonic)
     _behind: bool = False
+    _refused: bool = False
+    """Whether the state is such that no file can hold it."""
 
     @classmethod
     def at(cls, path: str, identity: str) -> "Checkpoint":
@@ -100,39 +106,52 @@ class Checkpoint:
         found = self._phases.get(phase)
         if found is None:
             return Standing()
-        parts = _CODEC.decode(found["parts"], Parts)
-        committed, pending = (
-            None if found[name] is None else _CODEC.decode(found[name], kind) for name in ("committed", "pending")
-        )
-        return Standing(parts.done, parts.current, committed, pending, parts.complete)
+        try:
+            parts: Parts = _CODEC.decode(found["parts"], Parts)
+            committed, pending = (
+                None if found[name] is None else _CODEC.decode(found[name], kind) for name in ("committed", "pending")
+            )
+            return Standing(parts.records, parts.current, committed, pending, parts.complete)
+        except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+            raise FileError(
+                f"{self.path}: the state of a pass was expected, found one that makes no sense ({error}); delete the "
+                "file to begin anew"
+            ) from error
 
-    def note(self, phase: str, kind: Any, standing: Standing) -> None:
-        """Keep the state; on the disk when the last one there is old, or when the pass is complete."""
-        self._latest = phase, kind, standing
+    def note(self, phase: str, kind: Any, state: Callable[[], Standing], *, complete: bool = False) -> None:
+        """Keep the state; on the disk when the last one there is old, or when the pass is complete.
+
+        ``state`` is asked for when it is written, since a state of many parts takes a while to make.
+        """
+        self._latest = phase, kind, state
         self._behind = True
-        if standing.complete or time.monotonic() - self._written > _INTERVAL:
+        if complete or time.monotonic() - self._written > _INTERVAL:
             self.flush()
 
     def flush(self) -> None:
-        """Write what is not yet written. A disk that is full leaves the old state as it is, and the pass goes on."""
-        if not self._behind:
+        """Write what is not yet written. What cannot be written leaves the old state as it is, and the pass goes on."""
+        if not self._behind or self._refused:
             return
-        phase, kind, standing = self._latest
-        parts = Parts(standing.done, standing.current, standing.complete)
-        sums = {"committed": standing.committed, "pending": standing.pending}
-        self._phases[phase] = {"parts": _CODEC.encode(parts, Parts)} | {
-            name: None if value is None else _CODEC.encode(value, kind) for name, value in sums.items()
-        }
         self._behind = False
         try:
-            write_file(self.path, _KIND, {"identity": self.identity, "phases": self._phases})
-        except OSError as error:
+            self._write(*self._latest)
+        except (OSError, FileError) as error:
+            self._refused = isinstance(error, FileError)  # and would be again
+            why = getattr(error, "strerror", None) or error
             warnings.warn(
-                f"the checkpoint {self.path} could not be written ({error.strerror or error}); the state before it is "
-                "still there, and the pass goes on",
+                f"the checkpoint {self.path} could not be written ({why}); the state before it is still there, and the "
+                "pass goes on",
                 stacklevel=2,
             )
         self._written = time.monotonic()  # a slow disk gets its rest, too
+
+    def _write(self, phase: str, kind: Any, state: Callable[[], Standing]) -> None:
+        standing = state()
+        sums = {"committed": standing.committed, "pending": standing.pending}
+        self._phases[phase] = {"parts": _CODEC.encode(Parts.of(standing), Parts)} | {
+            name: None if value is None else _CODEC.encode(value, kind) for name, value in sums.items()
+        }
+        write_file(self.path, _KIND, {"identity": self.identity, "phases": self._phases})
 
     def remove(self) -> None:
         """The work is done. Files that runs were writing when they died go, too."""
@@ -144,8 +163,45 @@ class Checkpoint:
 
 @dataclass(frozen=True)
 class Parts:
-    """What of a standing is not sums."""
+    """What of a standing is not sums. Parts may be many: they are kept in three arrays, not as a record each."""
 
-    done: tuple[PartRecord, ...]
+    names: np.ndarray
+    """Bytes of a JSON list of texts."""
+    fingerprints: np.ndarray
+    """As ``names``."""
+    counts: np.ndarray
+    """Rows, rows dropped, chunks, and whether it was skipped, for every part."""
     current: PartRecord | None
     complete: bool
+
+    @classmethod
+    def of(cls, standing: Standing) -> "Parts":
+        done = standing.done
+        counts = [(part.rows, part.dropped, part.chunks, part.skipped) for part in done]
+        return cls(
+            _packed([part.name for part in done]),
+            _packed([part.fingerprint for part in done]),
+            np.array(counts, dtype=np.int64).reshape(len(done), 4),
+            standing.current,
+            standing.complete,
+        )
+
+    @property
+    def records(self) -> tuple[PartRecord, ...]:
+        """One for every part that is done."""
+        texts = _unpacked(self.names), _unpacked(self.fingerprints)
+        return tuple(
+            PartRecord(name, mark, int(rows), int(dropped), int(chunks), bool(skipped))
+            for name, mark, (rows, dropped, chunks, skipped) in zip(*texts, self.counts.tolist(), strict=True)
+        )
+
+
+def _packed(texts: Sequence[str]) -> np.ndarray:
+    return np.frombuffer(json.dumps(texts).encode("ascii"), dtype=np.uint8)
+
+
+def _unpacked(content: np.ndarray) -> list[str]:
+    texts = json.loads(content.tobytes())
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        raise TypeError("a list of texts")
+    return texts

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from functools import reduce as fold
+from itertools import chain
 from typing import Any, NamedTuple, Self, TypeVar
 
 import cloudpickle
@@ -19,9 +20,10 @@ from dask.callbacks import Callback
 from dask.delayed import Delayed, delayed
 
 from vff.sources.base import AbstractPart, AbstractSource, Chunk, Handling, Progress, Report, SourceError
-from vff.sources.frames import column_names, is_arrow, is_table
+from vff.sources.checkpoint import PartRecord, Standing
+from vff.sources.frames import column_names, is_arrow, is_table, kinds_of
 from vff.sources.missing import handled
-from vff.sources.passes import FaultyPartWarning
+from vff.sources.passes import FaultyPartWarning, named
 from vff.sources.streams import check_lengths
 
 FAN_IN = 8
@@ -54,7 +56,7 @@ class DaskSource(AbstractSource):
         if isinstance(data, tuple):
             data, y, w = (*data, None, None)[:3]
         self._data = _one_block_of_columns(data)
-        self._first_names, self.n_columns = _columns_of(self._data)
+        self._first_names, self.n_columns, self.kinds = _columns_of(self._data)
         self.names = None if self._first_names is None else _without(self._first_names, [y, w])
         self.n_rows = _known_rows(self._data)
         self._y, self._w = (self._beside(part, what) for part, what in ((y, "y"), (w, "w")))
@@ -88,25 +90,33 @@ class DaskSource(AbstractSource):
         for index, piece in enumerate(pieces):
             yield DaskPart(_title(index, len(pieces)), f"{token} {index}", piece, self._plan())
 
-    def reduce(self, task: Callable[[Chunk], T], merge: Callable[[T, T], T], report: Report | None = None) -> T:
+    def reduce(
+        self,
+        task: Callable[[Chunk], T],
+        merge: Callable[[T, T], T],
+        report: Report | None = None,
+        without: tuple[str, ...] = (),
+    ) -> Standing[T]:
         """What ``merge`` makes of the answers of ``task`` to all chunks, computed where the partitions are.
 
-        Partitions without rows are not asked. Answers are merged in a tree of eight at a time whose shape depends on
-        the number of partitions alone, so that the same rows give the same bits, whoever computes them. A worker that
-        dies is replaced: the scheduler asks another. An exception of ``task`` comes back as it was raised, with the
-        partition's name in front.
+        Partitions without rows are not asked, nor are those named in ``without``. Answers are merged in a tree of eight
+        at a time whose shape depends on the number of partitions alone, so that the same rows give the same bits,
+        whoever computes them. A worker that dies is replaced: the scheduler asks another. An exception of ``task``
+        comes back as it was raised, with the partition's name in front.
         """
-        pieces = self._pieces
+        pieces = [(_title(i, len(self._pieces)), *piece) for i, piece in enumerate(self._pieces)]
         # made by a task, so that it travels to a worker once and not with every partition
         tools = delayed(_Parcel)(cloudpickle.dumps((task, merge, self._plan())))
-        leaves = [delayed(_answer)(tools, _title(i, len(pieces)), *piece) for i, piece in enumerate(pieces)]
+        leaves = [delayed(_answer)(tools, *piece) for piece in pieces if piece[0] not in without]
+        if not leaves:
+            raise SourceError("expected a partition that can be read, found that all are to be left out; repair one")
         root = _tree(leaves, tools)
         # only beside a client: set before distributed is imported, it would take all other settings along at the end
         with dask.config.set({} if _client() is None else _LARGE_GRAPHS):
             if report is None:
-                return _unwrapped(root.compute())
+                return _standing(root.compute())
             phase = getattr(task, "phase", "summing")
-            return _unwrapped(_watched(root, leaves, report, phase, self.n_rows))
+            return _standing(_watched(root, leaves, report, phase, self.n_rows))
 
     def _plan(self) -> Plan:
         y, w = (part if isinstance(part, str) else None for part in (self._y, self._w))
@@ -184,12 +194,12 @@ class _Parcel:
 
 
 class _Outcome(NamedTuple):
-    """An answer on its way up the tree, with what could not be read below it."""
+    """An answer on its way up the tree, with what was read below it and what could not be."""
 
     answer: Any
     """A tuple of one answer, or an empty one."""
     faults: tuple[str, ...]
-    rows: int
+    records: tuple[PartRecord, ...]
 
 
 def _answer(tools: _Parcel, name: str, X: Any, y: Any, w: Any) -> _Outcome:
@@ -199,32 +209,24 @@ def _answer(tools: _Parcel, name: str, X: Any, y: Any, w: Any) -> _Outcome:
     except SourceError as error:
         if plan.handling.faulty == "refuse":
             raise
-        return _Outcome((), (str(error),), 0)
+        return _Outcome((), (str(error),), (PartRecord(name, "", skipped=True),))
+    # the graph is the same in every pass: that its rows are is for their number to show
+    records = (PartRecord(name, "", chunk.n_rows, chunk.dropped, 1),)
     if chunk.n_rows == 0:
-        return _Outcome((), (), 0)
+        return _Outcome((), (), records)
     try:
-        return _Outcome((task(chunk),), (), chunk.n_rows)
+        return _Outcome((task(chunk),), (), records)
     except Exception as error:
-        named = _named(error, name)
-        if named is error:  # an exception that were its own cause would never end
+        told = named(error, name)
+        if told is error:  # an exception that were its own cause would never end
             raise
-        raise named from error
-
-
-def _named(error: Exception, name: str) -> Exception:
-    """The same exception with the partition's name in front, or in a note where it is not made of a text alone."""
-    try:
-        return type(error)(f"{name}: {error}")
-    except Exception:
-        error.add_note(f"in {name}")
-        return error
+        raise told from error
 
 
 def _merged(tools: _Parcel, outcomes: Sequence[_Outcome]) -> _Outcome:
     answers = [outcome.answer[0] for outcome in outcomes if outcome.answer]
-    faults = tuple(fault for outcome in outcomes for fault in outcome.faults)
-    merged = (fold(tools.contents[1], answers),) if answers else ()
-    return _Outcome(merged, faults, sum(outcome.rows for outcome in outcomes))
+    faults, records = (tuple(chain.from_iterable(each)) for each in list(zip(*outcomes, strict=True))[1:])
+    return _Outcome((fold(tools.contents[1], answers),) if answers else (), faults, records)
 
 
 def _tree(level: Sequence[Any], tools: Any) -> Any:
@@ -233,14 +235,14 @@ def _tree(level: Sequence[Any], tools: Any) -> Any:
     return level[0]
 
 
-def _unwrapped(outcome: _Outcome) -> Any:
+def _standing(outcome: _Outcome) -> Standing[Any]:
     for fault in outcome.faults:
         warnings.warn(f"left out: {fault}", FaultyPartWarning, stacklevel=4)
     if not outcome.answer and outcome.faults:
         raise SourceError(f"expected a partition that can be read, found none; the first: {outcome.faults[0]}")
     if not outcome.answer:
         raise ValueError("expected rows, found only partitions without any; look at what was filtered or left out")
-    return outcome.answer[0]
+    return Standing(outcome.records, committed=outcome.answer[0], complete=True)
 
 
 def _watched(root: Any, leaves: Sequence[Any], report: Report, phase: str, n_rows: int | None) -> _Outcome:
@@ -268,7 +270,7 @@ def _watched(root: Any, leaves: Sequence[Any], report: Report, phase: str, n_row
 
 
 def _rows_of(outcome: _Outcome) -> int:
-    return outcome.rows
+    return sum(record.rows for record in outcome.records)
 
 
 def _client() -> Any:
@@ -327,16 +329,15 @@ def _one_block_of_columns(data: Any) -> Any:
     )
 
 
-def _columns_of(data: Any) -> tuple[tuple[str, ...] | None, int | None]:
+def _columns_of(data: Any) -> tuple[tuple[str, ...] | None, int | None, dict[str, str]]:
+    """Their names, their number, and what they hold."""
     if isinstance(data, dask.array.Array):
-        return None, int(data.shape[1])
-    if isinstance(data, list):
-        return delayed(_names_and_number)(data[0]).compute()
-    return column_names(data), len(data.columns)
+        return None, int(data.shape[1]), {}
+    return delayed(_seen_in)(data[0]).compute() if isinstance(data, list) else _seen_in(data._meta)
 
 
-def _names_and_number(X: Any) -> tuple[tuple[str, ...] | None, int]:
-    return column_names(X), X.shape[1]
+def _seen_in(X: Any) -> tuple[tuple[str, ...] | None, int, dict[str, str]]:
+    return column_names(X), X.shape[1], kinds_of(X) if column_names(X) else {}
 
 
 def _known_rows(data: Any) -> int | None:

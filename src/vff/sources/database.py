@@ -196,6 +196,14 @@ class DatabaseRows:
         weighted = values if self.weight is None else rows[self.weight].cast("float64") * values
         return weighted.sum(where=where)
 
+    @cached_property
+    def _prefix(self) -> str:
+        """What the names of answers begin with, and no name of the table does; to many engines a is A."""
+        prefix = "vff_"
+        while any(name.lower().startswith(prefix) for name in self.table.names):
+            prefix += "_"
+        return prefix
+
     @property
     def _checked(self) -> tuple[str, ...]:
         """Columns in which nothing may be missing."""
@@ -227,34 +235,35 @@ class DatabaseRows:
     def totals(self) -> Totals:
         """One question for all that is to be known before others make sense; refuses what no sum can be taken of."""
         table, counted = self.table.expression, self._counted
-        asked = {
-            "vff_rows": table.count(),
-            "vff_n": table.count(where=counted),
-            "vff_weight": self._weight_in(table, counted),
-        }
+        asked = {"rows": table.count(), "n": table.count(where=counted), "weight": self._weight_in(table, counted)}
         if self.weight is not None:
-            asked |= {"vff_least_weight": table[self.weight].min(), "vff_most_weight": table[self.weight].max()}
+            asked |= {"least_weight": table[self.weight].min(), "most_weight": table[self.weight].max()}
         if not self.labels:
             y = table[self.target].cast("float64")
-            asked |= {"vff_target": self._sum_in(table, y, counted), "vff_largest": y.abs().max(where=counted)}
-        asked |= {f"vff_missing_{i}": self._is_missing(name).sum() for i, name in enumerate(self._checked)}
-        (found,) = self.table.ask(table.aggregate(**asked)).to_pylist()
-        rows, missing = found["vff_rows"], [found[f"vff_missing_{i}"] or 0 for i in range(len(self._checked))]
+            asked |= {"target": self._sum_in(table, y, counted), "largest": y.abs().max(where=counted)}
+        asked |= {f"missing_{i}": self._is_missing(name).sum() for i, name in enumerate(self._checked)}
+        found = self._answer(table, asked)
+        rows, missing = found["rows"], [found[f"missing_{i}"] or 0 for i in range(len(self._checked))]
         dropped = self._dropped() if self.table.handling.missing == "drop" and any(missing) else 0
         if not dropped:
             self._refuse_missing(missing, rows)
         self._check_range(found)
-        n = found["vff_n"]
-        weight, target = (float(found.get(name) or 0.0) for name in ("vff_weight", "vff_target"))
+        n = found["n"]
+        weight, target = (float(found.get(name) or 0.0) for name in ("weight", "target"))
         return Totals(rows, n, rows - dropped - n, dropped, weight, target)
+
+    def _answer(self, rows: Any, asked: Mapping[str, Any]) -> dict[str, Any]:
+        """One row of sums, by the names that they have here."""
+        question = rows.aggregate(**{self._prefix + name: value for name, value in asked.items()})
+        (found,) = self.table.ask(question).to_pylist()
+        return {name: found[self._prefix + name] for name in asked}
 
     def _dropped(self) -> int:
         """Rows in which something is missing."""
         incomplete = self._is_missing(self._checked[0])
         for name in self._checked[1:]:
             incomplete = incomplete | self._is_missing(name)
-        asked = self.table.expression.aggregate(vff_dropped=incomplete.sum())
-        return int(self.table.ask(asked).to_pylist()[0]["vff_dropped"])
+        return int(self._answer(self.table.expression, {"dropped": incomplete.sum()})["dropped"])
 
     def _refuse_missing(self, missing: Sequence[int], rows: int) -> None:
         for name, count in zip(self._checked, missing, strict=True):
@@ -266,9 +275,7 @@ class DatabaseRows:
                 )
 
     def _check_range(self, found: Mapping[str, Any]) -> None:
-        low, high, largest = (
-            float(found.get(name) or 0.0) for name in ("vff_least_weight", "vff_most_weight", "vff_largest")
-        )
+        low, high, largest = (float(found.get(name) or 0.0) for name in ("least_weight", "most_weight", "largest"))
         if low < 0.0 or high > _LARGEST_WEIGHT:
             raise ValueError(
                 f"weights count rows, and from 0 to {_LARGEST_WEIGHT:g} was expected; column {self.weight!r} reaches "
@@ -286,7 +293,7 @@ class DatabaseRows:
         """
         rows = self._rows
         residual = rows[self.target].cast("float64") - _number(offset)
-        sums = {"vff_target": residual, "vff_squares": residual * residual}
+        sums = {"target": residual, "squares": residual * residual}
         return self._groups(rows, columns, most, {name: self._sum_in(rows, part) for name, part in sums.items()})
 
     def counted(self, columns: Sequence[str], most: int) -> Groups:
@@ -295,7 +302,8 @@ class DatabaseRows:
 
     def _groups(self, rows: Any, columns: Sequence[str], most: int, targets: Mapping[str, Any]) -> Groups:
         names = list(dict.fromkeys(columns))
-        sums = {"vff_weight": self._weight_in(rows), **targets}
+        sums = {"weight": self._weight_in(rows), **targets}
+        sums = {self._prefix + name: value for name, value in sums.items()}
         answer = self.table.ask(rows.group_by(names).aggregate(**sums).order_by(names).limit(most + 1))
         if answer.num_rows > most:
             raise TooManyGroupsError(_too_many(names, most, self.table.batches))
@@ -305,7 +313,7 @@ class DatabaseRows:
     def combinations(self, columns: Sequence[str]) -> int:
         """How many different combinations of values some columns have."""
         different = self._rows.select(list(dict.fromkeys(columns))).distinct()
-        return int(self.table.ask(different.aggregate(vff_n=different.count())).to_pylist()[0]["vff_n"])
+        return int(self._answer(different, {"n": different.count()})["n"])
 
 
 def _number(value: float) -> Any:

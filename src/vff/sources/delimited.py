@@ -73,9 +73,10 @@ def explained(message: str, path: str, head: Head) -> str:
     if column and value:
         name, wanted = head.names[int(column[1])], _WORDS.get(value[1], value[1])
         wanted = "a date or time like 2024-02-29 12:00" if wanted.startswith("timestamp") else wanted
+        other = "number" if value[1] == "int64" and is_number(value[2]) else "text"
         return (
             f"expected {wanted} in column {name!r}, found {value[2][:40]!r} in {where}; "
-            f'correct it, or read the column as text with types={{{name!r}: "text"}}'
+            f'correct it, or read the column as {other} with types={{{name!r}: "{other}"}}'
         )
     if column:
         return f"expected UTF-8 text in column {head.names[int(column[1])]!r}, found {message!r} in {where}; convert it"

@@ -35,7 +35,8 @@ class FileSource(AbstractSource):
         handling: Handling | None = None,
     ) -> None:
         self.handling = handling or Handling()
-        types = dict(types or {})
+        types = self._types = dict(types or {})
+        self._delimiter = delimiter
         _check_types(types)
         readers, key_kinds = _readers(data, types, delimiter)
         self._files = [_File(reader, _looked(reader)) for reader in readers]
@@ -48,6 +49,26 @@ class FileSource(AbstractSource):
         self.kinds = self._kinds
         self.names = tuple(self._kinds)
         self.n_rows = self._count()
+
+    @property
+    def identity(self) -> str:
+        """With the types of columns, and the character between them."""
+        integers = sorted(name for name, kind in self._kinds.items() if kind == "integer")
+        types = f"types {dict(sorted(self._types.items()))}, integers {integers}, delimiter {self._delimiter!r}"
+        return f"{super().identity}, {types}"
+
+    def with_integers(self, names: Sequence[str]) -> Self:
+        """The same rows with these columns as integers, where files show no others and the caller did not say more."""
+        open_to_it = [name for name in names if self._kinds.get(name) == "number" and name not in self._types]
+        copy = self.handled()
+        copy._kinds = {**self._kinds, **{name: "integer" for name in open_to_it if self._is_whole(name)}}
+        return copy
+
+    def _is_whole(self, name: str) -> bool:
+        """Whether all files that have something in a column show integers there."""
+        facts = [file.facts for file in self._files if not isinstance(file.facts, SourceError)]
+        shown = [name in each.integers for each in facts if each.kinds.get(name, "unknown") != "unknown"]
+        return bool(shown) and all(shown)
 
     def restricted(self, columns: Sequence[str]) -> Self:
         """The same rows with these columns alone, in the order of ``names``; others are not even read."""

@@ -3,6 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
+_NUMPY_KINDS = {"b": "boolean", "M": "datetime", "m": "duration", **dict.fromkeys("iufc", "number")}
+_POLARS_KINDS = {"Boolean": "boolean", "Date": "datetime", "Datetime": "datetime", "Duration": "duration"}
+_WORDS = ("number", "datetime", "duration", "boolean", "text")
+
 
 def is_arrow(data: Any) -> bool:
     """Whether this is an Arrow table or record batch."""
@@ -43,3 +47,22 @@ def is_frame(data: Any) -> bool:
 def is_table(data: Any) -> bool:
     """Whether this has rows and columns, in memory."""
     return is_frame(data) or len(getattr(data, "shape", ())) == 2
+
+
+def kinds_of(data: Any) -> dict[str, str]:
+    """What the columns of a table with names hold, by their types; those of which a type says nothing are left out."""
+    names = column_names(data) or ()
+    if is_arrow(data):
+        from vff.sources.arrow import UNKNOWN, kind_of
+
+        found = {name: kind_of(kind) for name, kind in zip(names, data.schema.types, strict=True)}
+        return {name: kind if kind in _WORDS else "text" for name, kind in found.items() if kind != UNKNOWN}
+    dtypes = dict(zip(names, data.dtypes, strict=True))
+    return {name: _kind_of(dtype) for name, dtype in dtypes.items() if str(dtype) != "Null"}
+
+
+def _kind_of(dtype: Any) -> str:
+    """Of pandas or polars."""
+    if hasattr(dtype, "is_numeric"):
+        return "number" if dtype.is_numeric() else _POLARS_KINDS.get(str(dtype).split("(")[0], "text")
+    return _NUMPY_KINDS.get(getattr(dtype, "kind", "O"), "text")

@@ -28,11 +28,11 @@ def handled(chunk: Chunk, handling: Handling) -> Chunk:
     return replace(chunk, data=_rows(chunk.data, whole), y=y, w=w, n_rows=left, dropped=len(whole) - left)
 
 
-def _columns(chunk: Chunk, keep: Sequence[str]) -> Iterator[Any]:
+def _columns(chunk: Chunk, keep: Sequence[str | int]) -> Iterator[Any]:
     data, names = chunk.data, column_names(chunk.data)
     if names is None:
         array = np.asarray(data)
-        yield from (array[:, i] for i in range(array.shape[1]))
+        yield from (array[:, i] for i in range(array.shape[1]) if i not in keep)
     elif is_arrow(data):
         yield from (data.column(i) for i, name in enumerate(names) if name not in keep)
     else:

@@ -9,9 +9,9 @@ import threading
 import time
 import warnings
 from collections.abc import Generator, Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import replace
-from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
+from typing import Any, ClassVar, Generic, Protocol, TypeVar, runtime_checkable
 
 from vff.sources.base import AbstractPart, AbstractSource, Chunk, Progress, Report, SourceError
 from vff.sources.checkpoint import Checkpoint, PartRecord, Standing
@@ -36,7 +36,9 @@ class Task(Protocol[T]):
 class Spread(Protocol):
     """A source whose rows are elsewhere: the task goes to them."""
 
-    def reduce(self, task: Any, merge: Any, report: Report | None = None) -> Any: ...
+    def reduce(
+        self, task: Any, merge: Any, report: Report | None = None, without: tuple[str, ...] = ()
+    ) -> Standing[Any]: ...
 
 
 class FaultyPartWarning(UserWarning):
@@ -48,68 +50,95 @@ def reduce(
 ) -> Standing[T]:
     """All answers merged; parts named in ``without`` are not asked."""
     if isinstance(source, Spread):
-        value = source.reduce(task, task.merge, source.handling.report)
-        return Standing(committed=value, complete=True)
+        return source.reduce(task, task.merge, source.handling.report, without)
     standing: Standing[T] = Standing() if checkpoint is None else checkpoint.standing(task.phase, task.kind)
     if standing.complete:
         check_unchanged(source, standing, without)
         return standing
-    clock = _Clock(source, task.phase, standing.rows)
-    left = {part.name: part for part in standing.done}
+    work = _Pass(source, task, standing, checkpoint)
     try:
-        for part in source.parts():
+        work.read_all(standing, without)
+    except BaseException:
+        if checkpoint is not None:
+            with suppress(Exception):  # what went wrong first is what is to be told
+                checkpoint.flush()
+        raise
+    standing = replace(work.standing(), complete=True)
+    if checkpoint is not None:
+        checkpoint.note(task.phase, task.kind, lambda: standing, complete=True)
+    return standing
+
+
+class _Pass(Generic[T]):
+    """A pass on its way. Parts that are done are in a list, since a tuple that grows by one is made anew every time."""
+
+    def __init__(
+        self, source: AbstractSource, task: Task[T], standing: Standing[T], checkpoint: Checkpoint | None
+    ) -> None:
+        self.source, self.task, self.checkpoint = source, task, checkpoint
+        self.clock = _Clock(source, task.phase, standing.rows)
+        self._done = list(standing.done)
+        self._state = len(self._done), replace(standing, done=())
+
+    def standing(self) -> Standing[T]:
+        """As it is at the end of the last chunk or part."""
+        n, rest = self._state
+        return replace(rest, done=tuple(self._done[:n]))
+
+    def _become(self, rest: Standing[T]) -> None:
+        """In one step, so that an interrupt finds the state before or the state after."""
+        self._state = len(self._done), rest
+
+    def read_all(self, before: Standing[T], without: tuple[str, ...]) -> None:
+        """All parts that an earlier run has not read; what it has read must still be there."""
+        left = {part.name: part for part in before.done}
+        begun = {} if before.current is None else {before.current.name: before.current}
+        for part in self.source.parts():
+            begun.pop(part.name, None)
             if part.name in without:
                 continue
             if part.name in left:
                 _check_same(left.pop(part.name), part)
-                clock.passed(part)
+                self.clock.passed(part)
                 continue
-            standing = _read_part(source, part, task, standing, checkpoint, clock)
-        _check_none_gone(left)
-    finally:
-        if checkpoint is not None:
-            checkpoint.flush()
-    standing = replace(standing, complete=True)
-    if checkpoint is not None:
-        checkpoint.note(task.phase, task.kind, standing)
-    return standing
+            self._read(part)
+        _check_none_gone({**left, **begun})
 
+    def _read(self, part: AbstractPart) -> None:
+        """One part, done or left out."""
+        mark, rest = part.fingerprint(), self._state[1]
+        if rest.current is None or (rest.current.name, rest.current.fingerprint) != (part.name, mark):
+            rest = replace(rest, current=PartRecord(part.name, mark), pending=None)
+        try:
+            rest = self._read_chunks(part, rest)
+            if part.fingerprint() != mark:
+                raise SourceError(f"{part.name} changed while it was read; wait until it is written, and start again")
+        except SourceError as error:
+            if self.source.handling.faulty != "skip":
+                raise
+            warnings.warn(f"left out: {error}", FaultyPartWarning, stacklevel=2)
+            self._done.append(PartRecord(part.name, mark, skipped=True))
+            self._become(replace(rest, current=None, pending=None))
+            return
+        self.clock.passed(part)
+        assert rest.current is not None
+        committed = _merged(self.task, rest.committed, rest.pending)
+        self._done.append(rest.current)
+        self._become(replace(rest, current=None, pending=None, committed=committed))
 
-def _read_part(
-    source: AbstractSource,
-    part: AbstractPart,
-    task: Task[T],
-    standing: Standing[T],
-    checkpoint: Checkpoint | None,
-    clock: "_Clock",
-) -> Standing[T]:
-    """The standing with this part done, or left out."""
-    mark = part.fingerprint()
-    begun = standing.current is not None and standing.current.name == part.name
-    if not begun or standing.current is None or standing.current.fingerprint != mark:
-        standing = replace(standing, current=PartRecord(part.name, mark), pending=None)
-    assert standing.current is not None
-    ready = standing.current.chunks
-    try:
-        with closing(_ahead(part.chunks()) if source.ahead else _plainly(part.chunks())) as chunks:
+    def _read_chunks(self, part: AbstractPart, rest: Standing[T]) -> Standing[T]:
+        assert rest.current is not None
+        ready = rest.current.chunks
+        with closing(_ahead(part.chunks()) if self.source.ahead else _plainly(part.chunks())) as chunks:
             for number, chunk in enumerate(chunks):
                 if number < ready:  # an earlier run had it
                     continue
-                standing = _taken(standing, task, chunk)
-                clock.tell(part, chunk)
-                if checkpoint is not None:
-                    checkpoint.note(task.phase, task.kind, standing)
-        if part.fingerprint() != mark:
-            raise SourceError(f"{part.name} changed while it was read; wait until it is written, and start again")
-    except SourceError as error:
-        if source.handling.faulty != "skip":
-            raise
-        warnings.warn(f"left out: {error}", FaultyPartWarning, stacklevel=2)
-        record = PartRecord(part.name, mark, skipped=True)
-        return replace(standing, done=(*standing.done, record), current=None, pending=None)
-    clock.passed(part)
-    committed = _merged(task, standing.committed, standing.pending)
-    return replace(standing, done=(*standing.done, standing.current), current=None, pending=None, committed=committed)
+                rest = _taken(rest, self.task, chunk)
+                self.clock.tell(part, chunk)
+                self._become(rest)
+                if self.checkpoint is not None:
+                    self.checkpoint.note(self.task.phase, self.task.kind, self.standing)
+        return rest
 
 
 def _taken(standing: Standing[T], task: Task[T], chunk: Chunk) -> Standing[T]:
@@ -132,7 +161,19 @@ def asked(task: Task[T], chunk: Chunk) -> T:
     try:
         return task(chunk)
     except (ValueError, TypeError) as error:
-        raise type(error)(f"{chunk.where}: {error}") from error
+        told = named(error, chunk.where)
+        if told is error:  # an exception that were its own cause would never end
+            raise
+        raise told from error
+
+
+def named(error: Exception, place: str) -> Exception:
+    """The same exception with its place in front, or in a note where it is not made of a text alone."""
+    try:
+        return type(error)(f"{place}: {error}")
+    except Exception:
+        error.add_note(f"in {place}")
+        return error
 
 
 def check_unchanged(source: AbstractSource, standing: Standing, without: tuple[str, ...] = ()) -> None:
@@ -184,8 +225,13 @@ class _Clock:
 
     @staticmethod
     def _size(source: AbstractSource) -> int | None:
-        sizes = [part.size for part in source.parts()] if source.repeatable else [None]
-        return None if None in sizes else sum(size for size in sizes if size is not None)
+        """Of all files; parts of other sources are made by asking for them."""
+        total = 0
+        for part in source.parts() if source.ahead else ():
+            if part.size is None:
+                return None
+            total += part.size
+        return total or None
 
     def tell(self, part: AbstractPart, chunk: Chunk) -> None:
         self.rows += chunk.n_rows

@@ -67,6 +67,12 @@ def is_number(text: str) -> bool:
     return True
 
 
+def is_integer(text: str) -> bool:
+    """Whether a text is an integer of 64 bits."""
+    digits = text.removeprefix("-")
+    return digits.isascii() and digits.isdigit() and -(2**63) <= int(text) < 2**63
+
+
 def _files_of(item: str) -> Sequence[str]:
     if os.path.isdir(item):
         return _files_in(item)

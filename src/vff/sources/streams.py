@@ -1,18 +1,22 @@
 """Rows that somebody else brings, a chunk at a time: iterators, lists of chunks, functions that return iterators."""
 
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 
 from vff.sources.base import AbstractPart, AbstractSource, Chunk, Handling, SourceError
-from vff.sources.frames import column_names, is_table, row_count, selected, sliced
+from vff.sources.fingerprints import content_mark
+from vff.sources.frames import column_names, is_table, kinds_of, row_count, selected, sliced
+from vff.sources.gathering import Numbered, gathered
 from vff.sources.missing import handled
 
 
 class StreamSource(AbstractSource):
-    """Chunks that come one after another: tables, or tuples (X, y) or (X, y, w). Every one is a part.
+    """Chunks that come one after another: tables, or tuples (X, y) or (X, y, w).
+
+    Small ones are put together up to ``chunk_rows``, as long as they are made alike; what comes of it is a part.
 
     An iterator can be read once. A list, and a function without arguments that returns a new iterator every time it is
     called, can be read as often as one likes.
@@ -21,6 +25,7 @@ class StreamSource(AbstractSource):
     def __init__(self, data: Any, *, handling: Handling | None = None) -> None:
         self.handling = handling or Handling()
         self._supply = _Supply(data)
+        self._lent = not isinstance(data, list | tuple)
         self.repeatable = self._supply.repeatable
         first = item_of(self._supply.first, 0)
         self._model = first
@@ -30,6 +35,7 @@ class StreamSource(AbstractSource):
             raise ValueError(
                 f"expected every column to have a name of its own, found {twice!r} twice in chunk 0; rename it"
             )
+        self.kinds = {} if self.names is None else kinds_of(first.data)
         self.n_columns = None if self.names is not None else np.shape(first.data)[1]
         self.n_rows = sum(row_count(item_of(item, 0).data) for item in data) if isinstance(data, list | tuple) else None
 
@@ -44,33 +50,42 @@ class StreamSource(AbstractSource):
         return copy
 
     def parts(self) -> Iterator[AbstractPart]:
-        """A part for every chunk. Of an iterator, a part is gone when the next one is asked for."""
+        """A part for every group of chunks. Of an iterator, a part is gone when the next one is asked for."""
+        for found in gathered(self._chunks(), self.handling.chunk_rows, lent=self._lent):
+            yield StreamPart(found, self.handling)
+
+    def _chunks(self) -> Iterator[Numbered]:
+        """Chunks as they are brought, each checked by itself."""
         for index, item in enumerate(self._supply.items()):
-            yield StreamPart(index, item, self._model, self.names, self.handling)
+            try:
+                chunk = conforming(item_of(item, index), self._model, self.names)
+            except SourceError as error:
+                chunk = error
+            yield Numbered(index, index, chunk)
 
 
 class StreamPart(AbstractPart):
-    """One chunk that was brought."""
+    """Chunks that were brought, put together; or one that is not like the others, and why."""
 
-    def __init__(self, index: int, item: Any, model: Chunk, names: tuple[str, ...] | None, handling: Handling) -> None:
-        self.name = f"chunk {index}"
-        self._index, self._item, self._model = index, item, model
-        self._names, self._handling = names, handling
+    def __init__(self, found: Numbered, handling: Handling) -> None:
+        self.name, self._found, self._handling = found.name, found.chunk, handling
 
     def fingerprint(self) -> str:
-        """Number of rows, and a checksum of the first and the last. What is no table is refused when it is read."""
-        try:
-            chunk = item_of(self._item, self._index)
-        except SourceError as error:
-            return str(error)
-        n = row_count(chunk.data)
-        ends = [sliced(chunk.data, 0, 1), sliced(chunk.data, max(n - 1, 0), n)]
-        return f"{n} rows, {zlib.crc32(repr(ends).encode()):08x}"
+        """Number of rows, and a checksum of all that was brought. What is no table is refused when it is read."""
+        return self._mark
+
+    @cached_property
+    def _mark(self) -> str:
+        chunk = self._found
+        if isinstance(chunk, SourceError):
+            return str(chunk)
+        return f"{row_count(chunk.data):,} rows, {content_mark(chunk.data, chunk.y, chunk.w)}"
 
     def chunks(self) -> Iterator[Chunk]:
         """The rows, cut where they are more than ``chunk_rows``."""
-        chunk = item_of(self._item, self._index)
-        chunk = conforming(chunk, self._model, self._names)
+        chunk = self._found
+        if isinstance(chunk, SourceError):
+            raise chunk
         n, step = row_count(chunk.data), self._handling.chunk_rows
         for start in range(0, n, step):
             stop = min(start + step, n)

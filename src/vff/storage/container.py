@@ -9,7 +9,8 @@ import secrets
 import stat
 import struct
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
@@ -26,10 +27,12 @@ _DIGEST = hashlib.sha256().digest_size
 _DTYPES = {"float64": "<f8", "int64": "<i8", "bool": "|b1", "uint8": "|u1"}
 _LARGEST_HEADER = 2**26  # bytes
 _MOST_ENTRIES, _BYTES_PER_ENTRY = 2**17, 64  # of a header, and more in files that are large anyway
+_ENTRY = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"?|[,\[{]', re.DOTALL)  # a text as a whole, or what begins an entry
 _DEEPEST = 100  # lists within lists; Python's own limit is ten times as far away
 _MOST_AXES = 16
 _LARGEST_AXIS = 2**40
 _PIECE = 2**20
+_QUOTE = ord('"')
 _BITS = re.compile(r"[0-9a-f]{16}")
 _TOO_NEW = "read it with a newer vff (pip install --upgrade vff)"
 _DAMAGED = "copy it again, or write it anew with save"
@@ -62,8 +65,12 @@ class _Layout:
         return math.prod(self.shape) * np.dtype(_DTYPES[self.dtype]).itemsize
 
 
-def write_file(path: str | os.PathLike[str], kind: str, record: Tree) -> None:
-    """Write a record. The file appears when all of it is on the disk; until then an old one stays as it is."""
+def write_file(path: str | os.PathLike[str], kind: str, record: Tree, *, private: bool = False) -> None:
+    """Write a record. The file appears when all of it is on the disk; until then an old one stays as it is.
+
+    Who may read it does not change where there was a file. A new one follows the umask, or is for its owner alone if
+    it is ``private``.
+    """
     target = Path(os.path.realpath(path))
     arrays: list[np.ndarray] = []
     plain = _Packer(arrays).packed(record)
@@ -71,22 +78,39 @@ def write_file(path: str | os.PathLike[str], kind: str, record: Tree) -> None:
     listed = [{"dtype": own.dtype, "shape": own.shape, "order": own.order} for own in layouts]
     header = json.dumps({"kind": kind, "arrays": listed, "record": plain}, allow_nan=False, separators=(",", ":"))
     text, size = header.encode("ascii"), sum(own.bytes for own in layouts) + len(header)
-    if len(text) > _LARGEST_HEADER or _entries(text) > _most_entries(size):
+    if len(text) > _LARGEST_HEADER or _entries(text, _most_entries(size)) > _most_entries(size):
         raise FileError(
-            f"{path}: the record has {_entries(text):,} entries beside its arrays, and a file of this size takes "
-            f"{_most_entries(size):,}; leave out columns with very many levels"
+            f"{path}: at most {_most_entries(size):,} entries in {_LARGEST_HEADER:,} bytes beside the arrays were "
+            f"expected in a file of this size, found more in {len(text):,} bytes; leave out columns with very many "
+            "levels"
         )
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(6)}")
+    mode = _mode_of(target)
+    hidden = private or mode is not None
     try:
-        with open(temporary, "xb") as stream:
+        with open(temporary, "xb", opener=_for_the_owner if hidden else None) as stream:
             _write(stream, text, arrays, layouts)
             stream.flush()
             os.fsync(stream.fileno())
+        if mode is not None:
+            os.chmod(temporary, mode)
         os.replace(temporary, target)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
     _sync_folder(target.parent)
+
+
+def _mode_of(target: Path) -> int | None:
+    """Who may read and write a file; None where there is none."""
+    try:
+        return stat.S_IMODE(target.stat().st_mode) & 0o777
+    except FileNotFoundError:
+        return None
+
+
+def _for_the_owner(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
 
 
 def _write(stream: BinaryIO, header: bytes, arrays: list[np.ndarray], layouts: list[_Layout]) -> None:
@@ -105,9 +129,16 @@ def _write(stream: BinaryIO, header: bytes, arrays: list[np.ndarray], layouts: l
     stream.write(digest.digest())
 
 
-def _entries(header: bytes) -> int:
-    """About as many objects as the header will become, before any of them is made."""
-    return sum(header.count(mark) for mark in (b",", b"[", b"{"))
+def _entries(header: bytes, most: int) -> int:
+    """About as many objects as the header will become, before any of them is made; counted as far as ``most`` + 1.
+
+    Two bytes such as [] become more than a hundred. A text is one object, whatever commas are in it.
+    """
+    quickly = sum(header.count(mark) for mark in (b",", b"[", b"{"))
+    if quickly <= most:
+        return quickly
+    marks = (match for match in _ENTRY.finditer(header) if header[match.start()] != _QUOTE)
+    return sum(1 for _ in islice(marks, most + 1))
 
 
 def _most_entries(size: int) -> int:
@@ -129,6 +160,8 @@ def _layout_of(array: np.ndarray) -> _Layout:
         raise FileError(
             f"a file takes arrays of {', '.join(_DTYPES)}, and one of {array.dtype} was to be written; convert it first"
         )
+    if array.ndim > _MOST_AXES:
+        raise FileError(f"a file takes arrays of at most {_MOST_AXES} axes, found {array.ndim}; reshape it first")
     order = sorted(range(array.ndim), key=lambda axis: (-abs(array.strides[axis]), axis))
     natural = array.size == 0 or array.flags.c_contiguous
     return _Layout(array.dtype.name, array.shape, tuple(range(array.ndim)) if natural else tuple(order))
@@ -139,8 +172,12 @@ class _Packer:
     """From trees to JSON: arrays become numbers in a list of their own, floats that JSON does not know their bits."""
 
     arrays: list[np.ndarray]
+    numbers: dict[int, int] = field(default_factory=dict)
+    """By ``id``, which stays that of an array while the list holds it."""
 
-    def packed(self, tree: Tree) -> Any:
+    def packed(self, tree: Tree, depth: int = 0) -> Any:
+        if depth > _DEEPEST:
+            raise FileError(f"a file takes at most {_DEEPEST} levels within each other, found more; flatten the record")
         if tree is None or type(tree) in (bool, int, str):
             return tree
         if type(tree) is float:
@@ -148,18 +185,18 @@ class _Packer:
         if isinstance(tree, np.ndarray):
             return {"$array": self._number(tree)}
         if type(tree) is list:
-            return [self.packed(part) for part in tree]
+            return [self.packed(part, depth + 1) for part in tree]
         if type(tree) is dict and all(type(name) is str for name in tree):
-            return {f"${name}" if name.startswith("$") else name: self.packed(part) for name, part in tree.items()}
+            names = {name: f"${name}" if name.startswith("$") else name for name in tree}
+            return {names[name]: self.packed(part, depth + 1) for name, part in tree.items()}
         raise FileError(f"a file takes plain values and arrays, and found {type(tree).__name__}; convert it first")
 
     def _number(self, array: np.ndarray) -> int:
         """An array that is held in two places is written once."""
-        for number, known in enumerate(self.arrays):
-            if known is array:
-                return number
-        self.arrays.append(array)
-        return len(self.arrays) - 1
+        if id(array) not in self.numbers:
+            self.numbers[id(array)] = len(self.arrays)
+            self.arrays.append(array)
+        return self.numbers[id(array)]
 
 
 def read_file(path: str | os.PathLike[str], kinds: Collection[str]) -> Content:
@@ -191,8 +228,9 @@ class _Reader:
     def content(self) -> Content:
         version, length = self._start()
         text = self._take(length)
-        if _entries(text) > _most_entries(self._size):
-            _refuse(f"a header of at most {_most_entries(self._size)} entries", f"{_entries(text)}")
+        most = _most_entries(self._size)
+        if _entries(text, most) > most:
+            _refuse(f"a header of at most {most:,} entries", "more")
         header = _parsed(text)
         if not isinstance(header, dict) or set(header) != {"kind", "arrays", "record"}:
             _refuse("a header with kind, arrays and record", "another")
