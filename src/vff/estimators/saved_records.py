@@ -10,7 +10,7 @@ import numpy as np
 from vff.estimators.cells import Grid
 from vff.estimators.rows import Rows
 from vff.inference import Fit
-from vff.kernels import write_kernel
+from vff.kernels import Kernel, write_kernel
 from vff.likelihoods import AbstractLikelihood
 from vff.priors import AbstractPrior
 
@@ -113,7 +113,7 @@ def description_of(model: Any, saved: Saved, units: dict[Any, str], provenance: 
     _check_units(units, names, target)
     state = model.get_params(deep=False)["random_state"]
     kept = isinstance(state, int | np.integer | None)
-    learnt = getattr(model, "kernel_", model.kernel)
+    learnt = kernel_told(model, saved)
     climb = None if fit is None else fit.climb
     beyond = sum(tail.r.size for tail in rows.tails)
     return Description(
@@ -135,6 +135,12 @@ def description_of(model: Any, saved: Saved, units: dict[Any, str], provenance: 
         datetime.now(UTC).isoformat(timespec="seconds"),
         provenance,
     )
+
+
+def kernel_told(model: Any, saved: Saved) -> Kernel | None:
+    """The kernel that a file tells of its model: as learnt, or as asked for where nothing was learnt."""
+    learnt = saved.fit is not None or saved.members
+    return getattr(model, "kernel_", model.kernel) if learnt else model.kernel
 
 
 def _check_units(units: dict[Any, str], names: tuple[Any, ...], target: Any) -> None:

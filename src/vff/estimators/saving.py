@@ -28,7 +28,7 @@ from vff.estimators.saved_checks import (
     check_rows,
     demand,
 )
-from vff.estimators.saved_records import Description, Labels, Pattern, Saved, description_of
+from vff.estimators.saved_records import Description, Labels, Pattern, Saved, description_of, kernel_told
 from vff.estimators.sums import SumModelFace
 from vff.estimators.windows import Space
 from vff.inference import Samples
@@ -117,7 +117,11 @@ def _restored(content: Content) -> tuple[Description, Model]:
         raise FileError(f"a {expected} was expected, found a file of kind {content.kind!r}")
     demand(saved.n_features == count, f"{count} columns, as the file describes,", saved.n_features)
     with np.errstate(all="ignore"):
-        return described, _loaded(saved)
+        model = _loaded(saved)
+    kernel = kernel_told(model, saved)
+    text = None if kernel is None else write_kernel(kernel)
+    demand(described.kernel == text, f"a description of the kernel {text!s:.100}", described.kernel)
+    return described, model
 
 
 def _parts(content: Content) -> tuple[Any, Any]:
@@ -166,7 +170,7 @@ def _saved_labels(classes: np.ndarray) -> Labels:
     """An array of text may have room for more than it holds; a file keeps what it holds."""
     values = classes.tolist()
     tight = np.array(values, np.str_) if classes.dtype.kind == "U" else classes
-    return Labels(tight.dtype.newbyteorder("=").str, tuple(values))
+    return Labels(tight.dtype.str, tuple(values))
 
 
 def _pattern(model: CoxProcess) -> Pattern:
@@ -234,7 +238,7 @@ def _fill(model: SumModelFace, saved: Saved) -> None:
 
 
 def _labels(saved: Labels | None, count: int) -> np.ndarray:
-    """So many labels; how long those of text are is what they say themselves, and not what the file says of them."""
+    """So many labels, and no more memory than they need: a type of two words could ask for gigabytes."""
     if saved is None:
         raise FileError("the classes of a classifier were expected, found none")
     values = saved.values
@@ -244,10 +248,9 @@ def _labels(saved: Labels | None, count: int) -> np.ndarray:
     if dtype.kind == "U":
         demand(all(isinstance(value, str) for value in values), "labels of text", values)
         lengths = [max(1, len(value)) for value in values]
-        demand(dtype.itemsize <= 4 * max(lengths), f"labels of {max(lengths)} characters", saved.dtype)
+        demand(dtype.itemsize == 4 * max(lengths), f"labels of {max(lengths)} characters", saved.dtype)
         demand(count * max(lengths) <= 4 * sum(lengths) + _ROOM, "labels of similar length", max(lengths))
-        dtype = np.dtype(np.str_)
-    labels = np.empty(count, dtype) if dtype.kind != "U" else np.array(values, dtype)
+    labels = np.empty(count, dtype)
     labels[:] = values
     if len(set(labels.tolist())) < labels.size:
         raise FileError("classes that differ were expected, found one of them twice")

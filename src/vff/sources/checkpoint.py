@@ -151,7 +151,7 @@ class Checkpoint:
         self._phases[phase] = {"parts": _CODEC.encode(Parts.of(standing), Parts)} | {
             name: None if value is None else _CODEC.encode(value, kind) for name, value in sums.items()
         }
-        write_file(self.path, _KIND, {"identity": self.identity, "phases": self._phases})
+        write_file(self.path, _KIND, {"identity": self.identity, "phases": self._phases}, private=True)
 
     def remove(self) -> None:
         """The work is done. Files that runs were writing when they died go, too."""

@@ -1,0 +1,119 @@
+"""What once went wrong between memory, files, streams and clusters, and must not again."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from vff import Categorical, GPClassifier, GPRegressor, Matern32, scan
+
+pytest.importorskip("pyarrow")
+
+
+def made(n: int, levels: str = "abc", seed: int = 0) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    table = pd.DataFrame({"x": rng.uniform(size=n), "z": rng.integers(0, 9, n), "g": rng.choice(list(levels), n)})
+    table["y"] = np.sin(5 * table.x) + 0.1 * table.z + (table.g == "a") + rng.normal(scale=0.3, size=n)
+    return table
+
+
+def test_levels_that_come_late_keep_their_effects_under_any_likelihood():
+    kernel = Matern32("x") + Categorical("g")
+    first, second = made(200, "bc"), made(200, "ac", seed=1)
+    for table in (first, second):
+        table["calls"] = np.random.default_rng(2).poisson(np.exp(table.y))
+    used = ["x", "g"]
+
+    def new() -> GPRegressor:
+        return GPRegressor(kernel, likelihood="poisson", domain={"x": (0, 1)}, frequencies=6)
+
+    memory = new().partial_fit(first[used], first.calls).partial_fit(second[used], second.calls)
+    chunks = new().partial_fit([first], "calls").partial_fit([second], "calls")
+    asked = pd.DataFrame({"x": 0.5, "g": list("abc")})
+    np.testing.assert_allclose(chunks.predict_f(asked)[0], memory.predict_f(asked)[0], atol=1e-6)
+
+
+def test_integers_too_large_for_floats_are_levels_of_their_own(tmp_path: Path):
+    table = made(300)
+    table["id"] = 2**60 + np.random.default_rng(0).integers(0, 5, 300)
+    table["y"] += table.id % 5
+    table.to_csv(tmp_path / "t.csv", index=False)
+    table.to_parquet(tmp_path / "t.parquet")
+    models = [
+        GPRegressor(Matern32("x") + Categorical("id"), frequencies=6).fit(str(tmp_path / name), "y")
+        for name in ("t.csv", "t.parquet")
+    ]
+    assert models[0].rows_.binding.columns[1].levels == models[1].rows_.binding.columns[1].levels
+    assert models[0].elbo_ == pytest.approx(models[1].elbo_, rel=1e-9)
+
+
+def test_missing_text_is_a_level_wherever_the_rows_are(tmp_path: Path):
+    table = made(300)
+    table.loc[::5, "g"] = None
+    table.loc[::7, "x"] = np.nan
+    table.to_parquet(tmp_path / "t.parquet")
+    kept = int(table.x.notna().sum())
+    for source in (str(tmp_path / "t.parquet"), [table]):
+        model = GPRegressor(frequencies=4).fit(scan(source, missing="drop"), "y")
+        assert model.rows_.moments.n == kept
+        assert None in (model.rows_.binding.columns[2].levels or ())
+
+
+def test_a_label_of_dropped_rows_is_no_class():
+    table = made(200)
+    table["label"] = np.where(table.y > 0.5, "p", "q")
+    table.loc[3, ["x", "label"]] = [np.nan, "zzz"]
+    model = GPClassifier(Matern32("x"), frequencies=4).fit(scan([table], missing="drop"), "label")
+    assert model.classes_.tolist() == ["p", "q"]
+
+
+def test_rows_beyond_the_domain_are_forgotten_after_sums_were_merged():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"x": rng.uniform(-0.2, 1.2, 600), "y": 1e4 + rng.standard_t(2, 600) * 100})
+    parts = [table[i : i + 100] for i in range(0, 600, 100)]
+
+    def new() -> GPRegressor:
+        return GPRegressor(Matern32("x"), domain={"x": (0, 1)}, frequencies=8)
+
+    model = new().fit(scan(lambda: iter(parts)), "y").forget(parts[-1][["x"]], parts[-1].y)
+    other = new().fit(table[["x"]][:500], table.y[:500])
+    assert model.elbo_ == pytest.approx(other.elbo_, rel=1e-9)
+
+
+def test_a_model_that_collected_more_is_saved_after_it_learnt(tmp_path: Path):
+    table = made(200)
+    used = ["x", "g"]
+    model = GPRegressor(Matern32("x") + Categorical("g"), domain={"x": (0, 1)}, frequencies=6)
+    model.partial_fit(table[used], table.y).collect(made(50, "d", seed=3)[used], made(50, "d", seed=3).y)
+    with pytest.raises(ValueError, match=r"learn\(\) before"):
+        model.save(tmp_path / "m.vff")
+    model.learn().save(tmp_path / "m.vff")
+
+
+def test_sums_for_other_frequencies_are_not_merged_in_silence():
+    table = made(200)
+    one, other = (GPRegressor(Matern32("x"), domain={"x": (0, 1)}, frequencies=M) for M in (30, 3))
+    for model in (one, other):
+        model.collect(table[["x"]], table.y)
+    with pytest.raises(ValueError, match="frequencies=30 and frequencies=3"):
+        one.merge(other)
+
+
+def test_columns_may_come_in_another_order():
+    first, second = made(200), made(200, seed=1)
+    kernel = Matern32("x") + Matern32("z")
+    options = {"domain": {"x": (0, 1), "z": (0, 8)}, "frequencies": 6}
+    turned = second[["y", "z", "x"]]
+    whole = GPRegressor(kernel, **options).fit(pd.concat([first, second])[["x", "z"]], pd.concat([first, second]).y)
+    added = GPRegressor(kernel, **options).partial_fit([first], "y").partial_fit([turned], "y")
+    merged = GPRegressor(kernel, **options).collect([first], "y")
+    merged.merge(GPRegressor(kernel, **options).collect([turned], "y")).learn()
+    for model in (added, merged):
+        np.testing.assert_allclose(model.predict(first[["x", "z"]]), whole.predict(first[["x", "z"]]), atol=1e-8)
+
+
+def test_rows_that_change_between_passes_are_refused():
+    tables = iter([made(200), made(200).assign(z=lambda t: t.z + 100)])
+    with pytest.raises(ValueError, match="the first pass over the rows did not see"):
+        GPRegressor(Matern32("z")).fit(scan(lambda: iter([next(tables)])), "y")

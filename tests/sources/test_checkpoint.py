@@ -1,0 +1,227 @@
+"""The state of a pass: of many parts, of sums that no file can hold, of parts that are gone, and what is told of it."""
+
+import os
+import stat
+import warnings
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from vff.sources import AbstractPart, AbstractSource, Checkpoint, Chunk, Handling, PartRecord, Standing, reduce, scan
+from vff.sources import checkpoint as checkpoint_module
+from vff.sources.passes import asked
+from vff.storage import FileError, read_file, write_file
+
+
+class Total(NamedTuple):
+    rows: int
+
+
+class Levels(NamedTuple):
+    found: tuple[Any, ...]
+
+
+class Count:
+    phase: ClassVar[str] = "counting"
+    kind: ClassVar[Any] = Total
+
+    def __call__(self, chunk: Chunk) -> Total:
+        return Total(chunk.n_rows)
+
+    def merge(self, one: Total, other: Total) -> Total:
+        return Total(one.rows + other.rows)
+
+
+class Prices:
+    """Answers with values that no file can hold."""
+
+    phase: ClassVar[str] = "looking at prices"
+    kind: ClassVar[Any] = Levels
+
+    def __call__(self, chunk: Chunk) -> Levels:
+        return Levels((Decimal("1.5"),))
+
+    def merge(self, one: Levels, other: Levels) -> Levels:
+        return one
+
+
+class Piece(AbstractPart):
+    def __init__(self, name: str, broken: Exception | None = None) -> None:
+        self.name, self.size, self.broken = name, 10, broken
+
+    def fingerprint(self) -> str:
+        return f"mark of {self.name}, with \x00, \n and [1, 2]"
+
+    def chunks(self) -> Iterator[Chunk]:
+        for _ in range(2):
+            yield Chunk(self.name, np.ones((3, 1)), n_rows=3)
+        if self.broken is not None:
+            raise self.broken
+
+
+class Pieces(AbstractSource):
+    repeatable = True
+    names = None
+    n_rows = None
+
+    def __init__(self, parts: list[Piece], **handling: Any) -> None:
+        self.handling, self._parts, self.asked = Handling(**handling), parts, 0
+
+    def restricted(self, columns: Any) -> "Pieces":
+        return self
+
+    def parts(self) -> Iterator[AbstractPart]:
+        for part in self._parts:
+            self.asked += 1
+            yield part
+
+
+@pytest.fixture
+def always(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checkpoint_module, "_INTERVAL", -1.0)
+
+
+def test_forty_thousand_parts_are_kept(tmp_path: Path) -> None:
+    done = tuple(PartRecord(f"{i}, {{[.csv", f'"{i}" bytes', i, 1, 2, i % 7 == 0) for i in range(40_000))
+    standing = Standing(done, PartRecord("now", "here", 3), Total(5), Total(6))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        one = Checkpoint.at(str(tmp_path / "state"), "mine")
+        one.note("counting", Total, lambda: standing, complete=True)
+    assert Checkpoint.at(str(tmp_path / "state"), "mine").standing("counting", Total) == standing
+
+
+def test_a_state_is_for_its_owner_alone(tmp_path: Path) -> None:
+    reduce(Pieces([Piece("a")]), Count(), Checkpoint.at(str(tmp_path / "state"), "mine"))
+    if os.name == "posix":
+        assert stat.S_IMODE((tmp_path / "state").stat().st_mode) == 0o600
+
+
+def test_many_parts_take_no_time_each(tmp_path: Path) -> None:
+    found = reduce(Pieces([Piece(str(i)) for i in range(5000)]), Count(), Checkpoint.at(str(tmp_path / "state"), ""))
+    assert (found.rows, len(found.done), found.committed) == (30_000, 5000, Total(30_000))
+
+
+def test_sums_that_no_file_can_hold_are_told_of_once(tmp_path: Path, always: None) -> None:
+    state = Checkpoint.at(str(tmp_path / "state"), "mine")
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        found = reduce(Pieces([Piece("a"), Piece("b")]), Prices(), state)
+    assert found.committed == Levels((Decimal("1.5"),))
+    assert found.rows == 12
+    assert len(told) == 1
+    assert "could not be written (a value of type Decimal cannot be written" in str(told[0].message)
+
+
+@pytest.mark.parametrize("task", [Count(), Prices()])
+def test_what_went_wrong_first_is_what_is_told(task: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any, **__: Any) -> None:
+        raise RuntimeError("nothing can be written")
+
+    monkeypatch.setattr(checkpoint_module, "write_file", refuse)
+    parts = [Piece("a", ZeroDivisionError("first of all"))]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(ZeroDivisionError, match="first of all"):
+            reduce(Pieces(parts), task, Checkpoint.at(str(tmp_path / "state"), "mine"))
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_a_part_that_was_begun_and_is_gone_is_missed(place: int, tmp_path: Path) -> None:
+    def pieces(broken: int | None) -> list[Piece]:
+        return [Piece(name, KeyboardInterrupt() if i == broken else None) for i, name in enumerate("abc")]  # type: ignore[arg-type]
+
+    path = str(tmp_path / "state")
+    with pytest.raises(KeyboardInterrupt):
+        reduce(Pieces(pieces(place)), Count(), Checkpoint.at(path, ""))
+    left = [part for part in pieces(None) if part.name != "abc"[place]]
+    with pytest.raises(ValueError, match=f"^{'abc'[place]} is in the sums that the checkpoint has, and no longer"):
+        reduce(Pieces(left), Count(), Checkpoint.at(path, ""))
+    found = reduce(Pieces(pieces(None)), Count(), Checkpoint.at(path, ""))
+    assert (found.rows, found.current, found.pending, found.committed) == (18, None, None, Total(18))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda phase: phase.pop("parts"),
+        lambda phase: phase.pop("pending"),
+        lambda phase: phase.update(parts=3),
+        lambda phase: phase["parts"]["Parts"].update(counts=np.zeros(3)),
+        lambda phase: phase["parts"]["Parts"].update(counts=np.zeros((2, 4), dtype=np.int64)),
+        lambda phase: phase["parts"]["Parts"].update(names=np.frombuffer(b"[1]", np.uint8)),
+        lambda phase: phase["parts"]["Parts"].update(names=np.frombuffer(b"\xff", np.uint8)),
+        lambda phase: phase.update(committed=[]),
+    ],
+)
+def test_a_state_that_makes_no_sense_is_to_be_deleted(change: Any, tmp_path: Path) -> None:
+    path = tmp_path / "state"
+    reduce(Pieces([Piece("a")]), Count(), Checkpoint.at(str(path), ""))
+    record = read_file(path, ("checkpoint",)).record
+    change(record["phases"]["counting"])
+    write_file(path, "checkpoint", record)
+    with pytest.raises(FileError, match=r"state: the state of a pass was expected, .*; delete the file to begin anew$"):
+        reduce(Pieces([Piece("a")]), Count(), Checkpoint.at(str(path), ""))
+
+
+def test_progress_does_not_ask_for_the_rows_once_more() -> None:
+    source = Pieces([Piece("a"), Piece("b")], report=lambda progress: None)
+    reduce(source, Count())
+    assert source.asked == 2
+    source.ahead, source.asked = True, 0
+    shares: list[float | None] = []
+    reduce(source.handled(report=lambda progress: shares.append(progress.share)), Count())
+    assert shares == [None] * 4  # a chunk does not say how much of its part it is
+    calls: list[int] = []
+
+    def rows() -> Iterator[Any]:
+        calls.append(1)
+        yield np.ones((2, 1)), np.ones(2)
+
+    reduce(scan(rows, report=lambda progress: None), Count())
+    assert len(calls) == 1
+
+
+def test_sizes_are_asked_up_to_the_first_that_is_not_known() -> None:
+    parts = [Piece("a"), Piece("b"), Piece("c")]
+    parts[0].size = None
+    source = Pieces(parts, report=lambda progress: None)
+    source.ahead = True
+    reduce(source, Count())
+    assert source.asked == 1 + 3
+
+
+def test_errors_that_are_not_made_of_a_text_keep_their_kind() -> None:
+    class Strict:
+        phase: ClassVar[str] = "reading"
+        kind: ClassVar[Any] = None
+
+        def __call__(self, chunk: Chunk) -> Any:
+            return b"\xff".decode()
+
+        def merge(self, one: Any, other: Any) -> Any:
+            return one
+
+    with pytest.raises(UnicodeDecodeError) as caught:
+        asked(Strict(), Chunk("b.csv, rows 0 to 1", None))
+    assert caught.value.__notes__ == ["in b.csv, rows 0 to 1"]
+
+
+def test_other_targets_are_other_rows(tmp_path: Path) -> None:
+    rows = pd.DataFrame({"x": np.linspace(0.0, 1.0, 9)})
+
+    def source(change: float) -> AbstractSource:
+        y = np.zeros(9)
+        y[4] = change
+        return scan([(rows, y), (rows, y)], chunk_rows=9)
+
+    path = str(tmp_path / "state")
+    reduce(source(0.0), Count(), Checkpoint.at(path, ""))
+    assert reduce(source(0.0), Count(), Checkpoint.at(path, "")).rows == 18
+    with pytest.raises(ValueError, match="^chunk 0 is not what it was when its rows were summed"):
+        reduce(source(1e-12), Count(), Checkpoint.at(path, ""))
