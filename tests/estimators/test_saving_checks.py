@@ -1,4 +1,4 @@
-"""Files that are well formed and say what cannot be; models that no file may hold; memory that a file may not ask for."""
+"""Files that are well formed and say what cannot be, models that no file may hold, memory that none may ask for."""
 
 import copy
 import tracemalloc
@@ -103,7 +103,7 @@ def put_everywhere(field: str, value: Any) -> Callable[[Any], None]:
 
 
 def put_members(field: str, value: Any) -> Callable[[Any], None]:
-    return lambda record: [member["Saved"].__setitem__(field, value) for member in own(record)["members"]][0]
+    return lambda record: own(record)["members"][0]["Saved"].__setitem__(field, value)
 
 
 def describe_as(text: str) -> Callable[[Any], None]:
@@ -182,8 +182,8 @@ def test_labels_take_no_more_memory_than_the_file(dtype, path):
 def test_one_long_label_is_not_multiplied_by_many(path):
     def change(record: Any) -> None:
         saved = own(record)
-        saved["members"] = saved["members"][:1] * 300
-        put_labels("<U1000000", ["x" * 10**6, *map(str, range(299))])(record)
+        saved["members"] = saved["members"][:1] * 100
+        put_labels("<U1000000", ["x" * 10**6, *map(str, range(99))])(record)
 
     changed("three", path, change)
     assert peak_of_refusal(path) < 40 * 2**20
@@ -193,17 +193,17 @@ def test_many_terms_without_sums_between_them_are_not_paired(path):
     def change(record: Any) -> None:
         for one in dictionaries(record["model"]):
             if set(one) == {"MomentRequest"}:
-                one["MomentRequest"]["terms"] = one["MomentRequest"]["terms"][:1] * 3000
+                one["MomentRequest"]["terms"] = one["MomentRequest"]["terms"][:1] * 1500
             if set(one) == {"Binding"}:
                 first = one["Binding"]["terms"][0]["BoundTerm"]
-                one["Binding"]["terms"] = [{"BoundTerm": {**first, "name": f"{k}"}} for k in range(3000)]
+                one["Binding"]["terms"] = [{"BoundTerm": {**first, "name": f"{k}"}} for k in range(1500)]
                 one["Binding"]["columns"] = one["Binding"]["columns"][:1]
             if set(one) == {"Rows"}:
                 rows, term = one["Rows"], "harmonics"
-                rows[term], rows["details"] = rows[term][:1] * 3000, rows["details"][:1] * 3000
+                rows[term], rows["details"] = rows[term][:1] * 1500, rows["details"][:1] * 1500
                 rows["hugging"], rows["extents"] = rows["hugging"][:1], rows["extents"][:1]
             if "grams" in one:
-                one["grams"], one["projects"] = one["grams"][:1] * 3000, one["projects"][:1] * 3000
+                one["grams"], one["projects"] = one["grams"][:1] * 1500, one["projects"][:1] * 1500
                 one["blocks"] = []
         own(record)["kernel"], own(record)["fit"] = None, None
         record["about"]["Description"]["kernel"] = None
@@ -262,15 +262,15 @@ def huge_kernel(model: GPRegressor) -> None:
     model.kernel = sum((Matern32("a") for _ in range(1200)), start=Matern32("a"))
 
 
-def nameless(model: GPRegressor) -> None:
-    model.feature_names_in_ = np.array(["b", "a", "group"], object)
+def other_names(model: GPRegressor) -> None:
+    vars(model)["feature_names_in_"] = np.array(["b", "a", "group"], object)
 
 
 def no_numbers(model: GPRegressor) -> None:
     model.rows_.moments.projects[0][:] = np.nan
 
 
-@pytest.mark.parametrize("spoil", [other_rows, other_kernel, huge_kernel, nameless, no_numbers])
+@pytest.mark.parametrize("spoil", [other_rows, other_kernel, huge_kernel, other_names, no_numbers])
 @pytest.mark.parametrize("old", [False, True])
 def test_what_cannot_be_loaded_is_not_written(spoil, old, path):
     model = regressor()
@@ -278,7 +278,7 @@ def test_what_cannot_be_loaded_is_not_written(spoil, old, path):
         save(model, path)
     before = path.read_bytes() if old else None
     spoil(model)
-    with pytest.raises(ValueError, match="model.vff: a model that can be loaded again was expected") as caught:
+    with pytest.raises(ValueError, match=r"model\.vff: a model that can be loaded again was expected") as caught:
         save(model, path)
     assert len(str(caught.value).splitlines()) == 1
     assert str(caught.value).endswith("fit it again, then save it")

@@ -117,3 +117,35 @@ def test_rows_that_change_between_passes_are_refused():
     tables = iter([made(200), made(200).assign(z=lambda t: t.z + 100)])
     with pytest.raises(ValueError, match="the first pass over the rows did not see"):
         GPRegressor(Matern32("z")).fit(scan(lambda: iter([next(tables)])), "y")
+
+
+def test_rows_that_were_never_seen_are_not_forgotten():
+    table = made(900)
+    used, kernel = ["x", "g"], Matern32("x") + Categorical("g")
+    model = GPRegressor(kernel, domain={"x": (0, 1)}, frequencies=6).fit(table[used][:800], table.y[:800])
+    with pytest.raises(ValueError, match="not among the rows seen"):
+        model.forget(table[used][:10], table.y[:10] + 5000.0)
+    few = table[table.g == "a"][:800]
+    with pytest.raises(ValueError, match="not among the rows seen"):
+        model.forget(few[used], few.y).forget(few[used], few.y)
+
+
+def test_rows_are_counted_one_by_one_under_any_likelihood(tmp_path: Path):
+    table = pd.concat([made(50)] * 3, ignore_index=True)
+    table["calls"] = np.repeat([1, 2, 3], 50)
+    table["calls"] = table.groupby("x").calls.transform("first")
+    model = GPRegressor(Matern32("z"), likelihood="poisson", frequencies=4).fit(scan([table]), "calls")
+    model.save(tmp_path / "m.vff")
+    from vff.estimators import describe
+
+    assert describe(tmp_path / "m.vff").rows == 150
+
+
+def test_a_model_of_files_picks_its_columns_by_name(tmp_path: Path):
+    table = made(200)
+    table.to_parquet(tmp_path / "t.parquet")
+    model = GPRegressor(Matern32("x") + Matern32("z"), frequencies=4).fit(str(tmp_path / "t.parquet"), "y")
+    expected = model.predict(table[["x", "z"]])
+    np.testing.assert_array_equal(model.predict(table[["y", "z", "g", "x"]]), expected)
+    with pytest.raises(ValueError, match="X has no column 'z'"):
+        model.predict(table[["x"]])

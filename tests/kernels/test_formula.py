@@ -195,3 +195,16 @@ def test_no_text_does_worse_than_a_placed_error(text):
             raise
     assert sentence.startswith("terms: at character ")
     assert len(sentence.splitlines()) == 1
+
+
+def test_terms_that_multiply_out_are_refused_before_they_do():
+    kinds = {f"{name}{k}": "number" for name in "ab" for k in range(600)}
+    doubled = " * ".join(f"(a{k} + b{k})" for k in range(200))
+    with pytest.raises(ValueError, match=r"^terms: at character \d+, at most 1,000 terms were .* 1,024 or more when"):
+        parse_terms(doubled, kinds)
+    with pytest.raises(ValueError, match=r"^terms: at character 1, at most 1,000 terms were expected, found 1,200 or"):
+        parse_terms(".", kinds)
+    with pytest.raises(ValueError, match=r"^terms: at character 6, at most 1,000 terms were expected, found 1,199 or"):
+        parse_terms("a0 * .", kinds)
+    with pytest.raises(ValueError, match="at most 32 factors in a term were expected, found 33 or more"):
+        parse_terms(" * ".join(list(kinds)[:40]), kinds)

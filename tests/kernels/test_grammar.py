@@ -1,6 +1,7 @@
 """Kernels as text and back, and the distributive law on expressions nested at random."""
 
 import doctest
+import tracemalloc
 from dataclasses import dataclass
 from itertools import permutations
 from math import prod
@@ -244,3 +245,47 @@ def test_a_key_does_not_depend_on_the_order_of_factors(factors):
     assert len(keys) == 1
     (key,) = keys
     assert set(key) == {(factor.column, type(factor).__name__) for factor in factors}
+
+
+def doubled(count: int) -> str:
+    return "*".join(f"(Matern32('a{k}')+Matern32('b{k}'))" for k in range(count))
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "found"),
+    [
+        (doubled(10), 289, "1,000 terms were expected, found 1,024 or more"),
+        (doubled(200), 289, "1,000 terms were expected, found 1,024 or more"),
+        ("+".join(["Matern32(0)"] * 20_000), 12_001, "1,000 terms were expected, found 1,001 or more"),
+        (f"({doubled(9)})+({doubled(9)})", 291, "1,000 terms were expected, found 1,024 or more"),
+        ("*".join(f"Matern32({k})" for k in range(5000)), 407, "32 factors in a term were expected, found 33 or more"),
+    ],
+)
+def test_what_multiplies_out_is_refused_before_it_does(text, place, found):
+    with pytest.raises(ValueError, match=f"^parse_kernel: at character {place}, at most {found} when .*; leave some"):
+        parse_kernel(text)
+
+
+@pytest.mark.parametrize("text", [doubled(200), "(" * 10**6, "Matern32(0)+" * 10**5, "Matern32(0) " * 10**5])
+def test_a_refusal_takes_no_memory(text):
+    tracemalloc.start()
+    with pytest.raises(ValueError, match="parse_kernel: at character"):
+        parse_kernel(text)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2**20
+
+
+def test_as_many_terms_as_are_allowed_are_those_that_python_builds():
+    many = "+".join(f"Matern32({k})" for k in range(1000))
+    assert parse_kernel(many) == Sum(tuple(Matern32(k) for k in range(1000)))
+    wide = f"({'+'.join(f'Matern32({k})' for k in range(40, 1040))})*" + "*".join(f"Matern12({k})" for k in range(31))
+    kernel = parse_kernel(wide)
+    assert isinstance(kernel, Sum)
+    assert {len(term.factors) for term in kernel.terms if isinstance(term, Product)} == {32}
+
+
+def test_products_of_sums_come_in_the_order_of_python():
+    a, b, c, d, e = (Matern32(name) for name in "abcde")
+    text = "(Matern32('a') + Matern32('b')) * Matern32('c') * (Matern32('d') + Matern32('e')) + (Matern32('a'))"
+    assert parse_kernel(text) == (a + b) * c * (d + e) + a

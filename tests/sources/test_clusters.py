@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import Any, ClassVar
 
 import cloudpickle
 import dask
@@ -20,7 +21,7 @@ import pytest
 from vff.sources.base import SourceError
 from vff.sources.clusters import FAN_IN, DaskSource
 from vff.sources.opening import scan
-from vff.sources.passes import FaultyPartWarning
+from vff.sources.passes import FaultyPartWarning, check_same_rows, reduce
 
 # workers do not import the tests
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
@@ -240,6 +241,64 @@ def test_a_worker_may_die(client, tmp_path) -> None:
     assert told[-1].rows == N
     client.wait_for_workers(2, timeout=20)
     assert victim not in client.run(os.getpid).values()
+
+
+class CountRows:
+    phase: ClassVar[str] = "counting"
+    kind: ClassVar[Any] = int
+
+    def __call__(self, chunk) -> int:
+        return chunk.n_rows
+
+    def merge(self, one: int, other: int) -> int:
+        return one + other
+
+
+def test_a_pass_says_what_it_read_of_every_partition() -> None:
+    holes = FRAME.assign(x=FRAME.x.where(FRAME.index % 10 != 0))
+    source = scan(dd.from_pandas(holes, npartitions=4), missing="drop")
+    with dask.config.set(scheduler="synchronous"):
+        found = reduce(source, CountRows())
+        some = reduce(source, CountRows(), without=("partition 1 of 4", "partition 2 of 4"))
+        with pytest.raises(SourceError, match="found that all are to be left out"):
+            reduce(source, CountRows(), without=tuple(part.name for part in found.done))
+    assert (found.committed, found.rows, found.dropped, found.skipped, found.complete) == (900, 900, 100, (), True)
+    assert [(part.name, part.rows, part.dropped) for part in found.done] == [
+        (f"partition {i} of 4", 225, 25) for i in range(4)
+    ]
+    assert [part.name for part in some.done] == ["partition 0 of 4", "partition 3 of 4"]
+    assert some.committed == 450
+
+
+def test_a_partition_that_fails_later_is_missed(tmp_path) -> None:
+    bad = tmp_path / "bad"
+
+    @dask.delayed(pure=False)
+    def load(i: int):
+        return pd.DataFrame({"z" if i == 2 and bad.exists() else "x": [1.0, 2.0]})
+
+    source = scan([load(i) for i in range(4)], faulty="skip")
+    with dask.config.set(scheduler="synchronous"):
+        first = reduce(source, CountRows())
+        bad.touch()
+        with pytest.warns(FaultyPartWarning, match="found 'z' in partition 2 of 4"):
+            second = reduce(source, CountRows())
+        third = reduce(source, CountRows(), without=second.skipped)
+    assert (second.rows, second.skipped) == (6, ("partition 2 of 4",))
+    with pytest.raises(ValueError, match=r"^partition 2 of 4 changed after the first pass over the rows"):
+        check_same_rows(first, second)
+    with pytest.raises(ValueError, match=r"^partition 2 of 4 was there in the first pass over the rows, and is gone"):
+        check_same_rows(first, third)
+    check_same_rows(second, third)
+
+
+def test_kinds_are_known_without_a_row() -> None:
+    times = FRAME.assign(at=pd.Timestamp("2024-01-01"), ok=True, level=FRAME.city.astype("category"))
+    kinds = {"x": "number", "y": "number", "city": "text", "at": "datetime", "ok": "boolean", "level": "text"}
+    assert scan(dd.from_pandas(times, npartitions=2)).kinds == kinds
+    with dask.config.set(scheduler="synchronous"):
+        assert scan([dask.delayed(pa.table)({"x": [1.0], "s": ["a"]})]).kinds == {"x": "number", "s": "text"}
+    assert scan(da.ones((4, 2))).kinds == {}
 
 
 def test_what_is_refused() -> None:

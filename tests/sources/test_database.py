@@ -176,3 +176,15 @@ def test_weights_of_decimals_and_booleans_are_numbers() -> None:
     asked = rows(relation(x=[True, False, True], y=[Decimal("0.1"), Decimal("0.2"), Decimal("0.3")]))
     found = asked.grouped(["x"], 0.0, 2)
     np.testing.assert_allclose(found.target, [0.2, 0.4], rtol=1e-15)
+
+
+@pytest.mark.parametrize(
+    "name", ["vff_weight", "vff_target", "vff_squares", "vff_n", "vff_rows", "VFF_Weight", "vff__n"]
+)
+def test_a_column_may_have_any_name(name: str) -> None:
+    asked = DatabaseRows(opened(relation(**{name: [1, 2, 2], "y": [1.0, 2.0, 4.0]})), (name,), "y", None)
+    assert asked.totals() == (3, 3, 0, 0, 3.0, 7.0)
+    found = asked.grouped([name], 0.0, 9)
+    assert (found.values.column(name).to_pylist(), found.target.tolist()) == ([1, 2], [1.0, 6.0])
+    assert asked.combinations([name]) == 2
+    assert asked.counted([name], 9).w.tolist() == [1.0, 2.0]

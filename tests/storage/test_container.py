@@ -261,3 +261,58 @@ def test_folders_devices_and_missing_files(tmp_path):
         read_file(tmp_path, "x")
     with pytest.raises(FileNotFoundError):
         read_file(tmp_path / "none", "x")
+
+
+def mode(path: Path) -> int:
+    return path.stat().st_mode & 0o777
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes of files are those of POSIX")
+@pytest.mark.parametrize("old", [0o600, 0o640, 0o444, 0o666])
+@pytest.mark.parametrize("private", [False, True])
+def test_who_may_read_an_old_file_may_read_the_new_one(path, old, private):
+    write_file(path, "x", 1)
+    path.chmod(old)
+    write_file(path, "x", 2, private=private)
+    assert (mode(path), read_file(path, "x").record) == (old, 2)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes of files are those of POSIX")
+def test_a_private_file_is_for_its_owner_alone(path, monkeypatch):
+    seen: list[int] = []
+    sync = os.fsync
+    monkeypatch.setattr(os, "fsync", lambda handle: (seen.append(os.fstat(handle).st_mode & 0o777), sync(handle)))
+    write_file(path, "x", 1, private=True)
+    assert (mode(path), seen[0]) == (0o600, 0o600)  # while it is being written, too
+
+
+def test_many_arrays_are_numbered_once_each(path):
+    arrays = [np.full(1, float(k)) for k in range(3000)]
+    write_file(path, "x", [*arrays, *arrays, np.zeros(10**6)])
+    record = read_file(path, "x").record
+    assert [float(array[0]) for array in record[:3000]] == list(range(3000))
+    assert all(one is other for one, other in zip(record[:3000], record[3000:6000], strict=True))
+
+
+def test_a_text_is_one_entry_whatever_is_in_it(path):
+    text = ',[{"\\' * 200_000
+    write_file(path, "x", {"names": text, text[:4]: 1})
+    assert read_file(path, "x").record == {"names": text, text[:4]: 1}
+
+
+@pytest.mark.parametrize("inside", [b'"' + b"\\," * 200_000, b'"a,' * 200_001, b'"\\"' * 200_000 + b"," * 200_000])
+def test_texts_without_an_end_are_refused(path, inside):
+    path.write_bytes(assembled(b'{"kind":"x","arrays":[],"record":[' + inside + b"]}"))
+    with pytest.raises(FileError, match=r"some\.vff: "):
+        read_file(path, "x")
+
+
+def test_what_could_not_be_read_is_not_written(path):
+    deep: Any = 1
+    for _ in range(101):
+        deep = [deep]
+    for record, sentence in ((deep, "at most 100 levels"), (np.zeros((1,) * 17), "at most 16 axes")):
+        with pytest.raises(FileError, match=sentence):
+            write_file(path, "x", record)
+    write_file(path, "x", deep[0])
+    assert read_file(path, "x").record == deep[0]

@@ -43,13 +43,33 @@ def sentence_of(error: BaseException, options: Any) -> str:
         return _operating_system(error)
     if isinstance(error, MemoryError):
         return "a chunk of rows was expected to fit in memory and did not; give a smaller --chunk-rows"
-    text = one_line(str(error)) or type(error).__name__
+    text = in_shell_words(one_line(str(error))) or type(error).__name__
     if code_of(error) == BUG:
         return (
             f"{type(error).__name__}: {text}; this was not expected: run again with --debug and report what it prints"
         )
     if "missing value" in text and getattr(options, "missing", None) == "refuse":
         return f"{text}; --missing drop leaves such rows out, and counts them"
+    return text
+
+
+_SHELL_WORDS = {
+    "give domain=(a, b) wide enough": "fit with a --domain wide enough",
+    "domain=": "--domain ",
+    "sample_weight": "the weight",
+    " of X contains": " contains",
+    "delimiter=": "--delimiter",
+    "types=": "--types ",
+    "partial_fit": "vff update",
+    "frequencies=": "--frequencies ",
+}
+"""What the library calls things, and what they are called here."""
+
+
+def in_shell_words(text: str) -> str:
+    """A sentence of the library as one of the command line."""
+    for word, here in _SHELL_WORDS.items():
+        text = text.replace(word, here)
     return text
 
 

@@ -89,7 +89,9 @@ where it came from. Of data: columns, what they hold, rows where that is known.
 
 A lengthscale is the distance over which a function keeps its value, in the units
 of its column; the prior sd of a term is how far it could go, in those of the
-target; its share is what it explains of the variance of the target.
+target; its share is what it explains of the variance of the target (of that of
+the latent function where noise is not Gaussian, rows weighted by what they tell;
+shares of terms that offset one another sum to more than one).
 
 examples:
   vff info load.vff

@@ -238,7 +238,7 @@ class ChunkedTask:
             for pair in zip(there, wanted, strict=True)
         ]
         moments = with_levels(rows.moments, overview.binding).restricted(fewest)
-        return replace(settled, moments=moments, tails=rows.tails, extents=rows.extents, choice=rows.choice)
+        return replace(settled, moments=moments, tails=rows.tails, extents=rows.extents, choice=rows.choice, n=rows.n)
 
     def _gather(self) -> Gathered:
         standing = self._reduced(Gather(self.reader, self.options, self.engine))

@@ -73,6 +73,7 @@ class DatabaseIntake(AbstractIntake):
 
     def introduce(self, model: BaseEstimator) -> None:
         validate_data(model, self.rows.empty, reset=True, skip_check_array=True)
+        vars(model)["target_name_"] = self.rows.target
 
     def finish(self) -> None:
         """Nothing is left over."""

@@ -16,6 +16,7 @@ from vff.estimators.observed import extra_of, refuse_negative
 from vff.estimators.tables import ExtrapolationWarning, Table, check_target
 from vff.inference import SampledPosterior, Samples, TargetScale, chosen
 from vff.likelihoods import AbstractLikelihood, Gaussian, Marginal, Mixture, Predictive, predictive_sample
+from vff.sources import selected
 
 _JOINT_ROWS = 20_000  # a covariance matrix of this size takes 3.2 GB
 _CHUNK = 2**20
@@ -144,11 +145,24 @@ class PosteriorFace(BaseEstimator):
     def _table(self, X: Any) -> Table:
         """X, checked against the fit."""
         check_is_fitted(self, "posterior_")
-        table = Table.of(X)
+        table = self._chosen(Table.of(X))
         validate_data(self, table.data, reset=False, skip_check_array=True)
         if table.n_rows == 0:
             raise ValueError("X has 0 sample(s), while a minimum of 1 is required: give it a row to predict at")
         return table
+
+    def _chosen(self, table: Table) -> Table:
+        """The columns of a model that was fitted to a source, by their names: there may be others beside them."""
+        wanted: Sequence[str] | None = getattr(self, "feature_names_in_", None)
+        if getattr(self, "target_name_", None) is None or table.names is None or wanted is None:
+            return table
+        absent = [name for name in wanted if name not in table.names]
+        if absent:
+            raise ValueError(
+                f"X has no column {absent[0]!r}, which the model was fitted to; it has "
+                f"{', '.join(map(repr, table.names[:12]))}"
+            )
+        return Table.of(selected(table.data, list(wanted)))
 
     def _block(self, table: Table, rows: slice) -> np.ndarray:
         """The modelled columns of some rows, (N, C), each column contiguous."""

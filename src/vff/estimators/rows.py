@@ -29,6 +29,7 @@ from vff.moments import (
 )
 
 Say = Callable[[str], None]
+_MOST_CHECKED, _IMPOSSIBLE = 600, 1e-8  # features of a term, and a square that rounding does not make negative
 PATIENCE = 2.0  # seconds between lines of progress
 
 
@@ -52,6 +53,8 @@ class Rows:
     """Where the data of every column lie."""
     choice: Choice
     """The engines of the last pass, and why."""
+    n: int = 0
+    """Rows, those beyond the domain and equal ones included."""
 
     @property
     def terms(self) -> tuple[BoundTerm, ...]:
@@ -61,7 +64,7 @@ class Rows:
         """What was settled, without the rows."""
         zero = Moments.zero(self.moments.request, self.moments.offset)
         nowhere = tuple(Survey(np.inf, -np.inf) for _ in self.extents)
-        return replace(self, moments=zero, tails=(), extents=nowhere)
+        return replace(self, moments=zero, tails=(), extents=nowhere, n=0)
 
     def merged(self, other: "Rows") -> "Rows":
         """The rows of both together."""
@@ -77,7 +80,8 @@ class Rows:
             tuple(min(asked, M) if asked and M else asked for asked, M in zip(*term, strict=True)) for term in both
         )
         together = mine + theirs
-        return replace(self, binding=binding, harmonics=harmonics, moments=together, tails=tails, extents=extents)
+        sums = {"moments": together, "tails": tails, "extents": extents, "n": self.n + other.n}
+        return replace(self, binding=binding, harmonics=harmonics, **sums)
 
     def without(self, other: "Rows") -> "Rows":
         """The rows that are left when the other's, which are among them, are taken out."""
@@ -88,12 +92,39 @@ class Rows:
         both = self.moments, other.moments
         mine, theirs = (_aligned(moments, self.binding, *both) for moments in both)
         left = mine - theirs
-        if left.n < 2 or left.weight <= 0.0 or left.target_squared < -1e-9 * mine.target_squared:
+        if left.n < 2 or left.weight <= 0.0:
             raise ValueError(
-                f"{other.moments.n:,} rows of weight {other.moments.weight:g} were to be taken out of {mine.n:,} of "
-                f"weight {mine.weight:g}, which does not leave the two rows that a model needs; were they given before?"
+                f"{theirs.n:,} rows of weight {theirs.weight:g} were to be taken out of {mine.n:,} of weight "
+                f"{mine.weight:g}, which does not leave the two rows that a model needs"
             )
-        return replace(self, moments=left, tails=tails_without(self.tails, other.tails, self.moments.offset))
+        if not _are_sums_of_rows(left, mine):
+            raise ValueError(
+                "what is left when these rows are taken out are the sums of no table: some of them were not among the "
+                "rows seen, or had another y or another weight; give the rows as they were"
+            )
+        tails = tails_without(self.tails, other.tails, self.moments.offset)
+        return replace(self, moments=left, tails=tails, n=self.n - other.n)
+
+
+def _are_sums_of_rows(left: Moments, before: Moments) -> bool:
+    """Whether the products of features and targets could be those of any rows: no combination has a negative square."""
+    for s, size in enumerate(left.request.sizes):
+        if size <= _MOST_CHECKED:
+            least = np.linalg.eigvalsh(_bordered(left, s) / _sizes(before, s))[0]
+            if least < -_IMPOSSIBLE:
+                return False
+    return True
+
+
+def _bordered(moments: Moments, s: int) -> np.ndarray:
+    """[G b; b' yy] of one term, (P + 1, P + 1)."""
+    b = moments.projects[s]
+    return np.block([[moments.term(s).gram_matrix(), b[:, None]], [b[None], np.array([[moments.target_squared]])]])
+
+
+def _sizes(moments: Moments, s: int) -> np.ndarray:
+    scale = np.sqrt(np.maximum(np.diag(_bordered(moments, s)), np.finfo(float).tiny))
+    return np.outer(scale, scale)
 
 
 def _check_same_functions(mine: Rows, theirs: Rows) -> None:
@@ -202,7 +233,7 @@ def met(seen: Rows, overview: Overview) -> Rows:
     """The rows seen, over the levels and the extents of the new ones too, of which none is summed yet."""
     extents = tuple(_union(*pair) for pair in zip(seen.extents, overview.surveys, strict=True))
     moments = with_levels(seen.moments, overview.binding)
-    return replace(seen, binding=overview.binding, moments=moments, extents=extents)
+    return replace(seen, binding=overview.binding, moments=moments, extents=extents, n=seen.n + overview.n)
 
 
 def check_extents(seen: Rows) -> list[bool]:

@@ -123,7 +123,7 @@ def description_of(model: Any, saved: Saved, units: dict[Any, str], provenance: 
         tuple(_column_note(index, name, rows, units) for index, name in enumerate(names)),
         None if target is None else str(target),
         {str(name): str(unit) for name, unit in units.items()},
-        rows.moments.n + beyond if climb is None else climb.rows,
+        rows.n or (rows.moments.n + beyond if climb is None else climb.rows),
         float(rows.moments.weight + sum(tail.w.sum() for tail in rows.tails)) if climb is None else None,
         beyond,
         rows.moments.request.size if fit is None else fit.posterior.request.size,

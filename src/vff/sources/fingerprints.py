@@ -65,6 +65,9 @@ def _pieces(value: Any) -> Iterator[Any]:
         yield repr(list(value.columns)).encode()
         for place in range(value.shape[1]):
             yield from _pieces(value.iloc[:, place] if hasattr(value, "iloc") else value.to_series(place))
+    elif hasattr(value, "iloc") and hasattr(value, "cat"):  # categories of pandas: their codes are faster than texts
+        yield repr(list(value.cat.categories)).encode()
+        yield from _array_pieces(value.cat.codes.to_numpy())
     else:
         yield from _array_pieces(_plain(value))
 

@@ -63,7 +63,7 @@ def scan(
     checkpoint : path, optional
         File that a long pass writes its state to, and goes on from.
     chunk_rows : int
-        Rows that are in memory at one time, for files.
+        Rows that are in memory at one time; smaller chunks of a stream are put together up to so many.
     types : mapping from columns to "text", "number", "integer", "datetime" or "boolean", optional
         What columns are, where their first rows do not say it.
     delimiter : str, optional

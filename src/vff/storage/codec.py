@@ -75,6 +75,7 @@ class Codec:
 
     package: str
     names: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    _known: dict[type, dict[str, Any]] = dataclasses.field(default_factory=dict, init=False, repr=False, compare=False)
 
     def encode(self, value: Any, hint: Any) -> Tree:
         """The tree of a value that has the hinted type."""
@@ -151,7 +152,9 @@ class Codec:
         return isinstance(arm, type) and isinstance(tree, dict) and len(tree) == 1 and set(tree) <= {*self.allowed(arm)}
 
     def _hints(self, kind: type) -> dict[str, Any]:
-        return get_type_hints(kind, localns=dict(self.names))
+        if kind not in self._known:  # working them out takes longer than all else that is done for a record
+            self._known[kind] = get_type_hints(kind, localns=dict(self.names))
+        return self._known[kind]
 
     def _decoded_record(self, tree: Tree, arm: type) -> Any:
         ((name, fields),) = tree.items()
