@@ -429,16 +429,6 @@ def test_engines_agree(given_domain) -> None:
         assert_same_model(other, models[0], frame[used])
 
 
-def test_chains_from_chunks() -> None:
-    pytest.importorskip("blackjax")
-    options = {"inference": "mcmc", "draws": 20, "warmup": 20, "chains": 1, "random_state": 0, "frequencies": 5}
-    whole = GPRegressor(Matern32("x"), **options).fit(TABLE[["x"]], TABLE["y"])
-    chunked = GPRegressor(Matern32("x"), **options).fit(cut(TABLE[["x", "y"]], 100), "y")
-    assert_same_sums(chunked, whole)
-    assert chunked.samples_.values.keys() == whole.samples_.values.keys()
-    np.testing.assert_allclose(chunked.predict(TABLE[["x"]]), whole.predict(TABLE[["x"]]), rtol=0, atol=0.05)
-
-
 @pytest.mark.parametrize("name", ["regressor", "classifier"])
 def test_a_model_of_files_is_saved_and_answers_bit_for_bit(name, tmp_path) -> None:
     path = write(TABLE[["x", "city", "y", "label"]], tmp_path / "t.csv")

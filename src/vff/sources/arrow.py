@@ -148,9 +148,8 @@ class CsvReader(AbstractFileReader):
             )
         self._head = read_head(self.name, self.delimiter)
         types = {name: _TYPES[kind] for name, kind in self.types.items() if name in self._head.names}
-        raw, stream = self._opened()
-        with raw, stream, self._csv(stream, types, None) as reader:
-            schema = reader.schema
+        _, stream = self._opened()
+        schema = self._csv(stream, types, None).schema
         self._seen = dict(zip(schema.names, schema.types, strict=True))
         kinds = {name: kind_of(kind) for name, kind in self._seen.items()}
         # what nobody has a word for, like 12:30:00, stays text
@@ -162,11 +161,14 @@ class CsvReader(AbstractFileReader):
         # the last column is always read, for a quote that stays open hides in it all rows that follow
         types.setdefault(self._own[-1], pa.binary())
         raw, stream = self._opened()
-        with raw, stream, self._csv(stream, types, list(types)) as reader:
-            last = None
-            for batch in reader:
-                last = batch.column(self._own[-1])[-1] if batch.num_rows else last
-                yield batch, min(1.0, raw.tell() / self.size) if self.size else None
+        last = None
+        for batch in self._csv(stream, types, list(types)):
+            last = batch.column(self._own[-1])[-1] if batch.num_rows else last
+            yield batch, min(1.0, raw.tell() / self.size) if self.size else None
+        if stream is raw and raw.tell() != self.size:
+            raise SourceError(
+                f"expected to read all {self.size:,} bytes of {self.name!r}, found {raw.tell():,}; was it written meanwhile?"
+            )
         check_last_value(last and last.as_py(), self.name)
 
     def _wanted(self, name: str, kind: str) -> Any:
@@ -177,6 +179,11 @@ class CsvReader(AbstractFileReader):
         return _TYPES.get(kind, pa.float64())
 
     def _opened(self) -> tuple[Any, Any]:
+        """The file and what unpacks it; nobody closes them, they go when nobody needs them any more.
+
+        Arrow reads ahead in a thread of its own, which knows the file by its number. Closed under its hands, the number
+        would be that of the next file to be opened, and the thread would read there.
+        """
         raw = pa.OSFile(self.name)
         return raw, pa.CompressedInputStream(raw, "gzip") if is_packed(self.name) else raw
 
