@@ -449,7 +449,7 @@ def test_a_function_that_gives_other_rows_the_second_time_is_found_out() -> None
         calls.append(1)
         return iter(cut(TABLE[["x", "y"]].iloc[: N - len(calls)], 100))
 
-    with pytest.raises(ValueError, match="chunk 1 changed after the first pass over the rows"):
+    with pytest.raises(ValueError, match=r"chunks 0 to \d+ changed after the first pass"):
         GPRegressor(Matern32("x")).fit(source, "y")
 
 

@@ -243,9 +243,9 @@ def test_a_worker_may_die_in_the_middle_of_a_fit(kind, walking, by_workers, monk
     victim = next(iter(client.run(os.getpid).values()))
     plain, passes = DaskSource.reduce, []
 
-    def reduce(self: DaskSource, task: Any, merge: Any, report: Any = None) -> Any:
+    def reduce(self: DaskSource, task: Any, merge: Any, report: Any = None, without: Any = ()) -> Any:
         passes.append(task)
-        return plain(self, Slow(task, str(mark)) if len(passes) == fatal else task, merge, report)
+        return plain(self, Slow(task, str(mark)) if len(passes) == fatal else task, merge, report, without)
 
     def kill() -> None:
         while not mark.exists():

@@ -123,7 +123,8 @@ def _bordered(moments: Moments, s: int) -> np.ndarray:
 
 
 def _sizes(moments: Moments, s: int) -> np.ndarray:
-    scale = np.sqrt(np.maximum(np.diag(_bordered(moments, s)), np.finfo(float).tiny))
+    squares = np.diag(_bordered(moments, s))
+    scale = np.sqrt(np.maximum(squares, _IMPOSSIBLE * max(float(squares[:-1].max(initial=0.0)), np.finfo(float).tiny)))
     return np.outer(scale, scale)
 
 

@@ -221,7 +221,7 @@ class SumModelFace(PosteriorFace):
         self.engine_, self.engine_reason_ = rows.choice.name, rows.choice.reason
 
     def save(self, path: Any, *, units: Mapping[Any, str] | None = None) -> None:
-        """Write all that was learnt, and the sums over the rows, to a file that ``vff.load`` reads; no row is in it.
+        """Write all that was learnt, and the sums over the rows, to a file that ``vff.load`` reads, without the rows.
 
         ``units`` are texts by column, kept for whoever opens the file.
         """

@@ -13,7 +13,7 @@ import pyarrow.dataset
 import pyarrow.parquet
 
 from vff.sources.base import SourceError
-from vff.sources.delimited import Head, check_last_value, explained, is_packed, read_head
+from vff.sources.delimited import Head, check_all_read, check_last_value, explained, is_packed, read_head
 from vff.sources.fingerprints import dataset_mark
 from vff.sources.paths import are_numbers, file_format, folder_keys, is_integer
 
@@ -165,10 +165,8 @@ class CsvReader(AbstractFileReader):
         for batch in self._csv(stream, types, list(types)):
             last = batch.column(self._own[-1])[-1] if batch.num_rows else last
             yield batch, min(1.0, raw.tell() / self.size) if self.size else None
-        if stream is raw and raw.tell() != self.size:
-            raise SourceError(
-                f"expected to read all {self.size:,} bytes of {self.name!r}, found {raw.tell():,}; was it written meanwhile?"
-            )
+        if stream is raw:
+            check_all_read(raw.tell(), self.size, self.name)
         check_last_value(last and last.as_py(), self.name)
 
     def _wanted(self, name: str, kind: str) -> Any:
@@ -179,11 +177,8 @@ class CsvReader(AbstractFileReader):
         return _TYPES.get(kind, pa.float64())
 
     def _opened(self) -> tuple[Any, Any]:
-        """The file and what unpacks it; nobody closes them, they go when nobody needs them any more.
-
-        Arrow reads ahead in a thread of its own, which knows the file by its number. Closed under its hands, the number
-        would be that of the next file to be opened, and the thread would read there.
-        """
+        """The file and what unpacks it. Nobody closes them: Arrow reads ahead in a thread that knows the file by its
+        number, and closed under its hands, that would be the number of the next file to be opened."""
         raw = pa.OSFile(self.name)
         return raw, pa.CompressedInputStream(raw, "gzip") if is_packed(self.name) else raw
 

@@ -55,6 +55,14 @@ def check_last_value(value: Any, path: str) -> None:
         )
 
 
+def check_all_read(read: int, size: int | None, path: str) -> None:
+    """Refuse a file of which not all was read, or more than there was."""
+    if size is not None and read != size:
+        raise SourceError(
+            f"expected to read all {size:,} bytes of {path!r}, found {read:,}; was it written to in the meantime?"
+        )
+
+
 def is_packed(path: str) -> bool:
     """Whether a file is to be unpacked with gzip."""
     return path.lower().endswith(".gz")
