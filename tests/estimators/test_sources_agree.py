@@ -91,15 +91,6 @@ def test_a_model_that_collected_more_is_saved_after_it_learnt(tmp_path: Path):
     model.learn().save(tmp_path / "m.vff")
 
 
-def test_sums_for_other_frequencies_are_not_merged_in_silence():
-    table = made(200)
-    one, other = (GPRegressor(Matern32("x"), domain={"x": (0, 1)}, frequencies=M) for M in (30, 3))
-    for model in (one, other):
-        model.collect(table[["x"]], table.y)
-    with pytest.raises(ValueError, match="frequencies=30 and frequencies=3"):
-        one.merge(other)
-
-
 def test_columns_may_come_in_another_order():
     first, second = made(200), made(200, seed=1)
     kernel = Matern32("x") + Matern32("z")

@@ -70,7 +70,6 @@ class Rows:
         """The rows of both together."""
         binding = joined(other.binding, self.binding)
         _check_same_functions(self, other)
-        _check_same_frequencies(self.options, other.options)
         mine, theirs = (_aligned(rows.moments, binding, self.moments, other.moments) for rows in (self, other))
         shift = other.moments.offset - self.moments.offset
         tails = tails_together((*self.tails, *(replace(tail, y=tail.y + shift) for tail in other.tails)))
@@ -134,16 +133,6 @@ def _check_same_functions(mine: Rows, theirs: Rows) -> None:
     for term, ours, others in both:
         for label, one, other in zip(mine.binding.labels(term), ours.factors, others.factors, strict=True):
             _check_same_function(label, one, other)
-
-
-def _check_same_frequencies(mine: Options, theirs: Options) -> None:
-    """Sums for more harmonics hold those for fewer; but who asked for more would be surprised."""
-    asked = {mine.frequencies, theirs.frequencies} - {repr("auto")}
-    if len(asked) > 1:
-        raise ValueError(
-            f"the two models were given frequencies={mine.frequencies} and frequencies={theirs.frequencies}, and the "
-            "sums of both hold the fewer alone; give both the same"
-        )
 
 
 def _check_same_function(label: str, one: ColumnRequest, other: ColumnRequest) -> None:
