@@ -29,7 +29,7 @@ def make_model(options: Namespace, source: AbstractSource, units: dict[str, str]
     if kinds[options.target] == "text" and not getattr(options, "classify", False):
         raise DataError(
             f"--target was expected to hold numbers, and {options.target!r} holds text; give --classify if these are "
-            "labels"
+            "labels, and write 1.5 for 1,5 if these are numbers"
         )
     choices: dict[str, Any] = {
         "domain": domain(options.domain),
