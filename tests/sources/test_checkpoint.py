@@ -220,3 +220,14 @@ def test_other_targets_are_other_rows(tmp_path: Path) -> None:
     assert reduce(source(0.0), Count(), Checkpoint.at(path, "")).rows == 18
     with pytest.raises(ValueError, match=r"^chunk 0 is not what it was when its rows were summed"):
         reduce(source(1e-12), Count(), Checkpoint.at(path, ""))
+
+
+def test_parts_that_were_left_out_are_not_forgotten_when_nobody_asks_for_that(tmp_path: Path) -> None:
+    pd.DataFrame({"x": [1.0, 2.0]}).to_csv(tmp_path / "a.csv", index=False)
+    pd.DataFrame({"z": [1.0, 2.0]}).to_csv(tmp_path / "b.csv", index=False)
+    path, files = str(tmp_path / "state"), str(tmp_path / "*.csv")
+    with pytest.warns(UserWarning, match="left out"):
+        found = reduce(scan(files, faulty="skip").restricted(["x"]), Count(), Checkpoint.at(path, ""))
+    assert found.rows == 2
+    with pytest.raises(ValueError, match=r"b.csv was left out by the run that the checkpoint is of"):
+        reduce(scan(files).restricted(["x"]), Count(), Checkpoint.at(path, ""))

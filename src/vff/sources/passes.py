@@ -52,6 +52,7 @@ def reduce(
     if isinstance(source, Spread):
         return source.reduce(task, task.merge, source.handling.report, without)
     standing: Standing[T] = Standing() if checkpoint is None else checkpoint.standing(task.phase, task.kind)
+    _check_skipped(source, standing)
     if standing.complete:
         check_unchanged(source, standing, without)
         return standing
@@ -67,6 +68,15 @@ def reduce(
     if checkpoint is not None:
         checkpoint.note(task.phase, task.kind, lambda: standing, complete=True)
     return standing
+
+
+def _check_skipped(source: AbstractSource, standing: Standing[T]) -> None:
+    """Refuse to go on without parts that an earlier run left out, when nobody asks for that any more."""
+    if standing.skipped and source.handling.faulty == "refuse":
+        raise ValueError(
+            f"{standing.skipped[0]} was left out by the run that the checkpoint is of, as asked then; go on with "
+            "faulty='skip', or delete the checkpoint to begin anew"
+        )
 
 
 class _Pass(Generic[T]):
