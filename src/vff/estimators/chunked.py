@@ -15,7 +15,6 @@ from vff.estimators.overview import Batch, Overview, check_enough, look_at, take
 from vff.estimators.roles import ASKED_AGAIN, Roles
 from vff.estimators.rows import Rows, add, begin, check_extents, met, plan_text, summary_of, with_levels
 from vff.estimators.settling import Options
-from vff.estimators.tables import Table
 from vff.features import TailRows, tails_together
 from vff.inference import rows_beyond
 from vff.kernels import Categorical, Kernel, normal_form
@@ -37,13 +36,13 @@ class Reader:
     roles: Roles
     likelihood: AbstractLikelihood
 
-    def binding(self, table: Table) -> Binding:
-        return bind(self.kernel, table, first=False, beside=self.likelihood.column)
-
-    def batch(self, chunk: Chunk, binding: Binding | None = None) -> Batch:
-        """The rows of a chunk; ``binding`` knows all levels, where these are known beforehand."""
+    def batch(self, chunk: Chunk, binding: Binding | None = None, seen: Binding | None = None) -> Batch:
+        """The rows of a chunk; ``binding`` knows all levels, ``seen`` those of earlier rows, where there are any."""
         table, y, w = self.roles.split(chunk)
-        return take_batch(table, binding or self.binding(table), y, w, self.likelihood)
+        if binding is None:
+            binding = bind(self.kernel, table, first=False, beside=self.likelihood.column)
+            binding = binding if seen is None else joined(seen, binding)
+        return take_batch(table, binding, y, w, self.likelihood)
 
 
 @dataclass(frozen=True)
@@ -127,10 +126,7 @@ class Gather:
     kind: ClassVar[Any] = Gathered
 
     def __call__(self, chunk: Chunk) -> Gathered:
-        batch = self.reader.batch(chunk)
-        if self.seen is not None:
-            table = self.reader.roles.split(chunk)[0]
-            batch = self.reader.batch(chunk, joined(self.seen.binding, self.reader.binding(table)))
+        batch = self.reader.batch(chunk, seen=None if self.seen is None else self.seen.binding)
         overview = look_at(batch)
         # without a sample, what is summed does not depend on these rows, and chunks agree on it
         alike = replace(overview, sample=None, weight=overview.weight or 1.0)
@@ -217,8 +213,7 @@ class ChunkedTask:
         seen = met(begin(overview, self.options, growing=growing), overview)
         request, beyond = seen.moments.request, any(check_extents(seen))
         plan = plan_reading(overview.n, request, books_for(self.engine, request, overview.surveys, None), self.engine)
-        held = 8 * self.source.handling.chunk_rows * (2 * len(plan.books) + 3) / 2**20
-        self.say(f"{plan_text(plan, overview.n)}; a chunk of rows takes about {held:,.0f} MiB")
+        self.say(f"{plan_text(request, overview.n)}; {self._chunk_text(len(plan.books))}")
         task = Sum(self.reader, overview.binding, plan, seen.moments.offset, beyond)
         second = self._reduced(task, standing.skipped)
         check_same_rows(standing, second)
@@ -244,7 +239,14 @@ class ChunkedTask:
         standing = self._reduced(Gather(self.reader, self.options, self.engine))
         found = self._found(standing)
         check_enough(found.overview.n, first=True, weighed=found.overview.n < standing.rows)
+        request = found.rows.moments.request
+        self.say(f"{plan_text(request, found.overview.n)}; {self._chunk_text(request.n_columns)}")
         return found
+
+    def _chunk_text(self, columns: int) -> str:
+        """What rows take in memory, however many there are: every column, its codes, y, weights and what is beside."""
+        held = 8 * self.source.handling.chunk_rows * (2 * columns + 3) / 2**20
+        return f"a chunk of rows takes about {held:,.0f} MiB"
 
     def _domains_are_given(self) -> bool:
         """Whether every column of numbers has a domain."""

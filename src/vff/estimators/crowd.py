@@ -10,8 +10,7 @@ from vff.estimators.chunked import Reader, reduced
 from vff.estimators.overview import Batch
 from vff.inference import AbstractCrowd, Answers, Observed, Question, TargetScale, Walked, feature_sums
 from vff.moments import MomentRequest, ReadingPlan, Walk, collapse
-from vff.sources import AbstractSource, Chunk, Standing
-from vff.sources.passes import check_same_rows
+from vff.sources import AbstractSource, Chunk, Standing, check_same_rows
 
 
 @dataclass(frozen=True)

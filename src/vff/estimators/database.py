@@ -127,7 +127,7 @@ class DatabaseIntake(AbstractIntake):
                 "domain it was given, and a database gives no rows but sums; widen the domain, or filter these rows out"
             )
         plan = plan_reading(n, moments.request, books_for(engine, moments.request, overview.surveys, None), engine)
-        self.question.say(plan_text(plan, n))
+        self.question.say(plan_text(plan.request, n))
         some = found.groups[self.rows.features[0]]
         whole = Whole(n, found.totals.weight, float(some.target.sum()), float(some.squares.sum()))
         cells = self._cells([one.columns for one in plan.sets], found)

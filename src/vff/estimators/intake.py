@@ -19,7 +19,7 @@ from vff.estimators.overview import Batch, Overview, check_enough, look_at, take
 from vff.estimators.roles import Positive, Roles, check_asked_again
 from vff.estimators.rows import PATIENCE, Rows, add, begin, walk_of
 from vff.estimators.settling import Options
-from vff.estimators.tables import Table
+from vff.estimators.tables import Table, check_target, check_weights
 from vff.inference import AbstractCrowd, Observed, Walked
 from vff.kernels import Kernel
 from vff.likelihoods import AbstractLikelihood
@@ -95,7 +95,7 @@ class AbstractIntake(ABC):
 
     @abstractmethod
     def targets(self) -> np.ndarray | None:
-        """y, where it is in memory."""
+        """y of the rows that count, where it is in memory."""
 
     @abstractmethod
     def check_known(self, model: BaseEstimator) -> None:
@@ -151,7 +151,8 @@ class TableIntake(AbstractIntake):
         return batch, overview, seen or begin(overview, question.options, growing=growing)
 
     def targets(self) -> np.ndarray | None:
-        return np.asarray(self.y, float)
+        y, w = check_target(self.y, self.table.n_rows), check_weights(self.sample_weight, self.table.n_rows)
+        return y[w > 0.0]
 
     def check_known(self, model: BaseEstimator) -> None:
         validate_data(model, self.table.data, reset=False, skip_check_array=True)

@@ -208,7 +208,7 @@ def add(seen: Rows, batch: Batch, overview: Overview, engine: str, say: Say) -> 
     outside = check_extents(seen)
     books = books_for(engine, request, overview.surveys, batch.source)
     plan = plan_reading(batch.source.n, request, books, engine)
-    say(plan_text(plan, batch.source.n))
+    say(plan_text(request, batch.source.n))
     new, choices = read(plan, batch.source, moments.offset, _reporter(batch.source.n, say))
     tails = seen.tails
     if any(outside):
@@ -242,7 +242,7 @@ def walk_of(seen: Rows, batch: Batch, overview: Overview, engine: str, say: Say)
     books = books_for(engine, request, overview.surveys, batch.source)
     source, extra = collapse(batch.source, batch.extra, books)
     plan = plan_reading(source.n, request, books, engine)
-    say(plan_text(plan, source.n))
+    say(plan_text(request, source.n))
     return rows, Walk(plan, source), Observed(source.y, extra, source.w)
 
 
@@ -272,9 +272,9 @@ def _check_inside(column: ColumnRequest, hugging: bool, extent: Survey, bound: B
     return True
 
 
-def plan_text(plan: ReadingPlan, n: int) -> str:
-    needed = memory_needed(plan.request) / 2**20
-    return f"{n:,} rows to sum for at most {plan.request.size} features; at most {needed:,.0f} MiB are needed for them"
+def plan_text(request: MomentRequest, n: int) -> str:
+    needed = memory_needed(request) / 2**20
+    return f"{n:,} rows to sum for at most {request.size} features; at most {needed:,.0f} MiB are needed for them"
 
 
 def _reporter(n: int, say: Say) -> Callable[[int], None]:

@@ -90,9 +90,8 @@ class SumModelFace(PosteriorFace):
                 fit = self._learn(rows, say)
         else:
             fit, rows = self._walk(intake, likelihood, seen, growing, clock, say)
-        y = intake.targets()
-        if fit.samples is not None and y is not None and y.size <= _KEPT_TARGETS and not growing:
-            fit = replace(fit, samples=replace(fit.samples, y=np.array(y)))
+        if fit.samples is not None and not growing and rows.n <= _KEPT_TARGETS:
+            fit = replace(fit, samples=replace(fit.samples, y=intake.targets()))
         intake.introduce(self)
         self.timing_ = clock.seconds
         self._store(fit, rows, say)
