@@ -7,7 +7,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from vff import Categorical, GPRegressor, Matern12, Matern32, Matern52
+from vff import Categorical, GPRegressor, Matern12, Matern32, Matern52, Matern92
 from vff.kernels import Sum
 
 TOLERANCE = 1e-6
@@ -136,3 +136,43 @@ def test_frequencies_that_grow_do_not_depend_on_units_either(optimizer):
     other = GPRegressor(optimizer=optimizer).fit(1e6 + 1e3 * X, 1e8 - 1e5 * y)
     _agree(base, other, X, 1e6 + 1e3 * X, -1e5, 1e8, 300 * np.log(1e5))
     assert other.frequencies_ == base.frequencies_
+
+
+def _wave(n=150):
+    rng = np.random.default_rng(5)
+    x = rng.uniform(0, 10, (n, 1))
+    return x, np.sin(x[:, 0]) + 0.1 * rng.normal(size=n)
+
+
+@pytest.mark.parametrize("engine", ["nufft", "dense", "table"])
+@pytest.mark.parametrize("kind", [Matern12, Matern32, Matern52, Matern92])
+def test_units_of_y_over_eighteen_decades_with_every_engine(kind, engine):
+    """Sums of weights and of targets do not see one another's units."""
+    x, y = _wave()
+    y = y - 0.3
+    options = {"frequencies": 40, "engine": engine}
+    base = GPRegressor(kind(0), **options).fit(x, y)
+    for scale in (1e-8, 1e4, 1e8, 1e10):
+        other = GPRegressor(kind(0), **options).fit(x, scale * y)
+        _agree(base, other, x, x, y_scale=scale, jacobian=y.size * np.log(scale))
+
+
+@pytest.mark.parametrize("kernel", [Matern52(0), Matern92(0), Matern52(0) + Matern52(0)])
+def test_one_wild_target_leaves_the_sums_of_the_others(kernel):
+    x, y = _wave()
+    y[7] = 1e8
+    models = [GPRegressor(kernel, engine=engine).fit(x, y) for engine in ("nufft", "dense")]
+    assert models[0].elbo_ == pytest.approx(models[1].elbo_, rel=1e-9)
+
+
+@pytest.mark.parametrize("weight", [1e3, 1e6, 1e9, 1e12])
+def test_large_weights(weight):
+    """Many copies of every row are a table like another: small edge functions keep their own relative errors."""
+    x, y = _wave()
+    models = [
+        GPRegressor(Matern52(0), engine=engine).fit(x, y, sample_weight=np.full(y.size, weight))
+        for engine in ("nufft", "dense")
+    ]
+    assert models[0].elbo_ == pytest.approx(models[1].elbo_, rel=1e-5)
+    grid = np.linspace(0, 10, 50)[:, None]
+    np.testing.assert_allclose(models[0].predict(grid), models[1].predict(grid), atol=2e-3)
