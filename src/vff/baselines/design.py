@@ -14,7 +14,7 @@ from vff.baselines.products import Factor, SumOfProducts
 from vff.baselines.squared_exponential import SquaredExponential
 from vff.basis import Codes, Interval
 from vff.estimators.tables import Table
-from vff.inference import TargetScale
+from vff.inference import REACH, TargetScale
 from vff.kernels import Categorical, Kernel, Matern32, Term, normal_form
 
 Place = Interval | Codes
@@ -98,9 +98,20 @@ class Problem:
     T: np.ndarray
     y: np.ndarray
     given: Given
+    constant: float | None
+    """Prior variance of a constant beside the process; None where there is none."""
 
     @classmethod
-    def of(cls, design: Design, x: np.ndarray, y: np.ndarray, noise: float | None, target: TargetScale) -> "Problem":
+    def of(
+        cls,
+        design: Design,
+        x: np.ndarray,
+        y: np.ndarray,
+        noise: float | None,
+        target: TargetScale,
+        *,
+        centred: bool,
+    ) -> "Problem":
         """Standardise checked rows; ``given`` is taken from the kernel and ``noise``, in the user's units."""
         places = tuple(
             Interval(float(column.min()), float(column.max())) if levels is None else Codes()
@@ -109,7 +120,8 @@ class Problem:
         variances, lengthscales = design.given
         noise_share = np.nan if noise is None else noise / target.scale**2
         given = Given(variances / target.scale**2, lengthscales / _scales(design, places), noise_share)
-        return cls(design, places, target, to_unit(places, x), (y - target.mean) / target.scale, given)
+        constant = REACH**2 if centred else None
+        return cls(design, places, target, to_unit(places, x), (y - target.mean) / target.scale, given, constant)
 
     @property
     def intervals(self) -> tuple[Interval, ...]:

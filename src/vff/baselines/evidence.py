@@ -1,4 +1,4 @@
-"""The exact Gaussian process: log p(y) = log N(y; 0, C), C = k(T, T) + noise I, at O(N^3).
+"""The exact Gaussian process: log p(y) = log N(y; 0, C), C = k(T, T) + constant + noise I, at O(N^3).
 
 With alpha = C^-1 y (Rasmussen & Williams, eqs 2.30 and 5.9):
 
@@ -32,6 +32,8 @@ class Evidence:
     values: Values
     T: np.ndarray
     y: np.ndarray
+    constant: float = 0.0
+    """Prior variance of a constant beside the process."""
 
     @cached_property
     def factor(self) -> Factor:
@@ -45,7 +47,7 @@ class Evidence:
         """The lower half of C in Fortran order, zeros above."""
         C = np.zeros((self.y.size, self.y.size))
         for rows, columns in staircase(self.y.size):
-            C[rows, columns] = self.covariance.block(self.values, self.T[rows], self.T[columns])
+            C[rows, columns] = self.covariance.block(self.values, self.T[rows], self.T[columns]) + self.constant
         C[np.diag_indices_from(C)] += self.values.noise
         return C.T
 
@@ -113,18 +115,19 @@ def learn(
     y: np.ndarray,
     given: Given,
     *,
+    constant: float,
     optimise: bool,
     tolerance: float = 1e-11,
     progress: Callable[[str], None],
 ) -> Optimum:
     """Hyperparameters from the data, or as given; learning ends when a step gains less than this share of log p(y)."""
-    start = _start(covariance, T, y, given).theta
+    start = _start(covariance, T, y, given, constant).theta
     if not optimise:
         return Optimum(start, float("nan"), 0, 0, True, "kept as given")
     unit, layout = np.sqrt(0.5 * y.size), covariance.layout
 
     def objective(z: np.ndarray) -> tuple[float, np.ndarray]:
-        evidence = Evidence(covariance, covariance.values(z / unit), T, y)
+        evidence = Evidence(covariance, covariance.values(z / unit), T, y, constant)
         return -evidence.value, -evidence.gradient() / unit
 
     bounds = [(low * unit, high * unit) for low, high in layout.log_bounds]
@@ -135,12 +138,12 @@ def learn(
     return Optimum(theta, value, int(result.nit), int(result.nfev), bool(result.success), str(result.message))
 
 
-def _start(covariance: AbstractCovariance, T: np.ndarray, y: np.ndarray, given: Given) -> Values:
+def _start(covariance: AbstractCovariance, T: np.ndarray, y: np.ndarray, given: Given, constant: float) -> Values:
     rows = np.lexsort(T.T[::-1])  # by the first column, ties by the next
     rows = rows[np.linspace(0, y.size - 1, min(y.size, _LOOK_ROWS)).astype(int)]
 
     def score(values: Mapping[str, float], rescaled: bool) -> tuple[float, float]:
-        evidence = Evidence(covariance, given.completed(values), T[rows], y[rows])
+        evidence = Evidence(covariance, given.completed(values), T[rows], y[rows], constant)
         return evidence.rescaled() if rescaled else (1.0, evidence.value)
 
     return given.completed(look(score, given.shared(covariance.first_lengthscale)))

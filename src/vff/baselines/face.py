@@ -70,17 +70,19 @@ class GaussianFace(BaselineFace):
         noise = check_noise(self.noise_variance)
         table, target = self._checked(X, y)
         design, x = self._design(table)
-        return Problem.of(design, x, target, noise, target_scale(target, centre=self.normalize_y))
+        scale = target_scale(target, centre=self.normalize_y)
+        return Problem.of(design, x, target, noise, scale, centred=self.normalize_y)
 
     def _fit_features(
         self, problem: Problem, kind: type[AbstractFeatures], coordinates: np.ndarray, *, release: bool
     ) -> AbstractFeatures:
         """Learn a model of finite features, store it, and return the features it ended with."""
-        model = FeatureModel(kind, problem.design.covariance, problem.T, problem.y, coordinates)
+        own = problem.design.covariance, problem.T, problem.y, coordinates
+        model = FeatureModel(kind, *own, constant=problem.constant)
         effort = {"optimise": self.optimizer is not None, "release": release}
         model, optimum, closed = learn(model, problem.given, **effort, progress=self._progress())
         features = model.features(optimum.theta)
-        posterior = FeaturePosterior(problem.places, features, closed.mean, closed.factor.lower)
+        posterior = FeaturePosterior.from_form(problem.places, features, closed)
         self._store(problem, optimum, features.values, posterior, closed.elbo)
         return features
 

@@ -1,9 +1,11 @@
 """Any likelihood on dense features: the climb of ``vff.inference.natural`` with the rows kept.
 
-f(x) = constant + phi(x)'c + remainder with c ~ N(0, I) and phi(x) = L^-1 k(z, x), L L' = k(z, z). A site of precision s
-and pull l at every row gives
+f(x) = c0 + phi(x)'c + remainder with c ~ N(0, I) and phi(x) = L^-1 k(z, x), L L' = k(z, z). A site of precision s and
+pull l at every row gives, for a constant c0 that is held,
 
-    q(c) = N(m, A^-1),    A = I + Phi'SPhi,    A m = Phi'(l - constant s)
+    q(c) = N(m, A^-1),    A = I + Phi'SPhi,    A m = Phi'(l - c0 s)
+
+and ``vff.inference.form`` eliminates the constant.
 
 Phi depends on the hyperparameters, so the sites themselves are kept and not their sums. With z at all distinct rows the
 features span the process at the rows, Phi Phi' = k(x, x), and q is the best of all Gaussians. Sites may be negative as
@@ -32,7 +34,7 @@ from vff.baselines.model import FeatureModel, start_of
 from vff.baselines.posterior import FeaturePosterior
 from vff.inference import ClosedForm, Observed, Optimum
 from vff.inference.natural import Step, Visit, arrive, ascend
-from vff.inference.row_sites import RowSites, best_shift, first_sites, is_positive, sites_of
+from vff.inference.row_sites import RowSites, first_sites, is_positive, sites_of
 from vff.likelihoods import AbstractLikelihood, best_constant, expected, parameter_derivatives
 from vff.linalg import threads_for
 
@@ -50,8 +52,6 @@ class Standing:
     features: InducingPoints
     theta: np.ndarray
     """The hyperparameters, and the coordinates where they are free."""
-    constant: float
-    """Prior mean of f."""
 
     @property
     def divergence(self) -> float:
@@ -63,8 +63,8 @@ class Standing:
 
     @cached_property
     def posterior(self) -> FeaturePosterior:
-        """Of f less its constant, at rows in half ranges."""
-        return FeaturePosterior((), self.features, self.closed.mean, self.closed.factor.lower)
+        """Of f less its prior mean, at rows in half ranges."""
+        return FeaturePosterior.from_form((), self.features, self.closed)
 
 
 Place = Step[RowSites, Standing]
@@ -78,38 +78,32 @@ class LatentProblem:
     """The features; its rows are replaced by sites."""
     observed: Observed
     likelihood: AbstractLikelihood
-    centred: bool
-    """Whether the constant is learnt."""
+    anchor: float = 0.0
+    """Prior mean of f; that of its constant, where it has one."""
 
-    def first_sites(self, psi: np.ndarray, constant: float) -> RowSites:
-        """Of every row by itself, under a broad prior around the constant; all are positive."""
-        return first_sites(self.likelihood, psi, self.observed, constant)
+    def first_sites(self, psi: np.ndarray) -> RowSites:
+        """Of every row by itself, under a broad prior around the prior mean; all are positive."""
+        return first_sites(self.likelihood, psi, self.observed, self.anchor)
 
     @property
     def _rows(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         return self.observed.y, self.observed.extra, self.observed.w
 
-    def at_sites(self, sites: RowSites, constant: float) -> FeatureModel:
-        """The Gaussian model of some sites, measured from the constant."""
-        return replace(self.model, y=sites.pull - constant * sites.precision, precision=sites.precision)
+    def at_sites(self, sites: RowSites) -> FeatureModel:
+        """The Gaussian model of some sites, measured from the prior mean."""
+        return replace(self.model, y=sites.pull - self.anchor * sites.precision, precision=sites.precision)
 
     def stand(self, sites: RowSites, here: Standing, learn: float) -> Standing | None:
         """See ``natural.Problem``."""
-        return self.settled(sites, here.theta, here.constant)
+        return self.settled(sites, here.theta)
 
-    def settled(self, sites: RowSites, theta: np.ndarray, constant: float) -> Standing | None:
-        """q with the best constant; None when the sites make none."""
-        model = self.at_sites(sites, constant)
+    def settled(self, sites: RowSites, theta: np.ndarray) -> Standing | None:
+        """q at these hyperparameters; None when the sites make none."""
+        model = self.at_sites(sites)
         features = model.features(theta)
         assert isinstance(features, InducingPoints)
         closed = model.closed(model.equations(features), features.values)
-        if not is_positive(closed):
-            return None
-        if self.centred:
-            h = model.project(features, sites.precision)
-            shift = best_shift(closed, h, float(model.y.sum()))
-            closed, constant = replace(closed, b=closed.b - shift * h), constant + shift
-        return Standing(closed, features, theta, constant)
+        return Standing(closed, features, theta) if is_positive(closed) else None
 
     def visit(self, standing: Standing, psi: np.ndarray) -> Visit[RowSites]:
         """See ``natural.Problem``."""
@@ -121,21 +115,21 @@ class LatentProblem:
 
     def _marginals(self, standing: Standing) -> tuple[np.ndarray, np.ndarray]:
         mean, variance = standing.posterior.inside(self.model.T)
-        return standing.constant + mean, variance
+        return self.anchor + mean, variance
 
-    def place(self, theta: np.ndarray, psi: np.ndarray, sites: RowSites, constant: float) -> Place:
+    def place(self, theta: np.ndarray, psi: np.ndarray, sites: RowSites) -> Place:
         """Where q climbs to, from some sites; from a first guess at them where these make no q."""
-        standing = self.settled(sites, theta, constant)
+        standing = self.settled(sites, theta)
         if standing is None:
-            sites = self.first_sites(psi, constant)
-            standing = self.settled(sites, theta, constant)
+            sites = self.first_sites(psi)
+            standing = self.settled(sites, theta)
         assert standing is not None  # the first sites are positive
         return ascend(self, arrive(self, standing, psi, sites), tolerance=_ENOUGH).last
 
     def slopes(self, place: Place) -> tuple[np.ndarray, np.ndarray]:
         """Of the profile in theta and psi."""
         standing, psi = place.standing, place.psi
-        model = self.at_sites(place.sums, standing.constant)
+        model = self.at_sites(place.sums)
         hyper = model.pull_back(standing.theta, standing.closed.cotangents)
         if not self.likelihood.free.any():
             return hyper, np.zeros(psi.size)
@@ -150,6 +144,8 @@ class LatentFit(NamedTuple):
     optimum: Optimum
     likelihood: AbstractLikelihood
     """With its parameters learnt."""
+    anchor: float
+    """What f is measured from."""
 
     @property
     def standing(self) -> Standing:
@@ -162,7 +158,6 @@ def climb(
     likelihood: AbstractLikelihood,
     extra: np.ndarray,
     *,
-    centred: bool,
     optimise: bool,
     release: bool,
     progress: Callable[[str], None],
@@ -170,10 +165,13 @@ def climb(
     """Learn from the rows of a problem; with ``release`` the coordinates too, after the hyperparameters."""
     observed = Observed(problem.y, extra, np.ones(problem.y.size))
     likelihood = likelihood.sized(observed.y)
-    model = FeatureModel(InducingPoints, problem.design.covariance, problem.T, problem.y, coordinates)
-    latent = LatentProblem(model, observed, likelihood, centred and not likelihood.locates)
+    own = problem.design.covariance, problem.T, problem.y, coordinates
+    model = FeatureModel(InducingPoints, *own, constant=problem.constant)
     with threads_for(len(coordinates)):
-        psi = _first_psi(problem, likelihood, observed)
+        psi, anchor = _first_psi(problem, likelihood, observed), 0.0
+        if problem.constant is not None:
+            anchor = best_constant(likelihood, psi, observed.y, observed.extra, observed.w)
+        latent = LatentProblem(model, observed, likelihood, anchor)
         place, optimum = _learn(latent, _first(latent, replace(problem.given, noise=1.0), psi), optimise)
         progress(f"bound {place.elbo:.4f} nats after {optimum.steps} steps")
         if release and optimise:
@@ -181,7 +179,7 @@ def climb(
             theta = np.concatenate([place.standing.theta, coordinates.ravel()])
             place, optimum = _learn(latent, replace(place, standing=replace(place.standing, theta=theta)), optimise)
             progress(f"locations released: bound {place.elbo:.4f} nats after {optimum.steps} steps")
-    return LatentFit(place, optimum, likelihood.with_values(place.psi))
+    return LatentFit(place, optimum, likelihood.with_values(place.psi), latent.anchor)
 
 
 def _first_psi(problem: Problem, likelihood: AbstractLikelihood, observed: Observed) -> np.ndarray:
@@ -193,12 +191,9 @@ def _first_psi(problem: Problem, likelihood: AbstractLikelihood, observed: Obser
 
 def _first(latent: LatentProblem, given: Given, psi: np.ndarray) -> Place:
     """A first q from a guess at every row by itself, at hyperparameters that suit it."""
-    observed, constant = latent.observed, 0.0
-    if latent.centred:
-        constant = best_constant(latent.likelihood, psi, observed.y, observed.extra, observed.w)
-    sites = latent.first_sites(psi, constant)
-    theta = start_of(latent.at_sites(sites, constant), given).theta
-    return latent.place(theta, psi, sites, constant)
+    sites = latent.first_sites(psi)
+    theta = start_of(latent.at_sites(sites), given).theta
+    return latent.place(theta, psi, sites)
 
 
 def _learn(latent: LatentProblem, start: Place, optimise: bool) -> tuple[Place, Optimum]:
@@ -218,7 +213,7 @@ def _learn(latent: LatentProblem, start: Place, optimise: bool) -> tuple[Place, 
         wish = whole.copy()
         wish[free] = z / unit
         try:
-            place = latent.place(wish[:P], wish[P:], best.sums, best.standing.constant)
+            place = latent.place(wish[:P], wish[P:], best.sums)
             slopes = np.concatenate(latent.slopes(place))[free] / unit
         except FloatingPointError:
             return _NOWHERE - best.elbo, np.zeros(z.size)  # no model: a search that came here turns back

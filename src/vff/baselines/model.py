@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,9 +11,16 @@ from vff.baselines.covariances import AbstractCovariance, Values
 from vff.baselines.evidence import Given
 from vff.baselines.features import AbstractFeatures, chunks
 from vff.baselines.start import look
-from vff.inference import ClosedForm, Cotangents, NormalEquations, Optimum, maximise, rescale
+from vff.inference import ClosedForm, Constant, Cotangents, NormalEquations, Optimum, maximise, rescale
 from vff.linalg import Diagonal, threads_for
 from vff.parameters import PositiveVector
+
+
+class Equations(NamedTuple):
+    """What the rows contribute."""
+
+    features: NormalEquations
+    constant: Constant | None
 
 
 @dataclass(frozen=True)
@@ -32,6 +40,8 @@ class FeatureModel:
     """Whether the coordinates are part of theta, after variances, lengthscales and noise."""
     precision: np.ndarray | None = None
     """s, (N,), of which some may be negative; None for observations with Gaussian noise."""
+    constant: float | None = None
+    """Prior variance of a constant beside the features; None where there is none."""
 
     @property
     def parameters(self) -> PositiveVector:
@@ -55,14 +65,19 @@ class FeatureModel:
         moved = theta[self._n_hyper :].reshape(self.coordinates.shape) if self.free else self.coordinates
         return self.kind(self.covariance, values, moved)
 
-    def equations(self, features: AbstractFeatures) -> NormalEquations:
+    def equations(self, features: AbstractFeatures) -> Equations:
         """What the rows contribute, one pass in chunks."""
-        b, G = np.zeros(features.size), np.zeros((features.size, features.size))
+        b, h, G = np.zeros(features.size), np.zeros(features.size), np.zeros((features.size, features.size))
         for rows in chunks(self.y.size, features.size):
             phi = features.evaluate(self.T[rows])
+            weighted = self._weighted(phi, rows)
             b += phi.T @ self.y[rows]
-            G += phi.T @ self._weighted(phi, rows)
-        return NormalEquations(self.weight, 0.0 if self.sites else float(self.y @ self.y), b, G)
+            h += weighted.sum(axis=0)
+            G += phi.T @ weighted
+        own = NormalEquations(self.weight, 0.0 if self.sites else float(self.y @ self.y), b, G)
+        if self.constant is None:
+            return Equations(own, None)
+        return Equations(own, Constant(h, float(self.y.sum()), self.constant))
 
     @property
     def sites(self) -> bool:
@@ -77,16 +92,12 @@ class FeatureModel:
         """S Phi, for some rows."""
         return phi if self.precision is None else self.precision[rows, None] * phi
 
-    def project(self, features: AbstractFeatures, v: np.ndarray) -> np.ndarray:
-        """Phi'v, (P,)."""
-        pieces = chunks(v.size, features.size)
-        return sum(v[rows] @ features.evaluate(self.T[rows]) for rows in pieces)  # pyright: ignore[reportReturnType]
-
-    def closed(self, equations: NormalEquations, values: Values) -> ClosedForm:
+    def closed(self, equations: Equations, values: Values) -> ClosedForm:
         """The model of whitened coefficients: their prior precision is I."""
-        prior = Diagonal(np.ones(equations.b.size))
-        trace = values.variance * equations.weight
-        return ClosedForm.of(prior, equations, trace, values.noise, sites=self.sites)
+        own, constant = equations
+        prior = Diagonal(np.ones(own.b.size))
+        trace = values.variance * own.weight
+        return ClosedForm.of(prior, own, trace, values.noise, sites=self.sites, constant=constant)
 
     def at(self, theta: np.ndarray) -> ClosedForm:
         features = self.features(theta)
@@ -104,7 +115,9 @@ class FeatureModel:
         shape = np.zeros(len(self.parameters.names) - 1)  # all of theta but the noise
         for rows in chunks(self.y.size, features.size):
             phi = features.evaluate(self.T[rows])
+            weights = np.ones(len(phi)) if self.precision is None else self.precision[rows]
             cotangent = 2.0 * (self._weighted(phi, rows) @ dG) + np.multiply.outer(self.y[rows], db)
+            cotangent += np.multiply.outer(weights, cotangents.features)
             shape += features.pull_back(self.T[rows], phi, cotangent, free=self.free)
         # the sum of w k(x, x) over the rows is the weight times the sum of the variances
         variances = features.values.variances
@@ -142,7 +155,7 @@ def start_of(model: FeatureModel, given: Given) -> Values:
     """Where learning starts: the user's values, and the best of a short ladder for the others."""
 
     @cache
-    def equations(variance: float, lengthscale: float) -> NormalEquations:
+    def equations(variance: float, lengthscale: float) -> Equations:
         values = given.completed({"variance": variance, "lengthscale": lengthscale, "noise": 1.0})
         return model.equations(model.kind(model.covariance, values, model.coordinates))
 

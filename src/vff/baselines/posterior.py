@@ -11,6 +11,7 @@ from vff.baselines.design import Place, to_unit
 from vff.baselines.evidence import Evidence
 from vff.baselines.features import AbstractFeatures, chunks
 from vff.basis import Codes
+from vff.inference import ClosedForm, ConstantPosterior
 from vff.linalg import factorise
 
 
@@ -45,7 +46,7 @@ def _draw_distinct(posterior: "AnyPosterior", x: np.ndarray, n_samples: int, rng
 
 @dataclass(frozen=True)
 class FeaturePosterior:
-    """f(x) | y ~ GP( phi'm, remainder + phi' A^-1 phi )."""
+    """f(x) | y ~ GP( phi'm, remainder + phi' A^-1 phi ), and what a constant beside the features adds."""
 
     places: tuple[Place, ...]
     features: AbstractFeatures
@@ -53,6 +54,11 @@ class FeaturePosterior:
     """m, (P,)."""
     lower: np.ndarray
     """Cholesky factor of A, (P, P)."""
+    constant: ConstantPosterior | None = None
+
+    @classmethod
+    def from_form(cls, places: tuple[Place, ...], features: AbstractFeatures, closed: ClosedForm) -> "FeaturePosterior":
+        return cls(places, features, closed.mean, closed.factor.lower, closed.level)
 
     @property
     def variance(self) -> float:
@@ -66,9 +72,14 @@ class FeaturePosterior:
     def mean_at(self, x: np.ndarray) -> np.ndarray:
         """Mean of f at every row, without its variance."""
         T = to_unit(self.places, x)
-        return np.concatenate(
-            [self.features.evaluate(T[rows]) @ self.mean for rows in chunks(len(T), self.features.size)]
-        )
+        parts = [self.features.evaluate(T[rows]) @ self.mean for rows in chunks(len(T), self.features.size)]
+        return np.concatenate(parts) + (0.0 if self.constant is None else self.constant.mean)
+
+    def _of_constant(self, phi: np.ndarray) -> tuple[float, np.ndarray]:
+        """Its mean, and how far f moves with its standard deviation at rows with these features."""
+        if self.constant is None:
+            return 0.0, np.zeros(len(phi))
+        return self.constant.mean, np.sqrt(self.constant.variance) * (1.0 - phi @ self.constant.answer)
 
     def _whitened(self, phi: np.ndarray) -> np.ndarray:
         """W (P, N) with W'W = Phi A^-1 Phi'."""
@@ -84,8 +95,9 @@ class FeaturePosterior:
         for rows in chunks(len(T), self.features.size):
             phi = self.features.evaluate(T[rows])
             whitened = self._whitened(phi)
-            mean[rows] = phi @ self.mean
-            variance[rows] = self.features.remainder(phi) + np.einsum("pn,pn->n", whitened, whitened)
+            level, moved = self._of_constant(phi)
+            mean[rows] = level + phi @ self.mean
+            variance[rows] = self.features.remainder(phi) + np.einsum("pn,pn->n", whitened, whitened) + moved**2
         return mean, variance
 
     def joint(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -93,7 +105,9 @@ class FeaturePosterior:
         T = to_unit(self.places, x)
         phi = self.features.evaluate(T)
         whitened = self._whitened(phi)
-        return phi @ self.mean, self.features.remainder_covariance(T, phi) + whitened.T @ whitened
+        level, moved = self._of_constant(phi)
+        covariance = self.features.remainder_covariance(T, phi) + whitened.T @ whitened
+        return level + phi @ self.mean, covariance + np.multiply.outer(moved, moved)
 
     def sample(self, x: np.ndarray, n_samples: int, rng: np.random.Generator) -> np.ndarray:
         """Joint draws of f, (N, n_samples)."""
@@ -112,16 +126,22 @@ class ExactPosterior:
     alpha: np.ndarray
     lower: np.ndarray
     """Cholesky factor of C, (N, N)."""
+    constant: float = 0.0
+    """Prior variance of the constant, which is in k(x, x') here."""
 
     @classmethod
     def from_evidence(cls, evidence: Evidence, places: tuple[Place, ...]) -> "ExactPosterior":
-        lower = evidence.factor.lower
-        return cls(places, evidence.covariance, evidence.values, evidence.T, evidence.alpha, lower)
+        own = evidence.covariance, evidence.values, evidence.T, evidence.alpha
+        return cls(places, *own, evidence.factor.lower, evidence.constant)
 
     @property
     def variance(self) -> float:
         """k(x, x)."""
-        return self.values.variance
+        return self.values.variance + self.constant
+
+    def _matrix(self, S: np.ndarray, T: np.ndarray) -> np.ndarray:
+        """k(S, T)."""
+        return self.covariance.matrix(self.values, S, T) + self.constant
 
     def outside(self, x: np.ndarray) -> np.ndarray:
         """Rows with a level that the fit has not seen."""
@@ -129,14 +149,14 @@ class ExactPosterior:
 
     def _cross(self, T: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """k(T, rows) alpha (n,) and L^-1 k(rows, T) (N, n)."""
-        cross = self.covariance.matrix(self.values, self.T, T)
+        cross = self._matrix(self.T, T)
         return self.alpha @ cross, solve_triangular(self.lower, cross, lower=True, check_finite=False)
 
     def mean_at(self, x: np.ndarray) -> np.ndarray:
         """Mean of f at every row, O(n N): no triangular solve."""
         T = to_unit(self.places, x)
         pieces = chunks(len(T), len(self.T))
-        return np.concatenate([self.covariance.matrix(self.values, T[rows], self.T) @ self.alpha for rows in pieces])
+        return np.concatenate([self._matrix(T[rows], self.T) @ self.alpha for rows in pieces])
 
     def marginals(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance of f at every row, O(n N^2)."""
@@ -152,7 +172,7 @@ class ExactPosterior:
         """Mean (n,) and covariance (n, n) of f at all rows together."""
         T = to_unit(self.places, x)
         mean, whitened = self._cross(T)
-        return mean, self.covariance.matrix(self.values, T, T) - whitened.T @ whitened
+        return mean, self._matrix(T, T) - whitened.T @ whitened
 
     def sample(self, x: np.ndarray, n_samples: int, rng: np.random.Generator) -> np.ndarray:
         """Joint draws of f, (n, n_samples)."""

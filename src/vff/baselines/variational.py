@@ -41,7 +41,8 @@ class LikelihoodFace(BaselineFace):
         beside: Any = likelihood.column
         design, x = self._design(table, None if beside is None else table.index(beside))
         target = target_scale(y, centre=self.normalize_y) if likelihood.standardised else TargetScale(0.0, 1.0)
-        return Problem.of(design, x, y, None, target), likelihood, extra
+        centred = self.normalize_y and not likelihood.locates
+        return Problem.of(design, x, y, None, target, centred=centred), likelihood, extra
 
     def _climb(
         self,
@@ -58,14 +59,13 @@ class LikelihoodFace(BaselineFace):
             coordinates,
             likelihood,
             extra,
-            centred=self.normalize_y,
             optimise=self.optimizer is not None,
             release=release,
             progress=self._progress(),
         )
         last, target = fit.standing, problem.target
         self.posterior_ = replace(last.posterior, places=problem.places)
-        self.target_ = TargetScale(target.mean + target.scale * last.constant, target.scale)
+        self.target_ = TargetScale(target.mean + target.scale * fit.anchor, target.scale)
         self.kernel_ = problem.design.with_values(problem.in_user_units(last.features.values))
         self.likelihood_ = fit.likelihood.in_units(target.scale)
         noise = self.likelihood_.variance if isinstance(self.likelihood_, Gaussian) else None

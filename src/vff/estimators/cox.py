@@ -16,7 +16,7 @@ from vff.estimators.options import check_choice, check_domain
 from vff.estimators.regressor import GPRegressor
 from vff.estimators.sampling import INFERENCES
 from vff.estimators.windows import Box, Space, as_box, as_table, check_inside, coordinates, range_of
-from vff.inference import choose_domain, level_of
+from vff.inference import choose_domain
 from vff.kernels import Categorical, Kernel, Matern32, normal_form
 from vff.likelihoods import Poisson
 from vff.moments import Survey
@@ -231,10 +231,8 @@ class CoxProcess(BaseEstimator):
     def _intensity_at(self, x: np.ndarray, level: float, random_state: Any) -> Intensity:
         if self.inference_ == "variational":
             mean, variance = self.model_.predict_f(self._rows(x))
-            mean = mean + variance / 2
-            variance = variance + self._follows(x) ** 2
             half = NormalDist().inv_cdf(0.5 + 0.5 * level) * np.sqrt(variance)
-            return Intensity(np.exp(mean), np.exp(mean - variance / 2 - half), np.exp(mean - variance / 2 + half))
+            return Intensity(np.exp(mean + variance / 2), np.exp(mean - half), np.exp(mean + half))
         state = check_random_state(self.random_state if random_state is None else random_state)
         seed, noise = state.randint(2**31), np.random.default_rng(state.randint(2**31))
         parts = []
@@ -245,15 +243,6 @@ class CoxProcess(BaseEstimator):
             values += np.sqrt(rest)[:, None] * noise.standard_normal(values.shape)
             parts.append((mean, *np.exp(np.quantile(values, _ends(level), axis=1))))
         return Intensity(*(np.concatenate(part) for part in zip(*parts, strict=True)))
-
-    def _follows(self, x: np.ndarray) -> np.ndarray:
-        """How f at places (N, d) moves with one standard deviation of the constant, which the model takes as known.
-
-        The mean intensity stays as the model has it, where the expected number of points is the observed one: half of
-        the variance that the constant adds to a logarithm is taken from its mean.
-        """
-        columns = list(self.model_.column_indices_)
-        return level_of(self.model_.fit_).deviation(x[:, columns])
 
     def expected_count(
         self, region: Any = None, level: float = 0.9, n_samples: int = 1000, random_state: Any = None
@@ -302,14 +291,9 @@ class CoxProcess(BaseEstimator):
     def _draws(self, x: np.ndarray, n_samples: int, random_state: Any) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Draws of the log intensity, joint over rows, a few at a time, and the variance by row that they leave out."""
         state = check_random_state(self.random_state if random_state is None else random_state)
-        rng = np.random.default_rng(state.randint(2**31))
         step, rows = max(1, _AT_ONCE // len(x)), self._rows(x)
-        follows = self._follows(x) if self.inference_ == "variational" else np.zeros(len(x))
         for start in range(0, n_samples, step):
-            values, rest = self._some_draws(rows, min(step, n_samples - start), state)
-            if follows.any():
-                values += np.outer(follows, rng.standard_normal(values.shape[1])) - follows[:, None] ** 2 / 2
-            yield values, rest
+            yield self._some_draws(rows, min(step, n_samples - start), state)
 
     def _some_draws(self, rows: Any, n_samples: int, state: Any) -> tuple[np.ndarray, np.ndarray]:
         try:

@@ -262,6 +262,10 @@ def check_posterior(posterior: AbstractSumPosterior, summed: MomentRequest) -> N
         requests = [_factor_request(factor) for factor in term.factors]
         demand(requests == list(own.factors), "the functions of the term", requests)
         _check_term(term, own.shape)
+    if posterior.constant is not None:
+        _finite(posterior.constant.mean, "mean of the constant")
+        _positive(posterior.constant.variance, "variance of the constant")
+        _array(posterior.constant.answer, (request.size,), "how coefficients follow the constant")
     if isinstance(posterior, SumPosterior):
         _check_blocks(posterior.shared, request)
     elif isinstance(posterior, ProbedPosterior):

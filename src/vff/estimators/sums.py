@@ -199,6 +199,9 @@ class SumModelFace(PosteriorFace):
         self.samples_ = fit.samples
         self.elbo_, self.elbo_error_, self.evidence_upper_bound_ = fit.elbo, fit.elbo_error, fit.upper_bound
         self.solver_ = fit.solver
+        level, variance = fit.posterior.average()
+        self.intercept_ = fit.target.mean + fit.target.scale * level
+        self.intercept_std_ = fit.target.scale * float(np.sqrt(variance))
         missed = fit.history[-1].missed
         self.elbo_gap_ = (missed, 2.0 * missed)
         self._store_choices(fit, rows)
@@ -269,8 +272,9 @@ class SumModelFace(PosteriorFace):
         """Each term's posterior mean and standard deviation at the rows of X, centred on the rows of the fit.
 
         (After ``partial_fit`` with a likelihood that is not Gaussian, on the rows of the last call.)
-        Both come from the joint posterior of all terms. The terms sum to ``predict_f(X)`` less a constant, the mean of
-        the fitted function over the rows of the fit.
+        Both come from the joint posterior of all terms and the constant. The terms sum to ``predict_f(X)`` less
+        ``intercept_``, the mean of the fitted function over the rows of the fit, whose own uncertainty is
+        ``intercept_std_``.
         """
         pieces = [self._effects(x) for x in self._pieces(self._table(X))]
         mean, variance = (np.concatenate(part) for part in zip(*pieces, strict=True))
@@ -280,7 +284,7 @@ class SumModelFace(PosteriorFace):
     def _effects(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         posterior = self.fit_.posterior
         rows = posterior.rows(x)
-        parts = [term.centred(x, rows) for term in posterior.terms]
+        parts = [posterior.effect(s, x, rows) for s in range(len(posterior.terms))]
         return np.stack([mean for mean, _ in parts], axis=1), np.stack([variance for _, variance in parts], axis=1)
 
 

@@ -53,11 +53,11 @@ class TailRows:
         H = kernel.tail(self.r)
         return H.T @ (self.w[:, None] * H), H.T @ (self.w * self.y)
 
-    def rate_derivatives(self, kernel: HalfInteger) -> tuple[np.ndarray, np.ndarray]:
-        """(dT, dv) / d log rate."""
+    def rate_derivatives(self, kernel: HalfInteger) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(dT, dv, dh) / d log rate; h is v with ones for targets."""
         H, dH = kernel.tail(self.r), kernel.tail_rate_derivative(self.r)
         half = H.T @ (self.w[:, None] * dH)
-        return half + half.T, dH.T @ (self.w * self.y)
+        return half + half.T, dH.T @ (self.w * self.y), dH.T @ self.w
 
 
 def tails_together(tails: Iterable[TailRows]) -> tuple[TailRows, ...]:

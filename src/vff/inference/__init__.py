@@ -4,8 +4,7 @@ from vff.inference.asking import AbstractCrowd, Answers, Question, Walked
 from vff.inference.averages import feature_sums
 from vff.inference.collapsed import ClosedForm, NormalEquations
 from vff.inference.fit import Fit, Milestone, TermFit, TermPlan, fit_sum
-from vff.inference.form import Cotangents
-from vff.inference.level import Level, level_of
+from vff.inference.form import Constant, ConstantPosterior, Cotangents
 from vff.inference.likelihood_fit import Before, LikelihoodTask, fit_likelihood
 from vff.inference.memory import largest_that_fits, memory_needed
 from vff.inference.model import LARGEST_DIRECT, SumModel
@@ -19,20 +18,22 @@ from vff.inference.scout import choose_harmonics
 from vff.inference.screening import gain_of
 from vff.inference.structured import KINDS
 from vff.inference.structured_fit import fit_with_structure, no_sums, structured_memory
-from vff.inference.target import TargetScale
+from vff.inference.target import REACH, TargetScale
 from vff.inference.term_posterior import TermPosterior
 from vff.inference.terms import LevelFactor, MaternFactor, Term
 
 __all__ = [
     "KINDS",
     "LARGEST_DIRECT",
+    "REACH",
     "AbstractCrowd",
     "Answers",
     "Before",
     "ClosedForm",
+    "Constant",
+    "ConstantPosterior",
     "Cotangents",
     "Fit",
-    "Level",
     "LevelFactor",
     "LikelihoodTask",
     "MaternFactor",
@@ -63,7 +64,6 @@ __all__ = [
     "harmonics_in_product",
     "largest_harmonic",
     "largest_that_fits",
-    "level_of",
     "maximise",
     "memory_needed",
     "no_sums",

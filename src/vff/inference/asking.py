@@ -64,14 +64,15 @@ class Opinion:
     likelihood: AbstractLikelihood
     psi: np.ndarray
     posterior: AbstractSumPosterior
-    constant: float
+    anchor: float
+    """What f is measured from."""
     tables: Tables = field(default_factory=dict, compare=False)
     """Worked out at the first stretch of rows, and of use at the next."""
 
     def __call__(self, observed: Observed, columns: Sequence[ColumnRows]) -> Answer:
         y, extra, w, R = observed.y, observed.extra, observed.w, self.likelihood.free.size
         mean, variance = self.posterior.inside(columns, self.tables)
-        mean += self.constant
+        mean += self.anchor
         answer = expected(self.likelihood, self.psi, y, extra, mean, variance)
         totals = np.zeros(1 + R + R * R)
         totals[0] = float(w @ answer.value)

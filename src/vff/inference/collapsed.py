@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from vff.inference.form import AbstractForm
+from vff.inference.form import AbstractForm, Constant
 from vff.linalg import AbstractInvertible, BlockDiagonal, Factor, InverseView, Summary, factorise
 
 
@@ -32,10 +32,18 @@ class ClosedForm(AbstractForm):
 
     @classmethod
     def of(
-        cls, prior: AbstractInvertible, equations: NormalEquations, trace: float, noise: float, *, sites: bool = False
+        cls,
+        prior: AbstractInvertible,
+        equations: NormalEquations,
+        trace: float,
+        noise: float,
+        *,
+        sites: bool = False,
+        constant: Constant | None = None,
     ) -> "ClosedForm":
         """The model of these rows; ``trace`` is sum w k(x, x)."""
-        return cls(prior, equations.b, equations.yy, equations.weight, trace, noise, equations.G, sites=sites)
+        own = equations.b, equations.yy, equations.weight
+        return cls(prior, *own, trace, noise, equations.G, sites=sites, constant=constant)
 
     def with_noise(self, noise: float) -> "ClosedForm":
         return replace(self, noise=noise)
@@ -51,12 +59,12 @@ class ClosedForm(AbstractForm):
         return InverseView(self.factor)
 
     @property
-    def mean(self) -> np.ndarray:
-        return self._mean
+    def solutions(self) -> np.ndarray:
+        return self._solutions
 
     @cached_property
-    def _mean(self) -> np.ndarray:
-        return self.tau * self.factor.solve(self.b)
+    def _solutions(self) -> np.ndarray:
+        return self.factor.solve(self.right_sides)
 
     def solve(self, v: np.ndarray) -> np.ndarray:
         return self.factor.solve(v)
@@ -65,13 +73,12 @@ class ClosedForm(AbstractForm):
     def explained(self) -> float:
         return self.prior.trace_solve(self.G)
 
-    @property
-    def energy(self) -> float:
-        return float(self.mean @ self.G @ self.mean)
+    def energy_of(self, c: np.ndarray) -> float:
+        return float(c @ self.G @ c)
 
     @property
-    def log_volume(self) -> float:
-        return self.weight * np.log(self.noise) + self.factor.logdet() - self.prior.logdet()
+    def log_gain(self) -> float:
+        return self.factor.logdet() - self.prior.logdet()
 
     @property
     def error(self) -> float:
@@ -82,11 +89,11 @@ class ClosedForm(AbstractForm):
         return self.factor.jitter
 
     @property
-    def seen_inverse(self) -> Summary:
-        return self._seen_inverse
+    def seen_alone(self) -> Summary:
+        return self._seen_alone
 
     @cached_property
-    def _seen_inverse(self) -> Summary:
+    def _seen_alone(self) -> Summary:
         return self.prior.see(self.inverse)
 
     @property

@@ -15,7 +15,7 @@ from vff.inference.optimise import Optimum
 from vff.inference.posterior import AbstractSumPosterior
 from vff.inference.probed_posterior import FEW_ROWS, ProbedPosterior, posterior_of
 from vff.inference.start import Given, Start, highest_standing_out, look, sized_for
-from vff.inference.target import TargetScale, standardised
+from vff.inference.target import REACH, TargetScale, standardised
 from vff.inference.terms import Term
 from vff.likelihoods import AbstractLikelihood
 from vff.moments import Choice, Harmonics, Moments, Survey
@@ -93,7 +93,7 @@ class Climb:
     information: np.ndarray
     """Minus the Hessian of what all rows said about these, (R, R)."""
     constant: float
-    """Prior mean of the latent function, as learning saw it."""
+    """Posterior mean of the constant of the latent function, as learning saw it."""
     units: TargetScale
     """From y as learning saw it to the user's."""
     bounds: tuple[float, ...]
@@ -103,7 +103,7 @@ class Climb:
     rows: int
     """Different rows; equal ones are taken together."""
     anchor: float = 0.0
-    """Where the weak prior of the constant has it."""
+    """Its prior mean."""
     choice: Choice | None = None
     """How rows met the function, where it was not by walking over them."""
 
@@ -145,7 +145,8 @@ def fit_sum(
     target = TargetScale.of(moments, tails, normalise)
     units = [units_of(moments, target, s, plan.term) for s, plan in enumerate(plans)]
     scaled, scaled_tails = standardised(moments, tails, target)
-    whole = SumModel(tuple(plan.term for plan in plans), scaled, scaled_tails)
+    constant = REACH**2 if normalise else None
+    whole = SumModel(tuple(plan.term for plan in plans), scaled, scaled_tails, constant=constant)
     given = tuple(
         {name: None if value is None else value / unit[name] for name, value in plan.given.items()}
         for plan, unit in zip(plans, units, strict=True)
@@ -243,7 +244,8 @@ def _spread_of_targets(final: Stage, centre: np.ndarray) -> float:
     """Variance of the targets over the rows; of sites, which have none of their own, that of the fitted function."""
     model, closed = final.model, final.closed
     if model.sites:
-        return closed.energy / model.weight - float(centre @ closed.mean) ** 2
+        level = 0.0 if closed.level is None else closed.level.mean
+        return closed.energy / model.weight - (float(centre @ closed.mean) + level) ** 2
     return closed.yy / model.weight - (model.target / model.weight) ** 2
 
 

@@ -12,6 +12,15 @@ Its derivatives need what the prior's structure keeps of A^-1 and of K^-1 G K^-1
     dELBO/dG   = -tau/2 [ A^-1 + m m' - K^-1 ]            dELBO/db = tau m
     dELBO/dtau = 1/2 [ n / tau - tr(A^-1 G) - y'Wy + 2 m'b - m'Gm - (sum w k(x,x) - tr(K^-1 G)) ]
 
+The function may have a constant beside its features, f = c0 + phi'c with c0 ~ N(0, v): a border of one row and column,
+h = Phi' W 1 beside G, sum w y beside b and 1/v beside K. Eliminated, with their answer u = tau A^-1 h to it,
+
+    1 / var(c0) = 1/v + tau sum w (1 - phi'u)^2 + u'Ku          m0 = tau (sum w y - u'b) var(c0)
+    c | y ~ N(tau A^-1 b - u m0, A^-1 + var(c0) uu')            log|A| grows by log(v / var(c0))
+
+and every formula above holds with these in place of m and A^-1. The features carry all of a constant, so the trace does
+not see it.
+
 A form is such a model at one setting of its hyperparameters. How A is solved with is its own business: ``collapsed``
 factors it, ``iterative`` does not.
 """
@@ -19,13 +28,44 @@ factors it, ``iterative`` does not.
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from vff.linalg import AbstractInvertible, OuterView, Summary
 
 _ROUNDING = 1e-12
+
+
+@dataclass(frozen=True)
+class Constant:
+    """What the rows say of a constant beside the features, and its prior N(0, variance)."""
+
+    features: np.ndarray
+    """h = Phi' W 1, (P,)."""
+    target: float
+    """sum w y."""
+    variance: float
+
+
+@dataclass(frozen=True)
+class ConstantPosterior:
+    """q(c0) of the constant, and how the coefficients follow it."""
+
+    mean: float
+    variance: float
+    answer: np.ndarray
+    """u, (P,): what the coefficients give back when the constant rises by one; f rises by 1 - phi'u."""
+
+
+class _Share(NamedTuple):
+    """What the constant adds to the sums of a form."""
+
+    pulled: float = 0.0
+    energy: float = 0.0
+    penalty: float = 0.0
+    log_gain: float = 0.0
+    effective: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -46,30 +86,76 @@ class AbstractForm(ABC):
     """Noise variance."""
     sites: bool = field(default=False, kw_only=True)
     """Whether the targets stand for another likelihood (``natural``): their squares are unknown and left out."""
-
-    @property
-    @abstractmethod
-    def mean(self) -> np.ndarray:
-        """Posterior mean m of the coefficients."""
+    constant: Constant | None = field(default=None, kw_only=True)
+    """None where the function has no constant of its own."""
 
     @abstractmethod
     def solve(self, v: np.ndarray) -> np.ndarray:
-        """A^-1 v, (P, S)."""
+        """A^-1 v, (P, S); the constant held."""
+
+    @property
+    @abstractmethod
+    def solutions(self) -> np.ndarray:
+        """A^-1 of the right sides, (P, 1 or 2)."""
+
+    @property
+    def right_sides(self) -> np.ndarray:
+        """tau b, and beside it tau h where there is a constant."""
+        sides = [self.b] if self.constant is None else [self.b, self.constant.features]
+        return self.tau * np.stack(sides, axis=1)
+
+    @cached_property
+    def level(self) -> ConstantPosterior | None:
+        """The constant given the targets."""
+        if self.constant is None:
+            return None
+        h, u = self.constant.features, self.solutions[:, 1]
+        misfit = self.weight - 2.0 * float(h @ u) + self.energy_of(u)
+        least = -np.inf if self.sites else 0.0  # below zero there is only rounding
+        precision = 1.0 / self.constant.variance + self.tau * max(least, misfit) + float(u @ self.prior.mv(u))
+        if not precision > 0.0:
+            raise FloatingPointError("these sites leave the constant of the function undetermined")
+        return ConstantPosterior(self.tau * (self.constant.target - float(u @ self.b)) / precision, 1.0 / precision, u)
+
+    @cached_property
+    def of_constant(self) -> _Share:
+        """What the constant adds to the sums below."""
+        own, level = self.constant, self.level
+        if own is None or level is None:
+            return _Share()
+        m0, shrunk = level.mean, level.variance / own.variance
+        energy = 2.0 * m0 * float(own.features @ self.mean) + m0**2 * self.weight
+        return _Share(m0 * own.target, energy, m0**2 / own.variance, -float(np.log(shrunk)), 1.0 - shrunk)
+
+    @cached_property
+    def mean(self) -> np.ndarray:
+        """Posterior mean m of the coefficients."""
+        alone = self.solutions[:, 0]
+        return alone if self.level is None else alone - self.level.mean * self.level.answer
 
     @property
     @abstractmethod
     def explained(self) -> float:
         """tr(K^-1 G)."""
 
-    @property
     @abstractmethod
+    def energy_of(self, c: np.ndarray) -> float:
+        """c'G c."""
+
+    @property
     def energy(self) -> float:
-        """m'G m."""
+        """sum w f^2 of the posterior mean."""
+        return self.energy_of(self.mean) + self.of_constant.energy
 
     @property
     @abstractmethod
+    def log_gain(self) -> float:
+        """log |A| - log |K|; the constant held."""
+
+    @cached_property
     def log_volume(self) -> float:
         """log |Q + noise| = n log noise + log |A| - log |K|."""
+        return self.weight * np.log(self.noise) + self.log_gain + self.of_constant.log_gain
 
     @property
     @abstractmethod
@@ -83,8 +169,16 @@ class AbstractForm(ABC):
 
     @property
     @abstractmethod
+    def seen_alone(self) -> Summary:
+        """What the prior's structure keeps of A^-1; the constant held."""
+
+    @cached_property
     def seen_inverse(self) -> Summary:
-        """What the prior's structure keeps of A^-1."""
+        """What the prior's structure keeps of the covariance of the coefficients."""
+        if self.level is None:
+            return self.seen_alone
+        u = self.level.answer[:, None]
+        return self.seen_alone + self.level.variance * self.prior.see(OuterView(u, u))
 
     @property
     @abstractmethod
@@ -121,10 +215,19 @@ class AbstractForm(ABC):
     @cached_property
     def quadratic(self) -> float:
         """y' (Q + noise)^-1 y as the minimum over m of |y - Phi m|^2 / noise + m' K m: an error in m only raises it."""
-        m = self.mean
-        misfit = self.yy - 2.0 * float(m @ self.b) + self.energy
+        misfit = self.yy - 2.0 * self.pulled + self.energy
         least = -np.inf if self.sites else 0.0  # below zero there is only rounding
-        return self.tau * max(least, misfit) + float(m @ self.prior.mv(m))
+        return self.tau * max(least, misfit) + self.penalty
+
+    @property
+    def pulled(self) -> float:
+        """sum w y f of the posterior mean."""
+        return float(self.mean @ self.b) + self.of_constant.pulled
+
+    @property
+    def penalty(self) -> float:
+        """m'Km of the coefficients, and of the constant."""
+        return float(self.mean @ self.prior.mv(self.mean)) + self.of_constant.penalty
 
     @cached_property
     def elbo(self) -> float:
@@ -135,8 +238,7 @@ class AbstractForm(ABC):
     @cached_property
     def divergence(self) -> float:
         """KL[q(c) || p(c)] = 1/2 [ tr(K A^-1) - P + m'Km + log|A| - log|K| ], nats, of a model with unit noise."""
-        m = self.mean
-        return 0.5 * (float(m @ self.prior.mv(m)) + self.log_volume - self.cotangents.effective)
+        return 0.5 * (self.penalty + self.log_volume - self.cotangents.effective)
 
     def upper_bound(self) -> float:
         """An upper bound on the evidence from the same statistics (Titsias, 2014); one more solution."""
@@ -184,28 +286,38 @@ class Cotangents:
 
     @cached_property
     def effective(self) -> float:
-        """tau tr(A^-1 G) = P - tr(A^-1 K): how many coefficients the data determine."""
-        return self.model.mean.size - self.model.prior.inner(self.inverse)
+        """tau tr(A^-1 G) = P - tr(A^-1 K): how many coefficients the data determine, and the constant among them."""
+        model = self.model
+        return model.mean.size - model.prior.inner(self.inverse) + model.of_constant.effective
 
     @cached_property
     def log_noise(self) -> float:
         """dELBO / d log noise."""
-        model, m = self.model, self.model.mean
+        model = self.model
         # tau m'Gm = tau m'b - m'Km: the structure of K again
-        mKm = float(m @ model.prior.mv(m))
-        misfit = model.tau * (model.yy - float(m @ model.b) + model.residual) - mKm
+        misfit = model.tau * (model.yy - model.pulled + model.residual) - model.penalty
         return -0.5 * (model.weight - self.effective - misfit)
 
     def gram(self, Z: np.ndarray) -> np.ndarray:
         """Z' (dELBO / dG) Z for a few columns Z (P, R); the identity gives all of it."""
         model = self.model
         moment = Z.T @ (model.solve(Z) - model.prior.solve(Z)) + np.multiply.outer(m := Z.T @ model.mean, m)
+        if model.level is not None:
+            moment += model.level.variance * np.multiply.outer(u := Z.T @ model.level.answer, u)
         return -0.5 * model.tau * moment
 
     @property
     def projection(self) -> np.ndarray:
         """dELBO / db, (P,)."""
         return self.model.tau * self.model.mean
+
+    @property
+    def features(self) -> np.ndarray:
+        """dELBO / dh of the constant, (P,)."""
+        level = self.model.level
+        if level is None:
+            return np.zeros(self.model.b.size)
+        return self.model.tau * (level.variance * level.answer - level.mean * self.model.mean)
 
     @property
     def prior_trace(self) -> float:
@@ -236,6 +348,11 @@ class MissedCotangents:
     @property
     def projection(self) -> np.ndarray:
         """T does not see the targets."""
+        return np.zeros(self.model.b.size)
+
+    @property
+    def features(self) -> np.ndarray:
+        """Nor the constant."""
         return np.zeros(self.model.b.size)
 
     @property

@@ -125,16 +125,16 @@ class IterativeForm(AbstractForm):
         return self.to_prior(conjugate_gradients(self.mv, self.to_white(v), tolerance, _MOST_ITERATIONS).X)
 
     @cached_property
-    def _white_mean(self) -> Solution:
-        return conjugate_gradients(self.mv, self.to_white(self.tau * self.b[:, None]), _TOLERANCE, _MOST_ITERATIONS)
+    def _white_solutions(self) -> Solution:
+        return conjugate_gradients(self.mv, self.to_white(self.right_sides), _TOLERANCE, _MOST_ITERATIONS)
 
     @property
-    def mean(self) -> np.ndarray:
-        return self._mean
+    def solutions(self) -> np.ndarray:
+        return self._solutions
 
     @cached_property
-    def _mean(self) -> np.ndarray:
-        return self.to_prior(self._white_mean.X)[:, 0]
+    def _solutions(self) -> np.ndarray:
+        return self.to_prior(self._white_solutions.X)
 
     @cached_property
     def signs(self) -> np.ndarray:
@@ -155,14 +155,16 @@ class IterativeForm(AbstractForm):
     def explained_by_term(self) -> list[float]:
         return [term.explained for term in self.terms]
 
-    @property
-    def energy(self) -> float:
-        m, places = self.mean, self.prior.places
-        between = sum(float(m[places[s]] @ block @ m[places[t]]) for (s, t), block in self.blocks.items())
-        return sum(self.energies()) + 2.0 * between
+    def energy_of(self, c: np.ndarray) -> float:
+        places = self.prior.places
+        between = sum(float(c[places[s]] @ block @ c[places[t]]) for (s, t), block in self.blocks.items())
+        return sum(self._energies(c)) + 2.0 * between
 
     def energies(self) -> list[float]:
-        return [term.energy(self.mean[place, None]) for term, place in zip(self.terms, self.prior.places, strict=True)]
+        return self._energies(self.mean)
+
+    def _energies(self, c: np.ndarray) -> list[float]:
+        return [term.energy(c[place, None]) for term, place in zip(self.terms, self.prior.places, strict=True)]
 
     @cached_property
     def _remainders(self) -> np.ndarray:
@@ -170,10 +172,10 @@ class IterativeForm(AbstractForm):
         return self.b.size * self.probed.quadrature(lambda x: np.log(x) - x + 1.0)
 
     @property
-    def log_volume(self) -> float:
+    def log_gain(self) -> float:
         known = sum(term.trace + term.log_volume for term in self.terms)
         known += self._corner_factor.logdet() + self._corner.size - self.b.size
-        return self.weight * np.log(self.noise) + known + float(self._remainders.mean())
+        return known + float(self._remainders.mean())
 
     @property
     def error(self) -> float:
@@ -181,11 +183,11 @@ class IterativeForm(AbstractForm):
         return 0.5 * _ERRORS * float(self._remainders.std(ddof=1)) / np.sqrt(self.probes)
 
     @property
-    def seen_inverse(self) -> Summary:
-        return self._seen_inverse
+    def seen_alone(self) -> Summary:
+        return self._seen_alone
 
     @cached_property
-    def _seen_inverse(self) -> Summary:
+    def _seen_alone(self) -> Summary:
         away = self.to_prior(self.probed.X - self.signs)
         outer = self.prior.see(OuterView(away, self.to_prior(self.signs)))
         excesses = tuple(self.corner_excess(s, s) for s in range(len(self.terms)))
@@ -198,4 +200,4 @@ class IterativeForm(AbstractForm):
     @property
     def converged(self) -> bool:
         """Whether the iterations for the mean and the probes ended before their limit."""
-        return self._white_mean.converged and self.probed.converged
+        return self._white_solutions.converged and self.probed.converged

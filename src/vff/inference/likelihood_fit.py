@@ -180,15 +180,15 @@ def _starts_of_more(
     """From the hyperparameters of before, and from new ones: few rows may have switched off what more of them show."""
     climb, last = before.climb, before.history[-1]
     assert climb is not None
-    standings = [problem.given(sums, last.optimum.theta, last.harmonics, climb.constant)]
+    standings = [problem.given(sums, last.optimum.theta, last.harmonics)]
     if task.optimise:
         with suppress(FloatingPointError):  # negative sites of earlier rows
-            stage = _first_stage(task, problem.model(sums, climb.constant), climb.units, np.inf)
-            standings.append(problem.settled(sums, stage, climb.constant))
+            stage = _first_stage(task, problem.model(sums), climb.units, np.inf)
+            standings.append(problem.settled(sums, stage))
     steps = [arrive(problem, standing, climb.psi, sums) for standing in standings if standing is not None]
     if not steps:  # from what earlier rows say alone
         assert problem.memory is not None
-        old = problem.given(problem.memory.sums, last.optimum.theta, last.harmonics, climb.constant)
+        old = problem.given(problem.memory.sums, last.optimum.theta, last.harmonics)
         assert old is not None  # it stood before
         steps = [arrive(problem, old, climb.psi, problem.memory.sums)]
     return steps
@@ -252,14 +252,14 @@ def _begin(
         constant = best_constant(task.likelihood, psi, observed.y, observed.extra, observed.w)
         problem = replace(problem, anchor=constant)
     sums, power = problem.first_sums(psi, constant)
-    stage = _first_stage(task, problem.model(sums, constant), target, power)
-    standing = problem.settled(sums, stage, constant)
+    stage = _first_stage(task, problem.model(sums), target, power)
+    standing = problem.settled(sums, stage)
     assert standing is not None  # the first sites are positive
     step = arrive(problem, standing, psi, sums)
     flat = expected(task.likelihood, psi, observed.y, observed.extra, *_flat(constant, observed))
     nothing = float(observed.w @ flat.value) * crowd.weight / float(observed.w.sum())
     nothing -= max(_HOPELESS, 0.1 * abs(nothing))  # a guess that is not too bad will do
-    return problem, step if step.elbo > nothing else _from_prior(problem, stage, psi, constant, step)
+    return problem, step if step.elbo > nothing else _from_prior(problem, stage, psi, step)
 
 
 def _flat(constant: float, observed: Observed) -> tuple[np.ndarray, np.ndarray]:
@@ -268,7 +268,7 @@ def _flat(constant: float, observed: Observed) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _from_prior(
-    problem: SiteProblem, stage: Stage, psi: np.ndarray, constant: float, other: Step[Moments, SiteStanding]
+    problem: SiteProblem, stage: Stage, psi: np.ndarray, other: Step[Moments, SiteStanding]
 ) -> Step[Moments, SiteStanding]:
     """Where the first guess is worse than no function at all: from the prior uphill, hyperparameters held at first.
 
@@ -280,7 +280,7 @@ def _from_prior(
         theta = stage.optimum.theta.copy()
         if variance is not None:
             theta[stage.model.variances] = np.log(variance / len(problem.terms))
-        quiet = problem.settled(zero, replace(stage, optimum=replace(stage.optimum, theta=theta)), constant)
+        quiet = problem.settled(zero, replace(stage, optimum=replace(stage.optimum, theta=theta)))
         if quiet is not None:
             steps.append(ascend(held, arrive(held, quiet, psi, zero), tolerance=_ROUGHLY * problem.tolerance).last)
     return max((step for step in steps if np.isfinite(step.elbo)), key=lambda step: step.elbo, default=other)
@@ -294,7 +294,7 @@ def _onto_all_rows(problem: SiteProblem, rough: Ascent[Moments, SiteStanding]) -
     here = replace(last.standing, stage=stage)
     standing = problem.stand(sums, here, 1.0)
     if standing is None:  # negative sites: begin with those of every row by itself
-        sums, _ = problem.first_sums(last.psi, here.constant)
+        sums, _ = problem.first_sums(last.psi, problem.anchor)
         standing = problem.stand(sums, here, 0.0)
     assert standing is not None  # the first sites are positive
     return arrive(problem, standing, last.psi, sums)
@@ -336,12 +336,13 @@ def _fit_of(task: LikelihoodTask, ascent: Ascent[Moments, SiteStanding], target:
     setting = model.setting(stage.optimum.theta)
     units = [units_of(model.moments, target, s, plan.term) for s, plan in enumerate(task.plans)]
     jacobian = task.crowd.weight * np.log(target.scale)
-    whole = replace(model, moments=last.sums.recentred(standing.constant))
+    whole = replace(model, moments=last.sums.recentred(anchor))
+    level = stage.closed.level
     chosen = [[M is None for M in plan.M] for plan in task.plans]
     notes = notes_on(stage, whole, [plan.extents for plan in task.plans], [plan.labels for plan in task.plans], chosen)
     return Fit(
         standing.posterior,
-        TargetScale(target.mean + target.scale * standing.constant, target.scale),
+        TargetScale(target.mean + target.scale * anchor, target.scale),
         term_fits(stage, setting, units, [plan.name for plan in task.plans]),
         np.nan,
         float(last.elbo - jacobian),
@@ -356,7 +357,7 @@ def _fit_of(task: LikelihoodTask, ascent: Ascent[Moments, SiteStanding], target:
             last.sums,
             last.psi,
             -last.visit.hessian,
-            standing.constant,
+            anchor if level is None else anchor + level.mean,
             target,
             tuple(bound - jacobian for bound in ascent.bounds),
             ascent.visits,

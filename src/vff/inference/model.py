@@ -9,7 +9,7 @@ import numpy as np
 
 from vff.features import StackedTransform, TailRows, outward_state
 from vff.inference.collapsed import ClosedForm, NormalEquations
-from vff.inference.form import AbstractForm, Cotangents, MissedCotangents
+from vff.inference.form import AbstractForm, Constant, Cotangents, MissedCotangents
 from vff.inference.iterative import IterativeForm
 from vff.inference.terms import Term
 from vff.inference.whitening import LatticeGram, whitened_terms
@@ -55,6 +55,8 @@ class SumModel:
     """Whether the sums are those of sites that stand for another likelihood; the noise variance is one then."""
     averages: tuple[np.ndarray, ...] | None = None
     """Of sites: averages of the features over the rows, (P,) by term, where the weights of the sums are not theirs."""
+    constant: float | None = None
+    """Prior variance of a constant beside the terms; None where there is none."""
 
     @property
     def bases(self) -> tuple[tuple[Basis, ...], ...]:
@@ -109,7 +111,7 @@ class SumModel:
 
     def alone(self, s: int) -> "SumModel":
         """One term by itself, with the same rows."""
-        return SumModel((self.terms[s],), self.moments.term(s), self.tails, self.sites)
+        return SumModel((self.terms[s],), self.moments.term(s), self.tails, self.sites, constant=self.constant)
 
     @cached_property
     def weight(self) -> float:
@@ -153,8 +155,9 @@ class SumModel:
             for (s, t), block in self.moments.blocks.items()
         }
         b, yy = transform.forward(self.moments.project), self.moments.target_squared
-        trace = variance * self.weight
-        return IterativeForm(prior, b, yy, self.weight, trace, setting.noise, terms, blocks, sites=self.sites)
+        own = b, yy, self.weight, variance * self.weight
+        constant = self._constant(setting)
+        return IterativeForm(prior, *own, setting.noise, terms, blocks, sites=self.sites, constant=constant)
 
     @cached_property
     def _inside(self) -> NormalEquations:
@@ -187,13 +190,23 @@ class SumModel:
         """Average of the features over all rows, in the coordinates of the prior, (P,)."""
         if self.averages is not None:
             return self.transform(setting).forward(np.concatenate(self.averages))
+        return self._features_total(setting) / self.weight
+
+    def _constant(self, setting: Setting) -> Constant | None:
+        """What the rows say of the constant."""
+        if self.constant is None:
+            return None
+        return Constant(self._features_total(setting), self.target, self.constant)
+
+    def _features_total(self, setting: Setting) -> np.ndarray:
+        """Sum of the weighted features over all rows, in the coordinates of the prior, (P,)."""
         total = self.transform(setting).forward(np.concatenate(self.moments.features_sums))
         if self.tails:
             term, values = self._only(setting)
             prior, kernel = term.prior(0, self.bases[0], values), term.kernel(0, values)
             for tail in self.tails:
                 total = total + outward_state(prior, tail.side) @ (kernel.tail(tail.r).T @ tail.w)
-        return total / self.weight
+        return total
 
     def at(self, theta: np.ndarray) -> AbstractForm:
         setting = self.setting(theta)
@@ -203,7 +216,8 @@ class SumModel:
         if self.iterative:
             return self._iterative_form(setting, prior, variance)
         trace = variance * self.weight
-        return ClosedForm.of(prior, self._equations(setting), trace, setting.noise, sites=self.sites)
+        how = {"sites": self.sites, "constant": self._constant(setting)}
+        return ClosedForm.of(prior, self._equations(setting), trace, setting.noise, **how)
 
     def pull_back(self, theta: np.ndarray, cotangents: Cotangents | MissedCotangents) -> np.ndarray:
         setting, prior = self.setting(theta), block_prior(cotangents.model)
@@ -215,8 +229,9 @@ class SumModel:
         for tail in self.tails:
             term, values = self._only(setting)
             Z = outward_state(term.prior(0, self.bases[0], values), tail.side)
-            dT, dv = tail.rate_derivatives(term.kernel(0, values))
-            gradient[1] -= float(np.sum(dT * cotangents.gram(Z)) + dv @ (Z.T @ cotangents.projection))
+            dT, dv, dh = tail.rate_derivatives(term.kernel(0, values))
+            pulled = dv @ (Z.T @ cotangents.projection) + dh @ (Z.T @ cotangents.features)
+            gradient[1] -= float(np.sum(dT * cotangents.gram(Z)) + pulled)
         return np.array([*gradient, cotangents.log_noise])
 
     def missed_by_term(self, closed: AbstractForm, theta: np.ndarray) -> np.ndarray:

@@ -230,8 +230,11 @@ def _secant(curvature: np.ndarray, moved: np.ndarray, fell: np.ndarray) -> np.nd
 def rescale(closed: AbstractForm) -> tuple[float, float]:
     """The factor on all variances (prior and noise together) that maximises the bound, and the bound there.
 
-    The bound depends on it only through -1/2 [n log s + quadratic / s]; hence s = quadratic / n.
+    The bound depends on it only through -1/2 [n log s + quadratic / s]; hence s = quadratic / n. A constant whose prior
+    says next to nothing takes one row.
     """
-    n = closed.weight
+    n = closed.weight - closed.of_constant.effective
+    if not n > 0.0:
+        return 1.0, closed.elbo
     s = max(closed.quadratic / n, 1e-12)
     return s, closed.elbo - 0.5 * (n * np.log(s) + closed.quadratic * (1.0 / s - 1.0))

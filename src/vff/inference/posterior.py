@@ -2,18 +2,20 @@
 
 f(x) | y ~ GP( sum_s phi_s' m_s,  sum_s k_s(x, x') - phi' S phi ),      S = diag(K_s^-1) - A^-1
 
-Per row: the terms' own quadratic forms, and -2 phi_s' (A^-1)_st phi_t taken away for every pair.
+Per row: the terms' own quadratic forms, and -2 phi_s' (A^-1)_st phi_t taken away for every pair. A constant beside the
+terms (``form``) adds its mean, and var(c0) (1 - phi'u)^2 to the variance: A^-1 is that of terms to which it is known.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 
 from vff.basis import Interval, LevelBasis
 from vff.inference.collapsed import ClosedForm
+from vff.inference.form import ConstantPosterior
 from vff.inference.model import Setting, SumModel
 from vff.inference.term_posterior import (
     AbstractFactor,
@@ -53,10 +55,16 @@ class AbstractSumPosterior(ABC):
 
     request: MomentRequest
     terms: tuple[TermPosterior, ...]
+    constant: ConstantPosterior | None = field(default=None, kw_only=True)
+    """None where the function has no constant beside its terms."""
 
     @abstractmethod
-    def _chunk(self, x: np.ndarray, variances: bool, engine: str) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and variance of f at some rows; without ``variances`` the second is empty."""
+    def _chunk(
+        self, x: np.ndarray, rows: Sequence[ColumnRows], variances: bool, engine: str
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and variance of the sum of the terms at some rows, the constant held at zero; without ``variances`` the
+        second is empty.
+        """
 
     @abstractmethod
     def inside(self, rows: Sequence[ColumnRows], tables: Tables) -> tuple[np.ndarray, np.ndarray]:
@@ -66,12 +74,16 @@ class AbstractSumPosterior(ABC):
         """
 
     @abstractmethod
-    def joint(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Mean (N,) and covariance (N, N) of f at all rows together."""
+    def _joint(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Mean (N,) and covariance (N, N) of the sum of the terms at all rows together, the constant held at zero."""
 
     @abstractmethod
-    def slope(self, x: np.ndarray, along: int) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and variance of the derivative of f along one column, in its own units, at every row."""
+    def _slope(self, x: np.ndarray, along: int) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and variance of its derivative along one column, in that column's units, at every row."""
+
+    @abstractmethod
+    def _variance_of_average(self) -> float:
+        """Of the terms together over the rows of the fit, the constant held."""
 
     @property
     def variance(self) -> float:
@@ -100,9 +112,69 @@ class AbstractSumPosterior(ABC):
         """Mean and variance of f at every row of x (N, C)."""
         mean, variance = np.empty(len(x)), np.empty(len(x))
         for start in range(0, len(x), _CHUNK):
-            rows = slice(start, start + _CHUNK)
-            mean[rows], variance[rows] = self._chunk(x[rows], variances, engine)
+            some = slice(start, start + _CHUNK)
+            rows = self.rows(x[some])
+            mean[some], variance[some] = self._chunk(x[some], rows, variances, engine)
+            if self.constant is not None:
+                mean[some] += self.constant.mean
+                if variances:
+                    variance[some] += self.constant.variance * self._follows(x[some], rows, engine) ** 2
         return mean, variance
+
+    def _follows(self, x: np.ndarray, rows: Sequence[ColumnRows], engine: str = "auto") -> np.ndarray:
+        """1 - phi'u: how far f rises at every row when the constant rises by one."""
+        total = np.ones(len(x))
+        for term, answer in zip(self.terms, self._answers, strict=True):
+            if answer.any():
+                total -= term.linear(x, rows, answer, engine)
+        return total
+
+    @cached_property
+    def _answers(self) -> list[np.ndarray]:
+        """u by term."""
+        assert self.constant is not None
+        return [self.constant.answer[place] for place in self.request.slices]
+
+    def joint(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Mean (N,) and covariance (N, N) of f at all rows together."""
+        mean, covariance = self._joint(x)
+        if self.constant is not None:
+            follows = self._follows(x, self.rows(x))
+            mean, covariance = (
+                mean + self.constant.mean,
+                covariance + self.constant.variance * np.outer(follows, follows),
+            )
+        return mean, covariance
+
+    def slope(self, x: np.ndarray, along: int) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and variance of the derivative of f along one column, in its own units, at every row."""
+        mean, variance = self._slope(x, along)
+        if self.constant is not None and self.constant.answer.any():
+            for some in stretches(len(x), self.request.size):
+                terms = zip(self.terms, self._answers, strict=True)
+                follows = sum(term.features(x[some], along) @ u for term, u in terms if along in term.columns)
+                variance[some] += self.constant.variance * follows**2
+        return mean, variance
+
+    def effect(self, s: int, x: np.ndarray, rows: Sequence[ColumnRows]) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and variance of a term less its average over the rows of the fit."""
+        term = self.terms[s]
+        mean, variance = term.centred(x, rows)
+        if self.constant is not None and self._answers[s].any():
+            answer = self._answers[s]
+            follows = term.linear(x, rows, answer) - float(term.coefficients.centre @ answer)
+            variance = variance + self.constant.variance * follows**2
+        return mean, variance
+
+    def average(self) -> tuple[float, float]:
+        """Mean and variance of f averaged over the rows of the fit: what effects are measured from."""
+        centres = [term.coefficients.centre for term in self.terms]
+        mean = sum(float(own @ term.coefficients.mean) for own, term in zip(centres, self.terms, strict=True))
+        variance = self._variance_of_average()
+        if self.constant is not None:
+            follows = 1.0 - float(np.concatenate(centres) @ self.constant.answer)
+            mean, variance = mean + self.constant.mean, variance + self.constant.variance * follows**2
+        return mean, max(variance, 0.0)
 
     def distinct(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The different rows, and which of them every row is; rows of levels never seen are not known to be equal."""
@@ -125,6 +197,13 @@ class AbstractSumPosterior(ABC):
         Here all of f is drawn; kinds that can draw coefficients leave out what their features do not carry.
         """
         return self.sample(x, n_samples, rng), np.zeros(len(x))
+
+    def _draws_of_constant(self, x: np.ndarray, n_samples: int, rng: np.random.Generator) -> np.ndarray:
+        """What the constant adds to draws of coefficients to which it is known, (N, n_samples) or (1, 1)."""
+        if self.constant is None:
+            return np.zeros((1, 1))
+        white = np.sqrt(self.constant.variance) * rng.standard_normal(n_samples)
+        return self.constant.mean + np.multiply.outer(self._follows(x, self.rows(x)), white)
 
 
 def covariance_root(covariance: np.ndarray) -> np.ndarray:
@@ -170,7 +249,7 @@ class SumPosterior(AbstractSumPosterior):
                 )
             )
         shared = {(s, t): inverse[places[s], places[t]].copy() for s, t in request.pairs}
-        return cls(request, tuple(terms), shared)
+        return cls(request, tuple(terms), shared, constant=closed.level)
 
     @cached_property
     def _couplings(self) -> dict[Pair, Coupling]:
@@ -188,14 +267,27 @@ class SumPosterior(AbstractSumPosterior):
     def inside(self, rows: Sequence[ColumnRows], tables: Tables) -> tuple[np.ndarray, np.ndarray]:
         T = len(self.terms)
         own = [*(term.mean_function for term in self.terms), *(term.explained_function for term in self.terms)]
-        values = evaluate_letters(rows, [*own, *self._pair_functions], tables=tables)
-        variance = self.variance - np.sum(values[T : 2 * T], axis=0)
+        values = evaluate_letters(rows, [*own, *self._answer_functions, *self._pair_functions], tables=tables)
+        pairs = 2 * T + len(self._answer_functions)
+        mean, variance = np.sum(values[:T], axis=0), self.variance - np.sum(values[T : 2 * T], axis=0)
         if self._pair_functions:
-            variance += 2.0 * np.sum(values[2 * T :], axis=0)
-        return np.sum(values[:T], axis=0), np.maximum(variance, 0.0)
+            variance += 2.0 * np.sum(values[pairs:], axis=0)
+        variance = np.maximum(variance, 0.0)
+        if self.constant is not None:
+            mean += self.constant.mean
+            variance += self.constant.variance * (1.0 - np.sum(values[2 * T : pairs], axis=0)) ** 2
+        return mean, variance
 
-    def _chunk(self, x: np.ndarray, variances: bool, engine: str) -> tuple[np.ndarray, np.ndarray]:
-        rows = self.rows(x)
+    @cached_property
+    def _answer_functions(self) -> list[LetterFunction]:
+        """phi'u of every term; none without a constant."""
+        if self.constant is None:
+            return []
+        return [term.function(answer) for term, answer in zip(self.terms, self._answers, strict=True)]
+
+    def _chunk(
+        self, x: np.ndarray, rows: Sequence[ColumnRows], variances: bool, engine: str
+    ) -> tuple[np.ndarray, np.ndarray]:
         inside = np.logical_and.reduce([column.request.place.contains(column.t) for column in rows])
         if inside.all() and not variances:
             means = evaluate_letters(rows, [term.mean_function for term in self.terms], engine)
@@ -231,8 +323,7 @@ class SumPosterior(AbstractSumPosterior):
         parts = [np.einsum("np,np->n", features[s] @ block, features[t]) for (s, t), block in self.shared.items()]
         return np.sum(parts, axis=0) if parts else np.zeros(len(features[0]))
 
-    def joint(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Mean (N,) and covariance (N, N) of f at all rows together."""
+    def _joint(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         N = len(x)
         mean, covariance = np.zeros(N), np.zeros((N, N))
         features = [term.features(x) for term in self.terms]
@@ -252,10 +343,15 @@ class SumPosterior(AbstractSumPosterior):
         for rows in stretches(len(x), self.request.size):
             values[rows] = np.concatenate([term.features(x[rows]) for term in self.terms], axis=1) @ c
             rest[rows] = np.sum([term.unseen(x[rows]) for term in self.terms], axis=0)
-        return values, rest
+        return values + self._draws_of_constant(x, n_samples, rng), rest
+
+    def _variance_of_average(self) -> float:
+        own = sum(float(term.coefficients.centre @ term.coefficients.centre_covariance) for term in self.terms)
+        centres = [term.coefficients.centre for term in self.terms]
+        return own + 2.0 * sum(float(centres[s] @ block @ centres[t]) for (s, t), block in self.shared.items())
 
     def coefficient_covariance(self) -> np.ndarray:
-        """A^-1 of all terms together, (P, P)."""
+        """A^-1 of all terms together, (P, P); the constant held."""
         places = self.request.slices
         covariance = np.empty((self.request.size, self.request.size))
         for term, place in zip(self.terms, places, strict=True):
@@ -268,8 +364,7 @@ class SumPosterior(AbstractSumPosterior):
         """R with R R' = A^-1, (P, P)."""
         return covariance_root(self.coefficient_covariance())
 
-    def slope(self, x: np.ndarray, along: int) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and variance of the derivative of f along one column, in its own units, at every row."""
+    def _slope(self, x: np.ndarray, along: int) -> tuple[np.ndarray, np.ndarray]:
         mean, variance = np.empty(len(x)), np.empty(len(x))
         own = [s for s, term in enumerate(self.terms) if along in term.columns]
         prior = sum(self.terms[s].slope_variance(along) for s in own)

@@ -183,7 +183,7 @@ class ProbedPosterior(AbstractSumPosterior):
                     excess,
                 )
             )
-        return cls(model.moments.request, tuple(terms), form)
+        return cls(model.moments.request, tuple(terms), form, constant=form.level)
 
     @cached_property
     def _couplings(self) -> dict[Pair, Coupling]:
@@ -217,14 +217,15 @@ class ProbedPosterior(AbstractSumPosterior):
         return total
 
     def inside(self, rows: Sequence[ColumnRows], tables: Tables) -> tuple[np.ndarray, np.ndarray]:
-        return self._chunk(np.stack([column.x for column in rows]).T, True, "auto")
+        return self.marginals(np.stack([column.x for column in rows]).T)
 
-    def _chunk(self, x: np.ndarray, variances: bool, engine: str) -> tuple[np.ndarray, np.ndarray]:
-        rows = self.rows(x)
+    def _chunk(
+        self, x: np.ndarray, rows: Sequence[ColumnRows], variances: bool, engine: str
+    ) -> tuple[np.ndarray, np.ndarray]:
         if not variances:
             return self._means(x, rows, engine), np.empty(len(x))
         if len(x) <= FEW_ROWS:
-            mean, covariance = self.joint(x)
+            mean, covariance = self._joint(x)
             return mean, np.maximum(np.diagonal(covariance), 0.0)
         parts = [term.exact_part(x, rows, engine) for term in self.terms]
         own = self.variance - np.sum([explained for _, explained in parts], axis=0)
@@ -244,8 +245,8 @@ class ProbedPosterior(AbstractSumPosterior):
     def _means(self, x: np.ndarray, rows: Sequence[ColumnRows], engine: str) -> np.ndarray:
         return np.sum([term.means(x, rows, engine) for term in self.terms], axis=0)
 
-    def joint(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Mean (N,) and covariance (N, N) of f at all rows together, by solutions of their own."""
+    def _joint(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """By solutions of their own."""
         self._check_few(x)
         features = [term.features(x) for term in self.terms]
         covariance = np.zeros((len(x), len(x)))
@@ -271,8 +272,11 @@ class ProbedPosterior(AbstractSumPosterior):
                 "itself"
             )
 
-    def slope(self, x: np.ndarray, along: int) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and variance of the derivative of f along one column, in its own units, at every row."""
+    def _variance_of_average(self) -> float:
+        centre = np.concatenate([term.coefficients.centre for term in self.terms])
+        return float(centre @ self.form.solve(centre[:, None])[:, 0])
+
+    def _slope(self, x: np.ndarray, along: int) -> tuple[np.ndarray, np.ndarray]:
         self._check_few(x)
         features, prior = [], np.zeros((len(x), len(x)))
         for term in self.terms:
@@ -297,7 +301,7 @@ class ProbedPosterior(AbstractSumPosterior):
                 x[:, c] = rng.integers(column.basis.size, size=len(x))
         away, signs = self._probes(x)
         error = np.std(away * signs, axis=0, ddof=1) / np.sqrt(self.form.probes)
-        _, variance = self._chunk(x, True, "auto")
+        _, variance = self.marginals(x)
         return float(np.quantile(error / np.maximum(variance, 1e-300), 0.95))
 
 

@@ -12,7 +12,6 @@ from vff.likelihoods import AbstractLikelihood, Expected, expected, row_modes
 
 _SPREAD = 2.0  # of the latent function around its constant, for a first guess at every row by itself
 _FLATTEST = 1e-3  # of the average precision of a site: the first guess is a likelihood of its own at every row
-REACH = 10.0  # standard deviation of the constant around its first guess: one class alone would send it off for ever
 
 
 @dataclass(frozen=True)
@@ -84,23 +83,8 @@ def first_sites(likelihood: AbstractLikelihood, psi: np.ndarray, observed: Obser
 
 
 def is_positive(form: AbstractForm) -> bool:
-    """Whether the sites, some of which may be negative, make a q: A is positive definite."""
+    """Whether the sites, some of which may be negative, make a q: A is positive definite, with the constant in it."""
     try:
-        return form.jitter == 0.0
+        return form.jitter == 0.0 and (form.level is None or form.level.variance > 0.0)
     except FloatingPointError:
         return False
-
-
-def best_shift(form: AbstractForm, h: np.ndarray, pull: float, away: float = 0.0) -> float:
-    """What the Gaussian model of the sites would add to the constant: generalised least squares, and its prior.
-
-    [sum l - h'm - away / reach^2] / [sum s - h'A^-1 h + 1 / reach^2] with h = Phi' S 1 and ``away`` how far the
-    constant is from where its prior has it; none where sites leave no information about it.
-    """
-    information = form.weight - float(h @ form.solve(h[:, None])[:, 0]) + REACH**-2
-    return (pull - float(h @ form.mean) - away * REACH**-2) / information if information > 0.0 else 0.0
-
-
-def strain(away: float) -> float:
-    """What the prior of the constant takes from the bound, nats."""
-    return 0.5 * (away / REACH) ** 2

@@ -15,7 +15,8 @@ from vff.inference.natural import Step, Visit, arrive
 from vff.inference.optimise import Optimum
 from vff.inference.posterior import AbstractSumPosterior
 from vff.inference.probed_posterior import posterior_of
-from vff.inference.row_sites import best_shift, is_positive, strain
+from vff.inference.row_sites import is_positive
+from vff.inference.target import REACH
 from vff.inference.terms import Term
 from vff.likelihoods import AbstractLikelihood
 from vff.moments import Moments
@@ -30,10 +31,8 @@ class SiteStanding:
 
     stage: Stage
     """The Gaussian model of the sums, whose q it is, at its hyperparameters."""
-    constant: float
-    """Prior mean of the latent function."""
     credit: float = 0.0
-    """What earlier rows, which are gone, say for q, and what the prior of the constant says against it."""
+    """What earlier rows, which are gone, say for q."""
 
     @property
     def form(self) -> AbstractForm:
@@ -76,18 +75,19 @@ class SiteProblem:
     optimise: bool
     """Whether hyperparameters are learnt."""
     centred: bool
-    """Whether the constant is."""
+    """Whether the latent function has a constant beside its terms."""
     grows: bool
     """Whether harmonics may be added on the way."""
     tolerance: float
     """Nats that a last step of the climb may still gain."""
     anchor: float = 0.0
-    """Where the prior of the constant has it."""
+    """Prior mean of the latent function; that of its constant, where it has one."""
     memory: Memory | None = None
 
-    def model(self, sums: Moments, constant: float) -> SumModel:
+    def model(self, sums: Moments) -> SumModel:
         """The Gaussian model of some sums."""
-        return SumModel(self.terms, sums.recentred(constant), sites=True)
+        constant = REACH**2 if self.centred else None
+        return SumModel(self.terms, sums.recentred(self.anchor), sites=True, constant=constant)
 
     def first_sums(self, psi: np.ndarray, constant: float) -> tuple[Moments, float]:
         """Of a first guess at every site; and the sum of the squares of l - s constant, their power in any harmonic."""
@@ -100,16 +100,16 @@ class SiteProblem:
 
     def stand(self, sums: Moments, here: SiteStanding, learn_share: float) -> SiteStanding | None:
         """See ``natural.Problem``."""
-        stage, model = here.stage, self.model(sums, here.constant)
+        stage, model = here.stage, self.model(sums)
         if not learn_share or not (self.optimise or self.grows):
-            return self._settle(sums, model.restricted(stage.harmonics), stage, here.constant)
+            return self._settle(model.restricted(stage.harmonics), stage)
         try:
             wished = self._learn(model, stage)
         except FloatingPointError:  # no q where the search starts
             return None
         theta = stage.optimum.theta + learn_share * (wished.optimum.theta - stage.optimum.theta)
         stage = replace(wished, optimum=replace(wished.optimum, theta=theta))
-        return self._settle(sums, model.restricted(stage.harmonics), stage, here.constant)
+        return self._settle(model.restricted(stage.harmonics), stage)
 
     def _learn(self, model: SumModel, stage: Stage) -> Stage:
         """Where the sums want the hyperparameters, and how many harmonics."""
@@ -141,51 +141,49 @@ class SiteProblem:
         there = arrive(self, standing, step.psi, step.visit.sums)
         return there if there.elbo > step.elbo + _WORTH_IT else None
 
-    def _settle(self, sums: Moments, model: SumModel, stage: Stage, constant: float) -> SiteStanding | None:
-        """q at the hyperparameters of a stage, with the best constant."""
-        theta = stage.optimum.theta
-        form = model.at(theta)
+    def _settle(self, model: SumModel, stage: Stage) -> SiteStanding | None:
+        """q at the hyperparameters of a stage."""
+        form = model.at(stage.optimum.theta)
         if not is_positive(form):
             return None
-        if self.centred:
-            h = model.transform(model.setting(theta)).forward(np.concatenate(model.moments.features_sums))
-            constant += best_shift(form, h, model.moments.target, constant - self.anchor)
-            model = self.model(sums, constant).restricted(stage.harmonics)
-            form = model.at(theta)
         enough = tolerance(model.rows, form.cotangents.effective)
         stage = replace(
             stage, model=model, closed=form, tolerance=enough, optimum=replace(stage.optimum, elbo=form.elbo)
         )
-        return SiteStanding(stage, constant, self._credit(stage, constant) - strain(constant - self.anchor))
+        return SiteStanding(stage, self._credit(stage))
 
-    def _credit(self, stage: Stage, constant: float) -> float:
-        """E[sum l f - s f^2 / 2] over the sites of earlier rows, f = constant + phi'c + remainder."""
+    def _credit(self, stage: Stage) -> float:
+        """E[sum l f - s f^2 / 2] over the sites of earlier rows, f = anchor + c0 + phi'c + remainder."""
         if self.memory is None:
             return 0.0
         sums, form = self.memory.sums, stage.closed
-        old = self.model(sums, constant).restricted(stage.harmonics).at(stage.optimum.theta)
+        old = self.model(sums).restricted(stage.harmonics).at(stage.optimum.theta)
         if not (isinstance(old, ClosedForm) and isinstance(form, ClosedForm)):
             raise ValueError("rows are added to models of at most 4,500 features; use fewer frequencies, or fit again")
         m, spread = form.mean, float(np.sum(old.G * form.inverse.matrix))
-        value = float(m @ old.b) - 0.5 * (float(m @ old.G @ m) + spread + old.residual)
-        return value + constant * sums.target - 0.5 * constant**2 * sums.weight
+        value = float(m @ old.b) - 0.5 * (old.energy_of(m) + spread + old.residual)
+        if form.level is not None and old.constant is not None:
+            m0, variance, u = form.level.mean, form.level.variance, form.level.answer
+            h, weight = old.constant.features, old.weight
+            # the constant moves f by 1 - phi'u at every row
+            moved = weight - 2.0 * float(h @ u) + old.energy_of(u)
+            value += m0 * (old.constant.target - float(h @ m)) - 0.5 * (m0**2 * weight + variance * moved)
+        return value + self.anchor * sums.target - 0.5 * self.anchor**2 * sums.weight
 
-    def settled(self, sums: Moments, stage: Stage, constant: float) -> SiteStanding | None:
+    def settled(self, sums: Moments, stage: Stage) -> SiteStanding | None:
         """q for some sums at the hyperparameters of a stage."""
-        return self._settle(sums, self.model(sums, constant).restricted(stage.harmonics), stage, constant)
+        return self._settle(self.model(sums).restricted(stage.harmonics), stage)
 
-    def given(self, sums: Moments, theta: np.ndarray, harmonics: Any, constant: float) -> SiteStanding | None:
+    def given(self, sums: Moments, theta: np.ndarray, harmonics: Any) -> SiteStanding | None:
         """q for some sums at hyperparameters that are kept."""
-        model = self.model(sums, constant).restricted(harmonics)
+        model = self.model(sums).restricted(harmonics)
         optimum = Optimum(theta, np.nan, 0, 1, True, "hyperparameters kept as given")
-        return self._settle(
-            sums, model, Stage(model, optimum, model.at(theta), np.inf, model.all_but_noise, False), constant
-        )
+        return self._settle(model, Stage(model, optimum, model.at(theta), np.inf, model.all_but_noise, False))
 
     def visit(self, standing: SiteStanding, psi: np.ndarray) -> Visit[Moments]:
         """See ``natural.Problem``."""
         R = self.likelihood.free.size
-        answers = self.crowd.ask(Opinion(self.likelihood, psi, standing.posterior, standing.constant))
+        answers = self.crowd.ask(Opinion(self.likelihood, psi, standing.posterior, self.anchor))
         sums, total = self._remembering(answers.moments), float(answers.totals[0])
         gradient, hessian = answers.totals[1 : 1 + R], answers.totals[1 + R :].reshape(R, R).copy()
         if self.memory is not None:

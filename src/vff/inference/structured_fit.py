@@ -13,15 +13,15 @@ import numpy as np
 
 from vff.basis import ColumnBasis
 from vff.inference.fit import Climb, Fit, Milestone, TermFit, given_setting, units_of
+from vff.inference.form import ConstantPosterior
 from vff.inference.likelihood_fit import LikelihoodTask, fit_likelihood, prepared
 from vff.inference.model import Setting, SumModel
 from vff.inference.optimise import Optimum
 from vff.inference.posterior import term_factors
-from vff.inference.row_sites import strain
 from vff.inference.structured import LARGEST_CLIMB, Kind, ProductTerm, StructuredFit, fit_structured
 from vff.inference.structured_bound import evaluated
 from vff.inference.structured_posterior import StructuredPosterior, centre_of, structured_term
-from vff.inference.target import TargetScale
+from vff.inference.target import REACH, TargetScale
 from vff.likelihoods.rules import counts_for
 from vff.moments import MomentRequest, Moments, TermRequest, Walk, plan_reading
 
@@ -42,7 +42,7 @@ class Learnt:
     psi: np.ndarray
     constant: float
     anchor: float
-    """Where the weak prior of the constant has it."""
+    """Prior mean of the constant."""
     request: MomentRequest
     """At the harmonics of q."""
     supported: tuple[bool, ...]
@@ -78,18 +78,19 @@ def fit_with_structure(kind: Kind, task: LikelihoodTask) -> Fit:
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         model = SumModel(tuple(plan.term for plan in task.plans), no_sums(learnt.request), sites=True)
         terms = _product_terms(ready, model, learnt.setting)
+        constant = [_constant_term(ready)] if _has_constant(ready) else []
         task.progress(f"{model.size:,} features, of which q has a covariance of kind {kind!r}")
         observed = ready.observed
         spread = np.sqrt(sum(term.variance for term in terms)) / ready.likelihood.width(learnt.psi)
         fit = fit_structured(
             kind,
-            terms,
+            [*terms, *constant],
             observed.y,
             observed.w,
             ready.likelihood,
             learnt.psi,
             observed.extra,
-            offset=learnt.constant,
+            offset=learnt.anchor,
             nodes=max(_FEWEST_NODES, int(counts_for(np.array([spread]))[0])),
             tolerance=_TOLERANCE if model.size <= _LARGE else _TOLERANCE_WHEN_LARGE,
         )
@@ -118,8 +119,7 @@ def structured_memory(kind: Kind, request: MomentRequest, rows: int) -> int:
 
 def _given(task: LikelihoodTask, psi: np.ndarray, target: TargetScale) -> Learnt | None:
     """What the user gave, if nothing is left to be learnt."""
-    constant = task.centred and not task.likelihood.locates
-    if task.optimise or task.free_harmonics or constant or np.any(task.likelihood.free):
+    if task.optimise or task.free_harmonics or _has_constant(task) or np.any(task.likelihood.free):
         return None
     request = task.walk.plan.request
     units = [units_of(no_sums(request), target, s, plan.term) for s, plan in enumerate(task.plans)]
@@ -218,6 +218,23 @@ def _product_terms(task: LikelihoodTask, model: SumModel, setting: Setting) -> l
     return terms
 
 
+def _has_constant(task: LikelihoodTask) -> bool:
+    """Whether the latent function has a constant beside its terms."""
+    return task.centred and not task.likelihood.locates
+
+
+def _constant_term(task: LikelihoodTask) -> ProductTerm:
+    """The constant, independent of the terms under q as they are of one another."""
+    return ProductTerm((np.ones((task.walk.n, 1)),), (np.eye(1),), REACH**2)
+
+
+def _constant_of(fit: StructuredFit, T: int, P: int) -> ConstantPosterior | None:
+    """q of the constant, which is behind T terms with P features."""
+    if len(fit.means) == T:
+        return None
+    return ConstantPosterior(float(fit.means[-1].item()), float(fit.covariance(T).item()), np.zeros(P))
+
+
 def _record(
     task: LikelihoodTask,
     learnt: Learnt,
@@ -228,6 +245,7 @@ def _record(
 ) -> Fit:
     """The record of the fit, in the user's units; ``task`` has y as learning saw it."""
     setting, w = learnt.setting, task.observed.w
+    constant = _constant_of(fit, len(terms), learnt.request.size)
     posterior = StructuredPosterior(
         learnt.request,
         tuple(
@@ -241,14 +259,15 @@ def _record(
             )
             for s, own in enumerate(learnt.request.terms)
         ),
+        constant=constant,
     )
-    bound = float(fit.elbo - strain(learnt.constant - learnt.anchor) - w.sum() * np.log(target.scale))
+    bound = float(fit.elbo - w.sum() * np.log(target.scale))
     theta = model.pack(setting)
     optimum = Optimum(theta, fit.elbo, 0, fit.evaluations, fit.converged, "hyperparameters held")
     R = learnt.psi.size
     return Fit(
         posterior,
-        TargetScale(target.mean + target.scale * learnt.constant, target.scale),
+        TargetScale(target.mean + target.scale * learnt.anchor, target.scale),
         _term_fits(task, learnt, terms, fit, target),
         np.nan,
         bound,
@@ -263,7 +282,7 @@ def _record(
             no_sums(learnt.request),
             learnt.psi,
             np.zeros((R, R)),
-            learnt.constant,
+            learnt.anchor if constant is None else learnt.anchor + constant.mean,
             target,
             (bound,),
             fit.evaluations,
@@ -287,7 +306,7 @@ def _term_fits(
     task: LikelihoodTask, learnt: Learnt, terms: list[ProductTerm], fit: StructuredFit, target: TargetScale
 ) -> tuple[TermFit, ...]:
     w, sums = task.observed.w, no_sums(learnt.request)
-    effects = [evaluated(term.features, m) for term, m in zip(terms, fit.means, strict=True)]
+    effects = [evaluated(term.features, m) for term, m in zip(terms, fit.means, strict=False)]
     total, fits = _spread(np.sum(effects, axis=0), w), []
     for s, (plan, effect) in enumerate(zip(task.plans, effects, strict=True)):
         units, values, M = units_of(sums, target, s, plan.term), learnt.setting.terms[s], learnt.request.harmonics[s]

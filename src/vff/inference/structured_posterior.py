@@ -79,8 +79,8 @@ class StructuredTerm(TermPosterior):
     ) -> tuple[list[np.ndarray], np.ndarray]:
         return self.values(x, vectors)
 
-    def means(self, x: np.ndarray, rows: Sequence[ColumnRows], engine: str = "auto") -> np.ndarray:
-        return self.values(x, [self.coefficients.mean], variances=False)[0][0]
+    def linear(self, x: np.ndarray, rows: Sequence[ColumnRows], c: np.ndarray, engine: str = "auto") -> np.ndarray:
+        return self.values(x, [c], variances=False)[0][0]
 
 
 def _product(parts: Sequence[np.ndarray]) -> np.ndarray:
@@ -104,7 +104,9 @@ class StructuredPosterior(AbstractSumPosterior):
 
     terms: tuple[StructuredTerm, ...]
 
-    def _chunk(self, x: np.ndarray, variances: bool, engine: str) -> tuple[np.ndarray, np.ndarray]:
+    def _chunk(
+        self, x: np.ndarray, rows: Sequence[ColumnRows], variances: bool, engine: str
+    ) -> tuple[np.ndarray, np.ndarray]:
         mean, variance = np.zeros(len(x)), np.zeros(len(x))
         for term in self.terms:
             (value,), explained = term.values(x, [term.coefficients.mean], variances=variances)
@@ -114,9 +116,9 @@ class StructuredPosterior(AbstractSumPosterior):
         return mean, variance
 
     def inside(self, rows: Sequence[ColumnRows], tables: Tables) -> tuple[np.ndarray, np.ndarray]:
-        return self._chunk(np.stack([column.x for column in rows], axis=1), True, "auto")
+        return self.marginals(np.stack([column.x for column in rows], axis=1))
 
-    def joint(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _joint(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         mean, covariance = np.zeros(len(x)), np.zeros((len(x), len(x)))
         for term in self.terms:
             own, spread = term.joint(x)
@@ -124,7 +126,10 @@ class StructuredPosterior(AbstractSumPosterior):
             covariance += spread
         return mean, covariance
 
-    def slope(self, x: np.ndarray, along: int) -> tuple[np.ndarray, np.ndarray]:
+    def _variance_of_average(self) -> float:
+        return sum(float(term.coefficients.centre @ term.coefficients.centre_covariance) for term in self.terms)
+
+    def _slope(self, x: np.ndarray, along: int) -> tuple[np.ndarray, np.ndarray]:
         mean, variance = np.zeros(len(x)), np.zeros(len(x))
         for term in self.terms:
             if along in term.columns:

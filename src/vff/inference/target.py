@@ -7,6 +7,12 @@ import numpy as np
 from vff.features import TailRows
 from vff.moments import Moments
 
+REACH = 10.0
+"""Prior standard deviation of the constant around its first guess, in targets as learning sees them.
+
+It says next to nothing, and keeps the constant from running off for ever where all labels are the same.
+"""
+
 
 @dataclass(frozen=True)
 class TargetScale:

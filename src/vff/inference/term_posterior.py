@@ -257,14 +257,18 @@ class TermPosterior:
 
     def means(self, x: np.ndarray, rows: Sequence[ColumnRows], engine: str = "auto") -> np.ndarray:
         """phi'm at every row."""
-        inside, mean = self.inside(rows), np.empty(len(x))
+        return self.linear(x, rows, self.coefficients.mean, engine)
+
+    def linear(self, x: np.ndarray, rows: Sequence[ColumnRows], c: np.ndarray, engine: str = "auto") -> np.ndarray:
+        """phi'c at every row."""
+        inside, values = self.inside(rows), np.empty(len(x))
         if inside.any():
             some = rows if inside.all() else [ColumnRows(one.request, one.x[inside], one.book) for one in rows]
-            (mean[inside],) = evaluate_letters(some, [self.mean_function], engine)
+            (values[inside],) = evaluate_letters(some, [self.function(c)], engine)
         if not inside.all():
             beyond = self._edge_states if len(self.factors) == 1 else self._written
-            mean[~inside] = beyond(x[~inside], [self.coefficients.mean])[0][0]
-        return mean
+            values[~inside] = beyond(x[~inside], [c])[0][0]
+        return values
 
     def centred(self, x: np.ndarray, rows: Sequence[ColumnRows]) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance of f minus its average over the rows of the fit.

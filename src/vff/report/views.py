@@ -102,7 +102,7 @@ def effect_on(model: SumModelFace, view: View, lattice: Mapping[int, np.ndarray]
     for c, grid in zip(lattice, grids, strict=True):
         x[:, c] = grid.ravel()
     term = posterior.terms[view.term]
-    mean, variance = term.centred(x, posterior.rows(x))
+    mean, variance = posterior.effect(view.term, x, posterior.rows(x))
     known = variance < UNINFORMED**2 * term.variance
     shape = grids[0].shape
     return Effect(scale * mean.reshape(shape), scale * np.sqrt(variance).reshape(shape), known.reshape(shape))

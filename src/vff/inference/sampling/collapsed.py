@@ -4,7 +4,9 @@ The bound comes from the sums over the rows, so a step costs the same for a thou
 two ways to it. With few features it is written in white variables, where JAX differentiates it: with C = B'GB, A = I
 + tau C,
 
-    bound = -1/2 [W log(2 pi / tau) + log|A| + tau y'Wy - tau^2 b'B A^-1 B'b + tau (W k(0) - tr C)].
+    bound = -1/2 [W log(2 pi / tau) + log|A| + tau y'Wy - tau^2 b'B A^-1 B'b + tau (W k(0) - tr C)],
+
+where a constant beside the terms is one more coefficient, which the trace leaves out.
 
 With many, or with rows beyond the domain, the algebra that learning uses gives bound and gradient, and JAX sees them
 as a function it may call but not look into: differentiating through a large Cholesky factor would take far longer.
@@ -33,11 +35,24 @@ class Sums(NamedTuple):
     """All that the bound knows of the rows."""
 
     G: Any
-    """Phi' W Phi, (P, P)."""
+    """Phi' W Phi, (P, P), the constant last where there is one."""
     b: Any
     """Phi' W y, (P,)."""
     yy: Any
     weight: Any
+    constant: Any = None
+    """Prior standard deviation of the constant."""
+
+    @classmethod
+    def of(cls, model: SumModel) -> "Sums":
+        """Those of a model without rows beyond its domain."""
+        moments = model.moments
+        G, b, others = moments.gram_matrix(), moments.project, (moments.target_squared, moments.weight)
+        if model.constant is None:
+            return cls(G, b, *others)
+        h = np.concatenate(moments.features_sums)
+        G = np.block([[G, h[:, None]], [h, np.array([[moments.weight]])]])
+        return cls(G, np.append(b, moments.target), *others, np.sqrt(model.constant))
 
 
 class CollapsedData(NamedTuple):
@@ -136,13 +151,17 @@ def white_bound(terms: Sequence[TermShape], sums: Sums | None, t: Any) -> Any:
     """The collapsed bound at log hyperparameters, those of the terms and the noise."""
     assert sums is not None
     places = places_of(terms)
-    B = block_diag(*maps_of(terms, places, t, roots_of(terms, places, t)))
+    blocks = maps_of(terms, places, t, roots_of(terms, places, t))
+    features = sum(block.shape[1] for block in blocks)
+    if sums.constant is not None:
+        blocks = [*blocks, jnp.reshape(sums.constant, (1, 1))]
+    B = block_diag(*blocks)
     C, tau = B.T @ sums.G @ B, jnp.exp(-t[-1])
     L = jnp.linalg.cholesky(jnp.eye(len(C)) + tau * C)
     pull = tau * solve_triangular(L, B.T @ sums.b, lower=True)
     variance = sum(jnp.exp(t[own[0]]) for own in places)
     # the difference is a sum of variances; only rounding can carry it below zero
-    missed = jnp.maximum(variance * sums.weight - jnp.trace(C), 0.0)
+    missed = jnp.maximum(variance * sums.weight - jnp.trace(C[:features, :features]), 0.0)
     quadratic = tau * sums.yy - pull @ pull + tau * missed
     return -0.5 * (sums.weight * (np.log(2.0 * np.pi) + t[-1]) + quadratic) - jnp.sum(jnp.log(jnp.diagonal(L)))
 

@@ -25,11 +25,11 @@ from vff.inference.sampling.hyper import (
     term_parameters,
     with_priors,
 )
-from vff.inference.sampling.posterior import Cloud, SampledPosterior, sampled_posterior
+from vff.inference.sampling.posterior import Cloud, SampledPosterior, constant_function, sampled_posterior
 from vff.inference.sampling.rows import TermShape
 from vff.inference.sampling.samples import Samples, evenly, on_missed, stats_of
 from vff.inference.sampling.target import OVERDISPERSED, Hyper, entries_of
-from vff.inference.target import standardised
+from vff.inference.target import REACH, TargetScale, standardised
 from vff.likelihoods import Gaussian
 from vff.moments import Moments
 
@@ -53,7 +53,8 @@ def sample_sum(
     check_names(plans, ["noise_variance"], priors)
     fit = fit_sum(moments, tails, plans, noise, optimise=optimise, normalise=normalise, progress=progress)
     last = fit.history[-1]
-    model = SumModel(tuple(own.term for own in plans), *standardised(moments, tails, fit.target))
+    constant = REACH**2 if normalise else None
+    model = SumModel(tuple(own.term for own in plans), *standardised(moments, tails, fit.target), constant=constant)
     model = model.restricted(last.harmonics)
     if model.iterative:
         raise ValueError(
@@ -73,13 +74,14 @@ def sample_sum(
     t = hyperparameters(target, data, [own.position for own in drawn])
     some = evenly(plan.chains, plan.draws, _SETTINGS)
     flat = t.reshape(-1, t.shape[-1])[some]
-    posterior = _posterior(model, flat, np.random.default_rng(plan.seed + 1))
+    posterior, constant = _posterior(model, flat, np.random.default_rng(plan.seed + 1))
+    target_scale = TargetScale(fit.target.mean + fit.target.scale * constant, fit.target.scale)
     kept, seconds = np.repeat(some, _EACH), time.perf_counter() - started
     psi = np.repeat(flat[:, -1:], _EACH, axis=0)
     samples = Samples(
         tuple(parameters), t, stats_of(drawn), kept, psi, Gaussian(), fit.target.scale, seconds, MOST_GRADIENTS
     )
-    return _record(fit, model, posterior, samples)
+    return replace(_record(fit, model, posterior, samples), target=target_scale)
 
 
 def _parameters(fit: Fit, model: SumModel, plans: Sequence[TermPlan], *, optimise: bool) -> list[Parameter]:
@@ -102,32 +104,43 @@ def _target(
             "inference='mcmc' with Gaussian noise samples hyperparameters, and all of them are held; the posterior at "
             "held ones is known: use inference='variational'"
         )
-    moments, K = model.moments, target.free.size
-    sums = Sums(moments.gram_matrix(), moments.project, moments.target_squared, moments.weight) if few else None
+    K = target.free.size
+    sums = Sums.of(model) if few else None
     bounds = np.array(model.parameters.log_bounds)
     return target, CollapsedData(number, Hyper.of(parameters), np.zeros(K), np.eye(K), bounds, sums)
 
 
-def _posterior(model: SumModel, t: np.ndarray, rng: np.random.Generator) -> SampledPosterior:
-    """Averages over settings of the posterior at each."""
-    P, settings = model.size, [model.setting(theta) for theta in t]
-    means, covariance, draws = np.empty((len(t), P)), np.zeros((P, P)), []
-    for number, (theta, setting) in enumerate(zip(t, settings, strict=True)):
-        closed = model.at(theta)
-        assert isinstance(closed, ClosedForm)
-        means[number], inverse = _raw(model, setting, closed)
+def _posterior(model: SumModel, t: np.ndarray, rng: np.random.Generator) -> tuple[SampledPosterior, float]:
+    """Averages over settings of the posterior at each, measured from the average of the constant."""
+    settings = [model.setting(theta) for theta in t]
+    forms = [model.at(theta) for theta in t]
+    constant = float(np.mean([0.0 if form.level is None else form.level.mean for form in forms]))
+    one = constant_function(model.terms, model.moments.request.terms)
+    P, S = model.size, len(t)
+    means, covariance, draws, level = np.empty((S, P)), np.zeros((P, P)), [], np.zeros((S, _EACH))
+    for number, (form, setting) in enumerate(zip(forms, settings, strict=True)):
+        assert isinstance(form, ClosedForm)
+        means[number], inverse = _raw(model, setting, form)
         covariance += inverse
-        root = covariance_root(inverse)
-        draws.append(means[number] + rng.standard_normal((_EACH, P)) @ root.T)
+        moved = rng.standard_normal((_EACH, P)) @ covariance_root(inverse).T
+        if form.level is not None:
+            # the first term writes the constant; the coefficients answer to it
+            follows = one - model.transform(setting).transpose(form.level.answer)
+            means[number] += one * (form.level.mean - constant)
+            covariance += form.level.variance * np.multiply.outer(follows, follows)
+            white = np.sqrt(form.level.variance) * rng.standard_normal(_EACH)
+            moved += np.multiply.outer(white, follows)
+            level[number] = form.level.mean - constant + white
+        draws.append(means[number] + moved)
     mean = means.mean(axis=0)
     spread = (means - mean).T @ (means - mean)
     cloud = Cloud(mean, (covariance + spread) / len(t), np.concatenate(draws))
     averages = [total / model.moments.weight for total in model.moments.features_sums]
-    return sampled_posterior(model, settings, cloud, averages)
+    return sampled_posterior(model, settings, cloud, averages, level.reshape(-1)), constant
 
 
 def _raw(model: SumModel, setting: Setting, closed: ClosedForm) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and covariance of the coefficients of the functions that are summed over rows."""
+    """Mean of the coefficients of the functions that are summed over rows, and covariance with the constant held."""
     transform = model.transform(setting)
     inverse = transform.transpose(transform.transpose(closed.inverse.matrix).T)
     return transform.transpose(closed.mean), 0.5 * (inverse + inverse.T)

@@ -58,8 +58,10 @@ class SampledPosterior(AbstractSumPosterior):
     one: np.ndarray
     """The function that is one everywhere, as the first term writes it, (P_1,)."""
 
-    def _chunk(self, x: np.ndarray, variances: bool, engine: str) -> tuple[np.ndarray, np.ndarray]:
-        mean, variance = self.moments._chunk(x, variances, engine)
+    def _chunk(
+        self, x: np.ndarray, rows: Sequence[ColumnRows], variances: bool, engine: str
+    ) -> tuple[np.ndarray, np.ndarray]:
+        mean, variance = self.moments._chunk(x, rows, variances, engine)
         lost = self._lost(x)
         if variances and lost.any():
             far = lost != 0.0
@@ -81,7 +83,7 @@ class SampledPosterior(AbstractSumPosterior):
     def inside(self, rows: Sequence[ColumnRows], tables: Tables) -> tuple[np.ndarray, np.ndarray]:
         return self.moments.inside(rows, tables)
 
-    def joint(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _joint(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         mean, covariance = self.moments.joint(x)
         lost = self._lost(x)
         if lost.any():
@@ -90,7 +92,10 @@ class SampledPosterior(AbstractSumPosterior):
             covariance += np.multiply.outer(lost, lost) * float(np.mean(self.level**2)) + cross + cross.T
         return mean, covariance
 
-    def slope(self, x: np.ndarray, along: int) -> tuple[np.ndarray, np.ndarray]:
+    def _variance_of_average(self) -> float:
+        return self.moments.average()[1]
+
+    def _slope(self, x: np.ndarray, along: int) -> tuple[np.ndarray, np.ndarray]:
         return self.moments.slope(x, along)
 
     def values(self, x: np.ndarray, some: np.ndarray | slice = slice(None)) -> tuple[np.ndarray, np.ndarray]:
