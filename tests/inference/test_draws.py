@@ -36,13 +36,20 @@ def rows(model: GPRegressor, n: int = 12) -> pd.DataFrame:
     return table(n, 2)[list(model.feature_names_in_)]
 
 
+def of_constant(posterior: SumPosterior, phi: np.ndarray) -> np.ndarray:
+    """var(c0) (1 - phi'u)(1 - phi'u)'."""
+    assert posterior.constant is not None
+    follows = 1.0 - phi @ posterior.constant.answer
+    return posterior.constant.variance * np.multiply.outer(follows, follows)
+
+
 def test_both_parts_make_the_joint_covariance(model: GPRegressor) -> None:
-    """phi'A^-1 phi' plus what the prior has beyond the features; the latter by row is the rest."""
+    """phi'A^-1 phi' and the constant, plus what the prior has beyond the features; the latter by row is the rest."""
     posterior, x = model.posterior_, model._block(model._table(rows(model)), slice(0, 12))
     assert isinstance(posterior, SumPosterior)
     _, covariance = posterior.joint(x)
     phi = np.concatenate([term.features(x) for term in posterior.terms], axis=1)
-    carried = phi @ posterior.coefficient_covariance() @ phi.T
+    carried = phi @ posterior.coefficient_covariance() @ phi.T + of_constant(posterior, phi)
     beyond = np.zeros((12, 12))
     for term in posterior.terms:
         K = np.ones((1, 1))
@@ -65,8 +72,8 @@ def test_draws_have_this_covariance(model: GPRegressor) -> None:
     scale, x = model.target_.scale, model._block(model._table(X), slice(0, 6))
     posterior = model.posterior_
     assert isinstance(posterior, SumPosterior)
-    phi = scale * np.concatenate([term.features(x) for term in posterior.terms], axis=1)
-    wanted = phi @ posterior.coefficient_covariance() @ phi.T
+    phi = np.concatenate([term.features(x) for term in posterior.terms], axis=1)
+    wanted = scale**2 * (phi @ posterior.coefficient_covariance() @ phi.T + of_constant(posterior, phi))
     np.testing.assert_allclose(np.cov(values), wanted, atol=0.03 * wanted.diagonal().max())
 
 
@@ -78,13 +85,14 @@ def test_equal_seeds_and_pieces_give_equal_draws(model: GPRegressor) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:.*has not seen")
-def test_a_level_never_seen_is_all_rest() -> None:
+def test_a_level_never_seen_is_all_rest_but_for_the_constant() -> None:
     X = table(60, 3)[["g"]]
     model = GPRegressor(Categorical("g")).fit(X, (X.g == "x") + 0.1 * np.random.default_rng(0).standard_normal(60))
     new = pd.DataFrame({"g": ["x", "new"]})
-    values, rest = model._function_draws(new, 5, 0)
-    np.testing.assert_allclose(rest, [0.0, model.predict_f(new)[1][1]], atol=1e-12)
-    assert np.ptp(values[1]) < 1e-12
+    values, rest = model._function_draws(new, 20_000, 0)
+    constant = model.target_.scale**2 * model.posterior_.constant.variance
+    np.testing.assert_allclose(rest, [0.0, model.predict_f(new)[1][1] - constant], atol=1e-12)
+    assert np.var(values[1]) == pytest.approx(constant, rel=0.05)
 
 
 def test_noise_free_rows_do_not_break_it() -> None:

@@ -14,7 +14,7 @@ from vff.baselines import VariationalGP
 from vff.basis import ColumnBasis, Interval
 from vff.features import ColumnPrior
 from vff.inference.natural import Step, Visit, arrive, ascend
-from vff.inference.row_sites import REACH
+from vff.inference.target import REACH
 from vff.kernels import Product, Sum
 from vff.likelihoods import Bernoulli, Gaussian, Poisson, StudentT
 
@@ -67,53 +67,34 @@ def _written(kernel: Any, model: GPRegressor) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _bound(
-    parts: np.ndarray,
-    root: np.ndarray,
-    missed: np.ndarray,
-    log_p: LogDensity,
-    w: np.ndarray,
-    centred: bool,
-    anchor: float,
-    reach: float,
+    parts: np.ndarray, root: np.ndarray, missed: np.ndarray, log_p: LogDensity, w: np.ndarray, anchor: float
 ) -> tuple[float, np.ndarray]:
-    """Minus the bound over q(u) = N(a, R R'), f = constant + root u + what is missed, and its derivatives.
-
-    The constant has a weak prior around its anchor.
-    """
+    """Minus the bound over q(u) = N(a, R R'), f = anchor + root u + what is missed, and its derivatives."""
     P = root.shape[1]
-    a, constant, lower = parts[:P], parts[P] * centred, np.tril_indices(P)
+    a, lower = parts[:P], np.tril_indices(P)
     R = np.zeros((P, P))
-    R[lower] = parts[P + 1 :]
+    R[lower] = parts[P:]
     spread = root @ R
-    mean, sd = constant + root @ a, np.sqrt(missed + np.sum(spread**2, axis=1))
+    mean, sd = anchor + root @ a, np.sqrt(missed + np.sum(spread**2, axis=1))
     values = w * log_p(mean + np.multiply.outer(NODES, sd))
     slope = (WEIGHTS * NODES) @ values / sd
     widening = (WEIGHTS * (NODES**2 - 1.0)) @ values / sd
     divergence = 0.5 * (a @ a + np.sum(R**2) - P) - np.log(np.abs(np.diagonal(R))).sum()
     dR = root.T @ ((widening / sd)[:, None] * spread) - R + np.diag(1.0 / np.diagonal(R))
-    away = (constant - anchor) * centred
-    gradient = np.concatenate([root.T @ slope - a, [(slope.sum() - away / reach**2) * centred], dR[lower]])
-    return divergence + 0.5 * (away / reach) ** 2 - float((WEIGHTS @ values).sum()), -gradient
+    gradient = np.concatenate([root.T @ slope - a, dR[lower]])
+    return divergence - float((WEIGHTS @ values).sum()), -gradient
 
 
-def _best(
-    root: np.ndarray,
-    missed: np.ndarray,
-    log_p: LogDensity,
-    w: np.ndarray,
-    centred: bool,
-    anchor: float = 0.0,
-    reach: float = REACH,
-):
+def _best(root: np.ndarray, missed: np.ndarray, log_p: LogDensity, w: np.ndarray, anchor: float = 0.0):
     """The best bound, with mean and variance of f at the rows."""
     P = root.shape[1]
-    start = np.concatenate([np.zeros(P + 1), 0.5 * np.eye(P)[np.tril_indices(P)]])
+    start = np.concatenate([np.zeros(P), 0.5 * np.eye(P)[np.tril_indices(P)]])
     options = {"maxiter": 4000, "maxfun": 8000, "ftol": 1e-15, "gtol": 1e-8, "maxcor": 40}
-    arguments = root, missed, log_p, w, centred, anchor, reach
+    arguments = root, missed, log_p, w, anchor
     found = minimize(_bound, start, arguments, jac=True, method="L-BFGS-B", options=options)
     R = np.zeros((P, P))
-    R[np.tril_indices(P)] = found.x[P + 1 :]
-    mean = found.x[P] * centred + root @ found.x[:P]
+    R[np.tril_indices(P)] = found.x[P:]
+    mean = anchor + root @ found.x[:P]
     return -found.fun, mean, missed + np.sum((root @ R) ** 2, axis=1)
 
 
@@ -129,7 +110,7 @@ def _fitted(kernel: Any, likelihood: Any, y: np.ndarray, **options: Any) -> GPRe
 def test_is_the_best_gaussian(name, shape):
     (likelihood, y, log_p), kernel = CASES[name], KERNELS[shape]
     model = _fitted(kernel, likelihood, y)
-    bound, mean, variance = _best(*_written(kernel, model), log_p, np.ones(N), False)
+    bound, mean, variance = _best(*_written(kernel, model), log_p, np.ones(N))
     assert model.elbo_ == pytest.approx(bound, abs=1e-6)
     found = model.predict_f(X)
     np.testing.assert_allclose(found[0], mean, atol=1e-4)
@@ -144,7 +125,10 @@ def test_is_the_best_with_a_constant_and_weights(name):
     units = model.fit_.climb.units
     assert units.scale == 1.0 or name == "student"
     anchor = units.mean + units.scale * model.fit_.climb.anchor
-    bound, mean, variance = _best(*_written(kernel, model), log_p, w, True, anchor, REACH * units.scale)
+    root, missed = _written(kernel, model)
+    # the constant is one more feature, with a weak prior around its anchor
+    root = np.column_stack([root, np.full(N, REACH * units.scale)])
+    bound, mean, variance = _best(root, missed, log_p, w, anchor)
     assert model.elbo_ == pytest.approx(bound, abs=1e-6)
     found = model.predict_f(X)
     np.testing.assert_allclose(found[0], mean, atol=2e-4)

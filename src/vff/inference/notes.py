@@ -31,7 +31,7 @@ def notes_on(
     if len(labels) == 1 and len(labels[0]) == 1 and not final.model.sites:
         notes += _on_detail(final, whole, labels[0][0])
     names = [" * ".join(columns) for columns in labels]
-    return (*notes, *_on_bound(final, names, labels, chosen), *_on_learning(final, names, labels))
+    return (*notes, *_on_bound(final, whole, names, labels, chosen), *_on_learning(final, names, labels))
 
 
 def _on_detail(final: Stage, whole: SumModel, label: str) -> list[str]:
@@ -80,9 +80,16 @@ def _on_domain(final: Stage, interval: Interval, extent: Survey, label: str) -> 
 
 
 def _on_bound(
-    final: Stage, names: Sequence[str], labels: Sequence[Sequence[str]], chosen: Sequence[Sequence[bool]]
+    final: Stage,
+    whole: SumModel,
+    names: Sequence[str],
+    labels: Sequence[Sequence[str]],
+    chosen: Sequence[Sequence[bool]],
 ) -> list[str]:
-    missed, limit = final.missed, 10.0 * final.tolerance
+    missed, worst = final.missed, int(np.argmax(final.missed_by_term))
+    ended = all(chosen[worst]) and final.harmonics[worst] == whole.harmonics[worst]
+    # who left M to the fit is told when it ended before it was content; who gave it, when it is far too small
+    limit = final.tolerance if ended else 10.0 * final.tolerance
     if final.closed.allowance > 0.5 * max(missed, final.tolerance):
         return [
             "the signal stands so far above the noise that float64 limits the bound: "
@@ -91,7 +98,6 @@ def _on_bound(
         ]
     if missed <= limit:
         return []
-    worst = int(np.argmax(final.missed_by_term))
     where = f"column {names[worst]}" if len(labels[worst]) == 1 else names[worst]
     if _stalled(final, worst):
         return [

@@ -13,7 +13,7 @@ _PAPER_PADDING = 0.5  # of the data's range on each side, when no edge functions
 _ROOM_TO_GROW = 0.25  # the same, when more rows are to come
 _LARGEST_M = 1024
 _LARGEST_SUM = 640  # harmonics of all terms of a sum together, give or take
-_LEAST_M = 16
+_LEAST_M, _LEAST_SUM = 16, 256  # harmonics of a term, and of all together, that cost next to nothing
 _LARGEST_PRODUCT, _LARGEST_PRODUCTS = 1600, 2000  # features of one product term, and of all together
 _LEAST_IN_PRODUCT = 1
 
@@ -34,10 +34,12 @@ def largest_harmonic(found: Survey, q: int, terms: int, distinct: int, *, growin
 
     ``distinct`` is the largest number of distinct values in any column, a measure of the rows that repeated rows do not
     change. About one feature per distinct value, not many more than rows in all, at most 1024 (640 shared among several
-    terms), and what float64 resolves.
+    terms), and what float64 resolves. But a few rows may lie close together and far from others, and what harmonics the
+    bound has no use for are not taken: as many as cost next to nothing are always summed.
     """
     most = _LARGEST_M if terms == 1 else max(_LEAST_M, _LARGEST_SUM // terms)
-    wanted = most if growing else np.clip(min(found.distinct // 2, distinct // terms) + 1, _LEAST_M, most)
+    least = max(_LEAST_M, _LEAST_SUM // terms)
+    wanted = most if growing else np.clip(min(found.distinct // 2, distinct // terms) + 1, least, most)
     return int(min(wanted, largest_resolved(q)))
 
 
