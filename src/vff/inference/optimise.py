@@ -14,6 +14,7 @@ _NOWHERE = 1e6  # nats, by which what is not a model is worse than one
 _LARGE = 800  # features, above which a second try from the same start is not worth its time
 _SMALL = 1e4  # nats, below which float64 tells small parts of one
 _FLAT = 1e-2  # slope of the bound in coordinates in which it is round
+_STEEP = 0.1  # the same where every parameter has a scale of its own: about so much squared, in nats, is left to gain
 _NEWTON_STEPS = 12
 _LONGEST_STEP, _SHORTEST_STEP = 0.5, 1e-11  # log units: farther away it is not the same optimum
 _ROUNDING = 1e-16
@@ -88,15 +89,35 @@ def maximise(
     if curvature is not None and elbo is not None:
         root = np.linalg.cholesky(curvature[np.ix_(free, free)]).T
         rounded, closed = _lbfgs(model, start, free, root, None, elbo, gain, first.error)
-        if rounded.converged or closed.mean.size > _LARGE:
+        if closed.mean.size > _LARGE or (rounded.converged and _is_flat(model, rounded.theta, closed, free)):
             return rounded, closed
         start = rounded.theta
         first = model.at(start)
-    # Curvature is about n/2 in the log noise, and half the effective number of coefficients in the others.
-    unit = np.sqrt(0.5 * model.scales(first))[free]
     ends = [end for end, moves in zip(layout.log_bounds, free, strict=True) if moves]
-    bounds = [(low * u, high * u) for (low, high), u in zip(ends, unit, strict=True)]
-    return _lbfgs(model, start, free, np.diag(unit), bounds, first.elbo, gain, first.error)
+    spent: Optimum | None = None
+    while True:
+        unit = _unit(model, first)[free]
+        bounds = [(low * u, high * u) for (low, high), u in zip(ends, unit, strict=True)]
+        optimum, closed = _lbfgs(model, start, free, np.diag(unit), bounds, first.elbo, gain, first.error)
+        gained = optimum.elbo - first.elbo
+        optimum = optimum if spent is None else optimum.after(spent)
+        done = gained <= _STEEP**2 or optimum.evaluations > _MOST_EVALUATIONS or closed.mean.size > _LARGE
+        if done or _is_flat(model, optimum.theta, closed, free):
+            return optimum, closed
+        start, first, spent = optimum.theta, closed, optimum
+
+
+def _unit(model: Model[F], closed: F) -> np.ndarray:
+    """Root curvature: about n/2 in the log noise, and half the effective number of coefficients in the others."""
+    return np.sqrt(0.5 * model.scales(closed))
+
+
+def _is_flat(model: Model[F], theta: np.ndarray, closed: F, free: np.ndarray) -> bool:
+    """Whether a search that says so has arrived: what was round where it began may not be where it ended."""
+    layout = model.parameters
+    moves = free & ~np.isin(layout.names, list(layout.at_bounds(theta)))
+    slopes = model.pull_back(theta, closed.cotangents) / _unit(model, closed)
+    return float(np.abs(slopes[moves]).max(initial=0.0)) < _STEEP
 
 
 def _lbfgs(
