@@ -6,6 +6,7 @@ from itertools import count
 from typing import Any
 
 from vff.estimators.levels import in_order
+from vff.estimators.meaning import refuse_to_guess, refuse_written
 from vff.estimators.observed import column_of
 from vff.estimators.tables import Table
 from vff.inference import LevelFactor, MaternFactor
@@ -102,6 +103,9 @@ class Binding:
 def default_kernel(table: Table, beside: Hashable | None = None) -> Kernel:
     """A Matern32 per column of numbers, a Categorical per column of text; none for the column ``beside`` the model."""
     left_out = None if beside is None else column_of(beside, table)
+    for index in range(table.n_columns) if table.names else ():
+        if index != left_out and table.kind(index) == "text":
+            refuse_to_guess(table.raw(index), table.place(index))
     leaves = [
         Categorical(table.names[index]) if table.names and table.kind(index) == "text" else Matern32(column)
         for index, column in enumerate(table.names or range(table.n_columns))
@@ -113,8 +117,13 @@ def default_kernel(table: Table, beside: Hashable | None = None) -> Kernel:
 
 
 def check_levels(binding: Binding, n_rows: int) -> None:
-    """Refuse to take a column of text with very many values for a category unless it is named."""
+    """Refuse to take a column of text for a category, unless it is named, that hardly is one.
+
+    It has very many values, or these are numbers or dates.
+    """
     for column in binding.columns:
+        if column.kind == "text":
+            refuse_written(column.levels or (), column.label)
         levels = len(column.levels or ())
         if levels > _MOST_LEVELS or (levels > _SOME_LEVELS and 2 * levels > n_rows):
             raise ValueError(

@@ -4,6 +4,7 @@ from typing import Any, Self
 
 from sklearn.utils.validation import check_is_fitted
 
+from vff.estimators.arguments import flag
 from vff.estimators.face import RegressionFace
 from vff.estimators.intake import Clock
 from vff.estimators.options import check_noise
@@ -222,7 +223,7 @@ class GPRegressor(RegressionFace, SumModelFace):
         intake = self._opened(X, y, sample_weight, likelihood, self._progress())
         if seen is not None:
             check_unchanged(seen.options, self._options())
-            intake.check_known(self)
+            intake = intake.known_to(self, seen)
         rows = intake.summed(seen, True, Clock())
         intake.introduce(self)
         intake.finish()
@@ -240,7 +241,7 @@ class GPRegressor(RegressionFace, SumModelFace):
         return by_name(self.likelihood)
 
     def _centred(self) -> bool:
-        return self.normalize_y
+        return flag("normalize_y", self.normalize_y)
 
     def _noise(self) -> float | None:
         return check_noise(self.noise_variance)

@@ -23,7 +23,6 @@ from vff.estimators.options import (
 from vff.estimators.rows import Rows, after_walks, check_unchanged
 from vff.estimators.sampling import Asked, check_inference, check_plan, inference_data, plan_of
 from vff.estimators.settling import Options
-from vff.estimators.tables import Table
 from vff.inference import Before, Fit, LikelihoodTask, TermPlan, Walked, fit_likelihood, fit_sum, fit_with_structure
 from vff.kernels import Kernel, Sum
 from vff.likelihoods import AbstractLikelihood, Gaussian
@@ -82,7 +81,7 @@ class SumModelFace(PosteriorFace):
             self._check_can_grow(seen)
         intake = self._opened(X, y, sample_weight, likelihood, say)
         if seen is not None:
-            intake.check_known(self)
+            intake = intake.known_to(self, seen)
         if is_closed(likelihood):
             rows = intake.summed(seen, growing, clock)
             say(f"{rows.moments.n:,} rows summed; engine {rows.choice.reason}")
@@ -92,6 +91,8 @@ class SumModelFace(PosteriorFace):
             fit, rows = self._walk(intake, likelihood, seen, growing, clock, say)
         if fit.samples is not None and not growing and rows.n <= _KEPT_TARGETS:
             fit = replace(fit, samples=replace(fit.samples, y=intake.targets()))
+        if seen is None:
+            vars(self).pop("target_name_", None)  # of an earlier fit
         intake.introduce(self)
         self.timing_ = clock.seconds
         self._store(fit, rows, say)
@@ -107,7 +108,7 @@ class SumModelFace(PosteriorFace):
                 return DatabaseIntake.of(asked, rows, y, sample_weight)
             known = getattr(self, "feature_names_in_", None)
             return ChunkIntake.of(asked, rows, y, sample_weight, None if known is None else list(known))
-        return TableIntake(asked, Table.of(X), y, sample_weight)
+        return TableIntake.of(asked, X, y, sample_weight)
 
     def _checked_options(self, growing: bool) -> AbstractLikelihood:
         """The likelihood asked for, when all options make sense together."""
@@ -115,6 +116,8 @@ class SumModelFace(PosteriorFace):
         check_choice("engine", self.engine, ENGINE_NAMES)
         check_choice("optimizer", self.optimizer, ("lbfgs", None))
         check_covariance(self.covariance, likelihood, growing)
+        check_batch(self.batch_size)
+        self._centred(), self._noise()  # refuse what they are not
         if check_inference(self.inference, self.priors, self.covariance, likelihood, growing):
             check_plan(self._sampling())
         return likelihood
