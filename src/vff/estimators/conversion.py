@@ -14,7 +14,7 @@ _POLARS_KINDS = {"Boolean": "boolean", "Date": "datetime", "Datetime": "datetime
 _ARROW_KINDS = {"bool": "boolean", "timestamp": "datetime", "date": "datetime", "duration": "duration"}
 _ARROW_NUMBER = re.compile(r"u?int\d|float|double|halffloat|decimal|null")
 _NESTED = re.compile(r"(large_|fixed_size_)?list|List\(|Array\(|struct|Struct\(|map<|\[\(")
-_SEVERAL = (list, tuple, set, frozenset, np.ndarray, np.void)
+SEVERAL = (list, tuple, set, frozenset, np.ndarray, np.void)
 _GROUPED = re.compile(r"category|Categorical|Enum|dictionary")
 _PER_DAY = {"D": 1, "h": 24, "m": 1440, "s": 86400, "ms": 86400 * 10**3, "us": 86400 * 10**6, "ns": 86400 * 10**9}
 _TIMES = {"datetime": (date, np.datetime64), "duration": (timedelta, np.timedelta64)}
@@ -95,9 +95,10 @@ def finite_floats(raw: Any, place: Place) -> np.ndarray:
     raw = unwrapped(raw)
     refuse_nested(raw, place)
     kind = kind_of(raw)
-    array = np.asarray(raw, dtype=object) if _GROUPED.match(column_type(raw)) else _native(raw, kind)
+    grouped = is_grouped(raw)
+    array = np.asarray(raw, dtype=object) if grouped else _native(raw, kind)
     if kind == "text" or array.dtype.kind == "O":
-        array = _from_objects(array, kind, place, grouped=bool(_GROUPED.match(column_type(raw))))
+        array = _from_objects(array, kind, place, grouped=grouped)
     if array.dtype.kind == "c":
         raise ValueError(
             f"{place.what}: real numbers were expected. Complex data not supported; use its real part or modulus"
@@ -116,11 +117,16 @@ def column_type(raw: Any) -> str:
     return str(raw.type if family(raw) == "arrow" else raw.dtype)
 
 
-def refuse_nested(raw: Any, place: Place) -> None:
+def is_grouped(raw: Any) -> bool:
+    """Whether the type of an unwrapped column says that it is a category."""
+    return bool(_GROUPED.match(column_type(raw)))
+
+
+def refuse_nested(raw: Any, place: Place, several: tuple[type, ...] = SEVERAL) -> None:
     """A sentence about columns whose values hold several values each."""
     name = column_type(raw) if is_nested(raw) else None
     if column_type(raw) == "object":
-        name = next((type(value).__name__ for value in np.asarray(raw).flat if isinstance(value, _SEVERAL)), None)
+        name = next((type(value).__name__ for value in np.asarray(raw).flat if isinstance(value, several)), None)
     if name is not None:
         raise TypeError(
             f"{place.what} holds several values in one ({name:.60}); one number per row was expected: give every part "

@@ -15,10 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from vff.estimators.conversion import Place, column_type, family, is_missing
+from vff.estimators.conversion import SEVERAL, Place, column_type, family, is_missing, refuse_nested
 
 _NUMBER = re.compile(r"\s*[+-]?(\d+[.,]?\d*|[.,]\d+)([eE][+-]?\d+)?\s*")
 _DATE = re.compile(r"\s*\d{4}-\d{1,2}-\d{1,2}([T ]\d.*)?")
+_WRITTEN = (("numbers", _NUMBER, "pandas.to_numeric"), ("dates", _DATE, "pandas.to_datetime"))
 _CLASSES: dict[str, tuple[type, ...]] = {
     "times": (date, np.datetime64),
     "durations": (timedelta, np.timedelta64),
@@ -43,6 +44,7 @@ _OTHERWISE = "write them as numbers or as text"
 def refuse_to_guess(raw: Any, place: Place) -> None:
     """A sentence about a column that is neither numbers, nor times, nor text, but would pass for a category."""
     kind = column_type(raw)
+    refuse_nested(raw, place, (*SEVERAL, dict))
     held = next((word for word, pattern in _TYPES.items() if pattern.match(kind)), None)
     if held is None and (kind == "object" or kind.startswith("Object")):
         held = _held_by(raw.to_list() if family(raw) == "polars" else np.asarray(raw).ravel().tolist(), place)
@@ -63,9 +65,10 @@ def _held_by(values: list[Any], place: Place) -> str | None:
         return next(iter(found), None)
     usual = found.most_common(1)[0][0]
     row = next(row for row, word in enumerate(words) if word not in (None, usual))
+    others = f"something else in {found.total() - found[usual]} of {len(values)} rows"
     raise ValueError(
-        f"{place.what} holds {usual}, and {values[row]!r:.60} in row {place.first_row + row} (as {found.total() - found[usual]} "
-        f"of {len(values)} rows do); values of one kind were expected: mend or drop these rows, or write the kernel with "
+        f"{place.what} holds {usual}, and {others}, first {values[row]!r:.60} in row {place.first_row + row}; values "
+        "of one kind were expected: mend or drop these rows, or write the kernel with "
         f"Categorical({place.column}) to take every value for a level"
     )
 
@@ -77,11 +80,25 @@ def _word(value: Any) -> str:
     return _NAMED.get(type(value).__name__, f"objects of type {type(value).__name__}")
 
 
+def are_written(levels: Iterable[Any]) -> bool:
+    """Whether most of these levels are numbers or dates, written as text."""
+    words = _words(levels)
+    return any(2 * len(_others(words, pattern)) < len(words) for _, pattern, _ in _WRITTEN)
+
+
+def _words(levels: Iterable[Any]) -> list[str]:
+    return [level for level in levels if isinstance(level, str) and level.strip()]
+
+
+def _others(words: list[str], pattern: re.Pattern[str]) -> list[str]:
+    return [word for word in words if not pattern.fullmatch(word)]
+
+
 def refuse_written(levels: Iterable[Any], label: str) -> None:
-    """A sentence about levels most of which are numbers or dates, written as text."""
-    words = [level for level in levels if isinstance(level, str) and level.strip()]
-    for what, pattern, call in (("numbers", _NUMBER, "pandas.to_numeric"), ("dates", _DATE, "pandas.to_datetime")):
-        others = [word for word in words if not pattern.fullmatch(word)]
+    """The sentence about them."""
+    words = _words(levels)
+    for what, pattern, call in _WRITTEN:
+        others = _others(words, pattern)
         if 2 * len(others) < len(words):
             example = next(word for word in words if pattern.fullmatch(word))
             but = f", all but {len(others)} such as {others[0]!r:.60}" if others else ""

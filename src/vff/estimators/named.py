@@ -1,4 +1,4 @@
-"""Columns that go by their names: targets and weights inside a frame, and the columns of a fit found in another table."""
+"""Columns that go by their names: targets and weights inside a frame, the columns of a fit in another table."""
 
 from collections.abc import Hashable, Iterable
 from typing import Any, NamedTuple
@@ -53,7 +53,8 @@ def beside(table: Table, value: Any, what: str) -> Any:
     if table.names.count(value) != 1:
         found = "has more than once" if value in table.names else "does not have"
         raise ValueError(
-            f"{what} names column {value!r:.80}, which X {found}; its columns are {listed(table.names)}: name one of them"
+            f"{what} names column {value!r:.80}, which X {found}; its columns are {listed(table.names)}: name one of "
+            "them"
         )
     return table.raw(table.names.index(value))
 

@@ -32,23 +32,27 @@ def refuse_what_is_no_table(X: Any) -> None:
     elif isinstance(X, list | tuple) and any(isinstance(row, dict) for row in X):
         advice = "its rows are dictionaries: pass pandas.DataFrame(X) or polars.DataFrame(X)"
     elif isinstance(X, np.ndarray) and X.dtype.names is not None:
-        advice = "its rows are records: pass pandas.DataFrame(X), or numpy.lib.recfunctions.structured_to_unstructured(X)"
+        advice = (
+            "its rows are records: pass pandas.DataFrame(X), or numpy.lib.recfunctions.structured_to_unstructured(X)"
+        )
     if advice:
-        raise TypeError(f"X must be a table with rows and columns, got a {owner} {type(X).__name__}; {advice}")
+        name = f"{'' if owner == 'builtins' else owner.lstrip('_') + ' '}{type(X).__name__}"
+        raise TypeError(f"X must be a table with rows and columns, got a {name}; {advice}")
 
 
 def two_dimensional(X: Any) -> np.ndarray:
     """Anything but a frame as an array of rows and columns."""
     if isinstance(X, np.ma.MaskedArray):
         X = unwrapped(X)
-    if np.iscomplexobj(X):
-        raise ValueError("X: real numbers were expected. Complex data not supported; use its real part or modulus")
     _refuse_ragged(X)
+    if isinstance(X, np.ndarray | list | tuple) and np.iscomplexobj(X):
+        raise ValueError("X: real numbers were expected. Complex data not supported; use its real part or modulus")
     loose: dict[str, Any] = {"dtype": None, "ensure_all_finite": False}
     array = check_array(X, ensure_2d=False, ensure_min_samples=0, ensure_min_features=0, **loose)
     if array.ndim == 0:
         raise ValueError(
-            f"X must be a table with rows and columns, got {type(X).__name__}; pass a frame, or an array of two dimensions"
+            f"X must be a table with rows and columns, got {type(X).__name__}; pass a frame, or an array of two "
+            "dimensions"
         )
     if array.ndim < 2:
         raise ValueError(

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from vff.basis import ColumnBasis, Interval
+from vff.estimators.binding import notes_on
 from vff.estimators.database import DatabaseIntake
 from vff.estimators.face import PosteriorFace
 from vff.estimators.intake import AbstractIntake, ChunkIntake, Clock, Question, TableIntake
@@ -205,8 +206,8 @@ class SumModelFace(PosteriorFace):
         missed = fit.history[-1].missed
         self.elbo_gap_ = (missed, 2.0 * missed)
         self._store_choices(fit, rows)
-        self.notes_ = fit.notes
-        for note in fit.notes:
+        self.notes_ = (*notes_on(self.kernel, rows.binding, rows.n), *fit.notes)
+        for note in self.notes_:
             say(f"note: {note}")
 
     def _store_choices(self, fit: Fit, rows: Rows) -> None:

@@ -86,8 +86,7 @@ class Table:
             if self.names.count(column) != 1:
                 found = "does not have" if column not in self.names else "has more than once"
                 raise ValueError(
-                    f"the kernel names column {column!r}, which X {found}; its columns are "
-                    f"{listed(self.names)}"
+                    f"the kernel names column {column!r}, which X {found}; its columns are {listed(self.names)}"
                 )
             return self.names.index(column)
         if not -self.n_columns <= column < self.n_columns:
@@ -172,7 +171,9 @@ class Table:
 
 def listed(names: Sequence[Any], most: int = 12) -> str:
     """Names of columns in a sentence: a dozen of them, none of them endless."""
-    shown = ", ".join(name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}..." for name in map(repr, names[:most]))
+    shown = ", ".join(
+        name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}..." for name in map(repr, names[:most])
+    )
     return f"{shown}{' ...' if len(names) > most else ''}"
 
 
@@ -189,7 +190,8 @@ def check_target(y: Any, n_rows: int) -> np.ndarray:
     shape = raw.shape if isinstance(raw, np.ndarray) else (len(raw),)
     if shape == ():
         raise ValueError(
-            f"y must be a vector of one number per row, got {y!r:.60}; give a vector, or with a frame the name of a column"
+            f"y must be a vector of one number per row, got {y!r:.60}; give a vector, or with a frame the name of a "
+            "column"
         )
     if len(shape) == 2 and shape[1] == 1:
         _warn_column_vector()
