@@ -43,9 +43,10 @@ def interval_level(level: Any, example: str = "0.9 gives 90 % intervals") -> flo
 def quantile_levels(levels: Any) -> np.ndarray:
     """Levels of quantiles, one or a vector of them, (L,)."""
     try:
-        found = np.atleast_1d(np.asarray(levels, float))
-    except (TypeError, ValueError):
+        found = np.atleast_1d(np.asarray(levels))
+    except ValueError:  # of different lengths
         found = np.empty(0)
+    found = found.astype(float) if found.dtype.kind in "iuf" else np.empty(0)  # text that reads as a number is none
     if found.ndim != 1 or not found.size or not np.all((found > 0.0) & (found < 1.0)):
         raise ValueError(
             f"levels must lie strictly between 0 and 1; got {levels!r:.80}: give one number or several, such as "

@@ -7,10 +7,11 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from vff.estimators.arguments import interval_level, seeded, whole_number
 from vff.estimators.cells import Grid, check_exposed, exposure_on, make_grid, region_volumes
+from vff.estimators.named import introduce, recognised
 from vff.estimators.options import check_choice, check_domain
 from vff.estimators.regressor import GPRegressor
 from vff.estimators.sampling import INFERENCES
@@ -149,7 +150,7 @@ class CoxProcess(BaseEstimator):
         seen = pattern.exposure.ravel() > 0.0
         sizes = pattern.exposure.ravel()[seen] * pattern.grid.cell_volume
         model.fit(space.table(pattern.grid.centres[seen], sizes), pattern.counts.ravel()[seen])
-        validate_data(self, table.data, reset=True, skip_check_array=True)
+        introduce(self, table)
         self._space, self.kinds_, self.points_, self.model_ = space, space.kinds, x, model
         self.window_, self.grid_, self.counts_, self.exposure_ = pattern[1:]
         self.inference_, self.kernel_, self.elbo_ = self.inference, model.kernel_, model.elbo_
@@ -221,9 +222,7 @@ class CoxProcess(BaseEstimator):
         if points is None:
             found = self._intensity_at(self.grid_.centres, level, random_state)
             return Intensity(*(part.reshape(self.grid_.shape) for part in found))
-        table = as_table(points)
-        validate_data(self, table.data, reset=False, skip_check_array=True)
-        x = coordinates(table)
+        x = coordinates(recognised(self, as_table(points), range(self.n_features_in_)))
         check_inside(x, self.window_, self._space, "the intensity is known inside the window alone: leave these out")
         return self._intensity_at(x, level, random_state)
 

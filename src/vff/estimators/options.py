@@ -1,7 +1,9 @@
 """The constructor's options, checked at the door of ``fit`` and settled column by column."""
 
 import os
-from collections.abc import Hashable, Sequence, Set
+from collections.abc import Hashable, Iterable, Sequence, Set, Sized
+from decimal import Decimal
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -148,13 +150,14 @@ def check_domain(value: Any, label: str) -> Interval | None:
     """An interval, or None for 'auto'."""
     if isinstance(value, str) and value == "auto":
         return None
-    try:
-        a, b = (float(end) for end in value)
-    except (TypeError, ValueError):
+    pair = isinstance(value, Sized) and isinstance(value, Iterable) and getattr(value, "ndim", 1) == 1
+    ends = tuple(value) if pair else ()
+    if len(ends) != 2 or not all(isinstance(end, Real | Decimal) for end in ends):
         raise ValueError(
             f"domain for column {label} must be 'auto' or a pair (a, b) of numbers in the column's units (days since "
             f"1970-01-01 for dates), got {value!r}"
-        ) from None
+        )
+    a, b = map(float, ends)
     if not (np.isfinite(a) and np.isfinite(b) and a < b):
         raise ValueError(f"domain for column {label} must have a < b, both finite; got ({a:g}, {b:g})")
     return Interval(a, b)

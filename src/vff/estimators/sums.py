@@ -3,6 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from numbers import Integral
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -258,7 +259,8 @@ class SumModelFace(PosteriorFace):
         """
         x = np.concatenate(list(self._pieces(self._table(X))))
         columns = self.rows_.binding.columns
-        along = [c for c, bound in enumerate(columns) if column is None or column in bound.aliases]
+        named = isinstance(column, str | Integral) and not isinstance(column, bool)
+        along = [c for c, bound in enumerate(columns) if column is None or (named and column in bound.aliases)]
         if len(along) != 1:
             along = [c for c in along if columns[c].levels is None]
         if len(along) != 1:

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.exceptions import DataConversionWarning
-from sklearn.utils import check_consistent_length
 
 from vff.estimators.conversion import Place, finite_floats, kind_of, unwrapped
 from vff.estimators.levels import codes_into, find_levels
@@ -226,7 +225,10 @@ def check_weights(sample_weight: Any, n_rows: int) -> np.ndarray:
     weights = as_finite(sample_weight, "sample_weight")
     if weights.ndim != 1:
         raise ValueError(f"sample_weight must be 1D, one number per row; got shape {weights.shape}")
-    check_consistent_length(weights, np.empty(n_rows))
+    if weights.size != n_rows:
+        raise ValueError(
+            f"sample_weight has {weights.size} values and X has {n_rows} rows (inconsistent numbers of samples)"
+        )
     if weights.min(initial=0.0) < 0.0:
         row = int(np.argmin(weights))
         raise ValueError(f"sample_weight is negative ({weights[row]:g} in row {row}); weights are counts, zero or more")

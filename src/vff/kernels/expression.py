@@ -82,8 +82,7 @@ class _Leaf(_Expression):
                 f"write {' and '.join(f'{name}=' for name in self._values())} by name"
             )
         for name, value in self._values().items():
-            number = isinstance(value, Real) and not isinstance(value, bool)
-            if value is not None and not (number and 0.0 < float(value) < np.inf):
+            if value is not None and not (isinstance(value, Real) and 0.0 < float(value) < np.inf):
                 raise ValueError(
                     f"{type(self).__name__}({self.column!r}): {name} must be a positive number, got {value!r}; "
                     "leave it out to start from the data"
