@@ -57,8 +57,9 @@ def quantile_levels(levels: Any) -> np.ndarray:
 
 def seeded(random_state: Any) -> np.random.RandomState:
     """The source of random numbers that a seed, a ``RandomState`` or None stands for."""
+    number: Any = random_state
     known = random_state is None or isinstance(random_state, np.random.RandomState) or random_state is np.random
-    if not known and not (is_whole(random_state, 0) and int(random_state) < _SEEDS):
+    if not known and not (is_whole(number, 0) and int(number) < _SEEDS):
         raise ValueError(
             f"random_state must be None, a whole number from 0 to 2**32 - 1 or a numpy.random.RandomState, got "
             f"{random_state!r:.80}"

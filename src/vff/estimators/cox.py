@@ -222,7 +222,7 @@ class CoxProcess(BaseEstimator):
         if points is None:
             found = self._intensity_at(self.grid_.centres, level, random_state)
             return Intensity(*(part.reshape(self.grid_.shape) for part in found))
-        x = coordinates(recognised(self, as_table(points), range(self.n_features_in_)))
+        x = coordinates(recognised(self, as_table(points), range(self._space.size)))
         check_inside(x, self.window_, self._space, "the intensity is known inside the window alone: leave these out")
         return self._intensity_at(x, level, random_state)
 

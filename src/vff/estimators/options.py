@@ -1,7 +1,7 @@
 """The constructor's options, checked at the door of ``fit`` and settled column by column."""
 
 import os
-from collections.abc import Hashable, Iterable, Sequence, Set, Sized
+from collections.abc import Collection, Hashable, Sequence, Set
 from decimal import Decimal
 from numbers import Real
 from typing import Any
@@ -150,8 +150,7 @@ def check_domain(value: Any, label: str) -> Interval | None:
     """An interval, or None for 'auto'."""
     if isinstance(value, str) and value == "auto":
         return None
-    pair = isinstance(value, Sized) and isinstance(value, Iterable) and getattr(value, "ndim", 1) == 1
-    ends = tuple(value) if pair else ()
+    ends = tuple(value) if isinstance(value, Collection) and getattr(value, "ndim", 1) == 1 else ()
     if len(ends) != 2 or not all(isinstance(end, Real | Decimal) for end in ends):
         raise ValueError(
             f"domain for column {label} must be 'auto' or a pair (a, b) of numbers in the column's units (days since "

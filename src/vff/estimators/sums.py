@@ -119,7 +119,8 @@ class SumModelFace(PosteriorFace):
         check_choice("optimizer", self.optimizer, ("lbfgs", None))
         check_covariance(self.covariance, likelihood, growing)
         check_batch(self.batch_size)
-        self._centred(), self._noise()  # refuse what they are not
+        self._centred()  # these two refuse what makes no sense
+        self._noise()
         if check_inference(self.inference, self.priors, self.covariance, likelihood, growing):
             check_plan(self._sampling())
         return likelihood
