@@ -21,7 +21,8 @@ class GPRegressor(RegressionFace, SumModelFace):
     ----------
     kernel : kernel expression or None
         ``Matern32("x") + Categorical("y")`` and the like. None is a ``Matern32`` per column of numbers and, in a frame,
-        a ``Categorical`` per column of text.
+        a ``Categorical`` per column of text. Text that
+        reads as numbers or dates, periods, intervals and the like are refused unless the kernel names the column.
     likelihood : str or likelihood
         "gaussian", "student-t", "poisson", "negative-binomial", "gamma", "beta", "ordinal", "bernoulli", or an object
         of ``vff.likelihoods``, which may hold parameters fixed, name a column of exposure or trials, or be a function
@@ -148,6 +149,9 @@ class GPRegressor(RegressionFace, SumModelFace):
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit to a table X and a vector y. A row of weight w counts as w equal rows.
+
+        Of a frame, y and sample_weight may be the names of columns, which are then no features. Columns go by name: a
+        frame to predict at may have them in any order, and others beside them.
 
         X may also be what ``vff.scan`` takes: paths of files, an iterator of chunks, a Dask collection, a table of a
         database. Then y and sample_weight are names of columns, and rows are read twice, or once when ``domain`` is
