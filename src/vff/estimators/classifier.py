@@ -94,7 +94,8 @@ class GPClassifier(ClassifierMixin, SumModelFace):
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit to a table X and labels y. A row of weight w counts as w equal rows.
 
-        Of a frame, y and sample_weight may be the names of columns. X may also be what ``vff.scan`` takes; then y and sample_weight are names of columns.
+        Of a frame, y and sample_weight may be the names of columns. X may also be what ``vff.scan`` takes; then they
+        must be.
         """
         if is_chunked(X):
             source = opened(X)

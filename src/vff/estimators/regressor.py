@@ -21,8 +21,8 @@ class GPRegressor(RegressionFace, SumModelFace):
     ----------
     kernel : kernel expression or None
         ``Matern32("x") + Categorical("y")`` and the like. None is a ``Matern32`` per column of numbers and, in a frame,
-        a ``Categorical`` per column of text. Text that
-        reads as numbers or dates, periods, intervals and the like are refused unless the kernel names the column.
+        a ``Categorical`` per column of text. Text that reads as numbers or dates, periods, intervals and times of the
+        day are refused: convert them, or name the column in a kernel.
     likelihood : str or likelihood
         "gaussian", "student-t", "poisson", "negative-binomial", "gamma", "beta", "ordinal", "bernoulli", or an object
         of ``vff.likelihoods``, which may hold parameters fixed, name a column of exposure or trials, or be a function
