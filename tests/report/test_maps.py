@@ -151,6 +151,8 @@ def test_refusals(model: GPRegressor) -> None:
     with pytest.raises(ValueError, match=r"needs X to say where y belongs"):
         vff.plot.map(model, y=y)
     with pytest.raises(ValueError, match=r"X has 1 column\(s\) and the model was fitted to 2; give plot\.map a table"):
+        vff.plot.map(model, X[["lon"]].to_numpy(), y)
+    with pytest.raises(ValueError, match=r"X has no column 'lat', which the model was fitted to"):
         vff.plot.map(model, X[["lon"]], y)
     one = GPRegressor(Matern32("lon"), frequencies=3).fit(X, y)
     with pytest.raises(ValueError, match=r"two columns of numbers, and this model has 1 column\(s\); plot\.fit"):

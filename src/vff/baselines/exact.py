@@ -1,15 +1,14 @@
 """``ExactGP``: Gaussian process regression without approximation."""
 
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from vff.baselines.evidence import Evidence, learn
 from vff.baselines.face import GaussianFace
 from vff.baselines.posterior import ExactPosterior
 from vff.baselines.squared_exponential import SquaredExponential
+from vff.estimators.arguments import is_whole, seeded
 from vff.kernels import Kernel
 
 _MOST_ROWS = 20_000
@@ -99,11 +98,11 @@ class ExactGP(GaussianFace):
 
     def _rows_to_learn(self, N: int) -> slice | np.ndarray:
         n = self.learn_rows
-        if n is not None and (isinstance(n, bool) or not isinstance(n, Integral) or n < 2):
+        if n is not None and not is_whole(n, 2):
             raise ValueError(
                 f"learn_rows must be None or an integer of 2 or more, got {n!r}; 2000 is a common choice, None learns "
                 "on all rows"
             )
         if n is None or n >= N:
             return slice(None)
-        return np.sort(check_random_state(self.random_state).permutation(N)[: int(n)])
+        return np.sort(seeded(self.random_state).permutation(N)[: int(n)])

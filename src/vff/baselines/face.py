@@ -4,7 +4,6 @@ from abc import abstractmethod
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils.validation import validate_data
 
 from vff.baselines.covariances import Values
 from vff.baselines.design import Design, Problem
@@ -12,7 +11,9 @@ from vff.baselines.features import AbstractFeatures
 from vff.baselines.model import FeatureModel, learn
 from vff.baselines.posterior import FeaturePosterior
 from vff.baselines.problem import notes, target_scale
+from vff.estimators.arguments import flag
 from vff.estimators.face import Posterior, RegressionFace
+from vff.estimators.named import given, introduce
 from vff.estimators.options import check_choice, check_noise
 from vff.estimators.tables import Table, check_target
 from vff.inference import Optimum
@@ -30,11 +31,15 @@ class BaselineFace(RegressionFace):
     def _checked(self, X: Any, y: Any) -> tuple[Table, np.ndarray]:
         """The table and the target."""
         check_choice("optimizer", self.optimizer, ("lbfgs", None))
-        table = Table.of(X)
-        validate_data(self, table.data, reset=True, skip_check_array=True)
+        flag("normalize_y", self.normalize_y)
+        table, y, _, name = given(X, y)
+        introduce(self, table)
         target = check_target(y, table.n_rows)
         if table.n_rows < 2:
             raise ValueError(f"X has {table.n_rows} sample(s) and a minimum of 2 is required: one row shows no trend")
+        vars(self).pop("target_name_", None)
+        if name is not None:
+            self.target_name_ = name
         return table, target
 
     def _design(self, table: Table, beside: int | None = None) -> tuple[Design, np.ndarray]:

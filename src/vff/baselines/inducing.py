@@ -10,6 +10,7 @@ from vff.baselines.face import GaussianFace
 from vff.baselines.features import InducingPoints
 from vff.baselines.squared_exponential import SquaredExponential
 from vff.basis import Interval
+from vff.estimators.arguments import whole_number
 from vff.estimators.tables import as_finite
 from vff.kernels import Kernel
 
@@ -93,6 +94,7 @@ def regular_grid(n: int, ranges: Sequence[tuple[float, float]]) -> np.ndarray:
     >>> regular_grid(2, [(0.0, 1.0), (5.0, 7.0)]).tolist()
     [[0.0, 5.0], [0.0, 7.0], [1.0, 5.0], [1.0, 7.0]]
     """
+    n = whole_number("n", n)
     axes = [np.linspace(low, high, n) if n > 1 else np.array([0.5 * (low + high)]) for low, high in ranges]
     return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes))
 

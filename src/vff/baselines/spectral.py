@@ -1,14 +1,13 @@
 """``RandomFourierGP`` and ``SparseSpectrumGP``: a finite sum of cosines and sines instead of the process."""
 
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from vff.baselines.design import Problem, check_default, check_one_column
 from vff.baselines.face import GaussianFace
 from vff.baselines.features import Frequencies, draw_frequencies
+from vff.estimators.arguments import is_whole, seeded
 from vff.kernels import Categorical, Kernel, Matern32, normal_form
 
 
@@ -143,11 +142,11 @@ class SparseSpectrumGP(GaussianFace):
 def _fit_spectral(estimator: RandomFourierGP | SparseSpectrumGP, problem: Problem, *, release: bool) -> np.ndarray:
     """Learn, store, and return the angular frequencies per unit of the column."""
     F = estimator.n_frequencies
-    if isinstance(F, bool) or not isinstance(F, Integral) or F < 1:
+    if not is_whole(F, 1):
         raise ValueError(f"n_frequencies must be a positive integer, got {F!r}; 50 to 500 is a common choice")
     (term,) = normal_form(estimator.kernel or Matern32(0))
     (factor,) = term.factors
     assert not isinstance(factor, Categorical)  # refused at the door
-    coordinates = draw_frequencies(factor.order, int(F), check_random_state(estimator.random_state))
+    coordinates = draw_frequencies(factor.order, int(F), seeded(estimator.random_state))
     features = estimator._fit_features(problem, Frequencies, coordinates, release=release)
     return features.places / problem.intervals[0].half_length

@@ -1,12 +1,10 @@
 """``VariationalGP`` and ``InducingPointVGP``: any likelihood, with a Gaussian q of all rows or of inducing points."""
 
 from dataclasses import replace
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
 from sklearn.cluster import KMeans
-from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 
 from vff.baselines.design import Problem, check_numbers_only
@@ -15,6 +13,7 @@ from vff.baselines.inducing import in_column_units, locations
 from vff.baselines.latent import LatentFit, climb
 from vff.baselines.problem import notes, target_scale
 from vff.baselines.squared_exponential import SquaredExponential
+from vff.estimators.arguments import is_whole, seeded
 from vff.estimators.observed import extra_of
 from vff.inference import TargetScale
 from vff.kernels import Kernel
@@ -228,10 +227,10 @@ class InducingPointVGP(LikelihoodFace):
         if self.inducing is not None:
             return locations(self.inducing, problem.intervals)
         P = self.n_inducing
-        if isinstance(P, bool) or not isinstance(P, Integral) or P < 1:
+        if not is_whole(P, 1):
             raise ValueError(f"n_inducing must be a positive integer, got {P!r}; 50 to 500 is a common choice")
         distinct = np.unique(problem.T, axis=0)
         if len(distinct) <= P:
             return distinct
-        seed = check_random_state(self.random_state)
+        seed = seeded(self.random_state)
         return KMeans(int(P), n_init="auto", random_state=seed).fit(problem.T).cluster_centers_

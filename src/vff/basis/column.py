@@ -8,6 +8,8 @@ import numpy as np
 from vff.basis.alphabet import Alphabet, double_alphabet, single_alphabet
 from vff.basis.bernoulli import bernoulli_rows, harmonic_part
 
+_FAR = 2.0**1000  # differences of such numbers are still numbers
+
 
 @dataclass(frozen=True)
 class Interval:
@@ -22,7 +24,13 @@ class Interval:
 
     def to_unit(self, x: np.ndarray) -> np.ndarray:
         """Map [a, b] to [-1, 1]. Written so that a and b themselves map to -1 and 1 exactly."""
-        return ((x - self.a) - (self.b - x)) / (self.b - self.a)
+        try:
+            with np.errstate(over="raise"):
+                return ((x - self.a) - (self.b - x)) / (self.b - self.a)
+        except FloatingPointError:  # 2x or the quotient leaves float64: such rows are as far away as can be told
+            half = ((0.5 * x - 0.5 * self.a) - (0.5 * self.b - 0.5 * x)) / 2.0
+            with np.errstate(over="ignore"):
+                return np.clip(half / (0.25 * self.b - 0.25 * self.a), -_FAR, _FAR)
 
     def contains(self, t: np.ndarray) -> np.ndarray:
         """Which rows, mapped by ``to_unit``, lie in the interval."""

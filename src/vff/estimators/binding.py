@@ -1,11 +1,13 @@
 """A kernel meets a table: every term gets its columns, their levels, and the names they go by."""
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any
 
+from vff.estimators.conversion import is_grouped
 from vff.estimators.levels import in_order
+from vff.estimators.meaning import are_written, refuse_to_guess, refuse_written
 from vff.estimators.observed import column_of
 from vff.estimators.tables import Table
 from vff.inference import LevelFactor, MaternFactor
@@ -102,6 +104,9 @@ class Binding:
 def default_kernel(table: Table, beside: Hashable | None = None) -> Kernel:
     """A Matern32 per column of numbers, a Categorical per column of text; none for the column ``beside`` the model."""
     left_out = None if beside is None else column_of(beside, table)
+    for index in range(table.n_columns) if table.names else ():
+        if index != left_out and table.kind(index) == "text":
+            refuse_to_guess(table.raw(index), table.place(index))
     leaves = [
         Categorical(table.names[index]) if table.names and table.kind(index) == "text" else Matern32(column)
         for index, column in enumerate(table.names or range(table.n_columns))
@@ -112,9 +117,14 @@ def default_kernel(table: Table, beside: Hashable | None = None) -> Kernel:
     return leaves[0] if len(leaves) == 1 else Sum(tuple(leaves))
 
 
-def check_levels(binding: Binding, n_rows: int) -> None:
-    """Refuse to take a column of text with very many values for a category unless it is named."""
+def check_levels(binding: Binding, n_rows: int, declared: Callable[[str], bool] = lambda label: False) -> None:
+    """Refuse to take a column of text for a category, unless it is named, that hardly is one.
+
+    It has very many values, or these are numbers or dates, unless the type of the column was ``declared`` to be one.
+    """
     for column in binding.columns:
+        if column.kind == "text" and are_written(column.levels or ()) and not declared(column.label):
+            refuse_written(column.levels or (), column.label)
         levels = len(column.levels or ())
         if levels > _MOST_LEVELS or (levels > _SOME_LEVELS and 2 * levels > n_rows):
             raise ValueError(
@@ -122,6 +132,25 @@ def check_levels(binding: Binding, n_rows: int) -> None:
                 "kernel=None to take it for a category: parse it if it holds dates or numbers, drop it if it names "
                 f"rows, or write the kernel with Categorical({column.label})"
             )
+
+
+def is_declared(table: Table, label: str) -> bool:
+    """Whether the type of a column says that it is a category."""
+    return any(table.label(index) == label and is_grouped(table.raw(index)) for index in range(table.n_columns))
+
+
+def notes_on(kernel: Kernel | None, binding: Binding, n_rows: int) -> tuple[str, ...]:
+    """What kernel=None decided, where one might wish that it had not."""
+    many = [
+        (column.label, len(column.levels or ()))
+        for column in binding.columns
+        if kernel is None and len(column.levels or ()) > max(2, n_rows // 2)
+    ]
+    return tuple(
+        f"kernel=None took the text in column {label} for a category, of {levels} levels in {n_rows} rows, few of "
+        "which share one; drop the column if it names rows, parse it if it holds something else"
+        for label, levels in many
+    )
 
 
 def bind(kernel: Kernel | None, table: Table, *, first: bool = True, beside: Hashable | None = None) -> Binding:
@@ -141,7 +170,7 @@ def bind(kernel: Kernel | None, table: Table, *, first: bool = True, beside: Has
         terms.append(BoundTerm(term, name, tuple(list(columns).index(key) for key in keys)))
     binding = Binding(tuple(columns.values()), tuple(terms))
     if kernel is None and first:
-        check_levels(binding, table.n_rows)
+        check_levels(binding, table.n_rows, lambda label: is_declared(table, label))
     return binding
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from vff.estimators.arguments import is_whole
 from vff.estimators.tables import as_finite
 from vff.estimators.windows import Box, Space, as_box, check_part
 
@@ -83,7 +84,7 @@ def make_grid(value: Any, window: Box, space: Space) -> Grid:
 
 
 def _is_count(value: Any) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 2
+    return is_whole(value, 2)
 
 
 def _automatic(window: Box) -> tuple[int, ...]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
 from vff.basis import Interval
-from vff.estimators.binding import Binding, bind, check_levels, joined
+from vff.estimators.binding import Binding, bind, check_levels, is_declared, joined
 from vff.estimators.overview import Batch, Overview, check_enough, look_at, take_batch
 from vff.estimators.roles import ASKED_AGAIN, Roles
 from vff.estimators.rows import Rows, add, begin, check_extents, met, plan_text, summary_of, with_levels
@@ -205,7 +205,7 @@ class ChunkedTask:
         overview = self._found(standing)
         check_enough(overview.n, first=True, weighed=overview.n < standing.rows)
         if self.reader.kernel is None:
-            check_levels(overview.binding, overview.n)
+            check_levels(overview.binding, overview.n, self._is_declared)
         return overview, standing
 
     def _in_two_passes(self, growing: bool = False) -> Rows:
@@ -225,7 +225,7 @@ class ChunkedTask:
         """One pass, and then the functions that a look at all rows would have settled on."""
         overview, rows = self._gather()
         if self.reader.kernel is None:
-            check_levels(overview.binding, overview.n)
+            check_levels(overview.binding, overview.n, self._is_declared)
         settled = begin(overview, self.options, growing=False)
         there, wanted = rows.moments.request.harmonics, settled.moments.request.harmonics
         fewest = [
@@ -264,6 +264,14 @@ class ChunkedTask:
             if not isinstance(factor, Categorical)
         }
         return all(domain.get(column) is not None for column in columns)
+
+    def _is_declared(self, label: str) -> bool:
+        """Whether a column was opened as text on purpose, or its type says that it is a category."""
+        if any(repr(name) == label and kind == "text" for name, kind in self.source.declared.items()):
+            return True
+        first = (part.chunks() for part in self.source.parts()) if self.source.repeatable else iter(())
+        some = next((chunk for chunks in first for chunk in chunks), None)
+        return some is not None and is_declared(self.reader.roles.split(some)[0], label)
 
     def _reduced(self, task: Any, without: tuple[str, ...] = ()) -> Standing:
         standing = reduced(self.source, task, self.checkpoint, without)

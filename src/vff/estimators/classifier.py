@@ -1,14 +1,17 @@
 """``GPClassifier``: Gaussian process classification by natural gradients."""
 
+from collections.abc import Hashable
 from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin, clone
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
+from vff.estimators.arguments import flag
 from vff.estimators.database import with_labels
 from vff.estimators.labels import as_labels, coded
+from vff.estimators.named import beside, columns_used, given, introduce
 from vff.estimators.roles import FindLabels, Positive, Roles, check_asked_again
 from vff.estimators.sums import Effects, SumModelFace
 from vff.estimators.tables import Table, check_weights
@@ -91,14 +94,16 @@ class GPClassifier(ClassifierMixin, SumModelFace):
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit to a table X and labels y. A row of weight w counts as w equal rows.
 
-        X may also be what ``vff.scan`` takes; then y and sample_weight are names of columns.
+        Of a frame, y and sample_weight may be the names of columns. X may also be what ``vff.scan`` takes; then they
+        must be.
         """
         if is_chunked(X):
             source = opened(X)
             if isinstance(source, DatabaseTable):
                 return self.fit(*with_labels(self.kernel, self._asked_likelihood(), source, y, sample_weight))
             return self._fit_chunks(source, y, sample_weight)
-        table, labels = Table.of(X), as_labels(y)
+        table, y, sample_weight, target = given(X, y, sample_weight, self._columns_used())
+        labels = as_labels(y)
         if labels.size != table.n_rows:
             raise ValueError(
                 f"y has {labels.size} labels and X has {table.n_rows} rows (inconsistent numbers of samples)"
@@ -106,7 +111,13 @@ class GPClassifier(ClassifierMixin, SumModelFace):
         counted = labels[check_weights(sample_weight, table.n_rows) > 0.0]
         classes = np.unique(counted)
         _check_several(classes)
-        return self._become(_copy(self)._fit_classes(X, labels, sample_weight, classes))
+        self._become(_copy(self)._fit_classes(table, labels, sample_weight, classes))
+        if target is not None:
+            self.target_name_ = target
+        return self
+
+    def _columns_used(self) -> tuple[Hashable, ...]:
+        return columns_used(self.kernel, self._asked_likelihood())
 
     def _fit_chunks(self, source: AbstractSource, y: Any, sample_weight: Any) -> Self:
         """Labels are found in a pass of their own; then there is a fit per class, or one for two."""
@@ -152,6 +163,7 @@ class GPClassifier(ClassifierMixin, SumModelFace):
                 "partial_fit of a classifier takes tables in memory; call it with one chunk after another, or fit "
                 "all rows together"
             )
+        X, y, sample_weight, _ = given(X, y, sample_weight, self._columns_used())
         labels = as_labels(y)
         known = getattr(self, "classes_", None)
         if known is None and classes is None:
@@ -178,7 +190,6 @@ class GPClassifier(ClassifierMixin, SumModelFace):
         return self
 
     def _one_against_rest(self, X: Any, labels: np.ndarray, sample_weight: Any, classes: np.ndarray, how: str) -> None:
-        table = Table.of(X)
         models: list[GPClassifier] = getattr(self, "estimators_", None) or [_copy(self) for _ in classes]
         for model, label in zip(models, classes, strict=True):
             codes = labels == label
@@ -186,7 +197,7 @@ class GPClassifier(ClassifierMixin, SumModelFace):
                 model.fit(X, codes, sample_weight)
             else:
                 model.partial_fit(X, codes, np.array([False, True]), sample_weight)
-        validate_data(self, table.data, reset=True, skip_check_array=True)
+        introduce(self, Table.of(X))
         self._gather(models, classes)
 
     def _gather(self, models: "list[GPClassifier]", classes: np.ndarray) -> None:
@@ -245,7 +256,8 @@ class GPClassifier(ClassifierMixin, SumModelFace):
     def log_predictive_density(self, X: Any, y: Any) -> np.ndarray:
         """log P(y) of every row, nats."""
         check_is_fitted(self, "classes_")
-        logarithms, codes = self.predict_log_proba(X), coded(as_labels(y), self.classes_)
+        labels = as_labels(beside(Table.of(X), y, "y"))
+        logarithms, codes = self.predict_log_proba(X), coded(labels, self.classes_)
         if codes.size != len(logarithms):
             raise ValueError(
                 f"y has {codes.size} labels, X has {len(logarithms)} rows (inconsistent numbers of samples)"
@@ -260,6 +272,13 @@ class GPClassifier(ClassifierMixin, SumModelFace):
 
         first, second = self._asked(self._table(X), ask)
         return first, second
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The share of rows whose class is the most probable one; y and the weights may be columns of X, by name."""
+        table = Table.of(X)
+        labels = as_labels(beside(table, y, "y")) if isinstance(y, str) else y
+        weights = beside(table, sample_weight, "sample_weight")
+        return super().score(table, labels, None if weights is None else check_weights(weights, table.n_rows))
 
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = None) -> np.ndarray:
         """Joint draws of labels at the rows of X, (N, n_samples); of two classes."""
@@ -279,7 +298,7 @@ class GPClassifier(ClassifierMixin, SumModelFace):
         return asked
 
     def _centred(self) -> bool:
-        return self.fit_intercept
+        return flag("fit_intercept", self.fit_intercept)
 
     def _noise(self) -> float | None:
         return None

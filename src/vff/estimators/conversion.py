@@ -13,9 +13,12 @@ _KINDS = {"b": "boolean", "i": "number", "u": "number", "f": "number", "c": "num
 _POLARS_KINDS = {"Boolean": "boolean", "Date": "datetime", "Datetime": "datetime", "Duration": "duration"}
 _ARROW_KINDS = {"bool": "boolean", "timestamp": "datetime", "date": "datetime", "duration": "duration"}
 _ARROW_NUMBER = re.compile(r"u?int\d|float|double|halffloat|decimal|null")
+_NESTED = re.compile(r"(large_|fixed_size_)?list|List\(|Array\(|struct|Struct\(|map<|\[\(")
+SEVERAL = (list, tuple, set, frozenset, np.ndarray, np.void)
 _GROUPED = re.compile(r"category|Categorical|Enum|dictionary")
 _PER_DAY = {"D": 1, "h": 24, "m": 1440, "s": 86400, "ms": 86400 * 10**3, "us": 86400 * 10**6, "ns": 86400 * 10**9}
 _TIMES = {"datetime": (date, np.datetime64), "duration": (timedelta, np.timedelta64)}
+_EXACT = 2.0**53  # from here on, float64 does not hold every whole number
 _MISSING_TYPES = ("NoneType", "NAType", "NaTType")
 
 
@@ -49,7 +52,16 @@ def unwrapped(raw: Any) -> Any:
         array = np.array(raw.data, dtype=raw.dtype if raw.dtype.kind == "f" else object)
         array[np.ma.getmaskarray(raw)] = None  # NumPy writes NaN among floats
         return array
-    return np.asarray(raw) if family(raw) == "numpy" else raw
+    return _as_array(raw) if family(raw) == "numpy" else raw
+
+
+def _as_array(raw: Any) -> np.ndarray:
+    try:
+        return np.asarray(raw)
+    except ValueError:  # lists of different lengths: an array of lists, which has a sentence of its own
+        array = np.empty(len(raw), dtype=object)
+        array[:] = raw
+        return array
 
 
 def kind_of(raw: Any) -> str:
@@ -81,10 +93,12 @@ def _kind_of_objects(array: np.ndarray) -> str:
 def finite_floats(raw: Any, place: Place) -> np.ndarray:
     """Finite float64 of the shape of ``raw``, or a sentence. Times are taken from columns of X alone."""
     raw = unwrapped(raw)
+    refuse_nested(raw, place)
     kind = kind_of(raw)
-    array = np.asarray(raw, dtype=object) if _GROUPED.match(_type_name(raw)) else _native(raw, kind)
+    grouped = is_grouped(raw)
+    array = np.asarray(raw, dtype=object) if grouped else _native(raw, kind)
     if kind == "text" or array.dtype.kind == "O":
-        array = _from_objects(array, kind, place, grouped=bool(_GROUPED.match(_type_name(raw))))
+        array = _from_objects(array, kind, place, grouped=grouped)
     if array.dtype.kind == "c":
         raise ValueError(
             f"{place.what}: real numbers were expected. Complex data not supported; use its real part or modulus"
@@ -93,11 +107,36 @@ def finite_floats(raw: Any, place: Place) -> np.ndarray:
         array = _days(array, place)
     values = np.ascontiguousarray(array, dtype=np.float64)
     _check_finite(values, place)
+    if kind == "number":
+        _check_told_apart(values, raw, place)
     return values
 
 
-def _type_name(raw: Any) -> str:
+def column_type(raw: Any) -> str:
+    """How its library writes the type of an unwrapped column."""
     return str(raw.type if family(raw) == "arrow" else raw.dtype)
+
+
+def is_grouped(raw: Any) -> bool:
+    """Whether the type of an unwrapped column says that it is a category."""
+    return bool(_GROUPED.match(column_type(raw)))
+
+
+def refuse_nested(raw: Any, place: Place, several: tuple[type, ...] = SEVERAL) -> None:
+    """A sentence about columns whose values hold several values each."""
+    name = column_type(raw) if is_nested(raw) else None
+    if column_type(raw) == "object":
+        name = next((type(value).__name__ for value in np.asarray(raw).flat if isinstance(value, several)), None)
+    if name is not None:
+        raise TypeError(
+            f"{place.what} holds several values in one ({name:.60}); one number per row was expected: give every part "
+            "a column of its own"
+        )
+
+
+def is_nested(raw: Any) -> bool:
+    """Whether the type of an unwrapped column says that its values are lists or records."""
+    return bool(_NESTED.match(column_type(raw)))
 
 
 def _native(raw: Any, kind: str) -> np.ndarray:
@@ -134,11 +173,15 @@ def _from_objects(array: np.ndarray, kind: str, place: Place, *, grouped: bool) 
 def _refuse_text(array: np.ndarray, place: Place, *, grouped: bool) -> NoReturn:
     values = [value for value in map(plain, array.flat) if value is not None]
     example = next((value for value in values if not isinstance(value, int | float)), values[0] if values else None)
+    among = ""
+    if array.ndim == 1 and any(isinstance(value, int | float) for value in values) and not grouped:
+        row = next(row for row, value in enumerate(array) if plain(value) is not None and plain(value) == example)
+        among = f" among numbers, first in row {place.first_row + row}"
     advice = "encode it as numbers"
     if place.column is not None:
         advice = f"use Categorical({place.column}) for the effects of its levels, drop the column, or {advice}"
     raise ValueError(
-        f"{place.what} holds {'categories' if grouped else 'text or objects'} such as {example!r}; "
+        f"{place.what} holds {'categories' if grouped else 'text or objects'} such as {example!r:.80}{among}; "
         f"numbers were expected: {advice} (could not convert string to float)"
     )
 
@@ -174,6 +217,18 @@ def _check_finite(values: np.ndarray, place: Place) -> None:
         f"({np.count_nonzero(~finite)} of {values.size} values, first in row {place.first_row + row}); "
         f"finite numbers were expected: {advice}"
     )
+
+
+def _check_told_apart(values: np.ndarray, raw: Any, place: Place) -> None:
+    """Refuse whole numbers that differ, and are one and the same in float64."""
+    if not values.size or abs(values.flat[0]) < _EXACT or values.min() != values.max():
+        return
+    whole = {int(value) for value in np.asarray(raw, dtype=object).flat}
+    if len(whole) > 1:
+        raise ValueError(
+            f"{place.what} holds whole numbers from {min(whole)} to {max(whole)}, which float64 does not tell apart; "
+            "subtract a constant from them first"
+        )
 
 
 def is_missing(value: Any) -> bool:

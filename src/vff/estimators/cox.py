@@ -2,16 +2,16 @@
 
 from collections.abc import Iterator
 from math import prod
-from numbers import Integral
 from statistics import NormalDist
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
+from vff.estimators.arguments import interval_level, seeded, whole_number
 from vff.estimators.cells import Grid, check_exposed, exposure_on, make_grid, region_volumes
+from vff.estimators.named import introduce, recognised
 from vff.estimators.options import check_choice, check_domain
 from vff.estimators.regressor import GPRegressor
 from vff.estimators.sampling import INFERENCES
@@ -150,7 +150,7 @@ class CoxProcess(BaseEstimator):
         seen = pattern.exposure.ravel() > 0.0
         sizes = pattern.exposure.ravel()[seen] * pattern.grid.cell_volume
         model.fit(space.table(pattern.grid.centres[seen], sizes), pattern.counts.ravel()[seen])
-        validate_data(self, table.data, reset=True, skip_check_array=True)
+        introduce(self, table)
         self._space, self.kinds_, self.points_, self.model_ = space, space.kinds, x, model
         self.window_, self.grid_, self.counts_, self.exposure_ = pattern[1:]
         self.inference_, self.kernel_, self.elbo_ = self.inference, model.kernel_, model.elbo_
@@ -218,13 +218,11 @@ class CoxProcess(BaseEstimator):
         Per unit volume and unit exposure. Without points, at the centres of all cells, in the shape of the grid.
         """
         check_is_fitted(self, "model_")
-        _check_level(level)
+        interval_level(level)
         if points is None:
             found = self._intensity_at(self.grid_.centres, level, random_state)
             return Intensity(*(part.reshape(self.grid_.shape) for part in found))
-        table = as_table(points)
-        validate_data(self, table.data, reset=False, skip_check_array=True)
-        x = coordinates(table)
+        x = coordinates(recognised(self, as_table(points), range(self._space.size)))
         check_inside(x, self.window_, self._space, "the intensity is known inside the window alone: leave these out")
         return self._intensity_at(x, level, random_state)
 
@@ -233,7 +231,7 @@ class CoxProcess(BaseEstimator):
             mean, variance = self.model_.predict_f(self._rows(x))
             half = NormalDist().inv_cdf(0.5 + 0.5 * level) * np.sqrt(variance)
             return Intensity(np.exp(mean + variance / 2), np.exp(mean - half), np.exp(mean + half))
-        state = check_random_state(self.random_state if random_state is None else random_state)
+        state = seeded(self.random_state if random_state is None else random_state)
         seed, noise = state.randint(2**31), np.random.default_rng(state.randint(2**31))
         parts = []
         for start in range(0, len(x), _AT_ONCE // _BAND_DRAWS):
@@ -255,8 +253,8 @@ class CoxProcess(BaseEstimator):
         from ``n_samples`` draws of the intensity.
         """
         check_is_fitted(self, "model_")
-        _check_level(level)
-        _check_samples(n_samples)
+        interval_level(level)
+        whole_number("n_samples", n_samples)
         sizes = region_volumes(region, self.grid_, self.window_, self._space) * self.exposure_
         inside = sizes.ravel() > 0.0
         if not inside.any():
@@ -275,8 +273,8 @@ class CoxProcess(BaseEstimator):
     def sample_points(self, n_samples: int = 1, random_state: Any = None) -> list[np.ndarray]:
         """New patterns in the same window with the same exposure, as the posterior expects them: arrays (N_i, d)."""
         check_is_fitted(self, "model_")
-        _check_samples(n_samples)
-        state = check_random_state(self.random_state if random_state is None else random_state)
+        whole_number("n_samples", n_samples)
+        state = seeded(self.random_state if random_state is None else random_state)
         rng = np.random.default_rng(state.randint(2**31))
         x, sizes = self.grid_.centres, self.exposure_.ravel() * self.grid_.cell_volume
         widths = np.array([edge[1] - edge[0] for edge in self.grid_.edges])
@@ -290,7 +288,7 @@ class CoxProcess(BaseEstimator):
 
     def _draws(self, x: np.ndarray, n_samples: int, random_state: Any) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Draws of the log intensity, joint over rows, a few at a time, and the variance by row that they leave out."""
-        state = check_random_state(self.random_state if random_state is None else random_state)
+        state = seeded(self.random_state if random_state is None else random_state)
         step, rows = max(1, _AT_ONCE // len(x)), self._rows(x)
         for start in range(0, n_samples, step):
             yield self._some_draws(rows, min(step, n_samples - start), state)
@@ -328,16 +326,6 @@ def _columns_of(kernel: Kernel, space: Space) -> list[int]:
             found = space.by_column({factor.column: None}, "the kernel")
             used += [index for index in found if index not in used]
     return used
-
-
-def _check_level(level: float) -> None:
-    if not 0.0 < level < 1.0:
-        raise ValueError(f"level must lie between 0 and 1, got {level!r}; 0.9 gives 90 % intervals")
-
-
-def _check_samples(n_samples: Any) -> None:
-    if isinstance(n_samples, bool) or not isinstance(n_samples, Integral) or int(n_samples) < 1:
-        raise ValueError(f"n_samples must be a whole number from 1 on, got {n_samples!r}")
 
 
 def _ends(level: float) -> tuple[float, float]:

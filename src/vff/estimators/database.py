@@ -68,8 +68,9 @@ class DatabaseIntake(AbstractIntake):
     def targets(self) -> np.ndarray | None:
         return None
 
-    def check_known(self, model: BaseEstimator) -> None:
+    def known_to(self, model: BaseEstimator, seen: Rows) -> "DatabaseIntake":
         validate_data(model, self.rows.empty, reset=False, skip_check_array=True)
+        return self
 
     def introduce(self, model: BaseEstimator) -> None:
         validate_data(model, self.rows.empty, reset=True, skip_check_array=True)

@@ -9,14 +9,14 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
+from vff.estimators.arguments import flag, quantile_levels, seeded, whole_number
+from vff.estimators.named import beside, recognised
 from vff.estimators.observed import extra_of, refuse_negative
-from vff.estimators.tables import ExtrapolationWarning, Table, check_target
+from vff.estimators.tables import ExtrapolationWarning, Table, check_target, check_weights
 from vff.inference import SampledPosterior, Samples, TargetScale, chosen
 from vff.likelihoods import AbstractLikelihood, Gaussian, Marginal, Mixture, Predictive, predictive_sample
-from vff.sources import selected
 
 _JOINT_ROWS = 20_000  # a covariance matrix of this size takes 3.2 GB
 _CHUNK = 2**20
@@ -65,27 +65,28 @@ class PosteriorFace(BaseEstimator):
 
     def predict_f(self, X: Any, full_covariance: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance of the latent function at every row; with ``full_covariance`` the (N, N) matrix."""
-        if not full_covariance:
+        if not flag("full_covariance", full_covariance):
             return self._latent(self._table(X))
-        mean, covariance = self.posterior_.joint(self._joint_rows(X))
+        mean, covariance = self.posterior_.joint(self._joint_rows(self._table(X)))
         scale = self.target_.scale
         return self.target_.mean + scale * mean, scale**2 * covariance
 
     def sample_f(self, X: Any, n_samples: int = 1, random_state: Any = None) -> np.ndarray:
         """Joint draws of the latent function at the rows of X, (N, n_samples)."""
-        x, rng = self._joint_rows(X), self._generator(random_state)
+        n_samples, rng = whole_number("n_samples", n_samples), self._generator(random_state)
+        x = self._joint_rows(self._table(X))
         return self.target_.mean + self.target_.scale * self.posterior_.sample(x, n_samples, rng)
 
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = None) -> np.ndarray:
         """Joint draws of new observations at the rows of X, (N, n_samples)."""
-        x, rng, extra = self._joint_rows(X), self._generator(random_state), self._extra(Table.of(X))
+        n_samples, rng, table = whole_number("n_samples", n_samples), self._generator(random_state), self._table(X)
+        x, extra = self._joint_rows(table), self._extra(table)
         if self.samples_ is not None:
             some = chosen(len(self.samples_.kept), n_samples, rng)
-            return self._mixture(self._sampled.sample_some(x, some, rng), extra, some).sample(rng)
+            return self._mixture(self._sampled().sample_some(x, some, rng), extra, some).sample(rng)
         function = self.target_.mean + self.target_.scale * self.posterior_.sample(x, n_samples, rng)
         return predictive_sample(self.likelihood_, function, extra[:, None], rng)
 
-    @property
     def _sampled(self) -> SampledPosterior:
         assert isinstance(self.posterior_, SampledPosterior)
         return self.posterior_
@@ -110,7 +111,7 @@ class PosteriorFace(BaseEstimator):
             for at in range(0, len(piece), step):
                 x = piece[at : at + step]
                 rows = slice(start, start + len(x))
-                values, rest = self._sampled.values(x)
+                values, rest = self._sampled().values(x)
                 yield rows, self._mixture(values + np.sqrt(rest)[:, None] * noise, extra[rows], every)
                 start = rows.stop
 
@@ -129,7 +130,7 @@ class PosteriorFace(BaseEstimator):
             x = np.concatenate(list(self._pieces(self._table(X))))
             values, rest = self.posterior_.draws(x, n_samples, self._generator(random_state))
         else:
-            x = self._joint_rows(X)
+            x = self._joint_rows(self._table(X))
             values, rest = self.posterior_.sample(x, n_samples, self._generator(random_state)), np.zeros(len(x))
         return self.target_.mean + self.target_.scale * values, self.target_.scale**2 * rest
 
@@ -143,26 +144,12 @@ class PosteriorFace(BaseEstimator):
         return self.target_.mean + self.target_.scale * mean, self.target_.scale**2 * variance
 
     def _table(self, X: Any) -> Table:
-        """X, checked against the fit."""
+        """X with its columns where the fit had them, those that the model needs at least."""
         check_is_fitted(self, "posterior_")
-        table = self._chosen(Table.of(X))
-        validate_data(self, table.data, reset=False, skip_check_array=True)
+        table = recognised(self, Table.of(X), self.column_indices_, self.likelihood_.column)
         if table.n_rows == 0:
             raise ValueError("X has 0 sample(s), while a minimum of 1 is required: give it a row to predict at")
         return table
-
-    def _chosen(self, table: Table) -> Table:
-        """The columns of a model that was fitted to a source, by their names: there may be others beside them."""
-        wanted: Sequence[str] | None = getattr(self, "feature_names_in_", None)
-        if getattr(self, "target_name_", None) is None or table.names is None or wanted is None:
-            return table
-        absent = [name for name in wanted if name not in table.names]
-        if absent:
-            raise ValueError(
-                f"X has no column {absent[0]!r}, which the model was fitted to; it has "
-                f"{', '.join(map(repr, table.names[:12]))}"
-            )
-        return Table.of(selected(table.data, list(wanted)))
 
     def _block(self, table: Table, rows: slice) -> np.ndarray:
         """The modelled columns of some rows, (N, C), each column contiguous."""
@@ -192,8 +179,7 @@ class PosteriorFace(BaseEstimator):
         """How a warning says that rows lie outside the numbered column's place."""
         return f"lie outside the domain of column {label}"
 
-    def _joint_rows(self, X: Any) -> np.ndarray:
-        table = self._table(X)
+    def _joint_rows(self, table: Table) -> np.ndarray:
         if table.n_rows > _JOINT_ROWS:
             raise ValueError(
                 f"a joint distribution over {table.n_rows} rows needs {8 * table.n_rows**2 / 2**30:.0f} GiB; ask for "
@@ -202,7 +188,7 @@ class PosteriorFace(BaseEstimator):
         return np.concatenate(list(self._pieces(table)))
 
     def _generator(self, random_state: Any) -> np.random.Generator:
-        source = check_random_state(self.random_state if random_state is None else random_state)
+        source = seeded(self.random_state if random_state is None else random_state)
         return np.random.default_rng(source.randint(2**31, size=4))
 
     def _progress(self) -> Callable[[str], None]:
@@ -224,7 +210,7 @@ class RegressionFace(RegressorMixin, PosteriorFace):
 
     def predict(self, X: Any, return_std: bool = False) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """Mean of a new observation at every row of X, and its standard deviation when asked for."""
-        table = self._table(X)
+        table, return_std = self._table(X), flag("return_std", return_std)
         if isinstance(self.likelihood_, Gaussian) and not return_std:  # the variance does not matter then
             means = [self.posterior_.mean_at(x) for x in self._pieces(table)]
             return self.target_.mean + self.target_.scale * np.concatenate(means)
@@ -238,12 +224,20 @@ class RegressionFace(RegressorMixin, PosteriorFace):
 
     def predict_quantiles(self, X: Any, levels: Any = (0.05, 0.5, 0.95)) -> np.ndarray:
         """Quantiles of a new observation at every row of X, (N, L), with the uncertainty of the function in them."""
-        asked = np.atleast_1d(np.asarray(levels, float))
+        asked = quantile_levels(levels)
         return self._asked(self._table(X), lambda one, _: (one.quantiles(asked),))[0]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The share R² of the variance of y that the mean explains; y and the weights may be columns of X, by name."""
+        table = Table.of(X)
+        weights = beside(table, sample_weight, "sample_weight")
+        if isinstance(y, str):
+            y = check_target(beside(table, y, "y"), table.n_rows)
+        return super().score(table, y, None if weights is None else check_weights(weights, table.n_rows))
 
     def log_predictive_density(self, X: Any, y: Any) -> np.ndarray:
         """log p(y | data) of every row, nats, for y in its own units (a probability where y is discrete)."""
         table = self._table(X)
-        target = check_target(y, table.n_rows)
+        target = check_target(beside(Table.of(X), y, "y"), table.n_rows)
         self.likelihood_.check(target, self._extra(table))
         return self._asked(table, lambda one, rows: (one.log_density(target[rows]),))[0]

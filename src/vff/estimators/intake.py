@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import validate_data
 
 from vff.estimators.binding import bind, joined
 from vff.estimators.chunked import ChunkedTask, Reader
 from vff.estimators.crowd import ChunkCrowd
+from vff.estimators.named import columns_used, given, introduce, recognised
 from vff.estimators.overview import Batch, Overview, check_enough, look_at, take_batch
 from vff.estimators.roles import Positive, Roles, check_asked_again
 from vff.estimators.rows import PATIENCE, Rows, add, begin, walk_of
@@ -98,8 +98,8 @@ class AbstractIntake(ABC):
         """y of the rows that count, where it is in memory."""
 
     @abstractmethod
-    def check_known(self, model: BaseEstimator) -> None:
-        """Refuse other columns than those that a model has seen."""
+    def known_to(self, model: BaseEstimator, seen: Rows) -> "AbstractIntake":
+        """With the columns that a model has seen where it saw them; others are refused."""
 
     @abstractmethod
     def introduce(self, model: BaseEstimator) -> None:
@@ -117,6 +117,13 @@ class TableIntake(AbstractIntake):
     table: Table
     y: Any
     sample_weight: Any
+    target: str | None = None
+    """What y is called, where it was a column of the table."""
+
+    @classmethod
+    def of(cls, question: Question, X: Any, y: Any, sample_weight: Any) -> "TableIntake":
+        """``y`` and ``sample_weight`` may be names of columns of X."""
+        return cls(question, *given(X, y, sample_weight, columns_used(question.kernel, question.likelihood)))
 
     def summed(self, seen: Rows | None, growing: bool, clock: Clock) -> Rows:
         with clock("survey"):
@@ -154,11 +161,14 @@ class TableIntake(AbstractIntake):
         y, w = check_target(self.y, self.table.n_rows), check_weights(self.sample_weight, self.table.n_rows)
         return y[w > 0.0]
 
-    def check_known(self, model: BaseEstimator) -> None:
-        validate_data(model, self.table.data, reset=False, skip_check_array=True)
+    def known_to(self, model: BaseEstimator, seen: Rows) -> "TableIntake":
+        modelled = [column.index for column in seen.binding.columns]
+        return replace(self, table=recognised(model, self.table, modelled, self.question.likelihood.column))
 
     def introduce(self, model: BaseEstimator) -> None:
-        validate_data(model, self.table.data, reset=True, skip_check_array=True)
+        introduce(model, self.table)
+        if self.target is not None:
+            vars(model)["target_name_"] = self.target
 
     def finish(self) -> None:
         """Nothing is left over."""
@@ -238,13 +248,14 @@ class ChunkIntake(AbstractIntake):
     def targets(self) -> np.ndarray | None:
         return None
 
-    def check_known(self, model: Any) -> None:
+    def known_to(self, model: Any, seen: Rows) -> "ChunkIntake":
         features, known = self.task.reader.roles.features, getattr(model, "feature_names_in_", None)
         if features is not None and known is not None and sorted(features) != sorted(known):
             raise ValueError(
                 f"the feature names should match those that were passed during fit, which are {', '.join(known)}; "
                 f"these rows have {', '.join(features)}: name columns as they were"
             )
+        return self
 
     def introduce(self, model: Any) -> None:
         roles = self.task.reader.roles

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from vff.basis import Codes, ColumnBasis, Interval, LevelBasis
 from vff.estimators.binding import Binding, BoundTerm
+from vff.estimators.named import beside, recognised
 from vff.estimators.regressor import GPRegressor
 from vff.estimators.tables import Table, check_target, check_weights
 from vff.inference import Term as InnerTerm
@@ -84,8 +85,10 @@ def suggest_interactions(model: GPRegressor, X: Any, y: Any, sample_weight: Any 
             "suggest_interactions looks at the residuals of a fit with Gaussian noise, and this one has another "
             "likelihood; fit the sum with likelihood='gaussian' to rank pairs"
         )
-    table = Table.of(X)
-    w, target = check_weights(sample_weight, table.n_rows), check_target(y, table.n_rows)
+    whole = Table.of(X)
+    w = check_weights(beside(whole, sample_weight, "sample_weight"), whole.n_rows)
+    target = check_target(beside(whole, y, "y"), whole.n_rows)
+    table = recognised(model, whole, model.column_indices_)
     residual = (target - model.predict(X)) / model.target_.scale
     source = _source(model.rows_.binding, table, residual, w)
     surveys = survey_columns(source, range(len(model.rows_.binding.columns)))

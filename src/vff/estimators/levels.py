@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from vff.estimators.conversion import Place, family, kind_of, plain
+from vff.estimators.conversion import Place, column_type, family, is_nested, kind_of, plain
 
 _LATTICE = 1 << 16  # integers in so short a range are their own codes
 
@@ -48,6 +48,8 @@ def encode(raw: Any, place: Place) -> tuple[np.ndarray, list[Any]]:
     The last value is None, so that code -1, which libraries give to what is missing, points to it.
     """
     try:
+        if is_nested(raw):
+            raise TypeError(f"lists or records, {column_type(raw):.60}")
         codes, values = _ENCODERS[family(raw)](raw)
         values = list(map(plain, values))
         hash(tuple(values))

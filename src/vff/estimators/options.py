@@ -1,13 +1,15 @@
 """The constructor's options, checked at the door of ``fit`` and settled column by column."""
 
 import os
-from collections.abc import Hashable, Sequence, Set
-from numbers import Integral, Real
+from collections.abc import Collection, Hashable, Sequence, Set
+from decimal import Decimal
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from vff.basis import Interval, largest_resolved
+from vff.estimators.arguments import is_positive, is_whole
 from vff.inference import KINDS, LARGEST_DIRECT, largest_that_fits, memory_needed, structured_memory
 from vff.likelihoods import AbstractLikelihood, Gaussian
 from vff.moments import ENGINES, MomentRequest
@@ -118,7 +120,7 @@ def check_frequencies(value: Any, label: str) -> int | None:
     """A positive number of harmonics, or None for 'auto'."""
     if isinstance(value, str) and value == "auto":
         return None
-    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < 1:
+    if not is_whole(value, 1):
         raise ValueError(
             f"frequencies for column {label} must be 'auto' or a positive integer, got {value!r}; "
             "30 is a common choice, 'auto' grows it until the bound stops gaining"
@@ -131,7 +133,7 @@ def check_edges(value: Any, p: int, M: int | None) -> int:
     if isinstance(value, str) and value == "auto":
         wanted = range(p + 2, 0, -1)
         return next(q for q in wanted if M is None or largest_resolved(q) >= M)
-    if isinstance(value, bool) or not isinstance(value, Integral) or not 0 <= int(value) <= _MOST_EDGES:
+    if not is_whole(value, 0) or int(value) > _MOST_EDGES:
         raise ValueError(
             f"edges must be 'auto' or an integer from 0 (the paper) to {_MOST_EDGES}, got {value!r}; "
             f"'auto' is {p + 2} for this kernel"
@@ -148,26 +150,26 @@ def check_domain(value: Any, label: str) -> Interval | None:
     """An interval, or None for 'auto'."""
     if isinstance(value, str) and value == "auto":
         return None
-    try:
-        a, b = (float(end) for end in value)
-    except (TypeError, ValueError):
+    ends = tuple(value) if isinstance(value, Collection) and getattr(value, "ndim", 1) == 1 else ()
+    if len(ends) != 2 or not all(isinstance(end, Real | Decimal) for end in ends):
         raise ValueError(
             f"domain for column {label} must be 'auto' or a pair (a, b) of numbers in the column's units (days since "
             f"1970-01-01 for dates), got {value!r}"
-        ) from None
+        )
+    a, b = map(float, ends)
     if not (np.isfinite(a) and np.isfinite(b) and a < b):
         raise ValueError(f"domain for column {label} must have a < b, both finite; got ({a:g}, {b:g})")
     return Interval(a, b)
 
 
 def check_noise(value: Any) -> float | None:
-    if value is not None and not (isinstance(value, Real) and 0.0 < float(value) < np.inf):
+    if value is not None and not is_positive(value):
         raise ValueError(f"noise_variance must be None or a positive number, got {value!r}")
     return None if value is None else float(value)
 
 
 def check_choice(name: str, value: Any, allowed: tuple[Any, ...]) -> None:
-    if value not in allowed:
+    if not isinstance(value, str | None) or value not in allowed:  # an array of one word is none of them
         raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}; got {value!r}")
 
 
@@ -175,7 +177,7 @@ def check_batch(value: Any) -> int | None:
     """Rows per step, or None for all of them."""
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < _LEAST_BATCH:
+    if not is_whole(value, _LEAST_BATCH):
         raise ValueError(
             f"batch_size must be None (all rows in every step) or a whole number from {_LEAST_BATCH} on, got {value!r}"
         )

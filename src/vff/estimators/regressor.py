@@ -4,6 +4,7 @@ from typing import Any, Self
 
 from sklearn.utils.validation import check_is_fitted
 
+from vff.estimators.arguments import flag
 from vff.estimators.face import RegressionFace
 from vff.estimators.intake import Clock
 from vff.estimators.options import check_noise
@@ -20,7 +21,8 @@ class GPRegressor(RegressionFace, SumModelFace):
     ----------
     kernel : kernel expression or None
         ``Matern32("x") + Categorical("y")`` and the like. None is a ``Matern32`` per column of numbers and, in a frame,
-        a ``Categorical`` per column of text.
+        a ``Categorical`` per column of text. Text that reads as numbers or dates, periods, intervals and times of the
+        day are refused: convert them, or name the column in a kernel.
     likelihood : str or likelihood
         "gaussian", "student-t", "poisson", "negative-binomial", "gamma", "beta", "ordinal", "bernoulli", or an object
         of ``vff.likelihoods``, which may hold parameters fixed, name a column of exposure or trials, or be a function
@@ -148,6 +150,9 @@ class GPRegressor(RegressionFace, SumModelFace):
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit to a table X and a vector y. A row of weight w counts as w equal rows.
 
+        Of a frame, y and sample_weight may be the names of columns, which are then no features. Columns go by name: a
+        frame to predict at may have them in any order, and others beside them.
+
         X may also be what ``vff.scan`` takes: paths of files, an iterator of chunks, a Dask collection, a table of a
         database. Then y and sample_weight are names of columns, and rows are read twice, or once when ``domain`` is
         given for every column of numbers.
@@ -222,7 +227,7 @@ class GPRegressor(RegressionFace, SumModelFace):
         intake = self._opened(X, y, sample_weight, likelihood, self._progress())
         if seen is not None:
             check_unchanged(seen.options, self._options())
-            intake.check_known(self)
+            intake = intake.known_to(self, seen)
         rows = intake.summed(seen, True, Clock())
         intake.introduce(self)
         intake.finish()
@@ -240,7 +245,7 @@ class GPRegressor(RegressionFace, SumModelFace):
         return by_name(self.likelihood)
 
     def _centred(self) -> bool:
-        return self.normalize_y
+        return flag("normalize_y", self.normalize_y)
 
     def _noise(self) -> float | None:
         return check_noise(self.noise_variance)

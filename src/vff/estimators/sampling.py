@@ -2,12 +2,11 @@
 
 from collections.abc import Mapping
 from importlib.util import find_spec
-from numbers import Integral
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from sklearn.utils import check_random_state
 
+from vff.estimators.arguments import seeded, whole_number
 from vff.estimators.options import check_choice
 from vff.inference import Samples
 from vff.likelihoods import AbstractLikelihood, Gaussian
@@ -71,16 +70,16 @@ def plan_of(asked: Asked) -> "Plan":
     """How to run; a random state moves on by one number."""
     from vff.inference.sampling.chains import Plan
 
-    seed = int(check_random_state(asked.random_state).randint(2**31 - 1))
+    seed = int(seeded(asked.random_state).randint(2**31 - 1))
     return Plan(*check_plan(asked), asked.sampler, seed)
 
 
 def check_plan(asked: Asked) -> tuple[int, int | None, int]:
     """Draws, warm-up and chains, checked with the other options."""
     check_choice("sampler", asked.sampler, _SAMPLERS)
-    draws = _whole("draws", asked.draws, _LEAST_DRAWS)
-    warmup = None if asked.warmup is None else _whole("warmup", asked.warmup, _LEAST_WARMUP)
-    chains = _whole("chains", asked.chains, 1)
+    draws = whole_number("draws", asked.draws, _LEAST_DRAWS)
+    warmup = None if asked.warmup is None else whole_number("warmup", asked.warmup, _LEAST_WARMUP)
+    chains = whole_number("chains", asked.chains, 1)
     if asked.priors is not None and not isinstance(asked.priors, Mapping):
         raise ValueError(
             f"priors must be None or a dictionary by hyperparameter, such as {{'lengthscale': Gamma(2, 1)}}; got "
@@ -112,9 +111,3 @@ def inference_data(samples: Samples, y: np.ndarray | None) -> Any:
     if hasattr(arviz, "InferenceData"):  # before ArviZ 1
         return arviz.from_dict(**groups, coords=coords, dims=dims)
     return arviz.from_dict(groups, coords=coords, dims=dims)
-
-
-def _whole(name: str, value: Any, least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
-        raise ValueError(f"{name} must be a whole number from {least} on, got {value!r}")
-    return int(value)

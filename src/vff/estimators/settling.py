@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from vff.basis import Codes, ColumnBasis, Interval, LevelBasis
-from vff.estimators.binding import Binding, BoundTerm
+from vff.estimators.binding import Binding, BoundColumn, BoundTerm
 from vff.estimators.options import check_domain, check_edges, check_frequencies, check_resolution, for_column
 from vff.estimators.overview import Overview
 from vff.inference import choose_domain, choose_harmonics, harmonics_in_product, largest_harmonic
@@ -50,9 +50,10 @@ def _everybody(binding: Binding) -> frozenset:
 def settle_place(c: int, overview: Overview, options: Options, growing: bool) -> tuple[Interval | Codes, bool]:
     """The domain of one column, and whether it was taken from the rows."""
     column, found = overview.binding.columns[c], overview.surveys[c]
-    if column.levels is not None:
-        return Codes(), False
     everybody = frozenset().union(*(other.aliases for other in overview.binding.columns))
+    if column.levels is not None:
+        _refuse_places_of_levels(column, overview.binding, options, everybody)
+        return Codes(), False
     given = check_domain(for_column(options.domain, "domain", column.aliases, everybody), column.label)
     # without edge functions in some term, the domain is padded, as the paper advises
     edges = [
@@ -65,6 +66,25 @@ def settle_place(c: int, overview: Overview, options: Options, growing: bool) ->
     if not found.constant:
         check_resolution(interval, column.label)
     return interval, given is None
+
+
+def _refuse_places_of_levels(column: BoundColumn, binding: Binding, options: Options, everybody: frozenset) -> None:
+    """Options that have nothing to say of a category, given for one by its name, or where there is nothing else."""
+    numbers = [other for other in binding.columns if other.levels is None]
+    if any(other.index == column.index for other in numbers):
+        return
+    for name in ("domain", "frequencies", "edges"):
+        asked = getattr(options, name)
+        value = for_column(asked, name, column.aliases, everybody | _everybody(binding))
+        if (isinstance(asked, dict) or (name == "domain" and not numbers)) and not _is_auto(value):
+            raise ValueError(
+                f"{name} for column {column.label} is {value!r:.60}, and the kernel takes this column for a category, "
+                f"which has no {name}; leave it out, or write a kernel of numbers for the column"
+            )
+
+
+def _is_auto(value: Any) -> bool:
+    return isinstance(value, str) and value == "auto"
 
 
 def _asked(term: BoundTerm, d: int, binding: Binding, option: Any, name: str) -> Any:

@@ -3,12 +3,14 @@
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from numbers import Integral
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from vff.basis import ColumnBasis, Interval
+from vff.estimators.binding import notes_on
 from vff.estimators.database import DatabaseIntake
 from vff.estimators.face import PosteriorFace
 from vff.estimators.intake import AbstractIntake, ChunkIntake, Clock, Question, TableIntake
@@ -23,7 +25,6 @@ from vff.estimators.options import (
 from vff.estimators.rows import Rows, after_walks, check_unchanged
 from vff.estimators.sampling import Asked, check_inference, check_plan, inference_data, plan_of
 from vff.estimators.settling import Options
-from vff.estimators.tables import Table
 from vff.inference import Before, Fit, LikelihoodTask, TermPlan, Walked, fit_likelihood, fit_sum, fit_with_structure
 from vff.kernels import Kernel, Sum
 from vff.likelihoods import AbstractLikelihood, Gaussian
@@ -82,7 +83,7 @@ class SumModelFace(PosteriorFace):
             self._check_can_grow(seen)
         intake = self._opened(X, y, sample_weight, likelihood, say)
         if seen is not None:
-            intake.check_known(self)
+            intake = intake.known_to(self, seen)
         if is_closed(likelihood):
             rows = intake.summed(seen, growing, clock)
             say(f"{rows.moments.n:,} rows summed; engine {rows.choice.reason}")
@@ -92,6 +93,8 @@ class SumModelFace(PosteriorFace):
             fit, rows = self._walk(intake, likelihood, seen, growing, clock, say)
         if fit.samples is not None and not growing and rows.n <= _KEPT_TARGETS:
             fit = replace(fit, samples=replace(fit.samples, y=intake.targets()))
+        if seen is None:
+            vars(self).pop("target_name_", None)  # of an earlier fit
         intake.introduce(self)
         self.timing_ = clock.seconds
         self._store(fit, rows, say)
@@ -107,7 +110,7 @@ class SumModelFace(PosteriorFace):
                 return DatabaseIntake.of(asked, rows, y, sample_weight)
             known = getattr(self, "feature_names_in_", None)
             return ChunkIntake.of(asked, rows, y, sample_weight, None if known is None else list(known))
-        return TableIntake(asked, Table.of(X), y, sample_weight)
+        return TableIntake.of(asked, X, y, sample_weight)
 
     def _checked_options(self, growing: bool) -> AbstractLikelihood:
         """The likelihood asked for, when all options make sense together."""
@@ -115,6 +118,9 @@ class SumModelFace(PosteriorFace):
         check_choice("engine", self.engine, ENGINE_NAMES)
         check_choice("optimizer", self.optimizer, ("lbfgs", None))
         check_covariance(self.covariance, likelihood, growing)
+        check_batch(self.batch_size)
+        self._centred()  # these two refuse what makes no sense
+        self._noise()
         if check_inference(self.inference, self.priors, self.covariance, likelihood, growing):
             check_plan(self._sampling())
         return likelihood
@@ -205,8 +211,8 @@ class SumModelFace(PosteriorFace):
         missed = fit.history[-1].missed
         self.elbo_gap_ = (missed, 2.0 * missed)
         self._store_choices(fit, rows)
-        self.notes_ = fit.notes
-        for note in fit.notes:
+        self.notes_ = (*notes_on(self.kernel, rows.binding, rows.n), *fit.notes)
+        for note in self.notes_:
             say(f"note: {note}")
 
     def _store_choices(self, fit: Fit, rows: Rows) -> None:
@@ -257,7 +263,8 @@ class SumModelFace(PosteriorFace):
         """
         x = np.concatenate(list(self._pieces(self._table(X))))
         columns = self.rows_.binding.columns
-        along = [c for c, bound in enumerate(columns) if column is None or column in bound.aliases]
+        named = isinstance(column, str | Integral) and not isinstance(column, bool)
+        along = [c for c, bound in enumerate(columns) if column is None or (named and column in bound.aliases)]
         if len(along) != 1:
             along = [c for c in along if columns[c].levels is None]
         if len(along) != 1:

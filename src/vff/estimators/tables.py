@@ -1,16 +1,17 @@
 """Tables as users have them, turned into checked float64 columns. Every refusal is one sentence that teaches."""
 
 import warnings
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from sklearn.exceptions import DataConversionWarning
-from sklearn.utils import check_array, check_consistent_length
 
-from vff.estimators.conversion import Place, family, finite_floats, kind_of, unwrapped
+from vff.estimators.conversion import Place, finite_floats, kind_of, unwrapped
 from vff.estimators.levels import codes_into, find_levels
+from vff.estimators.shapes import refuse_what_is_no_table, two_dimensional
+from vff.sources.frames import is_arrow, is_frame
 
 Column = str | int
 
@@ -18,6 +19,7 @@ _LARGEST_TARGET = 1e140
 _LARGEST_WEIGHT = 1e15
 _PIECE = 1 << 20  # rows looked at together when levels are sought
 _ALL = slice(None)
+_LONGEST_NAME = 60
 
 
 class ExtrapolationWarning(UserWarning):
@@ -32,22 +34,45 @@ class Table:
     names: tuple[str, ...] | None
     n_rows: int
     n_columns: int
+    places: tuple[int | None, ...] | None = None
+    """Where the columns stand in the data, None for one that is not there; None where all do as they come."""
 
     @classmethod
     def of(cls, X: Any) -> "Table":
         """Wrap a pandas or polars frame or an Arrow table as it is; anything else becomes a 2D NumPy array."""
-        _refuse_what_is_no_table(X)
-        if _is_arrow(X) or (hasattr(X, "columns") and hasattr(X, "shape") and len(X.shape) == 2):
-            names = tuple(X.column_names if _is_arrow(X) else X.columns)
+        if isinstance(X, Table):
+            return X
+        refuse_what_is_no_table(X)
+        if is_frame(X):
+            names = tuple(X.column_names if is_arrow(X) else X.columns)
             strings = all(isinstance(name, str) for name in names)
             table = cls(X, names if strings else None, *X.shape)
         else:
-            array = _two_dimensional(X)
+            array = two_dimensional(X)
             table = cls(array, None, *array.shape)
         if table.n_columns == 0:
             shape = (table.n_rows, table.n_columns)
             raise ValueError(f"X has 0 feature(s) (shape={shape}) while a minimum of 1 is required: give it a column")
         return table
+
+    def arranged(self, names: Sequence[str], needed: Collection[str] | None = None) -> "Table":
+        """The columns of these names in this order, wherever they stand and whatever stands beside them.
+
+        Those that are not ``needed`` may be absent, if nobody asks for them.
+        """
+        known = self.names or ()
+        absent = [name for name in names if name not in known and (needed is None or name in needed)]
+        if absent:
+            said = f"column{'s' if len(absent) > 1 else ''} {listed(absent)}"
+            raise ValueError(f"X has no {said}, which the model was fitted to; its feature names are {listed(known)}")
+        twice = [name for name in needed or names if known.count(name) > 1]
+        if twice:
+            raise ValueError(f"X has more than one column {twice[0]!r}, and columns go by name; rename or drop one")
+        places = [self._place_in_data(known.index(name)) if name in known else None for name in names]
+        return replace(self, names=tuple(names), n_columns=len(names), places=tuple(places))
+
+    def _place_in_data(self, index: int) -> Any:
+        return index if self.places is None else self.places[index]
 
     def index(self, column: Column) -> int:
         """Where a kernel's column stands."""
@@ -60,8 +85,7 @@ class Table:
             if self.names.count(column) != 1:
                 found = "does not have" if column not in self.names else "has more than once"
                 raise ValueError(
-                    f"the kernel names column {column!r}, which X {found}; its columns are "
-                    f"{', '.join(map(repr, self.names[:12]))}{' ...' if len(self.names) > 12 else ''}"
+                    f"the kernel names column {column!r}, which X {found}; its columns are {listed(self.names)}"
                 )
             return self.names.index(column)
         if not -self.n_columns <= column < self.n_columns:
@@ -88,10 +112,10 @@ class Table:
         categories, missing and infinite values are refused. The result may be a view of X: do not write to it.
         """
         try:
-            return finite_floats(self._piece(index, rows), self._place(index, rows))
+            return finite_floats(self._piece(index, rows), self.place(index, rows))
         except ValueError:
             # count over the whole column before refusing it
-            finite_floats(self._piece(index, _ALL), self._place(index, _ALL))
+            finite_floats(self._piece(index, _ALL), self.place(index, _ALL))
             raise
 
     def raw(self, index: int) -> Any:
@@ -107,13 +131,14 @@ class Table:
 
         They are sorted when they can be, else in order of appearance. None stands for missing and is last.
         """
-        return find_levels(self._pieces(index, rows), self._place(index, rows))
+        return find_levels(self._pieces(index, rows), self.place(index, rows))
 
     def codes(self, index: int, levels: Sequence[Any], rows: slice = _ALL) -> np.ndarray:
         """Where the rows of a column stand in ``levels``, as float64; -1 for a value that is not among them."""
-        return codes_into(self._piece(index, rows), levels, self._place(index, rows))
+        return codes_into(self._piece(index, rows), levels, self.place(index, rows))
 
-    def _place(self, index: int, rows: slice) -> Place:
+    def place(self, index: int, rows: slice = _ALL) -> Place:
+        """How messages speak of a column, or of some rows of it."""
         label = self.label(index)
         return Place(f"column {label} of X", self._bounds(rows)[0], label)
 
@@ -131,9 +156,10 @@ class Table:
     def _piece(self, index: int, rows: slice) -> Any:
         """Rows of one column as its library keeps them, without a copy."""
         start, stop = self._bounds(rows)
+        index = self._place_in_data(index)
         if isinstance(self.data, np.ndarray):
             raw: Any = self.data[start:stop, index]
-        elif _is_arrow(self.data):
+        elif is_arrow(self.data):
             raw = self.data.column(index).slice(start, stop - start)
         elif hasattr(self.data, "iloc"):
             raw = self.data.iloc[start:stop, index]
@@ -142,40 +168,12 @@ class Table:
         return unwrapped(raw)
 
 
-def _is_arrow(X: Any) -> bool:
-    return hasattr(X, "column_names") and hasattr(X, "num_rows")
-
-
-def _refuse_what_is_no_table(X: Any) -> None:
-    """Things that hold columns but are no table yet, each with the call that makes it one."""
-    name, advice = type(X).__name__, None
-    if hasattr(type(X), "collect_schema") and not hasattr(type(X), "shape"):
-        advice = "its rows are not there yet: pass X.collect()"
-    elif isinstance(X, dict) and not hasattr(X, "tocsr"):  # sparse matrices of keys are dictionaries too
-        advice = "pass pandas.DataFrame(X) or polars.DataFrame(X)"
-    elif family(X) == "arrow":
-        advice = "pass pyarrow.table({'x': X})"
-    elif family(X) in ("pandas", "polars"):
-        advice = "pass X.to_frame()"
-    if advice:
-        raise TypeError(
-            f"X must be a table with rows and columns, got a {type(X).__module__.split('.')[0]} {name}; {advice}"
-        )
-
-
-def _two_dimensional(X: Any) -> np.ndarray:
-    if isinstance(X, np.ma.MaskedArray):
-        X = unwrapped(X)
-    loose: dict[str, Any] = {"dtype": None, "ensure_all_finite": False}
-    array = check_array(X, ensure_2d=False, ensure_min_samples=0, ensure_min_features=0, **loose)
-    if array.ndim < 2:
-        raise ValueError(
-            f"X must be a table with rows and columns, got a {array.ndim}D array of {array.size} number(s). "
-            "Reshape your data: X.reshape(-1, 1) if it is one column, X.reshape(1, -1) if it is one row"
-        )
-    if array.dtype.kind == "U" and not isinstance(X, np.ndarray):
-        return np.array(X, dtype=object)  # in a list, numbers beside text are still numbers
-    return array
+def listed(names: Sequence[Any], most: int = 12) -> str:
+    """Names of columns in a sentence: a dozen of them, none of them endless."""
+    shown = ", ".join(
+        name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}..." for name in map(repr, names[:most])
+    )
+    return f"{shown}{' ...' if len(names) > most else ''}"
 
 
 def as_finite(raw: Any, what: str) -> np.ndarray:
@@ -189,6 +187,11 @@ def check_target(y: Any, n_rows: int) -> np.ndarray:
         raise ValueError("requires y to be passed, but the target y is None: give fit one number per row")
     raw = unwrapped(y)
     shape = raw.shape if isinstance(raw, np.ndarray) else (len(raw),)
+    if shape == ():
+        raise ValueError(
+            f"y must be a vector of one number per row, got {y!r:.60}; give a vector, or with a frame the name of a "
+            "column"
+        )
     if len(shape) == 2 and shape[1] == 1:
         _warn_column_vector()
         raw, shape = raw.ravel(), shape[:1]
@@ -222,7 +225,10 @@ def check_weights(sample_weight: Any, n_rows: int) -> np.ndarray:
     weights = as_finite(sample_weight, "sample_weight")
     if weights.ndim != 1:
         raise ValueError(f"sample_weight must be 1D, one number per row; got shape {weights.shape}")
-    check_consistent_length(weights, np.empty(n_rows))
+    if weights.size != n_rows:
+        raise ValueError(
+            f"sample_weight has {weights.size} values and X has {n_rows} rows (inconsistent numbers of samples)"
+        )
     if weights.min(initial=0.0) < 0.0:
         row = int(np.argmin(weights))
         raise ValueError(f"sample_weight is negative ({weights[row]:g} in row {row}); weights are counts, zero or more")

@@ -4,6 +4,7 @@ from collections import deque
 from functools import reduce
 from typing import Any
 
+from vff.estimators.arguments import is_whole
 from vff.estimators.regressor import GPRegressor
 from vff.estimators.rows import Rows
 
@@ -20,11 +21,11 @@ class SlidingWindow:
     """
 
     def __init__(self, model: GPRegressor, length: int) -> None:
-        if isinstance(length, bool) or not isinstance(length, int) or length < 1:
+        if not is_whole(length, 1):
             raise ValueError(f"length must be a whole number of batches, 1 or more; got {length!r}")
         self.model = model
-        self.length = length
-        self._batches: deque[Rows] = deque(maxlen=length)
+        self.length = int(length)
+        self._batches: deque[Rows] = deque(maxlen=self.length)
 
     def __len__(self) -> int:
         """Batches in the window."""

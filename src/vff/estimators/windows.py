@@ -81,7 +81,11 @@ class Space:
 
 def as_table(points: Any) -> Table:
     """A table of points; a flat array or list is one column."""
-    flat = isinstance(points, np.ndarray | list | tuple) and np.ndim(points) == 1
+    if isinstance(points, np.ndarray):
+        flat = points.ndim == 1 and points.dtype.names is None
+    else:
+        several = list | tuple | dict | np.ndarray
+        flat = isinstance(points, list | tuple) and not any(isinstance(point, several) for point in points)
     return Table.of(np.reshape(points, (-1, 1)) if flat else points)
 
 

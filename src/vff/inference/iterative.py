@@ -15,6 +15,7 @@ over the probes is part of the answer.
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -22,7 +23,7 @@ from scipy.linalg import solve_triangular
 from vff.inference.form import AbstractForm
 from vff.inference.whitening import PreconditionerView, WhitenedTerm
 from vff.linalg import BlockDiagonal, Factor, OuterView, Solution, Summary, conjugate_gradients, factorise
-from vff.moments import Pair
+from vff.moments import KeyedByPairs, Pair
 
 PROBES = 24
 _TOLERANCE, _MOST_ITERATIONS = 1e-9, 400
@@ -31,7 +32,7 @@ _ERRORS = 3.0  # standard errors, the width of what is stated
 
 
 @dataclass(frozen=True)
-class IterativeForm(AbstractForm):
+class IterativeForm(KeyedByPairs, AbstractForm):
     """A linear-Gaussian model at one setting of its hyperparameters, solved without a factor of A."""
 
     prior: BlockDiagonal
@@ -39,6 +40,10 @@ class IterativeForm(AbstractForm):
     blocks: dict[Pair, np.ndarray]
     """G between terms, in the coordinates of the prior."""
     probes: int = PROBES
+
+    def __getstate__(self) -> dict[str, Any]:
+        # cotangents point back to this form, which formats that follow no references cannot write; they are made anew
+        return {name: value for name, value in super().__getstate__().items() if name != "cotangents"}
 
     def with_noise(self, noise: float) -> "IterativeForm":
         return replace(self, terms=tuple(term.at_tau(1.0 / noise) for term in self.terms), noise=noise)

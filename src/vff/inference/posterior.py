@@ -29,6 +29,7 @@ from vff.linalg import factorise
 from vff.moments import (
     ColumnRows,
     Coupling,
+    KeyedByPairs,
     LetterFunction,
     MomentRequest,
     Pair,
@@ -50,7 +51,7 @@ def stretches(N: int, size: int) -> Iterator[slice]:
 
 
 @dataclass(frozen=True)
-class AbstractSumPosterior(ABC):
+class AbstractSumPosterior(KeyedByPairs, ABC):
     """q(f) for a sum of terms. Rows x (N, C) hold the modelled columns. Kinds differ in what they keep of A^-1."""
 
     request: MomentRequest

@@ -88,7 +88,9 @@ class ColumnFactor(AbstractFactor):
         return features / self.interval.half_length**derivative
 
     def correlation(self, x: np.ndarray, z: np.ndarray) -> np.ndarray:
-        return self.kernel.covariance(np.subtract.outer(x, z) / self.interval.half_length)
+        with np.errstate(over="ignore"):  # rows that float64 cannot tell how far they are apart are far apart
+            distances = np.subtract.outer(x, z) / self.interval.half_length
+        return self.kernel.covariance(distances)
 
     @property
     def slope_variance(self) -> float:

@@ -1,6 +1,8 @@
 """Sentences about rows that a likelihood cannot explain."""
 
 from collections.abc import Hashable
+from numbers import Real
+from typing import Any
 
 import numpy as np
 
@@ -27,9 +29,16 @@ def whole(values: np.ndarray) -> np.ndarray:
     return np.isfinite(values) & (values == np.floor(values))
 
 
+def is_number(value: Any) -> bool:
+    """Whether this is one finite number; text, truth values and lists are none."""
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value.item()
+    return isinstance(value, Real) and not isinstance(value, bool) and bool(np.isfinite(float(value)))
+
+
 def positive_or_none(name: str, value: float | None, above: float = 0.0) -> None:
     """ValueError unless None or a finite number above ``above``."""
-    if value is not None and not (np.isfinite(value) and value > above):
+    if value is not None and not (is_number(value) and value > above):
         raise ValueError(f"{name} must be a number above {above:g}, or None to learn it; got {value!r}.")
 
 

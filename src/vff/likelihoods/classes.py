@@ -8,7 +8,7 @@ import numpy as np
 from scipy import special
 
 from vff.likelihoods.base import AbstractLikelihood, Location, Parameter, Traits
-from vff.likelihoods.checks import one_of, require, require_extra, whole
+from vff.likelihoods.checks import is_number, one_of, require, require_extra, whole
 
 LINKS = ("logit", "probit")
 
@@ -34,7 +34,7 @@ class Bernoulli(AbstractLikelihood):
 
     def __post_init__(self) -> None:
         one_of("link", self.link, LINKS)
-        if not 0 <= self.squash < 0.5:
+        if not (is_number(self.squash) and 0 <= self.squash < 0.5):
             raise ValueError(f"squash must be at least 0 and below 0.5; got {self.squash!r}.")
 
     @property

@@ -1,12 +1,13 @@
 """Ordered classes."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 
 from vff.likelihoods.base import AbstractLikelihood, Location, Parameter, Traits
-from vff.likelihoods.checks import one_of, require, whole
+from vff.likelihoods.checks import is_number, one_of, require, whole
 from vff.likelihoods.classes import LINKS, inverse_link, link_function
 
 
@@ -25,14 +26,16 @@ class Ordinal(AbstractLikelihood):
     def __post_init__(self) -> None:
         one_of("link", self.link, LINKS)
         if self.cuts is not None:
-            cuts = tuple(float(cut) for cut in self.cuts)
-            if not cuts or not np.all(np.isfinite(cuts)) or np.any(np.diff(cuts) <= 0):
+            given: Any = self.cuts
+            cuts = tuple(given) if isinstance(given, Iterable) else ()
+            if not cuts or not all(map(is_number, cuts)) or np.any(np.diff(cuts) <= 0):
                 raise ValueError(f"cuts must be finite numbers in increasing order; got {self.cuts!r}.")
+            cuts = tuple(map(float, cuts))
             if self.levels not in (None, len(cuts) + 1):
                 raise ValueError(f"{len(cuts)} cut points make {len(cuts) + 1} levels, but levels={self.levels!r}.")
             object.__setattr__(self, "cuts", cuts)
             object.__setattr__(self, "levels", len(cuts) + 1)
-        elif self.levels is not None and (self.levels != int(self.levels) or self.levels < 2):
+        elif self.levels is not None and not (is_number(self.levels) and int(self.levels) == self.levels >= 2):
             raise ValueError(f"levels must be a whole number from two, or None; got {self.levels!r}.")
 
     @property

@@ -70,7 +70,7 @@ def predictive_quantiles(
 def checked_levels(levels: np.ndarray) -> np.ndarray:
     """Levels of quantiles, or a ValueError."""
     levels = np.asarray(levels, dtype=float)
-    if np.any((levels <= 0) | (levels >= 1)):
+    if not np.all((levels > 0) & (levels < 1)):  # NaN is no level either
         raise ValueError(f"levels must lie strictly between 0 and 1; got {levels.tolist()}.")
     return levels
 

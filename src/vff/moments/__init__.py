@@ -43,12 +43,13 @@ from vff.moments.operations import (
     pair_functions,
     summed,
 )
+from vff.moments.pairs import KeyedByPairs, Pair
 from vff.moments.planning import ReadingPlan, Source, books_for, plan_reading, survey_columns
 from vff.moments.quadrature import equivalent_weights, features_at_nodes, lattice_size, node_count
 from vff.moments.reading import read, read_arrays
 from vff.moments.rows import Basis, ColumnRequest, ColumnRows, TermRequest
 from vff.moments.sample import LARGEST_SAMPLE, Profile, Sample, sample_of
-from vff.moments.statistics import Harmonics, MomentRequest, Moments, Pair, joint
+from vff.moments.statistics import Harmonics, MomentRequest, Moments, joint
 from vff.moments.walking import Walk
 
 __all__ = [
@@ -66,6 +67,7 @@ __all__ = [
     "Engine",
     "Harmonics",
     "Job",
+    "KeyedByPairs",
     "LetterFunction",
     "MomentRequest",
     "Moments",

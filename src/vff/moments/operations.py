@@ -16,8 +16,8 @@ from vff.moments.coupling import Coupling
 from vff.moments.engines import ENGINES, READERS, Job, choose_engine, choose_set
 from vff.moments.engines.sets import groups, look_up, table_of
 from vff.moments.lattice import Codebook, codebook_of
+from vff.moments.pairs import Pair
 from vff.moments.rows import ColumnRequest, ColumnRows
-from vff.moments.statistics import Pair
 
 
 def column_rows(request: ColumnRequest, x: np.ndarray) -> ColumnRows:

@@ -15,8 +15,9 @@ from vff.moments.coupling import Coupling
 from vff.moments.engines import LARGEST_CONTINGENCY, Choice, Job, choose_engine, choose_set
 from vff.moments.engines.sets import highest, nodes_for
 from vff.moments.lattice import Codebook, Survey, survey
+from vff.moments.pairs import Pair
 from vff.moments.rows import Basis, ColumnRequest, ColumnRows, TermRequest
-from vff.moments.statistics import MomentRequest, Pair, joint
+from vff.moments.statistics import MomentRequest, joint
 
 _CHUNK = 2**22  # rows of one column at a time
 _CHUNK_OF_FEW = 2**20

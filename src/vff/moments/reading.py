@@ -12,9 +12,10 @@ from vff.moments.engines import ENGINES, TALLIES, Choice, SetTally, choose_engin
 from vff.moments.engines.sets import groups
 from vff.moments.lattice import Codebook, survey
 from vff.moments.nesting import restrict_gram, restrict_rows
+from vff.moments.pairs import Pair
 from vff.moments.planning import ReadingPlan, SetPlan, Source, books_for, couplings_of, own_request, plan_reading
 from vff.moments.rows import Basis, ColumnRequest, ColumnRows, TermRequest
-from vff.moments.statistics import MomentRequest, Moments, Pair, joint
+from vff.moments.statistics import MomentRequest, Moments, joint
 
 
 def read_arrays(

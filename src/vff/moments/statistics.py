@@ -11,9 +11,9 @@ from vff.basis import ColumnBasis, LevelBasis
 from vff.moments.axes import along
 from vff.moments.gram import features_sum, gram_tensor
 from vff.moments.nesting import restrict_gram, restrict_rows
+from vff.moments.pairs import KeyedByPairs, Pair
 from vff.moments.rows import Basis, ColumnRequest, TermRequest
 
-Pair = tuple[int, int]
 Harmonics = tuple[tuple[int | None, ...], ...]
 """M of every factor of every term; None for levels, which have none."""
 Map = Callable[[np.ndarray], np.ndarray]
@@ -83,7 +83,7 @@ def joint(one: Basis, other: Basis) -> Basis:
 
 
 @dataclass(frozen=True)
-class Moments:
+class Moments(KeyedByPairs):
     """The sums of one pass, described in ``vff.moments``."""
 
     request: MomentRequest

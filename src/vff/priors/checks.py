@@ -5,7 +5,7 @@ from numbers import Real
 
 
 def _is_finite(value: object) -> bool:
-    return isinstance(value, Real) and math.isfinite(value)
+    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def require_finite(owner: str, name: str, value: float) -> None:

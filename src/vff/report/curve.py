@@ -8,6 +8,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from vff.estimators.face import PosteriorFace
+from vff.estimators.named import beside
+from vff.estimators.tables import Table
 from vff.likelihoods import Gaussian
 from vff.report.canvas import BAND, MEAN, half_width, new_axes
 from vff.report.columns import column_kind, column_name, on_axis, tick
@@ -86,7 +88,7 @@ def _rows(model: Any, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray] | None:
             f"plot.fit needs both X and y to draw the rows, or neither; {'X' if X is None else 'y'} is None"
         )
     table = table_like_the_fit(model, X, "plot.fit")
-    return table.column(model.column_indices_[0]), targets(model, table, y)
+    return table.column(model.column_indices_[0]), targets(model, table, beside(Table.of(X), y, "y"))
 
 
 def _domain(model: PosteriorFace) -> tuple[float, float] | None:

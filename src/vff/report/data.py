@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from vff.estimators.named import recognised
 from vff.estimators.tables import Table
 
 if TYPE_CHECKING:
@@ -20,8 +21,10 @@ _INK = "#6f604c"
 
 
 def table_like_the_fit(model: Any, X: Any, caller: str) -> Table:
-    """X as a table, refused when it cannot be of the same columns as that of the fit."""
+    """X as a table with the columns of the fit in their places, refused when it cannot be of these."""
     table, fitted = Table.of(X), model.n_features_in_
+    if table.names is not None and getattr(model, "feature_names_in_", None) is not None:
+        return recognised(model, table, model.column_indices_, model.likelihood_.column)
     if table.n_columns != fitted:
         raise ValueError(
             f"X has {table.n_columns} column(s) and the model was fitted to {fitted}; give {caller} a table like the "

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from sklearn.utils.validation import check_is_fitted
 
+from vff.estimators.arguments import is_whole
 from vff.estimators.sums import SumModelFace
 from vff.report.canvas import BAND, MEAN, half_width, legend_below, new_panels
 from vff.report.columns import column_label, column_name
@@ -61,7 +62,7 @@ def effects(
     check_is_fitted(model, "posterior_")
     z, views = half_width(level), [view_of(model, s) for s in _places(model, terms)]
     _check_labels(model, xlabels or {})
-    if ncols is not None and ncols < 1:
+    if ncols is not None and not is_whole(ncols, 1):
         raise ValueError(f"ncols must be 1 or more, got {ncols!r}; it counts the panels side by side")
     roomy = any(len(view.over) == 2 for view in views)
     ncols = ncols or _side_by_side(len(views), _WIDEST_SURFACES if roomy else _WIDEST)

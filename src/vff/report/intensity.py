@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from vff.estimators.arguments import interval_level
 from vff.estimators.cox import CoxProcess
 from vff.report.canvas import BAND, MEAN, UNKNOWN, new_axes
 from vff.report.columns import on_axis, tick
@@ -35,6 +36,7 @@ def intensity(
     axes.
     """
     check_is_fitted(model, "model_")
+    interval_level(level)
     size = len(model.window_)
     if size > 2:
         raise ValueError(

@@ -8,7 +8,9 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from vff.estimators.face import PosteriorFace
+from vff.estimators.named import beside
 from vff.estimators.sums import SumModelFace
+from vff.estimators.tables import Table
 from vff.report.canvas import legend_below, new_panels
 from vff.report.columns import column_kind, column_label, on_axis, tick
 from vff.report.data import cell_means, table_like_the_fit
@@ -118,7 +120,7 @@ def _rows(model: PosteriorFace, X: Any, y: Any) -> _Rows | None:
         return None
     table = table_like_the_fit(model, X, "plot.map")
     x = np.stack([table.column(index) for index in model.column_indices_], axis=1)
-    return _Rows(x, None if y is None else targets(model, table, y))
+    return _Rows(x, None if y is None else targets(model, table, beside(Table.of(X), y, "y")))
 
 
 def _field(model: PosteriorFace, kinds: tuple[str, str], rows: _Rows | None) -> _Field:

@@ -83,7 +83,7 @@ def targets(model: PosteriorFace, table: Table, y: Any) -> np.ndarray:
 
 def target_text(model: PosteriorFace, y: Any) -> str:
     """What the scale of y is called."""
-    name = str(getattr(y, "name", None) or "y")
+    name = y if isinstance(y, str) else str(getattr(y, "name", None) or "y")
     if isinstance(model.likelihood_, Bernoulli):
         return f"P({name} = {_second(model)})"
     column = model.likelihood_.column

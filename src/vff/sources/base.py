@@ -100,6 +100,8 @@ class AbstractSource(ABC):
     """How many there are, where they have no names."""
     kinds: Mapping[str, str] = MappingProxyType({})
     """What the columns hold ("number", "text", "datetime", ...), where that is known before the first row is read."""
+    declared: Mapping[str, str] = MappingProxyType({})
+    """What whoever opened the source said that columns hold."""
     n_rows: int | None
     """All rows, where that is known without reading them."""
     repeatable: bool

@@ -35,7 +35,7 @@ class FileSource(AbstractSource):
         handling: Handling | None = None,
     ) -> None:
         self.handling = handling or Handling()
-        types = self._types = dict(types or {})
+        types = self._types = self.declared = dict(types or {})
         self._delimiter = delimiter
         _check_types(types)
         readers, key_kinds = _readers(data, types, delimiter)
