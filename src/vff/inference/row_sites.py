@@ -13,6 +13,7 @@ from vff.likelihoods import AbstractLikelihood, Expected, expected, row_modes
 _SPREAD = 2.0  # of the latent function around its constant, for a first guess at every row by itself
 _FLATTEST = 1e-3  # of the average precision of a site: the first guess is a likelihood of its own at every row
 REACH = 10.0  # standard deviation of the constant around its first guess: one class alone would send it off for ever
+FARTHEST = 10.0 * REACH  # of the constant: targets that no function suits would send it beyond what exp can take
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,10 @@ def best_shift(form: AbstractForm, h: np.ndarray, pull: float, away: float = 0.0
     constant is from where its prior has it; none where sites leave no information about it.
     """
     information = form.weight - float(h @ form.solve(h[:, None])[:, 0]) + REACH**-2
-    return (pull - float(h @ form.mean) - away * REACH**-2) / information if information > 0.0 else 0.0
+    if information <= 0.0:
+        return 0.0
+    shift = (pull - float(h @ form.mean) - away * REACH**-2) / information
+    return float(np.clip(away + shift, -FARTHEST, FARTHEST)) - away
 
 
 def strain(away: float) -> float:

@@ -87,7 +87,7 @@ class SiteProblem:
 
     def model(self, sums: Moments, constant: float) -> SumModel:
         """The Gaussian model of some sums."""
-        return SumModel(self.terms, sums.recentred(constant), sites=True)
+        return SumModel(self.terms, sums.recentred(constant), sites=True, widest=self.likelihood.widest)
 
     def first_sums(self, psi: np.ndarray, constant: float) -> tuple[Moments, float]:
         """Of a first guess at every site; and the sum of the squares of l - s constant, their power in any harmonic."""

@@ -24,6 +24,7 @@ from vff.linalg import product_rows
 Kind = Literal["kronecker", "two kroneckers", "factorised"]
 KINDS = ("kronecker", "two kroneckers", "factorised")
 _SWEEPS, _ROUND, _ROUNDS = 200, 400, 10
+_SCALES = (1.0, 0.1, 0.01, 1e-4)  # of the prior, for the first q
 LARGEST_CLIMB = 2_000_000  # numbers of q; fixed points alone move more
 
 
@@ -116,11 +117,24 @@ def rows_of(
     return Rows(tuple(z), residual, y, w, extra, psi, offset)
 
 
-def prior_state(rows: Rows) -> State:
-    """q at the prior, in one piece."""
+def prior_state(rows: Rows, scale: float = 1.0) -> State:
+    """q at the prior, in one piece; or of ``scale`` times its standard deviations."""
     sizes = [[factor.shape[1] for factor in z] for z in rows.z]
     means = tuple(np.zeros(int(np.prod(own))) for own in sizes)
-    return State(means, tuple((tuple(np.eye(P) for P in own),) for own in sizes))
+    pieces = ((scale * np.eye(first), *(np.eye(P) for P in others)) for first, *others in sizes)
+    return State(means, tuple((piece,) for piece in pieces))
+
+
+def _begun(rows: Rows, objective: Objective) -> Search:
+    """Where the climb starts: at the prior, or nearer to its mean where the rows like its variance less."""
+    starts = [Search.from_state(rows, objective, prior_state(rows, scale)) for scale in _SCALES]
+    standing = [search for search in starts if search.stands]
+    if not standing:
+        raise ValueError(
+            "log p(y | f) or a derivative of it is not finite at the prior mean of f: write it so that it is, for "
+            "every f, or give hyperparameters nearer to the targets"
+        )
+    return max(standing, key=lambda search: search.sites.bound)
 
 
 def _two_piece_starts(search: Search) -> list[State]:
@@ -157,15 +171,18 @@ def _two_piece_starts(search: Search) -> list[State]:
 def _split(search: Search, tolerance: float) -> tuple[Search, float]:
     """The climb with two pieces, from the most promising start; never below the one piece it comes from."""
     trials = [search.moved(state) for state in _two_piece_starts(search)]
-    for trial in trials:
+    *_, added = trials
+    standing = [trial for trial in trials if trial.stands]
+    for trial in standing:
         for _ in range(3):
             step_mean(trial)
-    *_, added = trials
-    best = max(trials, key=lambda trial: trial.sites.bound)
-    slope = climb(best, tolerance, _ROUND)
-    if best is not added and best.sites.bound < search.sites.bound:
-        return added, climb(added, tolerance, _ROUND)
-    return best, slope
+    standing.sort(key=lambda trial: trial.sites.bound)
+    nearest = [added] if added.stands and standing[-1] is not added else []
+    for best in [*standing[-1:], *nearest]:
+        slope = climb(best, tolerance, _ROUND)
+        if best.sites.bound >= search.sites.bound:
+            return best, slope
+    return search, climb(search, tolerance, _ROUND)
 
 
 def _in_coefficients(
@@ -209,7 +226,7 @@ def fit_structured(
     weights = np.ones(len(terms[0].features[0])) if w is None else np.asarray(w, float)
     whiteners = [whiten(term, weights) for term in terms]
     rows = rows_of(kind, terms, whiteners, (y, weights, extra, psi), offset)
-    search = Search.from_state(rows, Objective(rows, getattr(likelihood, "form", likelihood), nodes), prior_state(rows))
+    search = _begun(rows, Objective(rows, getattr(likelihood, "form", likelihood), nodes))
     # for two pieces, one piece is only where to start
     splits = kind == "two kroneckers" and any(len(z) > 1 for z in rows.z)
     slope = iterate(search, 1e-2 if splits else tolerance, _SWEEPS)
