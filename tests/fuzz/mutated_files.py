@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from vff import Categorical, CoxProcess, GPClassifier, GPRegressor, Matern12, Matern32, load
+from vff import Categorical, GPClassifier, GPRegressor, Matern12, Matern32, load
 from vff.storage import FileError, read_file, write_file
 
 KINDS = ("model", "statistics")
@@ -99,8 +99,6 @@ def named(tree: Any, path: str = "") -> dict[tuple[int, Any], str]:
 
 def answers(model: Any, X: Any) -> dict[str, np.ndarray]:
     """What a model says at some rows; statistics are learnt from first."""
-    if isinstance(model, CoxProcess):
-        return {"intensity": np.asarray(model.predict(X))}
     if not hasattr(model, "fit_") and not hasattr(model, "estimators_"):
         model.learn()
     if isinstance(model, GPClassifier):
@@ -163,7 +161,7 @@ def written(folder: Path) -> dict[str, tuple[Path, Any]]:
     y, counts = f + 0.1 * rng.standard_normal(40), rng.poisson(np.exp(f + 1.0)).astype(float)
     one, product = Matern32(0), Matern32(0) * Matern12(1)
     few: dict[str, Any] = {"frequencies": 3}
-    unlearnt = {"frequencies": 3, "domain": {0: (0.0, 1.0), 1: (0.0, 1.0)}}
+    unlearnt: dict[str, Any] = {"frequencies": 3, "domain": (0.0, 1.0)}
     models = {
         "gaussian": GPRegressor(one + Categorical(2), **few).fit(X, y),
         "poisson": GPRegressor(one, likelihood="poisson", **few).fit(X, counts),

@@ -195,7 +195,7 @@ def _balanced(piece: Piece) -> Piece:
 
 def _root_of_mean(factors: Sequence[np.ndarray]) -> np.ndarray:
     """Lower R with RR' the mean of LL' over some L, which are not squared for it."""
-    return np.linalg.qr(np.concatenate([L.T for L in factors]), mode="r").T / np.sqrt(len(factors))
+    return np.linalg.qr(np.concatenate([L.T for L in factors])).R.T / np.sqrt(len(factors))
 
 
 def coordinates(search: Search) -> tuple[Coordinates, Pieces]:

@@ -21,7 +21,10 @@ class Parameter(NamedTuple):
         return value if self.real else float(np.log(value - self.lower))
 
     def from_psi(self, psi: float) -> float:
-        return float(psi) if self.real else self.lower + float(np.exp(psi))
+        if self.real:
+            return float(psi)
+        # above the lower end also where rounding would put it there
+        return max(self.lower + float(np.exp(psi)), float(np.nextafter(self.lower, np.inf)))
 
 
 class Location(NamedTuple):
