@@ -6,7 +6,7 @@ what a file did instead. Plain functions of a ``numpy.random.Generator``, so tha
 
 import copy
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -153,33 +153,36 @@ def complaints(
             yield seed, f"{name}: {said}", wrong
 
 
-def written(folder: Path) -> dict[str, tuple[Path, Any]]:
-    """Small files of many kinds, with rows to ask about."""
+def _models() -> dict[str, Callable[[], Any]]:
+    """Small models of many kinds."""
     rng = np.random.default_rng(0)
     X = np.column_stack([rng.uniform(size=40), rng.uniform(size=40), np.arange(40) % 3])
     f = np.sin(5.0 * X[:, 0]) + X[:, 1]
     y, counts = f + 0.1 * rng.standard_normal(40), rng.poisson(np.exp(f + 1.0)).astype(float)
-    one, product = Matern32(0), Matern32(0) * Matern12(1)
+    one, levels, product = Matern32(0), Categorical(2), Matern32(0) * Matern12(1)
     few: dict[str, Any] = {"frequencies": 3}
-    unlearnt: dict[str, Any] = {"frequencies": 3, "domain": (0.0, 1.0)}
-    models = {
-        "gaussian": GPRegressor(one + Categorical(2), **few).fit(X, y),
-        "poisson": GPRegressor(one, likelihood="poisson", **few).fit(X, counts),
-        "poisson sum": GPRegressor(one + Matern12(1), likelihood="poisson", **few).fit(X, counts),
-        "gamma": GPRegressor(product, likelihood="gamma", **few).fit(X, np.exp(y)),
-        "student-t": GPRegressor(one, likelihood="student-t", **few).fit(X, y),
-        "two kroneckers": GPRegressor(product, likelihood="poisson", covariance="two kroneckers", frequencies=2).fit(
-            X, counts
-        ),
-        "classifier": GPClassifier(one, **few).fit(X, y > y.mean()),
-        "statistics": GPRegressor(one + Categorical(2), **unlearnt).collect(X, y),
-        "statistics of a product": GPRegressor(product, **unlearnt).collect(X, y),
-        "statistics beyond": GPRegressor(one, frequencies=3, domain=(0.1, 0.8)).collect(X[:, :1], y),
+    settled: dict[str, Any] = {"frequencies": 3, "domain": (0.0, 1.0)}
+    split: dict[str, Any] = {"likelihood": "poisson", "covariance": "two kroneckers", "frequencies": 2}
+    return {
+        "gaussian": lambda: GPRegressor(one + levels, **few).fit(X, y),
+        "poisson": lambda: GPRegressor(one, likelihood="poisson", **few).fit(X, counts),
+        "poisson sum": lambda: GPRegressor(one + Matern12(1), likelihood="poisson", **few).fit(X, counts),
+        "gamma": lambda: GPRegressor(product, likelihood="gamma", **few).fit(X, np.exp(y)),
+        "student-t": lambda: GPRegressor(one, likelihood="student-t", **few).fit(X, y),
+        "two kroneckers": lambda: GPRegressor(product, **split).fit(X, counts),
+        "classifier": lambda: GPClassifier(one, **few).fit(X, y > y.mean()),
+        "statistics": lambda: GPRegressor(one + levels, **settled).collect(X, y),
+        "statistics of a product": lambda: GPRegressor(product, **settled).collect(X, y),
+        "statistics beyond": lambda: GPRegressor(one, frequencies=3, domain=(0.1, 0.8)).collect(X[:, :1], y),
     }
+
+
+def written(folder: Path, names: Sequence[str] | None = None) -> dict[str, tuple[Path, Any]]:
+    """Files of these models, or of all, with rows to ask about."""
     ask = np.column_stack([np.linspace(-0.3, 1.3, 9), np.linspace(0.0, 1.0, 9), np.arange(9) % 3])
-    files = {}
-    for number, (name, model) in enumerate(models.items()):
-        path = folder / f"{number}.vff"
+    models, files = _models(), {}
+    for number, name in enumerate(models if names is None else names):
+        model, path = models[name](), folder / f"{number}.vff"
         model.save(path)
         files[name] = path, ask[:, : model.n_features_in_]
     return files

@@ -24,7 +24,7 @@ from vff.linalg import product_rows
 Kind = Literal["kronecker", "two kroneckers", "factorised"]
 KINDS = ("kronecker", "two kroneckers", "factorised")
 _SWEEPS, _ROUND, _ROUNDS = 200, 400, 10
-_SCALES = (1.0, 0.1, 0.01, 1e-4)  # of the prior, for the first q
+_SCALES = (0.1, 0.01, 1e-4)  # of the prior, for the first q
 LARGEST_CLIMB = 2_000_000  # numbers of q; fixed points alone move more
 
 
@@ -125,10 +125,13 @@ def prior_state(rows: Rows, scale: float = 1.0) -> State:
     return State(means, tuple((piece,) for piece in pieces))
 
 
-def _begun(rows: Rows, objective: Objective) -> Search:
-    """Where the climb starts: at the prior, or nearer to its mean where the rows like its variance less."""
-    starts = [Search.from_state(rows, objective, prior_state(rows, scale)) for scale in _SCALES]
-    standing = [search for search in starts if search.stands]
+def _begun(rows: Rows, objective: Objective, means: Sequence[np.ndarray] | None) -> Search:
+    """Where the climb starts: at the prior, or with less variance or with known means where the rows like that more."""
+    first = Search.from_state(rows, objective, prior_state(rows))
+    states = [prior_state(rows, scale) for scale in _SCALES]
+    if means is not None:
+        states += [state._replace(means=tuple(means)) for state in states]
+    standing = [search for search in (first, *map(first.moved, states)) if search.stands]
     if not standing:
         raise ValueError(
             "log p(y | f) or a derivative of it is not finite at the prior mean of f: write it so that it is, for "
@@ -201,6 +204,19 @@ def _in_coefficients(
     return tuple(means), tuple(factors)
 
 
+def _whitened(
+    terms: Sequence[ProductTerm], whiteners: Sequence[tuple[np.ndarray, ...]], means: Sequence[np.ndarray]
+) -> list[np.ndarray]:
+    """h of c = G h for the means of all terms, (P,) each."""
+    found = []
+    for term, own, c in zip(terms, whiteners, means, strict=True):
+        h = c.reshape([len(G) for G in own]) / np.sqrt(term.variance)
+        for d, G in enumerate(own):
+            h = np.moveaxis(np.tensordot(np.linalg.inv(G), h, (1, d)), 0, d)
+        found.append(h.ravel())
+    return found
+
+
 def fit_structured(
     kind: Kind,
     terms: Sequence[ProductTerm],
@@ -211,6 +227,7 @@ def fit_structured(
     extra: Any,
     *,
     offset: float = 0.0,
+    means: Sequence[np.ndarray] | None = None,
     nodes: int = 32,
     tolerance: float = 1e-5,
 ) -> StructuredFit:
@@ -218,15 +235,17 @@ def fit_structured(
 
     y and ``extra`` have one entry per row (``extra`` may be None), w are weights of rows (None for ones), and
     ``likelihood.log_density(y, f, extra, psi)`` is log p of one row in ``jax.numpy``; a likelihood must be hashable.
-    ``offset`` is the prior mean of f. Expectations are taken with ``nodes`` nodes. The climb ends when no derivative of
-    the bound, per unit of q's own spread, exceeds ``tolerance``.
+    ``offset`` is the prior mean of f, and ``means`` are m of every term where a good guess is known. Expectations are
+    taken with ``nodes`` nodes. The climb ends when no derivative of the bound, per unit of q's own spread, exceeds
+    ``tolerance``.
     """
     if kind not in KINDS:
         raise ValueError(f"kind must be one of {', '.join(map(repr, KINDS))}, not {kind!r}")
     weights = np.ones(len(terms[0].features[0])) if w is None else np.asarray(w, float)
     whiteners = [whiten(term, weights) for term in terms]
     rows = rows_of(kind, terms, whiteners, (y, weights, extra, psi), offset)
-    search = _begun(rows, Objective(rows, getattr(likelihood, "form", likelihood), nodes))
+    objective = Objective(rows, getattr(likelihood, "form", likelihood), nodes)
+    search = _begun(rows, objective, None if means is None else _whitened(terms, whiteners, means))
     # for two pieces, one piece is only where to start
     splits = kind == "two kroneckers" and any(len(z) > 1 for z in rows.z)
     slope = iterate(search, 1e-2 if splits else tolerance, _SWEEPS)

@@ -17,7 +17,7 @@ from vff.inference.likelihood_fit import LikelihoodTask, fit_likelihood, prepare
 from vff.inference.model import Setting, SumModel
 from vff.inference.optimise import Optimum
 from vff.inference.posterior import term_factors
-from vff.inference.row_sites import strain
+from vff.inference.row_sites import is_positive, strain
 from vff.inference.structured import LARGEST_CLIMB, Kind, ProductTerm, StructuredFit, fit_structured
 from vff.inference.structured_bound import evaluated
 from vff.inference.structured_posterior import StructuredPosterior, centre_of, structured_term
@@ -90,11 +90,20 @@ def fit_with_structure(kind: Kind, task: LikelihoodTask) -> Fit:
             learnt.psi,
             observed.extra,
             offset=learnt.constant,
+            means=_known_means(model, learnt),
             nodes=max(_FEWEST_NODES, int(counts_for(np.array([spread]))[0])),
             tolerance=_TOLERANCE if model.size <= _LARGE else _TOLERANCE_WHEN_LARGE,
         )
         task.progress(f"bound {fit.elbo:.3f} nats for standardised y, {fit.evaluations} evaluations")
         return _record(ready, learnt, model, terms, fit, target)
+
+
+def _known_means(model: SumModel, learnt: Learnt) -> list[np.ndarray] | None:
+    """Of the coefficients of every term, as the full covariance has them; None where it had fewer harmonics."""
+    if learnt.sums is None:
+        return None
+    form = replace(model, moments=learnt.sums.recentred(learnt.constant)).at(model.pack(learnt.setting))
+    return [form.mean[place] for place in learnt.request.slices] if is_positive(form) else None
 
 
 def no_sums(request: MomentRequest, offset: float = 0.0) -> Moments:
