@@ -1,7 +1,8 @@
 """Files that were bent: each loads or is refused in a sentence, quickly, and with no more memory than its size allows.
 
 ``VFF_FUZZ=5000`` bends as many; without it some hundreds are. Half of the files are bent as bytes. The others are bent
-in their header, with the checksum made right again, so that everything behind the checksum is reached.
+in their header, with the checksum made right again, so that everything behind the checksum is reached. Last, numbers
+that a file may hold are changed to others: it is refused, or answers with numbers (``tests/fuzz/mutated_files.py``).
 """
 
 import copy
@@ -9,6 +10,7 @@ import hashlib
 import json
 import os
 import struct
+import sys
 import tracemalloc
 import warnings
 from collections.abc import Callable, Iterator
@@ -22,7 +24,10 @@ import pytest
 
 from vff import parse_kernel
 from vff.estimators.saving import describe, load
-from vff.storage import FileError
+from vff.storage import FileError, read_file, write_file
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "fuzz"))
+import mutated_files  # pyright: ignore[reportMissingImports]
 
 DATA = Path(__file__).parent.parent / "data"
 FILES = [DATA / "model_1.vff", DATA / "statistics_1.vff"]
@@ -226,3 +231,54 @@ def test_files_of_version_1_load_for_ever():
     assert describe(FILES[0]).target == "height"
     assert other.rows_.moments.n == 60
     assert sum(path.stat().st_size for path in FILES) <= 60_000
+
+
+MUTATED = ("gaussian", "poisson", "poisson sum", "two kroneckers", "statistics", "statistics beyond")
+
+
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, Any]]:
+    return mutated_files.written(tmp_path_factory.mktemp("mutated"), MUTATED)
+
+
+def test_mutated_numbers_are_refused_or_answer_with_numbers(sources, tmp_path):
+    found = list(mutated_files.complaints(sources, range(COUNT // 2), tmp_path / "mutated.vff"))
+    assert not found, found[:3]
+
+
+def set_to(*values: Any) -> Callable[[Any, str], None]:
+    """Every place of this name, in turn, holds these values."""
+
+    def change(tree: Any, name: str) -> None:
+        found = [(own, key) for own, key in places(tree) if key == name]
+        assert found
+        for (own, key), value in zip(found, values * len(found), strict=False):
+            own[key] = value(own[key]) if callable(value) else value
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("name", "field", "change"),
+    [
+        ("poisson", "variance", set_to(1e12)),  # exp of half of it is the mean of y, away from the data
+        ("poisson", "mean", set_to(lambda value: value + 800.0 if isinstance(value, float) else value)),
+        ("poisson", "X", set_to(lambda X: 1e8 * X)),
+        ("two kroneckers", "pieces", set_to(lambda pieces: [[1e3 * L for L in piece] for piece in pieces])),
+        ("statistics", "grams", set_to(lambda grams: [grams[0], -grams[1]])),
+        ("statistics", "grams", set_to(lambda grams: [grams[0][::-1].copy(), grams[1]])),
+        ("statistics", "offset", set_to(-1e300)),
+        ("statistics", "weight", set_to(0.0)),
+        ("statistics", "harmonics", set_to([[6], [None]])),
+        ("statistics beyond", "w", set_to(lambda w: 0.0 * w)),
+    ],
+)
+def test_numbers_that_the_arithmetic_cannot_take_are_refused(name, field, change, sources, tmp_path):
+    source, X = sources[name]
+    content = read_file(source, mutated_files.KINDS)
+    change(content.record["model"], field)
+    write_file(tmp_path / "mutated.vff", content.kind, content.record)
+    assert mutated_files.complaint(tmp_path / "mutated.vff", X) is None
+    if field != "w":  # weights of zero beyond the domain are no rows
+        with pytest.raises(FileError, match=r"mutated\.vff: .* was expected, .*; "):
+            load(tmp_path / "mutated.vff")

@@ -25,10 +25,9 @@ from vff.estimators.saved_checks import (
     check_fit,
     check_kernel,
     check_member,
-    check_rows,
-    demand,
 )
 from vff.estimators.saved_records import Description, Labels, Pattern, Saved, description_of, kernel_told
+from vff.estimators.saved_sums import check_learnable, check_rows, demand
 from vff.estimators.sums import SumModelFace
 from vff.estimators.windows import Space
 from vff.inference import Samples
@@ -228,6 +227,8 @@ def _fill(model: SumModelFace, saved: Saved) -> None:
     check_columns(rows, saved.n_features, saved.names)
     if saved.timing is not None:
         vars(model)["timing_"] = saved.timing
+    if fit is None or fit.climb is None:  # others are sums of sites, which may be negative
+        check_learnable(rows)
     if fit is None:
         vars(model)["rows_"] = rows
         return

@@ -25,7 +25,17 @@ from vff.estimators.options import (
 from vff.estimators.rows import Rows, after_walks, check_unchanged
 from vff.estimators.sampling import Asked, check_inference, check_plan, inference_data, plan_of
 from vff.estimators.settling import Options
-from vff.inference import Before, Fit, LikelihoodTask, TermPlan, Walked, fit_likelihood, fit_sum, fit_with_structure
+from vff.inference import (
+    Before,
+    Fit,
+    LikelihoodTask,
+    TermPlan,
+    Walked,
+    fit_likelihood,
+    fit_sum,
+    fit_with_structure,
+    on_coverage,
+)
 from vff.kernels import Kernel, Sum
 from vff.likelihoods import AbstractLikelihood, Gaussian
 from vff.moments import Choice
@@ -166,6 +176,7 @@ class SumModelFace(PosteriorFace):
             else:
                 fit = fit_likelihood(task, None if before is None else Before(before, rows.moments))
         assert fit.climb is not None
+        fit = replace(fit, notes=(*fit.notes, *on_coverage(fit, walk, observed)))
         if not full or fit.samples is not None:
             return fit, replace(rows, moments=fit.climb.sums, choice=fit.climb.choice or _WRITTEN)
         asked = everywhere.walk if isinstance(everywhere, Walked) else walk

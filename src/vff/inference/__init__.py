@@ -3,6 +3,7 @@
 from vff.inference.asking import AbstractCrowd, Answers, Question, Walked
 from vff.inference.averages import feature_sums
 from vff.inference.collapsed import ClosedForm, NormalEquations
+from vff.inference.coverage import on_coverage
 from vff.inference.fit import Fit, Milestone, TermFit, TermPlan, fit_sum
 from vff.inference.form import Constant, ConstantPosterior, Cotangents
 from vff.inference.likelihood_fit import Before, LikelihoodTask, fit_likelihood
@@ -67,6 +68,7 @@ __all__ = [
     "maximise",
     "memory_needed",
     "no_sums",
+    "on_coverage",
     "rescale",
     "rows_beyond",
     "structured_memory",

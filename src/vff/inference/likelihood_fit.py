@@ -32,7 +32,7 @@ from vff.inference.scout import sample_pieces
 from vff.inference.sites import Memory, SiteProblem, SiteStanding
 from vff.inference.start import Given, highest_standing_out, look
 from vff.inference.target import TargetScale
-from vff.likelihoods import AbstractLikelihood, best_constant, expected
+from vff.likelihoods import WIDEST_EXPONENT, AbstractLikelihood, best_constant, expected
 from vff.moments import MomentRequest, Moments, TermRequest, Walk
 
 _MANY_ROWS = 2**18  # more are first learnt from a sample of them
@@ -109,6 +109,7 @@ def fit_likelihood(task: LikelihoodTask, before: Before | None = None) -> Fit:
 def prepared(task: LikelihoodTask) -> tuple[LikelihoodTask, np.ndarray, TargetScale]:
     """The task with targets as learning sees them, the first parameters of its likelihood, and the way back."""
     target = _scale_of(task)
+    _check_given(task)
     observed = task.observed.in_units(target)
     everywhere = None if task.everywhere is None else task.everywhere.in_units(target)
     asked = task.likelihood.sized(task.observed.y if task.targets is None else task.targets)
@@ -116,6 +117,17 @@ def prepared(task: LikelihoodTask) -> tuple[LikelihoodTask, np.ndarray, TargetSc
     start = asked.start(task.observed.y, observed.extra, observed.w)
     psi = asked.with_values(start).in_units(1.0 / target.scale).psi
     return replace(task, observed=observed, likelihood=asked, everywhere=everywhere), psi, target
+
+
+def _check_given(task: LikelihoodTask) -> None:
+    """Variances that are kept, and not only started from, leave the mean of y within float64."""
+    given = [plan.given["variance"] or 0.0 for plan in task.plans]
+    if not task.optimise and task.likelihood.widest == WIDEST_EXPONENT and sum(given) > WIDEST_EXPONENT:
+        raise ValueError(
+            f"a latent function whose exponential is the mean of y was expected to have a variance of at most "
+            f"{WIDEST_EXPONENT:g}, and the kernel was given {sum(given):g}, which float64 cannot hold the mean of; "
+            "give a smaller variance, or leave optimizer='lbfgs' to learn it"
+        )
 
 
 def _fit_first(task: LikelihoodTask) -> Fit:

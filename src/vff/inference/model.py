@@ -20,8 +20,6 @@ from vff.parameters import PositiveVector
 _NOISE_BOUNDS = (1e-8, 1e4)  # relative to the variance of the targets, which are standardised before they get here
 
 
-_LARGEST_LATENT = 1e4  # variance; lengthscales end far below it anyway
-
 SMALL, LARGEST_DIRECT = 1500, 4500  # features; beyond, iterations are faster than a Cholesky factor
 
 
@@ -57,6 +55,8 @@ class SumModel:
     """Of sites: averages of the features over the rows, (P,) by term, where the weights of the sums are not theirs."""
     constant: float | None = None
     """Prior variance of a constant beside the terms; None where there is none."""
+    widest: float = np.inf
+    """The largest prior variance that all terms together are let have."""
 
     @property
     def bases(self) -> tuple[tuple[Basis, ...], ...]:
@@ -81,8 +81,9 @@ class SumModel:
     def _layout(self) -> PositiveVector:
         names = [f"{name} {s}" for s, term in enumerate(self.terms) for name in term.names]
         bounds = [bound for term in self.terms for bound in term.bounds] + [_NOISE_BOUNDS]
-        if self.sites:  # a latent function of a standard deviation of a hundred leaves no likelihood anything to say
-            bounds = [(low, min(high, _LARGEST_LATENT)) for low, high in bounds]
+        for place in self.variances:
+            low, high = bounds[place]
+            bounds[place] = low, min(high, self.widest / len(self.terms))
         lower, upper = zip(*bounds, strict=True)
         return PositiveVector((*names, "noise"), lower, upper)
 
@@ -111,7 +112,8 @@ class SumModel:
 
     def alone(self, s: int) -> "SumModel":
         """One term by itself, with the same rows."""
-        return SumModel((self.terms[s],), self.moments.term(s), self.tails, self.sites, constant=self.constant)
+        more = {"constant": self.constant, "widest": self.widest}
+        return SumModel((self.terms[s],), self.moments.term(s), self.tails, self.sites, **more)
 
     @cached_property
     def weight(self) -> float:

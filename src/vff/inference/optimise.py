@@ -20,6 +20,7 @@ _LONGEST_STEP, _SHORTEST_STEP = 0.5, 1e-11  # log units: farther away it is not 
 _ROUNDING = 1e-16
 _TOLD_APART = 1e-12  # of the bound
 _MOST_PARAMETERS = 40  # for a Hessian by differences
+_STEEPEST = 1e-13  # of the longest step that a search would take: what is shorter is rounding
 _FLATTEST, _FLATTER = 0.1, 1e-3  # nats per squared log unit: flatter directions are taken to be this steep
 
 F = TypeVar("F", bound=AbstractForm)
@@ -166,9 +167,21 @@ def _lbfgs(
     value, theta, closed, slopes = best
     # a search that ends in rounding has arrived when nothing is left to climb
     converged, message = bool(result.success) or float(np.abs(slopes).max()) < _FLAT, str(result.message)
-    curvature = np.eye(theta.size)
-    curvature[np.ix_(free, free)] = root.T @ np.linalg.inv(result.hess_inv.todense()) @ root
+    curvature = _curvature_seen(result.hess_inv.todense(), root, free)
     return Optimum(theta, float(value), int(result.nit), int(result.nfev), converged, message, curvature), closed
+
+
+def _curvature_seen(inverse: np.ndarray, root: np.ndarray, free: np.ndarray) -> np.ndarray | None:
+    """Minus the Hessian as the steps of a search saw it; None where steps along a cliff saw none that could be."""
+    if not np.isfinite(inverse).all():
+        return None
+    values, vectors = np.linalg.eigh(0.5 * (inverse + inverse.T))
+    if values[0] <= _STEEPEST * values[-1]:
+        return None
+    half = (vectors / np.sqrt(values)).T @ root
+    curvature = np.eye(free.size)
+    curvature[np.ix_(free, free)] = half.T @ half
+    return curvature
 
 
 def curvature_at(

@@ -87,7 +87,8 @@ class SiteProblem:
     def model(self, sums: Moments) -> SumModel:
         """The Gaussian model of some sums."""
         constant = REACH**2 if self.centred else None
-        return SumModel(self.terms, sums.recentred(self.anchor), sites=True, constant=constant)
+        more = {"constant": constant, "widest": self.likelihood.widest}
+        return SumModel(self.terms, sums.recentred(self.anchor), sites=True, **more)
 
     def first_sums(self, psi: np.ndarray, constant: float) -> tuple[Moments, float]:
         """Of a first guess at every site; and the sum of the squares of l - s constant, their power in any harmonic."""

@@ -24,6 +24,7 @@ from vff.linalg import product_rows
 Kind = Literal["kronecker", "two kroneckers", "factorised"]
 KINDS = ("kronecker", "two kroneckers", "factorised")
 _SWEEPS, _ROUND, _ROUNDS = 200, 400, 10
+_SCALES = (0.1, 0.01, 1e-4)  # of the prior, for the first q
 LARGEST_CLIMB = 2_000_000  # numbers of q; fixed points alone move more
 
 
@@ -116,11 +117,27 @@ def rows_of(
     return Rows(tuple(z), residual, y, w, extra, psi, offset)
 
 
-def prior_state(rows: Rows) -> State:
-    """q at the prior, in one piece."""
+def prior_state(rows: Rows, scale: float = 1.0) -> State:
+    """q at the prior, in one piece; or of ``scale`` times its standard deviations."""
     sizes = [[factor.shape[1] for factor in z] for z in rows.z]
     means = tuple(np.zeros(int(np.prod(own))) for own in sizes)
-    return State(means, tuple((tuple(np.eye(P) for P in own),) for own in sizes))
+    pieces = ((scale * np.eye(first), *(np.eye(P) for P in others)) for first, *others in sizes)
+    return State(means, tuple((piece,) for piece in pieces))
+
+
+def _begun(rows: Rows, objective: Objective, means: Sequence[np.ndarray] | None) -> Search:
+    """Where the climb starts: at the prior, or with less variance or with known means where the rows like that more."""
+    first = Search.from_state(rows, objective, prior_state(rows))
+    states = [prior_state(rows, scale) for scale in _SCALES]
+    if means is not None:
+        states += [state._replace(means=tuple(means)) for state in states]
+    standing = [search for search in (first, *map(first.moved, states)) if search.stands]
+    if not standing:
+        raise ValueError(
+            "log p(y | f) or a derivative of it is not finite at the prior mean of f: write it so that it is, for "
+            "every f, or give hyperparameters nearer to the targets"
+        )
+    return max(standing, key=lambda search: search.sites.bound)
 
 
 def _two_piece_starts(search: Search) -> list[State]:
@@ -157,15 +174,18 @@ def _two_piece_starts(search: Search) -> list[State]:
 def _split(search: Search, tolerance: float) -> tuple[Search, float]:
     """The climb with two pieces, from the most promising start; never below the one piece it comes from."""
     trials = [search.moved(state) for state in _two_piece_starts(search)]
-    for trial in trials:
+    *_, added = trials
+    standing = [trial for trial in trials if trial.stands]
+    for trial in standing:
         for _ in range(3):
             step_mean(trial)
-    *_, added = trials
-    best = max(trials, key=lambda trial: trial.sites.bound)
-    slope = climb(best, tolerance, _ROUND)
-    if best is not added and best.sites.bound < search.sites.bound:
-        return added, climb(added, tolerance, _ROUND)
-    return best, slope
+    standing.sort(key=lambda trial: trial.sites.bound)
+    nearest = [added] if added.stands and standing[-1] is not added else []
+    for best in [*standing[-1:], *nearest]:
+        slope = climb(best, tolerance, _ROUND)
+        if best.sites.bound >= search.sites.bound:
+            return best, slope
+    return search, climb(search, tolerance, _ROUND)
 
 
 def _in_coefficients(
@@ -184,6 +204,19 @@ def _in_coefficients(
     return tuple(means), tuple(factors)
 
 
+def _whitened(
+    terms: Sequence[ProductTerm], whiteners: Sequence[tuple[np.ndarray, ...]], means: Sequence[np.ndarray]
+) -> list[np.ndarray]:
+    """h of c = G h for the means of all terms, (P,) each."""
+    found = []
+    for term, own, c in zip(terms, whiteners, means, strict=True):
+        h = c.reshape([len(G) for G in own]) / np.sqrt(term.variance)
+        for d, G in enumerate(own):
+            h = np.moveaxis(np.tensordot(np.linalg.inv(G), h, (1, d)), 0, d)
+        found.append(h.ravel())
+    return found
+
+
 def fit_structured(
     kind: Kind,
     terms: Sequence[ProductTerm],
@@ -194,6 +227,7 @@ def fit_structured(
     extra: Any,
     *,
     offset: float = 0.0,
+    means: Sequence[np.ndarray] | None = None,
     nodes: int = 32,
     tolerance: float = 1e-5,
 ) -> StructuredFit:
@@ -201,15 +235,17 @@ def fit_structured(
 
     y and ``extra`` have one entry per row (``extra`` may be None), w are weights of rows (None for ones), and
     ``likelihood.log_density(y, f, extra, psi)`` is log p of one row in ``jax.numpy``; a likelihood must be hashable.
-    ``offset`` is the prior mean of f. Expectations are taken with ``nodes`` nodes. The climb ends when no derivative of
-    the bound, per unit of q's own spread, exceeds ``tolerance``.
+    ``offset`` is the prior mean of f, and ``means`` are m of every term where a good guess is known. Expectations are
+    taken with ``nodes`` nodes. The climb ends when no derivative of the bound, per unit of q's own spread, exceeds
+    ``tolerance``.
     """
     if kind not in KINDS:
         raise ValueError(f"kind must be one of {', '.join(map(repr, KINDS))}, not {kind!r}")
     weights = np.ones(len(terms[0].features[0])) if w is None else np.asarray(w, float)
     whiteners = [whiten(term, weights) for term in terms]
     rows = rows_of(kind, terms, whiteners, (y, weights, extra, psi), offset)
-    search = Search.from_state(rows, Objective(rows, getattr(likelihood, "form", likelihood), nodes), prior_state(rows))
+    objective = Objective(rows, getattr(likelihood, "form", likelihood), nodes)
+    search = _begun(rows, objective, None if means is None else _whitened(terms, whiteners, means))
     # for two pieces, one piece is only where to start
     splits = kind == "two kroneckers" and any(len(z) > 1 for z in rows.z)
     slope = iterate(search, 1e-2 if splits else tolerance, _SWEEPS)

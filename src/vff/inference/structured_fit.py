@@ -18,10 +18,12 @@ from vff.inference.likelihood_fit import LikelihoodTask, fit_likelihood, prepare
 from vff.inference.model import Setting, SumModel
 from vff.inference.optimise import Optimum
 from vff.inference.posterior import term_factors
+from vff.inference.row_sites import is_positive
 from vff.inference.structured import LARGEST_CLIMB, Kind, ProductTerm, StructuredFit, fit_structured
 from vff.inference.structured_bound import evaluated
+from vff.inference.structured_constant import means_with_constant, with_constant, without_constant
 from vff.inference.structured_posterior import StructuredPosterior, centre_of, structured_term
-from vff.inference.target import REACH, TargetScale
+from vff.inference.target import TargetScale
 from vff.likelihoods.rules import counts_for
 from vff.moments import MomentRequest, Moments, TermRequest, Walk, plan_reading
 
@@ -78,24 +80,39 @@ def fit_with_structure(kind: Kind, task: LikelihoodTask) -> Fit:
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         model = SumModel(tuple(plan.term for plan in task.plans), no_sums(learnt.request), sites=True)
         terms = _product_terms(ready, model, learnt.setting)
-        constant = [_constant_term(ready)] if _has_constant(ready) else []
+        joined = with_constant(kind, terms) if _has_constant(ready) else terms
         task.progress(f"{model.size:,} features, of which q has a covariance of kind {kind!r}")
         observed = ready.observed
         spread = np.sqrt(sum(term.variance for term in terms)) / ready.likelihood.width(learnt.psi)
         fit = fit_structured(
             kind,
-            [*terms, *constant],
+            joined,
             observed.y,
             observed.w,
             ready.likelihood,
             learnt.psi,
             observed.extra,
             offset=learnt.anchor,
+            means=_known_means(kind, model, learnt, centred=joined is not terms),
             nodes=max(_FEWEST_NODES, int(counts_for(np.array([spread]))[0])),
             tolerance=_TOLERANCE if model.size <= _LARGE else _TOLERANCE_WHEN_LARGE,
         )
         task.progress(f"bound {fit.elbo:.3f} nats for standardised y, {fit.evaluations} evaluations")
-        return _record(ready, learnt, model, terms, fit, target)
+        constant = None
+        if joined is not terms:
+            fit, constant = without_constant(kind, fit, terms, observed.w)
+        return _record(ready, learnt, model, terms, fit, constant, target)
+
+
+def _known_means(kind: Kind, model: SumModel, learnt: Learnt, *, centred: bool) -> list[np.ndarray] | None:
+    """Of the coefficients of every term, as the full covariance has them; None where it had fewer harmonics."""
+    if learnt.sums is None:
+        return None
+    form = replace(model, moments=learnt.sums.recentred(learnt.constant)).at(model.pack(learnt.setting))
+    if not is_positive(form):
+        return None
+    means = [form.mean[place] for place in learnt.request.slices]
+    return means_with_constant(kind, means, learnt.constant - learnt.anchor) if centred else means
 
 
 def no_sums(request: MomentRequest, offset: float = 0.0) -> Moments:
@@ -223,29 +240,17 @@ def _has_constant(task: LikelihoodTask) -> bool:
     return task.centred and not task.likelihood.locates
 
 
-def _constant_term(task: LikelihoodTask) -> ProductTerm:
-    """The constant, independent of the terms under q as they are of one another."""
-    return ProductTerm((np.ones((task.walk.n, 1)),), (np.eye(1),), REACH**2)
-
-
-def _constant_of(fit: StructuredFit, T: int, P: int) -> ConstantPosterior | None:
-    """q of the constant, which is behind T terms with P features."""
-    if len(fit.means) == T:
-        return None
-    return ConstantPosterior(float(fit.means[-1].item()), float(fit.covariance(T).item()), np.zeros(P))
-
-
 def _record(
     task: LikelihoodTask,
     learnt: Learnt,
     model: SumModel,
     terms: list[ProductTerm],
     fit: StructuredFit,
+    constant: ConstantPosterior | None,
     target: TargetScale,
 ) -> Fit:
     """The record of the fit, in the user's units; ``task`` has y as learning saw it."""
     setting, w = learnt.setting, task.observed.w
-    constant = _constant_of(fit, len(terms), learnt.request.size)
     posterior = StructuredPosterior(
         learnt.request,
         tuple(
@@ -306,7 +311,7 @@ def _term_fits(
     task: LikelihoodTask, learnt: Learnt, terms: list[ProductTerm], fit: StructuredFit, target: TargetScale
 ) -> tuple[TermFit, ...]:
     w, sums = task.observed.w, no_sums(learnt.request)
-    effects = [evaluated(term.features, m) for term, m in zip(terms, fit.means, strict=False)]
+    effects = [evaluated(term.features, m) for term, m in zip(terms, fit.means, strict=True)]
     total, fits = _spread(np.sum(effects, axis=0), w), []
     for s, (plan, effect) in enumerate(zip(task.plans, effects, strict=True)):
         units, values, M = units_of(sums, target, s, plan.term), learnt.setting.terms[s], learnt.request.harmonics[s]

@@ -10,6 +10,7 @@ Either step is shortened until the bound rises. *L-BFGS* moves everything togeth
 nearly round; two pieces need it, and one piece if the fixed points stall.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,7 +28,7 @@ from vff.inference.structured_bound import (
     evaluated,
     projected,
 )
-from vff.linalg import conjugate_gradients, product_rows
+from vff.linalg import conjugate_gradients, factorise, product_rows
 
 _DENSE_FEATURES, _DENSE_ENTRIES = 2000, 2**26
 _HALVINGS = 12
@@ -56,12 +57,17 @@ class Search:
         """The same search somewhere else."""
         return Search(self.rows, self.objective, state, self.objective.sites(state), self.written)
 
+    @property
+    def stands(self) -> bool:
+        """Whether the bound and what the rows say are numbers: a variance can be too much for a likelihood."""
+        return all(np.isfinite(part).all() for part in (self.sites.bound, self.sites.slope, self.sites.weight))
+
     def improves(self, state: State) -> bool:
         """Go there if the bound does not fall, but for rounding."""
-        sites = self.objective.sites(state)
-        if not sites.bound >= self.sites.bound - 1e-12 * (1.0 + abs(self.sites.bound)):
+        there = self.moved(state)
+        if not there.stands or there.sites.bound < self.sites.bound - 1e-12 * (1.0 + abs(self.sites.bound)):
             return False
-        self.state, self.sites = state, sites
+        self.state, self.sites = state, there.sites
         return True
 
 
@@ -70,12 +76,15 @@ def _split(h: np.ndarray, like: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...
 
 
 def _precision_root(search: Search) -> np.ndarray:
-    """Lower C with CC' = I + Z'WZ; weights of rows where log p is not concave count as zero."""
+    """Lower C with CC' = I + Z'WZ; weights of rows where log p is not concave count as zero.
+
+    Weights may span more decades than float64 has digits. The metric of a step need not be exact: the bound judges it.
+    """
     assert search.written is not None
     Z = search.written
     precision = (Z.T * np.maximum(search.sites.weight, 0.0)) @ Z
     precision[np.diag_indices_from(precision)] += 1.0
-    return cholesky(precision, lower=True)
+    return factorise(precision).lower
 
 
 def _step_by_factor(search: Search, h: np.ndarray) -> tuple[float, np.ndarray]:
@@ -145,15 +154,25 @@ def step_covariance(search: Search, t: int, g: int) -> float:
     present = inverse.T @ inverse
     for halving in range(_HALVINGS):
         rate = 0.5**halving
-        try:
-            root = cholesky((1.0 - rate) * present + rate * goal, lower=True)
-        except np.linalg.LinAlgError:  # log p is not concave everywhere
+        factor = _root_of_inverse((1.0 - rate) * present + rate * goal)
+        if factor is None:  # log p is not concave everywhere
             continue
-        half = solve_triangular(root, np.eye(len(L)), lower=True)
-        factor = cholesky(half.T @ half, lower=True)
         if search.improves(search.state._replace(pieces=_with_group(search.state.pieces, t, g, factor))):
             break
     return slope
+
+
+def _root_of_inverse(precision: np.ndarray) -> np.ndarray | None:
+    """Lower L with LL' = precision^-1; None where the precision is not positive.
+
+    With the order reversed, C C' = precision has an upper C, and L = C^-T: the inverse itself, in which a wide spread
+    of precisions would leave no digit of the small variances, is never written out.
+    """
+    try:
+        root = cholesky(precision[::-1, ::-1], lower=True)
+    except np.linalg.LinAlgError:
+        return None
+    return solve_triangular(root, np.eye(len(root)), lower=True)[::-1, ::-1].T
 
 
 def iterate(search: Search, tolerance: float, sweeps: int) -> float:
@@ -174,16 +193,15 @@ def _balanced(piece: Piece) -> Piece:
     return tuple(L * (common / scale) for L, scale in zip(piece, scales, strict=True))
 
 
+def _root_of_mean(factors: Sequence[np.ndarray]) -> np.ndarray:
+    """Lower R with RR' the mean of LL' over some L, which are not squared for it."""
+    return np.linalg.qr(np.concatenate([L.T for L in factors])).R.T / np.sqrt(len(factors))
+
+
 def coordinates(search: Search) -> tuple[Coordinates, Pieces]:
     """Coordinates around the present state, and where it is in them."""
     terms = [tuple(_balanced(piece) for piece in pieces) for pieces in search.state.pieces]
-    bases = tuple(
-        tuple(
-            cholesky(sum((L @ L.T for L in group), np.zeros(group[0].shape)) / len(group), lower=True)
-            for group in zip(*pieces, strict=True)
-        )
-        for pieces in terms
-    )
+    bases = tuple(tuple(_root_of_mean(group) for group in zip(*pieces, strict=True)) for pieces in terms)
     T = tuple(
         tuple(
             tuple(solve_triangular(base, L, lower=True) for base, L in zip(own, piece, strict=True)) for piece in pieces

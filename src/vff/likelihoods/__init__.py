@@ -18,7 +18,7 @@ when an expectation is first asked for, never by importing this room, and always
 its global flags.
 """
 
-from vff.likelihoods.base import AbstractLikelihood, Location, Parameter, Traits
+from vff.likelihoods.base import WIDEST_EXPONENT, AbstractLikelihood, Location, Parameter, Traits
 from vff.likelihoods.classes import Bernoulli, Binomial
 from vff.likelihoods.continuous import Beta, Gamma, Gaussian, StudentT
 from vff.likelihoods.counts import NegativeBinomial, Poisson
@@ -34,9 +34,16 @@ from vff.likelihoods.expectations import (
 from vff.likelihoods.mixture import Marginal, Mixture, Predictive
 from vff.likelihoods.names import by_name
 from vff.likelihoods.ordinal import Ordinal
-from vff.likelihoods.predictive import predictive_mean, predictive_moments, predictive_quantiles, predictive_sample
+from vff.likelihoods.predictive import (
+    predictive_cdf,
+    predictive_mean,
+    predictive_moments,
+    predictive_quantiles,
+    predictive_sample,
+)
 
 __all__ = [
+    "WIDEST_EXPONENT",
     "AbstractLikelihood",
     "Bernoulli",
     "Beta",
@@ -60,6 +67,7 @@ __all__ = [
     "expected",
     "log_predictive",
     "parameter_derivatives",
+    "predictive_cdf",
     "predictive_mean",
     "predictive_moments",
     "predictive_quantiles",

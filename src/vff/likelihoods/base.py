@@ -21,7 +21,10 @@ class Parameter(NamedTuple):
         return value if self.real else float(np.log(value - self.lower))
 
     def from_psi(self, psi: float) -> float:
-        return float(psi) if self.real else self.lower + float(np.exp(psi))
+        if self.real:
+            return float(psi)
+        # above the lower end also where rounding would put it there
+        return max(self.lower + float(np.exp(psi)), float(np.nextafter(self.lower, np.inf)))
 
 
 class Location(NamedTuple):
@@ -29,6 +32,11 @@ class Location(NamedTuple):
 
     start: float
     reach: float
+
+
+WIDEST_EXPONENT = 200.0
+"""Variance of f where exp(f) is the mean of y: y over twelve decades either way, and exp(2 variance), which is in the
+second moment of y, stays within float64."""
 
 
 class Traits(NamedTuple):
@@ -42,6 +50,8 @@ class Traits(NamedTuple):
     log_concave: bool = True  # log p(y | f) has one maximum in f, also against a Gaussian prior
     affine: bool = False  # log p = y A(f) + extra B(f) + a constant: two sums say all that rows at one f have to say
     support: tuple[float, float] = (-np.inf, np.inf)  # of a Binomial up to infinity, since trials differ by row
+    widest: float = 1e4  # variance of f; an sd of a hundred leaves no likelihood anything to say
+    complete: bool = True  # mean, variance and cdf of y given f are known
 
 
 class AbstractLikelihood(ABC):
@@ -177,6 +187,16 @@ class AbstractLikelihood(ABC):
     def support(self) -> tuple[float, float]:
         """The least and the largest y."""
         return self.traits.support
+
+    @property
+    def widest(self) -> float:
+        """The largest prior variance of f that is learnt."""
+        return self.traits.widest
+
+    @property
+    def complete(self) -> bool:
+        """Whether mean, variance and cdf of y given f are known."""
+        return self.traits.complete
 
     @property
     def entries(self) -> tuple[Parameter, ...]:

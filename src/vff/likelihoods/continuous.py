@@ -6,7 +6,7 @@ from typing import Any, Self
 import numpy as np
 from scipy import special
 
-from vff.likelihoods.base import AbstractLikelihood, Location, Parameter, Traits
+from vff.likelihoods.base import WIDEST_EXPONENT, AbstractLikelihood, Location, Parameter, Traits
 from vff.likelihoods.checks import positive_or_none, require
 from vff.likelihoods.starts import spread_of, weighted_mean, weighted_median, weighted_variance
 
@@ -53,7 +53,7 @@ class Gaussian(AbstractLikelihood):
         return (max(0.2 * weighted_variance(y, w), 1e-12),)
 
     def location(self, y: np.ndarray, extra: np.ndarray, w: np.ndarray) -> Location:
-        return Location(weighted_mean(y, w), spread_of(y))
+        return Location(weighted_mean(y, w), spread_of(y, w))
 
     def log_density(self, y: Any, f: Any, extra: Any, psi: Any) -> Any:
         return self.expected(y, f, 0.0, extra, psi)
@@ -134,10 +134,10 @@ class StudentT(AbstractLikelihood):
         require(np.isfinite(y), y, "A StudentT likelihood", "finite numbers", "leave such rows out")
 
     def _guess(self, y: np.ndarray, extra: np.ndarray, w: np.ndarray) -> tuple[float, ...]:
-        return max(0.4 * spread_of(y), 1e-6), 6.0
+        return max(0.4 * spread_of(y, w), 1e-6), 6.0
 
     def location(self, y: np.ndarray, extra: np.ndarray, w: np.ndarray) -> Location:
-        return Location(weighted_median(y, w), spread_of(y))
+        return Location(weighted_median(y, w), spread_of(y, w))
 
     def log_density(self, y: Any, f: Any, extra: Any, psi: Any) -> Any:
         from vff.likelihoods.numerics import jnp, log, log_gamma
@@ -194,7 +194,7 @@ class Gamma(AbstractLikelihood):
 
     @property
     def traits(self) -> Traits:
-        return Traits(closed_form=True, support=(0.0, np.inf))
+        return Traits(closed_form=True, support=(0.0, np.inf), widest=WIDEST_EXPONENT)
 
     @property
     def form(self) -> Self:

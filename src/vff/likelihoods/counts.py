@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from scipy import special
 
-from vff.likelihoods.base import AbstractLikelihood, Location, Parameter, Traits
+from vff.likelihoods.base import WIDEST_EXPONENT, AbstractLikelihood, Location, Parameter, Traits
 from vff.likelihoods.checks import positive_or_none, require, require_extra, whole
 from vff.likelihoods.starts import weighted_mean
 
@@ -31,7 +31,14 @@ class Poisson(AbstractLikelihood):
 
     @property
     def traits(self) -> Traits:
-        return Traits(column=self.exposure, closed_form=True, discrete=True, affine=True, support=(0.0, np.inf))
+        return Traits(
+            column=self.exposure,
+            closed_form=True,
+            discrete=True,
+            affine=True,
+            support=(0.0, np.inf),
+            widest=WIDEST_EXPONENT,
+        )
 
     @property
     def form(self) -> Self:
@@ -110,7 +117,7 @@ class NegativeBinomial(AbstractLikelihood):
 
     @property
     def traits(self) -> Traits:
-        return Traits(column=self.exposure, discrete=True, support=(0.0, np.inf))
+        return Traits(column=self.exposure, discrete=True, support=(0.0, np.inf), widest=WIDEST_EXPONENT)
 
     @property
     def form(self) -> Self:

@@ -82,7 +82,8 @@ class Custom(AbstractLikelihood):
 
     @property
     def traits(self) -> Traits:
-        return Traits(standardised=self.in_units_of_y, discrete=self.whole, log_concave=False)
+        complete = None not in (self.mean, self.variance, self.cumulative)
+        return Traits(standardised=self.in_units_of_y, discrete=self.whole, log_concave=False, complete=complete)
 
     @property
     def form(self) -> Self:
@@ -113,7 +114,7 @@ class Custom(AbstractLikelihood):
         return tuple(1.0 for _ in self._entries())  # all entries have values
 
     def location(self, y: np.ndarray, extra: np.ndarray, w: np.ndarray) -> Location:
-        return Location(weighted_median(y, w), spread_of(y)) if self.standardised else Location(0.0, 15.0)
+        return Location(weighted_median(y, w), spread_of(y, w)) if self.standardised else Location(0.0, 15.0)
 
     def log_density(self, y: Any, f: Any, extra: Any, psi: Any) -> Any:
         from vff.likelihoods.numerics import jnp

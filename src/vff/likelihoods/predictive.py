@@ -67,6 +67,19 @@ def predictive_quantiles(
     return result
 
 
+def predictive_cdf(
+    likelihood: AbstractLikelihood, mean: np.ndarray, variance: np.ndarray, extra: np.ndarray, y: np.ndarray
+) -> np.ndarray:
+    """(N,) P(Y ≤ y) of a new Y at every row."""
+    result, sd = np.empty(len(mean)), np.sqrt(np.maximum(variance, 0.0))
+    with np.errstate(over="ignore", invalid="ignore"):  # nine standard deviations may lead beyond float64
+        for begin in range(0, len(mean), CHUNK):
+            rows = slice(begin, begin + CHUNK)
+            own = (part[rows, None] for part in (y, mean, sd, extra))
+            result[rows] = _mixture_cdf(likelihood, *own)[:, 0]
+    return result
+
+
 def checked_levels(levels: np.ndarray) -> np.ndarray:
     """Levels of quantiles, or a ValueError."""
     levels = np.asarray(levels, dtype=float)
@@ -97,7 +110,8 @@ def _quantiles(
         return _mixture_cdf(likelihood, y, mean[:, None], sd, extra)
 
     centre, spread = predictive_moments(likelihood, mean, variance, extra[:, 0])
-    return inverted(likelihood, centre, spread, levels, cdf)
+    with np.errstate(over="ignore", invalid="ignore"):  # nine standard deviations may lead beyond float64
+        return inverted(likelihood, centre, spread, levels, cdf)
 
 
 def inverted(

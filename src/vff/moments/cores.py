@@ -1,9 +1,12 @@
-"""How many cores this process may use."""
+"""How many cores this process may use, and threads for them."""
 
 import os
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
+
+import numpy as np
 
 _SHARE: ContextVar[int | None] = ContextVar("_SHARE", default=None)
 
@@ -22,3 +25,9 @@ def at_most(share: int) -> Iterator[None]:
         yield
     finally:
         _SHARE.reset(token)
+
+
+def workers(count: int) -> ThreadPoolExecutor:
+    """Threads that take numbers beyond float64 as the thread that asks for them does: NumPy has them start anew."""
+    state = np.geterr()
+    return ThreadPoolExecutor(count, initializer=lambda: np.seterr(**state))

@@ -5,13 +5,12 @@ quad     diag(Phi S Phi')  the double letters of every term, and the letters of 
 """
 
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
 
 from vff.basis import Alphabet, ColumnBasis, Indicators, LevelBasis
-from vff.moments.cores import cores
+from vff.moments.cores import cores, workers
 from vff.moments.coupling import Coupling
 from vff.moments.engines import ENGINES, READERS, Job, choose_engine, choose_set
 from vff.moments.engines.sets import groups, look_up, table_of
@@ -103,7 +102,7 @@ def _several(
         return look_up(columns, tables[number])
 
     alone = [number for number, name in names.items() if name == "dense" or len(functions) == 1]
-    with ThreadPoolExecutor(cores()) as pool:
+    with workers(cores()) as pool:
         together = [number for number in functions if number not in alone]
         found = dict(zip(together, pool.map(one, together), strict=True))
     return found | {number: one(number) for number in alone}

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from vff.basis import ColumnBasis, LevelBasis
-from vff.moments.cores import cores
+from vff.moments.cores import cores, workers
 from vff.moments.coupling import Coupling
 from vff.moments.engines import ENGINES, TALLIES, Choice, SetTally, choose_engine
 from vff.moments.engines.sets import groups
@@ -40,7 +40,7 @@ def read(
 ) -> tuple[Moments, list[Choice]]:
     """The moments of the rows that lie inside all places, and the engine of every column, with the reason."""
     sums = Sums(plan)
-    with ThreadPoolExecutor(cores()) as pool:
+    with workers(cores()) as pool:
         for rows in chunks_of(plan, source.n):
             stretch = prepare(plan, source, rows, pool)
             residual, w, stretch = _inside(stretch, source.y[rows] - offset, source.w[rows])

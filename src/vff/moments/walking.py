@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from vff.moments.cores import cores
+from vff.moments.cores import cores, workers
 from vff.moments.engines import Choice
 from vff.moments.planning import ReadingPlan, Source, plan_reading
 from vff.moments.reading import Sums, chunks_of, prepare, sort_groups
@@ -58,7 +58,7 @@ class Walk:
     def sum(self, step: Step) -> Moments:
         """One walk: the sums with the weights and weighted targets that ``step`` finds at every stretch."""
         sums = Sums(self.plan)
-        with ThreadPoolExecutor(cores()) as pool:
+        with workers(cores()) as pool:
             for rows, columns in self.chunks(pool):
                 w, weighted = step(rows, columns)
                 sums.add(columns, w, weighted, 0.0, pool)

@@ -1,7 +1,6 @@
 """Continuous columns: type-1 and type-2 non-uniform FFTs. The only file that knows FINUFFT."""
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import cache, reduce
 from math import prod
 from threading import current_thread, main_thread
@@ -9,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from vff.moments.cores import cores
+from vff.moments.cores import cores, workers
 from vff.moments.engines.sheets import trigonometric_engine
 
 _TOLERANCE = 1e-14
@@ -70,7 +69,7 @@ def _summed(
         rows = slice(ends[piece], ends[piece + 1])
         return _run(1, [t[rows] for t in columns], strengths[:, rows], shape, eps, 1, **more)
 
-    with ThreadPoolExecutor(min(cores(), _STRETCHES) if _alone() else 1) as pool:
+    with workers(min(cores(), _STRETCHES) if _alone() else 1) as pool:
         return reduce(np.add, pool.map(one, range(_STRETCHES)))
 
 

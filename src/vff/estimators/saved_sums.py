@@ -1,0 +1,173 @@
+"""What sums over rows from a file must be like, so that a model can be learnt from them."""
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from math import comb
+from typing import Any
+
+import numpy as np
+
+from vff.basis import Codes, ColumnBasis, Interval, LevelBasis
+from vff.estimators.rows import Rows
+from vff.features import TailRows
+from vff.kernels.descent import MOST_FACTORS
+from vff.moments import ColumnRequest, MomentRequest, Moments
+from vff.storage import FileError
+
+_MOST_EDGES, _MOST_HARMONICS = 16, 2**24
+KINDS_OF_COLUMNS = ("number", "datetime", "duration", "boolean", "text")
+LARGEST = 1e100  # of what belongs to targets near one; sums over rows may be larger
+_MOST_FACTORED = 600  # features, of which it is asked whether any rows have these sums
+_SMALL, _NEGATIVE = 1e-4, 1e-6  # of the largest square, and a square that rounding does not make negative
+Shape = tuple[int, ...]
+
+
+def demand(truth: bool | np.bool_, expected: str, found: object) -> None:
+    """Refuse a file that is well formed and says what cannot be."""
+    if not truth:
+        raise FileError(f"{expected} was expected, found {found!r:.120}; write the file anew with save")
+
+
+def check_array(array: np.ndarray, shape: Shape, what: str, most: float = LARGEST) -> None:
+    demand(array.dtype == np.float64, f"{what} of float64", array.dtype)
+    demand(array.shape == shape, f"{what} of shape {shape}", array.shape)
+    demand(np.isfinite(array).all(), f"{what} of finite numbers", "NaN or inf")
+    demand(most == np.inf or np.abs(array).max(initial=0.0) <= most, f"{what} of at most {most:g}", "others")
+
+
+def check_finite(value: float, what: str) -> None:
+    demand(np.isfinite(value), f"a finite {what}", value)
+
+
+def check_positive(value: float, what: str) -> None:
+    demand(np.isfinite(value) and value > 0.0, f"a positive {what}", value)
+
+
+def check_rows(rows: Rows, n_features: int) -> None:
+    """The sums of an estimator over a table of so many columns."""
+    columns, terms, request = rows.binding.columns, rows.binding.terms, rows.moments.request
+    names = [term.name for term in terms]
+    demand(len(set(names)) == len(names), "terms with different names", names)
+    demand(len(terms) == len(request.terms) > 0, f"{len(request.terms)} terms", len(terms))
+    for c, column in enumerate(columns):
+        demand(0 <= column.index < n_features, f"one of {n_features} columns", column.index)
+        demand(column.kind in KINDS_OF_COLUMNS, "a kind of column", column.kind)
+        demand(any(c in term.columns for term in terms), "a term for every column", column.label)
+    for term, asked in zip(terms, request.terms, strict=True):
+        demand(term.columns == asked.columns, "the columns of a term", asked.columns)
+        demand(len(term.term.factors) == len(asked.factors), "a factor per column", len(term.term.factors))
+        demand(len(asked.factors) <= MOST_FACTORS, f"at most {MOST_FACTORS} factors in a term", len(asked.factors))
+        for c, inner, factor in zip(asked.columns, term.inner.factors, asked.factors, strict=True):
+            demand(0 <= c < len(columns), f"one of {len(columns)} columns", c)
+            smooth = isinstance(factor.basis, ColumnBasis)
+            demand(smooth == hasattr(inner, "p"), "features that suit the kernel", type(factor.basis).__name__)
+            if isinstance(factor.basis, LevelBasis):
+                demand(factor.basis.levels == columns[c].levels, "the levels of the column", columns[c].label)
+    shapes = [len(term.factors) for term in request.terms]
+    demand([len(own) for own in rows.harmonics] == shapes, "harmonics for every factor", rows.harmonics)
+    for asked, summed in zip(rows.harmonics, request.harmonics, strict=True):
+        for M, most in zip(asked, summed, strict=True):
+            demand(M is None or (most is not None and 1 <= M <= most), f"at most {most} harmonics", M)
+    demand(len(rows.details) == len(terms), "a detail for every term", rows.details)
+    demand(len(rows.hugging) == len(rows.extents) == len(columns), "an extent for every column", len(rows.extents))
+    demand(all(isinstance(text, str) for text in rows.options), "options in writing", "others")
+    check_moments(rows.moments)
+    _check_tails(rows.tails, alone=len(terms) == 1 and shapes == [1])
+
+
+def check_moments(moments: Moments) -> None:
+    """Every sum has the shape that was asked for."""
+    request = moments.request
+    check_sizes(request, [project.size for project in moments.projects])
+    demand(moments.n >= 0, "a number of rows", moments.n)
+    check_finite(moments.offset, "offset")
+    check_finite(moments.target, "sum of targets")
+    for value, what in ((moments.weight, "sum of weights"), (moments.target_squared, "sum of squares")):
+        demand(np.isfinite(value) and value >= 0.0, f"a {what} of at least zero", value)
+    demand(len(moments.grams) == len(request.terms), "a Gram matrix for every term", len(moments.grams))
+    for term, gram, project in zip(request.terms, moments.grams, moments.projects, strict=True):
+        check_array(gram, term.double_shape, "sums of double letters", np.inf)
+        check_array(project, (term.size,), "sums of targets", np.inf)
+    check_blocks(moments.blocks, request, "sums between terms", np.inf)
+
+
+def check_sizes(request: MomentRequest, sizes: Sequence[int]) -> None:
+    """Before alphabets are made: a request is as large as the arrays of the file, and no larger."""
+    demand(len(request.terms) == len(sizes) > 0, "sums for every term", len(sizes))
+    for term, size in zip(request.terms, sizes, strict=True):
+        demand(len(term.columns) == len(term.factors) > 0, "a factor per column", term.columns)
+        demand(len(set(term.columns)) == len(term.columns), "different columns in a product", term.columns)
+        demand(min(term.columns) >= 0, "columns from zero", term.columns)
+        for factor in term.factors:
+            _check_column(factor)
+        demand(term.size == size, f"{term.size} features", size)
+    used = {column for term in request.terms for column in term.columns}
+    demand(used == set(range(len(used))), "columns that follow one another", sorted(used))
+    places: dict[int, Any] = {}
+    for term in request.terms:
+        for column, factor in zip(term.columns, term.factors, strict=True):
+            demand(places.setdefault(column, factor.place) == factor.place, "one place for a column", factor.place)
+    _ = request.columns  # refuses two sets of levels on one column
+
+
+def _check_column(column: ColumnRequest) -> None:
+    place, basis = column.place, column.basis
+    if isinstance(basis, ColumnBasis):
+        demand(isinstance(place, Interval), "an interval", place)
+        demand(1 <= basis.M <= _MOST_HARMONICS and 0 <= basis.q <= _MOST_EDGES, "harmonics and edges", basis)
+    else:
+        demand(isinstance(place, Codes), "codes of levels", place)
+        demand(0 < len(set(basis.levels)) == len(basis.levels), "different levels", basis.levels[:5])
+    if isinstance(place, Interval):
+        demand(np.isfinite([place.a, place.b]).all() and place.a < place.b, "an interval", place)
+
+
+def _check_tails(tails: Sequence[TailRows], *, alone: bool) -> None:
+    demand(alone or not tails, "no rows beyond the domains of several columns", len(tails))
+    for tail in tails:
+        demand(tail.side in (-1, 1), "a side", tail.side)
+        for array, what in ((tail.r, "distances"), (tail.w, "weights"), (tail.y, "targets")):
+            check_array(array, (tail.r.size,), what, np.inf)
+        demand(tail.r.min(initial=0.0) >= 0.0 and tail.w.min(initial=0.0) >= 0.0, "weights from zero", "others")
+
+
+def check_blocks(
+    blocks: Mapping[tuple[int, int], np.ndarray],
+    request: MomentRequest,
+    what: str = "a covariance between terms",
+    most: float = LARGEST,
+) -> None:
+    """All pairs of terms, or none; they are counted first, since a short file can have millions of pairs."""
+    T, sizes = len(request.terms), request.sizes
+    whole = len(blocks) == comb(T, 2) and set(blocks) == {*combinations(range(T), 2)}
+    demand(not blocks or whole, "a block for every pair of terms", f"{len(blocks)} of {comb(T, 2)}")
+    for (s, t), block in blocks.items():
+        check_array(block, (sizes[s], sizes[t]), what, most)
+
+
+def check_learnable(rows: Rows) -> None:
+    """Sums with Gaussian noise that learning can do its arithmetic with: those of rows that there may have been."""
+    moments, tails = rows.moments, rows.tails
+    weight = moments.weight + sum(float(tail.w.sum()) for tail in tails)
+    check_positive(weight, "sum of weights")
+    for value, what in ((moments.offset, "offset"), (moments.target / weight, "mean of the targets")):
+        demand(abs(value) <= LARGEST, f"an {what} of at most {LARGEST:g}", value)
+    squares = [moments.target_squared, *(tail.yy for tail in tails)]
+    demand(max(squares) / weight <= LARGEST, f"squares of targets of at most {LARGEST:g}", max(squares))
+    T, together = len(moments.request.terms), moments.request.size <= _MOST_FACTORED
+    if together and len(moments.blocks) == comb(T, 2):
+        _check_gram(moments.gram_matrix())
+        return
+    for s, size in enumerate(moments.request.sizes):
+        if size <= _MOST_FACTORED:
+            _check_gram(moments.term(s).gram_matrix())
+
+
+def _check_gram(G: np.ndarray) -> None:
+    """Products of functions over rows: no combination of them has a negative square."""
+    check_array(G, G.shape, "sums of products", np.inf)
+    squares = np.diagonal(G)
+    top = max(float(squares.max()), np.finfo(float).tiny)
+    scale = np.sqrt(np.maximum(squares, _SMALL * top))
+    least = float(np.linalg.eigvalsh(G / scale / scale[:, None])[0])
+    demand(least >= -_NEGATIVE, "sums of products of functions over rows, which are positive definite,", least)
