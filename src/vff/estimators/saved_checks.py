@@ -189,9 +189,9 @@ def check_posterior(posterior: AbstractSumPosterior, summed: MomentRequest) -> N
         demand(requests == list(own.factors), "the functions of the term", requests)
         _check_term(term, own.shape)
     if posterior.constant is not None:
-        _finite(posterior.constant.mean, "mean of the constant")
-        _positive(posterior.constant.variance, "variance of the constant")
-        _array(posterior.constant.answer, (request.size,), "how coefficients follow the constant")
+        check_finite(posterior.constant.mean, "mean of the constant")
+        check_positive(posterior.constant.variance, "variance of the constant")
+        check_array(posterior.constant.answer, (request.size,), "how coefficients follow the constant")
     if isinstance(posterior, SumPosterior):
         check_blocks(posterior.shared, request)
     elif isinstance(posterior, ProbedPosterior):

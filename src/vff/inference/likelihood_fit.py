@@ -286,15 +286,20 @@ def _from_prior(
 
     Sites that know nothing yet would teach them that there is nothing to know.
     """
-    zero, held = Moments.zero(problem.crowd.request), replace(problem, optimise=False, grows=False)
+    # the constant is held too: under its own prior, a mean that grows like exp(f) would be all but infinite
+    zero, held = Moments.zero(problem.crowd.request), replace(problem, optimise=False, grows=False, centred=False)
     stage, steps = replace(stage, free=stage.model.all_but_noise), [other]
     for variance in _QUIET if problem.optimise else (None,):
         theta = stage.optimum.theta.copy()
         if variance is not None:
             theta[stage.model.variances] = np.log(variance / len(problem.terms))
-        quiet = problem.settled(zero, replace(stage, optimum=replace(stage.optimum, theta=theta)))
-        if quiet is not None:
-            steps.append(ascend(held, arrive(held, quiet, psi, zero), tolerance=_ROUGHLY * problem.tolerance).last)
+        quiet = held.settled(zero, replace(stage, optimum=replace(stage.optimum, theta=theta)))
+        if quiet is None:
+            continue
+        rough = ascend(held, arrive(held, quiet, psi, zero), tolerance=_ROUGHLY * problem.tolerance).last
+        standing = problem.settled(rough.sums, rough.standing.stage)
+        if standing is not None:
+            steps.append(arrive(problem, standing, rough.psi, rough.sums))
     return max((step for step in steps if np.isfinite(step.elbo)), key=lambda step: step.elbo, default=other)
 
 

@@ -52,7 +52,7 @@ def without_constant(
     first, own = terms[0], fit.means[0].size - 1
     ((L,),) = fit.factors[0]
     # a root of the same covariance with the constant first: what is left below it is that of the others, given it
-    root = np.linalg.qr(np.concatenate([L[own:], L[:own]]).T, mode="r").T
+    root = np.asarray(np.linalg.qr(np.concatenate([L[own:], L[:own]]).T, mode="r")).T
     variance = float(root[0, 0] ** 2)
     answer = np.concatenate([-root[1:, 0] / root[0, 0], np.zeros(P - own)])
     shape = [phi.shape[1] for phi in first.features]
