@@ -1,0 +1,85 @@
+"""A random problem as a record that can be written down as a program, changed and made smaller."""
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+Table = dict[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """One factor of a kernel: its name, its column, and the values it starts from."""
+
+    kernel: str
+    column: str
+    values: dict[str, float] = field(default_factory=dict)
+
+
+Terms = tuple[tuple[Leaf, ...], ...]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Rows, a model for them, and rows to ask it about."""
+
+    table: Table
+    y: np.ndarray
+    asked: Table
+    terms: Terms = ()
+    """A sum of products; empty for ``kernel=None``."""
+    weights: np.ndarray | None = None
+    options: dict[str, Any] = field(default_factory=dict)
+    """Of the constructor, beside the kernel. Options by column name its columns."""
+    likelihood: str | None = None
+    """As it is written in Python; None for Gaussian noise in closed form."""
+    estimator: str = "GPRegressor"
+    source: str = "array"
+    """How the rows are handed over: a key of ``programs.SOURCES``."""
+
+    @property
+    def n(self) -> int:
+        return len(self.y)
+
+    @property
+    def weight(self) -> np.ndarray:
+        """The weight of every row."""
+        return np.ones(self.n) if self.weights is None else np.asarray(self.weights, float)
+
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """Columns of float64 that no term takes for levels."""
+        levels = {leaf.column for term in self.terms for leaf in term if leaf.kernel == "Categorical"}
+        return tuple(name for name, values in self.table.items() if values.dtype == float and name not in levels)
+
+    @property
+    def learns(self) -> bool:
+        """Whether hyperparameters are learnt."""
+        return self.options.get("optimizer", "lbfgs") is not None
+
+    def at(self, rows: Any) -> "Problem":
+        """The problem of some of its rows, in the order given."""
+        weights = None if self.weights is None else self.weights[rows]
+        return replace(self, table=picked(self.table, rows), y=self.y[rows], weights=weights)
+
+    def with_options(self, **options: Any) -> "Problem":
+        return replace(self, options=self.options | options)
+
+    def without(self, *names: str) -> "Problem":
+        return replace(self, options={name: value for name, value in self.options.items() if name not in names})
+
+
+def picked(table: Table, rows: Any) -> Table:
+    return {name: values[rows] for name, values in table.items()}
+
+
+def is_number(values: np.ndarray) -> bool:
+    return values.dtype.kind in "fiub"
+
+
+def in_days(values: np.ndarray) -> np.ndarray:
+    """Numbers as they are, and times as days since 1970, which is what kernels measure them in."""
+    if values.dtype.kind == "M":
+        return values.astype("datetime64[ns]").astype(np.int64) / (86400 * 1e9)
+    return values.astype(float)
