@@ -11,6 +11,7 @@ from fuzz.programs import Run
 
 MOST_EXACT = 80  # rows that the exact process is asked about
 _ROUNDING = 1e-6  # of a bound, relative; nats below one
+_MOST_OUTSIDE_OF = 10  # rows from which on a fifth of them is more than one
 _HAIR = 1e-7  # of the prior variance: what a posterior variance may be off by rounding
 
 
@@ -20,8 +21,8 @@ def refusals_are_sentences(problem: Problem, run: Run) -> str | None:
 
 
 def no_stray_warning(problem: Problem, run: Run) -> str | None:
-    """No warning but of extrapolation, where the domain was given and may leave rows outside."""
-    return stray(run.warned, outside="domain" in problem.options)
+    """No warning but of extrapolation, where rows may lie outside the domain."""
+    return stray(run.warned, outside=problem.asks_outside)
 
 
 def answers_are_numbers(problem: Problem, run: Run) -> str | None:
@@ -29,15 +30,29 @@ def answers_are_numbers(problem: Problem, run: Run) -> str | None:
     for name, values in run.answers.items():
         if not np.all(np.isfinite(values)):
             return f"{name} holds {values[~np.isfinite(values)].flat[0]}"
-        if name != "quantiles" and ("std" in name or "variance" in name) and np.any(values < 0.0):
+        if "quantiles" not in name and ("std" in name or "variance" in name) and np.any(values < 0.0):
             return f"{name} is negative: {values.min():g}"
     if "std" in run.answers and not np.all(run.answers["std"] > 0.0):
         return "the standard deviation of a new observation is zero"
     if "quantiles" in run.answers and np.any(np.diff(run.answers["quantiles"], axis=1) < 0.0):
         return "quantiles fall as their levels rise"
-    if run.error is None and not (np.isfinite(run.model.elbo_) and run.model.noise_variance_ > 0.0):
-        return f"elbo_ is {run.model.elbo_} and noise_variance_ {run.model.noise_variance_}"
+    if run.error is not None:
+        return None
+    if not np.isfinite(run.model.elbo_):
+        return f"elbo_ is {run.model.elbo_}"
+    if problem.likelihood is None and not run.model.noise_variance_ > 0.0:
+        return f"noise_variance_ is {run.model.noise_variance_}"
     return None
+
+
+def own_rows_lie_within_their_intervals(problem: Problem, run: Run) -> str | None:
+    """Of the rows of the fit, at most a fifth lies outside the middle 99.8 %, or a note says why."""
+    usual = problem.learns and problem.weights is None and problem.n >= _MOST_OUTSIDE_OF
+    if run.error is not None or not usual or run.model.notes_ or "own quantiles" not in run.answers:
+        return None
+    low, high = run.answers["own quantiles"].T
+    outside = float(np.mean((problem.y < low) | (problem.y > high)))
+    return f"{outside:.0%} of its own rows lie outside the middle 99.8 %" if outside > 0.2 else None
 
 
 def constant_of(problem: Problem) -> dense.Constant:
@@ -123,6 +138,7 @@ LAWS = (
     refusals_are_sentences,
     no_stray_warning,
     answers_are_numbers,
+    own_rows_lie_within_their_intervals,
     bounds_hold,
     predictions_are_as_close_as_the_bound,
 )

@@ -8,7 +8,7 @@ from fuzz.problems import Leaf, Problem, Table, Terms, in_days
 from fuzz.tables import Rng, chance, one_of
 
 MATERNS = ("Matern12", "Matern32", "Matern52", "Matern72", "Matern92")
-_MANY = 300  # rows from which on a product has few frequencies, so that a case takes seconds
+_MANY = 100  # rows from which on a product has few frequencies, so that a case takes seconds
 _PLAIN = ("array", "array", "pandas", "polars", "arrow", "list of chunks", "function of chunks", "parquet")
 
 
@@ -36,9 +36,12 @@ def random_terms(table: Table, rng: Rng) -> Terms:
 
 
 def random_frequencies(table: Table, terms: Terms, rng: Rng) -> dict[str, Any]:
-    n = len(next(iter(table.values())))
-    widest = max((len(term) for term in terms), default=1)
-    if widest > 1 and (n > _MANY or widest > 2):
+    """Given for every product but those that stand alone, which may grow to thousands of features otherwise."""
+    n, products = len(next(iter(table.values()))), [term for term in terms if len(term) > 1]
+    widest = max(map(len, products), default=1)
+    if widest > 2:
+        return {"frequencies": int(rng.integers(1, 3)), "edges": int(rng.integers(0, 3))}
+    if len(products) > 1 or (products and n > _MANY):
         return {"frequencies": int(rng.integers(1, 5))}
     if chance(rng, 0.5):
         return {"frequencies": int(rng.integers(1, 25 if widest == 1 else 7))}
@@ -68,7 +71,7 @@ def random_options(problem: Problem, rng: Rng) -> dict[str, Any]:
         options["noise_variance"] = scale**2 * float(10.0 ** rng.uniform(-8, 1))
     if chance(rng, 0.2):
         options["normalize_y"] = False
-    if chance(rng, 0.25):
+    if chance(rng, 0.25) and "edges" not in options:
         options["edges"] = int(rng.integers(0, 5))
     if chance(rng, 0.3):
         options["engine"] = one_of(rng, ["dense", "nufft", "nufft", "table"])

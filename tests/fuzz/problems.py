@@ -37,6 +37,8 @@ class Problem:
     estimator: str = "GPRegressor"
     source: str = "array"
     """How the rows are handed over: a key of ``programs.SOURCES``."""
+    steps: str = "fit"
+    """What is done with them: a key of ``programs.STEPS``."""
 
     @property
     def n(self) -> int:
@@ -58,6 +60,14 @@ class Problem:
         """Whether hyperparameters are learnt."""
         return self.options.get("optimizer", "lbfgs") is not None
 
+    @property
+    def asks_outside(self) -> bool:
+        """Whether rows asked about may lie outside the domain, or hold levels that the fit has not seen."""
+        seen = self.weight > 0.0
+        return "domain" in self.options or any(
+            _reaches_beyond(self.asked[name], values[seen]) for name, values in self.table.items()
+        )
+
     def at(self, rows: Any) -> "Problem":
         """The problem of some of its rows, in the order given."""
         weights = None if self.weights is None else self.weights[rows]
@@ -72,6 +82,12 @@ class Problem:
 
 def picked(table: Table, rows: Any) -> Table:
     return {name: values[rows] for name, values in table.items()}
+
+
+def _reaches_beyond(asked: np.ndarray, seen: np.ndarray) -> bool:
+    if asked.dtype.kind == "O":
+        return not set(asked) <= set(seen)
+    return bool(seen.size == 0 or asked.min() < seen.min() or asked.max() > seen.max())
 
 
 def is_number(values: np.ndarray) -> bool:

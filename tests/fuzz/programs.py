@@ -25,6 +25,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet
+from sklearn.base import clone
 
 from vff import *
 from vff.likelihoods import *
@@ -43,14 +44,38 @@ SOURCES = {
     "list of chunks": (f"{_CHUNKED}\nX = {_PIECES}", f"X, {_NAMES}"),
     "function of chunks": (f"{_CHUNKED}\nX = lambda: iter({_PIECES})", f"X, {_NAMES}"),
     "parquet": (
-        f"{_CHUNKED}\nfor k, piece in enumerate({_PIECES}):\n"
-        "    pa.parquet.write_table(pa.table(piece.to_dict('list')), f'{folder}/{k:04d}.parquet')\nX = folder",
+        f"{_CHUNKED}\nrows = pa.table(table | beside)\nfor k in range(0, len(y), size):\n"
+        "    pa.parquet.write_table(rows.slice(k, size), f'{folder}/{k:06d}.parquet')\nX = folder",
         f"X, {_NAMES}",
     ),
 }
 """What makes X of ``table``, ``y`` and ``w`` (and perhaps of a ``folder``), and what ``fit`` is called with."""
 
-_ASKED = {"array": "np.column_stack(list(asked.values()))", "polars": "pl.DataFrame(asked)", "arrow": "pa.table(asked)"}
+STEPS = {
+    "fit": "model.fit({arguments})",
+    "save and load": "model.fit({arguments})\nmodel.save(f'{{folder}}/m.vff')\nmodel = load(f'{{folder}}/m.vff')",
+    "partial_fit": (
+        "size = max(1, len(y) // 3)\n"
+        "for k in range(0, len(y), size):\n"
+        "    part = slice(k, k + size)\n"
+        "    model.partial_fit(X[part], y[part], sample_weight=None if w is None else w[part])"
+    ),
+    "collect and merge": (
+        "other, half = clone(model), len(y) // 2 or 1\n"
+        "model.collect(X[:half], y[:half], sample_weight=None if w is None else w[:half])\n"
+        "if half < len(y):\n"
+        "    other.collect(X[half:], y[half:], sample_weight=None if w is None else w[half:])\n"
+        "    model.merge(other)\n"
+        "model.learn()"
+    ),
+    "columns in another order": (
+        "model.fit({arguments})\n"
+        "asked = {{'not in the model': next(iter(asked.values()))}} | dict(reversed(asked.items()))"
+    ),
+}
+"""From X, y, w and a model to one that has learnt."""
+
+_CONTAINERS = {"array": "np.column_stack(list({}.values()))", "polars": "pl.DataFrame({})", "arrow": "pa.table({})"}
 
 
 def in_chunks(source: str) -> bool:
@@ -103,10 +128,12 @@ def model_text(problem: Problem) -> str:
 
 
 def fit_text(problem: Problem) -> str:
-    """From ``table``, ``y`` and ``w`` to a fitted ``model`` and the rows to ask it about, ``at``."""
+    """From ``table``, ``y`` and ``w`` to a fitted ``model`` and the rows to ask it about, ``at`` and its ``own``."""
     make, arguments = SOURCES[problem.source]
-    asked = _ASKED.get(problem.source, "pd.DataFrame(asked)")
-    return f"{make}\nmodel = {model_text(problem)}\nmodel.fit({arguments})\nat = {asked}"
+    container = _CONTAINERS.get(problem.source, "pd.DataFrame({})")
+    steps = STEPS[problem.steps].format(arguments=arguments)
+    questions = f"at, own = {container.format('asked')}, {container.format('table')}"
+    return "\n".join([make, f"model = {model_text(problem)}", steps, questions])
 
 
 ANSWERS_TEXT = """answers = {}
@@ -115,9 +142,9 @@ answers["f"], answers["variance of f"] = model.predict_f(at)
 effects = model.effects(at)
 answers["effects"], answers["std of effects"] = effects.mean, effects.std
 answers["quantiles"] = model.predict_quantiles(at, (0.025, 0.5, 0.975))
+answers["own quantiles"] = model.predict_quantiles(own, (0.001, 0.999))
 """
 CLASS_ANSWERS_TEXT = """answers = {"probability": model.predict_proba(at)}
-answers["f"], answers["variance of f"] = model.predict_f(at)
 """
 
 
@@ -128,7 +155,7 @@ def answers_text(problem: Problem) -> str:
 def data_text(problem: Problem) -> str:
     lines = [f"table = {written(problem.table)}", f"asked = {written(problem.asked)}"]
     lines += [f"y = {literal(problem.y)}", f"w = {literal(problem.weights)}"]
-    lines += ["folder = tempfile.mkdtemp()"] if problem.source == "parquet" else []
+    lines += ["folder = tempfile.mkdtemp()"] if "folder" in fit_text(problem) else []
     return "\n".join(lines)
 
 
@@ -172,7 +199,8 @@ def script(problems: Sequence[Problem], law: str, sentence: str, more: str = "")
 def used_imports(text: str) -> str:
     """Those that a program needs."""
     lines = [line for line in IMPORTS.splitlines() if line]
-    return "\n".join(line for line in lines if "*" in line or re.search(rf"\b{line.split()[-1]}\.", text)) + "\n"
+    used = [line for line in lines if "*" in line or re.search(rf"\b{line.split()[-1]}[.(]", text)]
+    return "\n".join(used) + "\n"
 
 
 def save_script(folder: Path, name: str, text: str) -> Path:

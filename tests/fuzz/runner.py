@@ -1,8 +1,9 @@
-"""Tries random cases for as long as it may, in worker processes that are watched: a crash or a hang is a failure too."""
+"""Random cases for as long as time allows, in worker processes that are watched: a crash or a hang is a failure."""
 
 import argparse
 import json
 import multiprocessing
+import os
 import sys
 import time
 from collections.abc import Sequence
@@ -185,7 +186,16 @@ def parsed(words: Sequence[str] | None) -> argparse.Namespace:
     return options
 
 
+def quick_compilation() -> None:
+    """Most of the time of a small fit is compilation: of code that runs for a moment, it may be less thorough."""
+    os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false")
+    os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parents[2] / ".jax_cache"))
+    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
+
+
 def main(words: Sequence[str] | None = None) -> int:
+    quick_compilation()
     options = parsed(words)
     kinds, effort = [kind_named(name) for name in options.kind or ()] or KINDS, Effort(options.rows, options.shrink)
     if options.seed is not None:

@@ -1,4 +1,4 @@
-"""Random tables, made to be awkward: ties, constants, copies, lattices, dates, levels, wild units, offsets and weights."""
+"""Random tables, made to be awkward: ties, constants, copies, lattices, dates, levels, wild units and weights."""
 
 from collections.abc import Callable
 from typing import Any
