@@ -202,10 +202,9 @@ def difference(one: Run, other: Run, twin: Twin) -> str | None:
 
 
 def _sizes(one: Run, problem: Problem) -> dict[str, np.ndarray]:
-    """What differences of every answer are measured by: the deviation of a new observation, or that of f."""
-    if "std" not in one.answers:
-        deviation = np.sqrt(one.answers["variance of f"])
-        return {"f": deviation, "probability": np.ones(1)}
+    """What differences of every answer are measured by: the deviation of a new observation, that of f, or one."""
+    if "probability" in one.answers:
+        return {"probability": np.ones(1)}
     if problem.likelihood is not None:  # f has other units than y
         deviation = np.sqrt(one.answers["variance of f"])
         return {"f": deviation, "mean": one.answers["std"], "std": one.answers["std"], "effects": deviation[:, None]}
