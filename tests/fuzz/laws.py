@@ -12,6 +12,7 @@ from fuzz.programs import Run
 MOST_EXACT = 80  # rows that the exact process is asked about
 _ROUNDING = 1e-6  # of a bound, relative; nats below one
 _MOST_OUTSIDE_OF = 10  # rows from which on a fifth of them is more than one
+_REACH = 10.0  # prior standard deviation of the constant, in standard deviations of y
 _HAIR = 1e-7  # of the prior variance: what a posterior variance may be off by rounding
 
 
@@ -58,12 +59,15 @@ def own_rows_lie_within_their_intervals(problem: Problem, run: Run) -> str | Non
 def constant_of(problem: Problem) -> dense.Constant:
     """The prior of the constant: the one place that knows how the model treats it.
 
-    With ``normalize_y`` it is the weighted mean of y, taken as known; otherwise zero.
+    With ``normalize_y`` it is normal around the weighted mean of y, ten weighted standard deviations wide (ten units,
+    where y is constant); otherwise there is none.
     """
     if not problem.options.get("normalize_y", True):
         return dense.Constant(0.0)
     y, w = problem.y.astype(np.longdouble), problem.weight
-    return dense.Constant(float(np.sum(w * y) / np.sum(w)))
+    mean = np.sum(w * y) / np.sum(w)
+    spread = np.sum(w * (y - mean) ** 2) / np.sum(w)
+    return dense.Constant(float(mean), _REACH**2 * (float(spread) if spread > 1e-28 * mean**2 else 1.0))
 
 
 def learnt_terms(kernel: Any, names: tuple[str, ...]) -> list[dense.Term]:

@@ -51,9 +51,10 @@ class Problem:
 
     @property
     def numbers(self) -> tuple[str, ...]:
-        """Columns of float64 that no term takes for levels."""
-        levels = {leaf.column for term in self.terms for leaf in term if leaf.kernel == "Categorical"}
-        return tuple(name for name, values in self.table.items() if values.dtype == float and name not in levels)
+        """Columns of float64 that no term takes for levels, and no likelihood for exposure or trials."""
+        apart = {leaf.column for term in self.terms for leaf in term if leaf.kernel == "Categorical"}
+        apart |= {name for name in self.table if repr(name) in (self.likelihood or "")}
+        return tuple(name for name, values in self.table.items() if values.dtype == float and name not in apart)
 
     @property
     def learns(self) -> bool:

@@ -25,8 +25,9 @@ _PROCESS = 0.05  # the share of commands that run in a process of their own
 
 WORDS = {
     "--target": ("y", "y", "y", "a", "g", "nonsense", "", "ü", "x" * 3000),
-    "--terms": ("a", "a + b", "a * b", ".", "cat(g)", "smooth(a, 5/2) + g", "a +", "(((a", "`a`", "nonsense", "", "g * a",
-                "smooth(a, 4/2)", "Matern32(a, lengthscale=-1)", "(" * 3000, "a + " * 3000 + "a", "cat(a) * cat(g)"),
+    "--terms": ("a", "a + b", "a * b", ".", "cat(g)", "smooth(a, 5/2) + g", "a +", "(((a", "`a`", "nonsense", "",
+                "g * a", "smooth(a, 4/2)", "Matern32(a, lengthscale=-1)", "(" * 3000, "a + " * 3000 + "a",
+                "cat(a) * cat(g)"),
     "--weight": ("w", "w", "y", "g", "nonsense"),
     "--domain": ("a=0:1", "a=5:1", "a=nan:1", "a=-1:2, b=-9:9", "g=0:1", "a", "=", "a=0:1:2", "a=x:y"),
     "--frequencies": ("4", "0", "-1", "a=3", "a * b=3x2", "1e9", "99999999", "x", "nonsense=4", ""),
@@ -36,14 +37,35 @@ WORDS = {
     "--exposure": ("w", "a", "nonsense"),
     "--missing": ("drop", "refuse", "x"),
     "--faulty": ("skip", "refuse"),
-    "--types": ("a=text", "a=colour", "a", "g=number", "nonsense=text"),
-    "--delimiter": (";", ",", "", "ab", "\t"),
-    "--chunk-rows": ("1", "7", "0", "-1", "x", "1000000"),
+    "--types": ("b=number", "a=text", "a=colour", "a", "g=number", "nonsense=text"),
+    "--delimiter": (",", ";", "", "ab", "\t"),
+    "--chunk-rows": ("7", "1", "0", "-1", "x", "1000000"),
     "--checkpoint": ("state", "nowhere/state", "table.csv", ""),
     "--level": ("0.9", "0", "1", "nan", "x"),
     "--keep": ("a", "a, b", "nonsense", ""),
     "--class": ("x", "yes"),
 }  # fmt: skip
+_READING = ("--missing", "--faulty", "--types", "--delimiter", "--chunk-rows")
+_MODEL = (
+    "--terms",
+    "--terms",
+    "--weight",
+    "--domain",
+    "--frequencies",
+    "--edges",
+    "--units",
+    "--checkpoint",
+    *_READING,
+)
+OPTIONS = {
+    "fit": ("--likelihood", "--exposure", *_MODEL),
+    "moments": _MODEL,
+    "predict": ("--level", "--keep", *_READING),
+    "effects": ("--level", "--terms", "--class"),
+    "info": ("--types", "--delimiter"),
+    "update": ("--weight", "--checkpoint", *_READING),
+    "forget": ("--weight", "--checkpoint", *_READING),
+}
 FLAGS = ("--classify", "--json", "--quiet", "--force", "--help", "--version", "--nonsense")
 FILES = (
     *("table.csv", "table.csv", "table.csv", "table.parquet", "table.feather", "part*.csv", "folder", "missing.csv"),
@@ -72,6 +94,7 @@ FILES = (
         "a\nb",
     ),
 )
+GOOD_FILES = ("table.csv", "table.csv", "table.parquet", "table.feather", "part*.csv", "folder")
 OUTS = (
     "out.vff",
     "out.vff",
@@ -97,7 +120,7 @@ def write_files(folder: Path, rng: Rng) -> None:
     n = int(rng.integers(2, 60))
     frame = pd.DataFrame({"a": rng.uniform(0, 1, n), "b": rng.normal(size=n).round(1), "w": rng.integers(1, 4, n)})
     frame["g"] = np.array(["x", "y", "ü"])[rng.integers(0, 3, n)]
-    frame["y"] = rng.poisson(3.0 + frame["a"])
+    frame["y"] = rng.integers(0, 3, n)
     text = frame.to_csv(index=False)
     (folder / "folder").mkdir()
     frame.to_csv(folder / "table.csv", index=False)
@@ -133,7 +156,7 @@ def _model() -> bytes:
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"a": rng.uniform(0, 1, 30), "b": rng.normal(size=30)})
     with tempfile.TemporaryDirectory() as folder:
-        GPRegressor(frequencies=3).fit(frame, frame["a"]).save(f"{folder}/m.vff")
+        GPRegressor(frequencies=3, domain=(-9, 9)).fit(frame, frame["a"]).save(f"{folder}/m.vff")
         return Path(f"{folder}/m.vff").read_bytes()
 
 
@@ -142,17 +165,21 @@ def random_words(rng: Rng) -> list[str]:
     command = one_of(rng, COMMANDS) if chance(rng, 0.97) else one_of(rng, ["nonsense", "", "--json"])
     words = [command]
     if command in ("predict", "effects", "update", "forget"):
-        words += [one_of(rng, ["model.vff", "model.vff", one_of(rng, FILES)])]
+        words += ["model.vff" if chance(rng, 0.8) else one_of(rng, FILES)]
     if command != "effects":
-        words += [one_of(rng, FILES) for _ in range(one_of(rng, [1, 1, 1, 2]))]
-    if command in ("fit", "moments") and chance(rng, 0.9):
+        words += [one_of(rng, GOOD_FILES if chance(rng, 0.6) else FILES) for _ in range(one_of(rng, [1, 1, 1, 2]))]
+    if command in ("fit", "moments", "update", "forget") and chance(rng, 0.9):
         words += ["--target", "y" if chance(rng, 0.8) else one_of(rng, WORDS["--target"])]
     for _ in range(int(rng.integers(0, 4))):
-        option = one_of(rng, WORDS)
-        words += [option, one_of(rng, WORDS[option])]
-    words += [one_of(rng, FLAGS)] if chance(rng, 0.4) else []
-    words += ["--out", one_of(rng, OUTS)] if command != "info" and chance(rng, 0.95) else []
-    return words
+        option = one_of(rng, OPTIONS[command]) if command in OPTIONS and chance(rng, 0.95) else one_of(rng, WORDS)
+        words += [option, WORDS[option][0] if chance(rng, 0.5) else one_of(rng, WORDS[option])]
+    words += [one_of(rng, FLAGS)] if chance(rng, 0.3) else []
+    return words + (["--out", _random_out(command, rng)] if command != "info" and chance(rng, 0.95) else [])
+
+
+def _random_out(command: str, rng: Rng) -> str:
+    usual = {"predict": "out.csv", "effects": "out.csv", "moments": "out.vffm", "merge": "out.vffm"}
+    return usual.get(command, "out.vff") if chance(rng, 0.8) else one_of(rng, OUTS)
 
 
 def ran(words: list[str], apart: bool) -> tuple[int, str, str]:
