@@ -74,6 +74,17 @@ class Problem:
         weights = None if self.weights is None else self.weights[rows]
         return replace(self, table=picked(self.table, rows), y=self.y[rows], weights=weights)
 
+    def asking_inside(self) -> "Problem":
+        """The problem without the questions that lie outside its rows."""
+        seen = picked(self.table, self.weight > 0.0)
+        asked = len(next(iter(self.asked.values())))
+        inside = [
+            row
+            for row in range(asked)
+            if not any(_reaches_beyond(self.asked[name][row : row + 1], values) for name, values in seen.items())
+        ]
+        return replace(self, asked=picked(self.asked, inside) if inside else picked(seen, slice(0, 1)))
+
     def with_options(self, **options: Any) -> "Problem":
         return replace(self, options=self.options | options)
 

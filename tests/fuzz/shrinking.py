@@ -50,8 +50,8 @@ def _fewer_rows(problem: Problem) -> Iterator[Problem]:
     while pieces <= min(2 * n, 64) and n > 1:
         for piece in np.array_split(np.arange(n), min(pieces, n)):
             rest = np.setdiff1d(np.arange(n), piece)
-            if rest.size:
-                yield problem.at(rest)
+            if rest.size and np.any(problem.weight[rest] > 0.0):
+                yield problem.at(rest) if problem.asks_outside else problem.at(rest).asking_inside()
         pieces *= 2
     asked = len(next(iter(problem.asked.values())))
     if asked > 1:

@@ -31,7 +31,8 @@ class Tolerance:
 
 
 GIVEN = Tolerance(1e-8, 1e-6, 1e-6)
-LEARNT = Tolerance(1e-6, 1e-2, 1e-2)
+# Learning may stop anywhere within hundredths of a nat of an optimum, a tenth of a hyperparameter's own uncertainty.
+LEARNT = Tolerance(1e-6, 5e-2, 1e-1)
 _SETTLED = {1: 6, 2: 3, 3: 1}  # frequencies of rows that come in parts, by the widest product
 _ROUNDING = 1e-12  # of the largest y, which is all that float64 holds of a y that is large beside its noise
 
@@ -48,8 +49,10 @@ def with_rows_doubled(problem: Problem, rng: Rng) -> Twin | None:
     return Twin(heavier, problem.at(np.repeat(np.arange(problem.n), 2)))
 
 
-def with_other_units_of_y(problem: Problem, rng: Rng) -> Twin:
-    """y in units of a power of two, which rounds nothing, over eighteen decades."""
+def with_other_units_of_y(problem: Problem, rng: Rng) -> Twin | None:
+    """y in units of a power of two, which rounds nothing, over eighteen decades. A constant y has no units to go by."""
+    if np.all(problem.y == problem.y[0]):
+        return None
     scale = 2.0 ** round(np.log2(10.0) * one_of(rng, [-9, -6, -3, 3, 6, 8, 9]))
     scale *= -1.0 if chance(rng, 0.3) else 1.0
     options = dict(problem.options)
@@ -207,7 +210,8 @@ def _sizes(one: Run, problem: Problem) -> dict[str, np.ndarray]:
         return {"probability": np.ones(1)}
     if problem.likelihood is not None:  # f has other units than y
         deviation = np.sqrt(one.answers["variance of f"])
-        return {"f": deviation, "mean": one.answers["std"], "std": one.answers["std"], "effects": deviation[:, None]}
+        return {"f": deviation, "mean": one.answers["std"], "std": one.answers["std"]}
     size = one.answers["std"] + _ROUNDING / GIVEN.deviations * float(np.max(np.abs(problem.y)))
-    names = ("mean", "std", "f", "effects", "std of effects")
+    # among columns that can stand in for one another, learning may choose another one with the same bound
+    names = ("mean", "std", "f") if problem.learns else ("mean", "std", "f", "effects", "std of effects")
     return {name: size if one.answers[name].ndim == 1 else size[:, None] for name in names}
