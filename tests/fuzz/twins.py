@@ -34,6 +34,7 @@ GIVEN = Tolerance(1e-8, 1e-6, 1e-6)
 # Learning may stop anywhere within hundredths of a nat of an optimum, a tenth of a hyperparameter's own uncertainty.
 LEARNT = Tolerance(1e-6, 5e-2, 1e-1)
 _SETTLED = {1: 6, 2: 3, 3: 1}  # frequencies of rows that come in parts, by the widest product
+_SOLVING = 1e-14  # the relative error of a linear system, for a condition number of one
 _ROUNDING = 1e-12  # of the largest y, which is all that float64 holds of a y that is large beside its noise
 
 
@@ -211,7 +212,11 @@ def _sizes(one: Run, problem: Problem) -> dict[str, np.ndarray]:
     if problem.likelihood is not None:  # f has other units than y
         deviation = np.sqrt(one.answers["variance of f"])
         return {"f": deviation, "mean": one.answers["std"], "std": one.answers["std"]}
-    size = one.answers["std"] + _ROUNDING / GIVEN.deviations * float(np.max(np.abs(problem.y)))
+    # what rounding leaves of y, and of a system whose best row is known so much better than the prior knows it
+    spread = float(np.sqrt(np.cov(problem.y, aweights=problem.weight, ddof=0)))
+    condition = float(problem.weight.max()) * spread**2 / one.model.noise_variance_
+    rounding = _ROUNDING * float(np.max(np.abs(problem.y))) + _SOLVING * condition * spread
+    size = one.answers["std"] + rounding / GIVEN.deviations
     # among columns that can stand in for one another, learning may choose another one with the same bound
     names = ("mean", "std", "f") if problem.learns else ("mean", "std", "f", "effects", "std of effects")
     return {name: size if one.answers[name].ndim == 1 else size[:, None] for name in names}
