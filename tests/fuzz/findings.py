@@ -51,7 +51,7 @@ def accident(error: BaseException) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     place = f" at {os.path.basename(frames[-1].filename)}:{frames[-1].lineno} in {frames[-1].name}" if frames else ""
     text = str(error).replace("\n", "\\n")
-    return f"{type(error).__name__}{place}: {text[:600]}"
+    return f"{type(error).__name__}{place}: {text[:300]}"
 
 
 def stray(warned: Sequence[warnings.WarningMessage], *, outside: bool) -> str | None:

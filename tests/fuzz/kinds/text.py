@@ -167,6 +167,8 @@ def broken(program: str) -> tuple[str, str] | None:
     strays = [each for each in warned if not issubclass(each.category, vff.ExtrapolationWarning)]
     if strays:
         return "no stray warning", f"{strays[0].category.__name__}: {str(strays[0].message)[:200]}"
+    if "answer" in names and "np.nan" in program:
+        return "what is no number is refused", "an argument that holds NaN was answered"
     return _numbers(names.get("answer"))
 
 
