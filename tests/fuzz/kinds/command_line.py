@@ -226,7 +226,7 @@ def attempt(seed: int, effort: Effort) -> Outcome:
     rng = generator(_NAME, seed)
     with tempfile.TemporaryDirectory() as name, inside(Path(name)):
         write_files(Path(name), rng)
-        words, apart = random_words(rng), chance(rng, _PROCESS)
+        words, apart, code = random_words(rng), chance(rng, _PROCESS), -1
         try:
             code, out, err = ran(words, apart)
             found = wrong(words, code, out, err)
