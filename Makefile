@@ -2,7 +2,7 @@
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint format experiments benchmarks clean
+.PHONY: help demo test fuzz lint format experiments benchmarks clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -13,6 +13,7 @@ JOBS ?= 2
 help:
 	@echo "make demo         fit a year of flights from New York as a sum of eight effects, draw out/demo.png"
 	@echo "make test         lint, types, import contracts and tests"
+	@echo "make fuzz         random tables, models, files, texts and commands against the laws, for SECONDS=600"
 	@echo "make lint         the same without the tests"
 	@echo "make format       let ruff rewrite what it can"
 	@echo "make experiments  the figures of the paper, one file after another"
@@ -26,6 +27,11 @@ demo: $(VENV)/.demo
 # linear-algebra library within each would only wait for one another.
 test: lint
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal
+
+# The figures of a long run go to docs/reliability.md; programs that reproduce failures to out/fuzz.
+SECONDS ?= 600
+fuzz: $(VENV)/.dev
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python tests/fuzz --seconds $(SECONDS) --jobs $(JOBS) --json out/fuzz.json
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

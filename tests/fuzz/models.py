@@ -1,0 +1,84 @@
+"""Random kernels and options for a table."""
+
+from typing import Any
+
+import numpy as np
+
+from fuzz.problems import Leaf, Problem, Table, Terms, in_days
+from fuzz.tables import Rng, chance, one_of
+
+MATERNS = ("Matern12", "Matern32", "Matern52", "Matern72", "Matern92")
+_MANY = 100  # rows from which on a product has few frequencies, so that a case takes seconds
+_PLAIN = ("array", "array", "pandas", "polars", "arrow", "list of chunks", "function of chunks", "parquet")
+
+
+def random_leaf(name: str, values: np.ndarray, rng: Rng) -> Leaf:
+    """A factor that suits its column, now and then with values to start from."""
+    if values.dtype.kind == "O" or (np.unique(values).size <= 4 and chance(rng, 0.3) and values.dtype.kind == "f"):
+        return Leaf("Categorical", name)
+    start: dict[str, float] = {}
+    if chance(rng, 0.3):
+        spread = float(np.ptp(in_days(values))) or 1.0
+        start["lengthscale"] = spread * float(10.0 ** rng.uniform(-1.5, 1.0))
+    return Leaf(one_of(rng, MATERNS), name, start)
+
+
+def random_terms(table: Table, rng: Rng) -> Terms:
+    """A sum of products over the columns; now and then none, which stands for the default kernel."""
+    if chance(rng, 0.15):
+        return ()
+    names, terms = list(table), []
+    for _ in range(int(rng.integers(1, 4))):
+        size = min(len(names), one_of(rng, [1, 1, 1, 2, 2, 3]))
+        columns = [names[k] for k in rng.permutation(len(names))[:size]]
+        terms.append(tuple(random_leaf(name, table[name], rng) for name in columns))
+    return tuple(terms)
+
+
+def random_frequencies(table: Table, terms: Terms, rng: Rng) -> dict[str, Any]:
+    """Given for every product but those that stand alone, which may grow to thousands of features otherwise."""
+    n, products = len(next(iter(table.values()))), [term for term in terms if len(term) > 1]
+    widest = max(map(len, products), default=1)
+    if widest > 2:
+        return {"frequencies": int(rng.integers(1, 3)), "edges": int(rng.integers(0, 3))}
+    if len(products) > 1 or (products and n > _MANY):
+        return {"frequencies": int(rng.integers(1, 5))}
+    if chance(rng, 0.5):
+        return {"frequencies": int(rng.integers(1, 25 if widest == 1 else 7))}
+    return {}
+
+
+def random_domain(problem: Problem, rng: Rng) -> dict[str, Any]:
+    """Around the rows, wide of them, or narrower than they are, for some of the columns that have one."""
+    used = {leaf.column for term in problem.terms for leaf in term} or set(problem.table)
+    domain = {}
+    for name in problem.numbers:
+        values = problem.table[name]
+        low, spread = float(values.min()), float(np.ptp(values))
+        if name in used and spread > 0.0 and chance(rng, 0.5):
+            before, after = rng.uniform(-0.1, 1.0, 2) * spread
+            domain[name] = (float(low - before), float(low + spread + after))
+    return {"domain": domain} if domain else {}
+
+
+def random_options(problem: Problem, rng: Rng) -> dict[str, Any]:
+    """Of a Gaussian fit."""
+    options = random_frequencies(problem.table, problem.terms, rng)
+    scale = float(np.std(problem.y)) or 1.0
+    if chance(rng, 0.4):
+        options |= {"optimizer": None, "noise_variance": scale**2 * float(10.0 ** rng.uniform(-4, 0.5))}
+    elif chance(rng, 0.2):
+        options["noise_variance"] = scale**2 * float(10.0 ** rng.uniform(-8, 1))
+    if chance(rng, 0.2):
+        options["normalize_y"] = False
+    if chance(rng, 0.25) and "edges" not in options:
+        options["edges"] = int(rng.integers(0, 5))
+    if chance(rng, 0.3):
+        options["engine"] = one_of(rng, ["dense", "nufft", "nufft", "table"])
+    if chance(rng, 0.25):
+        options |= random_domain(problem, rng)
+    return options
+
+
+def random_source(problem_is_plain: bool, rng: Rng) -> str:
+    return one_of(rng, _PLAIN if problem_is_plain else [name for name in _PLAIN if name != "array"])
