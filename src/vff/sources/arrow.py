@@ -13,7 +13,8 @@ import pyarrow.dataset
 import pyarrow.parquet
 
 from vff.sources.base import SourceError
-from vff.sources.delimited import Head, check_all_read, check_last_value, explained, is_packed, read_head
+from vff.sources.delimited import Head, check_all_read, check_last_value, explained, read_head
+from vff.sources.encodings import check_letters, is_packed
 from vff.sources.fingerprints import dataset_mark
 from vff.sources.paths import are_numbers, file_format, folder_keys, is_integer
 
@@ -196,6 +197,7 @@ class CsvReader(AbstractFileReader):
     def _finished(self, name: str, array: Any, kind: str) -> Any:
         """Empty text is missing; "NA" is text like any other."""
         if pa.types.is_string(array.type):
+            check_letters(name, array.buffers()[2], self.name)
             empty = pc.call_function("equal", [array, ""])
             return pc.call_function("if_else", [empty, pa.scalar(None, array.type), array])
         return array

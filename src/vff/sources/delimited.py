@@ -9,6 +9,7 @@ from itertools import islice
 from typing import IO, Any, NamedTuple
 
 from vff.sources.base import SourceError
+from vff.sources.encodings import TO_UTF8, check_text, is_packed, nul_in
 from vff.sources.paths import is_number
 
 _DELIMITERS = ",;\t|"
@@ -29,6 +30,7 @@ class Head(NamedTuple):
 def read_head(path: str, delimiter: str | None = None) -> Head:
     """The names of the columns; the delimiter is the one that stands in the first line most often."""
     try:
+        check_text(path)
         with _opened(path) as file:
             line = file.readline(_LONGEST_LINE)
             delimiter = delimiter or _sniffed(line)
@@ -63,11 +65,6 @@ def check_all_read(read: int, size: int | None, path: str) -> None:
         )
 
 
-def is_packed(path: str) -> bool:
-    """Whether a file is to be unpacked with gzip."""
-    return path.lower().endswith(".gz")
-
-
 def _tail(path: str) -> bytes:
     with open(path, "rb") as file:
         file.seek(max(0, os.path.getsize(path) - 64))
@@ -80,6 +77,8 @@ def explained(message: str, path: str, head: Head) -> str:
     where = f"{path!r}, row {row[1]} (the header is row 1)" if row else f"{path!r}"
     if column and value:
         name, wanted = head.names[int(column[1])], _WORDS.get(value[1], value[1])
+        if "\0" in value[2]:
+            return nul_in(name, where)
         wanted = "a date or time like 2024-02-29 12:00" if wanted.startswith("timestamp") else wanted
         other = "number" if value[1] == "int64" and is_number(value[2]) else "text"
         return (
@@ -87,7 +86,8 @@ def explained(message: str, path: str, head: Head) -> str:
             f'correct it, or read the column as {other} with types={{{name!r}: "{other}"}}'
         )
     if column:
-        return f"expected UTF-8 text in column {head.names[int(column[1])]!r}, found {message!r} in {where}; convert it"
+        name = head.names[int(column[1])]
+        return f"expected UTF-8 text in column {name!r}, found bytes that are none in {where}; {TO_UTF8}"
     if "Expected" in message:
         found = message[message.index("Expected") + 9 :].split(":")[0]
         return f"expected as many columns as the header has, {found} in {where}; correct it, or give the delimiter="
