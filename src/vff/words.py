@@ -4,21 +4,28 @@ import re
 from collections.abc import Sequence
 
 LONGEST = 80
+LONGEST_PATH = 300  # which is worth nothing without its end
 _BREAK = re.compile(r"\s*\n\s*")
 
 
 def shortened(text: object, longest: int = LONGEST) -> str:
-    """A text on one line; of a long one the beginning, and how long it is."""
+    """A text on one line; of a long one the beginning and the end, and how long it is."""
     line = _BREAK.sub(" ", str(text))
     if len(line) <= longest:
         return line
-    ending = f"... ({len(line):,} characters)"
-    return line[: longest - len(ending)] + ending
+    note = f" ({len(line):,} characters)"
+    room = longest - len(note) - len("...")
+    return f"{line[: room - room // 3]}...{line[-(room // 3) :]}{note}"
 
 
 def shown(value: object) -> str:
     """``repr``, shortened."""
     return shortened(repr(value))
+
+
+def shown_path(path: object) -> str:
+    """``repr`` of a path or a pattern, shortened."""
+    return shortened(repr(path), LONGEST_PATH)
 
 
 def listed(values: Sequence[object], most: int = 12) -> str:

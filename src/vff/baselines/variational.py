@@ -19,6 +19,7 @@ from vff.estimators.observed import extra_of
 from vff.inference import TargetScale
 from vff.kernels import Kernel
 from vff.likelihoods import AbstractLikelihood, Bernoulli, Gaussian, by_name
+from vff.words import shown
 
 _MOST_ROWS = 10_000
 
@@ -229,7 +230,7 @@ class InducingPointVGP(LikelihoodFace):
             return locations(self.inducing, problem.intervals)
         P = self.n_inducing
         if isinstance(P, bool) or not isinstance(P, Integral) or P < 1:
-            raise ValueError(f"n_inducing must be a positive integer, got {P!r}; 50 to 500 is a common choice")
+            raise ValueError(f"n_inducing must be a positive integer, got {shown(P)}; 50 to 500 is a common choice")
         distinct = np.unique(problem.T, axis=0)
         if len(distinct) <= P:
             return distinct

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from vff.cli.failures import UsageError
+from vff.words import shown
 
 Value = TypeVar("Value")
 
@@ -53,7 +54,9 @@ def _unquoted(text: str) -> str:
 
 
 def _refused(option: str, found: str, example: str) -> UsageError:
-    return UsageError(f"{option} was expected to be like {example!r}, found {found!r}; quote names that hold , or =")
+    return UsageError(
+        f"{option} was expected to be like {shown(example)}, found {shown(found)}; quote names that hold , or ="
+    )
 
 
 def domain(text: str | None) -> dict[str, tuple[float, float]] | str:
@@ -107,5 +110,7 @@ def names(text: str | None, option: str) -> list[str]:
     """Columns with commas between them."""
     found = re.findall(rf"\s*({_QUOTED}|[^,`'\"]+)\s*(?:,|$)", text) if text else []
     if text and not found:
-        raise UsageError(f"{option} was expected to be like 'day, `wind speed`', found {text!r}; name some columns")
+        raise UsageError(
+            f"{option} was expected to be like 'day, `wind speed`', found {shown(text)}; name some columns"
+        )
     return [_unquoted(name.strip()) for name in found]

@@ -9,6 +9,7 @@ from vff.cli.options import texts
 from vff.cli.progress import Reporter
 from vff.sources.base import AbstractSource
 from vff.sources.opening import scan
+from vff.words import shown
 
 _TABS = {"tab": "\t", "\\t": "\t"}
 
@@ -46,15 +47,17 @@ def need_columns(source: AbstractSource, wanted: Iterable[tuple[str, str]]) -> N
     names = list(source.names or ())
     for name, who in wanted:
         if name not in names:
-            raise DataError(f"{who} was expected to be a column of the data, found {name!r}; {_nearest(name, names)}")
+            raise DataError(
+                f"{who} was expected to be a column of the data, found {shown(name)}; {_nearest(name, names)}"
+            )
 
 
 def _nearest(name: str, names: list[str]) -> str:
     lowered = {column.lower(): column for column in names}
     near = [lowered[match] for match in get_close_matches(name.lower(), lowered, n=3)]
     if near:
-        return f"perhaps {' or '.join(map(repr, near))} was meant"
-    return f"the columns are {', '.join(map(repr, names[:8]))}{', ...' if len(names) > 8 else ''}"
+        return f"perhaps {' or '.join(map(shown, near))} was meant"
+    return f"the columns are {', '.join(map(shown, names[:8]))}{', ...' if len(names) > 8 else ''}"
 
 
 def open_for(model: Any, options: Namespace, reporter: Reporter | None) -> AbstractSource:

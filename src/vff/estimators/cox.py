@@ -20,6 +20,7 @@ from vff.inference import choose_domain, level_of
 from vff.kernels import Categorical, Kernel, Matern32, normal_form
 from vff.likelihoods import Poisson
 from vff.moments import Survey
+from vff.words import shown
 
 _AT_ONCE = 2**24  # numbers drawn together
 _BAND_DRAWS = 1000
@@ -338,7 +339,7 @@ def _columns_of(kernel: Kernel, space: Space) -> list[int]:
         for factor in term.factors:
             if isinstance(factor, Categorical):
                 raise ValueError(
-                    f"the kernel takes column {factor.column!r} for a category, and the coordinates of points are "
+                    f"the kernel takes column {shown(factor.column)} for a category, and the coordinates of points are "
                     "numbers; use a Matérn"
                 )
             found = space.by_column({factor.column: None}, "the kernel")
@@ -348,12 +349,12 @@ def _columns_of(kernel: Kernel, space: Space) -> list[int]:
 
 def _check_level(level: float) -> None:
     if not 0.0 < level < 1.0:
-        raise ValueError(f"level must lie between 0 and 1, got {level!r}; 0.9 gives 90 % intervals")
+        raise ValueError(f"level must lie between 0 and 1, got {shown(level)}; 0.9 gives 90 % intervals")
 
 
 def _check_samples(n_samples: Any) -> None:
     if isinstance(n_samples, bool) or not isinstance(n_samples, Integral) or int(n_samples) < 1:
-        raise ValueError(f"n_samples must be a whole number from 1 on, got {n_samples!r}")
+        raise ValueError(f"n_samples must be a whole number from 1 on, got {shown(n_samples)}")
 
 
 def _ends(level: float) -> tuple[float, float]:

@@ -11,6 +11,7 @@ from vff.basis import Interval, largest_resolved
 from vff.inference import KINDS, LARGEST_DIRECT, largest_that_fits, memory_needed, structured_memory
 from vff.likelihoods import AbstractLikelihood, Gaussian
 from vff.moments import ENGINES, MomentRequest
+from vff.words import listed, shown
 
 ENGINE_NAMES = ("auto", *ENGINES)
 COVARIANCES = ("full", *KINDS)
@@ -31,8 +32,8 @@ def for_column(option: Any, name: str, column: Set[Any], everybody: Set[Any]) ->
     unknown = [key for key in option if key not in everybody]
     if unknown:
         names = [name for name in everybody if isinstance(name, str)] or list(everybody)
-        known = ", ".join(map(repr, sorted(names, key=str)))
-        raise ValueError(f"{name} names column {unknown[0]!r}, which the kernel does not use; it uses {known}")
+        known = listed(sorted(names, key=str))
+        raise ValueError(f"{name} names column {shown(unknown[0])}, which the kernel does not use; it uses {known}")
     return next((value for key, value in option.items() if key in column), "auto")
 
 
@@ -88,7 +89,7 @@ def _check_structured_size(request: MomentRequest, covariance: Any, rows: int) -
         return
     where = f" at {rows} different rows" if rows else ""
     raise ValueError(
-        f"covariance={covariance!r} for {request.size} features{where} needs {needed / 2**30:.2g} GiB where "
+        f"covariance={shown(covariance)} for {request.size} features{where} needs {needed / 2**30:.2g} GiB where "
         f"{room / 2**30:.2g} may be used; use fewer frequencies or fewer rows, or covariance='full', which keeps no "
         "features of rows"
     )
@@ -99,12 +100,13 @@ def check_covariance(covariance: Any, likelihood: AbstractLikelihood, growing: b
     check_choice("covariance", covariance, COVARIANCES)
     if covariance != "full" and isinstance(likelihood, Gaussian):
         raise ValueError(
-            f"covariance={covariance!r} is for likelihoods that are not Gaussian: with Gaussian noise the full "
+            f"covariance={shown(covariance)} is for likelihoods that are not Gaussian: with Gaussian noise the full "
             "covariance has a closed form; leave covariance='full'"
         )
     if covariance != "full" and growing:
         raise ValueError(
-            f"partial_fit remembers rows by sums that covariance={covariance!r} does not keep; use covariance='full', "
+            f"partial_fit remembers rows by sums that covariance={shown(covariance)} does not keep; use "
+            "covariance='full', "
             "or fit all rows together"
         )
 
@@ -120,7 +122,7 @@ def check_frequencies(value: Any, label: str) -> int | None:
         return None
     if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < 1:
         raise ValueError(
-            f"frequencies for column {label} must be 'auto' or a positive integer, got {value!r}; "
+            f"frequencies for column {label} must be 'auto' or a positive integer, got {shown(value)}; "
             "30 is a common choice, 'auto' grows it until the bound stops gaining"
         )
     return int(value)
@@ -133,7 +135,7 @@ def check_edges(value: Any, p: int, M: int | None) -> int:
         return next(q for q in wanted if M is None or largest_resolved(q) >= M)
     if isinstance(value, bool) or not isinstance(value, Integral) or not 0 <= int(value) <= _MOST_EDGES:
         raise ValueError(
-            f"edges must be 'auto' or an integer from 0 (the paper) to {_MOST_EDGES}, got {value!r}; "
+            f"edges must be 'auto' or an integer from 0 (the paper) to {_MOST_EDGES}, got {shown(value)}; "
             f"'auto' is {p + 2} for this kernel"
         )
     if M is not None and largest_resolved(int(value)) < M:
@@ -153,7 +155,7 @@ def check_domain(value: Any, label: str) -> Interval | None:
     except (TypeError, ValueError):
         raise ValueError(
             f"domain for column {label} must be 'auto' or a pair (a, b) of numbers in the column's units (days since "
-            f"1970-01-01 for dates), got {value!r}"
+            f"1970-01-01 for dates), got {shown(value)}"
         ) from None
     if not (np.isfinite(a) and np.isfinite(b) and a < b):
         raise ValueError(f"domain for column {label} must have a < b, both finite; got ({a:g}, {b:g})")
@@ -162,13 +164,13 @@ def check_domain(value: Any, label: str) -> Interval | None:
 
 def check_noise(value: Any) -> float | None:
     if value is not None and not (isinstance(value, Real) and 0.0 < float(value) < np.inf):
-        raise ValueError(f"noise_variance must be None or a positive number, got {value!r}")
+        raise ValueError(f"noise_variance must be None or a positive number, got {shown(value)}")
     return None if value is None else float(value)
 
 
 def check_choice(name: str, value: Any, allowed: tuple[Any, ...]) -> None:
     if value not in allowed:
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}; got {value!r}")
+        raise ValueError(f"{name} must be one of {', '.join(map(shown, allowed))}; got {shown(value)}")
 
 
 def check_batch(value: Any) -> int | None:
@@ -177,6 +179,7 @@ def check_batch(value: Any) -> int | None:
         return None
     if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < _LEAST_BATCH:
         raise ValueError(
-            f"batch_size must be None (all rows in every step) or a whole number from {_LEAST_BATCH} on, got {value!r}"
+            f"batch_size must be None (all rows in every step) or a whole number from {_LEAST_BATCH} on, got "
+            f"{shown(value)}"
         )
     return int(value)

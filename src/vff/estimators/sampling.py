@@ -11,6 +11,7 @@ from sklearn.utils import check_random_state
 from vff.estimators.options import check_choice
 from vff.inference import Samples
 from vff.likelihoods import AbstractLikelihood, Gaussian
+from vff.words import shown
 
 if TYPE_CHECKING:
     from vff.inference.sampling.chains import Plan
@@ -46,7 +47,8 @@ def check_inference(
         return False
     if covariance != "full":
         raise ValueError(
-            f"inference='mcmc' samples the posterior as it is, without a covariance; got covariance={covariance!r}: "
+            "inference='mcmc' samples the posterior as it is, without a covariance; got "
+            f"covariance={shown(covariance)}: "
             "leave it at 'full'"
         )
     if growing and not is_collapsed(likelihood):
@@ -84,7 +86,7 @@ def check_plan(asked: Asked) -> tuple[int, int | None, int]:
     if asked.priors is not None and not isinstance(asked.priors, Mapping):
         raise ValueError(
             f"priors must be None or a dictionary by hyperparameter, such as {{'lengthscale': Gamma(2, 1)}}; got "
-            f"{asked.priors!r}"
+            f"{shown(asked.priors)}"
         )
     return draws, warmup, chains
 
@@ -116,5 +118,5 @@ def inference_data(samples: Samples, y: np.ndarray | None) -> Any:
 
 def _whole(name: str, value: Any, least: int) -> int:
     if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
-        raise ValueError(f"{name} must be a whole number from {least} on, got {value!r}")
+        raise ValueError(f"{name} must be a whole number from {least} on, got {shown(value)}")
     return int(value)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from vff.words import shown
+
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
@@ -62,5 +64,5 @@ def legend_below(figure: Figure, handles: Mapping[str, Artist]) -> None:
 def half_width(level: float) -> float:
     """Standard deviations on each side of the mean that hold this share of a normal law."""
     if not 0.0 < level < 1.0:
-        raise ValueError(f"level must lie between 0 and 1, got {level!r}; 0.95 draws 95 % intervals")
+        raise ValueError(f"level must lie between 0 and 1, got {shown(level)}; 0.95 draws 95 % intervals")
     return NormalDist().inv_cdf(0.5 + 0.5 * level)

@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from vff.sources.base import SourceError
+from vff.words import shown, shown_path
 
 _LOOKED_AT, _PIECE = 1 << 20, 1 << 16  # bytes; as many as tell the types of columns
 _TEXT = "expected UTF-8 text in"
@@ -43,7 +44,8 @@ def check_text(path: str) -> None:
     with open(path, "rb") as raw:
         if is_packed(path) and raw.peek(2)[:2] != _GZIP:
             raise SourceError(
-                f"expected what gzip has packed in {path!r}, found something else; take .gz off its name, or pack it"
+                f"expected what gzip has packed in {shown_path(path)}, found something else; take .gz off its name, "
+                "or pack it"
             )
         content, ended = _beginning(gzip.GzipFile(fileobj=raw) if is_packed(path) else raw)
     _check_alien(content, path)
@@ -57,12 +59,12 @@ def check_text(path: str) -> None:
 def check_letters(name: str, letters: Any, path: str) -> None:
     """Refuse a NUL byte among the letters of a column, beyond the first megabyte."""
     if letters is not None and not np.frombuffer(letters, np.uint8).all():
-        raise SourceError(nul_in(name, repr(path)))
+        raise SourceError(nul_in(name, shown_path(path)))
 
 
 def nul_in(name: str, where: str) -> str:
     """The sentence for a NUL byte in a column."""
-    return f"expected text without NUL bytes in column {name!r}, found one in {where}; {_WITHOUT_NUL}"
+    return f"expected text without NUL bytes in column {shown(name)}, found one in {where}; {_WITHOUT_NUL}"
 
 
 def _beginning(file: BufferedReader | gzip.GzipFile) -> tuple[bytes, bool]:
@@ -80,7 +82,7 @@ def _beginning(file: BufferedReader | gzip.GzipFile) -> tuple[bytes, bool]:
 def _check_alien(content: bytes, path: str) -> None:
     for start, (what, advice) in _ALIEN.items():
         if content.startswith(start):
-            raise SourceError(f"{_TEXT} {path!r}, found {what}; {advice}")
+            raise SourceError(f"{_TEXT} {shown_path(path)}, found {what}; {advice}")
 
 
 def _check_nul(content: bytes, path: str) -> None:
@@ -92,16 +94,17 @@ def _check_nul(content: bytes, path: str) -> None:
     if share.max() > 0.5 > 10 * share.min():  # every other byte: letters of Latin in two bytes
         what, advice = _ALIEN[codecs.BOM_UTF16_LE]
         advice = advice.replace("UTF-16 ", f"UTF-16{'LE' if share[1] > share[0] else 'BE'} ")
-        raise SourceError(f"{_TEXT} {path!r}, found {what}; {advice}")
-    raise SourceError(f"{_TEXT} {path!r}, found a NUL byte in line {_line(content, place):,}; {_WITHOUT_NUL}")
+        raise SourceError(f"{_TEXT} {shown_path(path)}, found {what}; {advice}")
+    raise SourceError(f"{_TEXT} {shown_path(path)}, found a NUL byte in line {_line(content, place):,}; {_WITHOUT_NUL}")
 
 
 def _refuse_byte(content: bytes, place: int, path: str) -> NoReturn:
     byte = content[place : place + 1]
     letter = byte.decode("cp1252", errors="ignore")
-    meaning = f", which is {letter!r} in Windows-1252 and Latin-1" if letter.isalpha() else ""
+    meaning = f", which is {shown(letter)} in Windows-1252 and Latin-1" if letter.isalpha() else ""
     raise SourceError(
-        f"{_TEXT} {path!r}, found the byte 0x{byte[0]:02X} in line {_line(content, place):,}{meaning}; {TO_UTF8}"
+        f"{_TEXT} {shown_path(path)}, found the byte 0x{byte[0]:02X} in line {_line(content, place):,}{meaning}; "
+        f"{TO_UTF8}"
     )
 
 
