@@ -86,8 +86,8 @@ def _of_factor(value: Any, place: int, columns: Sequence[Any], name: str) -> Any
         return value
     if len(value) != len(columns):
         raise ValueError(
-            f"{name} for {' * '.join(map(shortened, columns))} must be one value or {len(columns)}, one for each column; got "
-            f"{shown(value)}"
+            f"{name} for {' * '.join(map(shortened, columns))} must be one value or {len(columns)}, one for each "
+            f"column; got {shown(value)}"
         )
     return value[place]
 
