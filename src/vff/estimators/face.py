@@ -17,6 +17,7 @@ from vff.estimators.tables import ExtrapolationWarning, Table, check_target
 from vff.inference import SampledPosterior, Samples, TargetScale, chosen
 from vff.likelihoods import AbstractLikelihood, Gaussian, Marginal, Mixture, Predictive, predictive_sample
 from vff.sources import selected
+from vff.words import shown
 
 _JOINT_ROWS = 20_000  # a covariance matrix of this size takes 3.2 GB
 _CHUNK = 2**20
@@ -159,8 +160,8 @@ class PosteriorFace(BaseEstimator):
         absent = [name for name in wanted if name not in table.names]
         if absent:
             raise ValueError(
-                f"X has no column {absent[0]!r}, which the model was fitted to; it has "
-                f"{', '.join(map(repr, table.names[:12]))}"
+                f"X has no column {shown(absent[0])}, which the model was fitted to; it has "
+                f"{', '.join(map(shown, table.names[:12]))}"
             )
         return Table.of(selected(table.data, list(wanted)))
 

@@ -11,6 +11,7 @@ from sklearn.utils import check_array, check_consistent_length
 
 from vff.estimators.conversion import Place, family, finite_floats, kind_of, unwrapped
 from vff.estimators.levels import codes_into, find_levels
+from vff.words import shown
 
 Column = str | int
 
@@ -54,14 +55,14 @@ class Table:
         if isinstance(column, str):
             if self.names is None:
                 raise ValueError(
-                    f"the kernel names column {column!r}, but X has no column names; "
+                    f"the kernel names column {shown(column)}, but X has no column names; "
                     "pass a pandas or polars frame, or give the kernel the index of the column"
                 )
             if self.names.count(column) != 1:
                 found = "does not have" if column not in self.names else "has more than once"
                 raise ValueError(
-                    f"the kernel names column {column!r}, which X {found}; its columns are "
-                    f"{', '.join(map(repr, self.names[:12]))}{' ...' if len(self.names) > 12 else ''}"
+                    f"the kernel names column {shown(column)}, which X {found}; its columns are "
+                    f"{', '.join(map(shown, self.names[:12]))}{' ...' if len(self.names) > 12 else ''}"
                 )
             return self.names.index(column)
         if not -self.n_columns <= column < self.n_columns:
@@ -70,7 +71,7 @@ class Table:
 
     def label(self, index: int) -> str:
         """How a column is called in messages."""
-        return repr(self.names[index]) if self.names else str(index)
+        return shown(self.names[index]) if self.names else str(index)
 
     def kind(self, index: int) -> str:
         """ "number", "datetime", "duration", "boolean" or "text".

@@ -8,6 +8,7 @@ import numpy as np
 from vff.likelihoods.base import AbstractLikelihood, Location, Parameter, Traits
 from vff.likelihoods.checks import one_of, require, whole
 from vff.likelihoods.classes import LINKS, inverse_link, link_function
+from vff.words import shown
 
 
 @dataclass(frozen=True)
@@ -27,13 +28,15 @@ class Ordinal(AbstractLikelihood):
         if self.cuts is not None:
             cuts = tuple(float(cut) for cut in self.cuts)
             if not cuts or not np.all(np.isfinite(cuts)) or np.any(np.diff(cuts) <= 0):
-                raise ValueError(f"cuts must be finite numbers in increasing order; got {self.cuts!r}.")
+                raise ValueError(f"cuts must be finite numbers in increasing order; got {shown(self.cuts)}.")
             if self.levels not in (None, len(cuts) + 1):
-                raise ValueError(f"{len(cuts)} cut points make {len(cuts) + 1} levels, but levels={self.levels!r}.")
+                raise ValueError(
+                    f"{len(cuts)} cut points make {len(cuts) + 1} levels, but levels={shown(self.levels)}."
+                )
             object.__setattr__(self, "cuts", cuts)
             object.__setattr__(self, "levels", len(cuts) + 1)
         elif self.levels is not None and (self.levels != int(self.levels) or self.levels < 2):
-            raise ValueError(f"levels must be a whole number from two, or None; got {self.levels!r}.")
+            raise ValueError(f"levels must be a whole number from two, or None; got {shown(self.levels)}.")
 
     @property
     def traits(self) -> Traits:
