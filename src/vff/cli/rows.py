@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any
 
-from vff.cli.options import texts
+from vff.cli.options import types as types_given
 from vff.cli.progress import Reporter
 from vff.sources.base import AbstractSource
 from vff.sources.opening import scan
@@ -20,7 +20,7 @@ class DataError(ValueError):
 
 def open_rows(options: Namespace, reporter: Reporter | None, types: Mapping[str, str] | None = None) -> AbstractSource:
     """The rows of DATA, to be read in chunks; ``types`` are those a model knows, and the user's come first."""
-    given = texts(getattr(options, "types", None), "--types", "zip=text, day=datetime")
+    given = types_given(getattr(options, "types", None))
     try:
         return scan(
             list(options.data),

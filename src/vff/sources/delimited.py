@@ -17,7 +17,7 @@ _DELIMITERS = ",;\t|"
 _LONGEST_LINE = 1 << 20
 _ROW = re.compile(r"Row #(\d+)")
 _COLUMN = re.compile(r"CSV column #(\d+)")
-_VALUE = re.compile(r"conversion error to ([\w\[\], ]+): invalid value '(.*)'", re.DOTALL)
+_VALUE = re.compile(r"conversion error to ([\w\[\], ]+): invalid value '(.*?)'?$", re.DOTALL)
 _WORDS = {"double": "a number", "int64": "an integer", "bool": "true or false"}
 
 
@@ -90,7 +90,7 @@ def explained(message: str, path: str, head: Head) -> str:
             f"expected {wanted} in column {shown(name)}, found {shown(value[2][:40])} in {where}; "
             f'correct it, or read the column as {other} with types={{{shown(name)}: "{other}"}}'
         )
-    if column:
+    if column and "UTF8" in message:
         name = head.names[int(column[1])]
         return f"expected UTF-8 text in column {shown(name)}, found bytes that are none in {where}; {TO_UTF8}"
     if "Expected" in message:

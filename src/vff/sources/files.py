@@ -3,15 +3,13 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from vff.sources.base import AbstractPart, AbstractSource, Chunk, Handling, SourceError
+from vff.sources.base import KINDS, AbstractPart, AbstractSource, Chunk, Handling, SourceError
 from vff.sources.missing import handled
 from vff.sources.paths import find_files, folder_keys, is_path, key_kinds
 from vff.words import shown, shown_path
 
 if TYPE_CHECKING:
     from vff.sources.arrow import AbstractReader, Facts
-
-KINDS = ("text", "number", "integer", "datetime", "boolean")
 
 
 class _File(NamedTuple):

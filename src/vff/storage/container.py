@@ -16,7 +16,8 @@ from typing import Any, BinaryIO, NoReturn
 
 import numpy as np
 
-from vff.storage.writing import temporary_beside, unwritable
+from vff.storage.writing import sync_folder, temporary_beside, unwritable
+from vff.words import LONGEST_PATH, shortened
 
 MAGIC = b"\x89VFF\r\n\x1a\n"
 VERSION = 1
@@ -96,9 +97,9 @@ def write_file(path: str | os.PathLike[str], kind: str, record: Tree, *, private
             "levels"
         )
     temporary = temporary_beside(target)
-    mode = _mode_of(target)
-    hidden = private or mode is not None
     try:
+        mode = _mode_of(target)
+        hidden = private or mode is not None
         with open(temporary, "xb", opener=_for_the_owner if hidden else None) as stream:
             _write(stream, text, arrays, layouts)
             stream.flush()
@@ -111,7 +112,7 @@ def write_file(path: str | os.PathLike[str], kind: str, record: Tree, *, private
     finally:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
-    _sync_folder(target.parent)
+    sync_folder(target.parent)
 
 
 def _mode_of(target: Path) -> int | None:
@@ -156,16 +157,6 @@ def _entries(header: bytes, most: int) -> int:
 
 def _most_entries(size: int) -> int:
     return _MOST_ENTRIES + size // _BYTES_PER_ENTRY
-
-
-def _sync_folder(folder: Path) -> None:
-    """So that the new name outlives a power cut; Windows does this by itself."""
-    if os.name == "posix":
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
 
 
 def _layout_of(array: np.ndarray) -> _Layout:
@@ -219,7 +210,11 @@ def read_file(
 
     ``damaged`` says what to do with a damaged file, ``foreign`` with one that is no file of vff's.
     """
-    if not stat.S_ISREG(os.stat(path).st_mode):
+    try:
+        mode = os.stat(path).st_mode
+    except OSError as error:
+        raise type(error)(error.errno, error.strerror, shortened(path, LONGEST_PATH)) from error
+    if not stat.S_ISREG(mode):
         raise FileError(f"{path}: a file was expected, found a folder or a device; give the path of a vff file")
     with open(path, "rb") as stream:
         try:

@@ -6,11 +6,10 @@ import secrets
 from contextlib import suppress
 from pathlib import Path
 
-from vff.words import shortened
+from vff.words import LONGEST_PATH, shortened
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
-_LONG = 120  # characters of a path
 
 
 def temporary_beside(target: Path) -> Path:
@@ -18,22 +17,37 @@ def temporary_beside(target: Path) -> Path:
     return target.with_name(f".{target.name}.{secrets.token_hex(6)}")
 
 
+def sync_folder(folder: Path) -> None:
+    """So that the new name outlives a power cut; Windows does this by itself."""
+    if os.name == "posix":
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def is_full(error: OSError) -> bool:
+    """Whether there was no room for a file."""
+    return error.errno in _FULL
+
+
 def unwritable(path: str | os.PathLike[str], error: OSError) -> OSError:
     """The same error with the path that the caller gave, since names on the way to it are nobody's, and with advice."""
     why, folder = error.strerror or str(error), Path(os.path.realpath(path)).parent
-    if Path(path).is_dir():
+    if os.path.isdir(path):
         expected, advice = "the name of a file was expected, found a folder", "name a file in it"
-    elif not folder.is_dir():
-        expected = f"a folder to write to was expected, found none at {shortened(folder, _LONG)}"
+    elif not os.path.isdir(folder):
+        expected = f"a folder to write to was expected, found none at {shortened(folder, LONGEST_PATH)}"
         advice = "make it, or name another"
-    elif error.errno in _FULL:
+    elif is_full(error):
         expected, advice = f"room for a file was expected, found none ({why})", "make room, or name another place"
     elif error.errno in _FORBIDDEN:
-        expected = f"leave to write in {shortened(folder, _LONG)} was expected, found none ({why})"
+        expected = f"leave to write in {shortened(folder, LONGEST_PATH)} was expected, found none ({why})"
         advice = "change its permissions, or name another place"
     else:
         expected, advice = f"a file that can be written was expected, found none ({why})", "name another"
-    told = type(error)(f"{shortened(path, _LONG)}: {expected}; {advice}")
+    told = type(error)(f"{shortened(path, LONGEST_PATH)}: {expected}; {advice}")
     told.errno = error.errno
     return told
 
