@@ -1,5 +1,6 @@
 """The command line from its words to its exit codes, on small files."""
 
+import errno
 import json
 import shutil
 import subprocess
@@ -15,6 +16,7 @@ import pytest
 from vff import __version__
 from vff.cli import main
 from vff.cli.pages import PAGES
+from vff.cli.tables import TableWriter
 
 ROOT = Path(__file__).parents[2]
 ROWS = 600
@@ -304,6 +306,10 @@ def test_warnings_are_lines_and_part_of_the_record(vff, folder, tmp_path):
         (["fit", "{}/loads.csv", "--target", "load", "--terms", "hour +", "--out", "m.vff"], "--terms: at character 7"),
         (["fit", "{}/loads.csv", "--target", "load", "--domain", "hour", "--out", "m.vff"], "--domain was expected"),
         (["fit", "{}/loads.csv", "--target", "load", "--domain", "hour=9:3", "--out", "m.vff"], "hour=9:3"),
+        (["fit", "{}/loads.csv", "--target", "load", "--types", "id=colour", "--out", "m.vff"], "found 'id=colour'"),
+        (["fit", "{}/loads.csv", "--target", "load", "--domain", "n" * 10**5, "--out", "m.vff"], "100,002 characters"),
+        (["n" * 10**5], "(100,002 characters)"),
+        (["fit", "{}/loads.csv", "--target", "load", "--out", "m.vff", "--" + "n" * 10**5], " characters)"),
         (["fit", "{}/loads.csv", "--target", "load", "--frequencies", "hour=x", "--out", "m.vff"], "--frequencies"),
         (["fit", "{}/loads.csv", "--target", "load", "--exposure", "w", "--out", "m.vff"], "--exposure needs"),
         (["fit", "{}/loads.csv", "a.vffm", "--target", "load", "--out", "m.vff"], "found both"),
@@ -330,6 +336,8 @@ def test_usage(vff, folder, tmp_path, monkeypatch, words, sentence):
     [
         (["fit", "nowhere.csv", "--target", "load", "--out", "m.vff"], "nowhere.csv"),
         (["fit", "{}/loads.csv", "--target", "lod", "--out", "m.vff"], "perhaps 'load' was meant"),
+        (["fit", "{}/loads.csv", "--target", "n" * 10**5, "--out", "m.vff"], "(100,002 characters)"),
+        (["fit", "n" * 10**5 + ".csv", "--target", "load", "--out", "m.vff"], "(100,006 characters)"),
         (["fit", "{}/loads.csv", "--target", "load", "--weight", "ww", "--out", "m.vff"], "--weight was expected"),
         (["fit", "{}/loads.csv", "--target", "load", "--terms", "huor", "--out", "m.vff"], "perhaps 'hour' was meant"),
         (["fit", "{}/loads.csv", "--target", "load", "--terms", "load", "--out", "m.vff"], "which is the target"),
@@ -389,7 +397,23 @@ def test_files_that_cannot_be_used(vff, folder, tmp_path):
     words = [*fit_words(folder), "--out", copy]
     assert "exists already" in refused(vff(*words), 4)
     assert "does not exist" in refused(vff(*fit_words(folder), "--out", tmp_path / "no" / "m.vff"), 4)
+    state = refused(vff(*fit_words(folder), "--out", tmp_path / "m2.vff", "--checkpoint", tmp_path / "no" / "state"), 4)
+    expected = f"a folder to write to was expected, found none at {tmp_path}/no; make it, or name another"
+    assert state == f"{tmp_path}/no/state: {expected}"
     assert vff(*words, "--force").code == 0
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_a_full_disk_is_told_of_the_file_that_was_to_be_written(vff, folder, tmp_path, monkeypatch, suffix):
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(TableWriter, "write", full)
+    out = tmp_path / f"p{suffix}"
+    said = refused(vff("predict", folder / "load.vff", folder / "new.csv", "--out", out), 4)
+    found = "room for a file was expected, found none (No space left on device)"
+    assert said == f"{out}: {found}; make room, or name another place"
+    assert list(tmp_path.iterdir()) == []
 
 
 def raising(error: BaseException):

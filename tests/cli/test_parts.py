@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from vff.cli import progress
 from vff.cli.failures import UsageError
-from vff.cli.options import domain, frequencies, names, texts
+from vff.cli.options import domain, frequencies, names, texts, types
 from vff.cli.progress import Reporter, describe, duration
 from vff.cli.results import as_json, written_whole
 from vff.sources.base import Progress
@@ -45,15 +45,44 @@ def test_frequencies(text, read):
     assert frequencies(text) == read
 
 
-@pytest.mark.parametrize("text", ["x", "x=", "x=1", "x=2:1", "=1:2", "x=1:2:3", "x=1:2, x=1:2", ",", "`x=1:2", "x=a:b"])
+@pytest.mark.parametrize("text", ["x", "x=", "x=1", "=1:2", "x=1:2:3", "x=1:2, x=1:2", ",", "`x=1:2", "x=a:b"])
 def test_domains_that_are_refused(text):
     with pytest.raises(UsageError, match=r"^--domain was expected to be like 'hour=0:24"):
         domain(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "found", "advice"),
+    [
+        ("a=5:1", "'a=5:1'", "write 1:5"),
+        ("x=0:1, a = 5 .. 1", "'a = 5 .. 1'", "write 1..5"),
+        ("day=2024-12-31:2024-01-01", "'day=2024-12-31:2024-01-01'", "write 2024-01-01:2024-12-31"),
+        ("a=5:5", "'a=5:5'", "give two ends that differ"),
+    ],
+)
+def test_domains_that_are_the_wrong_way_round(text, found, advice):
+    with pytest.raises(UsageError) as caught:
+        domain(text)
+    expected = "--domain was expected to lead from the lower end of a column to the upper one"
+    assert str(caught.value) == f"{expected}, found {found}; {advice}"
+
+
+def test_types():
+    assert types("a=text, `b c`=number") == {"a": "text", "b c": "number"}
+    assert types(None) == {}
+    with pytest.raises(UsageError, match=r"^--types was expected to be like 'zip=text, day=datetime', found 'a=';"):
+        types("a=")
+    with pytest.raises(UsageError) as caught:
+        types("b=text, a=colour")
+    words = "text, number, integer, datetime, boolean"
+    expected = "--types was expected to say what a column holds"
+    assert str(caught.value) == f"{expected}, found 'a=colour'; write one of {words}"
+
+
 @given(st.text())
 def test_no_text_does_worse_than_a_usage_error(text):
-    for read in (domain, frequencies, lambda text: texts(text, "--units", "x=m"), lambda text: names(text, "--keep")):
+    readers = domain, frequencies, types, lambda text: texts(text, "--units", "x=m"), lambda text: names(text, "--keep")
+    for read in readers:
         try:
             read(text)
         except UsageError as error:

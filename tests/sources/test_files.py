@@ -219,7 +219,19 @@ def test_names_may_be_quoted_and_hold_delimiters_and_lines(tmp_path) -> None:
         ("x,y\n1,2\n3\n", "expected as many columns as the header has, 2 columns, got 1 in .*, row 3"),
         ("x,y\n1,2\n3,4,5\n", "expected as many columns as the header has, 2 columns, got 3 in .*, row 3"),
         (b"x,y\n1,\xff\xfe\n", "expected UTF-8|expected text"),
-        ("x,y\n1,2\n".encode("utf-16"), "expected text with a header line in .*UnicodeDecodeError"),
+        ("x,y\n1,2\n".encode("utf-16"), "found UTF-16; write it as UTF-8, as in iconv -f UTF-16 -t UTF-8"),
+        ("x,y\n1,2\n".encode("utf-16-le"), "found UTF-16; write it as UTF-8, as in iconv -f UTF-16LE -t UTF-8"),
+        ("x,y\n1,2\n".encode("utf-16-be"), "found UTF-16; write it as UTF-8, as in iconv -f UTF-16BE -t UTF-8"),
+        ("x,y\n1,2\n".encode("utf-32"), "found UTF-32; write it as UTF-8"),
+        ("x,ø\n1,2\n".encode("latin-1"), "found the byte 0xF8 in line 1, which is 'ø' in .*Latin-1; write the file as"),
+        ("x,y\n1,2\né,3\n".encode("latin-1"), "found the byte 0xE9 in line 3, which is 'é'"),
+        (b"x,y\n1,2\n\x81,3\n", "found the byte 0x81 in line 3; write the file as UTF-8"),
+        (b"x,y\n1,\x002\n", "found a NUL byte in line 2; write the file again without it"),
+        (b"x,y\x00\n1,2\n", "found a NUL byte in line 1; write the file again without it"),
+        (bytes(4000), "found a NUL byte in line 1"),
+        (gzip.compress(b"x,y\n1,2\n"), "found what gzip has packed; let its name end in .gz, or unpack it"),
+        (b"PK\x03\x04 and more", "found a zip archive, as spreadsheets are, too; unpack it"),
+        (b"PAR1 and more", "found a Parquet file; let its name end in .parquet"),
     ],
 )
 def test_delimited_files_that_are_refused(tmp_path, content, sentence) -> None:
@@ -227,6 +239,39 @@ def test_delimited_files_that_are_refused(tmp_path, content, sentence) -> None:
     with pytest.raises(SourceError, match=sentence) as caught:
         rows(scan(path))
     assert str(path) in str(caught.value)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".csv.gz"])
+@pytest.mark.parametrize(
+    ("last", "sentence"),
+    [
+        (
+            b"1,\xe9",
+            r"expected UTF-8 text in column 'y', found bytes that are none in .*, row 300002",
+        ),
+        (b"1,\0", r"expected text without NUL bytes in column 'y', found one in .*; write the file again without it"),
+        (
+            b"1\0,a",
+            r"expected text without NUL bytes in column 'x', found one in .*, row 300002",
+        ),
+    ],
+)
+def test_bytes_that_are_no_text_are_found_beyond_the_first_megabyte(tmp_path, suffix, last, sentence) -> None:
+    content = b"x,y\n" + b"1,a\n" * 300_000 + last + b"\n"
+    path = text(tmp_path / f"a{suffix}", gzip.compress(content, 1) if suffix.endswith("gz") else content)
+    with pytest.raises(SourceError, match=sentence):
+        rows(scan(path))
+
+
+def test_a_letter_of_several_bytes_may_lie_where_the_look_at_a_file_ends(tmp_path) -> None:
+    for before in range(4):
+        source = scan(text(tmp_path / "a.csv", "x,y\n" + "1" * before + ",a\n" + "1,€\n" * 200_000))
+        assert rows(source)["y"] == ["a"] + ["€"] * 200_000
+
+
+def test_plain_text_that_is_said_to_be_packed(tmp_path) -> None:
+    with pytest.raises(SourceError, match=r"expected what gzip has packed in .*, found something else; take .gz off"):
+        rows(scan(text(tmp_path / "a.csv.gz", "x,y\n1,2\n")))
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".csv.gz"])

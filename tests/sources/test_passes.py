@@ -322,6 +322,34 @@ def test_a_damaged_state_is_refused(folder, tmp_path, always) -> None:
             fit(str(folder), checkpoint=str(state))
 
 
+def test_a_damaged_state_is_to_be_deleted_and_not_to_be_copied_again(folder, tmp_path, always) -> None:
+    state = tmp_path / "state"
+    interrupted(folder, str(state), 6)
+    whole = state.read_bytes()
+    for damaged in (whole[:-1], whole[:-1] + bytes([whole[-1] ^ 1]), whole[:20] + b"x" + whole[21:]):
+        state.write_bytes(damaged)
+        with pytest.raises(FileError, match=r"state: .* was expected, found .*; delete the file to begin anew$"):
+            fit(str(folder), checkpoint=str(state))
+    state.write_bytes(b"my notes, which are no checkpoint and not to be deleted by advice" * 2)
+    with pytest.raises(FileError, match=r"found something else; name another file for the checkpoint, or delete"):
+        fit(str(folder), checkpoint=str(state))
+
+
+@pytest.mark.parametrize("domain", DOMAINS, ids=["two passes", "one pass"])
+def test_a_state_that_could_not_be_written_is_refused_before_a_row_is_read(domain, folder, tmp_path) -> None:
+    seen: list[Any] = []
+    state = tmp_path / "nowhere" / "state"
+    with pytest.raises(FileNotFoundError) as caught:
+        fit(str(folder), domain, checkpoint=str(state), report=seen.append)
+    expected = f"a folder to write to was expected, found none at {state.parent}; make it, or name another"
+    assert str(caught.value) == f"{state}: {expected}"
+    with pytest.raises(NotADirectoryError, match="a folder to write to was expected, found none at"):
+        fit(str(folder), domain, checkpoint=str(folder / "0.parquet" / "state"), report=seen.append)
+    with pytest.raises(FileError, match="a file was expected, found a folder"):
+        fit(str(folder), domain, checkpoint=str(tmp_path), report=seen.append)
+    assert not seen
+
+
 def test_half_written_states_go_with_the_last(folder, tmp_path) -> None:
     for name in (".state.0123456789ab", ".state.mine", "state2"):
         (tmp_path / name).touch()

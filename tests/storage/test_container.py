@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from vff.storage import VERSION, FileError, container, read_file, write_file
+from vff.storage import VERSION, FileError, check_writable, container, read_file, write_file
 
 START = struct.Struct("<8sIQ")
 RECORD = {"a": np.arange(6.0).reshape(2, 3), "b": [1, None, "ü", np.array([True, False])], "nan": float("nan")}
@@ -126,6 +126,50 @@ class FullDisk:
         if len(data) == 32:
             raise OSError(errno.ENOSPC, "No space left on device")
         return self._stream.write(data)
+
+
+@pytest.mark.parametrize(
+    ("number", "sentence"),
+    [
+        (errno.ENOSPC, r"room for a file was expected, found none \(why\); make room, or name another place"),
+        (errno.EDQUOT, r"room for a file was expected, found none \(why\); make room, or name another place"),
+        (errno.EACCES, r"leave to write in .* was expected, found none \(why\); change its permissions, or name"),
+        (errno.EROFS, r"leave to write in .* was expected, found none \(why\); change its permissions, or name"),
+        (errno.EIO, r"a file that can be written was expected, found none \(why\); name another"),
+    ],
+)
+def test_a_file_that_cannot_be_written_is_called_as_it_was_given(path, number, sentence, monkeypatch):
+    def fails(*_: Any) -> None:
+        raise OSError(number, "why", f"{path.parent}/.some.vff.0123456789ab")
+
+    monkeypatch.setattr(os, "fsync", fails)
+    with pytest.raises(OSError, match=rf"^{path}: {sentence}[a-z ]*$") as caught:
+        write_file(path, "x", RECORD)
+    assert caught.value.errno == number
+    assert type(caught.value) is type(OSError(number, ""))
+    assert list(path.parent.iterdir()) == []
+
+
+def test_places_where_no_file_can_be(tmp_path):
+    cases = {
+        tmp_path / "nowhere" / "a.vff": (
+            FileNotFoundError,
+            f"found none at {tmp_path}/nowhere; make it, or name another",
+        ),
+        tmp_path: (OSError, "the name of a file was expected, found a folder; name a file in it"),
+        tmp_path / ("n" * 10**5): (OSError, "found none (File name too long); name another"),
+    }
+    for place, (kind, sentence) in cases.items():
+        for write in (check_writable, lambda place: write_file(place, "x", 1)):
+            if write is check_writable and place == tmp_path:
+                continue  # its folder takes files
+            with pytest.raises(kind) as caught:
+                write(place)
+            assert str(caught.value).startswith(f"{place}"[:100])
+            assert str(caught.value).endswith(sentence)
+            assert len(str(caught.value)) < 500
+    check_writable(tmp_path / "a.vff")
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("where", ["write", "fsync", "replace"])

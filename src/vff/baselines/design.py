@@ -16,6 +16,7 @@ from vff.basis import Codes, Interval
 from vff.estimators.tables import Table
 from vff.inference import REACH, TargetScale
 from vff.kernels import Categorical, Kernel, Matern32, Term, normal_form
+from vff.words import shown
 
 Place = Interval | Codes
 """Where the values of a column live: a range that becomes [-1, 1], or the codes of its levels."""
@@ -47,7 +48,7 @@ class Design:
         if isinstance(kernel, str) and kernel == "rbf":
             kernel = SquaredExponential()
         if isinstance(kernel, str):
-            raise ValueError(f"kernel must be an expression such as Matern32('x'), None or 'rbf'; got {kernel!r}")
+            raise ValueError(f"kernel must be an expression such as Matern32('x'), None or 'rbf'; got {shown(kernel)}")
         everything = [index for index in range(table.n_columns) if index != beside]
         if isinstance(kernel, SquaredExponential):
             radial = Radial(tuple(table.label(index) for index in everything))
@@ -164,7 +165,7 @@ def check_numbers_only(kernel: Any) -> None:
         for factor in term.factors:
             if isinstance(factor, Categorical):
                 raise ValueError(
-                    f"the kernel has the effects of levels {factor!r}, and this baseline knows Matérns of numbers "
+                    f"the kernel has the effects of levels {shown(factor)}, and this baseline knows Matérns of numbers "
                     "only; leave the column out, or use GPRegressor or ExactGP"
                 )
 

@@ -10,6 +10,7 @@ from vff.baselines.posterior import ExactPosterior
 from vff.baselines.squared_exponential import SquaredExponential
 from vff.estimators.arguments import is_whole, seeded
 from vff.kernels import Kernel
+from vff.words import shown
 
 _MOST_ROWS = 20_000
 
@@ -100,7 +101,8 @@ class ExactGP(GaussianFace):
         n = self.learn_rows
         if n is not None and not is_whole(n, 2):
             raise ValueError(
-                f"learn_rows must be None or an integer of 2 or more, got {n!r}; 2000 is a common choice, None learns "
+                f"learn_rows must be None or an integer of 2 or more, got {shown(n)}; 2000 is a common choice, None "
+                "learns "
                 "on all rows"
             )
         if n is None or n >= N:

@@ -13,6 +13,7 @@ from vff.basis import Interval
 from vff.estimators.arguments import whole_number
 from vff.estimators.tables import as_finite
 from vff.kernels import Kernel
+from vff.words import shown
 
 _MOST_POINTS = 20_000
 
@@ -109,7 +110,7 @@ def locations(inducing: Any, intervals: Sequence[Interval]) -> np.ndarray:
     if isinstance(inducing, str) or 0 in shape or not (shape[1:] == (C,) or (len(shape) == 1 and C == 1)):
         raise ValueError(
             f"inducing must be a positive integer or locations in the units of the {C} modelled column(s), (P, {C}); "
-            f"got {inducing!r} of shape {shape}; 50 is a common choice for one column, 15 for each of two"
+            f"got {shown(inducing)} of shape {shape}; 50 is a common choice for one column, 15 for each of two"
         )
     points = np.unique(as_finite(inducing, "inducing").reshape(-1, C), axis=0)
     _check_count(len(points), f"{len(points)} locations")

@@ -9,6 +9,7 @@ from vff.baselines.face import GaussianFace
 from vff.baselines.features import Frequencies, draw_frequencies
 from vff.estimators.arguments import is_whole, seeded
 from vff.kernels import Categorical, Kernel, Matern32, normal_form
+from vff.words import shown
 
 
 class RandomFourierGP(GaussianFace):
@@ -143,7 +144,7 @@ def _fit_spectral(estimator: RandomFourierGP | SparseSpectrumGP, problem: Proble
     """Learn, store, and return the angular frequencies per unit of the column."""
     F = estimator.n_frequencies
     if not is_whole(F, 1):
-        raise ValueError(f"n_frequencies must be a positive integer, got {F!r}; 50 to 500 is a common choice")
+        raise ValueError(f"n_frequencies must be a positive integer, got {shown(F)}; 50 to 500 is a common choice")
     (term,) = normal_form(estimator.kernel or Matern32(0))
     (factor,) = term.factors
     assert not isinstance(factor, Categorical)  # refused at the door

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from vff.words import shown
+
 
 @dataclass(frozen=True)
 class SquaredExponential:
@@ -22,7 +24,8 @@ class SquaredExponential:
         for value in given:
             if value is not None and not (np.isreal(value) and 0.0 < float(value) < np.inf):
                 raise ValueError(
-                    f"SquaredExponential: variance and lengthscales must be positive numbers, got {value!r}; leave "
+                    f"SquaredExponential: variance and lengthscales must be positive numbers, got {shown(value)}; "
+                    "leave "
                     "them out to start from the data"
                 )
 
@@ -41,7 +44,9 @@ class SquaredExponential:
     def __call__(self, X: np.ndarray, Z: np.ndarray) -> np.ndarray:
         """k(X, Z) for two tables of rows, (N, N')."""
         if self.variance is None or self.lengthscales is None:
-            raise ValueError(f"{self!r} has no values yet: give variance and lengthscales, or use the kernel_ of a fit")
+            raise ValueError(
+                f"{shown(self)} has no values yet: give variance and lengthscales, or use the kernel_ of a fit"
+            )
         X, Z = np.asarray(X, float), np.asarray(Z, float)
         lag = (X[:, None, :] - Z[None, :, :]) / self.for_columns(X.shape[1])
         return self.variance * np.exp(-0.5 * np.sum(lag**2, axis=-1))

@@ -18,6 +18,7 @@ from vff.estimators.observed import extra_of
 from vff.inference import TargetScale
 from vff.kernels import Kernel
 from vff.likelihoods import AbstractLikelihood, Bernoulli, Gaussian, by_name
+from vff.words import shown
 
 _MOST_ROWS = 10_000
 
@@ -228,7 +229,7 @@ class InducingPointVGP(LikelihoodFace):
             return locations(self.inducing, problem.intervals)
         P = self.n_inducing
         if not is_whole(P, 1):
-            raise ValueError(f"n_inducing must be a positive integer, got {P!r}; 50 to 500 is a common choice")
+            raise ValueError(f"n_inducing must be a positive integer, got {shown(P)}; 50 to 500 is a common choice")
         distinct = np.unique(problem.T, axis=0)
         if len(distinct) <= P:
             return distinct

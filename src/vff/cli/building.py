@@ -11,6 +11,7 @@ from vff.kernels import Categorical, Kernel, normal_form
 from vff.kernels.formula import ColumnError, parse_terms
 from vff.likelihoods import AbstractLikelihood, NegativeBinomial, Poisson
 from vff.sources.base import AbstractSource
+from vff.words import shortened, shown
 
 _COUNTS = {"poisson": Poisson, "negative-binomial": NegativeBinomial}
 _LABELS = ("logit", "probit")
@@ -28,7 +29,8 @@ def make_model(options: Namespace, source: AbstractSource, units: dict[str, str]
     kinds = kinds_of(source)
     if kinds[options.target] == "text" and not getattr(options, "classify", False):
         raise DataError(
-            f"--target was expected to hold numbers, and {options.target!r} holds text; give --classify if these are "
+            f"--target was expected to hold numbers, and {shown(options.target)} holds text; give --classify if these "
+            "are "
             "labels, and write 1.5 for 1,5 if these are numbers"
         )
     choices: dict[str, Any] = {
@@ -80,7 +82,8 @@ def _check_units(units: dict[str, str], kernel: Kernel, roles: dict[str, str]) -
     unknown = [name for name in units if name not in known]
     if unknown:
         raise ColumnError(
-            f"--units was expected to name columns of the model, found {unknown[0]!r}; it has {', '.join(known[:12])}"
+            f"--units was expected to name columns of the model, found {shown(unknown[0])}; it has "
+            f"{', '.join(map(shortened, known[:12]))}"
         )
 
 
@@ -100,6 +103,6 @@ def need_domains(model: GPRegressor | GPClassifier) -> None:
     missing = [name for name in smooth if name not in known]
     if missing:
         raise UsageError(
-            f"--domain was expected to hold every column of numbers, so that parts add up, and {missing[0]!r} is "
+            f"--domain was expected to hold every column of numbers, so that parts add up, and {shown(missing[0])} is "
             f"missing; write it as in --domain '{missing[0]}=0:24'"
         )

@@ -3,6 +3,8 @@
 import errno
 from typing import Any
 
+from vff.words import LONGEST_PATH, shortened
+
 GOOD, BUG, USAGE, DATA, FILE, PACKAGE, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
 
 _EXTRAS = {"matplotlib": "plot", "pyarrow": "files", "blackjax": "mcmc", "arviz": "mcmc"}
@@ -74,8 +76,8 @@ def in_shell_words(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """The text with its line breaks and runs of spaces as single spaces."""
-    return " ".join(text.split())
+    """The text with its line breaks and runs of spaces as single spaces, and no word of endless length."""
+    return " ".join(shortened(word, LONGEST_PATH) for word in text.split())
 
 
 def _missing_package(error: ImportError) -> str:
@@ -88,7 +90,7 @@ def _missing_package(error: ImportError) -> str:
 
 
 def _operating_system(error: OSError) -> str:
-    where = f"{error.filename}: " if error.filename else ""
+    where = f"{shortened(error.filename, LONGEST_PATH)}: " if error.filename else ""
     advice = {
         errno.ENOENT: "check the path",
         errno.EACCES: "check its permissions",

@@ -6,6 +6,8 @@ from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from vff.cli.failures import UsageError
+from vff.sources.base import KINDS
+from vff.words import shortened, shown
 
 Value = TypeVar("Value")
 
@@ -13,6 +15,10 @@ _QUOTED = r"`(?:[^`]|``)*`|'[^']*'|\"[^\"]*\""
 _ENTRY = re.compile(rf"\s*(?P<name>(?:{_QUOTED}|[^=,`'\"])+)=(?P<value>[^,]*)(?:,|$)")
 _PART = re.compile(rf"\s*(?P<part>{_QUOTED}|[^*`'\"]+)\s*(?:\*|$)")
 _DAY = 86_400.0
+
+
+class _Unfit(ValueError):
+    """What the value of a column was expected to do, and what to write instead."""
 
 
 def by_column(text: str, option: str, read: Callable[[str], Value], example: str) -> dict[str, Value]:
@@ -26,6 +32,10 @@ def by_column(text: str, option: str, read: Callable[[str], Value], example: str
             raise _refused(option, text[at:].strip(), example)
         try:
             values[name] = read(match["value"].strip())
+        except _Unfit as unfit:
+            expected, advice = unfit.args
+            found = shown(match[0].strip(" ,"))
+            raise UsageError(f"{option} was expected to {expected}, found {found}; {advice}") from None
         except ValueError:
             raise _refused(option, match[0].strip(" ,"), example) from None
         at = match.end()
@@ -53,7 +63,9 @@ def _unquoted(text: str) -> str:
 
 
 def _refused(option: str, found: str, example: str) -> UsageError:
-    return UsageError(f"{option} was expected to be like {example!r}, found {found!r}; quote names that hold , or =")
+    return UsageError(
+        f"{option} was expected to be like {shown(example)}, found {shown(found)}; quote names that hold , or ="
+    )
 
 
 def domain(text: str | None) -> dict[str, tuple[float, float]] | str:
@@ -62,7 +74,12 @@ def domain(text: str | None) -> dict[str, tuple[float, float]] | str:
 
 
 def _interval(text: str) -> tuple[float, float]:
-    low, high = (_place(end.strip()) for end in text.split(".." if ".." in text else ":"))
+    sign = ".." if ".." in text else ":"
+    first, last = (end.strip() for end in text.split(sign))
+    low, high = _place(first), _place(last)
+    if high <= low:
+        advice = f"write {shortened(f'{last}{sign}{first}')}" if high < low else "give two ends that differ"
+        raise _Unfit("lead from the lower end of a column to the upper one", advice)
     if not low < high:
         raise ValueError(text)
     return low, high
@@ -103,9 +120,22 @@ def _word(text: str) -> str:
     return text
 
 
+def types(text: str | None) -> dict[str, str]:
+    """What columns hold, in the words of ``scan``."""
+    return by_column(text, "--types", _kind, "zip=text, day=datetime") if text else {}
+
+
+def _kind(text: str) -> str:
+    if _word(text) not in KINDS:
+        raise _Unfit("say what a column holds", f"write one of {', '.join(KINDS)}")
+    return text
+
+
 def names(text: str | None, option: str) -> list[str]:
     """Columns with commas between them."""
     found = re.findall(rf"\s*({_QUOTED}|[^,`'\"]+)\s*(?:,|$)", text) if text else []
     if text and not found:
-        raise UsageError(f"{option} was expected to be like 'day, `wind speed`', found {text!r}; name some columns")
+        raise UsageError(
+            f"{option} was expected to be like 'day, `wind speed`', found {shown(text)}; name some columns"
+        )
     return [_unquoted(name.strip()) for name in found]

@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 from vff import __version__
 from vff.cli.failures import UsageError
 from vff.cli.pages import ABOUT, EXAMPLES, PAGES, SUMMARIES
+from vff.words import shown
 
 _LIKELIHOODS = ("gaussian", "student-t", "poisson", "negative-binomial", "gamma", "beta", "ordinal", "bernoulli",
                 "logit", "probit")  # fmt: skip
@@ -167,7 +168,7 @@ _COMMANDS: dict[str, Callable[[Any], None]] = {
 def _positive(text: str) -> int:
     number = int(text) if text.isascii() and text.isdigit() else 0
     if number < 1:
-        raise argparse.ArgumentTypeError(f"a whole number from 1 was expected, found {text!r}")
+        raise argparse.ArgumentTypeError(f"a whole number from 1 was expected, found {shown(text)}")
     return number
 
 
@@ -177,5 +178,5 @@ def _share(text: str) -> float:
     except ValueError:
         share = 0.0
     if not 0.0 < share < 1.0:
-        raise argparse.ArgumentTypeError(f"a number between 0 and 1 was expected, found {text!r}")
+        raise argparse.ArgumentTypeError(f"a number between 0 and 1 was expected, found {shown(text)}")
     return share

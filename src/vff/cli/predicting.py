@@ -19,6 +19,7 @@ from vff.cli.summary import label_text
 from vff.cli.tables import TableWriter
 from vff.likelihoods import Gaussian
 from vff.sources.base import AbstractPart, AbstractSource, Chunk, Progress, SourceError
+from vff.words import shown
 
 
 def predict(options: Namespace) -> Result:
@@ -70,7 +71,7 @@ def _check_names(keep: Sequence[str], written: Sequence[str]) -> None:
     for place, name in enumerate(keep):
         if name in written or name in keep[:place]:
             raise UsageError(
-                f"--keep was expected to name columns that are not written yet, found {name!r}; leave it out"
+                f"--keep was expected to name columns that are not written yet, found {shown(name)}; leave it out"
             )
 
 

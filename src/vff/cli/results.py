@@ -53,17 +53,25 @@ def check_output(out: str, inputs: Sequence[str], endings: Sequence[str], *, for
         raise UsageError(f"--out {out} is one of the inputs, which are never overwritten; name another file")
     if path.exists() and not force:
         raise OutputError(f"--out {out} exists already; name another file, or give --force to replace it")
+    _check_writable(path)
     return path
 
 
 def check_checkpoint(options: Namespace) -> None:
-    """Refuse a checkpoint in the place of another file of the command."""
+    """Refuse a checkpoint in the place of another file of the command, or where none can be written."""
     if options.checkpoint is None:
         return
     path = Path(options.checkpoint)
     others = [*options.data, *([options.model] if "model" in options else [])]
     if path.absolute() == Path(options.out).absolute() or any(_holds(name, path) for name in others):
         raise UsageError(f"--checkpoint {path} is another file of this command; give it a name of its own")
+    _check_writable(path)
+
+
+def _check_writable(path: Path) -> None:
+    from vff.storage import check_writable  # here, because help needs no NumPy
+
+    check_writable(path)
 
 
 def _holds(name: str, path: Path) -> bool:
@@ -84,6 +92,12 @@ def written_whole(path: Path) -> Iterator[Path]:
     try:
         yield draft
         os.replace(draft, path)
+    except OSError as error:
+        from vff.storage import is_full, unwritable
+
+        if is_full(error) or draft.name in str(error):  # and not one of the files that are read meanwhile
+            raise unwritable(path, error) from error
+        raise
     finally:
         with suppress(FileNotFoundError):
             draft.unlink()

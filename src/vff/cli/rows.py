@@ -5,10 +5,11 @@ from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any
 
-from vff.cli.options import texts
+from vff.cli.options import types as types_given
 from vff.cli.progress import Reporter
 from vff.sources.base import AbstractSource
 from vff.sources.opening import scan
+from vff.words import shown
 
 _TABS = {"tab": "\t", "\\t": "\t"}
 
@@ -19,7 +20,7 @@ class DataError(ValueError):
 
 def open_rows(options: Namespace, reporter: Reporter | None, types: Mapping[str, str] | None = None) -> AbstractSource:
     """The rows of DATA, to be read in chunks; ``types`` are those a model knows, and the user's come first."""
-    given = texts(getattr(options, "types", None), "--types", "zip=text, day=datetime")
+    given = types_given(getattr(options, "types", None))
     try:
         return scan(
             list(options.data),
@@ -46,15 +47,17 @@ def need_columns(source: AbstractSource, wanted: Iterable[tuple[str, str]]) -> N
     names = list(source.names or ())
     for name, who in wanted:
         if name not in names:
-            raise DataError(f"{who} was expected to be a column of the data, found {name!r}; {_nearest(name, names)}")
+            raise DataError(
+                f"{who} was expected to be a column of the data, found {shown(name)}; {_nearest(name, names)}"
+            )
 
 
 def _nearest(name: str, names: list[str]) -> str:
     lowered = {column.lower(): column for column in names}
     near = [lowered[match] for match in get_close_matches(name.lower(), lowered, n=3)]
     if near:
-        return f"perhaps {' or '.join(map(repr, near))} was meant"
-    return f"the columns are {', '.join(map(repr, names[:8]))}{', ...' if len(names) > 8 else ''}"
+        return f"perhaps {' or '.join(map(shown, near))} was meant"
+    return f"the columns are {', '.join(map(shown, names[:8]))}{', ...' if len(names) > 8 else ''}"
 
 
 def open_for(model: Any, options: Namespace, reporter: Reporter | None) -> AbstractSource:

@@ -18,6 +18,7 @@ from vff.cli.tables import TableWriter
 from vff.estimators.saved_records import Description
 from vff.report.columns import column_kind, column_name
 from vff.report.views import View, effect_on, levels_of, places, view_of
+from vff.words import listed, shown
 
 _PICTURES = (".png", ".pdf", ".svg")
 _ALONG = {1: 200, 2: 40}  # places per column, in terms over one column and over two
@@ -35,7 +36,9 @@ def effects(options: Namespace) -> Result:
     asked = [name_of_term(name) for name in names(options.terms, "--terms")] or known
     unknown = [name for name in asked if name not in known]
     if unknown:
-        raise UsageError(f"--terms was expected to name terms of the model, found {unknown[0]!r}; it has {known}")
+        raise UsageError(
+            f"--terms was expected to name terms of the model, found {shown(unknown[0])}; it has {listed(known)}"
+        )
     if out.suffix.lower() == ".csv":
         rows = _write(model, [known.index(name) for name in asked], out)
         record = {"out": str(out), "terms": asked, "rows": rows}

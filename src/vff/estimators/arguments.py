@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
+from vff.words import shown
+
 _SEEDS = 2**32
 
 
@@ -22,21 +24,21 @@ def is_positive(value: Any) -> bool:
 def whole_number(name: str, value: Any, least: int = 1) -> int:
     """A whole number from ``least`` on."""
     if not is_whole(value, least):
-        raise ValueError(f"{name} must be a whole number from {least} on, got {value!r:.80}")
+        raise ValueError(f"{name} must be a whole number from {least} on, got {shown(value)}")
     return int(value)
 
 
 def flag(name: str, value: Any) -> bool:
     """True or False. Text such as "False" counts as true in Python, and is refused."""
     if not isinstance(value, bool | np.bool_) and not (isinstance(value, Integral) and int(value) in (0, 1)):
-        raise ValueError(f"{name} must be True or False, got {value!r:.80}")
+        raise ValueError(f"{name} must be True or False, got {shown(value)}")
     return bool(value)
 
 
 def interval_level(level: Any, example: str = "0.9 gives 90 % intervals") -> float:
     """The share of a distribution that an interval holds."""
     if isinstance(level, bool) or not isinstance(level, Real) or not 0.0 < float(level) < 1.0:
-        raise ValueError(f"level must lie between 0 and 1, got {level!r:.80}; {example}")
+        raise ValueError(f"level must lie between 0 and 1, got {shown(level)}; {example}")
     return float(level)
 
 
@@ -49,7 +51,7 @@ def quantile_levels(levels: Any) -> np.ndarray:
     found = found.astype(float) if found.dtype.kind in "iuf" else np.empty(0)  # text that reads as a number is none
     if found.ndim != 1 or not found.size or not np.all((found > 0.0) & (found < 1.0)):
         raise ValueError(
-            f"levels must lie strictly between 0 and 1; got {levels!r:.80}: give one number or several, such as "
+            f"levels must lie strictly between 0 and 1; got {shown(levels)}: give one number or several, such as "
             "(0.05, 0.5, 0.95)"
         )
     return found
@@ -62,6 +64,6 @@ def seeded(random_state: Any) -> np.random.RandomState:
     if not known and not (is_whole(number, 0) and int(number) < _SEEDS):
         raise ValueError(
             f"random_state must be None, a whole number from 0 to 2**32 - 1 or a numpy.random.RandomState, got "
-            f"{random_state!r:.80}"
+            f"{shown(random_state)}"
         )
     return check_random_state(random_state)

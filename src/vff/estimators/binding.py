@@ -13,6 +13,7 @@ from vff.estimators.tables import Table
 from vff.inference import LevelFactor, MaternFactor
 from vff.inference import Term as InnerTerm
 from vff.kernels import Categorical, Kernel, Matern32, Sum, Term, normal_form
+from vff.words import shown
 
 _SOME_LEVELS, _MOST_LEVELS = 50, 1000
 
@@ -113,7 +114,7 @@ def default_kernel(table: Table, beside: Hashable | None = None) -> Kernel:
         if index != left_out
     ]
     if not leaves:
-        raise ValueError(f"X has no column beside {beside!r}, which the likelihood takes; give it one to model")
+        raise ValueError(f"X has no column beside {shown(beside)}, which the likelihood takes; give it one to model")
     return leaves[0] if len(leaves) == 1 else Sum(tuple(leaves))
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from vff.estimators.arguments import is_whole
 from vff.estimators.tables import as_finite
 from vff.estimators.windows import Box, Space, as_box, check_part
+from vff.words import shown
 
 _AUTO = {1: (256,), 2: (64, 64), 3: (16, 16, 16)}
 _LARGEST_ASPECT = 4.0
@@ -76,10 +77,10 @@ def make_grid(value: Any, window: Box, space: Space) -> Grid:
     if not isinstance(cells, tuple | list) or len(cells) != space.size or not all(map(_is_count, cells)):
         raise ValueError(
             f"grid must be 'auto' or whole numbers of cells from 2 on, one for all {space.size} column(s) or one for "
-            f"each; got {value!r}"
+            f"each; got {shown(value)}"
         )
     if np.prod([float(one) for one in cells]) > _MOST_CELLS:
-        raise ValueError(f"grid={value!r} makes more than {_MOST_CELLS:g} cells; ask for fewer per column")
+        raise ValueError(f"grid={shown(value)} makes more than {_MOST_CELLS:g} cells; ask for fewer per column")
     return Grid(tuple(np.linspace(low, high, int(one) + 1) for (low, high), one in zip(window, cells, strict=True)))
 
 

@@ -18,6 +18,7 @@ from vff.estimators.tables import Table, check_weights
 from vff.kernels import Kernel
 from vff.likelihoods import AbstractLikelihood, Bernoulli, Predictive
 from vff.sources import AbstractSource, DatabaseTable, is_chunked, opened, reduce
+from vff.words import shown
 
 
 class GPClassifier(ClassifierMixin, SumModelFace):
@@ -293,7 +294,8 @@ class GPClassifier(ClassifierMixin, SumModelFace):
         asked = names.get(self.likelihood) if isinstance(self.likelihood, str) else self.likelihood
         if not isinstance(asked, Bernoulli):
             raise ValueError(
-                f"likelihood of a classifier must be 'logit', 'probit' or a Bernoulli object; got {self.likelihood!r}"
+                "likelihood of a classifier must be 'logit', 'probit' or a Bernoulli object; got "
+                f"{shown(self.likelihood)}"
             )
         return asked
 
@@ -306,7 +308,7 @@ class GPClassifier(ClassifierMixin, SumModelFace):
 
 def _check_several(classes: np.ndarray) -> None:
     if classes.size < 2:
-        held = f"one class, {classes.tolist()[0]!r}" if classes.size else "no class"
+        held = f"one class, {shown(classes.tolist()[0])}" if classes.size else "no class"
         raise ValueError(
             f"y holds {held} in rows of positive weight, and a classifier needs at least two: give it rows of another "
             "class"
@@ -317,7 +319,8 @@ def _check_all_seen(labels: np.ndarray, classes: np.ndarray) -> None:
     missing = np.setdiff1d(classes, labels)
     if missing.size:
         raise ValueError(
-            f"the first rows given to partial_fit hold no row of class {missing.tolist()[0]!r}, and rows of one class "
+            f"the first rows given to partial_fit hold no row of class {shown(missing.tolist()[0])}, and rows of one "
+            "class "
             "alone leave nothing to remember: begin with rows of all classes"
         )
 

@@ -9,6 +9,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from vff.words import shown
+
 _KINDS = {"b": "boolean", "i": "number", "u": "number", "f": "number", "c": "number", "M": "datetime", "m": "duration"}
 _POLARS_KINDS = {"Boolean": "boolean", "Date": "datetime", "Datetime": "datetime", "Duration": "duration"}
 _ARROW_KINDS = {"bool": "boolean", "timestamp": "datetime", "date": "datetime", "duration": "duration"}
@@ -181,7 +183,7 @@ def _refuse_text(array: np.ndarray, place: Place, *, grouped: bool) -> NoReturn:
     if place.column is not None:
         advice = f"use Categorical({place.column}) for the effects of its levels, drop the column, or {advice}"
     raise ValueError(
-        f"{place.what} holds {'categories' if grouped else 'text or objects'} such as {example!r:.80}{among}; "
+        f"{place.what} holds {'categories' if grouped else 'text or objects'} such as {shown(example)}{among}; "
         f"numbers were expected: {advice} (could not convert string to float)"
     )
 

@@ -20,6 +20,7 @@ from vff.inference import choose_domain
 from vff.kernels import Categorical, Kernel, Matern32, normal_form
 from vff.likelihoods import Poisson
 from vff.moments import Survey
+from vff.words import shown
 
 _AT_ONCE = 2**24  # numbers drawn together
 _BAND_DRAWS = 1000
@@ -320,7 +321,7 @@ def _columns_of(kernel: Kernel, space: Space) -> list[int]:
         for factor in term.factors:
             if isinstance(factor, Categorical):
                 raise ValueError(
-                    f"the kernel takes column {factor.column!r} for a category, and the coordinates of points are "
+                    f"the kernel takes column {shown(factor.column)} for a category, and the coordinates of points are "
                     "numbers; use a Matérn"
                 )
             found = space.by_column({factor.column: None}, "the kernel")

@@ -6,6 +6,8 @@ import numpy as np
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
+from vff.words import shown
+
 
 def as_labels(y: Any) -> np.ndarray:
     """y as a vector of labels, checked to be discrete and without missing values."""
@@ -35,5 +37,7 @@ def coded(labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
     """Where each label stands among the sorted classes; one that is not among them is refused."""
     unknown = np.setdiff1d(labels, classes)
     if unknown.size:
-        raise ValueError(f"y holds class {unknown.tolist()[0]!r}, which is not among the classes {classes.tolist()}")
+        raise ValueError(
+            f"y holds class {shown(unknown.tolist()[0])}, which is not among the classes {shown(classes.tolist())}"
+        )
     return np.searchsorted(classes, labels)

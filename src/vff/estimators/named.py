@@ -6,9 +6,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils.validation import validate_data
 
-from vff.estimators.tables import Table, listed
+from vff.estimators.tables import Table
 from vff.kernels import Kernel, normal_form
 from vff.likelihoods import AbstractLikelihood
+from vff.words import listed, shown
 
 
 class Given(NamedTuple):
@@ -49,11 +50,11 @@ def beside(table: Table, value: Any, what: str) -> Any:
     if not isinstance(value, str):
         return value
     if table.names is None:
-        raise ValueError(f"{what} names column {value!r:.80}, and X has no column names; give one number per row")
+        raise ValueError(f"{what} names column {shown(value)}, and X has no column names; give one number per row")
     if table.names.count(value) != 1:
         found = "has more than once" if value in table.names else "does not have"
         raise ValueError(
-            f"{what} names column {value!r:.80}, which X {found}; its columns are {listed(table.names)}: name one of "
+            f"{what} names column {shown(value)}, which X {found}; its columns are {listed(table.names)}: name one of "
             "them"
         )
     return table.raw(table.names.index(value))

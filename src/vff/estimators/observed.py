@@ -6,6 +6,7 @@ import numpy as np
 
 from vff.estimators.tables import Table
 from vff.likelihoods import AbstractLikelihood
+from vff.words import listed, shown
 
 
 def extra_of(likelihood: AbstractLikelihood, table: Table) -> np.ndarray:
@@ -20,7 +21,8 @@ def refuse_negative(extra: np.ndarray, likelihood: AbstractLikelihood) -> np.nda
     if np.any(extra < 0.0):
         row = int(np.argmax(extra < 0.0))
         raise ValueError(
-            f"column {likelihood.column!r}, which the likelihood takes for exposure or trials, must not be negative; "
+            f"column {shown(likelihood.column)}, which the likelihood takes for exposure or trials, must not be "
+            "negative; "
             f"it is {extra[row]:g} in row {row}: drop that row, or mend it"
         )
     return extra
@@ -29,11 +31,11 @@ def refuse_negative(extra: np.ndarray, likelihood: AbstractLikelihood) -> np.nda
 def column_of(name: Hashable, table: Table) -> int:
     """Where the likelihood's column stands in the table."""
     if not isinstance(name, str | int):
-        raise TypeError(f"the likelihood's column must be a name or a number, got {name!r}")
+        raise TypeError(f"the likelihood's column must be a name or a number, got {shown(name)}")
     try:
         return table.index(name)
     except ValueError as error:
-        there = ", ".join(map(repr, table.names)) if table.names else f"{table.n_columns} columns without names"
+        there = listed(table.names) if table.names else f"{table.n_columns} columns without names"
         raise ValueError(
-            f"the likelihood takes column {name!r} for exposure or trials, and X has {there}; name one of them"
+            f"the likelihood takes column {shown(name)} for exposure or trials, and X has {there}; name one of them"
         ) from error

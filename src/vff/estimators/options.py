@@ -13,6 +13,7 @@ from vff.estimators.arguments import is_positive, is_whole
 from vff.inference import KINDS, LARGEST_DIRECT, largest_that_fits, memory_needed, structured_memory
 from vff.likelihoods import AbstractLikelihood, Gaussian
 from vff.moments import ENGINES, MomentRequest
+from vff.words import listed, shown
 
 ENGINE_NAMES = ("auto", *ENGINES)
 COVARIANCES = ("full", *KINDS)
@@ -33,8 +34,8 @@ def for_column(option: Any, name: str, column: Set[Any], everybody: Set[Any]) ->
     unknown = [key for key in option if key not in everybody]
     if unknown:
         names = [name for name in everybody if isinstance(name, str)] or list(everybody)
-        known = ", ".join(map(repr, sorted(names, key=str)))
-        raise ValueError(f"{name} names column {unknown[0]!r}, which the kernel does not use; it uses {known}")
+        known = listed(sorted(names, key=str))
+        raise ValueError(f"{name} names column {shown(unknown[0])}, which the kernel does not use; it uses {known}")
     return next((value for key, value in option.items() if key in column), "auto")
 
 
@@ -90,7 +91,7 @@ def _check_structured_size(request: MomentRequest, covariance: Any, rows: int) -
         return
     where = f" at {rows} different rows" if rows else ""
     raise ValueError(
-        f"covariance={covariance!r} for {request.size} features{where} needs {needed / 2**30:.2g} GiB where "
+        f"covariance={shown(covariance)} for {request.size} features{where} needs {needed / 2**30:.2g} GiB where "
         f"{room / 2**30:.2g} may be used; use fewer frequencies or fewer rows, or covariance='full', which keeps no "
         "features of rows"
     )
@@ -101,12 +102,13 @@ def check_covariance(covariance: Any, likelihood: AbstractLikelihood, growing: b
     check_choice("covariance", covariance, COVARIANCES)
     if covariance != "full" and isinstance(likelihood, Gaussian):
         raise ValueError(
-            f"covariance={covariance!r} is for likelihoods that are not Gaussian: with Gaussian noise the full "
+            f"covariance={shown(covariance)} is for likelihoods that are not Gaussian: with Gaussian noise the full "
             "covariance has a closed form; leave covariance='full'"
         )
     if covariance != "full" and growing:
         raise ValueError(
-            f"partial_fit remembers rows by sums that covariance={covariance!r} does not keep; use covariance='full', "
+            f"partial_fit remembers rows by sums that covariance={shown(covariance)} does not keep; use "
+            "covariance='full', "
             "or fit all rows together"
         )
 
@@ -122,7 +124,7 @@ def check_frequencies(value: Any, label: str) -> int | None:
         return None
     if not is_whole(value, 1):
         raise ValueError(
-            f"frequencies for column {label} must be 'auto' or a positive integer, got {value!r}; "
+            f"frequencies for column {label} must be 'auto' or a positive integer, got {shown(value)}; "
             "30 is a common choice, 'auto' grows it until the bound stops gaining"
         )
     return int(value)
@@ -135,7 +137,7 @@ def check_edges(value: Any, p: int, M: int | None) -> int:
         return next(q for q in wanted if M is None or largest_resolved(q) >= M)
     if not is_whole(value, 0) or int(value) > _MOST_EDGES:
         raise ValueError(
-            f"edges must be 'auto' or an integer from 0 (the paper) to {_MOST_EDGES}, got {value!r}; "
+            f"edges must be 'auto' or an integer from 0 (the paper) to {_MOST_EDGES}, got {shown(value)}; "
             f"'auto' is {p + 2} for this kernel"
         )
     if M is not None and largest_resolved(int(value)) < M:
@@ -154,7 +156,7 @@ def check_domain(value: Any, label: str) -> Interval | None:
     if len(ends) != 2 or not all(isinstance(end, Real | Decimal) for end in ends):
         raise ValueError(
             f"domain for column {label} must be 'auto' or a pair (a, b) of numbers in the column's units (days since "
-            f"1970-01-01 for dates), got {value!r}"
+            f"1970-01-01 for dates), got {shown(value)}"
         )
     a, b = map(float, ends)
     if not (np.isfinite(a) and np.isfinite(b) and a < b):
@@ -164,13 +166,13 @@ def check_domain(value: Any, label: str) -> Interval | None:
 
 def check_noise(value: Any) -> float | None:
     if value is not None and not is_positive(value):
-        raise ValueError(f"noise_variance must be None or a positive number, got {value!r}")
+        raise ValueError(f"noise_variance must be None or a positive number, got {shown(value)}")
     return None if value is None else float(value)
 
 
 def check_choice(name: str, value: Any, allowed: tuple[Any, ...]) -> None:
     if not isinstance(value, str | None) or value not in allowed:  # an array of one word is none of them
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}; got {value!r}")
+        raise ValueError(f"{name} must be one of {', '.join(map(shown, allowed))}; got {shown(value)}")
 
 
 def check_batch(value: Any) -> int | None:
@@ -179,6 +181,7 @@ def check_batch(value: Any) -> int | None:
         return None
     if not is_whole(value, _LEAST_BATCH):
         raise ValueError(
-            f"batch_size must be None (all rows in every step) or a whole number from {_LEAST_BATCH} on, got {value!r}"
+            f"batch_size must be None (all rows in every step) or a whole number from {_LEAST_BATCH} on, got "
+            f"{shown(value)}"
         )
     return int(value)

@@ -12,6 +12,7 @@ from vff.estimators.rows import Rows, check_unchanged
 from vff.estimators.sums import SumModelFace, is_closed
 from vff.kernels import Kernel
 from vff.likelihoods import AbstractLikelihood, by_name
+from vff.words import shown
 
 
 class GPRegressor(RegressionFace, SumModelFace):
@@ -257,6 +258,7 @@ def check_same_target(one: GPRegressor, other: GPRegressor) -> None:
         mine, theirs = getattr(one, attribute, None), getattr(other, attribute, None)
         if mine and theirs and mine != theirs:
             raise ValueError(
-                f"{what} of the two models differ, {mine!r} and {theirs!r}, so their sums are not of the same thing; "
+                f"{what} of the two models differ, {shown(mine)} and {shown(theirs)}, so their sums are not of the "
+                "same thing; "
                 "sum both from the same columns, in the same units"
             )

@@ -12,6 +12,7 @@ from vff.estimators.tables import Table
 from vff.kernels import Categorical, Kernel, normal_form
 from vff.likelihoods import AbstractLikelihood
 from vff.sources import AbstractSource, Chunk, selected
+from vff.words import shown
 
 ASKED_AGAIN = "another likelihood than the Gaussian asks the rows again and again"
 
@@ -92,7 +93,7 @@ def _refuse_names(y: Any, sample_weight: Any) -> None:
         if value is not None:
             raise ValueError(
                 f"chunks without column names bring their targets and weights along as (X, y) or (X, y, w); got {what}="
-                f"{value!r:.60}: leave it out"
+                f"{shown(value)}: leave it out"
             )
 
 
@@ -104,11 +105,11 @@ def _name(value: Any, what: str, source: AbstractSource) -> str | None:
     if not isinstance(value, str):
         raise TypeError(
             f"{what} must be the name of a column when rows come in chunks, got {type(value).__name__}; name one of "
-            f"{', '.join(map(repr, names[:12]))}"
+            f"{', '.join(map(shown, names[:12]))}"
         )
     if value not in names:
         raise ValueError(
-            f"{what} names column {value!r}, and there are {', '.join(map(repr, names[:12]))}; name one of them"
+            f"{what} names column {shown(value)}, and there are {', '.join(map(shown, names[:12]))}; name one of them"
         )
     return value
 
@@ -116,11 +117,11 @@ def _name(value: Any, what: str, source: AbstractSource) -> str | None:
 def _check_column(column: Any, names: Sequence[str], target: str | None) -> None:
     if not isinstance(column, str) or column not in names:
         raise ValueError(
-            f"the kernel asks for column {column!r}, and the source has {', '.join(map(repr, names[:12]))}"
+            f"the kernel asks for column {shown(column)}, and the source has {', '.join(map(shown, names[:12]))}"
             f"{' ...' if len(names) > 12 else ''}; use these names"
         )
     if column == target:
-        raise ValueError(f"the kernel has a term of {column!r}, which is the target; leave it out of the kernel")
+        raise ValueError(f"the kernel has a term of {shown(column)}, which is the target; leave it out of the kernel")
 
 
 def check_asked_again(source: AbstractSource) -> None:

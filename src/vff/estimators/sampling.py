@@ -10,6 +10,7 @@ from vff.estimators.arguments import seeded, whole_number
 from vff.estimators.options import check_choice
 from vff.inference import Samples
 from vff.likelihoods import AbstractLikelihood, Gaussian
+from vff.words import shown
 
 if TYPE_CHECKING:
     from vff.inference.sampling.chains import Plan
@@ -45,7 +46,8 @@ def check_inference(
         return False
     if covariance != "full":
         raise ValueError(
-            f"inference='mcmc' samples the posterior as it is, without a covariance; got covariance={covariance!r}: "
+            "inference='mcmc' samples the posterior as it is, without a covariance; got "
+            f"covariance={shown(covariance)}: "
             "leave it at 'full'"
         )
     if growing and not is_collapsed(likelihood):
@@ -83,7 +85,7 @@ def check_plan(asked: Asked) -> tuple[int, int | None, int]:
     if asked.priors is not None and not isinstance(asked.priors, Mapping):
         raise ValueError(
             f"priors must be None or a dictionary by hyperparameter, such as {{'lengthscale': Gamma(2, 1)}}; got "
-            f"{asked.priors!r}"
+            f"{shown(asked.priors)}"
         )
     return draws, warmup, chains
 

@@ -13,6 +13,7 @@ from vff.estimators.options import check_domain, check_edges, check_frequencies,
 from vff.estimators.overview import Overview
 from vff.inference import choose_domain, choose_harmonics, harmonics_in_product, largest_harmonic
 from vff.moments import ColumnRequest, TermRequest
+from vff.words import shortened, shown
 
 _COUNTED = 20_000  # rows, beyond which there are more different ones than features anyway
 
@@ -105,8 +106,8 @@ def _of_factor(value: Any, place: int, columns: Sequence[Any], name: str) -> Any
         return value
     if len(value) != len(columns):
         raise ValueError(
-            f"{name} for {' * '.join(map(str, columns))} must be one value or {len(columns)}, one for each column; got "
-            f"{value!r}"
+            f"{name} for {' * '.join(map(shortened, columns))} must be one value or {len(columns)}, one for each "
+            f"column; got {shown(value)}"
         )
     return value[place]
 

@@ -40,6 +40,7 @@ from vff.kernels import Kernel, Sum
 from vff.likelihoods import AbstractLikelihood, Gaussian
 from vff.moments import Choice
 from vff.sources import DatabaseTable, is_chunked, opened
+from vff.words import shown
 
 Say = Callable[[str], None]
 _KEPT_TARGETS = 2**20  # that draws are kept with
@@ -279,10 +280,10 @@ class SumModelFace(PosteriorFace):
         if len(along) != 1:
             along = [c for c in along if columns[c].levels is None]
         if len(along) != 1:
-            names = ", ".join(bound.label for bound in columns)
-            raise ValueError(f"the slope is along one column, got column={column!r}; name one of {names}")
+            names = ", ".join(bound.label for bound in columns[:12])
+            raise ValueError(f"the slope is along one column, got column={shown(column)}; name one of {names}")
         if columns[along[0]].levels is not None:
-            raise ValueError(f"column {column!r} is categorical and has no slope; name a column of numbers")
+            raise ValueError(f"column {shown(column)} is categorical and has no slope; name a column of numbers")
         mean, variance = self.fit_.posterior.slope(x, along[0])
         return self.target_.scale * mean, self.target_.scale**2 * variance
 

@@ -12,6 +12,7 @@ from vff.estimators.conversion import Place, finite_floats, kind_of, unwrapped
 from vff.estimators.levels import codes_into, find_levels
 from vff.estimators.shapes import refuse_what_is_no_table, two_dimensional
 from vff.sources.frames import is_arrow, is_frame
+from vff.words import listed, shown
 
 Column = str | int
 
@@ -19,7 +20,6 @@ _LARGEST_TARGET = 1e140
 _LARGEST_WEIGHT = 1e15
 _PIECE = 1 << 20  # rows looked at together when levels are sought
 _ALL = slice(None)
-_LONGEST_NAME = 60
 
 
 class ExtrapolationWarning(UserWarning):
@@ -79,13 +79,13 @@ class Table:
         if isinstance(column, str):
             if self.names is None:
                 raise ValueError(
-                    f"the kernel names column {column!r}, but X has no column names; "
+                    f"the kernel names column {shown(column)}, but X has no column names; "
                     "pass a pandas or polars frame, or give the kernel the index of the column"
                 )
             if self.names.count(column) != 1:
                 found = "does not have" if column not in self.names else "has more than once"
                 raise ValueError(
-                    f"the kernel names column {column!r}, which X {found}; its columns are {listed(self.names)}"
+                    f"the kernel names column {shown(column)}, which X {found}; its columns are {listed(self.names)}"
                 )
             return self.names.index(column)
         if not -self.n_columns <= column < self.n_columns:
@@ -94,7 +94,7 @@ class Table:
 
     def label(self, index: int) -> str:
         """How a column is called in messages."""
-        return repr(self.names[index]) if self.names else str(index)
+        return shown(self.names[index]) if self.names else str(index)
 
     def kind(self, index: int) -> str:
         """ "number", "datetime", "duration", "boolean" or "text".
@@ -166,14 +166,6 @@ class Table:
         else:
             raw = self.data[self.data.columns[index]][start:stop]
         return unwrapped(raw)
-
-
-def listed(names: Sequence[Any], most: int = 12) -> str:
-    """Names of columns in a sentence: a dozen of them, none of them endless."""
-    shown = ", ".join(
-        name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}..." for name in map(repr, names[:most])
-    )
-    return f"{shown}{' ...' if len(names) > most else ''}"
 
 
 def as_finite(raw: Any, what: str) -> np.ndarray:

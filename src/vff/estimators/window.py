@@ -7,6 +7,7 @@ from typing import Any
 from vff.estimators.arguments import is_whole
 from vff.estimators.regressor import GPRegressor
 from vff.estimators.rows import Rows
+from vff.words import shown
 
 
 class SlidingWindow:
@@ -22,7 +23,7 @@ class SlidingWindow:
 
     def __init__(self, model: GPRegressor, length: int) -> None:
         if not is_whole(length, 1):
-            raise ValueError(f"length must be a whole number of batches, 1 or more; got {length!r}")
+            raise ValueError(f"length must be a whole number of batches, 1 or more; got {shown(length)}")
         self.model = model
         self.length = int(length)
         self._batches: deque[Rows] = deque(maxlen=self.length)

@@ -8,6 +8,7 @@ import numpy as np
 
 from vff.estimators.conversion import Place, finite_floats
 from vff.estimators.tables import Column, Table
+from vff.words import listed, shown
 
 MOST_COLUMNS = 3
 Box = tuple[tuple[float, float], ...]
@@ -44,7 +45,7 @@ class Space:
 
     def label(self, index: int) -> str:
         """How a column is called in messages."""
-        return f"column {self.columns[index]!r}"
+        return f"column {shown(self.columns[index])}"
 
     def place(self, index: int, what: str) -> Place:
         """Where an option speaks of a column; times are taken where the column holds some."""
@@ -56,8 +57,8 @@ class Space:
         found = {}
         for key, entry in value.items():
             if key not in self.columns and (isinstance(key, str) or key not in range(self.size)):
-                known = ", ".join(map(repr, self.columns))
-                raise ValueError(f"{what} names column {key!r}, and the points have {known}; name one of them")
+                known = listed(self.columns)
+                raise ValueError(f"{what} names column {shown(key)}, and the points have {known}; name one of them")
             found[self.columns.index(key) if key in self.columns else int(key)] = entry
         return found
 
@@ -119,14 +120,14 @@ def _sequence(value: Any, size: int, what: str) -> Sequence[Any]:
         return [pairs]
     if len(pairs) != size or not all(np.ndim(pair) == 1 for pair in pairs):
         wanted = "a pair (low, high)" if size == 1 else f"{size} pairs (low, high), one per column"
-        raise ValueError(f"{what} must be {wanted}, or a dictionary by column; got {value!r}")
+        raise ValueError(f"{what} must be {wanted}, or a dictionary by column; got {shown(value)}")
     return pairs
 
 
 def _pair(value: Any, place: Place) -> tuple[float, float]:
     ends = finite_floats(list(value), place) if np.ndim(value) == 1 and len(value) == 2 else np.empty(0)
     if ends.shape != (2,) or not ends[0] < ends[1]:
-        raise ValueError(f"{place.what} must be a pair (low, high) with low < high, got {value!r}")
+        raise ValueError(f"{place.what} must be a pair (low, high) with low < high, got {shown(value)}")
     return float(ends[0]), float(ends[1])
 
 

@@ -20,6 +20,7 @@ from scipy.linalg import cholesky, solve_triangular
 from vff.inference.structured_bound import Objective, Pieces, Rows, State, evaluated, trace
 from vff.inference.structured_search import Search, climb, diagonal_precision, iterate, step_mean
 from vff.linalg import product_rows
+from vff.words import shown
 
 Kind = Literal["kronecker", "two kroneckers", "factorised"]
 KINDS = ("kronecker", "two kroneckers", "factorised")
@@ -240,7 +241,7 @@ def fit_structured(
     ``tolerance``.
     """
     if kind not in KINDS:
-        raise ValueError(f"kind must be one of {', '.join(map(repr, KINDS))}, not {kind!r}")
+        raise ValueError(f"kind must be one of {', '.join(map(shown, KINDS))}, not {shown(kind)}")
     weights = np.ones(len(terms[0].features[0])) if w is None else np.asarray(w, float)
     whiteners = [whiten(term, weights) for term in terms]
     rows = rows_of(kind, terms, whiteners, (y, weights, extra, psi), offset)

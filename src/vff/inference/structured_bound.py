@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from vff.likelihoods.float64 import float64
 from vff.likelihoods.rules import rule
 from vff.linalg import product_rows
 
@@ -211,18 +212,16 @@ class Objective:
 
         self._functions = compiled(likelihood, nodes)
         self._rows = rows
-        with jax.enable_x64(True):
+        with float64():
             self._device_rows = jax.tree.map(jax.numpy.asarray, rows)
             self._without_features = self._device_rows._replace(z=())
         self.evaluations = 0
 
     def sites(self, state: State) -> Sites:
         """The bound, and the slopes and weights of the rows."""
-        import jax
-
         self.evaluations += 1
         mean, variance = marginals(self._rows, state, np)
-        with jax.enable_x64(True):
+        with float64():
             value, (slope, change) = self._functions.expected(self._without_features, mean, variance)
         bound = float(value) - float(divergence(state, np))
         return Sites(bound, mean, np.asarray(slope), -2.0 * np.asarray(change))
@@ -232,6 +231,6 @@ class Objective:
         import jax
 
         self.evaluations += 1
-        with jax.enable_x64(True):
+        with float64():
             value, (da, dT) = self._functions.ascent(self._device_rows, at, (a, T))
         return float(value), np.asarray(da), jax.tree.map(np.asarray, dT)

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Self, Union
 import numpy as np
 
 from vff.kernels.matern import HalfInteger
+from vff.words import shown
 
 Column = str | int
 Factor = Union["_Matern", "Categorical"]  # closed, so that what is no Categorical is known to be a Matérn
@@ -34,7 +35,7 @@ class _Expression(ABC):
         """``sum`` of kernels starts from zero."""
         if other == 0:
             return self
-        raise TypeError(f"a kernel was expected, such as Matern32('column') or a sum of them; got {other!r}")
+        raise TypeError(f"a kernel was expected, such as Matern32('column') or a sum of them; got {shown(other)}")
 
     def __mul__(self, other: Kernel) -> Kernel:
         products = [
@@ -62,7 +63,8 @@ class _Expression(ABC):
         for name in params:
             if name not in known:
                 raise ValueError(
-                    f"{self!r} has no parameter {name!r}; it has {', '.join(map(repr, known))}: set one of these"
+                    f"{shown(self)} has no parameter {shown(name)}; it has {', '.join(map(shown, known))}: set one of "
+                    "these"
                 )
 
 
@@ -78,13 +80,14 @@ class _Leaf(_Expression):
     def __post_init__(self) -> None:
         if isinstance(self.column, bool) or not isinstance(self.column, str | Integral):
             raise TypeError(
-                f"{type(self).__name__}: column must be a name or an index, got {self.column!r}; "
+                f"{type(self).__name__}: column must be a name or an index, got {shown(self.column)}; "
                 f"write {' and '.join(f'{name}=' for name in self._values())} by name"
             )
         for name, value in self._values().items():
             if value is not None and not (isinstance(value, Real) and 0.0 < float(value) < np.inf):
                 raise ValueError(
-                    f"{type(self).__name__}({self.column!r}): {name} must be a positive number, got {value!r}; "
+                    f"{type(self).__name__}({shown(self.column)}): {name} must be a positive number, got "
+                    f"{shown(value)}; "
                     "leave it out to start from the data"
                 )
 
@@ -96,7 +99,9 @@ class _Leaf(_Expression):
         """k(x, z) for two vectors of values of the column, (N, N')."""
         values = self._values()
         if None in values.values():
-            raise ValueError(f"{self!r} has no values yet: give {' and '.join(values)}, or use the kernel_ of a fit")
+            raise ValueError(
+                f"{shown(self)} has no values yet: give {' and '.join(values)}, or use the kernel_ of a fit"
+            )
         return values["variance"] * self._correlation(x, z)
 
     def __repr__(self) -> str:
@@ -288,7 +293,7 @@ class Sum(_Compound):
 
 def _check_parts(what: str, parts: Any, kinds: tuple[type, ...], expected: str) -> None:
     if not (isinstance(parts, tuple) and parts and all(isinstance(part, kinds) for part in parts)):
-        raise TypeError(f"{what} must be a tuple of {expected}, got {parts!r}; write kernels with + and *")
+        raise TypeError(f"{what} must be a tuple of {expected}, got {shown(parts)}; write kernels with + and *")
 
 
 def _check_columns_differ(factors: tuple[Factor, ...]) -> None:
@@ -298,8 +303,9 @@ def _check_columns_differ(factors: tuple[Factor, ...]) -> None:
             levels = isinstance(first, Categorical) or isinstance(second, Categorical)
             reason = "levels are told apart once" if levels else "a product of Matérns on one column is not a Matérn"
             raise ValueError(
-                f"Product: one factor per column was expected, found {first!r} and {second!r} on column "
-                f"{second.column!r} in {' * '.join(map(repr, factors))}: {reason}; keep one of them, or add them with +"
+                f"Product: one factor per column was expected, found {shown(first)} and {shown(second)} on column "
+                f"{shown(second.column)} in {' * '.join(map(shown, factors))}: {reason}; keep one of them, or add "
+                "them with +"
             )
 
 
@@ -309,7 +315,7 @@ def _summands(kernel: object) -> tuple[Factor | Product, ...]:
     if isinstance(kernel, _Matern | Categorical | Product):
         return (kernel,)
     more = "; vff.parse_kernel reads kernels from text" if isinstance(kernel, str) else ""
-    raise TypeError(f"a kernel was expected, such as Matern32('column') or a sum of them; got {kernel!r}{more}")
+    raise TypeError(f"a kernel was expected, such as Matern32('column') or a sum of them; got {shown(kernel)}{more}")
 
 
 def _factors(term: Factor | Product) -> tuple[Factor, ...]:

@@ -24,6 +24,7 @@ from itertools import pairwise
 
 from vff.kernels.descent import KINDS, NUMBER, AbstractDescent, Language, Token
 from vff.kernels.expression import Categorical, Factor, Kernel, Matern32, Sum
+from vff.words import shown
 
 _LANGUAGE = Language(
     "terms",
@@ -61,12 +62,14 @@ def parse_terms(text: str, kinds: Mapping[str, str], *, apart: Mapping[str, str]
     Matern32('hour') + Categorical('zone') * Matern52('wind speed')
     """
     if not isinstance(text, str):
-        raise TypeError(f"terms: a text was expected, got {text!r}; a kernel needs no parsing")
+        raise TypeError(f"terms: a text was expected, got {shown(text)}; a kernel needs no parsing")
     return _Parser(text, kinds, apart or {}).kernel()
 
 
 def _column_error(start: int, expected: str, name: str, found: str, advice: str) -> ColumnError:
-    return ColumnError(f"terms: at character {start + 1}, {expected} was expected, found {name!r}, {found}; {advice}")
+    return ColumnError(
+        f"terms: at character {start + 1}, {expected} was expected, found {shown(name)}, {found}; {advice}"
+    )
 
 
 def _name(token: Token) -> str:
@@ -137,7 +140,9 @@ class _Parser(AbstractDescent):
         self._expect(")", ", or )")
         if kind is not Categorical and self._kinds[name] not in _NUMERIC:
             found = f"which holds {self._kinds[name]}"
-            raise _column_error(start, "a column of numbers or times", name, found, f"write cat(...) around {name!r}")
+            raise _column_error(
+                start, "a column of numbers or times", name, found, f"write cat(...) around {shown(name)}"
+            )
         with self._language.refused_at(start):
             return kind(name, **values)
 
@@ -173,5 +178,5 @@ def _nearest(name: str, known: list[str]) -> str:
     lowered = {column.lower(): column for column in known}
     near = [lowered[match] for match in get_close_matches(name.lower(), lowered, n=3)]
     if near:
-        return f"perhaps {' or '.join(map(repr, near))} was meant"
-    return f"the columns are {', '.join(map(repr, known[:8]))}{', ...' if len(known) > 8 else ''}"
+        return f"perhaps {' or '.join(map(shown, near))} was meant"
+    return f"the columns are {', '.join(map(shown, known[:8]))}{', ...' if len(known) > 8 else ''}"

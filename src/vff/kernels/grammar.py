@@ -17,6 +17,7 @@ from typing import Any
 
 from vff.kernels.descent import INTEGER, KINDS, NUMBER, AbstractDescent, Language
 from vff.kernels.expression import Column, Factor, Kernel, normal_form
+from vff.words import shown
 
 _LANGUAGE = Language(
     "parse_kernel",
@@ -52,7 +53,7 @@ def parse_kernel(text: str) -> Kernel:
     Matern32('lon') * Categorical('season') + Matern12('lat', lengthscale=0.5) * Categorical('season')
     """
     if not isinstance(text, str):
-        raise TypeError(f"parse_kernel: a text was expected, got {text!r}; a kernel needs no parsing")
+        raise TypeError(f"parse_kernel: a text was expected, got {shown(text)}; a kernel needs no parsing")
     return _Parser(_LANGUAGE, text).kernel()
 
 

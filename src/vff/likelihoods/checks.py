@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from vff.words import shown
+
 
 def require(good: np.ndarray, y: np.ndarray, name: str, expected: str, advice: str) -> None:
     """ValueError naming the first row that is not good."""
@@ -19,7 +21,7 @@ def require_extra(good: np.ndarray, extra: np.ndarray, name: str, column: Hashab
     if not np.all(good):
         row = int(np.argmin(good))
         raise ValueError(
-            f"{name} expects {expected} in column {column!r}, but it is {extra[row]:g} at row {row}; "
+            f"{name} expects {expected} in column {shown(column)}, but it is {extra[row]:g} at row {row}; "
             "leave such rows out or correct the column."
         )
 
@@ -39,10 +41,10 @@ def is_number(value: Any) -> bool:
 def positive_or_none(name: str, value: float | None, above: float = 0.0) -> None:
     """ValueError unless None or a finite number above ``above``."""
     if value is not None and not (is_number(value) and value > above):
-        raise ValueError(f"{name} must be a number above {above:g}, or None to learn it; got {value!r}.")
+        raise ValueError(f"{name} must be a number above {above:g}, or None to learn it; got {shown(value)}.")
 
 
 def one_of(name: str, value: str, choices: tuple[str, ...]) -> None:
     """ValueError unless among the choices."""
     if value not in choices:
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}; got {value!r}.")
+        raise ValueError(f"{name} must be one of {', '.join(map(shown, choices))}; got {shown(value)}.")

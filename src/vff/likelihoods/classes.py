@@ -9,6 +9,7 @@ from scipy import special
 
 from vff.likelihoods.base import AbstractLikelihood, Location, Parameter, Traits
 from vff.likelihoods.checks import is_number, one_of, require, require_extra, whole
+from vff.words import shown
 
 LINKS = ("logit", "probit")
 
@@ -35,7 +36,7 @@ class Bernoulli(AbstractLikelihood):
     def __post_init__(self) -> None:
         one_of("link", self.link, LINKS)
         if not (is_number(self.squash) and 0 <= self.squash < 0.5):
-            raise ValueError(f"squash must be at least 0 and below 0.5; got {self.squash!r}.")
+            raise ValueError(f"squash must be at least 0 and below 0.5; got {shown(self.squash)}.")
 
     @property
     def traits(self) -> Traits:

@@ -9,6 +9,7 @@ import numpy as np
 from vff.likelihoods.base import AbstractLikelihood, Location, Parameter, Traits
 from vff.likelihoods.checks import positive_or_none, require
 from vff.likelihoods.starts import spread_of, weighted_median
+from vff.words import shown
 
 UNIT = "unit"
 
@@ -58,7 +59,7 @@ class Custom(AbstractLikelihood):
             positive_or_none(name, value)
             if value is None or name == UNIT:
                 raise ValueError(
-                    f"Custom parameter {name!r} needs a positive starting value and a name other than unit."
+                    f"Custom parameter {shown(name)} needs a positive starting value and a name other than unit."
                 )
         fields = {
             "function": function,

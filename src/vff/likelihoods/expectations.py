@@ -11,7 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from vff.likelihoods.base import AbstractLikelihood
+from vff.likelihoods.float64 import float64
 from vff.likelihoods.rules import counts_for, padded
+from vff.moments.cores import cores
 
 BLOCK = 2**15
 SMALLEST = 2**8
@@ -190,9 +192,7 @@ def _by_nodes(variance: np.ndarray, width: float) -> Iterator[tuple[int, slice |
 
 def _in_float64(call: Callable[[], Any]) -> tuple[np.ndarray, ...]:
     """What compiled code answers, with JAX in float64 for the time of the call alone."""
-    import jax
-
-    with jax.enable_x64(True):
+    with float64():
         return tuple(np.asarray(part) for part in call())
 
 
@@ -227,6 +227,6 @@ def _by_blocks(
         for item in _blocks(rows):
             work(item)
     else:
-        with ThreadPoolExecutor(THREADS) as pool:
+        with ThreadPoolExecutor(min(THREADS, cores())) as pool:
             list(pool.map(work, _blocks(rows)))
     return results

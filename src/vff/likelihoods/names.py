@@ -7,6 +7,7 @@ from vff.likelihoods.classes import Bernoulli
 from vff.likelihoods.continuous import Beta, Gamma, Gaussian, StudentT
 from vff.likelihoods.counts import NegativeBinomial, Poisson
 from vff.likelihoods.ordinal import Ordinal
+from vff.words import shown
 
 NAMES: dict[str, Callable[[], AbstractLikelihood]] = {
     "gaussian": Gaussian,
@@ -29,5 +30,7 @@ def by_name(likelihood: str | AbstractLikelihood) -> AbstractLikelihood:
     if likelihood == "binomial":
         raise ValueError("A binomial likelihood needs the column of trials; pass Binomial(trials='column').")
     if not isinstance(likelihood, str) or likelihood not in NAMES:
-        raise ValueError(f"likelihood must be one of {', '.join(NAMES)}, or a likelihood object; got {likelihood!r}.")
+        raise ValueError(
+            f"likelihood must be one of {', '.join(NAMES)}, or a likelihood object; got {shown(likelihood)}."
+        )
     return NAMES[likelihood]()

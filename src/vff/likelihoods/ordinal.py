@@ -9,6 +9,7 @@ import numpy as np
 from vff.likelihoods.base import AbstractLikelihood, Location, Parameter, Traits
 from vff.likelihoods.checks import is_number, one_of, require, whole
 from vff.likelihoods.classes import LINKS, inverse_link, link_function
+from vff.words import shown
 
 
 @dataclass(frozen=True)
@@ -29,14 +30,16 @@ class Ordinal(AbstractLikelihood):
             given: Any = self.cuts
             cuts = tuple(given) if isinstance(given, Iterable) else ()
             if not cuts or not all(map(is_number, cuts)) or np.any(np.diff(cuts) <= 0):
-                raise ValueError(f"cuts must be finite numbers in increasing order; got {self.cuts!r}.")
+                raise ValueError(f"cuts must be finite numbers in increasing order; got {shown(self.cuts)}.")
             cuts = tuple(map(float, cuts))
             if self.levels not in (None, len(cuts) + 1):
-                raise ValueError(f"{len(cuts)} cut points make {len(cuts) + 1} levels, but levels={self.levels!r}.")
+                raise ValueError(
+                    f"{len(cuts)} cut points make {len(cuts) + 1} levels, but levels={shown(self.levels)}."
+                )
             object.__setattr__(self, "cuts", cuts)
             object.__setattr__(self, "levels", len(cuts) + 1)
         elif self.levels is not None and not (is_number(self.levels) and int(self.levels) == self.levels >= 2):
-            raise ValueError(f"levels must be a whole number from two, or None; got {self.levels!r}.")
+            raise ValueError(f"levels must be a whole number from two, or None; got {shown(self.levels)}.")
 
     @property
     def traits(self) -> Traits:

@@ -13,6 +13,7 @@ from vff.moments.gram import features_sum, gram_tensor
 from vff.moments.nesting import restrict_gram, restrict_rows
 from vff.moments.pairs import KeyedByPairs, Pair
 from vff.moments.rows import Basis, ColumnRequest, TermRequest
+from vff.words import shown
 
 Harmonics = tuple[tuple[int | None, ...], ...]
 """M of every factor of every term; None for levels, which have none."""
@@ -78,7 +79,9 @@ def joint(one: Basis, other: Basis) -> Basis:
     if isinstance(one, ColumnBasis) and isinstance(other, ColumnBasis):
         return ColumnBasis(max(one.M, other.M), max(one.q, other.q))
     if one != other:
-        raise ValueError(f"a column has one set of levels, or one interval, and here has {one!r} and {other!r}")
+        raise ValueError(
+            f"a column has one set of levels, or one interval, and here has {shown(one)} and {shown(other)}"
+        )
     return one
 
 

@@ -17,6 +17,7 @@ from vff.priors.base import AbstractPrior
 from vff.priors.checks import require_positive, require_probability
 from vff.priors.positive import Exponential
 from vff.priors.variances import OfSd
+from vff.words import shown
 
 
 def penalised_sd(above: float, probability: float) -> OfSd:
@@ -44,7 +45,7 @@ class PenalisedLengthscale(AbstractPrior):
         require_probability("PenalisedLengthscale", self.probability)
         if not isinstance(self.columns, int | np.integer) or self.columns < 1:
             raise ValueError(
-                f"PenalisedLengthscale expects a whole number of columns from one, but found {self.columns!r}; "
+                f"PenalisedLengthscale expects a whole number of columns from one, but found {shown(self.columns)}; "
                 "give the number of columns that share the lengthscale."
             )
 

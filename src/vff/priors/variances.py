@@ -8,6 +8,7 @@ import numpy as np
 
 from vff.linalg import namespace
 from vff.priors.base import AbstractPrior
+from vff.words import shown
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,7 @@ class OfSd(AbstractPrior):
     def __post_init__(self) -> None:
         if not isinstance(self.prior, AbstractPrior) or self.prior.support != "positive":
             raise ValueError(
-                f"OfSd expects a prior of a positive number, but found {self.prior!r}; "
+                f"OfSd expects a prior of a positive number, but found {shown(self.prior)}; "
                 "give the prior of the standard deviation, such as HalfNormal(1.0)."
             )
 

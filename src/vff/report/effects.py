@@ -15,6 +15,7 @@ from vff.report.lines import draw_curve, draw_curves, draw_levels
 from vff.report.observed import effect_text, refuse_several
 from vff.report.surfaces import add_bar, draw_surface, frame_surface, share_limits, surface_handles
 from vff.report.views import View, held_text, view_of
+from vff.words import listed, shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -63,7 +64,7 @@ def effects(
     z, views = half_width(level), [view_of(model, s) for s in _places(model, terms)]
     _check_labels(model, xlabels or {})
     if ncols is not None and not is_whole(ncols, 1):
-        raise ValueError(f"ncols must be 1 or more, got {ncols!r}; it counts the panels side by side")
+        raise ValueError(f"ncols must be 1 or more, got {shown(ncols)}; it counts the panels side by side")
     roomy = any(len(view.over) == 2 for view in views)
     ncols = ncols or _side_by_side(len(views), _WIDEST_SURFACES if roomy else _WIDEST)
     size = (4.3, 3.1) if roomy else (3.6, 2.7)
@@ -89,8 +90,8 @@ def _places(model: SumModelFace, names: Sequence[str] | str | None) -> list[int]
     names = [names] if isinstance(names, str) else list(names)
     unknown = [name for name in names if name not in known]
     if unknown or not names:
-        found = f"got {', '.join(map(repr, unknown))}" if unknown else "got none"
-        raise ValueError(f"terms must name terms of the model, {found}; its terms are {', '.join(map(repr, known))}")
+        found = f"got {listed(unknown)}" if unknown else "got none"
+        raise ValueError(f"terms must name terms of the model, {found}; its terms are {listed(known)}")
     return [known.index(name) for name in names]
 
 
@@ -100,8 +101,8 @@ def _check_labels(model: SumModelFace, xlabels: Mapping[str, str]) -> None:
     unknown = [name for name in xlabels if name not in known]
     if unknown:
         raise ValueError(
-            f"xlabels must name columns of the model or its terms of one column, got {', '.join(map(repr, unknown))}; "
-            f"name some of {', '.join(map(repr, known))}"
+            f"xlabels must name columns of the model or its terms of one column, got {listed(unknown)}; "
+            f"name some of {listed(list(known))}"
         )
 
 
@@ -116,7 +117,7 @@ def _name_axes(ax: Axes, model: SumModelFace, view: View, given: Mapping[str, st
     term = model.rows_.terms[view.term]
     labels = [given.get(column_name(model, c)) or column_label(model, c) for c in view.over]
     if len(term.columns) == 1:
-        several = f", term {term.name!r}" if _has_twin(model, view.term) else ""
+        several = f", term {shown(term.name)}" if _has_twin(model, view.term) else ""
         labels[0] = given.get(term.name) or f"{labels[0]}{several}"
     ax.set_xlabel(labels[0], fontsize="small")
     if view.shape == "surface":

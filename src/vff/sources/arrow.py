@@ -13,9 +13,11 @@ import pyarrow.dataset
 import pyarrow.parquet
 
 from vff.sources.base import SourceError
-from vff.sources.delimited import Head, check_all_read, check_last_value, explained, is_packed, read_head
+from vff.sources.delimited import Head, check_all_read, check_last_value, explained, read_head
+from vff.sources.encodings import check_letters, is_packed
 from vff.sources.fingerprints import dataset_mark
-from vff.sources.paths import are_numbers, file_format, folder_keys, is_integer
+from vff.sources.paths import file_format, folder_keys, is_integer
+from vff.words import shown, shown_path
 
 _BATCH_ROWS = 1 << 16
 _BLOCK_BYTES = 1 << 20
@@ -109,7 +111,9 @@ class AbstractFileReader(AbstractReader):
             yield guarded(lambda batch=batch: self._shaped(batch, columns, kinds), self._explained), share
 
     def _explained(self, message: str) -> str:
-        return f"expected a file that can be read to its end, found {message!r} in {self.name!r}; write it again"
+        return (
+            f"expected a file that can be read to its end, found {message!r} in {shown_path(self.name)}; write it again"
+        )
 
     def _shaped(self, batch: Any, columns: Sequence[str], kinds: Mapping[str, str]) -> Any:
         """The batch with all its columns, in order, of the types that were asked for."""
@@ -144,7 +148,8 @@ class CsvReader(AbstractFileReader):
     def _look(self) -> Facts:
         if not self.size:
             raise SourceError(
-                f"expected a header line with the columns' names in {self.name!r}, found an empty file; leave it out"
+                f"expected a header line with the columns' names in {shown_path(self.name)}, found an empty file; "
+                "leave it out"
             )
         self._head = read_head(self.name, self.delimiter)
         types = {name: _TYPES[kind] for name, kind in self.types.items() if name in self._head.names}
@@ -196,6 +201,7 @@ class CsvReader(AbstractFileReader):
     def _finished(self, name: str, array: Any, kind: str) -> Any:
         """Empty text is missing; "NA" is text like any other."""
         if pa.types.is_string(array.type):
+            check_letters(name, array.buffers()[2], self.name)
             empty = pc.call_function("equal", [array, ""])
             return pc.call_function("if_else", [empty, pa.scalar(None, array.type), array])
         return array
@@ -310,7 +316,9 @@ class DatasetReader(AbstractReader):
             yield pa.RecordBatch.from_arrays(arrays, names=list(columns)), None
 
     def _explained(self, message: str) -> str:
-        return f"expected a dataset that can be read to its end, found {message!r} in {self.name!r}; repair it"
+        return (
+            f"expected a dataset that can be read to its end, found {message!r} in {shown_path(self.name)}; repair it"
+        )
 
 
 def dataset_readers(dataset: Any, types: Mapping[str, str]) -> list[AbstractReader]:
@@ -352,13 +360,6 @@ def kind_of(kind: Any) -> str:
     return next((name for name, holds in tests.items() if holds(kind)), str(kind))
 
 
-def key_kinds(keys: Sequence[Mapping[str, str | None]], types: Mapping[str, str]) -> dict[str, str]:
-    """Kind of the columns that folders' names make: numbers if all their values are."""
-    names = dict.fromkeys(name for each in keys for name in each)
-    numeric = {name: are_numbers(each.get(name) for each in keys) for name in names}
-    return {name: types.get(name, "number" if numeric[name] else "text") for name in names}
-
-
 def table_of(batches: Sequence[Any]) -> Any:
     """One table of some batches, without a copy."""
     return pa.Table.from_batches(batches)
@@ -367,7 +368,7 @@ def table_of(batches: Sequence[Any]) -> Any:
 def _kinds(schema: Any) -> dict[str, str]:
     twice = sorted({name for name in schema.names if schema.names.count(name) > 1})
     if twice:
-        raise SourceError(f"expected every column to have a name of its own, found {twice[0]!r} twice; rename it")
+        raise SourceError(f"expected every column to have a name of its own, found {shown(twice[0])} twice; rename it")
     return {name: kind_of(kind) for name, kind in zip(schema.names, schema.types, strict=True)}
 
 
@@ -393,6 +394,6 @@ def _cast(name: str, array: Any, kind: str, where: str) -> Any:
         return array.cast(_TYPES.get(kind, array.type))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise SourceError(
-            f"expected column {name!r} to be {kind}, found {str(error)[:120]!r} in {where!r}; correct it, or ask for "
-            "another type with types="
+            f"expected column {shown(name)} to be {kind}, found {shown(str(error))} in {shown_path(where)}; correct "
+            "it, or ask for another type with types="
         ) from error

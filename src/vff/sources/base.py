@@ -13,6 +13,9 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, Self
 
+KINDS = ("text", "number", "integer", "datetime", "boolean")
+"""What a column may be said to hold."""
+
 
 class SourceError(ValueError):
     """A part that cannot be read: it is not there, truncated, damaged, or has other columns than the rest."""

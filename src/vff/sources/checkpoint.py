@@ -16,12 +16,16 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from vff.storage import Codec, FileError, read_file, write_file
+from vff.storage import Codec, FileError, check_writable, read_file, write_file
+from vff.words import shortened
 
 T = TypeVar("T")
 _KIND = "checkpoint"
 _INTERVAL = 5.0  # seconds between states that are written
 _CODEC = Codec("vff")
+_DELETE = "delete the file to begin anew"
+_NAME_ANOTHER = "name another file for the checkpoint, or delete this one"
+_LONG = 400  # characters that describe a fit
 _HALF_WRITTEN = re.compile("[0-9a-f]{12}")  # what the name of a file ends in until all of it is written
 
 
@@ -88,17 +92,16 @@ class Checkpoint:
         """The state that an earlier run left, or none."""
         checkpoint = cls(Path(path), identity)
         if checkpoint.path.exists():
-            record = read_file(checkpoint.path, (_KIND,)).record
+            record = read_file(checkpoint.path, (_KIND,), damaged=_DELETE, foreign=_NAME_ANOTHER).record
             if not isinstance(record, dict) or not isinstance(record.get("phases"), dict):
-                raise FileError(
-                    f"{path}: the phases of a pass were expected, found none; delete the file to begin anew"
-                )
+                raise FileError(f"{path}: the phases of a pass were expected, found none; {_DELETE}")
             if record.get("identity") != identity:
                 raise ValueError(
-                    f"the checkpoint {path} belongs to another fit ({record.get('identity')}) than this one "
-                    f"({identity}); delete it to begin anew, or name another"
+                    f"the checkpoint {path} belongs to another fit ({shortened(record.get('identity'), _LONG)}) than "
+                    f"this one ({shortened(identity, _LONG)}); delete it to begin anew, or name another"
                 )
             checkpoint._phases = record["phases"]
+        check_writable(path)  # now, and not after hours
         return checkpoint
 
     def standing(self, phase: str, kind: Any) -> Standing:
@@ -114,8 +117,7 @@ class Checkpoint:
             return Standing(parts.records, parts.current, committed, pending, parts.complete)
         except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
             raise FileError(
-                f"{self.path}: the state of a pass was expected, found one that makes no sense ({error}); delete the "
-                "file to begin anew"
+                f"{self.path}: the state of a pass was expected, found one that makes no sense ({error}); {_DELETE}"
             ) from error
 
     def note(self, phase: str, kind: Any, state: Callable[[], Standing], *, complete: bool = False) -> None:
@@ -137,7 +139,7 @@ class Checkpoint:
             self._write(*self._latest)
         except (OSError, FileError) as error:
             self._refused = isinstance(error, FileError)  # and would be again
-            why = getattr(error, "strerror", None) or error
+            why = getattr(error.__cause__ or error, "strerror", None) or error
             warnings.warn(
                 f"the checkpoint {self.path} could not be written ({why}); the state before it is still there, and the "
                 "pass goes on",

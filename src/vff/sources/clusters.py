@@ -25,6 +25,7 @@ from vff.sources.frames import column_names, is_arrow, is_table, kinds_of
 from vff.sources.missing import handled
 from vff.sources.passes import FaultyPartWarning, named
 from vff.sources.streams import check_lengths
+from vff.words import shown
 
 FAN_IN = 8
 _LARGE_GRAPHS = {"distributed.admin.large-graph-warning-threshold": "4 GiB"}
@@ -65,8 +66,8 @@ class DaskSource(AbstractSource):
         """The same rows with these columns alone, in the order of ``names``; dask does not read the others."""
         absent = [name for name in columns if name not in (self._first_names or ())]
         if absent:
-            known = ", ".join(map(repr, (self._first_names or ())[:12])) or "without names"
-            raise ValueError(f"expected columns of the partitions, found {absent[0]!r}; the columns are {known}")
+            known = ", ".join(map(shown, (self._first_names or ())[:12])) or "without names"
+            raise ValueError(f"expected columns of the partitions, found {shown(absent[0])}; the columns are {known}")
         copy = self.handled()
         copy.names = tuple(name for name in self._first_names or () if name in columns)
         vars(copy).pop("_pieces", None)  # cut for other columns
@@ -137,7 +138,9 @@ class DaskSource(AbstractSource):
     def _beside(self, part: Any, what: str) -> Any:
         """Targets or weights, cut as the rows are."""
         if isinstance(part, str) and part not in (self._first_names or ()):
-            raise ValueError(f"expected {what} to name a column of the frame, found {part!r}; give one of its columns")
+            raise ValueError(
+                f"expected {what} to name a column of the frame, found {shown(part)}; give one of its columns"
+            )
         if part is None or isinstance(part, str):
             return part
         if not _is_partitioned(part):
@@ -295,8 +298,8 @@ def _chunk(plan: Plan, name: str, X: Any, y: Any, w: Any) -> Chunk:
     wanted = [*(names or ()), *(part for part in (plan.y, plan.w) if part)]
     absent = [column for column in wanted if column not in (found or ())]
     if absent or (names is None and X.shape[1] != plan.n_columns):
-        expected = f"column {absent[0]!r}" if absent else f"{plan.n_columns} columns"
-        has = ", ".join(map(repr, found[:12])) if found else f"{X.shape[1]} without names"
+        expected = f"column {shown(absent[0])}" if absent else f"{plan.n_columns} columns"
+        has = ", ".join(map(shown, found[:12])) if found else f"{X.shape[1]} without names"
         raise SourceError(f"expected {expected}, as in the first partition, found {has} in {name}; make them alike")
     y, w = (_column(X, named) if named else part for named, part in ((plan.y, y), (plan.w, w)))
     if names is not None:

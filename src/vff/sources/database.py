@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from vff.sources.base import Handling
+from vff.words import shown
 
 _LARGEST = float(np.finfo(float).max)
 _LARGEST_TARGET, _LARGEST_WEIGHT = 1e140, 1e15
@@ -167,16 +168,20 @@ class DatabaseRows:
         for what, name in (("targets", None if self.labels else self.target), ("weights", self.weight)):
             kind = None if name is None else self.table.kinds[name]
             if kind is not None and kind not in _COUNTS:
-                raise ValueError(f"{what} must be numbers, and column {name!r} holds {kind}: name a column of numbers")
+                raise ValueError(
+                    f"{what} must be numbers, and column {shown(name)} holds {kind}: name a column of numbers"
+                )
         for name in self.features:
             if self.table.kinds[name] == "text" and name not in self.levels:
                 raise ValueError(
-                    f"column {name!r} holds text, and numbers were expected: use Categorical({name!r}) for the effects "
+                    f"column {shown(name)} holds text, and numbers were expected: use Categorical({shown(name)}) for "
+                    "the effects "
                     "of its levels, or leave it out of the kernel"
                 )
             if self.table.kinds[name] == "duration":
                 raise ValueError(
-                    f"column {name!r} holds intervals, which databases do not hand out as numbers; make it a number of "
+                    f"column {shown(name)} holds intervals, which databases do not hand out as numbers; make it a "
+                    "number of "
                     "days or seconds in the query"
                 )
 
@@ -269,7 +274,8 @@ class DatabaseRows:
         for name, count in zip(self._checked, missing, strict=True):
             if count:
                 raise ValueError(
-                    f"column {name!r} contains NULL, NaN or an infinite value ({count:,} of {rows:,} rows); finite "
+                    f"column {shown(name)} contains NULL, NaN or an infinite value ({count:,} of {rows:,} rows); "
+                    "finite "
                     "numbers were expected: filter these rows out, or leave them out with "
                     "vff.scan(table, missing='drop')"
                 )
@@ -278,12 +284,14 @@ class DatabaseRows:
         low, high, largest = (float(found.get(name) or 0.0) for name in ("least_weight", "most_weight", "largest"))
         if low < 0.0 or high > _LARGEST_WEIGHT:
             raise ValueError(
-                f"weights count rows, and from 0 to {_LARGEST_WEIGHT:g} was expected; column {self.weight!r} reaches "
+                f"weights count rows, and from 0 to {_LARGEST_WEIGHT:g} was expected; column {shown(self.weight)} "
+                "reaches "
                 f"{low if low < 0.0 else high:g}: mend it in the query"
             )
         if largest > _LARGEST_TARGET:
             raise ValueError(
-                f"column {self.target!r} reaches {largest:g}, and its square leaves float64; measure it in larger units"
+                f"column {shown(self.target)} reaches {largest:g}, and its square leaves float64; measure it in "
+                "larger units"
             )
 
     def grouped(self, columns: Sequence[str], offset: float, most: int) -> Groups:
@@ -325,11 +333,12 @@ def _number(value: float) -> Any:
 def _too_many(names: Sequence[str], most: int, batches: str) -> str:
     if len(names) == 1:
         found = (
-            f"column {names[0]!r} has more than {most:,} different values, and a database is asked for sums by value"
+            f"column {shown(names[0])} has more than {most:,} different values, and a database is asked for sums by "
+            "value"
         )
     else:
         found = (
-            f"columns {', '.join(map(repr, names))} have more than {most:,} combinations of values, and a database is "
+            f"columns {', '.join(map(shown, names))} have more than {most:,} combinations of values, and a database is "
             "asked for sums by combination"
         )
     return f"{found}; round in the query, or fetch the rows in chunks with vff.scan(table.{batches})"

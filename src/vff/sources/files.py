@@ -3,14 +3,13 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from vff.sources.base import AbstractPart, AbstractSource, Chunk, Handling, SourceError
+from vff.sources.base import KINDS, AbstractPart, AbstractSource, Chunk, Handling, SourceError
 from vff.sources.missing import handled
-from vff.sources.paths import find_files, folder_keys, is_path
+from vff.sources.paths import find_files, folder_keys, is_path, key_kinds
+from vff.words import listed, shown, shown_path
 
 if TYPE_CHECKING:
     from vff.sources.arrow import AbstractReader, Facts
-
-KINDS = ("text", "number", "integer", "datetime", "boolean")
 
 
 class _File(NamedTuple):
@@ -44,7 +43,8 @@ class FileSource(AbstractSource):
         unknown = [name for name in types if name not in self._kinds]
         if unknown:
             raise ValueError(
-                f"expected types= to name columns, found {unknown[0]!r}; the columns are {_listed(list(self._kinds))}"
+                f"expected types= to name columns, found {shown(unknown[0])}; the columns are "
+                f"{listed(list(self._kinds))}"
             )
         self.kinds = self._kinds
         self.names = tuple(self._kinds)
@@ -75,7 +75,7 @@ class FileSource(AbstractSource):
         absent = [name for name in columns if name not in self._kinds]
         if absent:
             raise ValueError(
-                f"expected columns of the files, found {absent[0]!r}; the columns are {_listed(list(self._kinds))}"
+                f"expected columns of the files, found {shown(absent[0])}; the columns are {listed(list(self._kinds))}"
             )
         copy = self.handled()
         copy.names = tuple(name for name in self.names or () if name in columns)
@@ -111,13 +111,15 @@ class FileSource(AbstractSource):
             found, expected = file.facts.kinds.get(name), self._kinds[name]
             if found is None:
                 return SourceError(
-                    f"expected column {name!r} in every file, found none of this name in {file.reader.name!r}; its "
-                    f"columns are {_listed(list(file.facts.kinds))}: add the column, or leave the file out"
+                    f"expected column {shown(name)} in every file, found none of this name in "
+                    f"{shown_path(file.reader.name)}; its "
+                    f"columns are {listed(list(file.facts.kinds))}: add the column, or leave the file out"
                 )
             if found not in ("unknown", "key") and _family(found) != _family(expected):
                 return SourceError(
-                    f"expected column {name!r} to be {expected}, as in the first file, found {found} in "
-                    f"{file.reader.name!r}; correct the file, or say what it is with types={{{name!r}: ...}}"
+                    f"expected column {shown(name)} to be {expected}, as in the first file, found {found} in "
+                    f"{shown_path(file.reader.name)}; correct the file, or say what it is with "
+                    f"types={{{shown(name)}: ...}}"
                 )
         return None
 
@@ -164,7 +166,7 @@ def _readers(
     data: Any, types: Mapping[str, str], delimiter: str | None
 ) -> tuple[Sequence["AbstractReader"], Mapping[str, str]]:
     """Who reads the data, and what the folders' names mean."""
-    from vff.sources.arrow import dataset_readers, key_kinds, reader_of
+    from vff.sources.arrow import dataset_readers, reader_of
 
     if not is_path(data):
         return dataset_readers(data, types), {}
@@ -227,9 +229,6 @@ def _check_types(types: Mapping[str, str]) -> None:
     for name, kind in types.items():
         if kind not in KINDS:
             raise ValueError(
-                f"expected types= to say {_listed(KINDS)}, found {kind!r} for column {name!r}; use one of these"
+                f"expected types= to say {listed(KINDS)}, found {shown(kind)} for column {shown(name)}; use one of "
+                "these"
             )
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(map(repr, names[:12])) + (" ..." if len(names) > 12 else "")

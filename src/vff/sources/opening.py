@@ -8,6 +8,7 @@ from vff.sources.base import AbstractSource, Handling, Report
 from vff.sources.database import DatabaseTable, Relation
 from vff.sources.frames import is_frame, is_table
 from vff.sources.paths import is_path
+from vff.words import shown, shown_path
 
 
 def is_chunked(X: Any) -> bool:
@@ -92,13 +93,15 @@ def opened(data: Any) -> AbstractSource | DatabaseTable:
 
 def _check(handling: Handling, delimiter: str | None) -> None:
     if handling.missing not in ("refuse", "drop"):
-        raise ValueError(f'expected missing="refuse" or "drop", found {handling.missing!r}; use one of these')
+        raise ValueError(f'expected missing="refuse" or "drop", found {shown(handling.missing)}; use one of these')
     if handling.faulty not in ("refuse", "skip"):
-        raise ValueError(f'expected faulty="refuse" or "skip", found {handling.faulty!r}; use one of these')
+        raise ValueError(f'expected faulty="refuse" or "skip", found {shown(handling.faulty)}; use one of these')
     if isinstance(handling.chunk_rows, bool) or not isinstance(handling.chunk_rows, int) or handling.chunk_rows < 1:
-        raise ValueError(f"expected chunk_rows to be a positive integer, found {handling.chunk_rows!r}; try 2**20")
+        raise ValueError(f"expected chunk_rows to be a positive integer, found {shown(handling.chunk_rows)}; try 2**20")
     if delimiter is not None and len(delimiter) != 1:
-        raise ValueError(f"expected delimiter= to be one character, found {delimiter!r}; give the one in the header")
+        raise ValueError(
+            f"expected delimiter= to be one character, found {shown(delimiter)}; give the one in the header"
+        )
 
 
 def _library(data: Any) -> str:
@@ -135,7 +138,9 @@ def _open_files(
     try:
         import vff.sources.arrow  # noqa: F401
     except ImportError as error:
-        raise ImportError(f"expected pyarrow, to read {data!r}, found none; pip install 'vff[files]'") from error
+        raise ImportError(
+            f"expected pyarrow, to read {shown_path(data)}, found none; pip install 'vff[files]'"
+        ) from error
     from vff.sources.files import FileSource
 
     return FileSource(data, types=types, delimiter=delimiter, handling=handling)

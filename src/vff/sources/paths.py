@@ -2,10 +2,12 @@
 
 import glob
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
+
+from vff.words import shown_path
 
 SUFFIXES = {
     ".csv": "csv",
@@ -41,7 +43,7 @@ def file_format(path: str) -> str:
         if path.lower().endswith(suffix):
             return name
     raise ValueError(
-        f"expected a file whose name ends in {', '.join(SUFFIXES)}, found {path!r}; "
+        f"expected a file whose name ends in {', '.join(SUFFIXES)}, found {shown_path(path)}; "
         "rename it, or pass a pyarrow.dataset.Dataset that knows its format"
     )
 
@@ -50,6 +52,13 @@ def folder_keys(path: str) -> dict[str, str | None]:
     """What folders called ``key=value`` on the way to a file say: columns that are constant in it."""
     pairs = [part.split("=", 1) for part in Path(path).parts[:-1] if not part.startswith("=") and "=" in part]
     return {unquote(key): None if value == _NO_VALUE else unquote(value) for key, value in pairs}
+
+
+def key_kinds(keys: Sequence[Mapping[str, str | None]], types: Mapping[str, str]) -> dict[str, str]:
+    """Kind of the columns that folders' names make: numbers if all their values are."""
+    names = dict.fromkeys(name for each in keys for name in each)
+    numeric = {name: are_numbers(each.get(name) for each in keys) for name in names}
+    return {name: types.get(name, "number" if numeric[name] else "text") for name in names}
 
 
 def are_numbers(values: Iterable[str | None]) -> bool:
@@ -80,11 +89,13 @@ def _files_of(item: str) -> Sequence[str]:
         file_format(item)
         return [item]
     if not glob.has_magic(item):
-        raise FileNotFoundError(f"expected a file, a folder or a pattern, found nothing at {item!r}; check the path")
+        raise FileNotFoundError(
+            f"expected a file, a folder or a pattern, found nothing at {shown_path(item)}; check the path"
+        )
     # a pattern may match folders too, and these count with what is in them
     found = [path for match in glob.glob(item, recursive=True) for path in _matched(match)]
     if not found:
-        raise FileNotFoundError(f"expected files that match {item!r}, found none; check the pattern")
+        raise FileNotFoundError(f"expected files that match {shown_path(item)}, found none; check the pattern")
     return found
 
 
@@ -99,7 +110,7 @@ def _files_in(folder: str) -> Sequence[str]:
     found = _walk(folder)
     if not found:
         raise FileNotFoundError(
-            f"expected files in the folder {folder!r} whose names end in {', '.join(SUFFIXES)}, found none; "
+            f"expected files in the folder {shown_path(folder)} whose names end in {', '.join(SUFFIXES)}, found none; "
             "check the path, or name the files"
         )
     return found

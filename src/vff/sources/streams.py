@@ -11,6 +11,7 @@ from vff.sources.fingerprints import content_mark
 from vff.sources.frames import column_names, is_table, kinds_of, row_count, selected, sliced
 from vff.sources.gathering import Numbered, gathered
 from vff.sources.missing import handled
+from vff.words import shown
 
 
 class StreamSource(AbstractSource):
@@ -33,7 +34,7 @@ class StreamSource(AbstractSource):
         if self.names is not None and len(set(self.names)) < len(self.names):
             twice = next(name for name in self.names if self.names.count(name) > 1)
             raise ValueError(
-                f"expected every column to have a name of its own, found {twice!r} twice in chunk 0; rename it"
+                f"expected every column to have a name of its own, found {shown(twice)} twice in chunk 0; rename it"
             )
         self.kinds = {} if self.names is None else kinds_of(first.data)
         self.n_columns = None if self.names is not None else np.shape(first.data)[1]
@@ -43,8 +44,8 @@ class StreamSource(AbstractSource):
         """The same rows with these columns alone, in the order of ``names``."""
         absent = [name for name in columns if name not in (self.names or ())]
         if absent:
-            known = ", ".join(map(repr, (self.names or ())[:12])) or "without names"
-            raise ValueError(f"expected columns of the chunks, found {absent[0]!r}; the columns are {known}")
+            known = ", ".join(map(shown, (self.names or ())[:12])) or "without names"
+            raise ValueError(f"expected columns of the chunks, found {shown(absent[0])}; the columns are {known}")
         copy = self.handled()
         copy.names = tuple(name for name in self.names or () if name in columns)
         return copy
@@ -191,7 +192,7 @@ def conforming(chunk: Chunk, model: Chunk, names: tuple[str, ...] | None) -> Chu
     absent = [name for name in names if name not in found]
     if absent:
         raise SourceError(
-            f"expected column {absent[0]!r}, as in the first chunk, found {', '.join(map(repr, found[:12]))} "
+            f"expected column {shown(absent[0])}, as in the first chunk, found {', '.join(map(shown, found[:12]))} "
             f"in {chunk.where}; bring the same columns in all of them"
         )
     return chunk if found == names else Chunk(chunk.where, selected(chunk.data, names), chunk.y, chunk.w)

@@ -14,5 +14,16 @@ anything is allocated. ``order`` keeps the order of axes in memory: products of 
 
 from vff.storage.codec import Codec
 from vff.storage.container import VERSION, Content, FileError, read_file, write_file
+from vff.storage.writing import check_writable, is_full, unwritable
 
-__all__ = ["VERSION", "Codec", "Content", "FileError", "read_file", "write_file"]
+__all__ = [
+    "VERSION",
+    "Codec",
+    "Content",
+    "FileError",
+    "check_writable",
+    "is_full",
+    "read_file",
+    "unwritable",
+    "write_file",
+]

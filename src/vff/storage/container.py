@@ -5,16 +5,19 @@ import json
 import math
 import os
 import re
-import secrets
 import stat
 import struct
 from collections.abc import Collection
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
 import numpy as np
+
+from vff.storage.writing import sync_folder, temporary_beside, unwritable
+from vff.words import LONGEST_PATH, shortened
 
 MAGIC = b"\x89VFF\r\n\x1a\n"
 VERSION = 1
@@ -36,10 +39,19 @@ _QUOTE = ord('"')
 _BITS = re.compile(r"[0-9a-f]{16}")
 _TOO_NEW = "read it with a newer vff (pip install --upgrade vff)"
 _DAMAGED = "copy it again, or write it anew with save"
+_FOREIGN = "give the path of a file that save has written"
 
 
 class FileError(ValueError):
     """A file that cannot be read, or a record that cannot be written to one."""
+
+
+class _Damage(FileError):
+    """What is wrong with a file, without what to do about it: that depends on whose file it is."""
+
+
+class _Foreign(_Damage):
+    """A file that is no file of vff's."""
 
 
 @dataclass(frozen=True)
@@ -84,10 +96,10 @@ def write_file(path: str | os.PathLike[str], kind: str, record: Tree, *, private
             f"expected in a file of this size, found more in {len(text):,} bytes; leave out columns with very many "
             "levels"
         )
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(6)}")
-    mode = _mode_of(target)
-    hidden = private or mode is not None
+    temporary = temporary_beside(target)
     try:
+        mode = _mode_of(target)
+        hidden = private or mode is not None
         with open(temporary, "xb", opener=_for_the_owner if hidden else None) as stream:
             _write(stream, text, arrays, layouts)
             stream.flush()
@@ -95,10 +107,12 @@ def write_file(path: str | os.PathLike[str], kind: str, record: Tree, *, private
         if mode is not None:
             os.chmod(temporary, mode)
         os.replace(temporary, target)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    _sync_folder(target.parent)
+    except OSError as error:
+        raise unwritable(path, error) from error
+    finally:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+    sync_folder(target.parent)
 
 
 def _mode_of(target: Path) -> int | None:
@@ -145,16 +159,6 @@ def _most_entries(size: int) -> int:
     return _MOST_ENTRIES + size // _BYTES_PER_ENTRY
 
 
-def _sync_folder(folder: Path) -> None:
-    """So that the new name outlives a power cut; Windows does this by itself."""
-    if os.name == "posix":
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
-
-
 def _layout_of(array: np.ndarray) -> _Layout:
     if array.dtype.name not in _DTYPES:
         raise FileError(
@@ -199,23 +203,35 @@ class _Packer:
         return self.numbers[id(array)]
 
 
-def read_file(path: str | os.PathLike[str], kinds: Collection[str]) -> Content:
-    """Read a file of one of these kinds. Nothing larger than the file is ever allocated for its arrays."""
-    if not stat.S_ISREG(os.stat(path).st_mode):
+def read_file(
+    path: str | os.PathLike[str], kinds: Collection[str], *, damaged: str = _DAMAGED, foreign: str = _FOREIGN
+) -> Content:
+    """Read a file of one of these kinds. Nothing larger than the file is ever allocated for its arrays.
+
+    ``damaged`` says what to do with a damaged file, ``foreign`` with one that is no file of vff's.
+    """
+    try:
+        mode = os.stat(path).st_mode
+    except OSError as error:
+        raise type(error)(error.errno, error.strerror, shortened(path, LONGEST_PATH)) from error
+    if not stat.S_ISREG(mode):
         raise FileError(f"{path}: a file was expected, found a folder or a device; give the path of a vff file")
     with open(path, "rb") as stream:
         try:
             return _Reader(stream, os.fstat(stream.fileno()).st_size, frozenset(kinds)).content()
+        except _Damage as error:
+            raise FileError(f"{path}: {error}; {foreign if isinstance(error, _Foreign) else damaged}") from error
         except FileError as error:
             raise FileError(f"{path}: {error}") from error
         except (ArithmeticError, LookupError, MemoryError, RecursionError, TypeError, ValueError) as error:
             raise FileError(
-                f"{path}: a record of vff was expected, found something else ({error}); {_DAMAGED}"
+                f"{path}: a record of vff was expected, found something else ({error}); {damaged}"
             ) from error
 
 
-def _refuse(expected: str, found: str, advice: str = _DAMAGED) -> NoReturn:
-    raise FileError(f"{expected} was expected, found {found}; {advice}")
+def _refuse(expected: str, found: str, advice: str | None = None) -> NoReturn:
+    said = f"{expected} was expected, found {found}"
+    raise _Damage(said) if advice is None else FileError(f"{said}; {advice}")
 
 
 class _Reader:
@@ -249,7 +265,7 @@ class _Reader:
 
     def _start(self) -> tuple[int, int]:
         if self._size < _START.size + _DIGEST or (start := self._take(_START.size))[:8] != MAGIC:
-            _refuse("a file that vff has written", "something else", "give the path of a file that save has written")
+            raise _Foreign("a file that vff has written was expected, found something else")
         _, version, length = _START.unpack(start)
         if version > VERSION:
             _refuse(f"a file of format version 1 to {VERSION}", f"version {version}", _TOO_NEW)

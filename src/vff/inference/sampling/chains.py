@@ -24,7 +24,9 @@ import numpy as np
 
 from vff.inference.sampling.compiling import compiled
 from vff.inference.sampling.target import LogDensity, slope_of
+from vff.likelihoods.float64 import float64
 from vff.linalg import threads_for
+from vff.moments.cores import cores
 
 SAMPLERS = ("nuts", "hmc")
 _SHORT, _LONG = 200, 500  # steps of warm-up
@@ -204,7 +206,7 @@ class Compilation:
     @staticmethod
     def _compile(target: LogDensity, sampler: str, data: Any, size: int) -> Callable[..., Any]:
         """By a run with a step size that is no number: every step ends at once."""
-        with jax.enable_x64(True):
+        with float64():
             block, zero = _blocks(target, sampler), jnp.zeros(size)
             carry = _begin(zero, jnp.zeros(()), zero, np.nan)
             keys = jax.random.split(jax.random.PRNGKey(0), _BLOCK)
@@ -239,7 +241,7 @@ def run(
     progress: Callable[[str], None],
     compilation: Compilation | None = None,
 ) -> list[Drawn]:
-    """Every chain from its start, (chains, size); two at a time. The same seed gives the same draws."""
+    """Every chain from its start, (chains, size); two at a time if cores are. The same seed gives the same draws."""
     assert plan.warmup is not None
     warmup = plan.warmup
 
@@ -247,7 +249,7 @@ def run(
     progress("compiling, once for every shape of a model")
 
     def chain(number: int) -> Drawn:
-        with jax.enable_x64(True):
+        with float64():
             keys = jax.random.split(jax.random.fold_in(jax.random.PRNGKey(plan.seed), number), len(stages))
             carry, kept = _begin(starts[number], *slope(data, starts[number])), []
             for at in range(0, len(stages), _BLOCK):
@@ -262,12 +264,12 @@ def run(
         return Drawn(*(values[own] for values in whole))
 
     block = (compilation or Compilation(target, plan.sampler, data, starts.shape[1])).block()
-    with jax.enable_x64(True):
+    with float64():
         data, slope = jax.device_put(data), slope_of(target)
         starts = np.stack([_possible(start, lambda z: float(slope(data, z)[0])) for start in starts])
     report = _Reporter(plan, len(stages), progress)
     # two chains, each with a core: threads of a linear-algebra library within each would only wait for one another
-    with threads_for(1), ThreadPoolExecutor(min(2, plan.chains)) as pool:
+    with threads_for(1), ThreadPoolExecutor(min(2, plan.chains, cores())) as pool:
         return list(pool.map(chain, range(plan.chains)))
 
 

@@ -26,6 +26,7 @@ from vff.inference.model import SumModel
 from vff.inference.sampling.rows import TermShape, maps_of, places_of, roots_of
 from vff.inference.sampling.start import round_coordinates
 from vff.inference.sampling.target import Entry, Hyper, log_prior
+from vff.likelihoods.float64 import float64
 
 _MODELS: dict[int, SumModel] = {}
 _numbers = count()
@@ -184,7 +185,7 @@ def settled(target: CollapsedTarget, data: CollapsedData) -> CollapsedData:
     """Measured from the mode, in coordinates in which the log-density is round there."""
     K = target.free.size
     plain = data._replace(centre=np.asarray(data.hyper.held)[target.free], root=np.eye(K))
-    with jax.enable_x64(True):
+    with float64():
         mode, root = round_coordinates(target, jax.device_put(plain), K, K)
     return plain._replace(centre=plain.centre + mode, root=root)
 

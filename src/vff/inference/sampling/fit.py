@@ -35,6 +35,7 @@ from vff.inference.sampling.target import MOST_FACTORED, OVERDISPERSED, Data, Hy
 from vff.inference.structured_fit import First, Learnt, learn_first, no_sums
 from vff.inference.target import TargetScale
 from vff.likelihoods import expected
+from vff.likelihoods.float64 import float64
 from vff.likelihoods.rules import counts_for
 from vff.linalg import product_rows
 from vff.moments import ColumnRows
@@ -153,7 +154,7 @@ def _draws_of(
     t, white, parts, kept, seen = [], [], [], evenly(chains, draws), []
     watched = _watched(first)
     every = position.reshape(chains * draws, -1)
-    with jax.enable_x64(True):
+    with float64():
         for start in range(0, len(every), _BATCH):
             batch = every[start : start + _BATCH]
             padded = np.concatenate([batch, np.zeros((_BATCH - len(batch), batch.shape[1]))])

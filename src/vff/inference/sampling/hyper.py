@@ -28,6 +28,7 @@ from vff.inference.target import TargetScale
 from vff.likelihoods import AbstractLikelihood
 from vff.moments import MomentRequest
 from vff.priors import AbstractPrior, Gamma, HalfNormal, LogNormal, Normal, OfSd, penalised_sd
+from vff.words import shown
 
 PriorLike = AbstractPrior | float | None
 _ABOVE, _PROBABILITY = 3.0, 0.05
@@ -167,7 +168,7 @@ def check_names(plans: Sequence[TermPlan], others: Sequence[str], given: Mapping
     names += others
     for key in given or {}:
         if key not in names and key not in {name.partition("[")[0] for name in names}:
-            raise ValueError(f"priors names {key!r}, which the model does not have; it has {', '.join(names)}")
+            raise ValueError(f"priors names {shown(key)}, which the model does not have; it has {', '.join(names)}")
 
 
 def with_priors(parameters: Sequence[Parameter], given: Mapping[str, Any] | None) -> list[Parameter]:
@@ -186,10 +187,11 @@ def _with_prior(own: Parameter, asked: Any) -> Parameter:
             )
         if (asked.support == "real") != own.real:
             wanted = "a real number, such as Normal" if own.real else "a positive number, such as Gamma or LogNormal"
-            raise ValueError(f"priors gives {asked!r} for {own.name}; give a prior for {wanted}")
+            raise ValueError(f"priors gives {shown(asked)} for {own.name}; give a prior for {wanted}")
         if not own.real and float(asked.quantile(_INNER[1])) <= own.lower:
             raise ValueError(
-                f"priors gives {asked!r} for {own.name}, which stays above {own.lower:g} and would lie below it; give "
+                f"priors gives {shown(asked)} for {own.name}, which stays above {own.lower:g} and would lie below it; "
+                "give "
                 "one that can be above"
             )
         return replace(own, prior=asked)
@@ -197,6 +199,6 @@ def _with_prior(own: Parameter, asked: Any) -> Parameter:
     if not number or not np.isfinite(float(asked)) or not (own.real or float(asked) > own.lower):
         wanted = "a number" if own.real else f"a number above {own.lower:g}"
         raise ValueError(
-            f"priors for {own.name} must be a prior of vff.priors, {wanted} to hold it at, or None; got {asked!r}"
+            f"priors for {own.name} must be a prior of vff.priors, {wanted} to hold it at, or None; got {shown(asked)}"
         )
     return replace(own, prior=None, start=float(asked))

@@ -13,6 +13,7 @@ from vff.inference.sampling.rows import Carried, TermPoints, TermShape
 from vff.inference.sampling.target import Data, LogDensity, Target, slope_of
 from vff.inference.structured_bound import projected
 from vff.likelihoods import expected
+from vff.likelihoods.float64 import float64
 
 HYPER_SCALE = 0.5  # log units; adaptation finds better ones
 _MOST_STEPS = 200
@@ -34,7 +35,7 @@ def settled(target: Target, data: Data) -> Data:
     K, held = target.free.size, np.asarray(data.hyper.held)
     centre = np.concatenate([held[target.free], np.zeros(target.white_size)])
     plain = data._replace(centre=centre, scale=np.ones(target.white_size), root=np.eye(K))
-    with jax.enable_x64(True):
+    with float64():
         if target.transported:
             mode, root = round_coordinates(target, jax.device_put(plain), K, target.size)
             return plain._replace(centre=np.append(centre[:K] + mode, centre[K:]), root=root)

@@ -8,19 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from vff.moments.cores import cores, workers
+from vff.moments.cores import cores, forked, workers
 from vff.moments.engines.sheets import trigonometric_engine
 
 _TOLERANCE = 1e-14
 _CHUNK_ROWS = 2**21
 _THREAD_ROWS = 2**15  # below this, threads cost more than they bring
 _STRETCHES = 4
+_QUIET = {"showwarn": 0}  # standard error is the user's; what makes a transform wrong comes back as an error
 _LARGEST_SHARED = 2**22  # nodes of a lattice that every stretch has one of
 
 
 def _threads(rows: int) -> int:
-    """All cores for many rows; one where another thread works on other columns at the same time."""
-    return cores() if _alone() and rows >= _THREAD_ROWS else 1
+    """All cores for many rows; one where another thread works on other columns at the same time, or after a fork."""
+    return cores() if _alone() and rows >= _THREAD_ROWS and not forked() else 1
 
 
 def _alone() -> bool:
@@ -43,7 +44,7 @@ def _run(
     import finufft
 
     R = data.shape[0]
-    options: dict[str, Any] = {"eps": eps, "isign": 1, "dtype": "complex128", "nthreads": threads, **more}
+    options: dict[str, Any] = {"eps": eps, "isign": 1, "dtype": "complex128", "nthreads": threads, **_QUIET, **more}
     plan = finufft.Plan(kind, shape, n_trans=R, **options)
     plan.setpts(*(np.pi * t for t in columns))
     result = plan.execute(np.ascontiguousarray(data if R > 1 else data[0]))
