@@ -59,7 +59,9 @@ def table(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
     if request.param == "memtable":
         return ibis.memtable(pa.table(ROWS))
     if request.param == "sqlite":
-        return sqlite(tmp_path / "rows.db")
+        found = sqlite(tmp_path / "rows.db")
+        request.addfinalizer(found.get_backend().disconnect)  # Python warns of those left open, from 3.13 on
+        return found
     backend = ibis.duckdb.connect()
     backend.con.register("rows", pa.table(ROWS))
     backend.con.execute("create table t as select * from rows")
