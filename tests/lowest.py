@@ -1,4 +1,4 @@
-"""The lowest versions that pyproject.toml allows, one pin per line: constraints for `pip install`, used by make test-lowest."""
+"""The lowest versions that pyproject.toml allows, one pin per line: constraints of pip for `make test-lowest`."""
 
 import re
 import tomllib
@@ -16,7 +16,9 @@ def pins(project: dict) -> list[str]:
 def _parts(requirement: str) -> tuple[str, str]:
     found = REQUIREMENT.match(requirement)
     if found is None:
-        raise ValueError(f"a dependency in pyproject.toml must name its lowest version, as in 'numpy>=2.2'; got {requirement!r}")
+        raise ValueError(
+            f"dependencies in pyproject.toml must name a lowest version, as numpy>=2.2; got {requirement!r}"
+        )
     return found[1], found[2]
 
 
