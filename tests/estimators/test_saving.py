@@ -262,7 +262,6 @@ def test_effects_of_a_loaded_model_are_drawn(path):
     mpl.pyplot.close("all")  # pyright: ignore[reportAttributeAccessIssue]
 
 
-@pytest.mark.filterwarnings("ignore")
 def test_draws_go_to_arviz_after_loading_without_the_targets(path):
     pytest.importorskip("arviz")
     model = made("chains")

@@ -2,6 +2,7 @@
 
 import re
 import sqlite3
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -52,18 +53,21 @@ def sqlite(path: Path) -> Any:
 
 
 @pytest.fixture(params=["relation", "memtable", "table", "sqlite"])
-def table(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
+def table(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Any]:
     """The same rows in several databases."""
     if request.param == "relation":
-        return relation()
-    if request.param == "memtable":
-        return ibis.memtable(pa.table(ROWS))
-    if request.param == "sqlite":
-        return sqlite(tmp_path / "rows.db")
-    backend = ibis.duckdb.connect()
-    backend.con.register("rows", pa.table(ROWS))
-    backend.con.execute("create table t as select * from rows")
-    return backend.table("t")
+        yield relation()
+    elif request.param == "memtable":
+        yield ibis.memtable(pa.table(ROWS))
+    elif request.param == "sqlite":
+        found = sqlite(tmp_path / "rows.db")
+        yield found
+        found.get_backend().disconnect()  # Python warns of those left open, from 3.13 on
+    else:
+        backend = ibis.duckdb.connect()
+        backend.con.register("rows", pa.table(ROWS))
+        backend.con.execute("create table t as select * from rows")
+        yield backend.table("t")
 
 
 def test_a_table_is_known_by_its_library_and_opened(table: Any) -> None:

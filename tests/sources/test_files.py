@@ -360,6 +360,12 @@ def test_times_with_a_zone_keep_it(tmp_path) -> None:
     assert [value.hour for value in rows(source)["t"]] == [10, 12]
 
 
+def test_times_of_nine_digits_are_read(tmp_path) -> None:
+    """As Arrow writes times of pandas 2, whose unit is the nanosecond."""
+    source = scan(text(tmp_path / "a.csv", "t\n2024-01-29 22:00:00.000000000\n2024-01-29 23:00:00.000000000\n"))
+    assert [value.hour for value in rows(source)["t"]] == [22, 23]
+
+
 def test_hours_are_text_and_dates_may_get_hours_later(tmp_path) -> None:
     source = scan(text(tmp_path / "a.csv", "at,day\n12:30:00,2024-01-01\n13:00:00,2024-01-02 06:00\n"))
     found = rows(source)

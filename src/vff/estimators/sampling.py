@@ -1,5 +1,6 @@
 """``inference="mcmc"``: the options of Markov chains, checked, and draws as ArviZ has them."""
 
+import warnings
 from collections.abc import Mapping
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -94,7 +95,11 @@ def inference_data(samples: Samples, y: np.ndarray | None) -> Any:
     """Draws, how the chains went, and the targets, as ArviZ has them."""
     if find_spec("arviz") is None:
         raise ImportError("to_arviz needs ArviZ, which is not installed; pip install 'vff[mcmc]'")
-    import arviz
+    with warnings.catch_warnings():
+        # said on the first import of a day, and remembered in the user's cache: it is about code that calls ArviZ,
+        # and both of its faces are called below
+        warnings.filterwarnings("ignore", message=r"\s*ArviZ is undergoing a major refactor", category=FutureWarning)
+        import arviz
 
     posterior, coords, dims = {}, {}, {}
     kinds = dict.fromkeys(own.kind for own in samples.parameters if own.prior is not None)
@@ -110,6 +115,6 @@ def inference_data(samples: Samples, y: np.ndarray | None) -> Any:
     groups: dict[str, Any] = {"posterior": posterior, "sample_stats": dict(samples.stats)}
     if y is not None:
         groups["observed_data"] = {"y": y}
-    if hasattr(arviz, "InferenceData"):  # before ArviZ 1
+    if arviz.__version__.startswith("0."):  # groups were arguments then; asking 1.x for the names of 0.x warns
         return arviz.from_dict(**groups, coords=coords, dims=dims)
     return arviz.from_dict(groups, coords=coords, dims=dims)

@@ -177,9 +177,11 @@ def _add_sets(
     def one(item: tuple[SetPlan, SetTally]) -> None:
         item[1].add([stretch[c] for c in item[0].columns], w, weighted)
 
-    alone = [item for item in tallies if len(tallies) == 1 or item[0].choice.name == "dense"]
-    list(pool.map(one, [item for item in tallies if item not in alone]))
-    for item in alone:
+    def alone(item: tuple[SetPlan, SetTally]) -> bool:
+        return len(tallies) == 1 or item[0].choice.name == "dense"
+
+    list(pool.map(one, [item for item in tallies if not alone(item)]))
+    for item in filter(alone, tallies):
         one(item)
 
 

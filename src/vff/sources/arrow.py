@@ -175,9 +175,9 @@ class CsvReader(AbstractFileReader):
         check_last_value(last and last.as_py(), self.name)
 
     def _wanted(self, name: str, kind: str) -> Any:
-        """Integers are numbers, so that a late 1.5 is no fault, unless asked for; times with a zone keep it."""
+        """Integers are numbers, so that a late 1.5 is no fault, unless asked for; times keep a zone and nine digits."""
         seen = self._seen[name]
-        if kind == "datetime" and pa.types.is_timestamp(seen) and seen.tz:
+        if kind == "datetime" and pa.types.is_timestamp(seen) and (seen.tz or seen.unit == "ns"):
             return seen
         return _TYPES.get(kind, pa.float64())
 

@@ -1,6 +1,10 @@
 """Gaussian noise: hyperparameters on the collapsed bound, against quadrature of the same density."""
 
+import os
+import subprocess
+import sys
 from functools import partial
+from pathlib import Path
 
 import jax
 import numpy as np
@@ -167,3 +171,15 @@ def test_arviz_has_the_draws(sampled: GPRegressor) -> None:
     np.testing.assert_array_equal(data.observed_data["y"].values, Y)
     with pytest.raises(ValueError, match="fitted with inference='variational'"):
         at(1.0, 0.1).to_arviz()
+
+
+def test_arviz_has_the_draws_on_a_machine_that_never_imported_it(sampled: GPRegressor, tmp_path: Path) -> None:
+    """ArviZ 0.23 warns once a day and remembers it in the user's cache; a user of to_arviz can do nothing about it."""
+    pytest.importorskip("arviz")
+    sampled.save(tmp_path / "chains.vff")
+    program = "import sys, vff; print(vff.load(sys.argv[1]).to_arviz().posterior['lengthscale'].shape)"
+    command = [sys.executable, "-W", "error::FutureWarning", "-c", program, str(tmp_path / "chains.vff")]
+    home = {name: str(tmp_path) for name in ("HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME")}
+    done = subprocess.run(command, env={**os.environ, **home}, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["(4,", "500,", "1)"]
