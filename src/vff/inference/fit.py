@@ -9,7 +9,7 @@ import numpy as np
 from vff.basis import Interval
 from vff.features import TailRows
 from vff.inference.growth import Stage, grow, learn
-from vff.inference.model import Setting, SumModel, capped, effective_by_term, shrunk
+from vff.inference.model import NOISE_BOUNDS, Setting, SumModel, capped, effective_by_term, shrunk
 from vff.inference.notes import notes_on, supported
 from vff.inference.optimise import Optimum
 from vff.inference.posterior import AbstractSumPosterior
@@ -154,7 +154,10 @@ def fit_sum(
     inner_noise = None if noise is None else noise / target.scale**2
     wanted = tuple(plan.M for plan in plans)
     details = [plan.detail for plan in plans] if len(plans) > 1 else [highest_standing_out(whole)]
-    stages = _learn_all(whole, given, inner_noise, wanted, details, optimise=optimise, progress=progress)
+    if inner_noise is not None and optimise:  # where learning may start
+        inner_noise = float(np.clip(inner_noise, *NOISE_BOUNDS))
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what leaves float64 is no model
+        stages = _learn_all(whole, given, inner_noise, wanted, details, optimise=optimise, progress=progress)
     final = stages[-1]
     setting = final.model.setting(final.optimum.theta)
     jacobian = final.model.weight * np.log(target.scale)

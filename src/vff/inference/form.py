@@ -32,7 +32,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from vff.linalg import AbstractInvertible, OuterView, Summary
+from vff.linalg import AbstractInvertible, NotPositiveDefinite, OuterView, Summary
 
 _ROUNDING = 1e-12
 
@@ -114,7 +114,9 @@ class AbstractForm(ABC):
         least = -np.inf if self.sites else 0.0  # below zero there is only rounding
         precision = 1.0 / self.constant.variance + self.tau * max(least, misfit) + float(u @ self.prior.mv(u))
         if not precision > 0.0:
-            raise FloatingPointError("these sites leave the constant of the function undetermined")
+            raise NotPositiveDefinite(
+                "these sites leave the constant of the function undetermined; try another likelihood"
+            )
         return ConstantPosterior(self.tau * (self.constant.target - float(u @ self.b)) / precision, 1.0 / precision, u)
 
     @cached_property

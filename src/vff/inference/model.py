@@ -17,7 +17,7 @@ from vff.linalg import BlockDiagonal
 from vff.moments import Basis, Harmonics, MomentRequest, Moments
 from vff.parameters import PositiveVector
 
-_NOISE_BOUNDS = (1e-8, 1e4)  # relative to the variance of the targets, which are standardised before they get here
+NOISE_BOUNDS = (1e-8, 1e4)  # relative to the variance of the targets, which are standardised before they get here
 
 
 SMALL, LARGEST_DIRECT = 1500, 4500  # features; beyond, iterations are faster than a Cholesky factor
@@ -80,7 +80,7 @@ class SumModel:
     @cached_property
     def _layout(self) -> PositiveVector:
         names = [f"{name} {s}" for s, term in enumerate(self.terms) for name in term.names]
-        bounds = [bound for term in self.terms for bound in term.bounds] + [_NOISE_BOUNDS]
+        bounds = [bound for term in self.terms for bound in term.bounds] + [NOISE_BOUNDS]
         for place in self.variances:
             low, high = bounds[place]
             bounds[place] = low, min(high, self.widest / len(self.terms))

@@ -7,6 +7,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from vff.inference.form import AbstractForm, Cotangents
+from vff.linalg import NotPositiveDefinite
 from vff.parameters import PositiveVector
 
 _MOST_EVALUATIONS, _MOST_WITH_ERROR = 200, 12
@@ -82,9 +83,8 @@ def maximise(
     the last; the default leaves nothing to gain.
     """
     layout = model.parameters
-    start = layout.clip(start)
     free = np.ones(start.size, bool) if free is None else free
-    first = model.at(start)
+    start, first = _first(model, layout.clip(start), free)
     if not free.any():
         return Optimum(start, float(first.elbo), 0, 1, True, "nothing to learn", curvature), first
     if curvature is not None and elbo is not None:
@@ -106,6 +106,25 @@ def maximise(
         if done or _is_flat(model, optimum.theta, closed, free):
             return optimum, closed
         start, first, spent = optimum.theta, closed, optimum
+
+
+def _first(model: Model[F], start: np.ndarray, free: np.ndarray) -> tuple[np.ndarray, F]:
+    """The start, with as much more noise as it takes for rounding to leave a model there, where the noise may move."""
+    (noise,) = np.flatnonzero([name == "noise" for name in model.parameters.names])
+    while True:
+        try:
+            closed = model.at(start)
+            if np.isfinite(closed.elbo):
+                return start, closed
+            failure = NotPositiveDefinite("the bound is not finite where learning starts; give other hyperparameters")
+        except NotPositiveDefinite as error:
+            failure = error
+        louder = start.copy()
+        louder[noise] += np.log(10.0)
+        louder = model.parameters.clip(louder)
+        if not free[noise] or louder[noise] == start[noise]:
+            raise failure
+        start = louder
 
 
 def _unit(model: Model[F], closed: F) -> np.ndarray:

@@ -8,7 +8,7 @@ import numpy as np
 from vff.inference.model import Setting, SumModel, capped
 from vff.inference.optimise import rescale
 from vff.inference.terms import Term
-from vff.linalg import threads_for
+from vff.linalg import NotPositiveDefinite, threads_for
 from vff.moments import Harmonics
 
 _LENGTHSCALES = (2.0, 0.6, 0.2, 0.06, 0.02)  # half domains
@@ -199,9 +199,12 @@ def _evaluate(model: SumModel, variances: tuple[float, float], lengthscale: floa
 def _scored(model: SumModel, setting: Setting, *, fixed: bool) -> Start:
     """A candidate with its bound; unless a variance was given, all of them are scaled together to the best."""
     theta = model.pack(setting)
-    closed = model.at(theta)
+    try:
+        closed = model.at(theta)
+        scale, elbo = (1.0, closed.elbo) if fixed else rescale(closed)
+    except NotPositiveDefinite:  # less noise than rounding leaves room for
+        return Start(theta, model.harmonics, -np.inf)
     if fixed:
-        return Start(theta, model.harmonics, closed.elbo)
-    scale, elbo = rescale(closed)
+        return Start(theta, model.harmonics, elbo)
     louder = tuple({**values, "variance": scale * values["variance"]} for values in setting.terms)
     return Start(model.pack(Setting(louder, scale * setting.noise)), model.harmonics, elbo)

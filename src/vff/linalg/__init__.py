@@ -23,7 +23,7 @@ trigonometric moments (Toeplitz plus or minus Hankel). ``trigonometric_gram`` re
 
 from vff.linalg.arrays import namespace
 from vff.linalg.block_diagonal import BlockDiagonal
-from vff.linalg.cholesky import Factor, factorise
+from vff.linalg.cholesky import Factor, NotPositiveDefinite, factorise
 from vff.linalg.conjugate_gradients import Solution, conjugate_gradients
 from vff.linalg.dense import Dense
 from vff.linalg.diagonal import Diagonal
@@ -47,6 +47,7 @@ __all__ = [
     "Glimpse",
     "InverseView",
     "Kronecker",
+    "NotPositiveDefinite",
     "OuterView",
     "PositiveBorderedLowRank",
     "Solution",

@@ -10,6 +10,10 @@ _BLOCK = 256
 _JITTERS = (0.0, 1e-15, 1e-14, 1e-13, 1e-12, 1e-11, 1e-10, 1e-9)
 
 
+class NotPositiveDefinite(FloatingPointError, ValueError):
+    """A matrix that rounding, or a hyperparameter out of range, left without a factor."""
+
+
 @dataclass(frozen=True)
 class Factor:
     """Cholesky factor of a symmetric positive definite A."""
@@ -53,10 +57,11 @@ def factorise(A: np.ndarray) -> Factor:
     When rounding defeats it, the least that helps is added to the diagonal, and the factor says how much.
     """
     diagonal = np.diagonal(A).copy()
-    if not np.all(np.isfinite(diagonal)) or np.any(diagonal <= 0.0):
-        raise FloatingPointError(
-            f"the posterior precision has a diagonal entry of {diagonal[~(diagonal > 0.0)][:1]}; "
-            "a positive number was expected, so a hyperparameter has left the range of float64"
+    wrong = ~(np.isfinite(diagonal) & (diagonal > 0.0))
+    if wrong.any():
+        raise NotPositiveDefinite(
+            f"the posterior precision has a diagonal entry of {diagonal[wrong][0]:g}, where a positive number was "
+            "expected: a hyperparameter has left the range of float64; give one nearer to the scale of the data"
         )
     for jitter in _JITTERS:
         trial = np.array(A, order="F")
@@ -64,7 +69,7 @@ def factorise(A: np.ndarray) -> Factor:
         lower, info = dpotrf(trial, lower=1, overwrite_a=1, clean=1)
         if info == 0:
             return Factor(lower, jitter)
-    raise FloatingPointError(
+    raise NotPositiveDefinite(
         f"a {A.shape[0]} x {A.shape[0]} posterior precision is not positive definite even with {_JITTERS[-1]:g} "
         "of its diagonal added; use fewer frequencies, or a model with more noise"
     )
