@@ -169,8 +169,8 @@ class SumModelFace(PosteriorFace):
                 fit = fit_with_structure(self.covariance, task)
             else:
                 fit = fit_likelihood(task, None if before is None else Before(before, rows.moments))
-        assert fit.climb is not None
         fit = replace(fit, notes=(*fit.notes, *on_coverage(fit, walk, observed)))
+        assert fit.climb is not None
         if not full or fit.samples is not None:
             return fit, replace(rows, moments=fit.climb.sums, choice=fit.climb.choice or _WRITTEN)
         asked = everywhere.walk if isinstance(everywhere, Walked) else walk
