@@ -37,6 +37,11 @@ class ProductTerm:
     features: tuple[np.ndarray, ...]
     priors: tuple[np.ndarray, ...]
     variance: float = 1.0
+    begin: float = 1.0
+    """Spread of q where the climb begins, in that of the prior.
+
+    Of a prior so wide that exp(f) leaves float64 there is nothing to be learnt, and q is far from it in the end.
+    """
 
 
 @dataclass(frozen=True)
@@ -121,6 +126,13 @@ def prior_state(rows: Rows) -> State:
     sizes = [[factor.shape[1] for factor in z] for z in rows.z]
     means = tuple(np.zeros(int(np.prod(own))) for own in sizes)
     return State(means, tuple((tuple(np.eye(P) for P in own),) for own in sizes))
+
+
+def _first_state(rows: Rows, terms: Sequence[ProductTerm]) -> State:
+    """Where the climb begins."""
+    means, pieces = prior_state(rows)
+    shrunk = [(term.begin * first, *others) for term, ((first, *others),) in zip(terms, pieces, strict=True)]
+    return State(means, tuple((piece,) for piece in shrunk))
 
 
 def _two_piece_starts(search: Search) -> list[State]:
@@ -209,7 +221,8 @@ def fit_structured(
     weights = np.ones(len(terms[0].features[0])) if w is None else np.asarray(w, float)
     whiteners = [whiten(term, weights) for term in terms]
     rows = rows_of(kind, terms, whiteners, (y, weights, extra, psi), offset)
-    search = Search.from_state(rows, Objective(rows, getattr(likelihood, "form", likelihood), nodes), prior_state(rows))
+    objective = Objective(rows, getattr(likelihood, "form", likelihood), nodes)
+    search = Search.from_state(rows, objective, _first_state(rows, terms))
     # for two pieces, one piece is only where to start
     splits = kind == "two kroneckers" and any(len(z) > 1 for z in rows.z)
     slope = iterate(search, 1e-2 if splits else tolerance, _SWEEPS)

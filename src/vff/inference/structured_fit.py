@@ -225,7 +225,7 @@ def _has_constant(task: LikelihoodTask) -> bool:
 
 def _constant_term(task: LikelihoodTask) -> ProductTerm:
     """The constant, independent of the terms under q as they are of one another."""
-    return ProductTerm((np.ones((task.walk.n, 1)),), (np.eye(1),), REACH**2)
+    return ProductTerm((np.ones((task.walk.n, 1)),), (np.eye(1),), REACH**2, 1.0 / REACH)
 
 
 def _constant_of(fit: StructuredFit, T: int, P: int) -> ConstantPosterior | None:
