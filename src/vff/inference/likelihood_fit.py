@@ -272,9 +272,11 @@ def _from_prior(
 ) -> Step[Moments, SiteStanding]:
     """Where the first guess is worse than no function at all: from the prior uphill, hyperparameters held at first.
 
-    Sites that know nothing yet would teach them that there is nothing to know.
+    Sites that know nothing yet would teach them that there is nothing to know. But the prior of the constant is so wide
+    that exp(f) leaves float64: one site of unit precision, which no feature sees, puts it near its anchor.
     """
-    zero, held = Moments.zero(problem.crowd.request), replace(problem, optimise=False, grows=False)
+    zero = replace(Moments.zero(problem.crowd.request, problem.anchor), weight=1.0)
+    held = replace(problem, optimise=False, grows=False)
     stage, steps = replace(stage, free=stage.model.all_but_noise), [other]
     for variance in _QUIET if problem.optimise else (None,):
         theta = stage.optimum.theta.copy()
