@@ -99,11 +99,14 @@ def test_banana(squash: float, expected: float) -> None:
     assert few < more < exact < more + 0.2
 
 
-@pytest.mark.parametrize("kernel", [Matern32(0, variance=30.0, lengthscale=1.5), "rbf"], ids=repr)
-def test_gaussian_noise_is_the_exact_process(kernel: Any) -> None:
+BROAD = Matern32(0, variance=30.0, lengthscale=1.5)
+
+
+@pytest.mark.parametrize(("kernel", "centred"), [(BROAD, False), (BROAD, True), ("rbf", False)], ids=repr)
+def test_gaussian_noise_is_the_exact_process(kernel: Any, centred: bool) -> None:
     twice = np.concatenate([X, X[:5]])  # rows that are the same share a function value
     y = 40.0 * np.concatenate([WAVE, WAVE[:5]]) + RNG.standard_normal(N + 5)
-    kept: Any = {"optimizer": None, "normalize_y": False}
+    kept: Any = {"optimizer": None, "normalize_y": centred}
     if kernel == "rbf":
         kernel = ExactGP("rbf", normalize_y=False).fit(twice, y).kernel_
     exact = ExactGP(kernel, noise_variance=2.5, **kept).fit(twice, y)
