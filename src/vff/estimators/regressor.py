@@ -44,8 +44,8 @@ class GPRegressor(RegressionFace, SumModelFace):
         None keeps the given hyperparameters.
     normalize_y : bool
         The function has a constant with a weak prior (ten standard deviations of y around its mean), which is
-        integrated out; with False its prior mean is zero and there is none. With other likelihoods than "gaussian" the prior is
-        around the constant that fits best, and its standard deviation is 10 where f is not in the units of y.
+        integrated out; with False its prior mean is zero and there is none. With other likelihoods than "gaussian" the
+        prior is around the constant that fits best, and its standard deviation is 10 where f is not in the units of y.
     batch_size : int or None
         Rows per step of likelihoods that are not Gaussian; None is all of them. Batches make the first steps cheap on
         very many rows; the bound is then not climbed to its very top.
