@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.linalg import block_diag
 from scipy.stats import multivariate_normal
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -42,6 +43,15 @@ def _log_normal(y: np.ndarray, covariance: Any) -> float:
     return float(multivariate_normal.logpdf(y, np.zeros(y.size), covariance))
 
 
+def _of_constant(model: Any) -> float:
+    """Prior variance of the constant: ten standard deviations of y."""
+    return (10.0 * model.target_.scale) ** 2 if model.normalize_y else 0.0
+
+
+def _with_constant(kernel: Any, model: Any):
+    return lambda x, z: kernel(x, z) + _of_constant(model)
+
+
 def _spectral_kernel(model: Any):
     def k(x: np.ndarray, z: np.ndarray) -> np.ndarray:
         lag = np.subtract.outer(x, z)
@@ -74,10 +84,10 @@ def _agrees(model: Any, mean: np.ndarray, covariance: np.ndarray) -> None:
 def test_exact(kernel: Any, normalize_y: bool) -> None:
     model = _kept(ExactGP, kernel, normalize_y=normalize_y)
     offset = Y.mean() if normalize_y else 0.0
-    x = X[:, 0]
+    k, x = _with_constant(kernel, model), X[:, 0]
     assert model.elbo_ == model.log_marginal_likelihood_
-    assert model.elbo_ == pytest.approx(_log_normal(Y - offset, kernel(x, x) + NOISE * np.eye(60)), abs=1e-7)
-    mean, covariance = _condition(kernel, x, NEW[:, 0], Y - offset)
+    assert model.elbo_ == pytest.approx(_log_normal(Y - offset, k(x, x) + NOISE * np.eye(60)), abs=1e-7)
+    mean, covariance = _condition(k, x, NEW[:, 0], Y - offset)
     _agrees(model, offset + mean, covariance)
     assert model.kernel_.variance == pytest.approx(kernel.variance)
     assert model.kernel_.lengthscale == pytest.approx(kernel.lengthscale)
@@ -91,14 +101,18 @@ def test_inducing(kernel: Any, normalize_y: bool) -> None:
     offset = Y.mean() if normalize_y else 0.0
     x, y = X[:, 0], Y - offset
     np.testing.assert_allclose(model.inducing_, z)
-    K, C = kernel(z, z), kernel(z, x)
+    V = _of_constant(model)
+    K, C, new = kernel(z, z), kernel(z, x), kernel(z, NEW[:, 0])
+    if normalize_y:  # the constant is one more inducing variable
+        K = block_diag(K, V)
+        C, new = (np.vstack([rows, np.full(rows.shape[1], V)]) for rows in (C, new))
     Q = C.T @ np.linalg.solve(K, C)
-    bound = _log_normal(y, Q + NOISE * np.eye(60)) - 0.5 / NOISE * (60 * kernel.variance - np.trace(Q))
+    bound = _log_normal(y, Q + NOISE * np.eye(60)) - 0.5 / NOISE * (60 * (kernel.variance + V) - np.trace(Q))
     assert model.elbo_ == pytest.approx(bound, abs=1e-7)
     # Titsias (2009), eq. 6, written with K and A = K + C C' / noise
-    A, new = K + C @ C.T / NOISE, kernel(z, NEW[:, 0])
+    A = K + C @ C.T / NOISE
     mean = new.T @ np.linalg.solve(A, C @ y) / NOISE
-    prior = kernel(NEW[:, 0], NEW[:, 0])
+    prior = kernel(NEW[:, 0], NEW[:, 0]) + V
     _agrees(model, offset + mean, prior - new.T @ (np.linalg.inv(K) - np.linalg.inv(A)) @ new)
 
 
@@ -114,7 +128,7 @@ def test_bound_is_ordered(kernel: Any) -> None:
 @pytest.mark.parametrize("kernel", KERNELS, ids=repr)
 def test_spectral(maker: Any, kernel: Any) -> None:
     model = _kept(maker, kernel, n_frequencies=9, random_state=4)
-    k, x, offset = _spectral_kernel(model), X[:, 0], Y.mean()
+    k, x, offset = _with_constant(_spectral_kernel(model), model), X[:, 0], Y.mean()
     assert model.frequencies_.shape == (9,)
     assert model.elbo_ == pytest.approx(_log_normal(Y - offset, k(x, x) + NOISE * np.eye(60)), abs=1e-7)
     mean, covariance = _condition(k, x, NEW[:, 0], Y - offset)

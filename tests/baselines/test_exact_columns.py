@@ -59,12 +59,13 @@ def _kept(kernel: Any, **options: Any) -> ExactGP:
 def test_evidence_and_posterior_are_their_definitions(kernel: Any, normalize_y: bool) -> None:
     model = _kept(kernel, normalize_y=normalize_y)
     offset = Y.mean() if normalize_y else 0.0
-    C = _dense(kernel, FRAME, FRAME) + NOISE * np.eye(N)
+    V = (10.0 * model.target_.scale) ** 2 if normalize_y else 0.0  # of the constant, which every row shares
+    C = _dense(kernel, FRAME, FRAME) + V + NOISE * np.eye(N)
     expected = multivariate_normal.logpdf(Y - offset, np.zeros(N), C)
     assert model.log_marginal_likelihood_ == model.elbo_ == pytest.approx(float(expected), abs=1e-7)
-    cross = _dense(kernel, NEW, FRAME)
+    cross = _dense(kernel, NEW, FRAME) + V
     mean = offset + cross @ np.linalg.solve(C, Y - offset)
-    covariance = _dense(kernel, NEW, NEW) - cross @ np.linalg.solve(C, cross.T)
+    covariance = _dense(kernel, NEW, NEW) + V - cross @ np.linalg.solve(C, cross.T)
     for got, variance in (model.predict_f(NEW), model.predict_f(NEW, full_covariance=True)):
         np.testing.assert_allclose(got, mean, rtol=1e-8)
         np.testing.assert_allclose(variance, covariance if variance.ndim == 2 else np.diagonal(covariance), atol=1e-8)

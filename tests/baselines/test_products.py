@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import block_diag, cho_factor, cho_solve
 from scipy.stats import multivariate_normal
 
 from vff import Matern12, Matern32, Matern52
@@ -61,6 +61,11 @@ def _kept(maker: Any, kernel: Any, **options: Any) -> Any:
     return maker(kernel, noise_variance=NOISE, optimizer=None, **options).fit(FRAME, Y)
 
 
+def _of_constant(model: Any) -> float:
+    """Prior variance of the constant: ten standard deviations of y."""
+    return (10.0 * model.target_.scale) ** 2 if model.normalize_y else 0.0
+
+
 def _log_normal(y: np.ndarray, C: np.ndarray) -> float:
     return float(multivariate_normal.logpdf(y, np.zeros(y.size), C))
 
@@ -77,11 +82,12 @@ def _agrees(model: Any, mean: np.ndarray, covariance: np.ndarray) -> None:
 def test_exact_is_dense_algebra(kernel: Any, normalize_y: bool) -> None:
     model = _kept(ExactGP, kernel, normalize_y=normalize_y)
     offset = Y.mean() if normalize_y else 0.0
-    C, cross = _dense(kernel, FRAME, FRAME) + NOISE * np.eye(N), _dense(kernel, NEW, FRAME)
+    V = _of_constant(model)
+    C, cross = _dense(kernel, FRAME, FRAME) + V + NOISE * np.eye(N), _dense(kernel, NEW, FRAME) + V
     assert model.log_marginal_likelihood_ == model.elbo_ == pytest.approx(_log_normal(Y - offset, C), abs=1e-7)
     factor = cho_factor(C)
     mean = offset + cross @ cho_solve(factor, Y - offset)
-    _agrees(model, mean, _dense(kernel, NEW, NEW) - cross @ cho_solve(factor, cross.T))
+    _agrees(model, mean, _dense(kernel, NEW, NEW) + V - cross @ cho_solve(factor, cross.T))
     again = _kept(ExactGP, model.kernel_, normalize_y=normalize_y)
     assert again.elbo_ == pytest.approx(model.elbo_, abs=1e-9)
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict(NEW), model.predict(NEW))
@@ -100,8 +106,12 @@ def test_a_level_never_seen_goes_back_to_the_prior() -> None:
     model = _kept(ExactGP, A * G)
     with pytest.warns(ExtrapolationWarning, match="2 of 6 rows hold a level of column 'g' that the fit has not seen"):
         mean, variance = model.predict_f(NEW.assign(g=["new", "other", "x", "x", "y", "z"]))
-    np.testing.assert_allclose(mean[:2], Y.mean())
-    np.testing.assert_allclose(variance[:2], 4.0 * 0.7)
+    # of such a row only the constant is known: generalised least squares, with a weak prior
+    C, V = _dense(A * G, FRAME, FRAME) + NOISE * np.eye(N), _of_constant(model)
+    told = np.linalg.solve(C, np.ones(N))
+    left = 1.0 / (told.sum() + 1.0 / V)
+    np.testing.assert_allclose(mean[:2], Y.mean() + left * (told @ (Y - Y.mean())))
+    np.testing.assert_allclose(variance[:2], 4.0 * 0.7 + left)
     assert np.all(variance[2:] < 4.0 * 0.7)
 
 
@@ -194,14 +204,18 @@ def test_inducing_is_dense_algebra(kernel: Any, normalize_y: bool) -> None:
     np.testing.assert_allclose(model.inducing_, GRID, atol=1e-12)
     Z = pd.DataFrame(GRID, columns=names)
     K, cross, new = (_dense(kernel, Z, other) for other in (Z, FRAME, NEW))
-    Q, prior = cross.T @ np.linalg.solve(K, cross), _dense(kernel, FRAME, FRAME)
+    V = _of_constant(model)
+    if normalize_y:  # the constant is one more inducing variable
+        K = block_diag(K, V)
+        cross, new = (np.vstack([rows, np.full(rows.shape[1], V)]) for rows in (cross, new))
+    Q, prior = cross.T @ np.linalg.solve(K, cross), _dense(kernel, FRAME, FRAME) + V
     bound = _log_normal(Y - offset, Q + NOISE * np.eye(N)) - 0.5 / NOISE * np.trace(prior - Q)
     assert model.elbo_ == pytest.approx(bound, abs=1e-7)
     assert model.elbo_ < _kept(ExactGP, kernel, normalize_y=normalize_y).elbo_
     # Titsias (2009), eq. 6, written with K and A = K + C C' / noise
     A_ = K + cross @ cross.T / NOISE
     mean = offset + new.T @ np.linalg.solve(A_, cross @ (Y - offset)) / NOISE
-    _agrees(model, mean, _dense(kernel, NEW, NEW) - new.T @ (np.linalg.inv(K) - np.linalg.inv(A_)) @ new)
+    _agrees(model, mean, _dense(kernel, NEW, NEW) + V - new.T @ (np.linalg.inv(K) - np.linalg.inv(A_)) @ new)
 
 
 @pytest.mark.parametrize("kernel", [*SMOOTH, SquaredExponential(4.0, (2.0, 3.0))], ids=repr)

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.linalg import block_diag
 
 from vff import Categorical, ExtrapolationWarning, GPRegressor, Matern12, Matern32, Matern52
 
@@ -67,7 +68,8 @@ def test_the_deviation_of_an_effect_is_dense_algebra_on_the_features():
         unit = factor.prior.matrix().to_dense() if hasattr(factor, "prior") else np.eye(3)
         priors.append(unit / term.variance)
         K[sizes[s] : sizes[s + 1], sizes[s] : sizes[s + 1]] = priors[s]
-    every = np.concatenate(rows, axis=1)
+    # the constant is one more coefficient, with a prior deviation of ten
+    every, K = np.column_stack([*rows, np.ones(150)]), block_diag(K, 0.01)
     inverse = np.linalg.inv(K + every.T @ every / noise)
     for s, term in enumerate(posterior.terms):
         own = inverse[sizes[s] : sizes[s + 1], sizes[s] : sizes[s + 1]]

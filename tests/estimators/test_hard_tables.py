@@ -123,8 +123,18 @@ def test_far_away_is_the_prior_and_not_nan():
     model = GPRegressor(Matern52()).fit(X, y)
     with pytest.warns(UserWarning, match="outside the domain"):
         mean, std = model.predict([[1e160], [-1e9]], return_std=True)
-    np.testing.assert_allclose(mean, y.mean(), rtol=1e-9)
-    np.testing.assert_allclose(std**2, model.kernel_.variance + model.noise_variance_)
+    # of the function only its constant is known there
+    constant, scale = model.posterior_.constant, model.target_.scale
+    np.testing.assert_allclose(mean, y.mean() + scale * constant.mean, rtol=1e-9)
+    spread = scale**2 * constant.variance
+    np.testing.assert_allclose(std**2, model.kernel_.variance + model.noise_variance_ + spread)
+    # and by generalised least squares, from what the bound without a constant loses when y moves
+    kept = {"noise_variance": model.noise_variance_, "frequencies": model.frequencies_[0], "domain": model.domain_}
+    without = GPRegressor(model.kernel_, optimizer=None, normalize_y=False, **kept)
+    at, up, down = (without.fit(X, y - y.mean() - shift).elbo_ for shift in (0.0, 1.0, -1.0))
+    expected = 1.0 / (2.0 * at - up - down + 1.0 / (10.0 * y.std()) ** 2)
+    assert spread == pytest.approx(expected, rel=1e-9)
+    assert mean[0] == pytest.approx(y.mean() + 0.5 * expected * (up - down), rel=1e-8)
 
 
 def test_blas_threads_are_given_back():

@@ -239,7 +239,17 @@ def test_elbo_is_for_the_users_units():
     centred = y - y.mean()
     model = GPRegressor(Matern32(0, variance=4.0, lengthscale=1.0), noise_variance=0.3, normalize_y=False, **given)
     scaled = GPRegressor(Matern32(0, variance=4.0, lengthscale=1.0), noise_variance=0.3, **given)
-    assert scaled.fit(X, y).elbo_ == pytest.approx(model.fit(X, centred).elbo_, rel=1e-10)
+    # a constant c0 ~ N(mean, V) beside the process: p(y) = p(y | c0) p(c0) / p(c0 | y) at any c0, here the mean
+    V, c0 = (10.0 * y.std()) ** 2, scaled.fit(X, y).posterior_.constant
+    m, v = y.std() * c0.mean, y.var() * c0.variance
+    odds = -0.5 * np.log(2 * np.pi * V) + 0.5 * np.log(2 * np.pi * v) + 0.5 * m**2 / v
+    assert scaled.elbo_ == pytest.approx(model.fit(X, centred).elbo_ + odds, rel=1e-10)
+    # and by two more values of it, which the prior does not see
+    step = 0.5
+    up, down = (model.fit(X, centred - shift).elbo_ for shift in (step, -step))
+    curvature = (2.0 * model.fit(X, centred).elbo_ - up - down) / step**2
+    assert 1.0 / v == pytest.approx(curvature + 1.0 / V, rel=1e-8)
+    assert m == pytest.approx(v * (up - down) / (2.0 * step), rel=1e-8)
 
 
 def test_without_a_mean_the_units_of_y_do_not_matter_either():

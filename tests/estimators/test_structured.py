@@ -46,14 +46,32 @@ def test_the_bounds_on_the_banana(kind, bound):
     assert model.score(x, y) > 0.9
 
 
+WEIGHTS = np.where(X[:, 0] > 0.0, 2.0, 0.5)
+NODES, MASSES = np.polynomial.hermite_e.hermegauss(60)
+MASSES = MASSES / MASSES.sum()
+
+
+def _constant_is_settled(model: GPClassifier, w: np.ndarray) -> None:
+    """q(c0) = N(m, v) is where the bound is flat: m = V sum w E[g] and 1 / v = 1 / V + sum w E[h], V = 100.
+
+    The slope g and the curvature h of -log p are those of labels under a logit.
+    """
+    assert model.likelihood_.link == "logit"
+    mean, variance = model.predict_f(X)
+    p = 1.0 / (1.0 + np.exp(-(mean + np.multiply.outer(NODES, np.sqrt(variance)))))
+    constant = model.posterior_.constant
+    assert not constant.answer.any()  # the terms do not know of it under q
+    assert constant.mean == pytest.approx(100.0 * float(w @ (LABELS - MASSES @ p)), abs=1e-2)
+    assert 1.0 / constant.variance == pytest.approx(0.01 + float(w @ (MASSES @ (p * (1.0 - p)))), rel=1e-4)
+
+
 def test_dense_within_the_only_term_is_the_full_covariance():
-    """Constant, edge functions, tails outside, joint draws, slopes and effects included."""
-    weights = np.where(X[:, 0] > 0.0, 2.0, 0.5)
+    """Edge functions, tails outside, joint draws, slopes and effects included."""
     full, other = (
-        GPClassifier(PRODUCT, covariance=kind, **KEPT).fit(X, LABELS, weights) for kind in ("full", "factorised")
+        GPClassifier(PRODUCT, covariance=kind, fit_intercept=False, **KEPT).fit(X, LABELS, WEIGHTS)
+        for kind in ("full", "factorised")
     )
     assert other.elbo_ == pytest.approx(full.elbo_, abs=1e-3)
-    assert other.target_.mean == pytest.approx(full.target_.mean)
     assert other.fit_.terms[0].effective == pytest.approx(full.fit_.terms[0].effective, rel=1e-2)
     close: dict[str, Any] = {"rtol": 2e-3, "atol": 2e-3}
     np.testing.assert_allclose(other.predict_f(ROWS), full.predict_f(ROWS), **close)
@@ -65,6 +83,17 @@ def test_dense_within_the_only_term_is_the_full_covariance():
     mine, theirs = other.effects(ROWS), full.effects(ROWS)
     np.testing.assert_allclose(mine.mean, theirs.mean, **close)
     np.testing.assert_allclose(mine.std, theirs.std, **close)
+
+
+def test_the_constant_is_apart_from_the_terms():
+    full, other = (
+        GPClassifier(PRODUCT, covariance=kind, **KEPT).fit(X, LABELS, WEIGHTS) for kind in ("full", "factorised")
+    )
+    _constant_is_settled(other, WEIGHTS)
+    assert full.elbo_ - 3.0 < other.elbo_ < full.elbo_
+    assert other.target_.mean == pytest.approx(full.target_.mean)
+    assert other.intercept_ == pytest.approx(full.intercept_, abs=0.01)
+    np.testing.assert_allclose(other.predict_proba(ROWS), full.predict_proba(ROWS), atol=0.02)
 
 
 @pytest.mark.parametrize("kind", ["kronecker", "two kroneckers"])
@@ -91,7 +120,8 @@ def test_products_agree_with_the_full_covariance_within_reason(kind):
     np.testing.assert_allclose(np.ptp(effects.mean[N:, 0] - mean), 0.0, atol=1e-10)
     with pytest.warns(UserWarning, match="lie outside the domain"):
         beyond = model.predict_f(np.array([[40.0, 0.0]]))[1]
-    np.testing.assert_allclose(beyond, 3.0, rtol=1e-6)
+    _constant_is_settled(model, np.ones(N))
+    np.testing.assert_allclose(beyond, 3.0 + model.posterior_.constant.variance, rtol=1e-6)
     again = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(again.predict_f(ROWS)[1], variance)
 

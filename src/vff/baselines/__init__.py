@@ -15,7 +15,7 @@ remainder, and between them, at distance 1/2 from both, |phi|^2 = 2 / (e + 1) = 
 
 The last two climb as ``vff.inference.natural`` does, with a site for every row (``latent``). The exact one has its
 inducing points at all distinct rows, where nothing remains. On Gaussian noise they are ``ExactGP`` and
-``InducingPointGP`` again, but for the constant, which is learnt and not the mean of y.
+``InducingPointGP`` again.
 
 Departures from the literature: locations and frequencies are learnt only after the hyperparameters have been learnt
 with them held, so releasing them cannot lower the bound; frequencies are learnt as logarithms (their sign is unseen).

@@ -36,7 +36,8 @@ class ExactGP(GaussianFace):
     optimizer : "lbfgs" or None
         None keeps the given hyperparameters.
     normalize_y : bool
-        Give the model the mean of y. With False the prior mean is zero.
+        The function has a constant with a weak prior (ten standard deviations of y around its mean), which is
+        integrated out; with False its prior mean is zero and there is none.
     random_state : int, RandomState or None
         For ``learn_rows``, and for ``sample_f`` and ``sample_y`` when they are called without one.
     verbose : int

@@ -11,7 +11,8 @@ _CONSTANT = 1e-13  # a spread of y below this share of its mean is rounding
 def target_scale(y: np.ndarray, *, centre: bool) -> TargetScale:
     """Mean of y (or zero) and root mean square about it.
 
-    The scale only sets the units of the search: a zero-mean model of y and one of y / scale are the same model.
+    Without a mean the scale only sets the units of the search: a zero-mean model of y and one of y / scale are the same
+    model. With one it is also the unit in which the prior of the constant is wide.
     """
     mean = float(y.mean()) if centre else 0.0
     scale = float(np.sqrt(np.mean((y - mean) ** 2)))

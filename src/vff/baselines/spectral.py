@@ -30,7 +30,8 @@ class RandomFourierGP(GaussianFace):
     optimizer : "lbfgs" or None
         None keeps the given hyperparameters.
     normalize_y : bool
-        Give the model the mean of y. With False the prior mean is zero.
+        The function has a constant with a weak prior (ten standard deviations of y around its mean), which is
+        integrated out; with False its prior mean is zero and there is none.
     random_state : int, RandomState or None
         For the frequencies, and for ``sample_f`` and ``sample_y`` when they are called without one.
     verbose : int
@@ -94,7 +95,8 @@ class SparseSpectrumGP(GaussianFace):
     optimizer : "lbfgs" or None
         None keeps the given hyperparameters and the frequencies as drawn.
     normalize_y : bool
-        Give the model the mean of y. With False the prior mean is zero.
+        The function has a constant with a weak prior (ten standard deviations of y around its mean), which is
+        integrated out; with False its prior mean is zero and there is none.
     random_state : int, RandomState or None
         For the first frequencies, and for ``sample_f`` and ``sample_y`` when they are called without one.
     verbose : int

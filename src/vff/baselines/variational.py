@@ -99,7 +99,9 @@ class VariationalGP(LikelihoodFace):
     optimizer : "lbfgs" or None
         None keeps the given hyperparameters of the kernel.
     normalize_y : bool
-        Learn a constant for the latent function, its prior mean. With False that is zero.
+        The latent function has a constant with a weak prior (standard deviation 10, or ten of y where f is in its
+        units, around the constant that fits best), which is integrated out; with False its prior mean is zero and there
+        is none.
     random_state : int, RandomState or None
         For ``sample_f`` and ``sample_y`` when they are called without one.
     verbose : int
@@ -175,7 +177,9 @@ class InducingPointVGP(LikelihoodFace):
     optimizer : "lbfgs" or None
         None keeps the given hyperparameters of the kernel, and the locations.
     normalize_y : bool
-        Learn a constant for the latent function, its prior mean. With False that is zero.
+        The latent function has a constant with a weak prior (standard deviation 10, or ten of y where f is in its
+        units, around the constant that fits best), which is integrated out; with False its prior mean is zero and there
+        is none.
     random_state : int, RandomState or None
         For the k-means centres, and for ``sample_f`` and ``sample_y`` when they are called without one.
     verbose : int

@@ -37,13 +37,17 @@ class GPClassifier(ClassifierMixin, SumModelFace):
     inference, draws, warmup, chains, sampler, priors
         As for ``GPRegressor``: "variational", or Markov chains.
     fit_intercept : bool
-        Learn a constant for the latent function. With False its prior mean is zero.
+        The latent function has a constant with a weak prior (standard deviation 10 around the constant that fits best),
+        which is integrated out; with False its prior mean is zero and there is none.
 
     Attributes
     ----------
     classes_ : the labels, sorted
     kernel_, elbo_, elbo_gap_, domain_, frequencies_, edges_, engine_, timing_, notes_, fit_, likelihood_
         As for ``GPRegressor``, of two classes. With more, ``elbo_`` is the sum over the models.
+    intercept_, intercept_std_ : float
+        Mean of the latent function over the rows of the fit, from which ``effects`` are measured, and its standard
+        deviation; of two classes.
     estimators_ : list of GPClassifier
         With more than two classes: each class against the rest, in the order of ``classes_``.
     """

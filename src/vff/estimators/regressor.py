@@ -46,17 +46,18 @@ class GPRegressor(RegressionFace, SumModelFace):
     optimizer : "lbfgs" or None
         None keeps the given hyperparameters.
     normalize_y : bool
-        Give the model the mean and scale of y; with other likelihoods than "gaussian", learn a constant for the latent
-        function. With False the prior mean is zero.
+        The function has a constant with a weak prior (ten standard deviations of y around its mean), which is
+        integrated out; with False its prior mean is zero and there is none. With other likelihoods than "gaussian" the
+        prior is around the constant that fits best, and its standard deviation is 10 where f is not in the units of y.
     batch_size : int or None
         Rows per step of likelihoods that are not Gaussian; None is all of them. Batches make the first steps cheap on
         very many rows; the bound is then not climbed to its very top.
     covariance : "full", "kronecker", "two kroneckers" or "factorised"
         Of the approximate posterior, for likelihoods that are not Gaussian. The structured ones make room for products
-        of tens of thousands of features, and their terms are independent of one another: a Kronecker product over the
-        columns of each term, a sum of two of them, or dense within a term. What is to be learnt (hyperparameters,
-        constant, parameters of the likelihood) is learnt first with the full covariance and at most about 600 features,
-        and held; with ``optimizer=None`` and all given, nothing is. ``partial_fit`` needs "full".
+        of tens of thousands of features, and their terms and the constant are independent of one another: a Kronecker
+        product over the columns of each term, a sum of two of them, or dense within a term. What is to be learnt
+        (hyperparameters, parameters of the likelihood) is learnt first with the full covariance and at most about 600
+        features, and held; with ``optimizer=None`` and all given, nothing is. ``partial_fit`` needs "full".
     inference : "variational" or "mcmc"
         A Gaussian posterior at the best hyperparameters, or Markov chains: over hyperparameters and function together,
         or, with Gaussian noise, over hyperparameters alone, at a cost that does not depend on the number of rows. All
@@ -81,6 +82,8 @@ class GPRegressor(RegressionFace, SumModelFace):
     kernel_, noise_variance_ : the learnt hyperparameters, in the user's units
         (``noise_variance_`` is NaN unless the likelihood is "gaussian")
     likelihood_ : the likelihood with its parameters learnt; ``likelihood_.values`` has them by name
+    intercept_, intercept_std_ : float
+        Mean of the function over the rows of the fit, from which ``effects`` are measured, and its standard deviation.
     elbo_ : float
         Lower bound on log p(y), nats, for y in the user's units.
     elbo_gap_ : (float, float)
