@@ -10,13 +10,13 @@ from vff.baselines.design import Design, Problem
 from vff.baselines.features import AbstractFeatures
 from vff.baselines.model import FeatureModel, learn
 from vff.baselines.posterior import FeaturePosterior
-from vff.baselines.problem import notes, target_scale
+from vff.baselines.problem import notes
 from vff.estimators.arguments import flag
 from vff.estimators.face import Posterior, RegressionFace
 from vff.estimators.named import given, introduce
 from vff.estimators.options import check_choice, check_noise
 from vff.estimators.tables import Table, check_target
-from vff.inference import Optimum
+from vff.inference import Optimum, TargetScale
 from vff.likelihoods import Gaussian
 
 
@@ -75,7 +75,7 @@ class GaussianFace(BaselineFace):
         noise = check_noise(self.noise_variance)
         table, target = self._checked(X, y)
         design, x = self._design(table)
-        scale = target_scale(target, centre=self.normalize_y)
+        scale = TargetScale.of_targets(target, np.ones(target.size), centred=self.normalize_y, robust=False)
         return Problem.of(design, x, target, noise, scale, centred=self.normalize_y)
 
     def _fit_features(

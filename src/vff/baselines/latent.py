@@ -169,7 +169,7 @@ def climb(
     model = FeatureModel(InducingPoints, *own, constant=problem.constant)
     with threads_for(len(coordinates)):
         psi, anchor = _first_psi(problem, likelihood, observed), 0.0
-        if problem.constant is not None:
+        if problem.constant is not None and not likelihood.standardised:
             anchor = best_constant(likelihood, psi, observed.y, observed.extra, observed.w)
         latent = LatentProblem(model, observed, likelihood, anchor)
         place, optimum = _learn(latent, _first(latent, replace(problem.given, noise=1.0), psi), optimise)

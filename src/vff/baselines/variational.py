@@ -11,7 +11,7 @@ from vff.baselines.design import Problem, check_numbers_only
 from vff.baselines.face import BaselineFace
 from vff.baselines.inducing import in_column_units, locations
 from vff.baselines.latent import LatentFit, climb
-from vff.baselines.problem import notes, target_scale
+from vff.baselines.problem import notes
 from vff.baselines.squared_exponential import SquaredExponential
 from vff.estimators.arguments import is_whole, seeded
 from vff.estimators.observed import extra_of
@@ -40,7 +40,10 @@ class LikelihoodFace(BaselineFace):
         likelihood.check(y, extra)
         beside: Any = likelihood.column
         design, x = self._design(table, None if beside is None else table.index(beside))
-        target = target_scale(y, centre=self.normalize_y) if likelihood.standardised else TargetScale(0.0, 1.0)
+        target = TargetScale(0.0, 1.0)
+        if likelihood.standardised:
+            robust = not likelihood.log_concave
+            target = TargetScale.of_targets(y, np.ones(y.size), centred=self.normalize_y, robust=robust)
         centred = self.normalize_y and not likelihood.locates
         return Problem.of(design, x, y, None, target, centred=centred), likelihood, extra
 

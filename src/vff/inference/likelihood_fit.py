@@ -211,16 +211,9 @@ def _scale_of(task: LikelihoodTask) -> TargetScale:
     observed = task.observed
     if not task.likelihood.standardised:
         return TargetScale(0.0, 1.0)
-    mean = _quantile(observed.y, 0.5, observed) if task.centred else 0.0
-    # quantiles, because a few wild targets are what such likelihoods are for; wide ones, because most may be constant
-    low, high = (_quantile(observed.y, level, observed) for level in (0.05, 0.95))
-    spread = max(_quantile(np.abs(observed.y - mean), 0.5, observed) / 0.6745, 0.1 * (high - low))
-    scale = spread or float(np.sqrt(np.mean((observed.y - mean) ** 2))) or 1.0
-    return TargetScale(mean, scale)
-
-
-def _quantile(values: np.ndarray, level: float, observed: Observed) -> float:
-    return float(np.quantile(values, level, weights=observed.w, method="inverted_cdf"))
+    # wild targets are what likelihoods are for that are not log-concave
+    robust = not task.likelihood.log_concave
+    return TargetScale.of_targets(observed.y, observed.w, centred=task.centred, robust=robust)
 
 
 def _sample(task: LikelihoodTask) -> Walked | None:
@@ -261,7 +254,8 @@ def _begin(
     observed = crowd.observed if isinstance(crowd, Walked) else task.observed
     constant = 0.0
     if problem.centred:
-        constant = best_constant(task.likelihood, psi, observed.y, observed.extra, observed.w)
+        if not task.likelihood.standardised:  # else y is measured from its middle already
+            constant = best_constant(task.likelihood, psi, observed.y, observed.extra, observed.w)
         problem = replace(problem, anchor=constant)
     sums, power = problem.first_sums(psi, constant)
     stage = _first_stage(task, problem.model(sums), target, power)

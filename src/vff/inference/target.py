@@ -7,6 +7,7 @@ import numpy as np
 from vff.features import TailRows
 from vff.moments import Moments
 
+_CONSTANT = 1e-13  # a spread of y below this share of its mean is rounding
 REACH = 10.0
 """Prior standard deviation of the constant around its first guess, in targets as learning sees them.
 
@@ -35,6 +36,22 @@ class TargetScale:
         # y was measured from its mean before it was squared, so a spread as small as this is rounding: a constant y
         scale = float(np.sqrt(square)) if square > 1e-28 * mean**2 else 1.0
         return cls(mean if normalise else 0.0, scale)
+
+    @classmethod
+    def of_targets(cls, y: np.ndarray, w: np.ndarray, *, centred: bool, robust: bool) -> "TargetScale":
+        """Mean and standard deviation; ``robust``, median and spread by quantiles, which wild targets do not move."""
+        middle = _quantile(y, 0.5, w) if robust else float(np.average(y, weights=w))
+        mean = middle if centred else 0.0
+        deviation = float(np.sqrt(np.average((y - mean) ** 2, weights=w)))
+        if not robust:
+            return cls(mean, deviation if deviation > _CONSTANT * abs(mean) else 1.0)
+        low, high = (_quantile(y, level, w) for level in (0.05, 0.95))  # wide ones: most targets may be the same
+        spread = max(_quantile(np.abs(y - mean), 0.5, w) / 0.6745, 0.1 * (high - low))
+        return cls(mean, spread or deviation or 1.0)
+
+
+def _quantile(values: np.ndarray, level: float, w: np.ndarray) -> float:
+    return float(np.quantile(values, level, weights=w, method="inverted_cdf"))
 
 
 def standardised(
