@@ -110,7 +110,7 @@ def test_whole_numbers_of_numpy_are_whole_numbers(model, points):
     assert SlidingWindow(GPRegressor(), np.int64(2)).length == 2
 
 
-@pytest.mark.parametrize("seed", NO_SEED, ids=repr)
+@pytest.mark.parametrize("seed", NO_SEED, ids=lambda seed: type(seed).__name__)
 def test_seeds(model, points, seed):
     for call in (
         lambda: model.sample_f(X, 1, seed),

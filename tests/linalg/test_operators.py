@@ -204,3 +204,16 @@ def test_a_block_sees_its_part_of_a_summary():
             np.testing.assert_allclose(diagonal, np.diagonal(own), rtol=1e-14)
             np.testing.assert_allclose(image, own @ block.probes, rtol=1e-11, atol=1e-11)
         assert block.inner(part) == pytest.approx(np.sum(block.to_dense() * own), rel=1e-10)
+
+
+@pytest.mark.parametrize(("p", "M", "rate"), [(4, 110, 191.0), (4, 40, 2.0), (2, 300, 900.0)])
+def test_a_prior_is_assembled_as_accurately_as_its_diagonal(p: int, M: int, rate: float):
+    """Edge functions are tens of decades smaller than harmonics, and a factor knows of no scale but the diagonal's."""
+    prior = ColumnPrior(ColumnBasis(M, p + 2), p, rate).matrix()
+    P = prior.shape[0]
+    size = np.sqrt(prior.diagonal())
+    lower = np.tril(prior.lower_plus(np.zeros((P, P))))
+    np.testing.assert_allclose(
+        lower / np.outer(size, size), np.tril(prior.to_dense()) / np.outer(size, size), atol=1e-13
+    )
+    assert factorise(prior.lower_plus(np.zeros((P, P)))).logdet() == pytest.approx(prior.logdet(), abs=1e-8)

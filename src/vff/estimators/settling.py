@@ -57,12 +57,7 @@ def settle_place(c: int, overview: Overview, options: Options, growing: bool) ->
         return Codes(), False
     given = check_domain(for_column(options.domain, "domain", column.aliases, everybody), column.label)
     # without edge functions in some term, the domain is padded, as the paper advises
-    edges = [
-        _edges_of(term, d, overview.binding, options)
-        for term in overview.binding.terms
-        for d, other in enumerate(term.columns)
-        if other == c
-    ]
+    edges = [_edges_of(term, d, overview.binding, options) for term, d in _on_column(c, overview.binding)]
     interval = given or choose_domain(found, min(edges), growing=growing)
     if not found.constant:
         check_resolution(interval, column.label)
@@ -122,9 +117,22 @@ def _frequencies_of(term: BoundTerm, d: int, binding: Binding, options: Options)
 
 
 def _edges_of(term: BoundTerm, d: int, binding: Binding, options: Options) -> int:
+    """Edge functions of one factor, as many as float64 resolves beside the most harmonics asked of its column."""
     p = term.inner.order(d)
     assert p is not None
-    return check_edges(_asked(term, d, binding, options.edges, "edges"), p, _frequencies_of(term, d, binding, options))
+    asked = [_frequencies_of(other, e, binding, options) for other, e in _on_column(term.columns[d], binding)]
+    most = max((M for M in asked if M is not None), default=None)
+    return check_edges(_asked(term, d, binding, options.edges, "edges"), p, most)
+
+
+def _on_column(c: int, binding: Binding) -> list[tuple[BoundTerm, int]]:
+    """Factors over one column: it is summed once, with the most harmonics and edge functions of any of them."""
+    return [(term, d) for term in binding.terms for d, other in enumerate(term.columns) if other == c]
+
+
+def _most_edges(c: int, binding: Binding, options: Options) -> int:
+    """Of any factor over a column."""
+    return max(_edges_of(term, d, binding, options) for term, d in _on_column(c, binding))
 
 
 def settle_term(
@@ -151,7 +159,8 @@ def settle_term(
         place = places[c]
         assert isinstance(place, Interval)
         assert p is not None
-        found[0], detail = _harmonics_alone(c, place, p, edges[0], overview, growing=growing)
+        q = _most_edges(c, binding, options)
+        found[0], detail = _harmonics_alone(c, place, p, edges[0], q, overview, growing=growing)
     factors = tuple(
         ColumnRequest(places[c], LevelBasis(binding.columns[c].levels or ()) if q is None else ColumnBasis(M or 1, q))
         for c, q, M in zip(term.columns, edges, found, strict=True)
@@ -184,11 +193,13 @@ def _combinations(term: BoundTerm, overview: Overview) -> float:
     return float(max(many)) if many else prod(float(survey.distinct) for survey in found)
 
 
-def _harmonics_alone(c: int, place: Interval, p: int, q: int, overview: Overview, *, growing: bool) -> tuple[int, int]:
-    """M for a term of one column, and the detail that asked for it."""
+def _harmonics_alone(
+    c: int, place: Interval, p: int, q: int, q_most: int, overview: Overview, *, growing: bool
+) -> tuple[int, int]:
+    """M for a term of one column, and the detail that asked for it; ``q_most`` edge functions are summed beside it."""
     terms = len(overview.binding.terms)
-    distinct = max(other.distinct for other in overview.surveys)
-    most, usual = (largest_harmonic(overview.surveys[c], q, among, distinct, growing=growing) for among in (1, terms))
+    distinct, found = max(other.distinct for other in overview.surveys), overview.surveys[c]
+    most, usual = (largest_harmonic(found, q_most, among, distinct, growing=growing) for among in (1, terms))
     profile = overview.profile(c)
     if terms == 1 or profile is None:
         return most if terms == 1 else usual, 0

@@ -206,9 +206,9 @@ def _curvature_seen(inverse: np.ndarray, root: np.ndarray, free: np.ndarray) -> 
 def curvature_at(
     model: Model[F], theta: np.ndarray, free: np.ndarray, flattest: float = _FLATTEST
 ) -> np.ndarray | None:
-    """Minus the Hessian of the bound by differences of its gradient, made positive definite; None when too costly.
+    """Minus the Hessian of the bound by differences of its gradient, made positive definite.
 
-    Parameters that are not free get a unit diagonal.
+    None when that is too costly, or rounding leaves no model so near. Parameters that are not free get a unit diagonal.
     """
     if np.count_nonzero(free) > _MOST_PARAMETERS:
         return None
@@ -222,7 +222,12 @@ def curvature_at(
         return model.pull_back(at, model.at(at).cotangents)[free]
 
     here = model.pull_back(theta, first.cotangents)[free]
-    hessian = np.array([(here - gradient(theta + step * unit)) / step for unit in np.eye(theta.size)[free]])
+    try:
+        hessian = np.array([(here - gradient(theta + step * unit)) / step for unit in np.eye(theta.size)[free]])
+    except NotPositiveDefinite:
+        return None
+    if not np.isfinite(hessian).all():
+        return None
     values, vectors = np.linalg.eigh(0.5 * (hessian + hessian.T))
     curvature = np.eye(theta.size)
     curvature[np.ix_(free, free)] = (vectors * np.maximum(np.abs(values), flattest)) @ vectors.T
@@ -248,9 +253,12 @@ def polish(model: Model[F], optimum: Optimum, closed: F, free: np.ndarray) -> tu
         if not np.abs(step).max() > _SHORTEST_STEP:
             break
         wish = theta + step * min(1.0, longest / np.abs(step).max())
-        there = layout.clip(wish)
-        trial = model.at(there)
-        new, evaluations = model.pull_back(there, trial.cotangents), evaluations + 1
+        there, evaluations = layout.clip(wish), evaluations + 1
+        try:
+            trial = model.at(there)
+            new = model.pull_back(there, trial.cotangents)
+        except NotPositiveDefinite:  # the step led out of what rounding lets stand
+            break
         rest = inside & (there == wish)  # what ran into a bound stays there
         # by the gain that is left: a plain norm of the slope would be that of rounding in the steepest direction
         nearer = _newton(curvature, new, rest) @ new < step @ slope

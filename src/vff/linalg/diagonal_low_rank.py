@@ -56,11 +56,15 @@ class BorderedLowRank(AbstractOperator):
     def lower_plus(self, dense: np.ndarray) -> np.ndarray:
         H, P = self.d.size, self.shape[0]
         total = np.asfortranarray(dense.T)  # symmetric: the transpose of a C array is the Fortran array, free
-        values, vectors = np.linalg.eigh(self.C)
+        # derivatives of a state are decades apart in size, which eigenvectors would lose: their scales go out first
+        scale = np.sqrt(np.abs(np.diagonal(self.C)))
+        scale[scale == 0.0] = 1.0
+        values, vectors = np.linalg.eigh(self.C / np.multiply.outer(scale, scale))
         for sign in (1.0, -1.0):
             part = sign * values > 0.0
             if part.any():
-                root = np.asfortranarray(self.Z @ (vectors[:, part] * np.sqrt(np.abs(values[part]))))
+                states = scale[:, None] * vectors[:, part] * np.sqrt(np.abs(values[part]))
+                root = np.asfortranarray(self.Z @ states)
                 total = dsyrk(sign, root, beta=1.0, c=total, lower=1, overwrite_c=1)
         total[H:, :H] += self.border.T
         total[H:, H:] += self.corner
