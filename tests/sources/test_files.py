@@ -229,7 +229,7 @@ def test_names_may_be_quoted_and_hold_delimiters_and_lines(tmp_path) -> None:
         (b"x,y\n1,\x002\n", "found a NUL byte in line 2; write the file again without it"),
         (b"x,y\x00\n1,2\n", "found a NUL byte in line 1; write the file again without it"),
         (bytes(4000), "found a NUL byte in line 1"),
-        (gzip.compress(b"x,y\n1,2\n"), "found what gzip has packed; let its name end in .gz, or unpack it"),
+        (gzip.compress(b"x,y\n1,2\n", mtime=0), "found what gzip has packed; let its name end in .gz, or unpack it"),
         (b"PK\x03\x04 and more", "found a zip archive, as spreadsheets are, too; unpack it"),
         (b"PAR1 and more", "found a Parquet file; let its name end in .parquet"),
     ],
@@ -258,7 +258,7 @@ def test_delimited_files_that_are_refused(tmp_path, content, sentence) -> None:
 )
 def test_bytes_that_are_no_text_are_found_beyond_the_first_megabyte(tmp_path, suffix, last, sentence) -> None:
     content = b"x,y\n" + b"1,a\n" * 300_000 + last + b"\n"
-    path = text(tmp_path / f"a{suffix}", gzip.compress(content, 1) if suffix.endswith("gz") else content)
+    path = text(tmp_path / f"a{suffix}", gzip.compress(content, 1, mtime=0) if suffix.endswith("gz") else content)
     with pytest.raises(SourceError, match=sentence):
         rows(scan(path))
 
