@@ -71,6 +71,9 @@ def test_the_deviation_of_an_effect_is_dense_algebra_on_the_features():
     # the constant is one more coefficient, with a prior deviation of ten
     every, K = np.column_stack([*rows, np.ones(150)]), block_diag(K, 0.01)
     inverse = np.linalg.inv(K + every.T @ every / noise)
+    assert model.intercept_ == pytest.approx(model.predict_f(frame)[0].mean(), rel=1e-10)
+    average = every.mean(0)
+    assert (model.intercept_std_ / model.target_.scale) ** 2 == pytest.approx(average @ inverse @ average, rel=1e-6)
     for s, term in enumerate(posterior.terms):
         own = inverse[sizes[s] : sizes[s + 1], sizes[s] : sizes[s + 1]]
         away = here[s] - rows[s].mean(0)

@@ -96,6 +96,19 @@ def test_the_constant_is_apart_from_the_terms():
     np.testing.assert_allclose(other.predict_proba(ROWS), full.predict_proba(ROWS), atol=0.02)
 
 
+@pytest.mark.parametrize("kind", ["kronecker", "two kroneckers", "factorised"])
+def test_a_climb_does_not_begin_where_rates_overflow(kind):
+    """exp(f) under the prior of the constant is beyond all counts."""
+    counts = np.random.default_rng(3).poisson(np.exp(1.0 + 0.5 * F))
+    full, model = (
+        GPRegressor(PRODUCT, likelihood="poisson", covariance=kind, **KEPT).fit(X, counts) for kind in ("full", kind)
+    )
+    assert full.elbo_ - 20.0 < model.elbo_ < full.elbo_
+    assert model.notes_ == ()
+    spread = np.sqrt(full.predict_f(ROWS)[1])
+    assert np.all(np.abs(model.predict_f(ROWS)[0] - full.predict_f(ROWS)[0]) < 0.5 * spread)
+
+
 @pytest.mark.parametrize("kind", ["kronecker", "two kroneckers"])
 def test_products_agree_with_the_full_covariance_within_reason(kind):
     full, model = (
