@@ -65,10 +65,11 @@ def _constant_is_settled(model: GPClassifier, w: np.ndarray) -> None:
     assert 1.0 / constant.variance == pytest.approx(0.01 + float(w @ (MASSES @ (p * (1.0 - p)))), rel=1e-4)
 
 
-def test_dense_within_the_only_term_is_the_full_covariance():
-    """Edge functions, tails outside, joint draws, slopes and effects included."""
+@pytest.mark.parametrize("intercept", [True, False])
+def test_dense_within_the_only_term_is_the_full_covariance(intercept):
+    """Edge functions, tails outside, joint draws, slopes, effects and the constant included."""
     full, other = (
-        GPClassifier(PRODUCT, covariance=kind, fit_intercept=False, **KEPT).fit(X, LABELS, WEIGHTS)
+        GPClassifier(PRODUCT, covariance=kind, fit_intercept=intercept, **KEPT).fit(X, LABELS, WEIGHTS)
         for kind in ("full", "factorised")
     )
     assert other.elbo_ == pytest.approx(full.elbo_, abs=1e-3)
@@ -85,15 +86,15 @@ def test_dense_within_the_only_term_is_the_full_covariance():
     np.testing.assert_allclose(mine.std, theirs.std, **close)
 
 
-def test_the_constant_is_apart_from_the_terms():
+def test_the_constant_is_apart_from_terms_that_are_kronecker_products():
     full, other = (
-        GPClassifier(PRODUCT, covariance=kind, **KEPT).fit(X, LABELS, WEIGHTS) for kind in ("full", "factorised")
+        GPClassifier(PRODUCT, covariance=kind, **KEPT).fit(X, LABELS, WEIGHTS) for kind in ("full", "kronecker")
     )
     _constant_is_settled(other, WEIGHTS)
-    assert full.elbo_ - 3.0 < other.elbo_ < full.elbo_
+    assert full.elbo_ - 12.0 < other.elbo_ < full.elbo_
     assert other.target_.mean == pytest.approx(full.target_.mean)
-    assert other.intercept_ == pytest.approx(full.intercept_, abs=0.01)
-    np.testing.assert_allclose(other.predict_proba(ROWS), full.predict_proba(ROWS), atol=0.02)
+    assert other.intercept_ == pytest.approx(full.intercept_, abs=0.02)
+    np.testing.assert_allclose(other.predict_proba(ROWS), full.predict_proba(ROWS), atol=0.05)
 
 
 @pytest.mark.parametrize("kind", ["kronecker", "two kroneckers", "factorised"])
@@ -103,7 +104,7 @@ def test_a_climb_does_not_begin_where_rates_overflow(kind):
     full, model = (
         GPRegressor(PRODUCT, likelihood="poisson", covariance=kind, **KEPT).fit(X, counts) for kind in ("full", kind)
     )
-    assert full.elbo_ - 20.0 < model.elbo_ < full.elbo_
+    assert full.elbo_ - 20.0 < model.elbo_ < full.elbo_ + (1e-3 if kind == "factorised" else 0.0)
     assert model.notes_ == ()
     spread = np.sqrt(full.predict_f(ROWS)[1])
     assert np.all(np.abs(model.predict_f(ROWS)[0] - full.predict_f(ROWS)[0]) < 0.5 * spread)
