@@ -159,7 +159,7 @@ def _native(raw: Any, kind: str) -> np.ndarray:
 def _from_objects(array: np.ndarray, kind: str, place: Place, *, grouped: bool) -> np.ndarray:
     """Numbers or times out of Python objects; never out of text, not even text that looks like numbers."""
     if kind in _TIMES:
-        nat = np.datetime64("NaT") if kind == "datetime" else np.timedelta64("NaT")
+        nat = np.datetime64("NaT", "us") if kind == "datetime" else np.timedelta64("NaT", "us")
         return np.array([nat if value is None else value for value in map(plain, array.flat)])
     flat = array.ravel().tolist() if array.dtype.kind == "O" else []
     if array.dtype.kind == "O" and not grouped and not any(isinstance(value, str | bytes) for value in flat):
