@@ -88,8 +88,8 @@ def _matern(leaf: Any, column: str) -> dense.Factor:
     return dense.Factor(column, int(type(leaf).__name__.removeprefix("Matern")[0]) // 2, leaf.lengthscale)
 
 
-def judged(problem: Problem, run: Run) -> dense.Exact:
-    """The exact process at what the fit has learnt."""
+def judged(problem: Problem, run: Run) -> dense.Exact | None:
+    """The exact process at what the fit has learnt; None where long double cannot tell it from a singular one."""
     terms = learnt_terms(run.model.kernel_, tuple(problem.table))
     smooth = {factor.column for term in terms for factor in term.factors if factor.order is not None}
 
@@ -97,7 +97,11 @@ def judged(problem: Problem, run: Run) -> dense.Exact:
         return in_days(values) if name in smooth else values
 
     table, asked = ({name: plain(name, each) for name, each in t.items()} for t in (problem.table, problem.asked))
-    return dense.exact(terms, run.model.noise_variance_, constant_of(problem), table, problem.y, problem.weight, asked)
+    rows = (table, problem.y, problem.weight, asked)
+    try:
+        return dense.exact(terms, run.model.noise_variance_, constant_of(problem), *rows)
+    except FloatingPointError:
+        return None
 
 
 def bounds_hold(problem: Problem, run: Run) -> str | None:
@@ -110,7 +114,10 @@ def bounds_hold(problem: Problem, run: Run) -> str | None:
         return f"elbo_ {low!r} lies above evidence_upper_bound_ {high!r}"
     if problem.n > MOST_EXACT:
         return None
-    evidence = judged(problem, run).evidence
+    judge = judged(problem, run)
+    if judge is None:
+        return None
+    evidence = judge.evidence
     slack = _ROUNDING * max(1.0, abs(evidence))
     if not low <= evidence + slack:
         return f"elbo_ {low!r} lies above the exact evidence {evidence!r}"
@@ -124,6 +131,8 @@ def predictions_are_as_close_as_the_bound(problem: Problem, run: Run) -> str | N
     if run.error is not None or problem.n > MOST_EXACT or not run.answers:
         return None
     judge = judged(problem, run)
+    if judge is None:
+        return None
     hair = _HAIR * judge.prior_variance
     allowed = max(judge.evidence - run.model.elbo_, 0.0) + _ROUNDING * max(1.0, abs(judge.evidence)) + 1e-3
     p, q = np.maximum(judge.variance, 0.0) + hair, run.answers["variance of f"] + hair

@@ -1,5 +1,7 @@
 """Random kernels and options for a table."""
 
+from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -8,7 +10,7 @@ from fuzz.problems import Leaf, Problem, Table, Terms, in_days
 from fuzz.tables import Rng, chance, one_of
 
 MATERNS = ("Matern12", "Matern32", "Matern52", "Matern72", "Matern92")
-_MANY = 100  # rows from which on a product has few frequencies, so that a case takes seconds
+_FEW_ROWS, _MOST_FEATURES = 80, 300
 _PLAIN = ("array", "array", "pandas", "polars", "arrow", "list of chunks", "function of chunks", "parquet")
 
 
@@ -31,21 +33,33 @@ def random_terms(table: Table, rng: Rng) -> Terms:
     for _ in range(int(rng.integers(1, 4))):
         size = min(len(names), one_of(rng, [1, 1, 1, 2, 2, 3]))
         columns = [names[k] for k in rng.permutation(len(names))[:size]]
-        terms.append(tuple(random_leaf(name, table[name], rng) for name in columns))
+        term = tuple(random_leaf(name, table[name], rng) for name in columns)
+        while len(term) > 1 and _features(table, term, 1) > _MOST_FEATURES:
+            term = term[:-1]
+        terms.append(term)
     return tuple(terms)
 
 
+def _features(table: Table, term: Sequence[Leaf], M: int) -> int:
+    """How many a product has, with the edge functions that it gets by itself."""
+
+    def of_one(leaf: Leaf) -> int:
+        if leaf.kernel == "Categorical":
+            return np.unique(table[leaf.column].astype(str)).size
+        return 2 * M + 3 + MATERNS.index(leaf.kernel)
+
+    return prod(map(of_one, term))
+
+
 def random_frequencies(table: Table, terms: Terms, rng: Rng) -> dict[str, Any]:
-    """Given for every product but those that stand alone, which may grow to thousands of features otherwise."""
+    """Mostly so few that a case takes a second; those of sums of products are never left to the fit."""
     n, products = len(next(iter(table.values()))), [term for term in terms if len(term) > 1]
-    widest = max(map(len, products), default=1)
-    if widest > 2:
-        return {"frequencies": int(rng.integers(1, 3)), "edges": int(rng.integers(0, 3))}
-    if len(products) > 1 or (products and n > _MANY):
-        return {"frequencies": int(rng.integers(1, 5))}
-    if chance(rng, 0.5):
-        return {"frequencies": int(rng.integers(1, 25 if widest == 1 else 7))}
-    return {}
+    found = len(products) < 2 and max(map(len, products), default=1) < 3 and (n <= _FEW_ROWS or not products)
+    if found and chance(rng, 0.3 if n <= _FEW_ROWS else 0.1):
+        return {}
+    every = terms or tuple((Leaf("Matern32", name),) for name in table)
+    most = next((M for M in range(24, 1, -1) if sum(_features(table, term, M) for term in every) <= _MOST_FEATURES), 1)
+    return {"frequencies": int(rng.integers(1, most + 1))}
 
 
 def random_domain(problem: Problem, rng: Rng) -> dict[str, Any]:
@@ -71,7 +85,7 @@ def random_options(problem: Problem, rng: Rng) -> dict[str, Any]:
         options["noise_variance"] = scale**2 * float(10.0 ** rng.uniform(-8, 1))
     if chance(rng, 0.2):
         options["normalize_y"] = False
-    if chance(rng, 0.25) and "edges" not in options:
+    if chance(rng, 0.25):
         options["edges"] = int(rng.integers(0, 5))
     if chance(rng, 0.3):
         options["engine"] = one_of(rng, ["dense", "nufft", "nufft", "table"])

@@ -199,8 +199,13 @@ def script(problems: Sequence[Problem], law: str, sentence: str, more: str = "")
 def used_imports(text: str) -> str:
     """Those that a program needs."""
     lines = [line for line in IMPORTS.splitlines() if line]
-    used = [line for line in lines if "*" in line or re.search(rf"\b{line.split()[-1]}[.(]", text)]
+    used = [line for line in lines if "*" in line or re.search(rf"\b{_called(line)}[.(]", text)]
     return "\n".join(used) + "\n"
+
+
+def _called(line: str) -> str:
+    """What an import is called by in a program."""
+    return line.split()[-1].replace("pyarrow.", "pa.")
 
 
 def save_script(folder: Path, name: str, text: str) -> Path:

@@ -8,7 +8,7 @@ from fuzz.kinds.base import Effort, generator
 from fuzz.problems import Problem
 from fuzz.programs import Run, run, script
 from fuzz.shrinking import shrunk
-from fuzz.twins import Way, tried
+from fuzz.twins import Way, stopped_short, tried
 
 Law = Callable[[Problem, Run], str | None]
 Judge = Callable[[Problem, Run], tuple[str | None, tuple[Problem, ...]]]
@@ -18,7 +18,7 @@ Judge = Callable[[Problem, Run], tuple[str | None, tuple[Problem, ...]]]
 def tried_out(problem: Problem, laws: Sequence[Law], ways: Sequence[Way], seed: int, effort: Effort) -> Outcome:
     """The first law that the problem breaks, if there is one."""
     first = run(problem)
-    counts = {"fits": 1, "refused": int(first.error is not None)}
+    counts = {"fits": 1, "refused": int(first.error is not None), "stopped short": int(stopped_short(first))}
     for law in laws:
         if law(problem, first) is not None:
             return Outcome(found(law.__name__, _by_law(law), problem, effort), counts)

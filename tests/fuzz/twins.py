@@ -33,9 +33,12 @@ class Tolerance:
 
 
 GIVEN = Tolerance(1e-8, 1e-6, 1e-6)
+# Natural gradients end within 1e-7 nats of the top, which is half the square of a deviation.
+ITERATED = Tolerance(1e-8, 1e-6, 1e-3)
 # Learning may stop anywhere within hundredths of a nat of an optimum, a tenth of a hyperparameter's own uncertainty.
 LEARNT = Tolerance(1e-6, 5e-2, 1e-1)
 _SETTLED = {1: 6, 2: 3, 3: 1}  # frequencies of rows that come in parts, by the widest product
+_IN_PARTS = 6  # rows from which on every third of them is more than one
 _SPREADING = 1e-12  # what the nufft engine promises where rows have several columns (engines agree to 1e-10)
 _ROUNDING = 1e-12  # of the largest y, which is all that float64 holds of a y that is large beside its noise
 
@@ -116,10 +119,10 @@ def with_columns_in_another_order(problem: Problem, rng: Rng) -> Twin:
 def added_up(problem: Problem, rng: Rng) -> Twin | None:
     """Rows that come in parts, for functions that were settled before the first of them.
 
-    Levels and dates have no domain that could be settled, and a part without weight has nothing to say.
+    Levels and dates have no domain that could be settled, and a part of one row or without weight is refused.
     """
     used = {leaf.column for term in problem.terms for leaf in term} or set(problem.table)
-    if not used <= set(problem.numbers) or np.any(problem.weight == 0.0):
+    if not used <= set(problem.numbers) or np.any(problem.weight == 0.0) or problem.n < _IN_PARTS:
         return None
     base = replace(problem, source="array" if problem.source == "array" else "pandas")
     domain = {}
@@ -191,9 +194,16 @@ def _refused(one: Run, other: Run) -> str | None:
     return f"{which} of two equal problems is refused: {error}"
 
 
+def stopped_short(run: Run) -> bool:
+    """Whether a fit says in its notes that learning ended before an optimum: where, may depend on the last digits."""
+    return run.error is None and any(" stopped " in note for note in run.model.notes_)
+
+
 def difference(one: Run, other: Run, twin: Twin) -> str | None:
     """How the answers of two runs differ in more than rounding, or than where learning stops."""
-    allowed = LEARNT if twin.base.learns else GIVEN
+    if stopped_short(one) or stopped_short(other):
+        return None
+    allowed = LEARNT if twin.base.learns else GIVEN if twin.base.likelihood is None else ITERATED
     bound, moved = one.model.elbo_, other.model.elbo_ + twin.jacobian
     slack = allowed.bound * abs(bound) + allowed.nats + one.model.elbo_error_ + other.model.elbo_error_
     if not abs(moved - bound) <= slack:
@@ -217,9 +227,12 @@ def _sizes(one: Run, twin: Twin) -> dict[str, np.ndarray]:
         return {"f": deviation, "mean": one.answers["std"], "std": one.answers["std"]}
     # what rounding leaves of y, and of a system whose best row is known so much better than the prior knows it
     spread = float(np.sqrt(np.cov(problem.y, aweights=problem.weight, ddof=0)))
+    W = float(problem.weight.sum())
     condition = float(problem.weight.max()) * spread**2 / one.model.noise_variance_
     rounding = _ROUNDING * float(np.max(np.abs(problem.y))) + twin.accuracy * condition * spread
-    size = one.answers["std"] + rounding / GIVEN.deviations
+    # a model that suits its rows badly is off by many deviations, and has as many digits as those allow
+    nats = -(one.model.elbo_ + 0.5 * W * np.log(2.0 * np.pi * one.model.noise_variance_)) / W
+    size = one.answers["std"] * max(1.0, 2.0 * nats) ** 0.5 + rounding / GIVEN.deviations
     # among columns that can stand in for one another, learning may choose another one with the same bound
     names = ("mean", "std", "f") if problem.learns else ("mean", "std", "f", "effects", "std of effects")
     return {name: size if one.answers[name].ndim == 1 else size[:, None] for name in names}

@@ -79,7 +79,7 @@ class LikelihoodTask:
     def problem(self, crowd: AbstractCrowd, memory: Memory | None = None) -> SiteProblem:
         terms = tuple(plan.term for plan in self.plans)
         constant = self.centred and not self.likelihood.locates
-        tolerance = _tolerance(self, crowd.weight)
+        tolerance = _tolerance(self, crowd)
         return SiteProblem(
             terms,
             crowd,
@@ -136,7 +136,7 @@ def _fit_first(task: LikelihoodTask) -> Fit:
     if sample is not None:
         task.progress(f"{crowd.n:,} rows, of which {sample.n:,} are learnt from first")
         first = _begin(task, sample, psi, target)
-        rough = ascend(*first, tolerance=_ROUGHLY * _tolerance(task, sample.weight))
+        rough = ascend(*first, tolerance=_ROUGHLY * _tolerance(task, sample))
         problem = replace(task.problem(crowd), anchor=first[0].anchor)
         step = _onto_all_rows(problem, rough)
     else:
@@ -148,10 +148,11 @@ def _fit_first(task: LikelihoodTask) -> Fit:
     return _fit_of(task, ascent, target, problem.anchor)
 
 
-def _tolerance(task: LikelihoodTask, weight: float) -> float:
-    """Nats that a last step may still gain."""
-    learns = task.optimise or bool(np.any(task.likelihood.free))
-    return max(_TOLERANCE[0], _TOLERANCE[1] * weight) if learns else _KEPT_TOLERANCE
+def _tolerance(task: LikelihoodTask, crowd: AbstractCrowd) -> float:
+    """Nats that a last step may still gain: more where a step is dear, which heavy weights do not make it."""
+    if not task.optimise and not np.any(task.likelihood.free):
+        return _KEPT_TOLERANCE
+    return max(_TOLERANCE[0], _TOLERANCE[1] * min(crowd.weight, crowd.n))
 
 
 def _climb(

@@ -155,8 +155,8 @@ def _step(
         lost = min(lost, (here.elbo - there.elbo) / trial)
         if lost <= 0.0:
             return there, tried, trial, lost
-        if trial == 1.0 and lost <= tolerance + there.standing.error:
-            break  # the whole step changes next to nothing: this is the top
+        if trial == 0.5 and lost <= tolerance + there.standing.error:
+            break  # a whole step may go past the top and end as high as it began; half a step gains nothing only there
     return None, tried, rate, lost
 
 

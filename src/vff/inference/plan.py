@@ -15,6 +15,7 @@ _LARGEST_M = 1024
 _LARGEST_SUM = 640  # harmonics of all terms of a sum together, give or take
 _LEAST_M, _LEAST_SUM = 16, 256  # harmonics of a term, and of all together, that cost next to nothing
 _LARGEST_PRODUCT, _LARGEST_PRODUCTS = 1600, 2000  # features of one product term, and of all together
+_LEAST_PRODUCTS = 400  # features of all products together that cost next to nothing
 _LEAST_IN_PRODUCT = 1
 
 
@@ -50,12 +51,12 @@ def harmonics_in_product(
 
     ``factors`` has what is known of a column of numbers and its edge functions, or a number of levels; ``products`` is
     how many product terms there are, ``rows`` how many different rows there may be. The features of all products share
-    a number that a Cholesky factor handles in a fraction of a second, and are not many more than rows; when
-    more rows are to come (``growing``), the first ones do not limit them.
+    a number that a Cholesky factor handles in a fraction of a second, and are not many more than rows, or than cost next
+    to nothing; when more rows are to come (``growing``), the first ones do not limit them.
     """
     budget = max(4.0, min(_LARGEST_PRODUCT, _LARGEST_PRODUCTS / products))
     if not growing:
-        budget = max(4.0, min(budget, rows))
+        budget = max(4.0, min(budget, max(rows, _LEAST_PRODUCTS / products)))
     enough = [None if isinstance(one, int) else one[0].distinct // 2 + 1 for one in factors]
     most = [None if cap is None else int(budget) if growing else max(_LEAST_IN_PRODUCT, cap) for cap in enough]
     M = [None if cap is None else _LEAST_IN_PRODUCT for cap in most]

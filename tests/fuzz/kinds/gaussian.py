@@ -31,4 +31,4 @@ def attempt(seed: int, effort: Effort) -> Outcome:
     return tried_out(problem, LAWS, ways, seed, effort)
 
 
-KIND = Kind(_NAME, "Gaussian noise: tables, kernels, options, engines, sources", attempt, share=4.0)
+KIND = Kind(_NAME, "Gaussian noise: tables, kernels, options, engines, sources", attempt, share=7.0)
