@@ -230,7 +230,7 @@ def test_options_speak_of_products_and_of_columns():
     assert model.frequencies_ == {"a": 9, "a * b": (4, 3)}
     assert model.edges_ == {"a": 4, "a * b": (1, 1)}
     assert model.domain_ == OPTIONS["domain"]
-    assert _fixed(A2 + A * B, frequencies={"a": 5, "b": 3}).fit(frame, y).frequencies_ == {"a": 5, "a * b": (4, 3)}
+    assert _fixed(A2 + A * B, frequencies={"a": 5, "b": 3}).fit(frame, y).frequencies_ == {"a": 5, "a * b": (8, 3)}
     assert _fixed(A * B, frequencies={"a * b": 3}).fit(frame, y).frequencies_ == {"a * b": (3, 3)}
 
 

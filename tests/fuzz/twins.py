@@ -39,7 +39,8 @@ ITERATED = Tolerance(1e-8, 1e-6, 1e-3)
 LEARNT = Tolerance(1e-6, 5e-2, 1e-1)
 _SETTLED = {1: 6, 2: 3, 3: 1}  # frequencies of rows that come in parts, by the widest product
 _IN_PARTS = 6  # rows from which on every third of them is more than one
-_SPREADING = 1e-12  # what the nufft engine promises where rows have several columns (engines agree to 1e-10)
+_SPREADING = 1e-10  # what engines promise of their sums (1e-12 is measured where rows have several columns)
+_COLLINEAR = 1e7  # condition number of the features of a smooth kernel whose prior knows little
 _ROUNDING = 1e-12  # of the largest y, which is all that float64 holds of a y that is large beside its noise
 
 
@@ -134,11 +135,16 @@ def added_up(problem: Problem, rng: Rng) -> Twin | None:
 
 
 def with_an_offset_of_x(problem: Problem, rng: Rng) -> Twin:
-    """Columns on a lattice of 2^-16 of their spread, and the same ones moved along it: nothing is rounded."""
+    """Columns on a lattice of 2^-16 of their spread, and the same ones moved along it: nothing is rounded.
+
+    Those that hold one value have no spread to go by.
+    """
     lattice, moved, asked, asked_moved = {}, {}, {}, {}
     for name in problem.numbers:
         spread = float(np.ptp(problem.table[name]))
-        step = 2.0 ** np.floor(np.log2(spread)) * 2.0**-16 if spread > 0.0 else 1.0
+        if spread == 0.0:
+            continue
+        step = 2.0 ** np.floor(np.log2(spread)) * 2.0**-16
         shift = step * float(rng.integers(-(2**36), 2**36))
         for into, along, values in ((lattice, moved, problem.table[name]), (asked, asked_moved, problem.asked[name])):
             into[name] = step * np.round((values - problem.table[name].min()) / step)
@@ -205,7 +211,9 @@ def difference(one: Run, other: Run, twin: Twin) -> str | None:
         return None
     allowed = LEARNT if twin.base.learns else GIVEN if twin.base.likelihood is None else ITERATED
     bound, moved = one.model.elbo_, other.model.elbo_ + twin.jacobian
-    slack = allowed.bound * abs(bound) + allowed.nats + one.model.elbo_error_ + other.model.elbo_error_
+    # features of smooth kernels are nearly collinear, and a bound has that many digits less than the sums
+    relative = max(allowed.bound, _COLLINEAR * twin.accuracy)
+    slack = relative * abs(bound) + allowed.nats + one.model.elbo_error_ + other.model.elbo_error_
     if not abs(moved - bound) <= slack:
         return f"the bounds are {bound!r} and {moved!r}"
     s = twin.y_scale
@@ -227,12 +235,9 @@ def _sizes(one: Run, twin: Twin) -> dict[str, np.ndarray]:
         return {"f": deviation, "mean": one.answers["std"], "std": one.answers["std"]}
     # what rounding leaves of y, and of a system whose best row is known so much better than the prior knows it
     spread = float(np.sqrt(np.cov(problem.y, aweights=problem.weight, ddof=0)))
-    W = float(problem.weight.sum())
     condition = float(problem.weight.max()) * spread**2 / one.model.noise_variance_
-    rounding = _ROUNDING * float(np.max(np.abs(problem.y))) + twin.accuracy * condition * spread
-    # a model that suits its rows badly is off by many deviations, and has as many digits as those allow
-    nats = -(one.model.elbo_ + 0.5 * W * np.log(2.0 * np.pi * one.model.noise_variance_)) / W
-    size = one.answers["std"] * max(1.0, 2.0 * nats) ** 0.5 + rounding / GIVEN.deviations
+    rounding = _ROUNDING * float(np.max(np.abs(problem.y))) + twin.accuracy * max(condition, _COLLINEAR) * spread
+    size = one.answers["std"] + rounding / GIVEN.deviations
     # among columns that can stand in for one another, learning may choose another one with the same bound
     names = ("mean", "std", "f") if problem.learns else ("mean", "std", "f", "effects", "std of effects")
     return {name: size if one.answers[name].ndim == 1 else size[:, None] for name in names}

@@ -6,7 +6,7 @@ O(P^2) at any M and no factorisation, so the M that the current hyperparameters 
 sum of independent terms T is a sum over terms, so each grows by itself.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -16,7 +16,7 @@ import numpy as np
 from vff.inference.form import AbstractForm
 from vff.inference.model import SumModel, effective_by_term
 from vff.inference.optimise import Optimum, curvature_at, maximise, polish
-from vff.linalg import threads_for
+from vff.linalg import NotPositiveDefinite, threads_for
 from vff.moments import Harmonics
 
 _SHORTEST_LEAP, _LONGEST_LEAP = 1.25, 2.5
@@ -27,6 +27,11 @@ _FEWER, _FEWEST = 0.7, 3  # harmonics, to see what one factor of a product leave
 _MANY_FEATURES = 1200
 _HARDLY_ANY = 1.0  # coefficients: a term that determines fewer may be nothing at all
 _NOTHING = 0.05  # nats that a term may bring and still be taken for nothing
+_FEW_FEATURES = 400  # up to which a term that vanished gets another chance
+_VANISHED = 10.0  # times the least variance
+_REVIVED = (1e-6, 1e-4, 1e-2)  # variances to begin again from, of that of y
+_SMOOTH = 0.5  # a lengthscale to begin again from, of half the domain
+_WORTH_IT = 0.5  # nats that another chance must gain
 
 
 @dataclass(frozen=True)
@@ -129,7 +134,10 @@ def _settled(
         # the last digits of what was learnt from sites can wait until they have settled
         large = model.size > _MANY_FEATURES or model.sites
         if np.array_equal(kept, free):
-            return (optimum, closed, free) if large else (*polish(model, optimum, closed, free), free)
+            revived = _revived(model, optimum, free)
+            if revived is None:
+                return (optimum, closed, free) if large else (*polish(model, optimum, closed, free), free)
+            optimum, kept = revived
         free, before = kept, optimum
         curvature = before.curvature if large else curvature_at(model, before.theta, free)
         optimum, closed = maximise(model, before.theta, curvature, before.elbo, free, gain)
@@ -157,6 +165,47 @@ def _without_nothings(
             theta, closed, elbo = trial, without, without.elbo
             free[first : places[s + 1]] = False
     return replace(optimum, theta=theta, elbo=elbo), closed, free
+
+
+def _revived(model: SumModel, optimum: Optimum, free: np.ndarray) -> tuple[Optimum, np.ndarray] | None:
+    """Terms that vanished on the way, in play again where that raises the bound; None where it does not.
+
+    On a logarithmic scale a vanishing variance has no slope: what one path switched off, another may not.
+    """
+    if model.size > _FEW_FEATURES or model.sites:
+        return None
+    theta, elbo, lows = optimum.theta, optimum.elbo, model.parameters.log_bounds
+    places = [*model.variances, theta.size - 1]
+    for first, end in zip(places[:-1], places[1:], strict=True):
+        if theta[first] > lows[first][0] + np.log(_VANISHED):
+            continue
+        for trial in _chances(theta, first, end):
+            bound = _bound_at(model, model.parameters.clip(trial))
+            if bound > elbo + _WORTH_IT:
+                theta, elbo = model.parameters.clip(trial), bound
+                free = free | ((np.arange(theta.size) >= first) & (np.arange(theta.size) < end))
+    if theta is optimum.theta:
+        return None
+    return replace(optimum, theta=theta, elbo=elbo), free
+
+
+def _chances(theta: np.ndarray, first: int, end: int) -> Iterator[np.ndarray]:
+    """A term with more variance, as smooth as it was and as smooth as most are."""
+    for variance in _REVIVED:
+        for smooth in (False, True):
+            trial = theta.copy()
+            trial[first] = np.log(variance)
+            if smooth:
+                trial[first + 1 : end] = np.log(_SMOOTH)
+            yield trial
+
+
+def _bound_at(model: SumModel, theta: np.ndarray) -> float:
+    """Minus infinity where rounding leaves no model."""
+    try:
+        return float(model.at(theta).elbo)
+    except NotPositiveDefinite:
+        return -np.inf
 
 
 def grow(

@@ -51,8 +51,8 @@ def harmonics_in_product(
 
     ``factors`` has what is known of a column of numbers and its edge functions, or a number of levels; ``products`` is
     how many product terms there are, ``rows`` how many different rows there may be. The features of all products share
-    a number that a Cholesky factor handles in a fraction of a second, and are not many more than rows, or than cost next
-    to nothing; when more rows are to come (``growing``), the first ones do not limit them.
+    a number that a Cholesky factor handles in a fraction of a second, and are not many more than rows, or than cost
+    next to nothing; when more rows are to come (``growing``), the first ones do not limit them.
     """
     budget = max(4.0, min(_LARGEST_PRODUCT, _LARGEST_PRODUCTS / products))
     if not growing:
