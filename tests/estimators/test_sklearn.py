@@ -36,7 +36,7 @@ for estimator, check in checks:
         sys.exit(f"{check} was skipped: {reason}")
 print(len(checks))
 """
-PARTS = 4
+PARTS = 2
 
 
 def _frame(N: int = 120, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:

@@ -66,7 +66,12 @@ class Problem:
         """Whether rows asked about may lie outside the domain, or hold levels that the fit has not seen."""
         seen = self.weight > 0.0
         return "domain" in self.options or any(
-            _reaches_beyond(self.asked[name], values[seen]) for name, values in self.table.items()
+            _reaches_beyond(rows[name], values[seen])
+            for name, values in self.table.items()
+            for rows in (
+                self.asked,
+                self.table,
+            )  # its own rows are asked about, too: those without weight may lie anywhere
         )
 
     def at(self, rows: Any) -> "Problem":

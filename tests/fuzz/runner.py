@@ -19,6 +19,10 @@ from fuzz.kinds.base import Effort, Kind
 from fuzz.programs import save_script
 from fuzz.reports import Tally, figures, progress_line, report, table_text
 
+_QUICK = " ".join(
+    f"--xla_{flag}"
+    for flag in ("backend_optimization_level=0", "cpu_use_fusion_emitters=false", "cpu_parallel_codegen_split_count=1")
+)
 _EVERY = 5.0  # seconds between lines of progress
 _MOST_FAILURES = 50  # a run that finds more than these has found enough
 
@@ -188,7 +192,7 @@ def parsed(words: Sequence[str] | None) -> argparse.Namespace:
 
 def quick_compilation() -> None:
     """Most of the time of a small fit is compilation: of code that runs for a moment, it may be less thorough."""
-    os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false")
+    os.environ.setdefault("XLA_FLAGS", _QUICK)
     os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parents[2] / ".jax_cache"))
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")

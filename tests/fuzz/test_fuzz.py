@@ -8,7 +8,7 @@ from fuzz.reports import report
 from fuzz.runner import attempted
 
 EFFORT = Effort(rows=30, shrink_seconds=10.0)
-CASES = {"gaussian": 30, "likelihood": 6, "text": 200, "command line": 60}
+CASES = {"gaussian": 45, "likelihood": 6, "text": 200, "command line": 60}
 """About a minute. Mutated files and kills have tests of their own, and concurrent programs take too long for this."""
 STRIDE = {"gaussian": 3, "likelihood": 1, "text": 50, "command line": 20}
 """Cases of one test, so that processes share the work."""

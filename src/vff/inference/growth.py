@@ -9,6 +9,7 @@ sum of independent terms T is a sum over terms, so each grows by itself.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -176,7 +177,7 @@ def _revived(model: SumModel, optimum: Optimum, free: np.ndarray) -> tuple[Optim
         return None
     theta, elbo, lows = optimum.theta, optimum.elbo, model.parameters.log_bounds
     places = [*model.variances, theta.size - 1]
-    for first, end in zip(places[:-1], places[1:], strict=True):
+    for first, end in pairwise(places):
         if theta[first] > lows[first][0] + np.log(_VANISHED):
             continue
         for trial in _chances(theta, first, end):

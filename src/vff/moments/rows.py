@@ -32,21 +32,21 @@ class TermRequest:
     factors: tuple[ColumnRequest, ...]
     """The features of each."""
 
-    @property
+    @cached_property
     def bases(self) -> tuple[Basis, ...]:
         return tuple(factor.basis for factor in self.factors)
 
-    @property
+    @cached_property
     def shape(self) -> tuple[int, ...]:
         """P of every factor."""
         return tuple(basis.size for basis in self.bases)
 
-    @property
+    @cached_property
     def size(self) -> int:
         """P."""
         return prod(self.shape)
 
-    @property
+    @cached_property
     def double_shape(self) -> tuple[int, ...]:
         """Double letters of every factor."""
         return tuple(basis.double.size for basis in self.bases)

@@ -46,7 +46,7 @@ class MomentRequest:
                 found[column] = factor if seen is None else replace(factor, basis=joint(seen.basis, factor.basis))
         return tuple(found[column] for column in range(self.n_columns))
 
-    @property
+    @cached_property
     def sizes(self) -> tuple[int, ...]:
         """P of every term."""
         return tuple(term.size for term in self.terms)

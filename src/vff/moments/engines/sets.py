@@ -11,7 +11,7 @@ column together and writes out the letters of the others; ``dense`` writes all l
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from math import prod
 
@@ -36,7 +36,7 @@ class Job:
     targets: bool = False
     """Whether the weighted targets are summed, or the weights."""
 
-    @property
+    @cached_property
     def shape(self) -> tuple[int, ...]:
         return tuple(alphabet.size for alphabet in self.alphabets)
 
