@@ -213,6 +213,7 @@ NO_TABLES = {
     "ragged arrays": (lambda: np.array([[1.0, 2.0], [3.0]], dtype=object), r"2 value\(s\) in row 0 and 1 value\(s\)"),
     "rows and numbers": (lambda: [[1.0], 2.0], r"1 value\(s\) in row 0 and a single value in row 1"),
     "complex": (lambda: np.ones((200, 1)) * 1j, r"^X: real numbers were expected\. Complex data not supported; use"),
+    "a complex number": (lambda: 1 + 2j, r"^X: real numbers were expected\. Complex data not supported; use"),
 }
 
 
