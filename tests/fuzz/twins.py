@@ -40,7 +40,8 @@ LEARNT = Tolerance(1e-6, 5e-2, 1e-1)
 _SETTLED = {1: 6, 2: 3, 3: 1}  # frequencies of rows that come in parts, by the widest product
 _IN_PARTS = 6  # rows from which on every third of them is more than one
 _SPREADING = 1e-10  # what engines promise of their sums (1e-12 is measured where rows have several columns)
-_COLLINEAR = 1e7  # condition number of the features of a smooth kernel whose prior knows little
+# Features of smooth kernels are nearly collinear: so many times larger are errors of sums in a bound, and in coefficients.
+_IN_BOUND, _IN_COEFFICIENTS = 1e5, 1e7
 _ROUNDING = 1e-12  # of the largest y, which is all that float64 holds of a y that is large beside its noise
 
 
@@ -211,8 +212,7 @@ def difference(one: Run, other: Run, twin: Twin) -> str | None:
         return None
     allowed = LEARNT if twin.base.learns else GIVEN if twin.base.likelihood is None else ITERATED
     bound, moved = one.model.elbo_, other.model.elbo_ + twin.jacobian
-    # features of smooth kernels are nearly collinear, and a bound has that many digits less than the sums
-    relative = max(allowed.bound, _COLLINEAR * twin.accuracy)
+    relative = max(allowed.bound, _IN_BOUND * twin.accuracy)
     slack = relative * abs(bound) + allowed.nats + one.model.elbo_error_ + other.model.elbo_error_
     if not abs(moved - bound) <= slack:
         return f"the bounds are {bound!r} and {moved!r}"
@@ -236,7 +236,7 @@ def _sizes(one: Run, twin: Twin) -> dict[str, np.ndarray]:
     # what rounding leaves of y, and of a system whose best row is known so much better than the prior knows it
     spread = float(np.sqrt(np.cov(problem.y, aweights=problem.weight, ddof=0)))
     condition = float(problem.weight.max()) * spread**2 / one.model.noise_variance_
-    rounding = _ROUNDING * float(np.max(np.abs(problem.y))) + twin.accuracy * max(condition, _COLLINEAR) * spread
+    rounding = _ROUNDING * float(np.max(np.abs(problem.y))) + twin.accuracy * max(condition, _IN_COEFFICIENTS) * spread
     size = one.answers["std"] + rounding / GIVEN.deviations
     # among columns that can stand in for one another, learning may choose another one with the same bound
     names = ("mean", "std", "f") if problem.learns else ("mean", "std", "f", "effects", "std of effects")
