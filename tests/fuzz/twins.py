@@ -40,7 +40,7 @@ LEARNT = Tolerance(1e-6, 5e-2, 1e-1)
 _SETTLED = {1: 6, 2: 3, 3: 1}  # frequencies of rows that come in parts, by the widest product
 _IN_PARTS = 6  # rows from which on every third of them is more than one
 _SPREADING = 1e-10  # what engines promise of their sums (1e-12 is measured where rows have several columns)
-# Features of smooth kernels are nearly collinear: so many times larger are errors of sums in a bound, and in coefficients.
+# Features of smooth kernels are nearly collinear: errors of sums are so many times larger in a bound, in coefficients.
 _IN_BOUND, _IN_COEFFICIENTS = 1e5, 1e7
 _ROUNDING = 1e-12  # of the largest y, which is all that float64 holds of a y that is large beside its noise
 
