@@ -64,6 +64,14 @@ def test_levels_of_quantiles(model, levels):
         model.predict_quantiles(X, levels)
 
 
+def test_more_draws_than_arrays_can_hold(model, points):
+    for call in (model.sample_f, model.sample_y):
+        with pytest.raises(ValueError, match=r"n_samples must be a whole number from 1 to 1,000,000,000, got"):
+            call(X, 10**30)
+    with pytest.raises(ValueError, match=r"n_samples must be a whole number from 1 to 1,000,000,000, got"):
+        points.sample_points(10**30)
+
+
 @pytest.mark.parametrize("level", NO_LEVEL, ids=repr)
 def test_levels_of_intervals(model, points, level):
     calls = [

@@ -9,6 +9,7 @@ from sklearn.utils import check_random_state
 from vff.words import shown
 
 _SEEDS = 2**32
+_MOST = 10**9
 
 
 def is_whole(value: Any, least: int) -> bool:
@@ -22,9 +23,11 @@ def is_positive(value: Any) -> bool:
 
 
 def whole_number(name: str, value: Any, least: int = 1) -> int:
-    """A whole number from ``least`` on."""
+    """A whole number from ``least`` on, of a size that arrays can have."""
     if not is_whole(value, least):
         raise ValueError(f"{name} must be a whole number from {least} on, got {shown(value)}")
+    if int(value) > _MOST:
+        raise ValueError(f"{name} must be a whole number from {least} to {_MOST:,}, got {shown(value)}")
     return int(value)
 
 
