@@ -11,7 +11,7 @@ from fuzz.tables import Rng, chance, one_of
 
 MATERNS = ("Matern12", "Matern32", "Matern52", "Matern72", "Matern92")
 _FEW_ROWS, _MOST_FEATURES = 80, 300
-_PLAIN = ("array", "array", "pandas", "polars", "arrow", "list of chunks", "function of chunks", "parquet")
+_PLAIN = ("array", "array", "pandas", "polars", "arrow", "list of chunks", "function of chunks", "parquet", "dask")
 
 
 def random_leaf(name: str, values: np.ndarray, rng: Rng) -> Leaf:

@@ -20,6 +20,7 @@ IMPORTS = """import base64
 import tempfile
 import zlib
 
+import dask.dataframe
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -43,6 +44,7 @@ SOURCES = {
     "arrow": ("X = pa.table(table)", "X, y, sample_weight=w"),
     "list of chunks": (f"{_CHUNKED}\nX = {_PIECES}", f"X, {_NAMES}"),
     "function of chunks": (f"{_CHUNKED}\nX = lambda: iter({_PIECES})", f"X, {_NAMES}"),
+    "dask": (f"{_CHUNKED}\nX = dask.dataframe.from_pandas(frame, npartitions=3)", f"X, {_NAMES}"),
     "parquet": (
         f"{_CHUNKED}\nrows = pa.table(table | beside)\nfor k in range(0, len(y), size):\n"
         "    pa.parquet.write_table(rows.slice(k, size), f'{folder}/{k:06d}.parquet')\nX = folder",

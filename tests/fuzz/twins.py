@@ -98,7 +98,7 @@ def with_other_units_of_x(problem: Problem, rng: Rng) -> Twin:
 
 def through_another_source(problem: Problem, rng: Rng) -> Twin:
     """In memory, in chunks, in files."""
-    others = ("pandas", "arrow", "polars", "list of chunks", "function of chunks", "parquet")
+    others = ("pandas", "arrow", "polars", "list of chunks", "function of chunks", "parquet", "dask")
     twin = replace(problem, source=one_of(rng, [name for name in others if name != problem.source]))
     return Twin(problem, twin)
 
