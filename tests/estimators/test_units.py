@@ -187,3 +187,23 @@ def test_large_weights_are_learnt_from(weight, engine):
     model = GPRegressor(Matern52(0), engine=engine).fit(x, y, sample_weight=np.full(25, weight))
     np.testing.assert_allclose(model.predict(x), y, atol=0.01)
     assert np.isfinite(model.elbo_)
+
+
+@pytest.mark.parametrize(("unit", "advice"), [(1e-150, "smaller"), (1e150, "larger")])
+def test_targets_whose_square_float64_does_not_hold_are_refused(unit, advice):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(30, 1))
+    with pytest.raises(ValueError, match=f"its square leaves float64; measure it in {advice} units"):
+        GPRegressor(frequencies=3).fit(X, unit * np.sin(6 * X[:, 0]))
+
+
+@pytest.mark.parametrize("likelihood", ["gaussian", "student-t"])
+@pytest.mark.parametrize("offset", [1e6, -1e10])
+def test_quantiles_of_targets_far_from_zero(likelihood, offset):
+    """They are resolved beside the mean, not beside zero."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(100, 1))
+    y = np.sin(6 * X[:, 0]) + 0.5 * rng.normal(size=100)
+    levels = (0.025, 0.5, 0.975)
+    near, far = (GPRegressor(frequencies=5, likelihood=likelihood).fit(X, y + shift) for shift in (0.0, offset))
+    np.testing.assert_allclose(far.predict_quantiles(X, levels) - offset, near.predict_quantiles(X, levels), atol=2e-3)

@@ -13,6 +13,7 @@ MOST_EXACT = 80  # rows that the exact process is asked about
 _ROUNDING = 1e-6  # of a bound, relative; nats below one
 _MOST_OUTSIDE_OF = 10  # rows from which on a fifth of them is more than one
 _REACH = 10.0  # prior standard deviation of the constant, in standard deviations of y
+_TWO_SIDED, _LAST_DIGITS = 1.959963984540054, 1e-9
 _HAIR = 1e-7  # of the prior variance: what a posterior variance may be off by rounding
 
 
@@ -44,6 +45,16 @@ def answers_are_numbers(problem: Problem, run: Run) -> str | None:
     if problem.likelihood is None and not run.model.noise_variance_ > 0.0:
         return f"noise_variance_ is {run.model.noise_variance_}"
     return None
+
+
+def quantiles_are_those_of_a_normal(problem: Problem, run: Run) -> str | None:
+    """With Gaussian noise a new observation is normal: quantiles are the mean, and 1.96 standard deviations from it."""
+    if "quantiles" not in run.answers or problem.likelihood is not None:
+        return None
+    mean, std = run.answers["mean"][:, None], run.answers["std"][:, None]
+    expected = mean + std * np.array([-_TWO_SIDED, 0.0, _TWO_SIDED])
+    apart = np.max(np.abs(run.answers["quantiles"] - expected) / (std + _LAST_DIGITS * np.abs(mean)))
+    return f"quantiles lie {apart:.3g} standard deviations from where they are" if apart > _ROUNDING else None
 
 
 def own_rows_lie_within_their_intervals(problem: Problem, run: Run) -> str | None:
@@ -151,6 +162,7 @@ LAWS = (
     refusals_are_sentences,
     no_stray_warning,
     answers_are_numbers,
+    quantiles_are_those_of_a_normal,
     own_rows_lie_within_their_intervals,
     bounds_hold,
     predictions_are_as_close_as_the_bound,

@@ -17,6 +17,7 @@ from vff.words import listed, shown
 Column = str | int
 
 _LARGEST_TARGET = 1e140
+_SMALLEST_TARGET = 1e-140
 _LARGEST_WEIGHT = 1e15
 _PIECE = 1 << 20  # rows looked at together when levels are sought
 _ALL = slice(None)
@@ -192,9 +193,12 @@ def check_target(y: Any, n_rows: int) -> np.ndarray:
     if shape[0] != n_rows:
         raise ValueError(f"y has {shape[0]} values and X has {n_rows} rows (inconsistent numbers of samples)")
     values = as_finite(raw, "y")
-    if np.abs(values).max(initial=0.0) > _LARGEST_TARGET:
+    largest = float(np.abs(values).max(initial=0.0))
+    if largest > _LARGEST_TARGET:
+        raise ValueError(f"y reaches {largest:g}, and its square leaves float64; measure it in larger units")
+    if 0.0 < largest < _SMALLEST_TARGET:
         raise ValueError(
-            f"y reaches {np.abs(values).max():g}, and its square leaves float64; measure it in larger units"
+            f"y reaches no further than {largest:g}, and its square leaves float64; measure it in smaller units"
         )
     return values
 

@@ -192,12 +192,12 @@ def _revived(model: SumModel, optimum: Optimum, free: np.ndarray) -> tuple[Optim
 
 def _chances(theta: np.ndarray, first: int, end: int) -> Iterator[np.ndarray]:
     """A term with more variance, as smooth as it was and as smooth as most are."""
-    for variance in _REVIVED:
-        for smooth in (False, True):
-            trial = theta.copy()
+    smooth = theta.copy()
+    smooth[first + 1 : end] = np.log(_SMOOTH)
+    for base in (theta, smooth) if end > first + 1 else (theta,):
+        for variance in _REVIVED:
+            trial = base.copy()
             trial[first] = np.log(variance)
-            if smooth:
-                trial[first + 1 : end] = np.log(_SMOOTH)
             yield trial
 
 

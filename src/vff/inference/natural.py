@@ -155,7 +155,7 @@ def _step(
         lost = min(lost, (here.elbo - there.elbo) / trial)
         if lost <= 0.0:
             return there, tried, trial, lost
-        if trial == 0.5 and lost <= tolerance + there.standing.error:
+        if trial <= 0.5 and lost <= tolerance + there.standing.error:
             break  # a whole step may go past the top and end as high as it began; half a step gains nothing only there
     return None, tried, rate, lost
 

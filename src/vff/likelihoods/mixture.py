@@ -13,6 +13,7 @@ from vff.likelihoods.expectations import expected, log_predictive
 from vff.likelihoods.predictive import (
     checked_levels,
     inverted,
+    origin,
     predictive_mean,
     predictive_moments,
     predictive_quantiles,
@@ -105,8 +106,9 @@ class Mixture:
         """Quantiles of y, (N, L), from the average of the distribution functions of some of the draws."""
         levels = checked_levels(levels)
         some = np.arange(0, self._f.shape[1], -(-self._f.shape[1] // _QUANTILE_DRAWS))
-        few = Mixture([self._likelihoods[number] for number in some], self._f[:, some], self._extra)
-        return few._inverted(levels)
+        start = origin(self._likelihoods[0], self._f.mean(axis=1))[:, None]
+        few = Mixture([self._likelihoods[number] for number in some], self._f[:, some] - start, self._extra)
+        return start + few._inverted(levels)
 
     def _inverted(self, levels: np.ndarray) -> np.ndarray:
         scales = [own.variance**0.5 for own in self._likelihoods if isinstance(own, Gaussian) and own.variance]

@@ -13,7 +13,7 @@ HALVINGS = 50
 DOUBLINGS = 60
 END = 9.0  # standard deviations
 GENTLE, FEW = 0.7, 32  # standard deviations over which the cdf falls, and nodes that are enough then
-PRECISE = 1e-9  # of a quantile
+PRECISE = 1e-9  # of a quantile, and of the standard deviation
 
 
 def predictive_moments(
@@ -58,13 +58,18 @@ def predictive_quantiles(
     likelihood: AbstractLikelihood, mean: np.ndarray, variance: np.ndarray, extra: np.ndarray, levels: np.ndarray
 ) -> np.ndarray:
     """(N, L) quantiles of a new y; of a discrete one the smallest whole number whose cdf reaches the level."""
-    levels = checked_levels(levels)
+    levels, start = checked_levels(levels), origin(likelihood, mean)
     result = np.empty((len(mean), len(levels)))
     chunk = max(CHUNK // max(len(levels), 1), 1)
     for begin in range(0, len(mean), chunk):
         rows = slice(begin, begin + chunk)
-        result[rows] = _quantiles(likelihood, mean[rows], variance[rows], extra[rows], levels)
-    return result
+        result[rows] = _quantiles(likelihood, (mean - start)[rows], variance[rows], extra[rows], levels)
+    return start[:, None] + result
+
+
+def origin(likelihood: AbstractLikelihood, mean: np.ndarray) -> np.ndarray:
+    """(N,) where y is measured from: the mean of f, if only y - f counts. Beside it float64 resolves the spread of y."""
+    return mean if likelihood.standardised and not likelihood.discrete else np.zeros(len(mean))
 
 
 def predictive_cdf(
@@ -72,6 +77,8 @@ def predictive_cdf(
 ) -> np.ndarray:
     """(N,) P(Y ≤ y) of a new Y at every row."""
     result, sd = np.empty(len(mean)), np.sqrt(np.maximum(variance, 0.0))
+    start = origin(likelihood, mean)
+    y, mean = y - start, mean - start
     with np.errstate(over="ignore", invalid="ignore"):  # nine standard deviations may lead beyond float64
         for begin in range(0, len(mean), CHUNK):
             rows = slice(begin, begin + CHUNK)
@@ -123,13 +130,14 @@ def inverted(
 ) -> np.ndarray:
     """(N, L) quantiles of the distributions that a cdf (N, L) -> (N, L) is of, of this mean and variance."""
     low, high = _bracket(likelihood, centre, spread, levels, cdf)
+    width = np.where(np.isfinite(spread) & (spread > 0.0), np.sqrt(spread), np.inf)[:, None]
     for _ in range(HALVINGS):
         middle = (low + high) / 2
         if likelihood.discrete:
             if np.all(high - low <= 1):
                 break
             middle = np.floor(middle)
-        elif np.all(high - low <= PRECISE * np.maximum(np.abs(low), np.abs(high))):
+        elif np.all(high - low <= PRECISE * np.minimum(np.maximum(np.abs(low), np.abs(high)), width)):
             break
         reached = cdf(middle) >= levels
         low, high = np.where(reached, low, middle), np.where(reached, middle, high)
