@@ -16,7 +16,7 @@ import numpy as np
 
 from vff.inference.form import AbstractForm
 from vff.inference.model import SumModel, effective_by_term
-from vff.inference.optimise import Optimum, curvature_at, maximise, polish
+from vff.inference.optimise import Optimum, curvature_at, maximise, polish, with_enough_noise
 from vff.linalg import NotPositiveDefinite, threads_for
 from vff.moments import Harmonics
 
@@ -103,6 +103,7 @@ def learn(
             first = model.at(start)
             if curvature is None and len(model.terms) > 1 and not model.iterative:
                 # many parameters: seeing the bound's shape first takes fewer evaluations than finding it on the way
+                start, first = with_enough_noise(model, start, free)
                 curvature, elbo = curvature_at(model, start, free), first.elbo
             # where features are many and still miss much, the last bit of learning is not worth its time
             hasty = rough or model.size > _MANY_FEATURES

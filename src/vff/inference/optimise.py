@@ -84,7 +84,7 @@ def maximise(
     """
     layout = model.parameters
     free = np.ones(start.size, bool) if free is None else free
-    start, first = _first(model, layout.clip(start), free)
+    start, first = with_enough_noise(model, layout.clip(start), free)
     if not free.any():
         return Optimum(start, float(first.elbo), 0, 1, True, "nothing to learn", curvature), first
     if curvature is not None and elbo is not None:
@@ -108,7 +108,7 @@ def maximise(
         start, first, spent = optimum.theta, closed, optimum
 
 
-def _first(model: Model[F], start: np.ndarray, free: np.ndarray) -> tuple[np.ndarray, F]:
+def with_enough_noise(model: Model[F], start: np.ndarray, free: np.ndarray) -> tuple[np.ndarray, F]:
     """The start, with as much more noise as it takes for rounding to leave a model there, where the noise may move."""
     (noise,) = np.flatnonzero([name == "noise" for name in model.parameters.names])
     while True:

@@ -68,7 +68,7 @@ def predictive_quantiles(
 
 
 def origin(likelihood: AbstractLikelihood, mean: np.ndarray) -> np.ndarray:
-    """(N,) where y is measured from: the mean of f, if only y - f counts. Beside it float64 resolves the spread of y."""
+    """(N,) where y is measured from: the mean of f, if only y - f counts; float64 then resolves the spread of y."""
     return mean if likelihood.standardised and not likelihood.discrete else np.zeros(len(mean))
 
 
