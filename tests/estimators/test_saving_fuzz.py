@@ -264,9 +264,11 @@ def set_to(*values: Any) -> Callable[[Any, str], None]:
         ("poisson", "variance", set_to(1e12)),  # exp of half of it is the mean of y, away from the data
         ("poisson", "mean", set_to(lambda value: value + 800.0 if isinstance(value, float) else value)),
         ("poisson", "X", set_to(lambda X: 1e8 * X)),
+        ("poisson", "X", set_to(lambda X: X + 30.0)),  # so does a variance that no prior has
         ("two kroneckers", "pieces", set_to(lambda pieces: [[1e3 * L for L in piece] for piece in pieces])),
         ("statistics", "grams", set_to(lambda grams: [grams[0], -grams[1]])),
         ("statistics", "grams", set_to(lambda grams: [grams[0][::-1].copy(), grams[1]])),
+        ("statistics", "projects", set_to(lambda projects: [-1e200 + projects[0], projects[1]])),
         ("statistics", "offset", set_to(-1e300)),
         ("statistics", "weight", set_to(0.0)),
         ("statistics", "harmonics", set_to([[6], [None]])),

@@ -20,7 +20,8 @@ def random_leaf(name: str, values: np.ndarray, rng: Rng) -> Leaf:
         return Leaf("Categorical", name)
     start: dict[str, float] = {}
     if chance(rng, 0.3):
-        spread = float(np.ptp(in_days(values))) or 1.0
+        numbers = in_days(values)
+        spread = float(np.ptp(numbers)) or abs(float(numbers[0])) or 1.0  # a constant has units, too
         start["lengthscale"] = spread * float(10.0 ** rng.uniform(-1.5, 1.0))
     return Leaf(one_of(rng, MATERNS), name, start)
 

@@ -25,9 +25,10 @@ from vff.inference import Fit, SampledPosterior, Samples, SumPosterior, TermPost
 from vff.inference.posterior import AbstractSumPosterior
 from vff.inference.probed_posterior import ProbedPosterior, ProbedTerm
 from vff.inference.structured_posterior import StructuredTerm
+from vff.inference.target import REACH
 from vff.inference.term_posterior import AbstractFactor, ColumnFactor, LevelFactor
 from vff.kernels import Categorical, Kernel, Term, normal_form
-from vff.likelihoods import predictive_mean
+from vff.likelihoods import WIDEST_EXPONENT, predictive_mean
 from vff.moments import ColumnRequest, MomentRequest
 
 _HIGHEST_ORDER = 16
@@ -119,6 +120,9 @@ def _check_answers(fit: Fit) -> None:
     f, spread = fit.target.mean + fit.target.scale * mean, fit.target.scale**2 * variance
     demand(np.isfinite(f).all() and np.isfinite(spread).all(), "a function of finite values", "NaN or inf")
     if fit.climb is not None:
+        if fit.climb.likelihood.widest <= WIDEST_EXPONENT and fit.samples is None:  # no prior is wider
+            most = WIDEST_EXPONENT + REACH**2
+            demand(spread.max() <= 1.01 * most, f"a variance of f of at most {most:g}", f"{spread.max():.3g}")
         y = predictive_mean(fit.climb.likelihood, f, spread, np.ones(f.size))
         demand(np.isfinite(y).all(), "a finite mean of new observations", f"a function of up to {f.max():.3g}")
 

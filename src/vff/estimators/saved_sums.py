@@ -19,6 +19,7 @@ KINDS_OF_COLUMNS = ("number", "datetime", "duration", "boolean", "text")
 LARGEST = 1e100  # of what belongs to targets near one; sums over rows may be larger
 _MOST_FACTORED = 600  # features, of which it is asked whether any rows have these sums
 _SMALL, _NEGATIVE = 1e-4, 1e-6  # of the largest square, and a square that rounding does not make negative
+_LAST_DIGITS = 1e-9
 Shape = tuple[int, ...]
 
 
@@ -157,10 +158,11 @@ def check_learnable(rows: Rows) -> None:
     T, together = len(moments.request.terms), moments.request.size <= _MOST_FACTORED
     if together and len(moments.blocks) == comb(T, 2):
         _check_gram(moments.gram_matrix())
-        return
     for s, size in enumerate(moments.request.sizes):
         if size <= _MOST_FACTORED:
-            _check_gram(moments.term(s).gram_matrix())
+            G = moments.term(s).gram_matrix()
+            _check_gram(G)
+            _check_project(moments.projects[s], np.diagonal(G), moments)
 
 
 def _check_gram(G: np.ndarray) -> None:
@@ -171,3 +173,12 @@ def _check_gram(G: np.ndarray) -> None:
     scale = np.sqrt(np.maximum(squares, _SMALL * top))
     least = float(np.linalg.eigvalsh(G / scale / scale[:, None])[0])
     demand(least >= -_NEGATIVE, "sums of products of functions over rows, which are positive definite,", least)
+
+
+def _check_project(b: np.ndarray, squares: np.ndarray, moments: Moments) -> None:
+    """Products of functions and targets over rows: none is larger than the squares of both allow."""
+    top = float(squares.max())
+    # targets are known to their last digits, and so are sums of them
+    rounding = (_LAST_DIGITS * moments.offset) ** 2 * moments.weight * top
+    most = np.sqrt(np.maximum(squares, _SMALL * top) * moments.target_squared * (1.0 + _SMALL) + rounding)
+    demand(bool(np.all(np.abs(b) <= most)), "sums of targets that rows can have", f"{np.abs(b).max():.3g}")

@@ -200,7 +200,8 @@ def wrong(words: list[str], code: int, out: str, err: str) -> tuple[str, str] | 
     if "Traceback" in err:
         return "no traceback", err.strip()[-400:]
     last = err.strip().splitlines()[-1:] or [""]
-    if "--json" in words and not {"--help", "--version"} & set(words):
+    shows_a_text = code == 0 and {"--help", "--version"} & set(words)
+    if "--json" in words and not shows_a_text:
         try:
             json.loads(out)
         except ValueError:

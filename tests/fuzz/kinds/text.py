@@ -14,6 +14,7 @@ from fuzz.programs import IMPORTS, used_imports
 from fuzz.tables import Rng, chance, one_of
 
 _NAME = "text"
+_SHORT_CHAINS = {"draws": 2, "warmup": 2, "chains": 1}
 _LONGEST = 10.0  # seconds for a text of any kind
 
 PIECES = (
@@ -124,8 +125,8 @@ def name_program(rng: Rng) -> str:
 def option_program(rng: Rng) -> str:
     options = {one_of(rng, OPTIONS): one_of(rng, range(len(VALUES))) for _ in range(int(rng.integers(1, 3)))}
     words = ", ".join(f"{name}={written(VALUES[k])}" for name, k in options.items())
-    if "inference" in options or "'mcmc'" in words:
-        words += ", draws=2, warmup=2, chains=1" if "draws" not in options else ""
+    if "inference" in options:
+        words += "".join(f", {name}={n}" for name, n in _SHORT_CHAINS.items() if name not in options)
     return f"{BASE}\nmodel = GPRegressor({words}).fit(X, y)\nassert np.all(np.isfinite(model.predict(X)))"
 
 
