@@ -72,6 +72,11 @@ def test_more_draws_than_arrays_can_hold(model, points):
         points.sample_points(10**30)
 
 
+def test_more_frequencies_than_float64_resolves():
+    with pytest.raises(ValueError, match=r"frequencies for column 0 are 10+, more than float64 resolves; use at most"):
+        GPRegressor(frequencies=10**30).fit(X, Y)
+
+
 @pytest.mark.parametrize("level", NO_LEVEL, ids=repr)
 def test_levels_of_intervals(model, points, level):
     calls = [

@@ -127,6 +127,11 @@ def check_frequencies(value: Any, label: str) -> int | None:
             f"frequencies for column {label} must be 'auto' or a positive integer, got {shown(value)}; "
             "30 is a common choice, 'auto' grows it until the bound stops gaining"
         )
+    if int(value) > largest_resolved(1):
+        raise ValueError(
+            f"frequencies for column {label} are {shown(value)}, more than float64 resolves; use at most "
+            f"{largest_resolved(1)}, or 'auto'"
+        )
     return int(value)
 
 
