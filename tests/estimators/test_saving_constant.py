@@ -12,6 +12,7 @@ from vff import Categorical, CoxProcess, GPClassifier, GPRegressor, Matern32
 from vff.estimators.saving import load, save
 from vff.inference import SampledPosterior
 from vff.inference import model as model_module
+from vff.storage import container, read_file
 
 RNG = np.random.default_rng(4)
 X = np.column_stack([RNG.uniform(0.0, 3.0, 40), np.arange(40) % 3, RNG.uniform(0.0, 1.0, 40)])
@@ -121,3 +122,13 @@ def test_functions_without_a_constant_are_left_alone(make, tmp_path):
     loaded = load(tmp_path / "model.vff")
     assert loaded.notes_ == model.notes_
     np.testing.assert_array_equal(loaded.predict_f(X), model.predict_f(X))
+
+
+def test_readers_that_do_not_know_the_constant_say_that_the_file_is_too_new(tmp_path, monkeypatch):
+    path = tmp_path / "model.vff"
+    save(regressor(likelihood="gaussian"), path)
+    assert read_file(path, ["model"]).version == 2
+    assert read_file(OLD, ["model"]).version == 1
+    monkeypatch.setattr(container, "VERSION", 1)  # as they have it
+    with pytest.raises(ValueError, match=r"version 1 to 1 was expected, found version 2; read it with a newer vff"):
+        load(path)
