@@ -1,5 +1,6 @@
 """The posterior that draws stand for: against closed forms where noise is Gaussian, and against the draws."""
 
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -177,3 +178,6 @@ def test_sampled_effects_far_away_are_those_of_the_draws():
     mean, variance = posterior.effect(0, x, posterior.rows(x))
     np.testing.assert_allclose(mean, drawn.mean(axis=1), atol=1e-9)
     np.testing.assert_allclose(variance, drawn.var(axis=1) + posterior.values(x)[1], rtol=1e-7)
+    older = replace(posterior, with_level=None)  # as older files have it
+    np.testing.assert_allclose(older.effect(0, x, older.rows(x))[1], variance, rtol=1e-9)
+    np.testing.assert_allclose(older.marginals(x), posterior.marginals(x), rtol=1e-9)
