@@ -163,6 +163,22 @@ def test_rescaled_evidence_is_the_best_over_a_common_factor() -> None:
     assert best > max(at(0.99 * s), at(1.01 * s))
 
 
+def test_a_constant_is_not_rescaled_and_takes_one_row() -> None:
+    t, y = _rows(6)
+
+    def at(factor: float, constant: float = 1e6) -> Evidence:
+        scaled = VALUES | {name: factor * VALUES[name] for name in ("variance", "noise")}
+        return Evidence(_matern(1), _values(scaled), t[:, None], y, constant)
+
+    s, best = at(1.0).rescaled()
+    assert at(1.0).of_constant == pytest.approx(1.0, abs=1e-5)
+    assert at(s).value == pytest.approx(best, abs=1e-5)
+    assert best > max(at(0.97 * s).value, at(1.03 * s).value)
+    weak = at(1.0, 0.3)
+    conditional = 0.3 - 0.3**2 * np.ones(6) @ np.linalg.solve(weak.factor.lower @ weak.factor.lower.T, np.ones(6))
+    assert weak.of_constant == pytest.approx(1.0 - conditional / 0.3)
+
+
 @pytest.mark.parametrize("known", [(), ("variance",), ("noise",), ("lengthscale",), ("variance", "noise")])
 def test_start_keeps_what_was_given(known: tuple[str, ...]) -> None:
     given = {name: VALUES[name] if name in known else None for name in VALUES}

@@ -263,6 +263,14 @@ BAD = {
 }
 
 
+def test_older_versions_are_read(tmp_path):
+    path = tmp_path / "older.vff"
+    for version in range(1, VERSION + 1):
+        path.write_bytes(assembled(empty(5), version=version))
+        content = read_file(path, ["x"])
+        assert (content.version, content.record) == (version, 5)
+
+
 @pytest.mark.parametrize("name", BAD)
 def test_a_bad_file_is_refused_in_one_sentence(name, path):
     data, message = BAD[name]

@@ -66,11 +66,22 @@ class Evidence:
         """log p(y), nats."""
         return -0.5 * (self.quadratic + self.factor.logdet() + self.y.size * float(np.log(2.0 * np.pi)))
 
+    @property
+    def of_constant(self) -> float:
+        """The part of the constant that the data determine: 1 - var(constant | y) / var(constant), from 0 to 1."""
+        if not self.constant:
+            return 0.0
+        return self.constant * float(self.factor.solve(np.ones(self.y.size)).sum())
+
     def rescaled(self) -> tuple[float, float]:
-        """The factor on all variances together that maximises the evidence, and the evidence there."""
-        N = self.y.size
-        s = max(self.quadratic / N, 1e-12)
-        return s, self.value - 0.5 * (N * float(np.log(s)) + self.quadratic * (1.0 / s - 1.0))
+        """The factor on the variances of process and noise together that maximises the evidence, and the evidence
+        there. A constant, whose prior stays as it is and says next to nothing, takes one row.
+        """
+        n = self.y.size - self.of_constant
+        if not n > 0.0:
+            return 1.0, self.value
+        s = max(self.quadratic / n, 1e-12)
+        return s, self.value - 0.5 * (n * float(np.log(s)) + self.quadratic * (1.0 / s - 1.0))
 
     def gradient(self) -> np.ndarray:
         """d log p / d theta, theta the logarithms of variances, lengthscales and noise."""

@@ -277,6 +277,8 @@ def _check_sampled(posterior: SampledPosterior, summed: MomentRequest) -> None:
     demand(S > 0, "draws", S)
     check_array(posterior.coefficients, (S, P), "draws of the coefficients")
     check_array(posterior.level, (S,), "draws of the constant")
+    if posterior.with_level is not None:
+        check_array(posterior.with_level, (P + 1,), "how coefficients go with the constant")
     check_array(posterior.one, (posterior.request.sizes[0],), "the constant function")
     for inner in (posterior.moments, posterior.rest):
         demand(inner.request == posterior.request, "the request of the draws", "another")

@@ -26,6 +26,7 @@ from vff.estimators.saved_checks import (
     check_kernel,
     check_member,
 )
+from vff.estimators.saved_constant import HELD, with_constant
 from vff.estimators.saved_records import Description, Labels, Pattern, Saved, description_of, kernel_told
 from vff.estimators.saved_sums import check_learnable, check_rows, demand
 from vff.estimators.sums import SumModelFace
@@ -233,7 +234,10 @@ def _fill(model: SumModelFace, saved: Saved) -> None:
         vars(model)["rows_"] = rows
         return
     check_fit(fit, rows)
-    model._store(fit, rows, lambda message: None)
+    whole = with_constant(fit, model._centred())
+    if whole.posterior is not fit.posterior:
+        check_fit(whole, rows)
+    model._store(whole, rows, lambda message: None)
     if isinstance(model, GPClassifier):
         model.classes_ = _labels(saved.classes, 2)
 
@@ -292,7 +296,8 @@ def _fill_cox(model: Any, saved: Saved, pattern: Pattern) -> None:
     model.window_, model.grid_ = pattern.window, pattern.grid
     model.counts_, model.exposure_ = pattern.counts, pattern.exposure
     model.inference_, model.kernel_, model.elbo_ = pattern.inference, inner.kernel_, inner.elbo_
-    model.samples_, model.notes_ = inner.samples_, pattern.notes
+    held = HELD in inner.notes_ and HELD not in pattern.notes
+    model.samples_, model.notes_ = inner.samples_, (*pattern.notes, *([HELD] if held else []))
 
 
 def _frame(library: str | None) -> type | None:

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import weakref
 from functools import partial
 from pathlib import Path
 
@@ -13,8 +14,10 @@ import pytest
 
 import vff
 from vff import Categorical, GPRegressor, Matern12, Matern32, Matern52
+from vff.inference.form import AbstractForm
 from vff.inference.model import SumModel
 from vff.inference.sampling.collapsed import Registered, Sums, collapsed_bound, white_bound
+from vff.inference.sampling.collapsed_fit import _posterior
 from vff.inference.sampling.design import axes_of
 from vff.inference.sampling.diagnostics import bulk_ess
 from vff.inference.sampling.rows import TermShape
@@ -132,6 +135,30 @@ def test_the_bound_and_its_gradient_come_back_whole(sampled: GPRegressor) -> Non
     assert float(value) == model.at(theta).elbo  # to the last digit: float64 all the way
     np.testing.assert_allclose(gradient, differences, rtol=1e-6)
     assert float(beyond) == -np.inf
+
+
+def test_one_setting_is_averaged_at_a_time(sampled: GPRegressor, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A closed form holds matrices of all features, and there are hundreds of settings."""
+    made: list[weakref.ref[AbstractForm]] = []
+    living: list[int] = []
+    at = SumModel.at
+
+    def counted(self: SumModel, theta: np.ndarray) -> AbstractForm:
+        form = at(self, theta)
+        made.append(weakref.ref(form))
+        living.append(sum(own() is not None for own in made))
+        return form
+
+    monkeypatch.setattr(SumModel, "at", counted)
+    rows = sampled.rows_
+    moments = standardised(rows.moments, rows.tails, sampled.fit_.target)
+    model = SumModel(tuple(term.inner for term in rows.terms), *moments, constant=1e10)
+    theta = np.log([0.7, 0.4, 0.1]) + 0.1 * np.random.default_rng(2).standard_normal((20, 3))
+    posterior, constant = _posterior(model, theta, np.random.default_rng(3))
+    assert max(living) <= 2  # the next one is made before the last one goes
+    constants = [model.at(own).level.mean for own in theta]
+    assert constant == pytest.approx(np.mean(constants))
+    assert posterior.level.shape == (100,)
 
 
 def test_rows_no_longer_matter_after_the_pass() -> None:

@@ -1,5 +1,6 @@
 """The posterior that draws stand for: against closed forms where noise is Gaussian, and against the draws."""
 
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -8,6 +9,10 @@ import pytest
 from scipy.stats import poisson
 
 from vff import Categorical, GPRegressor, Matern12, Matern32
+from vff.inference.model import SumModel
+from vff.inference.sampling.collapsed_fit import _posterior
+from vff.inference.sampling.posterior import SampledPosterior
+from vff.inference.target import standardised
 from vff.likelihoods import Gaussian
 
 N = 50
@@ -120,3 +125,59 @@ def test_a_sampled_constant_is_in_the_function():
     model = counted()
     constant = model.samples_.values["constant"].reshape(-1)[model.samples_.kept]
     assert model.target_.mean == pytest.approx(constant.mean())
+
+
+FAR = np.array([[0.0, 1.0], [-1.0, 1.0], [1.0, 4.3], [1.0, 90.0], [-1.0, 90.0]])  # a level, and a number
+
+
+@cache
+def averaged(levels: int) -> SampledPosterior:
+    """Over the same settings of the hyperparameters, with the levels as the first term or as the second."""
+    terms = [Matern32(0)]
+    terms.insert(levels, Categorical(2))
+    fitted = GPRegressor(terms[0] + terms[1], frequencies=6).fit(X, Y)
+    rows = fitted.rows_
+    inner = tuple(term.inner for term in rows.terms)
+    model = SumModel(inner, *standardised(rows.moments, rows.tails, fitted.fit_.target), constant=1e10)
+    theta = np.log([0.4, 2.0, 0.6, 0.1]) + 0.3 * np.random.default_rng(1).standard_normal((200, 4))
+    order = [0, 1, 2, 3] if levels == 0 else [1, 2, 0, 3]
+    return _posterior(model, theta[:, order], np.random.default_rng(2))[0]
+
+
+def test_it_does_not_matter_which_term_writes_the_constant():
+    """Beyond its place the first term forgets the constant that it carries, and so must what is said of it."""
+    one, other = averaged(0), averaged(1)
+    x, turned = FAR, FAR[:, ::-1]
+    for mine, theirs in ((0, 1), (1, 0)):
+        effects = one.effect(mine, x, one.rows(x)), other.effect(theirs, turned, other.rows(turned))
+        np.testing.assert_allclose(*effects, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(one.marginals(x), other.marginals(turned), rtol=1e-6, atol=1e-9)
+    for whole, its in zip(one.joint(x), other.joint(turned), strict=True):
+        np.testing.assert_allclose(whole, its, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(one.slope(x, 1), other.slope(turned, 0), rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("levels", [0, 1])
+def test_effects_of_the_first_term_are_those_of_its_draws(levels):
+    posterior = averaged(levels)
+    x, first = FAR[:, :: 1 - 2 * levels], posterior.terms[0]
+    alone = posterior.coefficients[:, : posterior.one.size] - np.multiply.outer(posterior.level, posterior.one)
+    drawn = (first.features(x) - first.coefficients.centre) @ alone.T
+    unseen = posterior.rest.effect(0, x, posterior.rows(x))[1]
+    mean, variance = posterior.effect(0, x, posterior.rows(x))
+    S = drawn.shape[1]
+    np.testing.assert_allclose(drawn.var(axis=1) + unseen, variance, rtol=5.0 * np.sqrt(2.0 / S))
+    assert np.all(np.abs(drawn.mean(axis=1) - mean) < 5.0 * np.sqrt(variance / S))
+
+
+def test_sampled_effects_far_away_are_those_of_the_draws():
+    posterior = counted().posterior_
+    x, first = np.array([[-20.0], [2.0], [4.2], [30.0]]), posterior.terms[0]
+    alone = posterior.coefficients - np.multiply.outer(posterior.level, posterior.one)
+    drawn = (first.features(x) - first.coefficients.centre) @ alone.T
+    mean, variance = posterior.effect(0, x, posterior.rows(x))
+    np.testing.assert_allclose(mean, drawn.mean(axis=1), atol=1e-9)
+    np.testing.assert_allclose(variance, drawn.var(axis=1) + posterior.values(x)[1], rtol=1e-7)
+    older = replace(posterior, with_level=None)  # as older files have it
+    np.testing.assert_allclose(older.effect(0, x, older.rows(x))[1], variance, rtol=1e-9)
+    np.testing.assert_allclose(older.marginals(x), posterior.marginals(x), rtol=1e-9)

@@ -25,7 +25,7 @@ from vff.inference.sampling.hyper import (
     term_parameters,
     with_priors,
 )
-from vff.inference.sampling.posterior import Cloud, SampledPosterior, constant_function, sampled_posterior
+from vff.inference.sampling.posterior import Cloud, Level, SampledPosterior, constant_function, sampled_posterior
 from vff.inference.sampling.rows import TermShape
 from vff.inference.sampling.samples import Samples, evenly, on_missed, stats_of
 from vff.inference.sampling.target import OVERDISPERSED, Hyper, entries_of
@@ -113,30 +113,35 @@ def _target(
 def _posterior(model: SumModel, t: np.ndarray, rng: np.random.Generator) -> tuple[SampledPosterior, float]:
     """Averages over settings of the posterior at each, measured from the average of the constant."""
     settings = [model.setting(theta) for theta in t]
-    forms = [model.at(theta) for theta in t]
-    constant = float(np.mean([0.0 if form.level is None else form.level.mean for form in forms]))
     one = constant_function(model.terms, model.moments.request.terms)
     P, S = model.size, len(t)
-    means, covariance, draws, level = np.empty((S, P)), np.zeros((P, P)), [], np.zeros((S, _EACH))
-    for number, (form, setting) in enumerate(zip(forms, settings, strict=True)):
+    means, covariance, moved = np.empty((S, P)), np.zeros((P, P)), np.empty((S, _EACH, P))
+    constants, white, together, variance = np.zeros(S), np.zeros((S, _EACH)), np.zeros(P), 0.0
+    for number, (theta, setting) in enumerate(zip(t, settings, strict=True)):
+        form = model.at(theta)  # three matrices of all features: one setting at a time
         assert isinstance(form, ClosedForm)
         means[number], inverse = _raw(model, setting, form)
         covariance += inverse
-        moved = rng.standard_normal((_EACH, P)) @ covariance_root(inverse).T
+        moved[number] = rng.standard_normal((_EACH, P)) @ covariance_root(inverse).T
         if form.level is not None:
             # the first term writes the constant; the coefficients answer to it
             follows = one - model.transform(setting).transpose(form.level.answer)
-            means[number] += one * (form.level.mean - constant)
             covariance += form.level.variance * np.multiply.outer(follows, follows)
-            white = np.sqrt(form.level.variance) * rng.standard_normal(_EACH)
-            moved += np.multiply.outer(white, follows)
-            level[number] = form.level.mean - constant + white
-        draws.append(means[number] + moved)
+            together += form.level.variance * follows
+            variance += form.level.variance
+            white[number] = np.sqrt(form.level.variance) * rng.standard_normal(_EACH)
+            moved[number] += np.multiply.outer(white[number], follows)
+            constants[number] = form.level.mean
+    constant = float(np.mean(constants))
+    apart = constants - constant
+    means += np.multiply.outer(apart, one)
     mean = means.mean(axis=0)
-    spread = (means - mean).T @ (means - mean)
-    cloud = Cloud(mean, (covariance + spread) / len(t), np.concatenate(draws))
+    covariance += (means - mean).T @ (means - mean)
+    cloud = Cloud(mean, covariance / S, (means[:, None] + moved).reshape(-1, P))
+    together, variance = together + apart @ (means - mean), variance + float(apart @ apart)
+    level = Level((apart[:, None] + white).reshape(-1), together / S, variance / S)
     averages = [total / model.moments.weight for total in model.moments.features_sums]
-    return sampled_posterior(model, settings, cloud, averages, level.reshape(-1)), constant
+    return sampled_posterior(model, settings, cloud, averages, level), constant
 
 
 def _raw(model: SumModel, setting: Setting, closed: ClosedForm) -> tuple[np.ndarray, np.ndarray]:

@@ -28,7 +28,7 @@ from vff.inference.sampling.hyper import (
     term_parameters,
     with_priors,
 )
-from vff.inference.sampling.posterior import Cloud, SampledPosterior, constant_function, sampled_posterior
+from vff.inference.sampling.posterior import Cloud, Level, SampledPosterior, constant_function, sampled_posterior
 from vff.inference.sampling.samples import Samples, evenly, on_missed, stats_of
 from vff.inference.sampling.start import settled
 from vff.inference.sampling.target import MOST_FACTORED, OVERDISPERSED, Data, Hyper, Sites, Target, entries_of
@@ -207,7 +207,7 @@ def _record(
     cloud = Cloud.of(coefficients + np.multiply.outer(level, one))
     averages = feature_averages(task.walk, learnt.request, first.task.observed.w)
     settings = [model.setting(np.append(row[:place], 0.0)) for row in t]  # of sites, the noise variance is one
-    posterior = sampled_posterior(model, settings, cloud, averages, level)
+    posterior = sampled_posterior(model, settings, cloud, averages, Level.of(level, cloud))
     psi = np.median(samples.psi, axis=0)
     rows = _rows(task, model, posterior)
     missed = _missed(first, posterior, psi, constant, rows)

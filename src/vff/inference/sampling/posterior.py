@@ -10,7 +10,8 @@ themselves. Beyond the domain, features go on as their tails at the median of th
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -45,6 +46,24 @@ class Cloud:
 
 
 @dataclass(frozen=True)
+class Level:
+    """How far the constant is from its average, which the coefficients of the first term have in them already
+    (``constant_function``), and what is known of it beside the draws.
+    """
+
+    draws: np.ndarray
+    """(S,)."""
+    covariance: np.ndarray
+    """With the coefficients of all terms, (P,)."""
+    variance: float
+
+    @classmethod
+    def of(cls, draws: np.ndarray, cloud: Cloud) -> "Level":
+        """Moments of the draws themselves."""
+        return cls(draws, cloud.draws.T @ draws / len(draws), float(np.mean(draws**2)))
+
+
+@dataclass(frozen=True)
 class SampledPosterior(AbstractSumPosterior):
     """f as the draws have it; ``terms`` are those of the moments."""
 
@@ -57,6 +76,10 @@ class SampledPosterior(AbstractSumPosterior):
     """How far the constant is from its average in every draw, (S,); inside the domain the first term has it."""
     one: np.ndarray
     """The function that is one everywhere, as the first term writes it, (P_1,)."""
+    with_level: np.ndarray | None = field(default=None, kw_only=True)
+    """Covariance of the constant with the coefficients, and behind it its variance, (P + 1,). It belongs to
+    ``moments``, which may know more than the draws say; None: as the draws have it.
+    """
 
     def _chunk(
         self, x: np.ndarray, rows: Sequence[ColumnRows], variances: bool, engine: str
@@ -66,10 +89,22 @@ class SampledPosterior(AbstractSumPosterior):
         if variances and lost.any():
             far = lost != 0.0
             features = np.concatenate([term.features(x[far]) for term in self.terms], axis=1)
-            together = features @ (self.coefficients.T @ self.level) / len(self.level)
-            added = lost[far] ** 2 * float(np.mean(self.level**2)) + 2.0 * lost[far] * together
-            variance[far] = np.maximum(variance[far] + added, 0.0)
+            variance[far] = self._with_constant(variance[far], features, lost[far])
         return mean, variance
+
+    @cached_property
+    def _level_moments(self) -> tuple[np.ndarray, float]:
+        if self.with_level is not None:
+            return self.with_level[:-1], float(self.with_level[-1])
+        S = len(self.level)
+        return self.coefficients.T @ self.level / S, float(np.mean(self.level**2))
+
+    def _with_constant(self, variance: np.ndarray, features: np.ndarray, lost: np.ndarray) -> np.ndarray:
+        """From var(phi'c) to var(phi'c + lost level) by row; ``features`` are those of the first terms, or of all."""
+        together, own = self._level_moments
+        cross = features @ together[: features.shape[1]]
+        # the sum is a variance; only rounding can carry it below zero
+        return np.maximum(variance + lost**2 * own + 2.0 * lost * cross, 0.0)
 
     def _lost(self, x: np.ndarray) -> np.ndarray:
         """What features of the first term forget of a constant beyond its domain, (N,): zero inside, one far away."""
@@ -88,15 +123,41 @@ class SampledPosterior(AbstractSumPosterior):
         lost = self._lost(x)
         if lost.any():
             features = np.concatenate([term.features(x) for term in self.terms], axis=1)
-            cross = np.multiply.outer(lost, features @ (self.coefficients.T @ self.level) / len(self.level))
-            covariance += np.multiply.outer(lost, lost) * float(np.mean(self.level**2)) + cross + cross.T
+            together, own = self._level_moments
+            cross = np.multiply.outer(lost, features @ together)
+            covariance += np.multiply.outer(lost, lost) * own + cross + cross.T
         return mean, covariance
 
     def _variance_of_average(self) -> float:
         return self.moments.average()[1]
 
     def _slope(self, x: np.ndarray, along: int) -> tuple[np.ndarray, np.ndarray]:
-        return self.moments.slope(x, along)
+        mean, variance = self.moments.slope(x, along)
+        first = self.terms[0]
+        if along in first.columns:
+            far = self._lost(x) != 0.0
+            for some in stretches(len(x), self.request.size) if far.any() else ():
+                own = np.arange(len(x))[some][far[some]]
+                features = [
+                    term.features(x[own], along) if along in term.columns else np.zeros((own.size, size))
+                    for term, size in zip(self.terms, self.request.sizes, strict=True)
+                ]
+                lost = -(features[0] @ self.one)
+                variance[own] = self._with_constant(variance[own], np.concatenate(features, axis=1), lost)
+        return mean, variance
+
+    def effect(self, s: int, x: np.ndarray, rows: Sequence[ColumnRows]) -> tuple[np.ndarray, np.ndarray]:
+        """(phi - centre)'c of the first term has the constant in it, as far as features remember it: a term less its
+        average has not, and is (phi - centre)'c + lost level.
+        """
+        mean, variance = super().effect(s, x, rows)
+        lost = self._lost(x) if s == 0 else np.zeros(len(x))
+        if lost.any():
+            far = lost != 0.0
+            own = self.terms[0]
+            features = own.features(x[far]) - own.coefficients.centre
+            variance[far] = self._with_constant(variance[far], features, lost[far])
+        return mean, variance
 
     def values(self, x: np.ndarray, some: np.ndarray | slice = slice(None)) -> tuple[np.ndarray, np.ndarray]:
         """phi'c of some of the draws at every row, (N, S), and the variance of the rest, (N,)."""
@@ -135,13 +196,11 @@ def sampled_posterior(
     settings: Sequence[Setting],
     cloud: Cloud,
     averages: Sequence[np.ndarray],
-    level: np.ndarray | None = None,
+    level: Level,
 ) -> SampledPosterior:
     """From draws of settings and of coefficients.
 
-    ``averages`` of the features over the rows of the fit, by term, are what effects are centred on. ``level`` is how
-    far the constant is from its average in every draw, which the coefficients of the first term have in them already
-    (``constant_function``).
+    ``averages`` of the features over the rows of the fit, by term, are what effects are centred on.
     """
     middle = _median(settings)
     places, request = model.moments.request.slices, model.moments.request
@@ -173,9 +232,10 @@ def sampled_posterior(
         for s, t in request.pairs
     }
     moments, rest = SumPosterior(request, tuple(terms), shared), SumPosterior(request, tuple(rests), {})
-    level = np.zeros(len(coefficients)) if level is None else level
+    together = [own.transpose(level.covariance[place]) for own, place in zip(back, places, strict=True)]
     one = back[0].transpose(constant_function(model.terms, request.terms)[places[0]])
-    return SampledPosterior(request, tuple(terms), moments, rest, coefficients, level, one)
+    parts = request, tuple(terms), moments, rest, coefficients, level.draws, one
+    return SampledPosterior(*parts, with_level=np.append(np.concatenate(together), level.variance))
 
 
 def constant_function(terms: Sequence[Term], request: Sequence[TermRequest]) -> np.ndarray:

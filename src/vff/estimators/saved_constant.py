@@ -1,0 +1,54 @@
+"""Files of models whose constant was learnt as a number: what is not known of it is worked out when they are read.
+
+With sites of precision s at the rows, h = Phi' S 1, and A the precision of the coefficients,
+
+    var c0 = 1 / (sum s - h'A^-1 h + 1 / reach^2),      df(x)/dc0 = 1 - phi(x)'A^-1 h
+
+and the mean of c0 is what targets are measured from in such a file.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from vff.inference import REACH, ConstantPosterior, Fit, SampledPosterior, SumPosterior
+from vff.inference.probed_posterior import ProbedPosterior
+
+HELD = (
+    "the file was written by a vff that took the constant of the function for known, so that its variances and "
+    "intercept_std_ leave out how well that is known; fit the rows again to have it in them"
+)
+
+
+def with_constant(fit: Fit, centred: bool) -> Fit:
+    """The fit with what is not known of its constant, or else a note that this is missing."""
+    if not centred or _has_constant(fit):
+        return fit
+    constant = _constant_of(fit)
+    if constant is not None:
+        return replace(fit, posterior=replace(fit.posterior, constant=constant))
+    return fit if HELD in fit.notes else replace(fit, notes=(*fit.notes, HELD))
+
+
+def _has_constant(fit: Fit) -> bool:
+    """Whether the posterior speaks of the constant, or the likelihood has a location in place of one."""
+    if fit.climb is None:
+        sampled = isinstance(fit.posterior, SampledPosterior) and fit.posterior.level.any()
+        return bool(sampled) or fit.posterior.constant is not None
+    return fit.samples is not None or fit.posterior.constant is not None or fit.climb.likelihood.locates
+
+
+def _constant_of(fit: Fit) -> ConstantPosterior | None:
+    """From the sums of the sites; None where these, or A^-1, are not in the file."""
+    posterior = fit.posterior
+    if fit.climb is None or not isinstance(posterior, SumPosterior | ProbedPosterior):
+        return None
+    sums = fit.climb.sums.restricted(posterior.request.harmonics)
+    parts = zip(posterior.terms, sums.features_sums, strict=True)
+    h = np.concatenate([term.transform.forward(raw) for term, raw in parts])
+    if isinstance(posterior, ProbedPosterior):
+        answer = posterior.form.solve(h[:, None])[:, 0]
+    else:
+        answer = posterior.coefficient_covariance() @ h
+    precision = sums.weight - float(h @ answer) + REACH**-2
+    return ConstantPosterior(0.0, 1.0 / precision, answer) if precision > 0.0 else None
