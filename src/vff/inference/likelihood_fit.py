@@ -43,6 +43,7 @@ _FIRST_GAIN = 0.1  # nats: what is learnt from the first guess at the sites need
 _HOPELESS = 10.0  # nats below no function at all
 _QUIET = (10.0, 1.0, 0.1)  # variances of a latent function that a climb from nothing tries
 _HEAVY = 2.1  # degrees of freedom
+_MOST_REVIVALS = 5  # of terms that were switched off on the way
 _KEPT_TOLERANCE = 1e-7  # nats, when hyperparameters are kept
 
 
@@ -160,7 +161,7 @@ def _climb(
 ) -> Ascent[Moments, SiteStanding]:
     """To the top; and on from there, as long as a term that was switched off on the way comes back to life."""
     ascent = ascend(problem, step, tolerance=problem.tolerance, progress=progress)
-    while problem.optimise:
+    for _ in range(_MOST_REVIVALS if problem.optimise else 0):
         revived = problem.revived(ascent.last)
         if revived is None:
             return ascent
