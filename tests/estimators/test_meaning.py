@@ -200,3 +200,14 @@ def test_objects_are_looked_at_by_their_types(monkeypatch):
     with pytest.raises(ValueError, match=r"first 1\.5 in row 3"):
         refuse_to_guess(_objects("ab" * 20, (3, 1.5), (1, None))["x"], place)
     assert len(looked) > 40
+
+
+def test_long_names_are_declared_as_short_ones_are(tmp_path):
+    name = "what " * 30
+    frame = pd.DataFrame({name: ["1", "2", "30", "4"] * 10, "y": Y})
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    model = GPRegressor(optimizer=None).fit(scan(tmp_path / "rows.csv", types={name: "text"}), "y")
+    assert model.column_levels_ == (("1", "2", "30", "4"),)
+    twin = frame.rename(columns={name: name.replace("w", "W", 1)})  # shown alike, where names are shortened
+    pieces = [twin.astype({twin.columns[0]: "category"})[:20], twin.astype({twin.columns[0]: "category"})[20:]]
+    assert GPRegressor(optimizer=None).fit(pieces, "y").column_levels_ == (("1", "2", "30", "4"),)

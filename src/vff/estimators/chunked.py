@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
 from vff.basis import Interval
-from vff.estimators.binding import Binding, bind, check_levels, is_declared, joined
+from vff.estimators.binding import Binding, BoundColumn, bind, check_levels, is_declared, joined
 from vff.estimators.overview import Batch, Overview, check_enough, look_at, take_batch
 from vff.estimators.roles import ASKED_AGAIN, Roles
 from vff.estimators.rows import Rows, add, begin, check_extents, met, plan_text, summary_of, with_levels
@@ -265,13 +265,13 @@ class ChunkedTask:
         }
         return all(domain.get(column) is not None for column in columns)
 
-    def _is_declared(self, label: str) -> bool:
+    def _is_declared(self, column: BoundColumn) -> bool:
         """Whether a column was opened as text on purpose, or its type says that it is a category."""
-        if any(repr(name) == label and kind == "text" for name, kind in self.source.declared.items()):
+        if any(name in column.aliases and kind == "text" for name, kind in self.source.declared.items()):
             return True
         first = (part.chunks() for part in self.source.parts()) if self.source.repeatable else iter(())
         some = next((chunk for chunks in first for chunk in chunks), None)
-        return some is not None and is_declared(self.reader.roles.split(some)[0], label)
+        return some is not None and is_declared(self.reader.roles.split(some)[0], column)
 
     def _reduced(self, task: Any, without: tuple[str, ...] = ()) -> Standing:
         standing = reduced(self.source, task, self.checkpoint, without)
