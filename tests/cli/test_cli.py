@@ -371,6 +371,22 @@ def test_missing_values_are_refused_or_left_out(vff, folder, tmp_path):
     assert 2 not in pa.csv.read_csv(tmp_path / "p.csv").column("id").to_pylist()
 
 
+def test_rows_left_out_of_a_fit_are_counted(vff, tmp_path):
+    lines = ["x,y", *(f"{n / 40},{n % 7}" for n in range(40)), ",3", "0.5,"]
+    (tmp_path / "messy.csv").write_text("\n".join(lines) + "\n")
+    said = "2 rows were left out because cells were missing or infinite"
+    words = [tmp_path / "messy.csv", "--target", "y", "--missing", "drop"]
+    ran = vff("fit", *words, "--out", tmp_path / "m.vff")
+    assert f"note: {said}" in ran.out
+    ran = vff("fit", *words, "--out", tmp_path / "m.vff", "--force", "--json")
+    assert (ran.record["rows"], ran.record["dropped"]) == (40, 2)
+    assert said in ran.record["notes"]
+    assert f"note: {said}" in vff("info", tmp_path / "m.vff").out
+    ran = vff("moments", *words, "--terms", "x", "--domain", "x=0:1", "--out", tmp_path / "s.vffm")
+    assert f"note: {said}" in ran.out, ran.err
+    assert vff("info", tmp_path / "s.vffm", "--json").record["dropped"] == 2
+
+
 def test_faulty_files_are_refused_or_left_out(vff, folder, tmp_path):
     shutil.copy(folder / "half0.parquet", tmp_path / "a.parquet")
     (tmp_path / "b.parquet").write_bytes((folder / "half1.parquet").read_bytes()[:-50])

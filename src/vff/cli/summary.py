@@ -19,6 +19,7 @@ def summary(model: Any, said: Description) -> dict[str, Any]:
         "target": said.target,
         "units": said.units,
         "rows": said.rows,
+        "dropped": _left_out(model),
         "weight": said.weight,
         "columns": [asdict(column) for column in said.columns],
         "features": said.features,
@@ -36,6 +37,14 @@ def summary(model: Any, said: Description) -> dict[str, Any]:
     if not hasattr(model, "kernel_"):
         return record | {"learnt": False, "terms": [{"term": term.name} for term in model.rows_.terms]}
     return record | _learnt(model)
+
+
+def _left_out(model: Any) -> int:
+    """Rows that were not taken in, because cells were missing."""
+    inner = model
+    while not hasattr(inner, "rows_"):  # a model per class, or that of the cells of a pattern
+        inner = inner.estimators_[0] if hasattr(inner, "estimators_") else inner.model_
+    return inner.rows_.left_out
 
 
 def _learnt(model: Any) -> dict[str, Any]:

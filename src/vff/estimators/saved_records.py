@@ -130,7 +130,7 @@ def description_of(model: Any, saved: Saved, units: dict[Any, str], provenance: 
         rows.moments.request.size if fit is None else fit.posterior.request.size,
         None if fit is None else fit.solver,
         getattr(model, "elbo_", None),
-        (*getattr(model, "notes_", ()), *(() if kept else (_NO_STATE,))),
+        (*getattr(model, "notes_", rows.notes), *(() if kept else (_NO_STATE,))),
         import_module("vff").__version__,  # not imported above: it knows the rooms over this one
         np.__version__,
         datetime.now(UTC).isoformat(timespec="seconds"),

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from vff.estimators.classifier import GPClassifier
+from vff.estimators.classifier import GPClassifier, notes_together
 from vff.estimators.cox import CoxProcess
 from vff.estimators.regressor import GPRegressor
 from vff.estimators.saved_checks import (
@@ -289,8 +289,7 @@ def _fill_classes(model: Any, saved: Saved) -> None:
         demand(own.n_features == saved.n_features, f"{saved.n_features} columns", own.n_features)
     model.estimators_, model.classes_ = members, classes
     vars(model)["elbo_"] = float(sum(member.elbo_ for member in members))
-    both = zip(members, classes, strict=True)
-    vars(model)["notes_"] = tuple(f"{label}: {note}" for member, label in both for note in member.notes_)
+    vars(model)["notes_"] = notes_together(members, classes)
 
 
 def _check_inner(model: Any, member: Saved) -> None:

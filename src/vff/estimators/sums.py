@@ -223,7 +223,7 @@ class SumModelFace(PosteriorFace):
         missed = fit.history[-1].missed
         self.elbo_gap_ = (missed, 2.0 * missed)
         self._store_choices(fit, rows)
-        self.notes_ = (*notes_on(self.kernel, rows.binding, rows.n), *fit.notes)
+        self.notes_ = (*rows.notes, *notes_on(self.kernel, rows.binding, rows.n), *fit.notes)
         for note in self.notes_:
             say(f"note: {note}")
 
