@@ -211,3 +211,24 @@ def test_long_names_are_declared_as_short_ones_are(tmp_path):
     twin = frame.rename(columns={name: name.replace("w", "W", 1)})  # shown alike, where names are shortened
     pieces = [twin.astype({twin.columns[0]: "category"})[:20], twin.astype({twin.columns[0]: "category"})[20:]]
     assert GPRegressor(optimizer=None).fit(pieces, "y").column_levels_ == (("1", "2", "30", "4"),)
+
+
+@pytest.mark.parametrize(
+    ("kind", "texts"),
+    [
+        ("datetime", ["2024-01-01", "2024-05-01"]),
+        ("datetime", ["1.2.2024", "2.3.2024"]),
+        ("timedelta", ["1 days", "9 days"]),
+    ],
+)
+def test_times_that_come_as_text_after_the_fit(kind, texts):
+    days = pd.to_timedelta(np.arange(N), unit="D")
+    times = pd.DataFrame({"z": NUMBERS, "day": days if kind == "timedelta" else pd.Timestamp("2024-01-01") + days})
+    model = GPRegressor(frequencies=6).fit(times, Y)
+    late = pd.DataFrame({"day": texts, "z": 0.5})
+    sentence = rf"'day' of X holds text such as '{texts[0]}', and .* times in it: .*pandas\.to_{kind}\(X\['day'\]\)$"
+    for ask in (model.predict, model.effects, model.sample_f):
+        with pytest.raises(ValueError, match=sentence):
+            ask(late)
+    with pytest.raises(ValueError, match=r"'z' of X holds text .*use Categorical\('z'\)"):
+        model.predict(times.assign(z="u"))

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
+from vff.cli.failures import in_shell_words
 from vff.estimators.saved_records import Description
 from vff.kernels import normal_form, write_kernel
 from vff.report.text import table
@@ -92,7 +93,7 @@ def summary_text(record: Mapping[str, Any]) -> str:
         lines += [f"{record['likelihood']} likelihood" + _parameters(record), f"bound on log p(y): {_nats(record)}"]
     else:
         lines += [f"sums over the rows, not learnt yet, for {', '.join(term['term'] for term in record['terms'])}"]
-    lines += [f"note: {note}" for note in record.get("notes", ())]
+    lines += [f"note: {in_shell_words(note)}" for note in record.get("notes", ())]
     return "\n".join(lines)
 
 
