@@ -7,7 +7,17 @@ import pyarrow as pa
 import pytest
 
 import vff.plot
-from vff import Categorical, CoxProcess, GPClassifier, GPRegressor, Matern32, SlidingWindow, load, suggest_interactions
+from vff import (
+    Categorical,
+    CoxProcess,
+    GPClassifier,
+    GPRegressor,
+    Matern32,
+    SlidingWindow,
+    load,
+    scan,
+    suggest_interactions,
+)
 from vff.baselines import ExactGP
 from vff.likelihoods import Poisson
 
@@ -271,3 +281,18 @@ def test_ragged_targets_and_weights():
     ):
         with pytest.raises(TypeError, match=r"holds several values in one \(list\); one number per row was expected"):
             call()
+
+
+def test_many_names_are_cut_short_and_the_cut_is_shown(tmp_path):
+    wide = pd.DataFrame({f"c{n}": RNG.uniform(size=9) for n in range(14)})
+    fitted = GPRegressor(Matern32("c0"), frequencies=3).fit(wide, wide["c1"])
+    for act in (
+        lambda: GPRegressor().fit([wide], "z"),
+        lambda: GPRegressor().fit([wide], 3),
+        lambda: GPRegressor(Matern32("z")).fit([wide], "c1"),
+        lambda: fitted.save(tmp_path / "m.vff", units={"z": "m"}),
+        lambda: scan([wide]).restricted(["z"]),
+        lambda: GPRegressor(frequencies=3).fit([wide.assign(z=1.0), wide], "z"),
+    ):
+        with pytest.raises((TypeError, ValueError), match=r"'c11' \.\.\."):
+            act()

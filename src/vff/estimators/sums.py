@@ -220,7 +220,7 @@ class SumModelFace(PosteriorFace):
         self.elbo_, self.elbo_error_, self.evidence_upper_bound_ = fit.elbo, fit.elbo_error, fit.upper_bound
         self.solver_ = fit.solver
         level, variance = fit.posterior.average()
-        self.intercept_ = fit.target.mean + fit.target.scale * level
+        self.intercept_ = float(fit.target.mean + fit.target.scale * level)
         self.intercept_std_ = fit.target.scale * float(np.sqrt(variance))
         missed = fit.history[-1].missed
         self.elbo_gap_ = (missed, 2.0 * missed)
