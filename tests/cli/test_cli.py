@@ -371,6 +371,44 @@ def test_missing_values_are_refused_or_left_out(vff, folder, tmp_path):
     assert 2 not in pa.csv.read_csv(tmp_path / "p.csv").column("id").to_pylist()
 
 
+def test_what_is_advised_about_columns_of_text_can_be_typed(vff, tmp_path):
+    days = [f"2024-01-{n:02}" for n in range(1, 29)]
+    for file, last in (("prices.csv", "oops"), ("good.csv", "3.5")):
+        cells = [*(f"{n % 5}.5" for n in range(27)), last]
+        lines = [
+            "price,day,y",
+            *(f"{cell},{day},{n % 7}" for n, (cell, day) in enumerate(zip(cells, days, strict=True))),
+        ]
+        (tmp_path / file).write_text("\n".join(lines) + "\n")
+    words = ["fit", tmp_path / "prices.csv", "--target", "y", "--out", tmp_path / "m.vff"]
+    said = refused(vff(*words), 3)
+    assert "without --terms they are not taken for a category: convert the column, for instance with --types " in said
+    assert said.endswith("--types price=number, or write --terms with cat(price) if they are codes")
+    assert "with --types price=text" in refused(vff(*words, "--types", "price=number"), 3)
+    assert vff(*words, "--types", "price=text").code == 0
+    assert vff("fit", tmp_path / "good.csv", "--target", "y", "--out", tmp_path / "d.vff").code == 0
+    words = ["predict", tmp_path / "d.vff", tmp_path / "good.csv", "--out", tmp_path / "p.csv"]
+    said = refused(vff(*words, "--types", "day=text"), 3)
+    assert said.endswith("fitted to times in it: convert the column, for instance with --types day=datetime")
+    assert vff(*words, "--types", "day=datetime").code == 0
+
+
+def test_rows_left_out_of_a_fit_are_counted(vff, tmp_path):
+    lines = ["x,y", *(f"{n / 40},{n % 7}" for n in range(40)), ",3", "0.5,"]
+    (tmp_path / "messy.csv").write_text("\n".join(lines) + "\n")
+    said = "2 rows were left out because cells were missing or infinite"
+    words = [tmp_path / "messy.csv", "--target", "y", "--missing", "drop"]
+    ran = vff("fit", *words, "--out", tmp_path / "m.vff")
+    assert f"note: {said}" in ran.out
+    ran = vff("fit", *words, "--out", tmp_path / "m.vff", "--force", "--json")
+    assert (ran.record["rows"], ran.record["dropped"]) == (40, 2)
+    assert said in ran.record["notes"]
+    assert f"note: {said}" in vff("info", tmp_path / "m.vff").out
+    ran = vff("moments", *words, "--terms", "x", "--domain", "x=0:1", "--out", tmp_path / "s.vffm")
+    assert f"note: {said}" in ran.out, ran.err
+    assert vff("info", tmp_path / "s.vffm", "--json").record["dropped"] == 2
+
+
 def test_faulty_files_are_refused_or_left_out(vff, folder, tmp_path):
     shutil.copy(folder / "half0.parquet", tmp_path / "a.parquet")
     (tmp_path / "b.parquet").write_bytes((folder / "half1.parquet").read_bytes()[:-50])

@@ -1,6 +1,7 @@
 """The small parts of the command line: options of several columns, progress, files that are whole or not there."""
 
 import io
+import shlex
 import time
 from contextlib import suppress
 
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vff.cli import progress
-from vff.cli.failures import UsageError
+from vff.cli.failures import UsageError, in_shell_words
 from vff.cli.options import domain, frequencies, names, texts, types
 from vff.cli.progress import Reporter, describe, duration
 from vff.cli.results import as_json, written_whole
@@ -154,3 +155,29 @@ def test_json_has_no_numbers_of_its_own():
     assert as_json({"a": float("nan"), "b": [1.0, float("inf")], 3: (True, None)}) == (
         '{"a": null, "b": [1.0, null], "3": [true, null]}'
     )
+
+
+@pytest.mark.parametrize(
+    ("said", "here"),
+    [
+        ("with types={'day': \"text\"}", "with --types day=text"),
+        ("with types={'wind speed': \"text\"}", "with --types 'wind speed=text'"),
+        ("with types={'a,b': ...}", "with --types '`a,b`=...'"),
+        ('with types={"it\'s": "text"}', "with --types '`it'\"'\"'s`=text'"),
+        ("with pandas.to_numeric(X['price'])", "with --types price=number"),
+        ("with pandas.to_datetime(X['day'])", "with --types day=datetime"),
+        ("or write the kernel with Categorical('price')", "or write --terms with cat(price)"),
+        ("use Categorical('wind speed') for", "use cat(`wind speed`) in --terms for"),
+        ("column 'x' of X holds text", "column 'x' holds text"),
+        (r"with Categorical('two\nlines')", r"with Categorical('two\nlines')"),
+    ],
+)
+def test_words_of_python_in_the_shell(said, here):
+    assert in_shell_words(said) == here
+
+
+def test_types_are_advised_as_they_are_taken():
+    for name in ("day", "wind speed", "a,b", "it's", "a=`b`", "ünï"):
+        words = shlex.split(in_shell_words(f'types={{{name!r}: "text"}}'))
+        assert words[0] == "--types"
+        assert types(words[1]) == {name: "text"}

@@ -85,3 +85,10 @@ def test_without_a_constant_there_is_none() -> None:
     model = GPRegressor(Matern32(0), normalize_y=False).fit(x, y)
     assert model.posterior_.constant is None
     assert model.target_.mean == 0.0
+
+
+@pytest.mark.parametrize("likelihood", ["gaussian", "poisson", "student-t"])
+def test_the_intercept_is_a_number_of_python(likelihood) -> None:
+    rng = np.random.default_rng(0)
+    model = GPRegressor(frequencies=3, likelihood=likelihood).fit(rng.uniform(size=(40, 1)), rng.poisson(2.0, 40))
+    assert type(model.intercept_) is type(model.intercept_std_) is float

@@ -10,6 +10,9 @@ import pyarrow as pa
 import pytest
 
 from vff import Categorical, GPClassifier, GPRegressor, Matern32, scan
+from vff.estimators import conversion, meaning
+from vff.estimators.conversion import Place
+from vff.estimators.meaning import are_written, refuse_to_guess
 
 N = 40
 RNG = np.random.default_rng(0)
@@ -173,3 +176,59 @@ def test_several_values_in_one_are_refused(make, values):
     target = frame.column("x") if hasattr(frame, "column") else frame["x"]
     with pytest.raises(TypeError, match=r"y(: argument| holds several values in one)"):
         GPRegressor().fit(NUMBERS[:, None], target)
+
+
+def test_levels_of_very_many_digits_are_text():
+    digits = "7" * 200_000  # looked at once: with every digit tried as the last one, this would not end
+    levels = [f"{digits}{letter}" for letter in "xyz"]
+    assert not are_written(levels)
+    assert are_written([digits, f"{digits}.", f"{digits},5e3", f" -.{digits} "])
+    assert are_written([digits, digits[:-1], "x"])
+
+
+def test_objects_are_looked_at_by_their_types(monkeypatch):
+    """And one by one on refusal alone: a million rows of text have a single type."""
+    looked = []
+    missing = conversion.is_missing
+    monkeypatch.setattr(meaning, "is_missing", lambda value: looked.append(value) or missing(value))
+    monkeypatch.setattr(conversion, "is_missing", lambda value: looked.append(value) or missing(value))
+    place = Place("column 'x' of X", 0, "'x'")
+    refuse_to_guess(_objects("ab" * 20)["x"], place)
+    assert looked == []
+    refuse_to_guess(_objects("ab" * 20, (3, np.nan), (4, None), (5, pd.NA))["x"], place)
+    assert len(looked) == 1
+    with pytest.raises(ValueError, match=r"first 1\.5 in row 3"):
+        refuse_to_guess(_objects("ab" * 20, (3, 1.5), (1, None))["x"], place)
+    assert len(looked) > 40
+
+
+def test_long_names_are_declared_as_short_ones_are(tmp_path):
+    name = "what " * 30
+    frame = pd.DataFrame({name: ["1", "2", "30", "4"] * 10, "y": Y})
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    model = GPRegressor(optimizer=None).fit(scan(tmp_path / "rows.csv", types={name: "text"}), "y")
+    assert model.column_levels_ == (("1", "2", "30", "4"),)
+    twin = frame.rename(columns={name: name.replace("w", "W", 1)})  # shown alike, where names are shortened
+    pieces = [twin.astype({twin.columns[0]: "category"})[:20], twin.astype({twin.columns[0]: "category"})[20:]]
+    assert GPRegressor(optimizer=None).fit(pieces, "y").column_levels_ == (("1", "2", "30", "4"),)
+
+
+@pytest.mark.parametrize(
+    ("kind", "texts"),
+    [
+        ("datetime", ["2024-01-01", "2024-05-01"]),
+        ("datetime", ["1.2.2024", "2.3.2024"]),
+        ("timedelta", ["1 days", "9 days"]),
+    ],
+)
+def test_times_that_come_as_text_after_the_fit(kind, texts):
+    days = pd.to_timedelta(np.arange(N), unit="D")
+    times = pd.DataFrame({"z": NUMBERS, "day": days if kind == "timedelta" else pd.Timestamp("2024-01-01") + days})
+    model = GPRegressor(frequencies=6).fit(times, Y)
+    late = pd.DataFrame({"day": texts, "z": 0.5})
+    sentence = rf"'day' of X holds text such as '{texts[0]}', and .* times in it: .*pandas\.to_{kind}\(X\['day'\]\)$"
+    for ask in (model.predict, model.effects, model.sample_f):
+        with pytest.raises(ValueError, match=sentence):
+            ask(late)
+    with pytest.raises(ValueError, match=r"'z' of X holds text .*use Categorical\('z'\)"):
+        model.predict(times.assign(z="u"))

@@ -7,7 +7,17 @@ import pyarrow as pa
 import pytest
 
 import vff.plot
-from vff import Categorical, CoxProcess, GPClassifier, GPRegressor, Matern32, SlidingWindow, load, suggest_interactions
+from vff import (
+    Categorical,
+    CoxProcess,
+    GPClassifier,
+    GPRegressor,
+    Matern32,
+    SlidingWindow,
+    load,
+    scan,
+    suggest_interactions,
+)
 from vff.baselines import ExactGP
 from vff.likelihoods import Poisson
 
@@ -55,6 +65,38 @@ def test_missing_columns_are_named_in_one_sentence(model, ask):
         QUESTIONS[ask](model, FRAME[["b"]])
     with pytest.raises(ValueError, match="more than one column 'a'"):
         QUESTIONS[ask](model, pd.concat([FRAME, FRAME[["a"]]], axis=1))
+
+
+@pytest.mark.parametrize(
+    ("labels", "kind"),
+    [
+        ([2020, 2021], ValueError),
+        ([1, 0], ValueError),
+        ([1, 2], ValueError),
+        ([0.5, 1.5], ValueError),
+        ([("a", 1), ("a", 2)], ValueError),
+        ([pd.NA, 1], ValueError),
+        ([0, "a"], TypeError),
+    ],
+    ids=str,
+)
+def test_labels_that_are_neither_text_nor_places(labels, kind):
+    numbered = FRAME[["a", "b"]].set_axis([0, 1], axis=1)
+    labelled = FRAME[["a", "b"]].set_axis(pd.Index(labels, tupleize_cols=False), axis=1)
+    fitted = GPRegressor(Matern32(1), frequencies=4).fit(numbered, Y)
+    np.testing.assert_array_equal(fitted.predict(numbered), fitted.predict(FRAME[["a", "b"]].to_numpy()))
+    sentence = r"columns that are named by text, or numbered 0, 1, 2, ... in order, found the labels .*\.map\(str\)"
+    for act in (
+        lambda: GPRegressor(Matern32(1), frequencies=4).fit(labelled, Y),
+        lambda: GPRegressor(frequencies=4).fit(lambda: iter([(labelled, Y)])),
+        lambda: fitted.predict(labelled),
+        lambda: GPClassifier(frequencies=4).fit(labelled, Y > 0.5),
+    ):
+        with pytest.raises(kind, match=sentence):
+            act()
+    named = labelled.set_axis(labelled.columns.map(str), axis=1)
+    again = GPRegressor(frequencies=4).fit(named, Y)
+    np.testing.assert_array_equal(again.predict(named[named.columns[::-1]]), again.predict(named))
 
 
 def test_all_columns_are_needed_where_all_have_terms():
@@ -239,3 +281,18 @@ def test_ragged_targets_and_weights():
     ):
         with pytest.raises(TypeError, match=r"holds several values in one \(list\); one number per row was expected"):
             call()
+
+
+def test_many_names_are_cut_short_and_the_cut_is_shown(tmp_path):
+    wide = pd.DataFrame({f"c{n}": RNG.uniform(size=9) for n in range(14)})
+    fitted = GPRegressor(Matern32("c0"), frequencies=3).fit(wide, wide["c1"])
+    for act in (
+        lambda: GPRegressor().fit([wide], "z"),
+        lambda: GPRegressor().fit([wide], 3),
+        lambda: GPRegressor(Matern32("z")).fit([wide], "c1"),
+        lambda: fitted.save(tmp_path / "m.vff", units={"z": "m"}),
+        lambda: scan([wide]).restricted(["z"]),
+        lambda: GPRegressor(frequencies=3).fit([wide.assign(z=1.0), wide], "z"),
+    ):
+        with pytest.raises((TypeError, ValueError), match=r"'c11' \.\.\."):
+            act()

@@ -1,7 +1,9 @@
 """Models as files: the same bits after a round trip, no rows in them, and no file that does anything else than fail."""
 
 import dataclasses
+import errno
 import inspect
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -367,6 +369,27 @@ def test_what_cannot_be_written_is_refused_in_a_sentence(path):
     with pytest.raises(FileError, match="function of your own, as a Custom likelihood"):
         save(model, path)
     assert not path.exists()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no pipes with names")
+def test_a_model_does_not_take_the_place_of_a_pipe(tmp_path):
+    pipe = tmp_path / "ff"
+    os.mkfifo(pipe)
+    with pytest.raises(OSError, match=r"ff: a file was expected, found a folder or a device; name another path"):
+        made("sum").save(pipe)
+    assert pipe.is_fifo()
+    assert list(tmp_path.iterdir()) == [pipe]
+
+
+def test_paths_that_are_none(tmp_path):
+    sentence = "the path of a file, found None; give a text or a Path"
+    for act in (made("sum").save, load, describe):
+        with pytest.raises(TypeError, match=sentence):
+            act(None)  # pyright: ignore[reportArgumentType]
+    for act in (load, describe):
+        with pytest.raises(FileNotFoundError, match=r"nope\.vff: .* expected, found nothing; check the path") as caught:
+            act(tmp_path / "nope.vff")
+        assert caught.value.errno == errno.ENOENT
 
 
 def records_in(value: Any) -> Iterator[Any]:

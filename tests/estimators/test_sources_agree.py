@@ -5,8 +5,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 
-from vff import Categorical, GPClassifier, GPRegressor, Matern32, scan
+from vff import Categorical, GPClassifier, GPRegressor, Matern32, load, scan
+from vff.estimators.saving import describe
 
 pytest.importorskip("pyarrow")
 
@@ -58,6 +60,74 @@ def test_missing_text_is_a_level_wherever_the_rows_are(tmp_path: Path):
         model = GPRegressor(frequencies=4).fit(scan(source, missing="drop"), "y")
         assert model.rows_.moments.n == kept
         assert None in (model.rows_.binding.columns[2].levels or ())
+
+
+SAID = "{} rows were left out because cells were missing or infinite"
+
+
+def _holed(n: int, seed: int = 0) -> pd.DataFrame:
+    """Every tenth row lacks x, and is to be left out."""
+    table = made(n, seed=seed)[["x", "z", "y"]]
+    table["calls"], table["label"] = (
+        np.round(np.exp(table.y)),
+        np.where(table.y > 0.7, "p", np.where(table.z > 4, "q", "r")),
+    )
+    table.loc[::10, "x"] = np.nan
+    return table
+
+
+@pytest.mark.parametrize("likelihood", ["gaussian", "poisson"])
+@pytest.mark.parametrize("domain", ["auto", {"x": (0.0, 1.0), "z": (0.0, 8.0)}], ids=["two passes", "one pass"])
+def test_rows_that_were_left_out_are_counted_in_the_notes(tmp_path: Path, domain, likelihood):
+    table = _holed(200)
+    target = "y" if likelihood == "gaussian" else "calls"
+    rows = table[["x", "z", target]]
+    rows.to_csv(tmp_path / "t.csv", index=False)
+    model = GPRegressor(frequencies=4, domain=domain, likelihood=likelihood)
+    assert clone(model).fit(rows.dropna()[["x", "z"]], rows.dropna()[target]).notes_ == ()
+    for source in (tmp_path / "t.csv", [rows[:90], rows[90:]]):
+        assert clone(model).fit(scan(source, missing="drop", chunk_rows=70), target).notes_ == (SAID.format(20),)
+    model.fit(scan([rows], missing="drop"), target).save(tmp_path / "m.vff")
+    assert load(tmp_path / "m.vff").notes_ == describe(tmp_path / "m.vff").notes == (SAID.format(20),)
+
+
+def test_rows_left_out_are_added_up_and_forgotten(tmp_path: Path):
+    first, second = _holed(200), _holed(100, seed=1)
+    used = ["x", "z", "y"]
+    model = GPRegressor(frequencies=4, domain={"x": (0.0, 1.0), "z": (0.0, 8.0)})
+
+    def rows(*tables: pd.DataFrame):
+        return scan([table[used] for table in tables], missing="drop")
+
+    grown = clone(model).partial_fit(rows(first), "y").partial_fit(rows(second), "y")
+    assert grown.notes_ == (SAID.format(30),)
+    assert grown.partial_fit(rows(first[:1]), "y").notes_ == (SAID.format(31),)
+    assert grown.forget(rows(second), "y").notes_ == (SAID.format(21),)
+    parts = [clone(model).collect(rows(table), "y") for table in (first, second)]
+    parts[0].save(tmp_path / "part.vffm")
+    assert describe(tmp_path / "part.vffm").notes == (SAID.format(20),)
+    assert parts[0].merge(parts[1]).learn().notes_ == (SAID.format(30),)
+    one = clone(model).fit(rows(first[:5]), "y").notes_[0]
+    assert one == "1 row was left out because cells were missing or infinite"
+
+
+def test_rows_left_out_are_said_once_where_there_is_a_model_per_class(tmp_path: Path):
+    table = _holed(200)[["x", "label"]]
+    model = GPClassifier(frequencies=4).fit(scan([table], missing="drop"), "label")
+    assert model.classes_.tolist() == ["p", "q", "r"]
+    assert [note for note in model.notes_ if "left out" in note] == [SAID.format(20)]
+    model.save(tmp_path / "m.vff")
+    assert load(tmp_path / "m.vff").notes_ == model.notes_
+
+
+def test_rows_that_a_database_leaves_out_are_counted():
+    duckdb = pytest.importorskip("duckdb")
+    pytest.importorskip("ibis")
+    table = _holed(200)[["x", "z", "y", "calls"]].copy()
+    for target, likelihood in (("y", "gaussian"), ("calls", "poisson")):
+        rows = scan(duckdb.from_df(table[["x", "z", target]].round(2)), missing="drop")
+        model = GPRegressor(frequencies=4, likelihood=likelihood).fit(rows, target)
+        assert model.notes_[0] == SAID.format(20)
 
 
 def test_a_label_of_dropped_rows_is_no_class():

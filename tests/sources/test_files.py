@@ -1,6 +1,8 @@
 """Files of every format: the same rows whatever they are cut into, and a sentence for everything that is wrong."""
 
+import bz2
 import gzip
+import lzma
 from pathlib import Path
 
 import numpy as np
@@ -231,7 +233,10 @@ def test_names_may_be_quoted_and_hold_delimiters_and_lines(tmp_path) -> None:
         (bytes(4000), "found a NUL byte in line 1"),
         (gzip.compress(b"x,y\n1,2\n", mtime=0), "found what gzip has packed; let its name end in .gz, or unpack it"),
         (b"PK\x03\x04 and more", "found a zip archive, as spreadsheets are, too; unpack it"),
-        (b"PAR1 and more", "found a Parquet file; let its name end in .parquet"),
+        (bz2.compress(b"x,y\n1,2\n"), "found what bzip2 has packed; unpack it"),
+        (lzma.compress(b"x,y\n1,2\n"), "found what xz has packed; unpack it"),
+        (pa.compress(b"x,y\n1,2\n", "zstd", asbytes=True), "found what zstd has packed; unpack it"),
+        (b"PAR1\x15\x04 and more", "found a Parquet file; let its name end in .parquet"),
     ],
 )
 def test_delimited_files_that_are_refused(tmp_path, content, sentence) -> None:
@@ -239,6 +244,19 @@ def test_delimited_files_that_are_refused(tmp_path, content, sentence) -> None:
     with pytest.raises(SourceError, match=sentence) as caught:
         rows(scan(path))
     assert str(path) in str(caught.value)
+
+
+@pytest.mark.parametrize("end", [".parquet", ".arrow"])
+def test_tables_under_the_name_of_another_format(tmp_path, end) -> None:
+    write(TABLE, tmp_path / f"a{end}")
+    (tmp_path / f"a{end}").rename(tmp_path / "a.csv")
+    with pytest.raises(SourceError, match=rf"found an? (Parquet|Arrow) file; let its name end in \{end}"):
+        scan(tmp_path / "a.csv")
+
+
+@pytest.mark.parametrize("name", ["PAR1", "BZh", "BZh9", "ARROW1", "PK"])
+def test_names_that_begin_as_other_files_do(tmp_path, name) -> None:
+    assert rows(scan(text(tmp_path / "a.csv", f"{name},y\n1,2\n"))) == {name: [1.0], "y": [2.0]}
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".csv.gz"])

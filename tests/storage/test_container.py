@@ -4,6 +4,7 @@ import errno
 import hashlib
 import json
 import os
+import stat
 import struct
 from pathlib import Path
 from typing import Any
@@ -170,6 +171,18 @@ def test_places_where_no_file_can_be(tmp_path):
             assert len(str(caught.value)) < 500
     check_writable(tmp_path / "a.vff")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no pipes with names")
+def test_a_pipe_is_not_replaced(tmp_path):
+    pipe, link = tmp_path / "ff", tmp_path / "link.vff"
+    os.mkfifo(pipe)
+    link.symlink_to(pipe)
+    for place in (pipe, link):
+        with pytest.raises(OSError, match="a file was expected, found a folder or a device; name another path"):
+            check_writable(place)
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+    assert link.is_symlink()
 
 
 @pytest.mark.parametrize("where", ["write", "fsync", "replace"])

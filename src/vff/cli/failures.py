@@ -1,6 +1,9 @@
 """What can go wrong, as exit codes and sentences of one line."""
 
 import errno
+import re
+import shlex
+from collections.abc import Callable
 from typing import Any
 
 from vff.words import LONGEST_PATH, shortened
@@ -55,23 +58,57 @@ def sentence_of(error: BaseException, options: Any) -> str:
     return text
 
 
-_SHELL_WORDS = {
-    "give domain=(a, b) wide enough": "fit with a --domain wide enough",
-    "domain=": "--domain ",
-    "sample_weight": "the weight",
-    " of X contains": " contains",
-    "delimiter=": "--delimiter",
-    "types=": "--types ",
-    "partial_fit": "vff update",
-    "frequencies=": "--frequencies ",
+_NAME = (
+    r"""['"](?P<name>(?<=')[^'\\]*(?=')|(?<=")[^"\\]*(?="))['"]"""  # of a column, as Python writes those of one line
+)
+_WORD = re.compile(r"\w+")
+
+
+def _type(match: re.Match[str], kind: str) -> str:
+    """What a column holds, as ``--types`` takes it."""
+    name = match["name"]
+    if _WORD.fullmatch(name):
+        return f"--types {name}={kind}"
+    odd = any(sign in name for sign in ",=`'\"")
+    return "--types " + shlex.quote(f"{_quoted(name)}={kind}" if odd else f"{name}={kind}")
+
+
+def _level(match: re.Match[str]) -> str:
+    """A column of levels, as ``--terms`` takes it."""
+    name = match["name"]
+    return f"cat({name if _WORD.fullmatch(name) else _quoted(name)})"
+
+
+def _quoted(name: str) -> str:
+    return f"`{name.replace('`', '``')}`"
+
+
+_SHELL_WORDS: dict[str, str | Callable[[re.Match[str]], str]] = {
+    r"give domain=\(a, b\) wide enough": "fit with a --domain wide enough",
+    r"domain=": "--domain ",
+    r"sample_weight": "the weight",
+    r" of X (?=contains|holds)": " ",
+    r"delimiter=": "--delimiter",
+    rf"types={{{_NAME}: \"?(?P<kind>[a-z]+|\.\.\.)\"?}}": lambda match: _type(match, match["kind"]),
+    r"types=": "--types ",
+    r"partial_fit": "vff update",
+    r"frequencies=": "--frequencies ",
+    rf"pandas\.to_numeric\(X\[{_NAME}\]\)": lambda match: _type(match, "number"),
+    rf"pandas\.to_datetime\(X\[{_NAME}\]\)": lambda match: _type(match, "datetime"),
+    rf"write the kernel with Categorical\({_NAME}\)": lambda match: f"write --terms with {_level(match)}",
+    rf"Categorical\({_NAME}\)": lambda match: f"{_level(match)} in --terms",
+    r"and kernel=None does not take them for a category": "and without --terms they are not taken for a category",
+    r"which kernel=None does not take for a category": "which are not taken for a category without --terms",
+    r"too many for kernel=None to take it for a category": "too many to be taken for a category without --terms",
+    r"kernel=None took the text in column": "without --terms, text was taken for a category in column",
 }
-"""What the library calls things, and what they are called here."""
+"""What the library calls things, as patterns, and what they are called here."""
 
 
 def in_shell_words(text: str) -> str:
     """A sentence of the library as one of the command line."""
-    for word, here in _SHELL_WORDS.items():
-        text = text.replace(word, here)
+    for words, here in _SHELL_WORDS.items():
+        text = re.sub(words, here, text)
     return text
 
 

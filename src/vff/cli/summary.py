@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
+from vff.cli.failures import in_shell_words
 from vff.estimators.saved_records import Description
 from vff.kernels import normal_form, write_kernel
 from vff.report.text import table
@@ -19,6 +20,7 @@ def summary(model: Any, said: Description) -> dict[str, Any]:
         "target": said.target,
         "units": said.units,
         "rows": said.rows,
+        "dropped": _left_out(model),
         "weight": said.weight,
         "columns": [asdict(column) for column in said.columns],
         "features": said.features,
@@ -36,6 +38,14 @@ def summary(model: Any, said: Description) -> dict[str, Any]:
     if not hasattr(model, "kernel_"):
         return record | {"learnt": False, "terms": [{"term": term.name} for term in model.rows_.terms]}
     return record | _learnt(model)
+
+
+def _left_out(model: Any) -> int:
+    """Rows that were not taken in, because cells were missing."""
+    inner = model
+    while not hasattr(inner, "rows_"):  # a model per class, or that of the cells of a pattern
+        inner = inner.estimators_[0] if hasattr(inner, "estimators_") else inner.model_
+    return inner.rows_.left_out
 
 
 def _learnt(model: Any) -> dict[str, Any]:
@@ -83,7 +93,7 @@ def summary_text(record: Mapping[str, Any]) -> str:
         lines += [f"{record['likelihood']} likelihood" + _parameters(record), f"bound on log p(y): {_nats(record)}"]
     else:
         lines += [f"sums over the rows, not learnt yet, for {', '.join(term['term'] for term in record['terms'])}"]
-    lines += [f"note: {note}" for note in record.get("notes", ())]
+    lines += [f"note: {in_shell_words(note)}" for note in record.get("notes", ())]
     return "\n".join(lines)
 
 

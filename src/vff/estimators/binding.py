@@ -118,13 +118,13 @@ def default_kernel(table: Table, beside: Hashable | None = None) -> Kernel:
     return leaves[0] if len(leaves) == 1 else Sum(tuple(leaves))
 
 
-def check_levels(binding: Binding, n_rows: int, declared: Callable[[str], bool] = lambda label: False) -> None:
+def check_levels(binding: Binding, n_rows: int, declared: Callable[[BoundColumn], bool] = lambda column: False) -> None:
     """Refuse to take a column of text for a category, unless it is named, that hardly is one.
 
     It has very many values, or these are numbers or dates, unless the type of the column was ``declared`` to be one.
     """
     for column in binding.columns:
-        if column.kind == "text" and are_written(column.levels or ()) and not declared(column.label):
+        if column.kind == "text" and are_written(column.levels or ()) and not declared(column):
             refuse_written(column.levels or (), column.label)
         levels = len(column.levels or ())
         if levels > _MOST_LEVELS or (levels > _SOME_LEVELS and 2 * levels > n_rows):
@@ -135,9 +135,9 @@ def check_levels(binding: Binding, n_rows: int, declared: Callable[[str], bool] 
             )
 
 
-def is_declared(table: Table, label: str) -> bool:
+def is_declared(table: Table, column: BoundColumn) -> bool:
     """Whether the type of a column says that it is a category."""
-    return any(table.label(index) == label and is_grouped(table.raw(index)) for index in range(table.n_columns))
+    return is_grouped(table.raw(column.index))
 
 
 def notes_on(kernel: Kernel | None, binding: Binding, n_rows: int) -> tuple[str, ...]:
@@ -171,7 +171,7 @@ def bind(kernel: Kernel | None, table: Table, *, first: bool = True, beside: Has
         terms.append(BoundTerm(term, name, tuple(list(columns).index(key) for key in keys)))
     binding = Binding(tuple(columns.values()), tuple(terms))
     if kernel is None and first:
-        check_levels(binding, table.n_rows, lambda label: is_declared(table, label))
+        check_levels(binding, table.n_rows, lambda column: is_declared(table, column))
     return binding
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
 from vff.basis import Interval
-from vff.estimators.binding import Binding, bind, check_levels, is_declared, joined
+from vff.estimators.binding import Binding, BoundColumn, bind, check_levels, is_declared, joined
 from vff.estimators.overview import Batch, Overview, check_enough, look_at, take_batch
 from vff.estimators.roles import ASKED_AGAIN, Roles
 from vff.estimators.rows import Rows, add, begin, check_extents, met, plan_text, summary_of, with_levels
@@ -187,8 +187,9 @@ class ChunkedTask:
     def added_to(self, seen: Rows) -> Rows:
         """The sums of all rows, on top of those of an earlier fit."""
         empty = seen.emptied()
-        found = self._reduced(Gather(self.reader, self.options, self.engine, empty)).committed
-        return seen if found is None else seen.merged(found.rows)
+        standing = self._reduced(Gather(self.reader, self.options, self.engine, empty))
+        seen = replace(seen, left_out=seen.left_out + standing.dropped)
+        return seen if standing.committed is None else seen.merged(standing.committed.rows)
 
     def gathered_so_far(self) -> Rows:
         """The sums of all rows when more are to come, which the harmonics leave room for."""
@@ -219,7 +220,8 @@ class ChunkedTask:
         check_same_rows(standing, second)
         summed = self._found(second)
         choice = summary_of(summed.choices, plan, [column.label for column in overview.binding.columns])
-        return replace(seen, moments=summed.moments, tails=summed.tails, choice=choice)
+        sums = {"moments": summed.moments, "tails": summed.tails, "choice": choice}
+        return replace(seen, left_out=seen.left_out + standing.dropped, **sums)
 
     def _gathered(self) -> Rows:
         """One pass, and then the functions that a look at all rows would have settled on."""
@@ -233,7 +235,8 @@ class ChunkedTask:
             for pair in zip(there, wanted, strict=True)
         ]
         moments = with_levels(rows.moments, overview.binding).restricted(fewest)
-        return replace(settled, moments=moments, tails=rows.tails, extents=rows.extents, choice=rows.choice, n=rows.n)
+        kept = {name: getattr(rows, name) for name in ("tails", "extents", "choice", "n", "left_out")}
+        return replace(settled, moments=moments, **kept)
 
     def _gather(self) -> Gathered:
         standing = self._reduced(Gather(self.reader, self.options, self.engine))
@@ -241,7 +244,7 @@ class ChunkedTask:
         check_enough(found.overview.n, first=True, weighed=found.overview.n < standing.rows)
         request = found.rows.moments.request
         self.say(f"{plan_text(request, found.overview.n)}; {self._chunk_text(request.n_columns)}")
-        return found
+        return found._replace(rows=replace(found.rows, left_out=standing.dropped))
 
     def _chunk_text(self, columns: int) -> str:
         """What rows take in memory, however many there are: every column, its codes, y, weights and what is beside."""
@@ -265,13 +268,13 @@ class ChunkedTask:
         }
         return all(domain.get(column) is not None for column in columns)
 
-    def _is_declared(self, label: str) -> bool:
+    def _is_declared(self, column: BoundColumn) -> bool:
         """Whether a column was opened as text on purpose, or its type says that it is a category."""
-        if any(repr(name) == label and kind == "text" for name, kind in self.source.declared.items()):
+        if any(name in column.aliases and kind == "text" for name, kind in self.source.declared.items()):
             return True
         first = (part.chunks() for part in self.source.parts()) if self.source.repeatable else iter(())
         some = next((chunk for chunks in first for chunk in chunks), None)
-        return some is not None and is_declared(self.reader.roles.split(some)[0], label)
+        return some is not None and is_declared(self.reader.roles.split(some)[0], column)
 
     def _reduced(self, task: Any, without: tuple[str, ...] = ()) -> Standing:
         standing = reduced(self.source, task, self.checkpoint, without)

@@ -1,6 +1,6 @@
 """``GPClassifier``: Gaussian process classification by natural gradients."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Self
 
@@ -209,8 +209,7 @@ class GPClassifier(ClassifierMixin, SumModelFace):
         """A model per class."""
         self.estimators_ = models
         self.elbo_ = float(sum(model.elbo_ for model in models))
-        both = zip(models, classes, strict=True)
-        self.notes_ = tuple(f"{label}: {note}" for model, label in both for note in model.notes_)
+        self.notes_ = notes_together(models, classes)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probability of every class at every row, (N, classes), with the uncertainty of the function in it."""
@@ -334,3 +333,10 @@ def _copy(model: GPClassifier) -> GPClassifier:
     copy = clone(model)
     assert isinstance(copy, GPClassifier)
     return copy
+
+
+def notes_together(models: Sequence[GPClassifier], classes: Iterable[Any]) -> tuple[str, ...]:
+    """The notes of a model per class, with the class before them; on the rows, which are those of all, once."""
+    rows = models[0].rows_.notes
+    each = zip(models, classes, strict=True)
+    return (*rows, *(f"{label}: {note}" for model, label in each for note in model.notes_ if note not in rows))

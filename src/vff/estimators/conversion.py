@@ -21,6 +21,7 @@ _GROUPED = re.compile(r"category|Categorical|Enum|dictionary")
 _PER_DAY = {"D": 1, "h": 24, "m": 1440, "s": 86400, "ms": 86400 * 10**3, "us": 86400 * 10**6, "ns": 86400 * 10**9}
 _TIMES = {"datetime": (date, np.datetime64), "duration": (timedelta, np.timedelta64)}
 _EXACT = 2.0**53  # from here on, float64 does not hold every whole number
+_WITH_NAN = (float, np.generic, Decimal)
 _MISSING_TYPES = ("NoneType", "NAType", "NaTType")
 
 
@@ -128,7 +129,8 @@ def refuse_nested(raw: Any, place: Place, several: tuple[type, ...] = SEVERAL) -
     """A sentence about columns whose values hold several values each."""
     name = column_type(raw) if is_nested(raw) else None
     if column_type(raw) == "object":
-        name = next((type(value).__name__ for value in np.asarray(raw).flat if isinstance(value, several)), None)
+        kinds = dict.fromkeys(map(type, np.asarray(raw).flat))  # millions of rows have few types
+        name = next((kind.__name__ for kind in kinds if issubclass(kind, several)), None)
     if name is not None:
         raise TypeError(
             f"{place.what} holds several values in one ({name:.60}); one number per row was expected: give every part "
@@ -237,7 +239,17 @@ def is_missing(value: Any) -> bool:
     """Whether this is None, NaN, NaT or <NA>."""
     if value is None or type(value).__name__ in _MISSING_TYPES:
         return True
-    return isinstance(value, float | np.generic | Decimal) and bool(value != value)
+    return isinstance(value, _WITH_NAN) and bool(value != value)
+
+
+def types_held(values: list[Any]) -> list[type]:
+    """The types of the values that are not missing, in order of appearance; few values are looked at for that."""
+    kinds = [kind for kind in dict.fromkeys(map(type, values)) if kind.__name__ not in _MISSING_TYPES]
+    return [
+        kind
+        for kind in kinds
+        if not issubclass(kind, _WITH_NAN) or any(type(value) is kind and not is_missing(value) for value in values)
+    ]
 
 
 def plain(value: Any) -> Any:

@@ -57,13 +57,15 @@ class DatabaseIntake(AbstractIntake):
             found = self._looked(seen)
             rows = seen or begin(found.overview, self.question.options, growing=growing)
         with clock("pass"):
-            return self._added(rows, found)
+            rows = self._added(rows, found)
+            return replace(rows, left_out=rows.left_out + found.totals.dropped)
 
     def walk(self, seen: Rows | None, growing: bool, clock: Clock, quiet: bool, sampled: bool) -> Walkable:
         with clock("survey"):
-            self._totals(first=seen is None)
+            totals = self._totals(first=seen is None)
             X, y, w = _different(self.rows)
-        return TableIntake(self.question, Table.of(X), y, w).walk(seen, growing, clock, quiet, sampled)
+        found = TableIntake(self.question, Table.of(X), y, w).walk(seen, growing, clock, quiet, sampled)
+        return found._replace(rows=replace(found.rows, left_out=found.rows.left_out + totals.dropped))
 
     def targets(self) -> np.ndarray | None:
         return None

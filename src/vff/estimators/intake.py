@@ -231,6 +231,7 @@ class ChunkIntake(AbstractIntake):
             if seen is not None:
                 overview = overview.over(joined(seen.binding, overview.binding))
             rows = seen or begin(overview, question.options, growing=growing)
+            rows = replace(rows, left_out=rows.left_out + standing.dropped)
         found = _walk_of_sample(rows, overview, question.engine, _silent if quiet else question.say)
         if overview.sample is not None and overview.sample.complete:
             return found

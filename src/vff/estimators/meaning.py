@@ -11,13 +11,13 @@ from collections.abc import Iterable
 from datetime import date, time, timedelta
 from decimal import Decimal
 from numbers import Real
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
-from vff.estimators.conversion import SEVERAL, Place, column_type, family, is_missing, refuse_nested
+from vff.estimators.conversion import SEVERAL, Place, column_type, family, is_missing, refuse_nested, types_held
 
-_NUMBER = re.compile(r"\s*[+-]?(\d+[.,]?\d*|[.,]\d+)([eE][+-]?\d+)?\s*")
+_NUMBER = re.compile(r"\s*[+-]?(\d+(?:[.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?\s*")
 _DATE = re.compile(r"\s*\d{4}-\d{1,2}-\d{1,2}([T ]\d.*)?")
 _WRITTEN = (("numbers", _NUMBER, "pandas.to_numeric"), ("dates", _DATE, "pandas.to_datetime"))
 _CLASSES: dict[str, tuple[type, ...]] = {
@@ -59,10 +59,15 @@ def refuse_to_guess(raw: Any, place: Place) -> None:
 
 def _held_by(values: list[Any], place: Place) -> str | None:
     """What Python objects are, if they all are the same; None where all are missing."""
-    words = [None if is_missing(value) else _word(value) for value in values]
+    words = dict.fromkeys(_word(kind) for kind in types_held(values))
+    if len(words) > 1:
+        _refuse_mixture(values, place)
+    return next(iter(words), None)
+
+
+def _refuse_mixture(values: list[Any], place: Place) -> NoReturn:
+    words = [None if is_missing(value) else _word(type(value)) for value in values]
     found = Counter(word for word in words if word is not None)
-    if len(found) < 2:
-        return next(iter(found), None)
     usual = found.most_common(1)[0][0]
     row = next(row for row, word in enumerate(words) if word not in (None, usual))
     others = f"something else in {found.total() - found[usual]} of {len(values)} rows"
@@ -73,11 +78,11 @@ def _held_by(values: list[Any], place: Place) -> str | None:
     )
 
 
-def _word(value: Any) -> str:
+def _word(kind: type) -> str:
     for word, classes in _CLASSES.items():
-        if isinstance(value, classes):
+        if issubclass(kind, classes):
             return word
-    return _NAMED.get(type(value).__name__, f"objects of type {type(value).__name__}")
+    return _NAMED.get(kind.__name__, f"objects of type {kind.__name__}")
 
 
 def are_written(levels: Iterable[Any]) -> bool:

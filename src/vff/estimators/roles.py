@@ -12,7 +12,7 @@ from vff.estimators.tables import Table
 from vff.kernels import Categorical, Kernel, normal_form
 from vff.likelihoods import AbstractLikelihood
 from vff.sources import AbstractSource, Chunk, selected
-from vff.words import shown
+from vff.words import listed, shown
 
 ASKED_AGAIN = "another likelihood than the Gaussian asks the rows again and again"
 
@@ -105,20 +105,17 @@ def _name(value: Any, what: str, source: AbstractSource) -> str | None:
     if not isinstance(value, str):
         raise TypeError(
             f"{what} must be the name of a column when rows come in chunks, got {type(value).__name__}; name one of "
-            f"{', '.join(map(shown, names[:12]))}"
+            f"{listed(names)}"
         )
     if value not in names:
-        raise ValueError(
-            f"{what} names column {shown(value)}, and there are {', '.join(map(shown, names[:12]))}; name one of them"
-        )
+        raise ValueError(f"{what} names column {shown(value)}, and there are {listed(names)}; name one of them")
     return value
 
 
 def _check_column(column: Any, names: Sequence[str], target: str | None) -> None:
     if not isinstance(column, str) or column not in names:
         raise ValueError(
-            f"the kernel asks for column {shown(column)}, and the source has {', '.join(map(shown, names[:12]))}"
-            f"{' ...' if len(names) > 12 else ''}; use these names"
+            f"the kernel asks for column {shown(column)}, and the source has {listed(names)}; use these names"
         )
     if column == target:
         raise ValueError(f"the kernel has a term of {shown(column)}, which is the target; leave it out of the kernel")

@@ -55,6 +55,16 @@ class Rows:
     """The engines of the last pass, and why."""
     n: int = 0
     """Rows, those beyond the domain and equal ones included."""
+    left_out: int = 0
+    """Rows that were given and are not among these, because cells of theirs were missing."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What whoever gave the rows should know about them."""
+        if not self.left_out:
+            return ()
+        rows = "1 row was" if self.left_out == 1 else f"{self.left_out:,} rows were"
+        return (f"{rows} left out because cells were missing or infinite",)
 
     @property
     def terms(self) -> tuple[BoundTerm, ...]:
@@ -64,7 +74,7 @@ class Rows:
         """What was settled, without the rows."""
         zero = Moments.zero(self.moments.request, self.moments.offset)
         nowhere = tuple(Survey(np.inf, -np.inf) for _ in self.extents)
-        return replace(self, moments=zero, tails=(), extents=nowhere, n=0)
+        return replace(self, moments=zero, tails=(), extents=nowhere, n=0, left_out=0)
 
     def merged(self, other: "Rows") -> "Rows":
         """The rows of both together."""
@@ -80,7 +90,7 @@ class Rows:
         )
         together = mine + theirs
         sums = {"moments": together, "tails": tails, "extents": extents, "n": self.n + other.n}
-        return replace(self, binding=binding, harmonics=harmonics, **sums)
+        return replace(self, binding=binding, harmonics=harmonics, left_out=self.left_out + other.left_out, **sums)
 
     def without(self, other: "Rows") -> "Rows":
         """The rows that are left when the other's, which are among them, are taken out."""
@@ -102,7 +112,8 @@ class Rows:
                 "rows seen, or had another y or another weight; give the rows as they were"
             )
         tails = tails_without(self.tails, other.tails, self.moments.offset)
-        return replace(self, moments=left, tails=tails, n=self.n - other.n)
+        left_out = max(0, self.left_out - other.left_out)
+        return replace(self, moments=left, tails=tails, n=self.n - other.n, left_out=left_out)
 
 
 def _are_sums_of_rows(left: Moments, before: Moments) -> bool:

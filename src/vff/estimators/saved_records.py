@@ -13,7 +13,7 @@ from vff.inference import Fit
 from vff.kernels import Kernel, write_kernel
 from vff.likelihoods import AbstractLikelihood
 from vff.priors import AbstractPrior
-from vff.words import shown
+from vff.words import listed, shown
 
 _NO_STATE = "random_state was a generator, which a file does not keep; it is None after loading"
 
@@ -130,7 +130,7 @@ def description_of(model: Any, saved: Saved, units: dict[Any, str], provenance: 
         rows.moments.request.size if fit is None else fit.posterior.request.size,
         None if fit is None else fit.solver,
         getattr(model, "elbo_", None),
-        (*getattr(model, "notes_", ()), *(() if kept else (_NO_STATE,))),
+        (*getattr(model, "notes_", rows.notes), *(() if kept else (_NO_STATE,))),
         import_module("vff").__version__,  # not imported above: it knows the rooms over this one
         np.__version__,
         datetime.now(UTC).isoformat(timespec="seconds"),
@@ -147,7 +147,7 @@ def kernel_told(model: Any, saved: Saved) -> Kernel | None:
 def _check_units(units: dict[Any, str], names: tuple[Any, ...], target: Any) -> None:
     for name in units:
         if str(name) not in (*map(str, names), target):
-            known = ", ".join(map(shown, names[:12]))
+            known = listed(names)
             raise ValueError(
                 f"units names {shown(name)}, and the model knows {known}; name one of these, or the target by "
                 "provenance={'target': name}"

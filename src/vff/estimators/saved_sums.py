@@ -72,6 +72,7 @@ def check_rows(rows: Rows, n_features: int) -> None:
     demand(len(rows.details) == len(terms), "a detail for every term", rows.details)
     demand(len(rows.hugging) == len(rows.extents) == len(columns), "an extent for every column", len(rows.extents))
     demand(all(isinstance(text, str) for text in rows.options), "options in writing", "others")
+    demand(rows.n >= 0 and rows.left_out >= 0, "numbers of rows", min(rows.n, rows.left_out))
     check_moments(rows.moments)
     _check_tails(rows.tails, alone=len(terms) == 1 and shapes == [1])
 

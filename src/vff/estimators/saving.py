@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from vff.estimators.classifier import GPClassifier
+from vff.estimators.classifier import GPClassifier, notes_together
 from vff.estimators.cox import CoxProcess
 from vff.estimators.regressor import GPRegressor
 from vff.estimators.saved_checks import (
@@ -33,7 +33,8 @@ from vff.estimators.sums import SumModelFace
 from vff.estimators.windows import Space
 from vff.inference import Samples
 from vff.kernels import parse_kernel, write_kernel
-from vff.storage import VERSION, Codec, Content, FileError, read_file, write_file
+from vff.storage import VERSION, Codec, Content, FileError, check_replaceable, read_file, write_file
+from vff.words import LONGEST_PATH, shortened, shown
 
 Model = GPRegressor | GPClassifier | CoxProcess
 KINDS = ("model", "statistics")
@@ -57,6 +58,8 @@ def save(
     ``units`` are texts by column, or by the name of the target. ``provenance`` is a dictionary of plain values. What
     ``load`` would refuse is not written.
     """
+    _check_path(path, "save")
+    check_replaceable(path)
     saved = _saved(model)
     given = getattr(model, "units_", None) if units is None else units
     about = description_of(model, saved, dict(given or {}), dict(provenance or {}))
@@ -75,7 +78,7 @@ def save(
 
 def load(path: str | os.PathLike[str]) -> Model:
     """The model that a file holds. Files from elsewhere are safe to load: they hold numbers and names alone."""
-    content = read_file(path, KINDS)
+    content = _read(path, "load")
     try:
         described, model = _restored(content)
     except ImportError as error:
@@ -91,11 +94,29 @@ def load(path: str | os.PathLike[str]) -> Model:
 
 def describe(path: str | os.PathLike[str]) -> Description:
     """What a file says about itself, without the model."""
-    content = read_file(path, KINDS)
+    content = _read(path, "describe")
     try:
         return _CODEC.decode(_parts(content)[0], Description)
     except Exception as error:
         raise FileError(f"{path}: a description was expected, and it cannot be: {_sentence(error)}") from error
+
+
+def _check_path(path: Any, what: str) -> None:
+    if not isinstance(path, str | os.PathLike):
+        raise TypeError(
+            f"{what} was expected to be given the path of a file, found {shown(path)}; give a text or a Path"
+        )
+
+
+def _read(path: Any, what: str) -> Content:
+    _check_path(path, what)
+    try:
+        return read_file(path, KINDS)
+    except FileNotFoundError as error:
+        said = f"{shortened(path, LONGEST_PATH)}: a file that save has written was expected, found nothing"
+        told = FileNotFoundError(f"{said}; check the path")
+        told.errno = error.errno
+        raise told from error
 
 
 def _sentence(error: Exception) -> str:
@@ -272,8 +293,7 @@ def _fill_classes(model: Any, saved: Saved) -> None:
         demand(own.n_features == saved.n_features, f"{saved.n_features} columns", own.n_features)
     model.estimators_, model.classes_ = members, classes
     vars(model)["elbo_"] = float(sum(member.elbo_ for member in members))
-    both = zip(members, classes, strict=True)
-    vars(model)["notes_"] = tuple(f"{label}: {note}" for member, label in both for note in member.notes_)
+    vars(model)["notes_"] = notes_together(members, classes)
 
 
 def _check_inner(model: Any, member: Saved) -> None:

@@ -45,7 +45,7 @@ def two_dimensional(X: Any) -> np.ndarray:
     if isinstance(X, np.ma.MaskedArray):
         X = unwrapped(X)
     _refuse_ragged(X)
-    if np.iscomplexobj(X):
+    if np.iscomplexobj(np.asarray(X)):  # of arrays of other libraries, too, which may not take functions of NumPy
         raise ValueError("X: real numbers were expected. Complex data not supported; use its real part or modulus")
     loose: dict[str, Any] = {"dtype": None, "ensure_all_finite": False}
     array = check_array(X, ensure_2d=False, ensure_min_samples=0, ensure_min_features=0, **loose)

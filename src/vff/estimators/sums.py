@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from vff.basis import ColumnBasis, Interval
-from vff.estimators.binding import notes_on
+from vff.estimators.binding import Binding, notes_on
 from vff.estimators.database import DatabaseIntake
 from vff.estimators.face import PosteriorFace
 from vff.estimators.intake import AbstractIntake, ChunkIntake, Clock, Question, TableIntake
@@ -25,6 +25,7 @@ from vff.estimators.options import (
 from vff.estimators.rows import Rows, after_walks, check_unchanged
 from vff.estimators.sampling import Asked, check_inference, check_plan, inference_data, plan_of
 from vff.estimators.settling import Options
+from vff.estimators.tables import Table
 from vff.inference import (
     Before,
     Fit,
@@ -44,6 +45,7 @@ from vff.words import shown
 
 Say = Callable[[str], None]
 _KEPT_TARGETS = 2**20  # that draws are kept with
+_FROM_TEXT = {"datetime": "to_datetime", "duration": "to_timedelta"}
 _WRITTEN = Choice("dense", "dense: a structured covariance has the features of every factor written out")
 
 
@@ -218,12 +220,12 @@ class SumModelFace(PosteriorFace):
         self.elbo_, self.elbo_error_, self.evidence_upper_bound_ = fit.elbo, fit.elbo_error, fit.upper_bound
         self.solver_ = fit.solver
         level, variance = fit.posterior.average()
-        self.intercept_ = fit.target.mean + fit.target.scale * level
+        self.intercept_ = float(fit.target.mean + fit.target.scale * level)
         self.intercept_std_ = fit.target.scale * float(np.sqrt(variance))
         missed = fit.history[-1].missed
         self.elbo_gap_ = (missed, 2.0 * missed)
         self._store_choices(fit, rows)
-        self.notes_ = (*notes_on(self.kernel, rows.binding, rows.n), *fit.notes)
+        self.notes_ = (*rows.notes, *notes_on(self.kernel, rows.binding, rows.n), *fit.notes)
         for note in self.notes_:
             say(f"note: {note}")
 
@@ -259,6 +261,13 @@ class SumModelFace(PosteriorFace):
         if self.samples_ is None:
             raise ValueError("to_arviz needs draws, and this model was fitted with inference='variational'; use 'mcmc'")
         return inference_data(self.samples_, self.samples_.y)
+
+    def _block(self, table: Table, rows: slice) -> np.ndarray:
+        try:
+            return super()._block(table, rows)
+        except ValueError:
+            _refuse_times_as_text(table, self.rows_.binding)
+            raise
 
     def _place_text(self, number: int, label: str) -> str:
         place = self.rows_.moments.request.columns[number].place
@@ -321,6 +330,17 @@ def _plans(rows: Rows) -> list[TermPlan]:
         )
         for term, M, detail in zip(rows.terms, rows.harmonics, rows.details, strict=True)
     ]
+
+
+def _refuse_times_as_text(table: Table, fitted: Binding) -> None:
+    """The sentence for columns that were times in the fit: what was learnt of them are not the effects of levels."""
+    for column in fitted.columns:
+        if column.levels is None and column.kind in _FROM_TEXT and table.kind(column.index) == "text":
+            example = next(iter(table.levels(column.index)), None)
+            raise ValueError(
+                f"column {column.label} of X holds text such as {shown(example)}, and the model was fitted to times in "
+                f"it: convert the column, for instance with pandas.{_FROM_TEXT[column.kind]}(X[{column.label}])"
+            )
 
 
 def is_closed(likelihood: AbstractLikelihood) -> bool:

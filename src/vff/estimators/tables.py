@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -45,9 +46,7 @@ class Table:
             return X
         refuse_what_is_no_table(X)
         if is_frame(X):
-            names = tuple(X.column_names if is_arrow(X) else X.columns)
-            strings = all(isinstance(name, str) for name in names)
-            table = cls(X, names if strings else None, *X.shape)
+            table = cls(X, _names_of(tuple(X.column_names if is_arrow(X) else X.columns)), *X.shape)
         else:
             array = two_dimensional(X)
             table = cls(array, None, *array.shape)
@@ -167,6 +166,19 @@ class Table:
         else:
             raw = self.data[self.data.columns[index]][start:stop]
         return unwrapped(raw)
+
+
+def _names_of(labels: tuple[Any, ...]) -> tuple[str, ...] | None:
+    """Names of columns; None where these are numbered in order, so that a number is a label and a place alike."""
+    texts = [isinstance(label, str) for label in labels]
+    if all(texts):
+        return labels
+    if all(isinstance(label, Real) and label == place for place, label in enumerate(labels)):
+        return None
+    raise (TypeError if any(texts) else ValueError)(
+        "X was expected to have columns that are named by text, or numbered 0, 1, 2, ... in order, found the labels "
+        f"{listed(labels)}; call them by text, X.columns = X.columns.map(str), also in the kernel"
+    )
 
 
 def as_finite(raw: Any, what: str) -> np.ndarray:

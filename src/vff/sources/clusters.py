@@ -25,7 +25,7 @@ from vff.sources.frames import column_names, is_arrow, is_table, kinds_of
 from vff.sources.missing import handled
 from vff.sources.passes import FaultyPartWarning, named
 from vff.sources.streams import check_lengths
-from vff.words import shown
+from vff.words import listed, shown
 
 FAN_IN = 8
 _LARGE_GRAPHS = {"distributed.admin.large-graph-warning-threshold": "4 GiB"}
@@ -66,7 +66,7 @@ class DaskSource(AbstractSource):
         """The same rows with these columns alone, in the order of ``names``; dask does not read the others."""
         absent = [name for name in columns if name not in (self._first_names or ())]
         if absent:
-            known = ", ".join(map(shown, (self._first_names or ())[:12])) or "without names"
+            known = listed(self._first_names or ()) or "without names"
             raise ValueError(f"expected columns of the partitions, found {shown(absent[0])}; the columns are {known}")
         copy = self.handled()
         copy.names = tuple(name for name in self._first_names or () if name in columns)
@@ -299,7 +299,7 @@ def _chunk(plan: Plan, name: str, X: Any, y: Any, w: Any) -> Chunk:
     absent = [column for column in wanted if column not in (found or ())]
     if absent or (names is None and X.shape[1] != plan.n_columns):
         expected = f"column {shown(absent[0])}" if absent else f"{plan.n_columns} columns"
-        has = ", ".join(map(shown, found[:12])) if found else f"{X.shape[1]} without names"
+        has = listed(found) if found else f"{X.shape[1]} without names"
         raise SourceError(f"expected {expected}, as in the first partition, found {has} in {name}; make them alike")
     y, w = (_column(X, named) if named else part for named, part in ((plan.y, y), (plan.w, w)))
     if names is not None:

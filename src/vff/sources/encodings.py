@@ -2,6 +2,7 @@
 
 import codecs
 import gzip
+import re
 import zlib
 from contextlib import suppress
 from io import BufferedReader
@@ -15,21 +16,26 @@ from vff.words import shown, shown_path
 _LOOKED_AT, _PIECE = 1 << 20, 1 << 16  # bytes; as many as tell the types of columns
 _TEXT = "expected UTF-8 text in"
 _GZIP = b"\x1f\x8b"
+_UTF16 = ("UTF-16", "write it as UTF-8, as in iconv -f UTF-16 -t UTF-8")
+_UTF32 = ("UTF-32", "write it as UTF-8, as in iconv -f UTF-32 -t UTF-8")
 _ALIEN = {
-    codecs.BOM_UTF32_LE: ("UTF-32", "write it as UTF-8, as in iconv -f UTF-32 -t UTF-8"),
-    codecs.BOM_UTF32_BE: ("UTF-32", "write it as UTF-8, as in iconv -f UTF-32 -t UTF-8"),
-    codecs.BOM_UTF16_LE: ("UTF-16", "write it as UTF-8, as in iconv -f UTF-16 -t UTF-8"),
-    codecs.BOM_UTF16_BE: ("UTF-16", "write it as UTF-8, as in iconv -f UTF-16 -t UTF-8"),
-    _GZIP: ("what gzip has packed", "let its name end in .gz, or unpack it"),
-    b"PK\x03\x04": ("a zip archive, as spreadsheets are, too", "unpack it, or write the table as CSV"),
-    b"BZh": ("what bzip2 has packed", "unpack it"),
-    b"\xfd7zXZ\x00": ("what xz has packed", "unpack it"),
-    b"\x28\xb5\x2f\xfd": ("what zstd has packed", "unpack it"),
-    b"PAR1": ("a Parquet file", "let its name end in .parquet"),
-    b"ARROW1": ("an Arrow file", "let its name end in .arrow"),
-    b"\xd0\xcf\x11\xe0": ("an old spreadsheet", "write the table as CSV"),
+    re.compile(start): told
+    for start, told in {
+        codecs.BOM_UTF32_LE: _UTF32,
+        codecs.BOM_UTF32_BE: _UTF32,
+        codecs.BOM_UTF16_LE: _UTF16,
+        codecs.BOM_UTF16_BE: _UTF16,
+        _GZIP: ("what gzip has packed", "let its name end in .gz, or unpack it"),
+        b"PK\x03\x04": ("a zip archive, as spreadsheets are, too", "unpack it, or write the table as CSV"),
+        b"BZh[1-9]1AY&SY": ("what bzip2 has packed", "unpack it"),
+        b"\xfd7zXZ\x00": ("what xz has packed", "unpack it"),
+        b"[(]\xb5/\xfd": ("what zstd has packed", "unpack it"),
+        b"PAR1[^\x00-\x08\x0e-\x1f]{0,64}[\x00-\x08\x0e-\x1f]": ("a Parquet file", "let its name end in .parquet"),
+        b"ARROW1\x00\x00": ("an Arrow file", "let its name end in .arrow"),
+        b"\xd0\xcf\x11\xe0": ("an old spreadsheet", "write the table as CSV"),
+    }.items()
 }
-"""How files begin that are often taken for CSV."""
+"""How files begin that are often taken for CSV; names of columns may begin with PAR1 or BZh, but go on as text."""
 TO_UTF8 = "write the file as UTF-8, as in iconv -f WINDOWS-1252 -t UTF-8"
 _WITHOUT_NUL = r"write the file again without it, as in tr -d '\000'"
 
@@ -81,7 +87,7 @@ def _beginning(file: BufferedReader | gzip.GzipFile) -> tuple[bytes, bool]:
 
 def _check_alien(content: bytes, path: str) -> None:
     for start, (what, advice) in _ALIEN.items():
-        if content.startswith(start):
+        if start.match(content):
             raise SourceError(f"{_TEXT} {shown_path(path)}, found {what}; {advice}")
 
 
@@ -92,7 +98,7 @@ def _check_nul(content: bytes, path: str) -> None:
     zero = np.frombuffer(content[: len(content) // 2 * 2], np.uint8).reshape(-1, 2) == 0
     share = zero.mean(axis=0) if len(zero) else np.zeros(2)
     if share.max() > 0.5 > 10 * share.min():  # every other byte: letters of Latin in two bytes
-        what, advice = _ALIEN[codecs.BOM_UTF16_LE]
+        what, advice = _UTF16
         advice = advice.replace("UTF-16 ", f"UTF-16{'LE' if share[1] > share[0] else 'BE'} ")
         raise SourceError(f"{_TEXT} {shown_path(path)}, found {what}; {advice}")
     raise SourceError(f"{_TEXT} {shown_path(path)}, found a NUL byte in line {_line(content, place):,}; {_WITHOUT_NUL}")

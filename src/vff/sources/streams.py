@@ -11,7 +11,7 @@ from vff.sources.fingerprints import content_mark
 from vff.sources.frames import column_names, is_table, kinds_of, row_count, selected, sliced
 from vff.sources.gathering import Numbered, gathered
 from vff.sources.missing import handled
-from vff.words import shown
+from vff.words import listed, shown
 
 
 class StreamSource(AbstractSource):
@@ -44,7 +44,7 @@ class StreamSource(AbstractSource):
         """The same rows with these columns alone, in the order of ``names``."""
         absent = [name for name in columns if name not in (self.names or ())]
         if absent:
-            known = ", ".join(map(shown, (self.names or ())[:12])) or "without names"
+            known = listed(self.names or ()) or "without names"
             raise ValueError(f"expected columns of the chunks, found {shown(absent[0])}; the columns are {known}")
         copy = self.handled()
         copy.names = tuple(name for name in self.names or () if name in columns)
@@ -192,7 +192,7 @@ def conforming(chunk: Chunk, model: Chunk, names: tuple[str, ...] | None) -> Chu
     absent = [name for name in names if name not in found]
     if absent:
         raise SourceError(
-            f"expected column {shown(absent[0])}, as in the first chunk, found {', '.join(map(shown, found[:12]))} "
+            f"expected column {shown(absent[0])}, as in the first chunk, found {listed(found)} "
             f"in {chunk.where}; bring the same columns in all of them"
         )
     return chunk if found == names else Chunk(chunk.where, selected(chunk.data, names), chunk.y, chunk.w)

@@ -14,13 +14,14 @@ anything is allocated. ``order`` keeps the order of axes in memory: products of 
 
 from vff.storage.codec import Codec
 from vff.storage.container import VERSION, Content, FileError, read_file, write_file
-from vff.storage.writing import check_writable, is_full, unwritable
+from vff.storage.writing import check_replaceable, check_writable, is_full, unwritable
 
 __all__ = [
     "VERSION",
     "Codec",
     "Content",
     "FileError",
+    "check_replaceable",
     "check_writable",
     "is_full",
     "read_file",

@@ -3,6 +3,7 @@
 import errno
 import os
 import secrets
+import stat
 from contextlib import suppress
 from pathlib import Path
 
@@ -52,8 +53,24 @@ def unwritable(path: str | os.PathLike[str], error: OSError) -> OSError:
     return told
 
 
+def check_replaceable(path: str | os.PathLike[str]) -> None:
+    """Refuse what no file may take the place of: a pipe or a device is not put aside as an old file is.
+
+    What a folder is told follows when it is written to.
+    """
+    try:
+        mode = os.stat(path).st_mode
+    except (OSError, ValueError):  # whoever writes will say so
+        return
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+        raise OSError(
+            f"{shortened(path, LONGEST_PATH)}: a file was expected, found a folder or a device; name another path"
+        )
+
+
 def check_writable(path: str | os.PathLike[str]) -> None:
     """Refuse a path that cannot be written to, before anybody works for what is to be written there."""
+    check_replaceable(path)
     trial = temporary_beside(Path(os.path.realpath(path)))
     try:
         with open(trial, "xb"):
