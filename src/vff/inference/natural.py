@@ -24,6 +24,7 @@ import numpy as np
 
 _MOST_STEPS, _MOST_HALVINGS, _FASTER = 200, 16, 1.5
 _MOST_VISITS = 300  # looks at the rows, of which most ascents need a few dozen
+_NEGLIGIBLE = 1e-8  # of the bound, which heavy rows make large
 _ROUNDING = 1e-11  # of the bound: a loss this small is none
 _SECANT = 1e-3  # of the slope that was expected to vanish: less than this is not a measurement
 _LONGEST_STEP = 1.0  # of a likelihood parameter on its unconstrained scale
@@ -133,7 +134,7 @@ def ascend(
         gain, here = there.elbo - here.elbo, there
         bounds.append(here.elbo)
         progress(f"bound {here.elbo:.4f} nats after {visits} looks at the rows")
-        if gain < tolerance * rate:
+        if gain < max(tolerance, _NEGLIGIBLE * abs(here.elbo)) * rate:
             return Ascent(here, tuple(bounds), visits, True)
         if visits >= _MOST_VISITS:
             break
