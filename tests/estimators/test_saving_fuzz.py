@@ -269,6 +269,7 @@ def set_to(*values: Any) -> Callable[[Any, str], None]:
         ("statistics", "grams", set_to(lambda grams: [grams[0], -grams[1]])),
         ("statistics", "grams", set_to(lambda grams: [grams[0][::-1].copy(), grams[1]])),
         ("statistics", "projects", set_to(lambda projects: [-1e200 + projects[0], projects[1]])),
+        ("statistics", "grams", set_to(lambda grams: [grams[0], 1e201 + grams[1]])),
         ("statistics", "offset", set_to(-1e300)),
         ("statistics", "weight", set_to(0.0)),
         ("statistics", "harmonics", set_to([[6], [None]])),

@@ -162,6 +162,7 @@ def check_learnable(rows: Rows) -> None:
     for s, size in enumerate(moments.request.sizes):
         if size <= _MOST_FACTORED:
             G = moments.term(s).gram_matrix()
+            check_array(G, G.shape, "sums of products", LARGEST * max(weight, 1.0))
             _check_gram(G)
             _check_project(moments.projects[s], np.diagonal(G), moments)
 
