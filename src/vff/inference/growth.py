@@ -30,7 +30,7 @@ _HARDLY_ANY = 1.0  # coefficients: a term that determines fewer may be nothing a
 _NOTHING = 0.05  # nats that a term may bring and still be taken for nothing
 _FEW_FEATURES = 400  # up to which a term that vanished gets another chance
 _VANISHED = 10.0  # times the least variance
-_REVIVED = (1e-6, 1e-4, 1e-2)  # variances to begin again from, of that of y
+_REVIVED = (1e-4, 1e-2)  # variances to begin again from, of that of y
 _SMOOTH = 0.5  # a lengthscale to begin again from, of half the domain
 _WORTH_IT = 0.5  # nats that another chance must gain
 
@@ -192,14 +192,11 @@ def _revived(model: SumModel, optimum: Optimum, free: np.ndarray) -> tuple[Optim
 
 
 def _chances(theta: np.ndarray, first: int, end: int) -> Iterator[np.ndarray]:
-    """A term with more variance, as smooth as it was and as smooth as most are."""
-    smooth = theta.copy()
-    smooth[first + 1 : end] = np.log(_SMOOTH)
-    for base in (theta, smooth) if end > first + 1 else (theta,):
-        for variance in _REVIVED:
-            trial = base.copy()
-            trial[first] = np.log(variance)
-            yield trial
+    """A term with more variance, as smooth as most are."""
+    for variance in _REVIVED:
+        trial = theta.copy()
+        trial[first], trial[first + 1 : end] = np.log(variance), np.log(_SMOOTH)
+        yield trial
 
 
 def _bound_at(model: SumModel, theta: np.ndarray) -> float:
