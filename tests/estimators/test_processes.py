@@ -158,7 +158,8 @@ gaussian()
 poisson(MANY)
 assert asked == {("FINUFFT", 1), ("pool", 1)}, asked
 """
-    done = run(program, tmp_path, OMP_NUM_THREADS="1")
+    # older releases of JAX report what they load from a store of compiled functions
+    done = run(program, tmp_path, OMP_NUM_THREADS="1", JAX_ENABLE_COMPILATION_CACHE="false")
     assert done.stdout == ""
     assert done.stderr == ""
 

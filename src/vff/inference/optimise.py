@@ -16,6 +16,7 @@ _LARGE = 800  # features, above which a second try from the same start is not wo
 _SMALL = 1e4  # nats, below which float64 tells small parts of one
 _FLAT = 1e-2  # slope of the bound in coordinates in which it is round
 _STEEP = 0.1  # the same where every parameter has a scale of its own: about so much squared, in nats, is left to gain
+_TOO_STEEP = 10.0  # where a search that gains no more has not arrived
 _NEWTON_STEPS = 12
 _LONGEST_STEP, _SHORTEST_STEP = 0.5, 1e-11  # log units: farther away it is not the same optimum
 _ROUNDING = 1e-16
@@ -102,9 +103,11 @@ def maximise(
         optimum, closed = _lbfgs(model, start, free, np.diag(unit), bounds, first.elbo, gain, first.error)
         gained = optimum.elbo - first.elbo
         optimum = optimum if spent is None else optimum.after(spent)
-        done = gained <= _STEEP**2 or optimum.evaluations > _MOST_EVALUATIONS or closed.mean.size > _LARGE
-        if done or _is_flat(model, optimum.theta, closed, free):
+        if closed.mean.size > _LARGE or _is_flat(model, optimum.theta, closed, free):
             return optimum, closed
+        if gained <= _STEEP**2 or optimum.evaluations > _MOST_EVALUATIONS:
+            arrived = optimum.converged and _steepness(model, optimum.theta, closed, free) < _TOO_STEEP
+            return replace(optimum, converged=arrived), closed
         start, first, spent = optimum.theta, closed, optimum
 
 
@@ -134,10 +137,15 @@ def _unit(model: Model[F], closed: F) -> np.ndarray:
 
 def _is_flat(model: Model[F], theta: np.ndarray, closed: F, free: np.ndarray) -> bool:
     """Whether a search that says so has arrived: what was round where it began may not be where it ended."""
+    return _steepness(model, theta, closed, free) < _STEEP
+
+
+def _steepness(model: Model[F], theta: np.ndarray, closed: F, free: np.ndarray) -> float:
+    """The largest slope of the bound in parameters that may move, each in its own scale."""
     layout = model.parameters
     moves = free & ~np.isin(layout.names, list(layout.at_bounds(theta)))
     slopes = model.pull_back(theta, closed.cotangents) / _unit(model, closed)
-    return float(np.abs(slopes[moves]).max(initial=0.0)) < _STEEP
+    return float(np.abs(slopes[moves]).max(initial=0.0))
 
 
 def _lbfgs(
