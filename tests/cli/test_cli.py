@@ -535,3 +535,8 @@ def test_a_process_of_its_own(folder):
     assert done.stdout == ""
     assert done.stderr.startswith("vff: error: ")
     assert done.stderr.count("\n") == 1
+
+
+def test_arguments_out_of_place_are_not_repeated_whole(capsys):
+    assert main(["merge", "a.vff", "b.vff", "--terms", " + ".join(["a"] * 3000)]) == 2
+    assert len(capsys.readouterr().err) < 600

@@ -5,19 +5,20 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from vff import __version__
-from vff.cli.failures import UsageError
+from vff.cli.failures import UsageError, one_line
 from vff.cli.pages import ABOUT, EXAMPLES, PAGES, SUMMARIES
-from vff.words import shown
+from vff.words import shortened, shown
 
 _LIKELIHOODS = ("gaussian", "student-t", "poisson", "negative-binomial", "gamma", "beta", "ordinal", "bernoulli",
                 "logit", "probit")  # fmt: skip
+_LONGEST = 400  # characters of what argparse says, which repeats what it was given
 
 
 class _Parser(argparse.ArgumentParser):
     """Says what is wrong by an exception, so that it is printed like any other error, and nothing exits by itself."""
 
     def error(self, message: str) -> NoReturn:
-        raise UsageError(f"{message}; {self.prog} --help has the options and an example")
+        raise UsageError(f"{shortened(one_line(message), _LONGEST)}; {self.prog} --help has the options and an example")
 
 
 def make_parser() -> argparse.ArgumentParser:
