@@ -339,6 +339,30 @@ def test_progress_is_said_when_asked_for(capsys):
     assert capsys.readouterr().err == ""
 
 
+@given(
+    N=st.sampled_from([2, 3, 17, 120]),
+    kind=st.sampled_from(["noise", "constant", "step", "tiny noise", "ties", "outlier"]),
+    Kernel=st.sampled_from(KERNELS),
+    seed=st.integers(0, 500),
+)
+def test_no_small_table_breaks_a_fit(N, kind, Kernel, seed):
+    rng = np.random.default_rng(seed)
+    x = np.sort(rng.uniform(0, 1, N)) if kind != "ties" else np.resize([0.0, 0.5, 1.0], N)
+    y = {
+        "noise": rng.normal(size=N),
+        "constant": np.full(N, 3.0),
+        "step": (x > 0.5).astype(float),
+        "tiny noise": np.sin(6 * x) + 1e-7 * rng.normal(size=N),
+        "ties": rng.normal(size=N),
+        "outlier": np.where(np.arange(N) == 0, 1e6, rng.normal(size=N)),
+    }[kind]
+    model = GPRegressor(Kernel()).fit(x[:, None], y)
+    mean, std = model.predict(x[:, None], return_std=True)
+    assert np.isfinite(model.elbo_)
+    assert np.all(np.isfinite(mean))
+    assert np.all(std > 0)
+
+
 @pytest.mark.parametrize("Kernel", [Matern32, Matern52])
 def test_expected_gap_holds_on_average_for_draws_from_the_model(Kernel):
     rng = np.random.default_rng(4)

@@ -156,14 +156,16 @@ def check_learnable(rows: Rows) -> None:
         demand(abs(value) <= LARGEST, f"an {what} of at most {LARGEST:g}", value)
     squares = [moments.target_squared, *(tail.yy for tail in tails)]
     demand(max(squares) / weight <= LARGEST, f"squares of targets of at most {LARGEST:g}", max(squares))
-    T, together = len(moments.request.terms), moments.request.size <= _MOST_FACTORED
-    if together and len(moments.blocks) == comb(T, 2):
+    whole = len(moments.blocks) == comb(len(moments.request.terms), 2)
+    together = whole and moments.request.size <= _MOST_FACTORED
+    if together:
         _check_gram(moments.gram_matrix())
     for s, size in enumerate(moments.request.sizes):
         if size <= _MOST_FACTORED:
             G = moments.term(s).gram_matrix()
             check_array(G, G.shape, "sums of products", LARGEST * max(weight, 1.0))
-            _check_gram(G)
+            if not together:
+                _check_gram(G)
             _check_project(moments.projects[s], np.diagonal(G), moments)
 
 

@@ -106,8 +106,9 @@ def maximise(
         if closed.mean.size > _LARGE or _is_flat(model, optimum.theta, closed, free):
             return optimum, closed
         if gained <= _STEEP**2 or optimum.evaluations > _MOST_EVALUATIONS:
-            arrived = optimum.converged and _steepness(model, optimum.theta, closed, free) < _TOO_STEEP
-            return replace(optimum, converged=arrived), closed
+            if _steepness(model, optimum.theta, closed, free) > _TOO_STEEP:
+                optimum = replace(optimum, converged=False, message="rounding hides what is left to gain")
+            return optimum, closed
         start, first, spent = optimum.theta, closed, optimum
 
 

@@ -63,7 +63,7 @@ def predictive_quantiles(
     chunk = max(CHUNK // max(len(levels), 1), 1)
     for begin in range(0, len(mean), chunk):
         rows = slice(begin, begin + chunk)
-        result[rows] = _quantiles(likelihood, (mean - start)[rows], variance[rows], extra[rows], levels)
+        result[rows] = _quantiles(likelihood, mean[rows] - start[rows], variance[rows], extra[rows], levels)
     return start[:, None] + result
 
 
