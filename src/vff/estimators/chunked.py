@@ -15,7 +15,7 @@ from vff.estimators.overview import Batch, Overview, check_enough, look_at, take
 from vff.estimators.roles import ASKED_AGAIN, Roles
 from vff.estimators.rows import Rows, add, begin, check_extents, met, plan_text, summary_of, with_levels
 from vff.estimators.settling import Options
-from vff.features import TailRows, tails_together
+from vff.factors import TailRows, tails_together
 from vff.inference import rows_beyond
 from vff.kernels import Categorical, Kernel, normal_form
 from vff.likelihoods import AbstractLikelihood

@@ -11,7 +11,7 @@ from vff.estimators.binding import Binding, BoundColumn, BoundTerm, joined
 from vff.estimators.options import check_size
 from vff.estimators.overview import Batch, Overview
 from vff.estimators.settling import Options, settle_place, settle_term
-from vff.features import TailRows, tails_together, tails_without
+from vff.factors import TailRows, tails_together, tails_without
 from vff.inference import Observed, memory_needed, no_sums, rows_beyond
 from vff.moments import (
     Choice,

@@ -20,7 +20,7 @@ from vff.estimators.saved_sums import (
     check_sizes,
     demand,
 )
-from vff.features import TermTransform
+from vff.factors import TermTransform
 from vff.inference import Fit, SampledPosterior, Samples, SumPosterior, TermPosterior
 from vff.inference.posterior import AbstractSumPosterior
 from vff.inference.probed_posterior import ProbedPosterior, ProbedTerm

@@ -9,7 +9,7 @@ import numpy as np
 
 from vff.basis import Codes, ColumnBasis, Interval, LevelBasis
 from vff.estimators.rows import Rows
-from vff.features import TailRows
+from vff.factors import TailRows
 from vff.kernels.descent import MOST_FACTORS
 from vff.moments import ColumnRequest, MomentRequest, Moments
 from vff.storage import FileError

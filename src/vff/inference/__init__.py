@@ -10,7 +10,7 @@ from vff.inference.likelihood_fit import Before, LikelihoodTask, fit_likelihood
 from vff.inference.memory import largest_that_fits, memory_needed
 from vff.inference.model import LARGEST_DIRECT, SumModel
 from vff.inference.optimise import Model, Optimum, maximise, rescale
-from vff.inference.plan import choose_domain, harmonics_in_product, largest_harmonic, rows_beyond
+from vff.inference.plan import harmonics_in_product, largest_harmonic, rows_beyond
 from vff.inference.posterior import SumPosterior
 from vff.inference.row_sites import Observed
 from vff.inference.sampling.posterior import SampledPosterior, chosen
@@ -21,7 +21,7 @@ from vff.inference.structured import KINDS
 from vff.inference.structured_fit import fit_with_structure, no_sums, structured_memory
 from vff.inference.target import REACH, TargetScale
 from vff.inference.term_posterior import TermPosterior
-from vff.inference.terms import LevelFactor, MaternFactor, Term
+from vff.inference.terms import Term
 
 __all__ = [
     "KINDS",
@@ -35,9 +35,7 @@ __all__ = [
     "ConstantPosterior",
     "Cotangents",
     "Fit",
-    "LevelFactor",
     "LikelihoodTask",
-    "MaternFactor",
     "Milestone",
     "Model",
     "NormalEquations",
@@ -54,7 +52,6 @@ __all__ = [
     "TermPlan",
     "TermPosterior",
     "Walked",
-    "choose_domain",
     "choose_harmonics",
     "chosen",
     "feature_sums",

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vff.basis import Interval
-from vff.features import TailRows
+from vff.factors import TailRows
 from vff.inference.growth import Stage, grow, learn
 from vff.inference.model import NOISE_BOUNDS, Setting, SumModel, capped, effective_by_term, shrunk
 from vff.inference.notes import notes_on, supported
@@ -204,12 +203,9 @@ def on_iterations(posterior: AbstractSumPosterior) -> tuple[str, ...]:
 
 def units_of(moments: Moments, target: TargetScale, s: int, term: Term) -> dict[str, float]:
     """What every hyperparameter of a term is measured in, in the user's units."""
-    units = {"variance": target.scale**2}
-    for name, factor in zip(term.lengthscales, moments.request.terms[s].factors, strict=True):
-        if name is not None:
-            assert isinstance(factor.place, Interval)
-            units[name] = factor.place.half_length
-    return units
+    columns = moments.request.terms[s].factors
+    units = {name: columns[d].place.unit(own.unit) for name, d, own in term.parameters}
+    return {"variance": target.scale**2, **units}
 
 
 def term_fits(

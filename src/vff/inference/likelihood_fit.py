@@ -243,8 +243,8 @@ def _coarser(task: LikelihoodTask) -> MomentRequest:
 
 def _fewer(term: TermRequest, asked: tuple[int | None, ...], share: float) -> TermRequest:
     for d, (basis, M) in enumerate(zip(term.bases, asked, strict=True)):
-        if M is None and isinstance(basis, ColumnBasis):
-            term = term.with_basis(d, replace(basis, M=max(min(_LEAST_M, basis.M), int(share * basis.M))))
+        if M is None and basis.detail is not None:
+            term = term.with_basis(d, basis.resized(max(min(_LEAST_M, basis.detail), int(share * basis.detail))))
     return term
 
 

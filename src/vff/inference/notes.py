@@ -54,7 +54,7 @@ def _follows(final: Stage, detail: int) -> bool:
     if M is None:
         return True
     values = setting.terms[0]
-    density = term.kernel(0, values).spectral_density(np.array([np.pi * detail]))[0]
+    density = term.prior(0, final.model.columns[0], values).power(detail)
     informed = 0.5 * final.model.weight * values["variance"] * density / setting.noise > 1.0
     return bool(detail <= M and informed)
 

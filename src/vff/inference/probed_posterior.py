@@ -15,7 +15,7 @@ from vff.inference.collapsed import ClosedForm
 from vff.inference.form import AbstractForm
 from vff.inference.iterative import IterativeForm
 from vff.inference.model import Setting, SumModel
-from vff.inference.posterior import AbstractSumPosterior, SumPosterior, stretches, term_factors
+from vff.inference.posterior import AbstractSumPosterior, SumPosterior, stretches
 from vff.inference.term_posterior import TermCoefficients, TermPosterior
 from vff.inference.whitening import WhitenedTerm
 from vff.moments import (
@@ -118,7 +118,7 @@ class ProbedTerm(TermPosterior):
             explained[rows] = self.written_gain(features)
         return values, explained
 
-    def _edge_states(self, x: np.ndarray, vectors: Sequence[np.ndarray]) -> tuple[list[np.ndarray], np.ndarray]:
+    def _beyond(self, x: np.ndarray, vectors: Sequence[np.ndarray]) -> tuple[list[np.ndarray], np.ndarray]:
         return self._written(x, vectors)
 
 
@@ -175,8 +175,8 @@ class ProbedPosterior(AbstractSumPosterior):
                     coefficients,
                     setting.terms[s]["variance"],
                     model.moments.request.terms[s].columns,
-                    term_factors(model, setting, s),
-                    model.terms[s].transform(model.bases[s], setting.terms[s]),
+                    model.terms[s].priors(model.columns[s], setting.terms[s]),
+                    model.terms[s].transform(model.columns[s], setting.terms[s]),
                     white,
                     X,
                     Z,

@@ -17,7 +17,6 @@ from vff.inference.form import ConstantPosterior
 from vff.inference.likelihood_fit import LikelihoodTask, fit_likelihood, prepared
 from vff.inference.model import Setting, SumModel
 from vff.inference.optimise import Optimum
-from vff.inference.posterior import term_factors
 from vff.inference.row_sites import is_positive
 from vff.inference.structured import LARGEST_CLIMB, Kind, ProductTerm, StructuredFit, fit_structured
 from vff.inference.structured_bound import evaluated
@@ -205,8 +204,8 @@ def _few(whole: MomentRequest, most: int) -> MomentRequest:
 
 def _cut(term: TermRequest, share: float) -> TermRequest:
     for d, basis in enumerate(term.bases):
-        if isinstance(basis, ColumnBasis):
-            term = term.with_basis(d, replace(basis, M=max(min(_LEAST_M, basis.M), int(share * basis.M))))
+        if basis.detail is not None:
+            term = term.with_basis(d, basis.resized(max(min(_LEAST_M, basis.detail), int(share * basis.detail))))
     return term
 
 
@@ -215,9 +214,8 @@ def _request(task: LikelihoodTask, small: MomentRequest, first: Fit) -> MomentRe
     terms, found = [], first.history[-1].harmonics
     for term, plan, own, most in zip(task.walk.plan.request.terms, task.plans, found, small.harmonics, strict=True):
         for d, (asked, M, cap) in enumerate(zip(plan.M, own, most, strict=True)):
-            basis = term.bases[d]
-            if asked is None and M is not None and cap is not None and cap > M and isinstance(basis, ColumnBasis):
-                term = term.with_basis(d, replace(basis, M=M))
+            if asked is None and M is not None and cap is not None and cap > M:
+                term = term.with_basis(d, term.bases[d].resized(M))
         terms.append(term)
     return MomentRequest(tuple(terms))
 
@@ -227,10 +225,9 @@ def _product_terms(task: LikelihoodTask, model: SumModel, setting: Setting) -> l
     every, source = slice(0, task.walk.n), task.walk.source
     terms = []
     for s, own in enumerate(model.moments.request.terms):
-        factors = term_factors(model, setting, s)
+        factors = model.terms[s].priors(own.factors, setting.terms[s])
         features = (factor.features(source.column(c, every)) for c, factor in zip(own.columns, factors, strict=True))
-        blocks = model.terms[s].blocks(own.bases, setting.terms[s])
-        priors = (block.mv(np.eye(block.shape[0])) for block in blocks)
+        priors = (factor.K.mv(np.eye(factor.basis.size)) for factor in factors)
         terms.append(ProductTerm(tuple(features), tuple(priors), setting.terms[s]["variance"]))
     return terms
 
@@ -258,9 +255,9 @@ def _record(
                 fit,
                 s,
                 own.columns,
-                term_factors(model, setting, s),
+                model.terms[s].priors(own.factors, setting.terms[s]),
                 centre_of(terms[s].features, w),
-                model.terms[s].transform(own.bases, setting.terms[s]),
+                model.terms[s].transform(own.factors, setting.terms[s]),
             )
             for s, own in enumerate(learnt.request.terms)
         ),

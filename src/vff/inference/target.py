@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from vff.features import TailRows
+from vff.factors import TailRows
 from vff.moments import Moments
 
 _CONSTANT = 1e-13  # a spread of y below this share of its mean is rounding

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from vff.features import TailRows
+from vff.factors import TailRows
 from vff.inference.collapsed import ClosedForm
 from vff.inference.fit import Fit, TermPlan, fit_sum
 from vff.inference.model import LARGEST_DIRECT, Setting, SumModel
@@ -20,9 +20,9 @@ from vff.inference.sampling.hyper import (
     Parameter,
     TermValues,
     check_names,
-    half_lengths,
     noise_parameter,
     term_parameters,
+    units_of_factors,
     with_priors,
 )
 from vff.inference.sampling.posterior import Cloud, Level, SampledPosterior, constant_function, sampled_posterior
@@ -85,9 +85,9 @@ def sample_sum(
 
 
 def _parameters(fit: Fit, model: SumModel, plans: Sequence[TermPlan], *, optimise: bool) -> list[Parameter]:
-    halves = half_lengths(model.moments.request)
+    units = units_of_factors(plans, model.moments.request)
     learnt = [TermValues(own.variance, own.lengthscales) for own in fit.terms]
-    found = [*term_parameters(plans, learnt, fit.target, halves), noise_parameter(fit.noise_variance, fit.target)]
+    found = [*term_parameters(plans, learnt, fit.target, units), noise_parameter(fit.noise_variance, fit.target)]
     return found if optimise else [*(replace(own, prior=None) for own in found[:-1]), found[-1]]
 
 

@@ -14,7 +14,6 @@ from vff.inference.fit import Climb, Fit, Milestone, TermFit
 from vff.inference.likelihood_fit import LikelihoodTask
 from vff.inference.model import Setting, SumModel
 from vff.inference.optimise import Optimum
-from vff.inference.posterior import term_factors
 from vff.inference.sampling.chains import MOST_GRADIENTS, Compilation, Drawn, Plan, run
 from vff.inference.sampling.compiling import compiled
 from vff.inference.sampling.design import Design, design, features_at
@@ -23,9 +22,9 @@ from vff.inference.sampling.hyper import (
     TermValues,
     check_names,
     constant_parameter,
-    half_lengths,
     likelihood_parameters,
     term_parameters,
+    units_of_factors,
     with_priors,
 )
 from vff.inference.sampling.posterior import Cloud, Level, SampledPosterior, constant_function, sampled_posterior
@@ -85,13 +84,13 @@ def sample_likelihood(task: LikelihoodTask, plan: Plan, priors: Mapping[str, Any
 def _parameters(first: First, task: LikelihoodTask, priors: Mapping[str, Any] | None) -> list[Parameter]:
     """All hyperparameters, in the order of the entries of a target."""
     learnt, target, likelihood = first.learnt, first.target, first.task.likelihood
-    halves = half_lengths(learnt.request)
+    units = units_of_factors(task.plans, learnt.request)
     values = []
-    for own, half in zip(learnt.setting.terms, halves, strict=True):
-        variance, *lengthscales = own.values()
-        scaled = tuple(value * unit for value, unit in zip(lengthscales, half, strict=True))
+    for own, some in zip(learnt.setting.terms, units, strict=True):
+        variance, *others = own.values()
+        scaled = tuple(value * unit for value, unit in zip(others, some, strict=True))
         values.append(TermValues(variance * target.scale**2, scaled))
-    found = term_parameters(task.plans, values, target, halves)
+    found = term_parameters(task.plans, values, target, units)
     if not task.optimise:
         found = [replace(own, prior=None) for own in found]
     sampled = task.centred and not likelihood.locates
@@ -106,7 +105,8 @@ def _largest_rest(task: LikelihoodTask, model: SumModel, setting: Setting) -> fl
     some, total = slice(0, n, -(-n // _FEW_ROWS)), 0.0
     for s, own in enumerate(model.moments.request.terms):
         x = [task.walk.source.column(c, slice(0, n))[some] for c in own.columns]
-        shares = [factor.carried(t) for factor, t in zip(term_factors(model, setting, s), x, strict=True)]
+        priors = model.terms[s].priors(own.factors, setting.terms[s])
+        shares = [prior.carried(t) for prior, t in zip(priors, x, strict=True)]
         total = total + setting.terms[s]["variance"] * np.maximum(1.0 - np.prod(shares, axis=0), 0.0)
     return float(np.sqrt(np.max(total)))
 
