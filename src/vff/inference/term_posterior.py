@@ -13,8 +13,8 @@ from functools import cached_property
 import numpy as np
 
 from vff.factors import Prior, TermTransform
-from vff.linalg import Kronecker, product_rows
-from vff.moments import ColumnRows, LetterFunction, evaluate_letters, gram_tensor_adjoint
+from vff.linalg import DenseView, Kronecker, product_rows
+from vff.moments import ColumnRows, LetterFunction, evaluate_letters, see_term
 
 _WRITTEN = 2**23  # features written out at a time
 
@@ -62,7 +62,7 @@ class TermPosterior:
         """phi'S phi in the double letters of its columns."""
         bases = [factor.basis for factor in self.factors]
         S = self.to_raw(self.to_raw(self.coefficients.explained).T)
-        return LetterFunction(self.columns, tuple(basis.double for basis in bases), gram_tensor_adjoint(bases, S))
+        return LetterFunction(self.columns, tuple(basis.double for basis in bases), see_term(bases, DenseView(S)))
 
     def features(self, x: np.ndarray, along: int | None = None) -> np.ndarray:
         """The prior's functions at any rows x (N, C), (N, P), or their slopes along one of the columns."""
