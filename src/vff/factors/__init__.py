@@ -1,7 +1,7 @@
 """Kinds of factors, one folder each: a kernel on a column, the functions it is expanded in, and their prior.
 
-``protocol`` says what a kind must be able to do, ``expression`` what users write and how it is added and multiplied, and
-``registry`` which kinds there are.
+``protocol`` says what a kind must be able to do, ``expression`` what users write and how it is added and multiplied,
+and ``registry`` which kinds there are.
 """
 
 from vff.factors import interval, levels

@@ -103,7 +103,7 @@ class TailSums(NamedTuple):
 
 
 class Block(NamedTuple):
-    """A correlation between two sets of rows, value * exp(-exponent), and its derivatives, all without the exponential."""
+    """A correlation between two sets of rows, value * exp(-exponent), and derivatives, without the exponential."""
 
     value: np.ndarray
     exponent: np.ndarray | None
@@ -111,11 +111,18 @@ class Block(NamedTuple):
     slopes: Callable[[], Sequence[np.ndarray]]
     """Derivatives in the logarithm of every hyperparameter."""
     moved: Callable[[], np.ndarray | None]
-    """Derivative in the first rows; None where these cannot move."""
+    """Derivative in the first rows over ``speed``; None where these cannot move."""
+    speed: float = 1.0
 
 
 class Prior(ABC):
-    """A factor at some values. Stored with posteriors: what defines it are its fields."""
+    """A factor at some values. Stored with posteriors: what defines it are its fields.
+
+    ``domain`` and ``basis`` may be fields or follow from them.
+    """
+
+    domain: Domain
+    basis: Basis
 
     @property
     @abstractmethod
@@ -125,14 +132,6 @@ class Prior(ABC):
     @abstractmethod
     def values(self) -> Values:
         """Hyperparameters, in units of the domain."""
-
-    @property
-    @abstractmethod
-    def domain(self) -> Domain: ...
-
-    @property
-    @abstractmethod
-    def basis(self) -> Basis: ...
 
     @property
     @abstractmethod
@@ -171,7 +170,7 @@ class Prior(ABC):
 
     def slope_variance(self) -> float:
         """Prior variance of the derivative, in the column's own units."""
-        raise ValueError(f"a function over {self.domain.describe()} has no derivative; ask for one along another column")
+        raise ValueError(f"{self.factor.title} has no derivative; ask for one along another column")
 
     def power(self, detail: int) -> float:
         """Prior variance per harmonic at a detail, as ``Basis.resized`` counts it; zero where that means nothing."""
@@ -205,7 +204,7 @@ class Factor(ABC):
     def title(self) -> str:
         """What it is, as in "a Matérn of order 1"."""
 
-    def check(self) -> None:
+    def check(self) -> None:  # noqa: B027  # most have nothing to check
         """ValueError unless its fields make sense, wherever they came from."""
 
     @property
@@ -234,8 +233,12 @@ class Factor(ABC):
         """The largest detail that float64 resolves, beside the bases of all factors over the column."""
         return 10**9
 
+    def edges(self, basis: Basis) -> int | None:
+        """How many edge functions a basis has; None where there is no such thing."""
+        return None
+
     def waves(self, detail: int) -> Basis | None:
-        """Cosines 0 ... detail, then sines 1 ... detail, with which the features of its bases begin; None if they do not."""
+        """Cosines 0 ... detail, then sines 1 ... detail, with which its features begin; None if they do not."""
         return None
 
     def coarse(self, basis: Basis, distinct: int) -> Basis:
@@ -268,8 +271,8 @@ class Factor(ABC):
     def block(self, x: np.ndarray, z: np.ndarray, values: Values) -> Block:
         """The correlation between rows in units of the domain, for methods without features."""
 
-    def frequencies(self, count: int, rng: np.random.Generator) -> np.ndarray | None:
-        """Draws from its spectral density at unit lengthscale, (count,); None where it has none."""
+    def frequencies(self, count: int, rng: np.random.RandomState) -> np.ndarray | None:
+        """log |u| for draws u from its spectral density at unit lengthscale, (count,); None where it has none."""
         return None
 
     def white(self, basis: Basis) -> "WhiteFactor":
@@ -285,9 +288,7 @@ class WhiteFactor(ABC):
     What compiled code depends on is in its fields; values of hyperparameters are traced.
     """
 
-    @property
-    @abstractmethod
-    def basis(self) -> Basis: ...
+    basis: Basis
 
     @property
     def size(self) -> int:

@@ -1,7 +1,7 @@
 """The kinds of factors there are. Everything else asks this list, and knows no kind by its class.
 
-    with KINDS.registered(kind): ...        a kind of one's own, for as long as it is needed
-    KINDS.register(kind)                    for good
+with KINDS.registered(kind): ...        a kind of one's own, for as long as it is needed
+KINDS.register(kind)                    for good
 """
 
 from collections.abc import Iterator

@@ -1,7 +1,7 @@
 """White variables to coefficients for kinds that know nothing better: a dense Cholesky factor of K, in JAX.
 
-The prior answers in NumPy and is called back; its derivatives in the hyperparameters, with the functions held, are those
-of K in the functions of the basis, T^-1 K T^-T, whatever the coordinates of the prior do.
+The prior answers in NumPy and is called back; its derivatives in the hyperparameters, with the functions held, are
+those of K in the functions of the basis, T^-1 K T^-T, whatever the coordinates of the prior do.
 """
 
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class DenseWhite(WhiteFactor):
     """c = L^-T v with L L' = K."""
 
     factor: Factor
-    basis: Basis  # pyright: ignore[reportIncompatibleMethodOverride]  # a field, not computed
+    basis: Basis
 
     @property
     def n_values(self) -> int:

@@ -1,4 +1,4 @@
-"""Features of a kernel on an interval: their inner products, what lies outside, and those of L2. Written in ``vff.factors``."""
+"""Features on an interval: their inner products, what lies outside, and those of L2. Written in ``vff.factors``."""
 
 from vff.factors import EdgeTransform, StackedTransform, TailRows, TermTransform, tails_together, tails_without
 from vff.factors.interval.l2 import L2Features

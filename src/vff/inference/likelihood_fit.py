@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from vff.basis import ColumnBasis
 from vff.inference.asking import AbstractCrowd, Walked
 from vff.inference.batches import by_batches
 from vff.inference.fit import (

@@ -98,7 +98,7 @@ class SumModel:
         return np.array([name != "noise" for name in self.parameters.names])
 
     def owner(self, name: str) -> tuple[int | None, str, int | None]:
-        """Whose parameter a name of the layout is: term, what it is ("variance", "lengthscale", "noise"), and factor."""
+        """Whose parameter a name of the layout is: term, what it is ("variance", "noise" or another), and factor."""
         if name == "noise":
             return None, name, None
         own, _, number = name.rpartition(" ")

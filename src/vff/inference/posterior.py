@@ -13,7 +13,6 @@ from functools import cached_property
 
 import numpy as np
 
-from vff.basis import Interval, LevelBasis
 from vff.inference.collapsed import ClosedForm
 from vff.inference.form import ConstantPosterior
 from vff.inference.model import Setting, SumModel
@@ -172,7 +171,7 @@ class AbstractSumPosterior(KeyedByPairs, ABC):
 
     def distinct(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The different rows, and which of them every row is; rows of levels never seen are not known to be equal."""
-        levels = [isinstance(column.basis, LevelBasis) for column in self.request.columns]
+        levels = [column.place.discrete for column in self.request.columns]
         unseen = self.outside(x) & levels
         row = np.where(unseen.any(axis=1), np.arange(len(x)), -1)
         distinct, codes = np.unique(np.column_stack([x, row]), axis=0, return_inverse=True)

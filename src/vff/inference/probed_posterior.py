@@ -10,7 +10,6 @@ from functools import cached_property, reduce
 
 import numpy as np
 
-from vff.basis import Interval
 from vff.inference.collapsed import ClosedForm
 from vff.inference.form import AbstractForm
 from vff.inference.iterative import IterativeForm
@@ -295,10 +294,7 @@ class ProbedPosterior(AbstractSumPosterior):
         rng = np.random.default_rng(0)
         x = np.empty((200, len(self.request.columns)))
         for c, column in enumerate(self.request.columns):
-            if isinstance(place := column.place, Interval):
-                x[:, c] = rng.uniform(place.a, place.b, len(x))
-            else:
-                x[:, c] = rng.integers(column.basis.size, size=len(x))
+            x[:, c] = column.place.draw(rng, len(x), column.basis.size)
         away, signs = self._probes(x)
         error = np.std(away * signs, axis=0, ddof=1) / np.sqrt(self.form.probes)
         _, variance = self.marginals(x)

@@ -38,9 +38,7 @@ def sample_pieces(n: int, rows: int = _BLOCKS * _BLOCK) -> list[slice]:
     return [slice(int(start), int(start) + block) for start in starts]
 
 
-def choose_harmonics(
-    profile: Profile, factor: Factor, column: ColumnRequest, usual: int, most: int
-) -> tuple[int, int]:
+def choose_harmonics(profile: Profile, factor: Factor, column: ColumnRequest, usual: int, most: int) -> tuple[int, int]:
     """M for one column of a sum, and the detail that asked for it (0 when the usual M is enough)."""
     detail = _highest_worth_having(profile, factor, column, usual, most)
     return (min(most, max(usual, with_room(detail))) if detail else usual), detail

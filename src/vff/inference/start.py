@@ -142,9 +142,8 @@ def highest_standing_out(model: SumModel, expected: float | None = None) -> int:
 
     ``expected`` is the sum of the squares of what was projected on the harmonics: of the targets, unless given.
     """
-    every = [(factor, M) for term, own in zip(model.terms, model.harmonics, strict=True) for factor, M in zip(term.factors, own, strict=True)]
-    factor, M = every[0]
-    if len(every) > 1 or M is None or factor.waves(M) is None:
+    (first, *others), ((M, *more), *_) = model.terms, model.harmonics
+    if others or more or M is None or first.factors[0].waves(M) is None:
         return 0  # with several columns, detail in one may be the echo of another
     project = model.moments.project
     expected = model.moments.target_squared if expected is None else expected

@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vff.basis import ColumnBasis
 from vff.inference.fit import Climb, Fit, Milestone, TermFit, given_setting, units_of
 from vff.inference.form import ConstantPosterior
 from vff.inference.likelihood_fit import LikelihoodTask, fit_likelihood, prepared

@@ -1,9 +1,9 @@
 """Covariance functions: half-integer Matérns, effects of levels, their sums and products, and their texts.
 
 A kernel is an *expression* the user writes (``Matern32("month") + Matern32("day") * Matern32("time")``). In normal
-form it is a sum of terms, each a product of one-column factors with one variance. What a kind of factor is, is written in
-``vff.factors``; here are the names that users know, and ``grammar``, which writes an expression as text, exact to the
-last bit, and reads it back.
+form it is a sum of terms, each a product of one-column factors with one variance. What a kind of factor is, is written
+in ``vff.factors``; here are the names that users know, and ``grammar``, which writes an expression as text, exact to
+the last bit, and reads it back.
 """
 
 from vff.factors import Kernel, Product, Sum, Term, normal_form

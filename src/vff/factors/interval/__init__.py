@@ -15,7 +15,7 @@ rate measured in half domains (the inner product does not depend on the units of
 cancellation and stays well conditioned (below 100 when scaled) for every lengthscale: ``edges``.
 """
 
-from vff.basis import Alphabet, ColumnBasis, Interval
+from vff.basis import ColumnBasis, EdgeLetters, Interval
 from vff.factors.interval.factor import MaternFactor
 from vff.factors.interval.leaf import Matern12, Matern32, Matern52, Matern72, Matern92
 from vff.factors.interval.prior import IntervalPrior
@@ -28,7 +28,7 @@ KIND = Kind(
     IntervalPrior,
     ColumnBasis,
     Interval,
-    (Alphabet,),
+    (EdgeLetters,),
 )
 
 __all__ = ["KIND"]

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from vff.basis import Basis, ColumnBasis, Domain, Interval, largest_resolved
+from vff.basis import Basis, ColumnBasis, Interval, largest_resolved
 from vff.factors.interval.matern import HalfInteger, covariance_coefficients
 from vff.factors.interval.prior import IntervalPrior, column_prior
 from vff.factors.outside import TailRows
@@ -57,7 +57,7 @@ class MaternFactor(Factor):
         return Interval(low, high)
 
     def settled(self, found: Extent, bases: Sequence[Basis], *, growing: bool) -> Interval:
-        """Hug the data when edge functions are there; pad, as the paper advises, when not, or when more rows will come."""
+        """Hug the data where edge functions are; pad, as the paper advises, where not, or when more rows will come."""
         if found.constant:
             # one value: any interval around it will do, as long as it follows the units of the column
             half = 0.5 * abs(found.low) or 1.0
@@ -68,6 +68,9 @@ class MaternFactor(Factor):
 
     def largest(self, bases: Sequence[Basis]) -> int:
         return largest_resolved(max(_edges(bases)))
+
+    def edges(self, basis: ColumnBasis) -> int:
+        return basis.q
 
     def waves(self, detail: int) -> ColumnBasis:
         return ColumnBasis(detail, 0)
@@ -108,15 +111,19 @@ class MaternFactor(Factor):
 
         def moved() -> np.ndarray:
             # d / dx = rate sign(lag) d / ds
-            return rate * (_horner(_derivative_coefficients(self.p), s) * np.sign(np.subtract.outer(x, z)))
+            return _horner(_derivative_coefficients(self.p), s) * np.sign(np.subtract.outer(x, z))
 
         def slopes() -> list[np.ndarray]:
             return [_horner(_slope_coefficients(self.p), s)]
 
-        return Block(_horner(covariance_coefficients(self.p), s), s, slopes, moved)
+        return Block(_horner(covariance_coefficients(self.p), s), s, slopes, moved, rate)
 
-    def frequencies(self, count: int, rng: np.random.Generator) -> np.ndarray:
-        raise NotImplementedError
+    def frequencies(self, count: int, rng: np.random.RandomState) -> np.ndarray:
+        """w times the lengthscale is Student-t with 2p + 1 degrees of freedom: S(w) ~ (2p+1 + (w l)^2)^-(p+1).
+
+        A cosine and a sine do not see its sign.
+        """
+        return np.log(np.abs(rng.standard_t(2 * self.p + 1, size=count)))
 
     def white(self, basis: ColumnBasis) -> WhiteFactor:
         from vff.factors.interval.white import ColumnWhite

@@ -42,7 +42,7 @@ class ColumnRoot(NamedTuple):
 class ColumnWhite(WhiteFactor):
     """A Matérn over an interval."""
 
-    basis: ColumnBasis  # pyright: ignore[reportIncompatibleMethodOverride]  # a field, not computed
+    basis: ColumnBasis
     p: int
 
     @property

@@ -19,7 +19,7 @@ class LevelPrior(Prior):
     """Independent effects of unit variance."""
 
     stored_as: ClassVar[str] = "LevelFactor"  # what files of all versions call it
-    basis: LevelBasis  # pyright: ignore[reportIncompatibleMethodOverride]  # a field, not computed
+    basis: LevelBasis
 
     @property
     def factor(self) -> "LevelFactor":

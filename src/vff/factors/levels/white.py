@@ -13,7 +13,7 @@ from vff.factors.protocol import WhiteFactor
 class LevelWhite(WhiteFactor):
     """Nothing to be done."""
 
-    basis: LevelBasis  # pyright: ignore[reportIncompatibleMethodOverride]  # a field, not computed
+    basis: LevelBasis
 
     @property
     def n_values(self) -> int:
