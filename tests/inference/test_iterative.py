@@ -9,9 +9,9 @@ from vff.basis import Codes, ColumnBasis, Interval, LevelBasis
 from vff.factors.interval.factor import MaternFactor
 from vff.factors.levels.factor import LevelFactor
 from vff.inference import SumModel, Term
-from vff.inference.fit import posterior_of
 from vff.inference.iterative import IterativeForm
 from vff.inference.model import effective_by_term
+from vff.inference.probed_posterior import posterior_of
 from vff.linalg import conjugate_gradients
 from vff.moments import (
     ColumnRequest,

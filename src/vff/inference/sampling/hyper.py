@@ -22,10 +22,9 @@ from typing import Any
 
 import numpy as np
 
-from vff.inference.fit import TermPlan
-from vff.inference.target import TargetScale
+from vff.inference.methods.task import TermPlan
+from vff.inference.target import TargetScale, Units
 from vff.likelihoods import AbstractLikelihood
-from vff.moments import MomentRequest
 from vff.priors import AbstractPrior, Gamma, HalfNormal, LogNormal, Normal, OfSd, penalised_sd
 from vff.words import shown
 
@@ -79,30 +78,20 @@ class TermValues:
     others: tuple[float, ...]
 
 
-def units_of_factors(plans: Sequence[TermPlan], request: MomentRequest) -> list[list[float]]:
-    """What the hyperparameters of the factors of every term are measured in, in the user's units."""
-    return [
-        [columns.factors[d].place.unit(own.unit) for _, d, own in plan.term.parameters]
-        for plan, columns in zip(plans, request.terms, strict=True)
-    ]
-
-
 def term_parameters(
     plans: Sequence[TermPlan],
     learnt: Sequence[TermValues],
-    target: TargetScale,
-    units: Sequence[Sequence[float]],
+    units: Units,
 ) -> list[Parameter]:
-    """The hyperparameters of every term; ``units`` are those of its factors."""
+    """The hyperparameters of every term."""
     labels = _labels(plans)
-    spread = penalised_sd(_ABOVE * target.scale, _PROBABILITY)
+    spread = penalised_sd(_ABOVE * units.target.scale, _PROBABILITY)
     parameters: list[Parameter] = []
-    for plan, values, some, names in zip(plans, learnt, units, labels, strict=True):
-        parameters.append(Parameter("variance", plan.name, spread, values.variance, unit=target.scale**2))
-        parts = zip(plan.term.parameters, names, values.others, some, strict=True)
-        for (_, d, own), label, value, unit in parts:
-            extent = plan.extents[d].high - plan.extents[d].low or 2.0 * unit
-            parameters.append(Parameter(own.name, label, own.prior(extent), value, unit=unit))
+    for plan, values, some, names in zip(plans, learnt, units.terms, labels, strict=True):
+        parameters.append(Parameter("variance", plan.name, spread, values.variance, unit=some["variance"]))
+        for (name, d, own), label, value in zip(plan.term.parameters, names, values.others, strict=True):
+            extent = plan.extents[d].high - plan.extents[d].low or 2.0 * some[name]
+            parameters.append(Parameter(own.name, label, own.prior(extent), value, unit=some[name]))
     return parameters
 
 
