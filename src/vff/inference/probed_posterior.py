@@ -62,7 +62,7 @@ class ProbedTerm(TermPosterior):
     @cached_property
     def explained_function(self) -> LetterFunction:
         """phi'(K^-1 - W'W)phi in the double letters of its columns."""
-        bases = [factor.request.basis for factor in self.factors]
+        bases = [factor.basis for factor in self.factors]
         raw = [T.transpose(U) for T, U in zip(self.transform.factors, self.white.U, strict=True)]
         squares = [gram_columns_adjoint(basis, U, U) for basis, U in zip(bases, raw, strict=True)]
         letters = contract(self._gain, squares)
@@ -76,7 +76,7 @@ class ProbedTerm(TermPosterior):
         maps = []
         for factor, U, size in zip(self.factors, raw, sizes, strict=True):
             left, right = np.repeat(np.arange(size), size), np.tile(np.arange(size), size)
-            maps.append(gram_columns_adjoint(factor.request.basis, U[:, left], U[:, right]))
+            maps.append(gram_columns_adjoint(factor.basis, U[:, left], U[:, right]))
         return contract(tensor, maps)
 
     def probe_functions(self) -> list[LetterFunction]:
