@@ -9,7 +9,7 @@ from vff.estimators.face import RegressionFace
 from vff.estimators.intake import Clock
 from vff.estimators.options import check_noise
 from vff.estimators.rows import Rows, check_unchanged
-from vff.estimators.sums import SumModelFace, is_closed
+from vff.estimators.sums import SumModelFace
 from vff.kernels import Kernel
 from vff.likelihoods import AbstractLikelihood, by_name
 from vff.words import shown
@@ -239,7 +239,7 @@ class GPRegressor(RegressionFace, SumModelFace):
 
     def _check_sums(self, method: str) -> None:
         fit = getattr(self, "fit_", None)
-        if not is_closed(self._asked_likelihood()) or (fit is not None and fit.climb is not None):
+        if not self._asked_likelihood().conjugate or (fit is not None and fit.climb is not None):
             raise ValueError(
                 f"{method} works on sums over rows with Gaussian noise, and this model has another likelihood, whose "
                 "sums change as it learns; fit all rows together, or call partial_fit with more of them"

@@ -10,7 +10,7 @@ import numpy as np
 from vff.estimators.arguments import seeded, whole_number
 from vff.estimators.options import check_choice
 from vff.inference import Samples
-from vff.likelihoods import AbstractLikelihood, Gaussian
+from vff.likelihoods import AbstractLikelihood
 from vff.words import shown
 
 if TYPE_CHECKING:
@@ -51,17 +51,13 @@ def check_inference(
             f"covariance={shown(covariance)}: "
             "leave it at 'full'"
         )
-    if growing and not is_collapsed(likelihood):
+    if growing and not likelihood.conjugate:
         raise ValueError(
             "partial_fit keeps sums of rows, and inference='mcmc' needs the rows themselves unless noise is Gaussian; "
             "use inference='variational', or fit all rows together"
         )
     _check_installed()
     return True
-
-
-def is_collapsed(likelihood: AbstractLikelihood) -> bool:
-    return isinstance(likelihood, Gaussian) and likelihood.variance is None
 
 
 def _check_installed() -> None:

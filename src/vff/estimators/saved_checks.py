@@ -28,7 +28,7 @@ from vff.inference.structured_posterior import StructuredTerm
 from vff.inference.target import REACH
 from vff.inference.term_posterior import AbstractFactor, ColumnFactor, LevelFactor
 from vff.kernels import Categorical, Kernel, Term, normal_form
-from vff.likelihoods import WIDEST_EXPONENT, predictive_mean
+from vff.likelihoods import WIDEST_EXPONENT
 from vff.moments import ColumnRequest, MomentRequest
 
 _HIGHEST_ORDER = 16
@@ -123,7 +123,7 @@ def _check_answers(fit: Fit) -> None:
         if fit.climb.likelihood.widest <= WIDEST_EXPONENT and fit.samples is None:  # no prior is wider
             most = WIDEST_EXPONENT + REACH**2
             demand(spread.max() <= 1.01 * most, f"a variance of f of at most {most:g}", f"{spread.max():.3g}")
-        y = predictive_mean(fit.climb.likelihood, f, spread, np.ones(f.size))
+        y = fit.climb.likelihood.predictive(f, spread, np.ones(f.size)).mean()
         demand(np.isfinite(y).all(), "a finite mean of new observations", f"a function of up to {f.max():.3g}")
 
 

@@ -97,7 +97,7 @@ class SumModelFace(PosteriorFace):
         intake = self._opened(X, y, sample_weight, likelihood, say)
         if seen is not None:
             intake = intake.known_to(self, seen)
-        if is_closed(likelihood):
+        if likelihood.conjugate:
             rows = intake.summed(seen, growing, clock)
             say(f"{rows.moments.n:,} rows summed; engine {rows.choice.reason}")
             with clock("learn"):
@@ -253,9 +253,14 @@ class SumModelFace(PosteriorFace):
             raise ValueError("rows were collected after the model was learnt; call learn() before it is saved")
         save(self, path, units=units)  # pyright: ignore[reportArgumentType]
 
+    @property
+    def functions_(self) -> tuple[Any, ...]:
+        """The models of one latent function each that this one consists of: itself, or one per class."""
+        return (self,)
+
     def to_arviz(self) -> Any:
         """The draws of ``inference="mcmc"`` for ArviZ: posterior, sample_stats and observed_data."""
-        if hasattr(self, "estimators_"):
+        if len(self.functions_) > 1:
             raise ValueError("with more than two classes there is a model per class; ask estimators_[k].to_arviz()")
         check_is_fitted(self, "posterior_")
         if self.samples_ is None:
@@ -341,8 +346,3 @@ def _refuse_times_as_text(table: Table, fitted: Binding) -> None:
                 f"column {column.label} of X holds text such as {shown(example)}, and the model was fitted to times in "
                 f"it: convert the column, for instance with pandas.{_FROM_TEXT[column.kind]}(X[{column.label}])"
             )
-
-
-def is_closed(likelihood: AbstractLikelihood) -> bool:
-    """Whether sums over the rows say all: Gaussian noise of one variance."""
-    return isinstance(likelihood, Gaussian) and likelihood.variance is None

@@ -15,34 +15,33 @@
 
 A likelihood is a small frozen object. Its log-density is written in JAX, which gives the derivatives; JAX is imported
 when an expectation is first asked for, never by importing this room, and always computes in float64 without touching
-its global flags.
+its global flags. ``LIKELIHOODS`` are the kinds there are, and ``register`` adds one.
 """
 
-from vff.likelihoods.base import WIDEST_EXPONENT, AbstractLikelihood, Location, Parameter, Traits
+from vff.likelihoods.base import (
+    WIDEST_EXPONENT,
+    AbstractLikelihood,
+    Location,
+    Parameter,
+    choice,
+    likelihood_column,
+    parameter,
+)
+from vff.likelihoods.beta import Beta
 from vff.likelihoods.classes import Bernoulli, Binomial
-from vff.likelihoods.continuous import Beta, Gamma, Gaussian, StudentT
 from vff.likelihoods.counts import NegativeBinomial, Poisson
 from vff.likelihoods.custom import Custom
-from vff.likelihoods.expectations import (
-    Expected,
-    best_constant,
-    expected,
-    log_predictive,
-    parameter_derivatives,
-    row_modes,
-)
-from vff.likelihoods.mixture import Marginal, Mixture, Predictive
-from vff.likelihoods.names import by_name
+from vff.likelihoods.expectations import Expected, best_constant, log_predictive, parameter_derivatives, row_modes
+from vff.likelihoods.gamma import Gamma
+from vff.likelihoods.gaussian import Gaussian
+from vff.likelihoods.mixture import Mixture
 from vff.likelihoods.ordinal import Ordinal
-from vff.likelihoods.predictive import (
-    predictive_cdf,
-    predictive_mean,
-    predictive_moments,
-    predictive_quantiles,
-    predictive_sample,
-)
+from vff.likelihoods.predictive import Marginal, Predictive
+from vff.likelihoods.registry import LIKELIHOODS, binary_names, by_name, likelihood_names, register, unregister
+from vff.likelihoods.student_t import StudentT
 
 __all__ = [
+    "LIKELIHOODS",
     "WIDEST_EXPONENT",
     "AbstractLikelihood",
     "Bernoulli",
@@ -61,16 +60,16 @@ __all__ = [
     "Poisson",
     "Predictive",
     "StudentT",
-    "Traits",
     "best_constant",
+    "binary_names",
     "by_name",
-    "expected",
+    "choice",
+    "likelihood_column",
+    "likelihood_names",
     "log_predictive",
+    "parameter",
     "parameter_derivatives",
-    "predictive_cdf",
-    "predictive_mean",
-    "predictive_moments",
-    "predictive_quantiles",
-    "predictive_sample",
+    "register",
     "row_modes",
+    "unregister",
 ]

@@ -227,6 +227,15 @@ def _distinct(values: list[Any]) -> list[Any]:
     return values
 
 
+_ADMITTED: set[type] = set()
+
+
+def admit(kind: type, is_known: bool = True) -> None:
+    """Let files hold a record that is defined outside of the package, or no longer."""
+    (_ADMITTED.add if is_known else _ADMITTED.discard)(kind)
+    _leaves.cache_clear()
+
+
 @cache
 def _leaves(hint: type, package: str) -> dict[str, type]:
     found: dict[str, type] = {}
@@ -235,7 +244,7 @@ def _leaves(hint: type, package: str) -> dict[str, type]:
         kind = waiting.pop()
         waiting += kind.__subclasses__()
         public = not kind.__name__.startswith("_") and not inspect.isabstract(kind)
-        ours = public and is_record(kind) and kind.__module__.split(".")[0] == package
+        ours = public and is_record(kind) and (kind in _ADMITTED or kind.__module__.split(".")[0] == package)
         if ours and found.setdefault(kind.__name__, kind) is not kind:
             raise TypeError(f"two records are called {kind.__name__}, and a file could not tell them apart")
     return found
