@@ -22,7 +22,6 @@ from vff.likelihoods import AbstractLikelihood, parameter, register, unregister
 class Logistic(AbstractLikelihood):
     """Noise with tails between those of Gaussian and StudentT."""
 
-    names = ("logistic",)
     standardised = True
     scale_name = "y"
 
@@ -57,7 +56,6 @@ class Logistic(AbstractLikelihood):
 class Cauchit(AbstractLikelihood):
     """y = 1 with probability 1/2 + atan(f)/π: labels with outliers."""
 
-    names = ("cauchit",)
     scale_name = "cauchit"
     discrete = True
     affine = True
@@ -110,7 +108,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 @pytest.fixture(scope="module", autouse=True)
 def registered() -> Iterator[None]:
     for kind in (Logistic, Cauchit):
-        register(kind)
+        register(kind, kind.__name__.lower())
         MAKERS[kind.__name__] = (OWN[kind.__name__],)
     yield
     for kind in (Logistic, Cauchit):
@@ -142,7 +140,7 @@ def test_a_regressor_takes_its_name_and_a_file_its_record(tmp_path: Path) -> Non
         with pytest.raises(ValueError, match="Logistic"):
             vff.load(tmp_path / "model.vff")
     finally:
-        register(Logistic)
+        register(Logistic, "logistic")
 
 
 def test_a_classifier_takes_its_name() -> None:

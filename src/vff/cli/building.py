@@ -9,7 +9,7 @@ from vff.cli.rows import DataError, kinds_of, need_columns
 from vff.estimators import GPClassifier, GPRegressor
 from vff.kernels import Categorical, Kernel, normal_form
 from vff.kernels.formula import ColumnError, parse_terms
-from vff.likelihoods import AbstractLikelihood, binary_names, likelihood_names
+from vff.likelihoods import AbstractLikelihood, binary_names, by_name, exposed_names
 from vff.sources.base import AbstractSource
 from vff.words import shortened, shown
 
@@ -64,11 +64,11 @@ def _likelihood(options: Namespace) -> str | AbstractLikelihood | None:
         if exposure:
             raise UsageError("--exposure is for counts, found it beside --classify; leave one of them out")
         return name
-    counts: dict[str, Any] = {own: kind for own, kind in likelihood_names().items() if kind.column_role() == "exposure"}
+    counts = exposed_names()
     if exposure and name not in counts:
         found = f"found {name or 'gaussian'}"
         raise UsageError(f"--exposure needs --likelihood {' or '.join(counts)}, {found}; give one of these")
-    return counts[name](exposure=exposure) if exposure and name else name
+    return by_name(name, exposure=exposure) if exposure and name else name
 
 
 def units_of(options: Namespace) -> dict[str, str]:

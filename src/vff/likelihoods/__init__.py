@@ -15,30 +15,19 @@
 
 A likelihood is a small frozen object. Its log-density is written in JAX, which gives the derivatives; JAX is imported
 when an expectation is first asked for, never by importing this room, and always computes in float64 without touching
-its global flags. ``LIKELIHOODS`` are the kinds there are, and ``register`` adds one.
+its global flags. ``LIKELIHOODS`` are the kinds there are, and ``register`` adds one. Importing
+the room imports their names alone (`names.py`); the first use of anything else imports all of it.
 """
 
-from vff.likelihoods.base import (
-    WIDEST_EXPONENT,
-    AbstractLikelihood,
-    Location,
-    Parameter,
-    choice,
-    likelihood_column,
-    parameter,
-)
-from vff.likelihoods.beta import Beta
-from vff.likelihoods.classes import Bernoulli, Binomial
-from vff.likelihoods.counts import NegativeBinomial, Poisson
-from vff.likelihoods.custom import Custom
-from vff.likelihoods.expectations import Expected, best_constant, log_predictive, parameter_derivatives, row_modes
-from vff.likelihoods.gamma import Gamma
-from vff.likelihoods.gaussian import Gaussian
-from vff.likelihoods.mixture import Mixture
-from vff.likelihoods.ordinal import Ordinal
-from vff.likelihoods.predictive import Marginal, Predictive
-from vff.likelihoods.registry import LIKELIHOODS, binary_names, by_name, likelihood_names, register, unregister
-from vff.likelihoods.student_t import StudentT
+# ruff: noqa: F405
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from vff.likelihoods.names import likelihood_names
+
+if TYPE_CHECKING:
+    from vff.likelihoods.room import *  # noqa: F403
 
 __all__ = [
     "LIKELIHOODS",
@@ -64,6 +53,7 @@ __all__ = [
     "binary_names",
     "by_name",
     "choice",
+    "exposed_names",
     "likelihood_column",
     "likelihood_names",
     "log_predictive",
@@ -73,3 +63,9 @@ __all__ = [
     "row_modes",
     "unregister",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name in __all__:
+        return getattr(import_module("vff.likelihoods.room"), name)
+    raise AttributeError(f"module 'vff.likelihoods' has no attribute {name!r}")

@@ -81,8 +81,6 @@ class AbstractLikelihood(ABC):
 
     # --- traits --------------------------------------------------------------------------------------------------
 
-    names: ClassVar[tuple[str, ...]] = ()
-    """What users may write for it in place of an object."""
     latents: ClassVar[tuple[str, ...]] = ("f",)
     """The functions that a row depends on."""
     normal: ClassVar[bool] = False
@@ -189,9 +187,9 @@ class AbstractLikelihood(ABC):
     # --- what follows from the fields; an ordinal likelihood and those of users have entries of their own --------
 
     @classmethod
-    def named(cls, name: str) -> Self:
-        """The likelihood of one of the ``names``."""
-        return cls()
+    def named(cls, name: str, **options: Any) -> Self:
+        """The likelihood of one of the names under which it is registered."""
+        return cls(**options)
 
     def __post_init__(self) -> None:
         for own in _with_role(type(self), _CHOICES):

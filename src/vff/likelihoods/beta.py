@@ -18,7 +18,6 @@ class Beta(AbstractLikelihood):
     y ~ Beta(a, b), a = μ precision, b = (1-μ) precision.
     """
 
-    names = ("beta",)
     scale_name = "logit"
     support = (0.0, 1.0)
 

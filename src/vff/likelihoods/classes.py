@@ -30,7 +30,6 @@ class Bernoulli(AbstractLikelihood):
     A squash above zero forgives mislabelled rows; Hensman et al. (2018) use the probit with 0.001.
     """
 
-    names = ("bernoulli", "logit", "probit")
     discrete = True
     affine = True
     support = (0.0, 1.0)
@@ -45,8 +44,8 @@ class Bernoulli(AbstractLikelihood):
         object.__setattr__(self, "scale_name", self.link)
 
     @classmethod
-    def named(cls, name: str) -> Self:
-        return cls("probit" if name == "probit" else "logit")
+    def named(cls, name: str, **options: Any) -> Self:
+        return cls("probit" if name == "probit" else "logit", **options)
 
     def check(self, y: np.ndarray, extra: np.ndarray) -> None:
         require((y == 0) | (y == 1), y, self.title, "zeros and ones", "code the two classes as 0 and 1")
@@ -96,7 +95,6 @@ class Bernoulli(AbstractLikelihood):
 class Binomial(AbstractLikelihood):
     """y of ``trials`` succeed, each with probability F(f): log p = log C(n, y) + y log F(f) + (n - y) log F(-f)."""
 
-    names = ("binomial",)
     discrete = True
     affine = True
     support = (0.0, np.inf)

@@ -37,7 +37,6 @@ class AbstractCounts(AbstractLikelihood):
 class Poisson(AbstractCounts):
     """Counts with rate μ = exposure exp(f): log p = y log μ - μ - log y!."""
 
-    names = ("poisson",)
     affine = True
 
     exposure: Hashable | None = likelihood_column()
@@ -72,8 +71,6 @@ class NegativeBinomial(AbstractCounts):
 
     With r = 1/dispersion, log p = log Γ(y+r) - log Γ(r) - log y! + y log(μ/(r+μ)) + r log(r/(r+μ)).
     """
-
-    names = ("negative-binomial",)
 
     dispersion: float | None = parameter()
     exposure: Hashable | None = likelihood_column()

@@ -18,7 +18,6 @@ class Gamma(AbstractLikelihood):
     log p = shape log shape - shape f - log Γ(shape) + (shape - 1) log y - shape y exp(-f).
     """
 
-    names = ("gamma",)
     scale_name = "log"
     support = (0.0, np.inf)
     widest = WIDEST_EXPONENT

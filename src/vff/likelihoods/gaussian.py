@@ -15,7 +15,6 @@ from vff.likelihoods.starts import spread_of, weighted_mean, weighted_variance
 class Gaussian(AbstractLikelihood):
     """y = f + noise: log p = -log(2π variance)/2 - (y - f)²/(2 variance)."""
 
-    names = ("gaussian",)
     normal = True
     standardised = True
     scale_name = "y"

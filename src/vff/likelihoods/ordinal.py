@@ -20,7 +20,6 @@ class Ordinal(AbstractLikelihood):
     where zero is, so no constant mean is learnt beside them.
     """
 
-    names = ("ordinal",)
     locates = True
     discrete = True
 

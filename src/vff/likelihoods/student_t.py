@@ -20,7 +20,6 @@ class StudentT(AbstractLikelihood):
     Learnt degrees of freedom stay above two; a held value may be any positive number.
     """
 
-    names = ("student-t",)
     standardised = True
     scale_name = "y"
     log_concave = False
