@@ -15,7 +15,7 @@ from vff.likelihoods import AbstractLikelihood, Gaussian
 from vff.moments import ENGINES, MomentRequest
 from vff.words import listed, shown
 
-ENGINE_NAMES = ("auto", *ENGINES)
+ENGINE_NAMES = ("auto", *(name for name, engine in ENGINES.items() if engine.offered))
 COVARIANCES = ("full", *KINDS)
 _MOST_EDGES = 8
 _LEAST_BATCH = 256

@@ -13,7 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
-from vff.basis import Codes, Interval, LevelBasis
+from vff.basis import Codes, Domain, Interval, LevelBasis
 from vff.features import ColumnPrior, TermTransform, outward_state, tail_features
 from vff.kernels import HalfInteger
 from vff.linalg import AbstractInvertible, DenseView, Diagonal, Kronecker, product_rows
@@ -153,6 +153,11 @@ class TermPosterior:
     factors: tuple[AbstractFactor, ...]
     transform: TermTransform
 
+    @property
+    def domains(self) -> tuple[Domain, ...]:
+        """Where its factors live."""
+        return tuple(factor.request.domain for factor in self.factors)
+
     def to_raw(self, v: np.ndarray) -> np.ndarray:
         """Coefficients of the prior's functions (P, ...) to coefficients of those that are summed over rows."""
         return self.transform.transpose(v)
@@ -160,7 +165,7 @@ class TermPosterior:
     def function(self, c: np.ndarray) -> LetterFunction:
         """phi'c in the letters of its columns."""
         alphabets = tuple(factor.request.basis.single for factor in self.factors)
-        return LetterFunction(self.columns, alphabets, self.to_raw(c).reshape(self.transform.shape))
+        return LetterFunction(self.columns, alphabets, self.to_raw(c).reshape(self.transform.shape), self.domains)
 
     @cached_property
     def mean_function(self) -> LetterFunction:
@@ -171,7 +176,8 @@ class TermPosterior:
         """phi'S phi in the double letters of its columns."""
         bases = [factor.request.basis for factor in self.factors]
         S = self.to_raw(self.to_raw(self.coefficients.explained).T)
-        return LetterFunction(self.columns, tuple(basis.double for basis in bases), see_term(bases, DenseView(S)))
+        letters, coefficients = tuple(basis.double for basis in bases), see_term(bases, DenseView(S))
+        return LetterFunction(self.columns, letters, coefficients, self.domains)
 
     def features(self, x: np.ndarray, along: int | None = None) -> np.ndarray:
         """The prior's functions at any rows x (N, C), (N, P), or their slopes along one of the columns."""
@@ -206,7 +212,8 @@ class TermPosterior:
 
     def inside(self, rows: Sequence[ColumnRows]) -> np.ndarray:
         """Which rows lie inside the places of all its columns."""
-        places = (rows[c].request.place.contains(rows[c].t) for c in self.columns)
+        both = zip(self.columns, self.domains, strict=True)
+        places = (domain.contains(rows[c].on(domain).t) for c, domain in both)
         return np.logical_and.reduce(list(places))
 
     def answers(
