@@ -146,6 +146,11 @@ class SumModel:
         """Whether the model is solved without a factor of its P x P matrix."""
         return iterates(self.moments.request)
 
+    @property
+    def solver(self) -> str:
+        """What its equations are solved by."""
+        return "iterative" if self.iterative else "direct"
+
     @cached_property
     def _lattice(self) -> LatticeGram:
         return LatticeGram(self.moments)
