@@ -281,7 +281,7 @@ class SumPosterior(AbstractSumPosterior):
     def _chunk(
         self, x: np.ndarray, rows: Sequence[ColumnRows], variances: bool, engine: str
     ) -> tuple[np.ndarray, np.ndarray]:
-        inside = np.logical_and.reduce([column.request.place.contains(column.t) for column in rows])
+        inside = np.logical_and.reduce([term.inside(rows) for term in self.terms])
         if inside.all() and not variances:
             means = evaluate_letters(rows, [term.mean_function for term in self.terms], engine)
             return np.sum(means, axis=0), np.empty(inside.size)

@@ -67,7 +67,7 @@ class ProbedTerm(TermPosterior):
         squares = [gram_columns_adjoint(basis, U, U) for basis, U in zip(bases, raw, strict=True)]
         letters = contract(self._gain, squares)
         letters = letters - self._corner_letters(raw)
-        return LetterFunction(self.columns, tuple(basis.double for basis in bases), letters)
+        return LetterFunction(self.columns, tuple(basis.double for basis in bases), letters, self.domains)
 
     def _corner_letters(self, raw: Sequence[np.ndarray]) -> np.ndarray:
         sizes, D = self.white.corner, len(raw)

@@ -12,6 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
+from vff.basis import Domain
 from vff.factors import Prior, TermTransform
 from vff.linalg import DenseView, Kronecker, product_rows
 from vff.moments import ColumnRows, LetterFunction, evaluate_letters, see_term
@@ -44,6 +45,11 @@ class TermPosterior:
     factors: tuple[Prior, ...]
     transform: TermTransform
 
+    @property
+    def domains(self) -> tuple[Domain, ...]:
+        """Where its factors live."""
+        return tuple(factor.domain for factor in self.factors)
+
     def to_raw(self, v: np.ndarray) -> np.ndarray:
         """Coefficients of the prior's functions (P, ...) to coefficients of those that are summed over rows."""
         return self.transform.transpose(v)
@@ -51,7 +57,7 @@ class TermPosterior:
     def function(self, c: np.ndarray) -> LetterFunction:
         """phi'c in the letters of its columns."""
         alphabets = tuple(factor.basis.single for factor in self.factors)
-        return LetterFunction(self.columns, alphabets, self.to_raw(c).reshape(self.transform.shape))
+        return LetterFunction(self.columns, alphabets, self.to_raw(c).reshape(self.transform.shape), self.domains)
 
     @cached_property
     def mean_function(self) -> LetterFunction:
@@ -62,7 +68,8 @@ class TermPosterior:
         """phi'S phi in the double letters of its columns."""
         bases = [factor.basis for factor in self.factors]
         S = self.to_raw(self.to_raw(self.coefficients.explained).T)
-        return LetterFunction(self.columns, tuple(basis.double for basis in bases), see_term(bases, DenseView(S)))
+        letters, coefficients = tuple(basis.double for basis in bases), see_term(bases, DenseView(S))
+        return LetterFunction(self.columns, letters, coefficients, self.domains)
 
     def features(self, x: np.ndarray, along: int | None = None) -> np.ndarray:
         """The prior's functions at any rows x (N, C), (N, P), or their slopes along one of the columns."""
@@ -96,7 +103,8 @@ class TermPosterior:
 
     def inside(self, rows: Sequence[ColumnRows]) -> np.ndarray:
         """Which rows lie inside the places of all its columns."""
-        places = (rows[c].request.place.contains(rows[c].t) for c in self.columns)
+        both = zip(self.columns, self.domains, strict=True)
+        places = (domain.contains(rows[c].on(domain).t) for c, domain in both)
         return np.logical_and.reduce(list(places))
 
     def answers(
