@@ -3,13 +3,12 @@
 import numpy as np
 import pytest
 
-import vff.inference.model as model_module
+import vff.inference.solvers as solvers_module
 import vff.inference.whitening as whitening_module
 from vff.basis import Codes, ColumnBasis, Interval, LevelBasis
 from vff.inference import LevelFactor, MaternFactor, SumModel, Term
 from vff.inference.iterative import IterativeForm
 from vff.inference.model import effective_by_term
-from vff.inference.probed_posterior import posterior_of
 from vff.linalg import conjugate_gradients
 from vff.moments import (
     ColumnRequest,
@@ -40,7 +39,7 @@ def solver(monkeypatch):
     """Choose: "direct" or "iterative", whatever the size."""
 
     def choose(name: str, corner: int = 1600) -> None:
-        monkeypatch.setattr(model_module, "LARGEST_DIRECT", 10**9 if name == "direct" else 100)
+        monkeypatch.setattr(solvers_module, "LARGEST_DIRECT", 10**9 if name == "direct" else 100)
         monkeypatch.setattr(whitening_module, "CORNER", corner)
 
     return choose
@@ -138,11 +137,10 @@ def test_few_rows_have_exact_variances_and_joint_distributions(name, solver):
     model, theta, x = _problem(name)
     x = x[:10].copy()
     x[:3, -1] += 0.8  # some outside
-    setting = model.setting(theta)
     solver("direct")
-    expected = posterior_of(model.at(theta), model, setting)
+    expected = model.posterior(model.at(theta), theta)
     solver("iterative", CASES[name][2])
-    found = posterior_of(model.at(theta), model, setting)
+    found = model.posterior(model.at(theta), theta)
     mean, variance = expected.marginals(x)
     np.testing.assert_allclose(found.mean_at(x), mean, atol=1e-6 * np.abs(mean).max())
     for got, wanted in zip(found.marginals(x), (mean, variance), strict=True):
@@ -163,22 +161,21 @@ def test_many_rows_have_good_variances(name, solver):
     model, theta, x = _problem(name)
     x = x[:400].copy()
     x[:20, -1] += 0.8 if name != "levels" else 0.0
-    setting = model.setting(theta)
     solver("direct")
-    expected = posterior_of(model.at(theta), model, setting)
+    expected = model.posterior(model.at(theta), theta)
     mean, variance = expected.marginals(x)
     for corner in (CASES[name][2], 1600):
         solver("iterative", corner)
-        found = posterior_of(model.at(theta), model, setting)
+        found = model.posterior(model.at(theta), theta)
         got_mean, got = found.marginals(x)
         np.testing.assert_allclose(got_mean, mean, atol=1e-6 * np.abs(mean).max())
         off = np.abs(got / variance - 1.0)
         assert np.median(off) < 0.01
         assert off.max() < 0.1
-        assert np.median(off) < 3.0 * found.relative_error + 1e-6
-        for one, other in zip(found.terms, expected.terms, strict=True):
+        assert np.median(off) < 3.0 * found.covariance.relative_error + 1e-6
+        for s in range(len(found.terms)):
             (centred, spread), (wanted, wanted_spread) = (
-                term.centred(x, posterior.rows(x)) for term, posterior in ((one, found), (other, expected))
+                posterior.effect(s, x, posterior.rows(x)) for posterior in (found, expected)
             )
             np.testing.assert_allclose(centred, wanted, atol=1e-6 * np.abs(mean).max())
             assert np.median(np.abs(spread / wanted_spread - 1.0)) < 0.02
@@ -187,16 +184,16 @@ def test_many_rows_have_good_variances(name, solver):
 def test_two_thousand_features(solver):
     model, theta, x = _problem("independent", 4000, ((20, 20),))
     assert 1900 < model.size < 2200
-    setting, rows = model.setting(theta), x[:500]
+    rows = x[:500]
     solver("direct")
     direct = model.at(theta)
-    mean, variance = posterior_of(direct, model, setting).marginals(rows)
+    mean, variance = model.posterior(direct, theta).marginals(rows)
     gradient = model.pull_back(theta, direct.cotangents)
     solver("iterative")
     form = model.at(theta)
     assert abs(form.elbo - direct.elbo) <= form.error + 1e-6
     assert form.error < 0.1
-    got_mean, got = posterior_of(form, model, setting).marginals(rows)
+    got_mean, got = model.posterior(form, theta).marginals(rows)
     np.testing.assert_allclose(got_mean, mean, atol=1e-6)
     np.testing.assert_allclose(got, variance, rtol=0.01)
     np.testing.assert_allclose(model.pull_back(theta, form.cotangents), gradient, rtol=0.01, atol=0.1)
@@ -208,7 +205,7 @@ def test_the_same_numbers_every_time(solver):
     for _ in range(2):
         model, theta, x = _problem("correlated")
         form = model.at(theta)
-        results.append((form.elbo, form.error, *posterior_of(form, model, model.setting(theta)).marginals(x[:70])))
+        results.append((form.elbo, form.error, *model.posterior(form, theta).marginals(x[:70])))
     for one, other in zip(*results, strict=True):
         np.testing.assert_array_equal(one, other)
 
@@ -231,7 +228,7 @@ def test_the_stated_error_is_honest(solver):
 def test_joint_distributions_over_very_many_rows_are_refused(solver):
     solver("iterative")
     model, theta, x = _problem("independent")
-    posterior = posterior_of(model.at(theta), model, model.setting(theta))
+    posterior = model.posterior(model.at(theta), theta)
     with pytest.raises(ValueError, match=r"2001 rows.*at most 2000 rows.*predict_f"):
         posterior.joint(np.resize(x, (2001, 2)))
 

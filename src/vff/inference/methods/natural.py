@@ -16,7 +16,7 @@ from vff.inference.methods.learning import learn_from_sums, shares_of
 from vff.inference.methods.task import FitTask, Spec
 from vff.inference.model import SumModel
 from vff.inference.natural import Ascent, Step, arrive, ascend
-from vff.inference.notes import notes_on, on_iterations
+from vff.inference.notes import notes_on
 from vff.inference.row_sites import Observed
 from vff.inference.scout import sample_pieces
 from vff.inference.sites import Memory, SiteProblem, SiteStanding
@@ -295,7 +295,7 @@ def _fit_of(task: FitTask, ascent: Ascent[Moments, SiteStanding], target: Target
     posterior = replace(last.standing, stage=stage).posterior
     whole = replace(model, moments=last.sums.recentred(anchor))
     level, units = stage.closed.level, task.units(target, model.moments.request)
-    notes = (*notes_on(stage, whole, task.plans), *on_iterations(posterior))
+    notes = (*notes_on(stage, whole, task.plans), *posterior.covariance.notes())
     intercept = anchor if level is None else anchor + level.mean
     found = Outcome(
         Natural.name,
@@ -304,7 +304,7 @@ def _fit_of(task: FitTask, ascent: Ascent[Moments, SiteStanding], target: Target
         units.outer(model.setting(stage.optimum.theta).terms),
         shares_of(stage),
         (Milestone(stage.harmonics, stage.optimum, stage.missed, stage.tolerance),),
-        model.solver,
+        model.solver.name,
         crowd.weight,
         crowd.n,
         last.elbo,
