@@ -14,7 +14,10 @@ from tests.golden.cases import CASES, CHAINS, FIXED, LEARNT, Case, answers
 from tests.golden.write import read
 
 TOLERANCE = {FIXED: 1e-10, LEARNT: 1e-7, CHAINS: 1e-6}
-FLAT = {"learnt_student_t": 1e-5}  # a bound that hardly depends on the degrees of freedom
+LOOSER = {
+    "learnt_student_t": 1e-5,  # the bound hardly depends on the degrees of freedom
+    "iterative": 2e-5,  # the signs of probes meet eigenvectors, whose own signs depend on threads; its error is 1e-3 nats
+}
 KEPT = read()
 
 
@@ -31,7 +34,7 @@ def groups(numbers: dict[str, float]) -> dict[str, list[float]]:
 def test_answers_stay(case: Case, tmp_path: Path) -> None:
     found, kept = groups(answers(*case.fit(tmp_path))), groups(KEPT[case.name])
     assert list(found) == list(kept)
-    tolerance = FLAT.get(case.name, TOLERANCE[case.kind])
+    tolerance = LOOSER.get(case.name, TOLERANCE[case.kind])
     for name, values in kept.items():
         scale = np.max(np.abs(values))
         np.testing.assert_allclose(found[name], values, 0.0, tolerance * scale, err_msg=f"{name} of {case.name}")

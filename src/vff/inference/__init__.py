@@ -26,7 +26,7 @@ from vff.inference.methods import (
 )
 from vff.inference.model import SumModel
 from vff.inference.optimise import Model, Optimum, maximise, rescale
-from vff.inference.plan import choose_domain, harmonics_in_product, largest_harmonic, rows_beyond
+from vff.inference.plan import harmonics_in_product, largest_harmonic, rows_beyond
 from vff.inference.posterior import Posterior, TermProcess, chosen
 from vff.inference.row_sites import Observed
 from vff.inference.sampling.samples import Samples
@@ -35,7 +35,7 @@ from vff.inference.screening import gain_of
 from vff.inference.solvers import LARGEST_DIRECT, SOLVERS
 from vff.inference.structured import KINDS
 from vff.inference.target import REACH, TargetScale
-from vff.inference.terms import LevelFactor, MaternFactor, Term
+from vff.inference.terms import Term
 
 __all__ = [
     "KINDS",
@@ -51,8 +51,6 @@ __all__ = [
     "Cotangents",
     "Fit",
     "FitTask",
-    "LevelFactor",
-    "MaternFactor",
     "Method",
     "Milestone",
     "Model",
@@ -74,7 +72,6 @@ __all__ = [
     "Visited",
     "Walked",
     "choose",
-    "choose_domain",
     "choose_harmonics",
     "chosen",
     "feature_sums",

@@ -10,7 +10,6 @@ from vff.inference.collapsed import ClosedForm
 from vff.inference.form import AbstractForm
 from vff.inference.iterative import IterativeForm
 from vff.inference.posterior import Direct, Posterior, Probed, TermProcess
-from vff.inference.term_posterior import term_factors
 from vff.inference.whitening import whitened_terms
 from vff.linalg import BlockDiagonal
 from vff.moments import MomentRequest
@@ -121,8 +120,8 @@ def most_probes(P: int) -> int:
 def processes(model: "SumModel", setting: "Setting") -> tuple[TermProcess, ...]:
     """The terms of a model at a setting."""
     return tuple(
-        TermProcess(values["variance"], own.columns, term_factors(model, setting, s), term.transform(own.bases, values))
-        for s, (term, own, values) in enumerate(
-            zip(model.terms, model.moments.request.terms, setting.terms, strict=True)
+        TermProcess(
+            values["variance"], own.columns, term.priors(own.factors, values), term.transform(own.factors, values)
         )
+        for term, own, values in zip(model.terms, model.moments.request.terms, setting.terms, strict=True)
     )

@@ -12,7 +12,7 @@ anything is allocated. ``order`` keeps the order of axes in memory: products of 
 ``container`` knows trees, ``codec`` turns records of the house into trees and back.
 """
 
-from vff.storage.codec import Codec
+from vff.storage.codec import Codec, permit
 from vff.storage.container import VERSION, Content, FileError, read_file, write_file
 from vff.storage.writing import check_replaceable, check_writable, is_full, unwritable
 
@@ -24,6 +24,7 @@ __all__ = [
     "check_replaceable",
     "check_writable",
     "is_full",
+    "permit",
     "read_file",
     "unwritable",
     "write_file",

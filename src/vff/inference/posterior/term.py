@@ -10,8 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
-from vff.features import TermTransform
-from vff.inference.term_posterior import AbstractFactor as Prior
+from vff.factors import Prior, TermTransform
 from vff.linalg import DenseView, Kronecker, product_rows
 from vff.moments import ColumnRows, LetterFunction, evaluate_letters, see_term
 

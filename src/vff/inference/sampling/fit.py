@@ -25,7 +25,6 @@ from vff.inference.sampling.hyper import (
     TermValues,
     check_names,
     constant_parameter,
-    half_lengths,
     likelihood_parameters,
     term_parameters,
     with_priors,
@@ -34,7 +33,6 @@ from vff.inference.sampling.posterior import Cloud, Level, sampled_posterior
 from vff.inference.sampling.samples import Samples, evenly, on_missed, stats_of
 from vff.inference.sampling.start import settled
 from vff.inference.sampling.target import MOST_FACTORED, OVERDISPERSED, Data, Hyper, Sites, Target, entries_of
-from vff.inference.term_posterior import term_factors
 from vff.likelihoods import expected
 from vff.likelihoods.float64 import float64
 from vff.likelihoods.rules import counts_for
@@ -102,9 +100,9 @@ def sample_likelihood(given: FitTask) -> Fit:
 def _parameters(first: First) -> list[Parameter]:
     """All hyperparameters, in the order of the entries of a target."""
     learnt, target, task = first.learnt, first.ready.target, first.task
-    halves = half_lengths(learnt.request)
-    values = task.units(target, learnt.request).outer(learnt.setting.terms)
-    found = term_parameters(task.plans, [TermValues(own[0], tuple(own[1:])) for own in values], target, halves)
+    units = task.units(target, learnt.request)
+    values = units.outer(learnt.setting.terms)
+    found = term_parameters(task.plans, [TermValues(own[0], tuple(own[1:])) for own in values], units)
     if not task.optimise:
         found = [replace(own, prior=None) for own in found]
     found.append(constant_parameter(learnt.constant, learnt.anchor, target, sampled=task.has_intercept))
@@ -118,7 +116,8 @@ def _largest_rest(task: FitTask, model: SumModel, setting: Setting) -> float:
     some, total = slice(0, n, -(-n // _FEW_ROWS)), 0.0
     for s, own in enumerate(model.moments.request.terms):
         x = [task.visited.walk.source.column(c, slice(0, n))[some] for c in own.columns]
-        shares = [factor.carried(t) for factor, t in zip(term_factors(model, setting, s), x, strict=True)]
+        priors = model.terms[s].priors(own.factors, setting.terms[s])
+        shares = [prior.carried(t) for prior, t in zip(priors, x, strict=True)]
         total = total + setting.terms[s]["variance"] * np.maximum(1.0 - np.prod(shares, axis=0), 0.0)
     return float(np.sqrt(np.max(total)))
 

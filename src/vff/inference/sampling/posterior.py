@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from vff.features import EdgeTransform, TermTransform
+from vff.factors import TermTransform
 from vff.inference.form import ConstantPosterior
 from vff.inference.model import Setting, SumModel
 from vff.inference.posterior import Averaged, Posterior
@@ -106,8 +106,8 @@ def _median(settings: Sequence[Setting]) -> Setting:
 
 
 def _inverse(transform: TermTransform) -> TermTransform:
-    """T^-1: with T = [[I, 0], [X, I]] it has -X."""
-    return TermTransform(tuple(EdgeTransform(-factor.X) for factor in transform.factors))
+    """T^-1."""
+    return TermTransform(tuple(factor.inverse for factor in transform.factors))
 
 
 def _both(inverse: TermTransform, matrix: np.ndarray) -> np.ndarray:
@@ -122,9 +122,8 @@ def _average_inverse(term: Term, request: TermRequest, values: Sequence[dict[str
     some = [values[n] for n in np.unique(np.linspace(0, len(values) - 1, most).round().astype(int))]
     total = np.zeros((request.size, request.size))
     for own in some:
-        transform = term.transform(request.bases, own)
-        factors = zip(term.blocks(request.bases, own), transform.factors, strict=True)
-        raw = [_both(TermTransform((factor,)), block.solve(np.eye(block.shape[0]))) for block, factor in factors]
+        priors = term.priors(request.factors, own)
+        raw = [_both(TermTransform((prior.transform,)), prior.K.solve(np.eye(prior.basis.size))) for prior in priors]
         product = raw[0]
         for other in raw[1:]:
             product = np.kron(product, other)
