@@ -26,7 +26,7 @@ class Collapsed:
 
     def accepts(self, spec: Spec) -> str | None:
         """Gaussian noise of one variance, and no structure."""
-        if not spec.conjugate:
+        if not spec.likelihood.conjugate:
             return ""
         if spec.covariance != "full":
             return not_gaussian(spec)

@@ -68,7 +68,7 @@ class Structured:
         """Likelihoods that are not Gaussian, when no more rows will come."""
         if spec.covariance not in KINDS:
             return ""
-        if spec.normal:
+        if spec.likelihood.normal:
             return not_gaussian(spec)
         if spec.growing:
             return (

@@ -33,7 +33,6 @@ from vff.inference.sampling.posterior import Cloud, Level, sampled_posterior
 from vff.inference.sampling.samples import Samples, evenly, on_missed, stats_of
 from vff.inference.sampling.start import settled
 from vff.inference.sampling.target import MOST_FACTORED, OVERDISPERSED, Data, Hyper, Sites, Target, entries_of
-from vff.likelihoods import expected
 from vff.likelihoods.float64 import float64
 from vff.likelihoods.rules import counts_for
 from vff.linalg import product_rows
@@ -261,7 +260,7 @@ def _missed(first: First, posterior: Posterior, psi: np.ndarray, constant: float
     y, extra, w = (values[rows.every] for values in (observed.y, observed.extra, observed.w))
     mean, _ = posterior.marginals(rows.x, variances=False)
     rest = posterior.covariance.rest(rows.x)
-    answer = expected(first.task.likelihood, psi, y, extra, constant + mean, rest)
+    answer = first.task.likelihood.expected(psi, y, extra, constant + mean, rest)
     return float(0.5 * rows.share * np.sum(w * np.maximum(-answer.curvature, 0.0) * rest))
 
 
