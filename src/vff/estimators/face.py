@@ -83,9 +83,14 @@ class PosteriorFace(BaseEstimator):
         x, extra = self._joint_rows(table), self._extra(table)
         if self.samples_ is not None:
             some = chosen(len(self.samples_.kept), n_samples, rng)
-            return self._mixture(self.posterior_.sample_some(x, some, rng), extra, some).sample(rng)
+            return self._mixture(self._draws.sample_some(x, some, rng), extra, some).sample(rng)
         function = self.target_.mean + self.target_.scale * self.posterior_.sample(x, n_samples, rng)
         return np.asarray(self.likelihood_.sample(function, extra[:, None], rng), dtype=float)
+
+    @property
+    def _draws(self) -> Any:
+        """The posterior of a model that was sampled, which is made of draws."""
+        return self.posterior_
 
     def _mixture(self, f: np.ndarray, extra: np.ndarray, some: np.ndarray) -> Mixture:
         """Some of the draws, with f at rows as learning sees it, (N, S)."""
@@ -107,7 +112,7 @@ class PosteriorFace(BaseEstimator):
             for at in range(0, len(piece), step):
                 x = piece[at : at + step]
                 rows = slice(start, start + len(x))
-                values, rest = self.posterior_.values(x)
+                values, rest = self._draws.values(x)
                 yield rows, self._mixture(values + np.sqrt(rest)[:, None] * noise, extra[rows], every)
                 start = rows.stop
 

@@ -80,8 +80,8 @@ def fit(spec: FitSpec, intake: AbstractIntake, before: Before | None, clock: Clo
             found = learnt(spec, rows, before and before.fit, say)
         return Fitted(_with_targets(found, spec, rows, intake), rows)
     inner = method.needs == "rows"
-    rows, *visited = intake.walk(seen, spec.growing, clock, quiet=inner, sampled=not inner and spec.batch is None)
-    data = Visited(*visited)
+    found = intake.walk(seen, spec.growing, clock, quiet=inner, sampled=not inner and spec.batch is None)
+    rows, data = found.rows, Visited(found.walk, found.observed, found.everywhere, found.targets)
     with clock("learn"):
         check_room(spec, method, rows, data)
         found = method.fit(_task(spec, rows, data, _remembered(before and before.fit, rows), say))

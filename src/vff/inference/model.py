@@ -11,7 +11,7 @@ from vff.factors import Prior, StackedTransform, TailRows
 from vff.inference.collapsed import NormalEquations
 from vff.inference.form import AbstractForm, Constant, Cotangents, MissedCotangents
 from vff.inference.posterior import Posterior
-from vff.inference.solvers import SOLVERS, Solver, choose_solver
+from vff.inference.solvers import SOLVERS, Solver, block_prior, choose_solver
 from vff.inference.terms import Term
 from vff.inference.whitening import LatticeGram
 from vff.linalg import BlockDiagonal
@@ -29,12 +29,6 @@ class Setting(NamedTuple):
 
     terms: tuple[dict[str, float], ...]
     noise: float
-
-
-def block_prior(closed: AbstractForm) -> BlockDiagonal:
-    """The prior of a sum, which is block diagonal."""
-    assert isinstance(closed.prior, BlockDiagonal)
-    return closed.prior
 
 
 @dataclass(frozen=True)
