@@ -61,6 +61,9 @@ class Interval(Domain):
     def draw(self, rng: np.random.Generator, n: int, size: int) -> np.ndarray:
         return rng.uniform(self.a, self.b, n)
 
+    def drawn(self, low: float, high: float, count: int, size: int) -> np.ndarray:
+        return np.array([low]) if low == high else np.linspace(low, high, count)
+
     def spread(self, share: np.ndarray, size: int) -> np.ndarray:
         x = self.a + share * (self.b - self.a)
         x[-1] = self.b + 100.0 * (self.b - self.a)

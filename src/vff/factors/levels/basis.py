@@ -39,6 +39,9 @@ class Codes(Domain):
     def draw(self, rng: np.random.Generator, n: int, size: int) -> np.ndarray:
         return rng.integers(size, size=n).astype(float)
 
+    def drawn(self, low: float, high: float, count: int, size: int) -> np.ndarray:
+        return np.arange(float(size))
+
     def spread(self, share: np.ndarray, size: int) -> np.ndarray:
         return np.arange(float(share.size)) % size
 
