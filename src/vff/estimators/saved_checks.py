@@ -27,7 +27,7 @@ from vff.inference.posterior import AbstractSumPosterior
 from vff.inference.probed_posterior import ProbedPosterior, ProbedTerm
 from vff.inference.structured_posterior import StructuredTerm
 from vff.inference.target import REACH
-from vff.likelihoods import WIDEST_EXPONENT, predictive_mean
+from vff.likelihoods import WIDEST_EXPONENT
 from vff.moments import ColumnRequest, MomentRequest
 
 _FEWEST_ASKED, _MOST_ASKED = 97, 1024  # rows at which a model from a file is asked for numbers
@@ -123,7 +123,7 @@ def _check_answers(fit: Fit) -> None:
         if fit.likelihood.widest <= WIDEST_EXPONENT and fit.samples is None:  # no prior is wider
             most = WIDEST_EXPONENT + REACH**2
             demand(spread.max() <= 1.01 * most, f"a variance of f of at most {most:g}", f"{spread.max():.3g}")
-        y = predictive_mean(fit.likelihood, f, spread, np.ones(f.size))
+        y = fit.likelihood.predictive(f, spread, np.ones(f.size)).mean()
         demand(np.isfinite(y).all(), "a finite mean of new observations", f"a function of up to {f.max():.3g}")
 
 

@@ -21,7 +21,7 @@ from vff.inference.scout import sample_pieces
 from vff.inference.sites import Memory, SiteProblem, SiteStanding
 from vff.inference.start import highest_standing_out
 from vff.inference.target import TargetScale
-from vff.likelihoods import WIDEST_EXPONENT, best_constant, expected
+from vff.likelihoods import WIDEST_EXPONENT, best_constant
 from vff.moments import MomentRequest, Moments, TermRequest
 
 _MANY_ROWS = 2**18  # more are first learnt from a sample of them
@@ -226,7 +226,7 @@ def _begin(
     standing = problem.settled(sums, stage)
     assert standing is not None  # the first sites are positive
     step = arrive(problem, standing, psi, sums)
-    flat = expected(task.likelihood, psi, observed.y, observed.extra, *_flat(constant, observed))
+    flat = task.likelihood.expected(psi, observed.y, observed.extra, *_flat(constant, observed))
     nothing = float(observed.w @ flat.value) * crowd.weight / float(observed.w.sum())
     nothing -= max(_HOPELESS, 0.1 * abs(nothing))  # a guess that is not too bad will do
     return problem, step if step.elbo > nothing else _from_prior(problem, stage, psi, step)

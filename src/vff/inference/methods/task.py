@@ -12,7 +12,7 @@ from vff.inference.row_sites import Observed
 from vff.inference.start import Given
 from vff.inference.target import TargetScale, Units
 from vff.inference.terms import Term
-from vff.likelihoods import AbstractLikelihood, Gaussian
+from vff.likelihoods import AbstractLikelihood
 from vff.moments import MomentRequest, Moments, Survey, Walk
 
 if TYPE_CHECKING:
@@ -58,12 +58,12 @@ class Spec:
     @property
     def conjugate(self) -> bool:
         """Whether sums over the rows say all: Gaussian noise of one variance that is learnt."""
-        return self.normal and self.likelihood.variance is None  # pyright: ignore[reportAttributeAccessIssue]
+        return self.likelihood.conjugate
 
     @property
     def normal(self) -> bool:
         """Whether noise is Gaussian."""
-        return isinstance(self.likelihood, Gaussian)
+        return self.likelihood.normal
 
 
 @dataclass(frozen=True)

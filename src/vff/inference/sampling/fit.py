@@ -32,7 +32,6 @@ from vff.inference.sampling.posterior import Cloud, Level, SampledPosterior, con
 from vff.inference.sampling.samples import Samples, evenly, on_missed, stats_of
 from vff.inference.sampling.start import settled
 from vff.inference.sampling.target import MOST_FACTORED, OVERDISPERSED, Data, Hyper, Sites, Target, entries_of
-from vff.likelihoods import expected
 from vff.likelihoods.float64 import float64
 from vff.likelihoods.rules import counts_for
 from vff.linalg import product_rows
@@ -262,7 +261,7 @@ def _missed(first: First, posterior: SampledPosterior, psi: np.ndarray, constant
     y, extra, w = (values[rows.every] for values in (observed.y, observed.extra, observed.w))
     mean, _ = posterior.marginals(rows.x, variances=False)
     rest = posterior.rest.marginals(rows.x)[1]
-    answer = expected(first.task.likelihood, psi, y, extra, constant + mean, rest)
+    answer = first.task.likelihood.expected(psi, y, extra, constant + mean, rest)
     return float(0.5 * rows.share * np.sum(w * np.maximum(-answer.curvature, 0.0) * rest))
 
 
