@@ -175,7 +175,7 @@ class AbstractLikelihood(ABC):
 
     @classmethod
     def mean_cdf(
-        cls, groups: "Sequence[tuple[Self, np.ndarray]]", y: np.ndarray, f: np.ndarray, extra: np.ndarray
+        cls, groups: Sequence[tuple[Any, np.ndarray]], y: np.ndarray, f: np.ndarray, extra: np.ndarray
     ) -> np.ndarray:
         """(N, L) P(Y ≤ y | f) of y (N, L), averaged over draws of f (N, S); ``groups`` says whose each draw is."""
         each = [

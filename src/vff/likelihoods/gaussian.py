@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from scipy import special
@@ -56,7 +56,7 @@ class Gaussian(AbstractLikelihood):
 
     @classmethod
     def mean_cdf(
-        cls, groups: Sequence[tuple[Self, np.ndarray]], y: np.ndarray, f: np.ndarray, extra: np.ndarray
+        cls, groups: Sequence[tuple[Any, np.ndarray]], y: np.ndarray, f: np.ndarray, extra: np.ndarray
     ) -> np.ndarray:
         """All draws at once, though each has a variance of its own."""
         scales = np.empty(f.shape[1])
