@@ -5,8 +5,10 @@ import pytest
 from scipy.stats import multivariate_normal
 
 from vff.basis import Codes, ColumnBasis, Interval, LevelBasis
+from vff.factors.interval.factor import MaternFactor
+from vff.factors.levels.factor import LevelFactor
 from vff.features import ColumnPrior, TailRows, tail_features
-from vff.inference import LevelFactor, MaternFactor, SumModel, SumPosterior, Term
+from vff.inference import SumModel, SumPosterior, Term
 from vff.moments import ColumnRequest, MomentRequest, read_arrays
 
 UNIT, V = Interval(-1.0, 1.0), 7.0

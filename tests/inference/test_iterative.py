@@ -6,7 +6,9 @@ import pytest
 import vff.inference.model as model_module
 import vff.inference.whitening as whitening_module
 from vff.basis import Codes, ColumnBasis, Interval, LevelBasis
-from vff.inference import LevelFactor, MaternFactor, SumModel, Term
+from vff.factors.interval.factor import MaternFactor
+from vff.factors.levels.factor import LevelFactor
+from vff.inference import SumModel, Term
 from vff.inference.iterative import IterativeForm
 from vff.inference.model import effective_by_term
 from vff.inference.probed_posterior import posterior_of

@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 from scipy.stats import multivariate_normal
 
 from vff.basis import Codes, ColumnBasis, Interval, LevelBasis
+from vff.factors.interval.factor import MaternFactor
+from vff.factors.levels.factor import LevelFactor
 from vff.features import ColumnPrior
-from vff.inference import LevelFactor, MaternFactor, SumModel, SumPosterior, Term
+from vff.inference import SumModel, SumPosterior, Term
 from vff.kernels import HalfInteger
 from vff.moments import ColumnRequest, MomentRequest, TermRequest, read_arrays
 

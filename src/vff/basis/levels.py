@@ -40,6 +40,9 @@ class Codes(Domain):
     def draw(self, rng: np.random.Generator, n: int, size: int) -> np.ndarray:
         return rng.integers(size, size=n).astype(float)
 
+    def spread(self, share: np.ndarray, size: int) -> np.ndarray:
+        return np.arange(float(share.size)) % size
+
     def check(self) -> None:
         """There is nothing to be wrong."""
 

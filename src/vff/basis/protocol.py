@@ -32,6 +32,11 @@ class Domain(ABC):
     discrete: ClassVar[bool] = False
     """Whether inputs are codes of known values. One that was never seen is like nothing known, not even another one."""
 
+    @property
+    def ends(self) -> tuple[float, float] | None:
+        """Between which inputs must lie, in the column's own units; None where they need not."""
+        return None
+
     @abstractmethod
     def to_unit(self, x: np.ndarray) -> np.ndarray:
         """Inputs (N,) in units of the domain."""
@@ -59,6 +64,13 @@ class Domain(ABC):
     @abstractmethod
     def draw(self, rng: np.random.Generator, n: int, size: int) -> np.ndarray:
         """Inputs at random, (n,); ``size`` is the number of features."""
+
+    @abstractmethod
+    def spread(self, share: np.ndarray, size: int) -> np.ndarray:
+        """Inputs all over the domain, (n,), and one far outside where there is an outside.
+
+        ``share`` says how far along each of them lies, from zero to one, and ``size`` is the number of features.
+        """
 
     @abstractmethod
     def check(self) -> None:

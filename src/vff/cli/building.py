@@ -7,7 +7,7 @@ from vff.cli.failures import UsageError
 from vff.cli.options import domain, frequencies, texts
 from vff.cli.rows import DataError, kinds_of, need_columns
 from vff.estimators import GPClassifier, GPRegressor
-from vff.kernels import Categorical, Kernel, normal_form
+from vff.kernels import Kernel, normal_form
 from vff.kernels.formula import ColumnError, parse_terms
 from vff.likelihoods import AbstractLikelihood, binary_names, by_name, exposed_names
 from vff.sources.base import AbstractSource
@@ -99,7 +99,7 @@ def need_domains(model: GPRegressor | GPClassifier) -> None:
     if model.kernel is None:
         raise UsageError("--terms was expected, so that all parts have the same; write it as in --terms 'hour + zone'")
     factors = [factor for term in normal_form(model.kernel) for factor in term.factors]
-    smooth = dict.fromkeys(str(factor.column) for factor in factors if not isinstance(factor, Categorical))
+    smooth = dict.fromkeys(str(factor.column) for factor in factors if "domain" in factor.factor.options)
     known = model.domain if isinstance(model.domain, dict) else {}
     missing = [name for name in smooth if name not in known]
     if missing:

@@ -66,7 +66,11 @@ def _term(term: Any, bound: Any, learnt: Any) -> dict[str, Any]:
         "term": bound.name,
         "kernel": " * ".join(type(factor).__name__ for factor in term.factors),
         "sd": math.sqrt(learnt.variance),
-        "lengthscales": {str(factor.column): next(lengths) for factor in term.factors if factor.n_lengthscales},
+        "lengthscales": {
+            str(leaf.column) if name == "lengthscale" else f"{name} of {leaf.column}": next(lengths)
+            for leaf in term.factors
+            for name in leaf.given
+        },
         "share": learnt.share,
         "effective": learnt.effective,
         "supported": learnt.supported,

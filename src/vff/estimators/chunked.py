@@ -9,15 +9,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
-from vff.basis import Interval
 from vff.estimators.binding import Binding, BoundColumn, bind, check_levels, is_declared, joined
 from vff.estimators.overview import Batch, Overview, check_enough, look_at, take_batch
 from vff.estimators.roles import ASKED_AGAIN, Roles
 from vff.estimators.rows import Rows, add, begin, check_extents, met, plan_text, summary_of, with_levels
 from vff.estimators.settling import Options
-from vff.features import TailRows, tails_together
+from vff.factors import Kernel, TailRows, normal_form, tails_together
 from vff.inference import rows_beyond
-from vff.kernels import Categorical, Kernel, normal_form
 from vff.likelihoods import AbstractLikelihood
 from vff.moments import Choice, Moments, ReadingPlan, Source, books_for, plan_reading, read
 from vff.moments.cores import at_most
@@ -88,9 +86,8 @@ class Sum:
         moments, choices = read(self.plan, source, self.offset)
         tails: tuple[TailRows, ...] = ()
         if self.beyond:
-            place = self.plan.request.columns[0].place
-            assert isinstance(place, Interval)
-            tails = rows_beyond(place, source, self.offset)
+            (factor,) = self.binding.terms[0].inner.factors
+            tails = rows_beyond(factor, self.plan.request.columns[0].place, source, self.offset)
         return Summed(moments, tails, tuple(choices))
 
     def _check_known(self, source: Source) -> None:
@@ -264,7 +261,7 @@ class ChunkedTask:
             factor.column
             for term in normal_form(kernel)
             for factor in term.factors
-            if not isinstance(factor, Categorical)
+            if "domain" in factor.factor.options
         }
         return all(domain.get(column) is not None for column in columns)
 

@@ -9,7 +9,7 @@ import numpy as np
 from vff.estimators.labels import as_labels
 from vff.estimators.overview import weights_of
 from vff.estimators.tables import Table
-from vff.kernels import Categorical, Kernel, normal_form
+from vff.factors import Kernel, normal_form
 from vff.likelihoods import AbstractLikelihood
 from vff.sources import AbstractSource, Chunk, selected
 from vff.words import listed, shown
@@ -70,7 +70,7 @@ class Roles:
         if kernel is None:
             return tuple(name for name in self.features or () if kinds.get(name) == "text")
         factors = [factor for term in normal_form(kernel) for factor in term.factors]
-        return tuple(factor.column for factor in factors if isinstance(factor, Categorical))
+        return tuple(factor.column for factor in factors if factor.reads == "levels")
 
     def split(self, chunk: Chunk) -> tuple[Table, Any, Any]:
         """X, y and the weights of a chunk."""

@@ -6,7 +6,7 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from vff.basis import ColumnBasis, Interval, LevelBasis
+from vff.basis import Basis
 from vff.estimators.cells import Grid
 from vff.estimators.rows import Rows
 from vff.estimators.saved_sums import (
@@ -19,19 +19,17 @@ from vff.estimators.saved_sums import (
     check_positive,
     check_sizes,
     demand,
+    with_file_error,
 )
-from vff.features import TermTransform
+from vff.factors import Kernel, Prior, Term, TermTransform, normal_form
 from vff.inference import METHODS, Fit, SampledPosterior, Samples, SumPosterior, TermPosterior
 from vff.inference.posterior import AbstractSumPosterior
 from vff.inference.probed_posterior import ProbedPosterior, ProbedTerm
 from vff.inference.structured_posterior import StructuredTerm
 from vff.inference.target import REACH
-from vff.inference.term_posterior import AbstractFactor, ColumnFactor, LevelFactor
-from vff.kernels import Categorical, Kernel, Term, normal_form
 from vff.likelihoods import WIDEST_EXPONENT
 from vff.moments import ColumnRequest, MomentRequest
 
-_HIGHEST_ORDER = 16
 _FEWEST_ASKED, _MOST_ASKED = 97, 1024  # rows at which a model from a file is asked for numbers
 
 
@@ -79,7 +77,7 @@ def check_columns(rows: Rows, n_features: int, names: Sequence[str] | None) -> N
 
 
 def _kernel_text(terms: Sequence[Term]) -> str:
-    return " + ".join(" * ".join(type(own)(own.column).text(repr) for own in term.factors) for term in terms)
+    return " + ".join(" * ".join(own.bare().text(repr) for own in term.factors) for term in terms)
 
 
 # --- posterior -------------------------------------------------------------------------------------------------------
@@ -131,33 +129,27 @@ def _check_answers(fit: Fit) -> None:
 
 def _rows_all_over(request: MomentRequest) -> np.ndarray:
     """Every level of every column of levels, unless they are very many, and numbers in no order of theirs, (N, C)."""
-    sizes = [len(column.basis.levels) for column in request.columns if isinstance(column.basis, LevelBasis)]
+    sizes = [column.basis.size for column in request.columns if column.place.discrete]
     count = min(max([_FEWEST_ASKED, *sizes]), _MOST_ASKED)
     x, share = np.empty((count, len(request.columns))), np.arange(count) / (count - 1)
     for c, column in enumerate(request.columns):
-        if isinstance(column.place, Interval):
-            turned = (share + np.arange(count) * (0.618034 * c)) % 1.0 if c else share
-            x[:, c] = column.place.a + turned * (column.place.b - column.place.a)
-            x[-1, c] = column.place.b + 100.0 * (column.place.b - column.place.a)
-        elif isinstance(column.basis, LevelBasis):
-            x[:, c] = np.arange(count) % len(column.basis.levels)
+        turned = (share + np.arange(count) * (0.618034 * c)) % 1.0 if c else share
+        x[:, c] = column.place.spread(turned, column.basis.size)
     return x
 
 
 def _check_learnt(fit: Fit, rows: Rows) -> None:
-    """The posterior is that of the kernel, and has the lengthscales that are printed; draws have many."""
+    """The posterior is that of the kernel, and has the hyperparameters that are printed; draws have many."""
     for own, values, term in zip(rows.terms, fit.terms, fit.posterior.terms, strict=True):
-        smooth = [
-            (factor.order, other)
-            for factor, other in zip(own.term.factors, term.factors, strict=True)
-            if not isinstance(factor, Categorical) and isinstance(other, ColumnFactor)
-        ]
-        demand(len(smooth) == len(values.lengthscales), "a lengthscale for every Matérn", values.lengthscales)
-        for (order, factor), lengthscale in zip(smooth, values.lengthscales, strict=True):
-            demand(factor.prior.p == order, f"a Matérn of order {order}", factor.prior.p)
+        for leaf, prior in zip(own.term.factors, term.factors, strict=True):
+            demand(prior.factor == leaf.factor, leaf.factor.title, prior.factor.title)
+        parameters = own.inner.parameters
+        demand(len(parameters) == len(values.lengthscales), "a lengthscale for every Matérn", values.lengthscales)
+        for (_, d, parameter), value in zip(parameters, values.lengthscales, strict=True):
+            prior = term.factors[d]
             if not isinstance(fit.posterior, SampledPosterior):
-                used = np.sqrt(2 * order + 1) / factor.prior.rate * factor.interval.half_length
-                demand(np.isclose(used, lengthscale, rtol=1e-6, atol=0.0), f"a lengthscale of {used:g}", lengthscale)
+                used = prior.values[parameter.name] * prior.domain.unit(parameter.unit)
+                demand(np.isclose(used, value, rtol=1e-6, atol=0.0), f"a {parameter.name} of {used:g}", value)
 
 
 def _check_samples(samples: Samples, kept: int) -> None:
@@ -191,7 +183,7 @@ def check_posterior(posterior: AbstractSumPosterior, summed: MomentRequest) -> N
             demand(_within(mine.basis, theirs.basis), "features that were summed", mine.basis)
     for term, own in zip(posterior.terms, request.terms, strict=True):
         demand(term.columns == own.columns, "the columns of the term", term.columns)
-        requests = [_factor_request(factor) for factor in term.factors]
+        requests = [_request_of(prior) for prior in term.factors]
         demand(requests == list(own.factors), "the functions of the term", requests)
         _check_term(term, own.shape)
     if posterior.constant is not None:
@@ -206,19 +198,19 @@ def check_posterior(posterior: AbstractSumPosterior, summed: MomentRequest) -> N
         _check_sampled(posterior, summed)
 
 
-def _within(own: object, other: object) -> bool:
-    if isinstance(own, ColumnBasis) and isinstance(other, ColumnBasis):
-        return own.M <= other.M and own.q == other.q
-    return own == other
+def _within(own: Basis, other: Basis) -> bool:
+    """Whether the two differ in their detail alone, if at all, and the other has more."""
+    if own.detail is None or other.detail is None:
+        return own == other
+    return own.detail <= other.detail and own.resized(other.detail) == other
 
 
-def _factor_request(factor: AbstractFactor) -> ColumnRequest:
-    if isinstance(factor, ColumnFactor):
-        demand(0 <= factor.prior.p <= _HIGHEST_ORDER, "the order of a Matérn", factor.prior.p)
-        check_positive(factor.prior.rate, "rate")
-        return ColumnRequest(factor.interval, factor.prior.basis)
-    demand(isinstance(factor, LevelFactor), "a factor", type(factor).__name__)
-    return factor.request
+def _request_of(prior: Prior) -> ColumnRequest:
+    """Of a prior whose hyperparameters are numbers, and of a kind that there is."""
+    with_file_error(prior.factor.check)
+    for name, value in prior.values.items():
+        check_positive(value, name)
+    return ColumnRequest(prior.domain, prior.basis)
 
 
 def _check_term(term: TermPosterior, shape: Shape) -> None:
@@ -247,12 +239,10 @@ def _check_term(term: TermPosterior, shape: Shape) -> None:
                 check_array(root, (size, root.shape[-1]), "a root of the covariance")
 
 
-def _check_transform(transform: TermTransform, factors: Sequence[AbstractFactor]) -> None:
-    demand(len(transform.factors) == len(factors), "coordinates for every factor", len(transform.factors))
-    for own, factor in zip(transform.factors, factors, strict=True):
-        basis = factor.request.basis
-        edges = basis.q if isinstance(basis, ColumnBasis) else 0
-        check_array(own.X, (edges, basis.size - edges), "coordinates of the edge functions")
+def _check_transform(transform: TermTransform, priors: Sequence[Prior]) -> None:
+    demand(len(transform.factors) == len(priors), "coordinates for every factor", len(transform.factors))
+    for own, prior in zip(transform.factors, priors, strict=True):
+        check_array(own.X, prior.transform.X.shape, "coordinates of the edge functions")
 
 
 def _check_form(posterior: ProbedPosterior, request: MomentRequest) -> None:

@@ -26,7 +26,7 @@ from vff.inference.methods import (
 )
 from vff.inference.model import LARGEST_DIRECT, SumModel
 from vff.inference.optimise import Model, Optimum, maximise, rescale
-from vff.inference.plan import choose_domain, harmonics_in_product, largest_harmonic, rows_beyond
+from vff.inference.plan import harmonics_in_product, largest_harmonic, rows_beyond
 from vff.inference.posterior import SumPosterior
 from vff.inference.row_sites import Observed
 from vff.inference.sampling.posterior import SampledPosterior, chosen
@@ -36,7 +36,7 @@ from vff.inference.screening import gain_of
 from vff.inference.structured import KINDS
 from vff.inference.target import REACH, TargetScale
 from vff.inference.term_posterior import TermPosterior
-from vff.inference.terms import LevelFactor, MaternFactor, Term
+from vff.inference.terms import Term
 
 __all__ = [
     "KINDS",
@@ -51,8 +51,6 @@ __all__ = [
     "Cotangents",
     "Fit",
     "FitTask",
-    "LevelFactor",
-    "MaternFactor",
     "Method",
     "Milestone",
     "Model",
@@ -75,7 +73,6 @@ __all__ = [
     "Visited",
     "Walked",
     "choose",
-    "choose_domain",
     "choose_harmonics",
     "chosen",
     "feature_sums",

@@ -2,7 +2,6 @@
 
 from math import prod
 
-from vff.basis import ColumnBasis
 from vff.inference.model import iterates
 from vff.inference.probed_posterior import most_probes
 from vff.inference.whitening import CORNER
@@ -45,7 +44,7 @@ def _cut(request: MomentRequest, share: float) -> MomentRequest:
     terms = []
     for term in request.terms:
         for d, basis in enumerate(term.bases):
-            if isinstance(basis, ColumnBasis):
-                term = term.with_basis(d, ColumnBasis(max(2, int(share * basis.M)), basis.q))
+            if basis.detail is not None:
+                term = term.with_basis(d, basis.resized(max(2, int(share * basis.detail))))
         terms.append(term)
     return MomentRequest(tuple(terms))

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vff.basis import Interval
+from vff.basis import Domain
 from vff.inference.growth import Stage
 from vff.inference.model import SumModel
 from vff.inference.posterior import AbstractSumPosterior
@@ -26,7 +26,7 @@ def notes_on(final: Stage, whole: SumModel, plans: "Sequence[TermPlan]") -> tupl
     labels = [plan.labels for plan in plans]
     for term, plan in zip(final.model.moments.request.terms, plans, strict=True):
         for factor, extent, label in zip(term.factors, plan.extents, plan.labels, strict=True):
-            if isinstance(factor.place, Interval):
+            if not factor.place.discrete:
                 notes += [note for note in _on_domain(final, factor.place, extent, label) if note not in notes]
     if len(labels) == 1 and len(labels[0]) == 1 and not final.model.sites:
         notes += _on_detail(final, whole, labels[0][0])
@@ -72,20 +72,20 @@ def _follows(final: Stage, detail: int) -> bool:
     if M is None:
         return True
     values = setting.terms[0]
-    density = term.kernel(0, values).spectral_density(np.array([np.pi * detail]))[0]
+    density = term.prior(0, final.model.columns[0], values).power(detail)
     informed = 0.5 * final.model.weight * values["variance"] * density / setting.noise > 1.0
     return bool(detail <= M and informed)
 
 
-def _on_domain(final: Stage, interval: Interval, extent: Survey, label: str) -> list[str]:
+def _on_domain(final: Stage, domain: Domain, extent: Survey, label: str) -> list[str]:
     notes = []
     outside = sum(tail.r.size for tail in final.model.tails)
     if outside:
         notes.append(
-            f"{outside} rows lie outside the domain [{interval.a:g}, {interval.b:g}], where the features can hardly "
+            f"{outside} rows lie outside the domain {domain.describe()}, where the features can hardly "
             f"follow them; the data reach from {extent.low:g} to {extent.high:g}: widen domain"
         )
-    share = (extent.high - extent.low) / (interval.b - interval.a)
+    share = (extent.high - extent.low) / (2.0 * domain.unit())
     if extent.constant:
         notes.append(
             f"column {label} holds one value, {extent.low:g}, in all rows; its effect cannot be told from a constant: "
@@ -93,7 +93,7 @@ def _on_domain(final: Stage, interval: Interval, extent: Survey, label: str) -> 
         )
     elif share < 0.05:
         notes.append(
-            f"the data of column {label} take up {100 * share:.2g} % of the domain [{interval.a:g}, {interval.b:g}], "
+            f"the data of column {label} take up {100 * share:.2g} % of the domain {domain.describe()}, "
             "and the harmonics are spread over all of it; narrow domain to where predictions are wanted"
         )
     return notes

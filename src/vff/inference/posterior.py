@@ -13,18 +13,10 @@ from functools import cached_property
 
 import numpy as np
 
-from vff.basis import Interval, LevelBasis
 from vff.inference.collapsed import ClosedForm
 from vff.inference.form import ConstantPosterior
 from vff.inference.model import Setting, SumModel
-from vff.inference.term_posterior import (
-    AbstractFactor,
-    ColumnFactor,
-    LevelFactor,
-    TermCoefficients,
-    TermPosterior,
-)
-from vff.inference.terms import MaternFactor
+from vff.inference.term_posterior import TermCoefficients, TermPosterior
 from vff.linalg import factorise
 from vff.moments import (
     ColumnRows,
@@ -179,7 +171,7 @@ class AbstractSumPosterior(KeyedByPairs, ABC):
 
     def distinct(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The different rows, and which of them every row is; rows of levels never seen are not known to be equal."""
-        levels = [isinstance(column.basis, LevelBasis) for column in self.request.columns]
+        levels = [column.place.discrete for column in self.request.columns]
         unseen = self.outside(x) & levels
         row = np.where(unseen.any(axis=1), np.arange(len(x)), -1)
         distinct, codes = np.unique(np.column_stack([x, row]), axis=0, return_inverse=True)
@@ -236,7 +228,7 @@ class SumPosterior(AbstractSumPosterior):
         terms = []
         for s, (term, place) in enumerate(zip(model.terms, places, strict=True)):
             own = inverse[place, place]
-            explained = term.precision(model.bases[s], setting.terms[s]).solve(np.eye(own.shape[0])) - own
+            explained = term.precision(model.columns[s], setting.terms[s]).solve(np.eye(own.shape[0])) - own
             coefficients = TermCoefficients(
                 closed.mean[place], 0.5 * (explained + explained.T), centre[place], own @ centre[place]
             )
@@ -245,8 +237,8 @@ class SumPosterior(AbstractSumPosterior):
                     coefficients,
                     setting.terms[s]["variance"],
                     request.terms[s].columns,
-                    term_factors(model, setting, s),
-                    term.transform(model.bases[s], setting.terms[s]),
+                    term.priors(model.columns[s], setting.terms[s]),
+                    term.transform(model.columns[s], setting.terms[s]),
                 )
             )
         shared = {(s, t): inverse[places[s], places[t]].copy() for s, t in request.pairs}
@@ -382,17 +374,3 @@ class SumPosterior(AbstractSumPosterior):
             )
             variance[rows] = np.maximum(prior - explained + 2.0 * pairs, 0.0)
         return mean, variance
-
-
-def term_factors(model: SumModel, setting: Setting, s: int) -> tuple[AbstractFactor, ...]:
-    """The columns of a term at a setting."""
-    term, bases, values = model.terms[s], model.bases[s], setting.terms[s]
-    factors: list[AbstractFactor] = []
-    for d, (factor, asked) in enumerate(zip(term.factors, model.moments.request.terms[s].factors, strict=True)):
-        if isinstance(factor, MaternFactor):
-            assert isinstance(asked.place, Interval)
-            factors.append(ColumnFactor(asked.place, term.prior(d, bases, values)))
-        else:
-            assert isinstance(asked.basis, LevelBasis)
-            factors.append(LevelFactor(asked.basis))
-    return tuple(factors)

@@ -10,12 +10,11 @@ from functools import cached_property, reduce
 
 import numpy as np
 
-from vff.basis import Interval
 from vff.inference.collapsed import ClosedForm
 from vff.inference.form import AbstractForm
 from vff.inference.iterative import IterativeForm
 from vff.inference.model import Setting, SumModel
-from vff.inference.posterior import AbstractSumPosterior, SumPosterior, stretches, term_factors
+from vff.inference.posterior import AbstractSumPosterior, SumPosterior, stretches
 from vff.inference.term_posterior import TermCoefficients, TermPosterior
 from vff.inference.whitening import WhitenedTerm
 from vff.moments import (
@@ -63,7 +62,7 @@ class ProbedTerm(TermPosterior):
     @cached_property
     def explained_function(self) -> LetterFunction:
         """phi'(K^-1 - W'W)phi in the double letters of its columns."""
-        bases = [factor.request.basis for factor in self.factors]
+        bases = [factor.basis for factor in self.factors]
         raw = [T.transpose(U) for T, U in zip(self.transform.factors, self.white.U, strict=True)]
         squares = [gram_columns_adjoint(basis, U, U) for basis, U in zip(bases, raw, strict=True)]
         letters = contract(self._gain, squares)
@@ -77,7 +76,7 @@ class ProbedTerm(TermPosterior):
         maps = []
         for factor, U, size in zip(self.factors, raw, sizes, strict=True):
             left, right = np.repeat(np.arange(size), size), np.tile(np.arange(size), size)
-            maps.append(gram_columns_adjoint(factor.request.basis, U[:, left], U[:, right]))
+            maps.append(gram_columns_adjoint(factor.basis, U[:, left], U[:, right]))
         return contract(tensor, maps)
 
     def probe_functions(self) -> list[LetterFunction]:
@@ -118,7 +117,7 @@ class ProbedTerm(TermPosterior):
             explained[rows] = self.written_gain(features)
         return values, explained
 
-    def _edge_states(self, x: np.ndarray, vectors: Sequence[np.ndarray]) -> tuple[list[np.ndarray], np.ndarray]:
+    def _beyond(self, x: np.ndarray, vectors: Sequence[np.ndarray]) -> tuple[list[np.ndarray], np.ndarray]:
         return self._written(x, vectors)
 
 
@@ -175,8 +174,8 @@ class ProbedPosterior(AbstractSumPosterior):
                     coefficients,
                     setting.terms[s]["variance"],
                     model.moments.request.terms[s].columns,
-                    term_factors(model, setting, s),
-                    model.terms[s].transform(model.bases[s], setting.terms[s]),
+                    model.terms[s].priors(model.columns[s], setting.terms[s]),
+                    model.terms[s].transform(model.columns[s], setting.terms[s]),
                     white,
                     X,
                     Z,
@@ -295,10 +294,7 @@ class ProbedPosterior(AbstractSumPosterior):
         rng = np.random.default_rng(0)
         x = np.empty((200, len(self.request.columns)))
         for c, column in enumerate(self.request.columns):
-            if isinstance(place := column.place, Interval):
-                x[:, c] = rng.uniform(place.a, place.b, len(x))
-            else:
-                x[:, c] = rng.integers(column.basis.size, size=len(x))
+            x[:, c] = column.place.draw(rng, len(x), column.basis.size)
         away, signs = self._probes(x)
         error = np.std(away * signs, axis=0, ddof=1) / np.sqrt(self.form.probes)
         _, variance = self.marginals(x)

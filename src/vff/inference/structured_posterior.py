@@ -13,11 +13,11 @@ from math import prod
 
 import numpy as np
 
-from vff.features import TermTransform
+from vff.factors import Prior, TermTransform
 from vff.inference.posterior import AbstractSumPosterior, stretches
 from vff.inference.structured import StructuredFit
 from vff.inference.structured_bound import Piece, evaluated, projected
-from vff.inference.term_posterior import AbstractFactor, TermCoefficients, TermPosterior
+from vff.inference.term_posterior import TermCoefficients, TermPosterior
 from vff.linalg import apply_along, product_rows
 from vff.moments import ColumnRows, Tables
 
@@ -143,7 +143,7 @@ def structured_term(
     fit: StructuredFit,
     t: int,
     columns: tuple[int, ...],
-    factors: tuple[AbstractFactor, ...],
+    factors: tuple[Prior, ...],
     centre: np.ndarray,
     transform: TermTransform,
 ) -> StructuredTerm:

@@ -5,7 +5,7 @@ from importlib import import_module
 
 from vff.likelihoods.base import AbstractLikelihood
 from vff.likelihoods.names import ENTRIES, Entry, likelihood_names
-from vff.storage import admit
+from vff.storage import forbid, permit
 from vff.words import shown
 
 LIKELIHOODS: list[type[AbstractLikelihood]] = [getattr(import_module(own.module), own.kind) for own in ENTRIES]
@@ -23,14 +23,14 @@ def register(kind: type[AbstractLikelihood], *names: str) -> None:
     needed = (own.name for own in fields(kind) if own.default is MISSING and own.default_factory is MISSING)
     ENTRIES.append(Entry(kind.__name__, kind.__module__, names, next(needed, None)))
     LIKELIHOODS.append(kind)
-    admit(kind)
+    permit(kind)
 
 
 def unregister(kind: type[AbstractLikelihood]) -> None:
     """The opposite of ``register``."""
     place = LIKELIHOODS.index(kind)
     del LIKELIHOODS[place], ENTRIES[place]
-    admit(kind, False)
+    forbid(kind)
 
 
 def entry_of(name: str) -> tuple[Entry, type[AbstractLikelihood]] | None:

@@ -7,7 +7,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from vff.basis import ColumnBasis
 from vff.inference.asking import AbstractCrowd, Walked
 from vff.inference.batches import by_batches
 from vff.inference.growth import Stage
@@ -206,8 +205,8 @@ def _coarser(task: FitTask) -> MomentRequest:
 
 def _fewer(term: TermRequest, asked: tuple[int | None, ...], share: float) -> TermRequest:
     for d, (basis, M) in enumerate(zip(term.bases, asked, strict=True)):
-        if M is None and isinstance(basis, ColumnBasis):
-            term = term.with_basis(d, replace(basis, M=max(min(_LEAST_M, basis.M), int(share * basis.M))))
+        if M is None and basis.detail is not None:
+            term = term.with_basis(d, basis.resized(max(min(_LEAST_M, basis.detail), int(share * basis.detail))))
     return term
 
 

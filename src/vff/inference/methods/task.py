@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vff.features import TailRows
+from vff.factors import TailRows
 from vff.inference.asking import AbstractCrowd, Walked
 from vff.inference.row_sites import Observed
 from vff.inference.start import Given

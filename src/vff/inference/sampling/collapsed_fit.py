@@ -20,7 +20,6 @@ from vff.inference.sampling.hyper import (
     Parameter,
     TermValues,
     check_names,
-    half_lengths,
     noise_parameter,
     term_parameters,
     with_priors,
@@ -71,9 +70,8 @@ def sample_sum(task: FitTask) -> Fit:
 
 
 def _parameters(fit: Fit, model: SumModel, task: FitTask) -> list[Parameter]:
-    halves = half_lengths(model.moments.request)
     learnt = [TermValues(own.variance, own.lengthscales) for own in fit.terms]
-    terms = term_parameters(task.plans, learnt, fit.target, halves)
+    terms = term_parameters(task.plans, learnt, task.units(fit.target, model.moments.request))
     found = [*terms, noise_parameter(fit.noise_variance, fit.target)]
     return found if task.optimise else [*(replace(own, prior=None) for own in found[:-1]), found[-1]]
 

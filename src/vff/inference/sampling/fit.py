@@ -16,7 +16,6 @@ from vff.inference.methods.structured import Learnt, learn_first, no_sums
 from vff.inference.methods.task import FitTask
 from vff.inference.model import Setting, SumModel
 from vff.inference.optimise import Optimum
-from vff.inference.posterior import term_factors
 from vff.inference.sampling.chains import MOST_GRADIENTS, Compilation, Drawn, run
 from vff.inference.sampling.compiling import compiled
 from vff.inference.sampling.design import Design, design, features_at
@@ -25,7 +24,6 @@ from vff.inference.sampling.hyper import (
     TermValues,
     check_names,
     constant_parameter,
-    half_lengths,
     likelihood_parameters,
     term_parameters,
     with_priors,
@@ -100,9 +98,9 @@ def sample_likelihood(given: FitTask) -> Fit:
 def _parameters(first: First) -> list[Parameter]:
     """All hyperparameters, in the order of the entries of a target."""
     learnt, target, task = first.learnt, first.ready.target, first.task
-    halves = half_lengths(learnt.request)
-    values = task.units(target, learnt.request).outer(learnt.setting.terms)
-    found = term_parameters(task.plans, [TermValues(own[0], tuple(own[1:])) for own in values], target, halves)
+    units = task.units(target, learnt.request)
+    values = units.outer(learnt.setting.terms)
+    found = term_parameters(task.plans, [TermValues(own[0], tuple(own[1:])) for own in values], units)
     if not task.optimise:
         found = [replace(own, prior=None) for own in found]
     found.append(constant_parameter(learnt.constant, learnt.anchor, target, sampled=task.has_intercept))
@@ -116,7 +114,8 @@ def _largest_rest(task: FitTask, model: SumModel, setting: Setting) -> float:
     some, total = slice(0, n, -(-n // _FEW_ROWS)), 0.0
     for s, own in enumerate(model.moments.request.terms):
         x = [task.visited.walk.source.column(c, slice(0, n))[some] for c in own.columns]
-        shares = [factor.carried(t) for factor, t in zip(term_factors(model, setting, s), x, strict=True)]
+        priors = model.terms[s].priors(own.factors, setting.terms[s])
+        shares = [prior.carried(t) for prior, t in zip(priors, x, strict=True)]
         total = total + setting.terms[s]["variance"] * np.maximum(1.0 - np.prod(shares, axis=0), 0.0)
     return float(np.sqrt(np.max(total)))
 

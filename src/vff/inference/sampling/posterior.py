@@ -15,11 +15,11 @@ from functools import cached_property
 
 import numpy as np
 
-from vff.features import EdgeTransform, TermTransform
+from vff.factors import TermTransform
 from vff.inference.model import Setting, SumModel
-from vff.inference.posterior import AbstractSumPosterior, SumPosterior, stretches, term_factors
+from vff.inference.posterior import AbstractSumPosterior, SumPosterior, stretches
 from vff.inference.term_posterior import TermCoefficients, TermPosterior
-from vff.inference.terms import MaternFactor, Term
+from vff.inference.terms import Term
 from vff.moments import ColumnRows, Tables, TermRequest
 
 _AVERAGED = 200  # settings over which K^-1 is averaged, and fewer where it is large
@@ -204,7 +204,7 @@ def sampled_posterior(
     """
     middle = _median(settings)
     places, request = model.moments.request.slices, model.moments.request
-    back = [_inverse(term.transform(own.bases, values)) for term, own, values in _parts(model, middle)]
+    back = [_inverse(term.transform(own.factors, values)) for term, own, values in _parts(model, middle)]
     coefficients = np.concatenate(
         [inverse.transpose(cloud.draws[:, place].T) for inverse, place in zip(back, places, strict=True)]
     ).T
@@ -215,13 +215,13 @@ def sampled_posterior(
         C = _both(inverse, cloud.covariance[place, place])
         variance, raw = _average_inverse(term, own, [setting.terms[s] for setting in settings])
         K = _both(inverse, raw)
-        transform = term.transform(own.bases, values)
+        transform = term.transform(own.factors, values)
         centre = transform.forward(np.asarray(averages[s]))
         whole = TermPosterior(
             TermCoefficients(mean, K - C, centre, C @ centre),
             variance,
             own.columns,
-            term_factors(model, middle, s),
+            term.priors(own.factors, values),
             transform,
         )
         terms.append(whole)
@@ -239,15 +239,11 @@ def sampled_posterior(
 
 
 def constant_function(terms: Sequence[Term], request: Sequence[TermRequest]) -> np.ndarray:
-    """Coefficients of the function that is one everywhere, as the first term can write it, and zero for the others.
-
-    The first harmonic of a column is one, and so is the sum of all indicators of levels.
-    """
+    """Coefficients of the function that is one everywhere, as the first term can write it, and zero for the others."""
     parts = [np.zeros(own.size) for own in request]
     tensor = np.ones(())
     for factor, basis in zip(terms[0].factors, request[0].bases, strict=True):
-        one = np.eye(1, basis.size)[0] if isinstance(factor, MaternFactor) else np.ones(basis.size)
-        tensor = np.multiply.outer(tensor, one)
+        tensor = np.multiply.outer(tensor, factor.one(basis))
     parts[0] = tensor.reshape(-1)
     return np.concatenate(parts)
 
@@ -266,8 +262,8 @@ def _median(settings: Sequence[Setting]) -> Setting:
 
 
 def _inverse(transform: TermTransform) -> TermTransform:
-    """T^-1: with T = [[I, 0], [X, I]] it has -X."""
-    return TermTransform(tuple(EdgeTransform(-factor.X) for factor in transform.factors))
+    """T^-1."""
+    return TermTransform(tuple(factor.inverse for factor in transform.factors))
 
 
 def _both(inverse: TermTransform, matrix: np.ndarray) -> np.ndarray:
@@ -282,9 +278,8 @@ def _average_inverse(term: Term, request: TermRequest, values: Sequence[dict[str
     some = [values[n] for n in np.unique(np.linspace(0, len(values) - 1, most).round().astype(int))]
     total = np.zeros((request.size, request.size))
     for own in some:
-        transform = term.transform(request.bases, own)
-        factors = zip(term.blocks(request.bases, own), transform.factors, strict=True)
-        raw = [_both(TermTransform((factor,)), block.solve(np.eye(block.shape[0]))) for block, factor in factors]
+        priors = term.priors(request.factors, own)
+        raw = [_both(TermTransform((prior.transform,)), prior.K.solve(np.eye(prior.basis.size))) for prior in priors]
         product = raw[0]
         for other in raw[1:]:
             product = np.kron(product, other)

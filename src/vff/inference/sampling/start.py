@@ -82,12 +82,12 @@ def _scales(target: Target, data: Data, t: np.ndarray, mean: np.ndarray, rest: n
     precision = -w * target.likelihood.expected(t[target.constant + 1 :], y, extra, mean, rest).curvature
     found = []
     for term, places, points in zip(target.terms, target.places, rows.terms, strict=True):
-        roots = term.roots(tuple(np.exp(t[place]) for place in places[1:]))
+        roots = term.roots([tuple(np.exp(t[place]) for place in own) for own in places.factors])
         white = [
             np.asarray(phi @ np.asarray(axis.coefficients(root, np.eye(axis.white_size))))
             for axis, root, phi in zip(term.axes, roots, points.features, strict=True)
         ]
-        found.append(np.exp(t[places[0]]) * _curvature(term, points, [z**2 for z in white], precision))
+        found.append(np.exp(t[places.variance]) * _curvature(term, points, [z**2 for z in white], precision))
     if target.centred:
         found.append(np.array([precision.sum() * target.constant_prior(data.hyper)[1] ** 2]))
     return 1.0 / np.sqrt(1.0 + np.maximum(np.concatenate(found), 0.0))

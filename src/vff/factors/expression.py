@@ -5,7 +5,7 @@ Kernels also speak scikit-learn's parameter protocol, ``get_params`` and ``set_p
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from itertools import combinations
 from math import prod
@@ -14,12 +14,11 @@ from typing import Any, ClassVar, Self, Union
 
 import numpy as np
 
-from vff.kernels.matern import HalfInteger
+from vff.factors.protocol import Factor, Values
 from vff.words import shown
 
 Column = str | int
-Factor = Union["_Matern", "Categorical"]  # closed, so that what is no Categorical is known to be a Matérn
-Kernel = Union["_Matern", "Categorical", "Product", "Sum"]
+Kernel = Union["Leaf", "Product", "Sum"]
 
 
 class _Expression(ABC):
@@ -69,10 +68,20 @@ class _Expression(ABC):
 
 
 @dataclass(frozen=True, repr=False)
-class _Leaf(_Expression):
-    """A kernel on one column. Fields beyond ``column`` are positive numbers, or None for "start from the data"."""
+class Leaf(_Expression):
+    """A kernel on one column. Fields beyond ``column`` are positive numbers, or None for "start from the data".
 
-    n_lengthscales: ClassVar[int]
+    Besides the variance, those that its factor learns are called after its parameters; others are given, and stay.
+    """
+
+    nickname: ClassVar[str | None] = None
+    """What people may write for it in terms, as ``cat(name)``."""
+    smoothness: ClassVar[str | None] = None
+    """The part after the comma that stands for it in ``smooth(name, 3/2)``."""
+    reads: ClassVar[str] = "numbers"
+    """What the column is read as: "numbers" or "levels"."""
+    default_for: ClassVar[frozenset[str]] = frozenset()
+    """Kinds of columns whose bare name stands for it."""
     column: Column = 0
     _: KW_ONLY
     variance: float | None = None
@@ -91,9 +100,37 @@ class _Leaf(_Expression):
                     "leave it out to start from the data"
                 )
 
+    @property
+    @abstractmethod
+    def factor(self) -> Factor:
+        """What it is without column and values."""
+
     @abstractmethod
     def _correlation(self, x: np.ndarray, z: np.ndarray) -> np.ndarray:
         """k(x, z) / variance."""
+
+    @property
+    def given(self) -> dict[str, float | None]:
+        """The hyperparameters beside the variance, in the column's own units."""
+        return {own.name: getattr(self, own.name) for own in self.factor.parameters}
+
+    @property
+    def identity(self) -> tuple[Any, ...]:
+        """What it is, whatever its hyperparameters are: its kind, and what was given to stay."""
+        learnt = {"variance", *self.given}
+        return type(self).__name__, *(value for name, value in self._values().items() if name not in learnt)
+
+    def with_values(self, variance: float, values: Values) -> Self:
+        """The same with learnt hyperparameters, in the column's own units."""
+        return self._replaced({"variance": variance, **values})
+
+    def bare(self) -> Self:
+        """The same with no hyperparameters."""
+        return self._replaced(dict.fromkeys(("variance", *self.given)))
+
+    def clash(self, other: "Leaf") -> str | None:
+        """Why the two cannot be multiplied on one column; None where they can."""
+        return "its features are those of no product" if self.factor.axis == other.factor.axis else None
 
     def __call__(self, x: np.ndarray, z: np.ndarray) -> np.ndarray:
         """k(x, z) for two vectors of values of the column, (N, N')."""
@@ -126,85 +163,15 @@ class _Leaf(_Expression):
 
 
 @dataclass(frozen=True, repr=False)
-class _Matern(_Leaf):
-    """A half-integer Matérn kernel on one column; the leaves below fix its order.
-
-    ``column`` is a name or an index. ``variance`` and ``lengthscale`` (in the column's own units) are where learning
-    starts, or the values used when nothing is learnt; None means "start from the data".
-    """
-
-    order: ClassVar[int]
-    n_lengthscales: ClassVar[int] = 1
-    _: KW_ONLY
-    lengthscale: float | None = None
-
-    def _correlation(self, x: np.ndarray, z: np.ndarray) -> np.ndarray:
-        assert self.lengthscale is not None
-        unit = HalfInteger.from_lengthscale(self.order, self.lengthscale)
-        return unit.covariance(np.subtract.outer(np.asarray(x, float), np.asarray(z, float)))
-
-
-class Matern12(_Matern):
-    """Matérn-1/2, the exponential kernel: continuous, nowhere smooth."""
-
-    order = 0
-
-
-class Matern32(_Matern):
-    """Matérn-3/2: once differentiable."""
-
-    order = 1
-
-
-class Matern52(_Matern):
-    """Matérn-5/2: twice differentiable."""
-
-    order = 2
-
-
-class Matern72(_Matern):
-    """Matérn-7/2: three times differentiable."""
-
-    order = 3
-
-
-class Matern92(_Matern):
-    """Matérn-9/2: four times differentiable."""
-
-    order = 4
-
-
-@dataclass(frozen=True, repr=False)
-class Categorical(_Leaf):
-    """Exchangeable effects of the levels of a column: k(x, z) = variance * [x == z].
-
-    Each level has a Gaussian effect of its own, and none is closer to one than to another. Missing (None or NaN) is a
-    level like the others. ``variance`` is where learning starts; None means "start from the data".
-    """
-
-    n_lengthscales: ClassVar[int] = 0
-
-    def _correlation(self, x: np.ndarray, z: np.ndarray) -> np.ndarray:
-        return np.equal.outer(_levels(x), _levels(z)).astype(float)
-
-
-def _levels(values: Any) -> np.ndarray:
-    """Values that can be compared one by one, NaN and NaT as None."""
-    array = np.array(values, dtype=object)
-    array[array != array] = None
-    return array
-
-
-@dataclass(frozen=True, repr=False)
 class _Compound(_Expression):
     """Kernels made of kernels: their parameters are those of their leaves, each called after its column."""
 
     @abstractmethod
-    def _leaves(self) -> tuple[Factor, ...]:
+    def _leaves(self) -> tuple[Leaf, ...]:
         """All leaves, from left to right."""
 
     @abstractmethod
-    def _with_leaves(self, leaves: Iterator[Factor]) -> Self:
+    def _with_leaves(self, leaves: Iterator[Leaf]) -> Self:
         """The same shape over other leaves."""
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
@@ -215,14 +182,14 @@ class _Compound(_Expression):
                 params |= {f"{part}__{name}": value for name, value in leaf.get_params().items()}
         return params
 
-    def _named_leaves(self) -> dict[str, Factor]:
+    def _named_leaves(self) -> dict[str, Leaf]:
         """Leaves by column; the second on a column 'x' is 'x_2', or 'x_3' if there is a column 'x_2' of that name.
 
         Columns come first, so that a parameter called after a column is never that of another one.
         """
         leaves = self._leaves()
         columns = {str(leaf.column) for leaf in leaves}
-        named: dict[str, Factor] = {}
+        named: dict[str, Leaf] = {}
         for leaf in leaves:
             name, count = str(leaf.column), 1
             while name in named or (count > 1 and name in columns):
@@ -247,23 +214,23 @@ class _Compound(_Expression):
 
 @dataclass(frozen=True, repr=False)
 class Product(_Compound):
-    """A product of one-column kernels, no two on one column; the product of their variances is its one variance."""
+    """A product of one-column kernels; the product of their variances is its one variance."""
 
-    factors: tuple[Factor, ...]
+    factors: tuple[Leaf, ...]
 
     def __post_init__(self) -> None:
         _check_parts(
-            "Product: factors", self.factors, (_Leaf,), "one-column kernels, as in Matern32('x') * Matern32('z')"
+            "Product: factors", self.factors, (Leaf,), "one-column kernels, as in Matern32('x') * Matern32('z')"
         )
         _check_columns_differ(self.factors)
 
     def __repr__(self) -> str:
         return " * ".join(map(repr, self.factors))
 
-    def _leaves(self) -> tuple[Factor, ...]:
+    def _leaves(self) -> tuple[Leaf, ...]:
         return self.factors
 
-    def _with_leaves(self, leaves: Iterator[Factor]) -> Self:
+    def _with_leaves(self, leaves: Iterator[Leaf]) -> Self:
         return replace(self, factors=tuple(next(leaves) for _ in self.factors))
 
 
@@ -271,18 +238,18 @@ class Product(_Compound):
 class Sum(_Compound):
     """A sum of one-column kernels and products."""
 
-    terms: tuple[Factor | Product, ...]
+    terms: tuple[Leaf | Product, ...]
 
     def __post_init__(self) -> None:
-        _check_parts("Sum: terms", self.terms, (_Leaf, Product), "kernels, as in Matern32('x') + Matern32('z')")
+        _check_parts("Sum: terms", self.terms, (Leaf, Product), "kernels, as in Matern32('x') + Matern32('z')")
 
     def __repr__(self) -> str:
         return " + ".join(map(repr, self.terms))
 
-    def _leaves(self) -> tuple[Factor, ...]:
+    def _leaves(self) -> tuple[Leaf, ...]:
         return tuple(leaf for term in self.terms for leaf in _factors(term))
 
-    def _with_leaves(self, leaves: Iterator[Factor]) -> Self:
+    def _with_leaves(self, leaves: Iterator[Leaf]) -> Self:
         return replace(
             self,
             terms=tuple(
@@ -296,12 +263,11 @@ def _check_parts(what: str, parts: Any, kinds: tuple[type, ...], expected: str) 
         raise TypeError(f"{what} must be a tuple of {expected}, got {shown(parts)}; write kernels with + and *")
 
 
-def _check_columns_differ(factors: tuple[Factor, ...]) -> None:
-    """The normal form has one lengthscale per column, and the features of a Matérn are those of no product."""
+def _check_columns_differ(factors: tuple[Leaf, ...]) -> None:
+    """Two kernels of one column may be multiplied where neither minds."""
     for first, second in combinations(factors, 2):
-        if first.column == second.column:
-            levels = isinstance(first, Categorical) or isinstance(second, Categorical)
-            reason = "levels are told apart once" if levels else "a product of Matérns on one column is not a Matérn"
+        reason = (first.clash(second) or second.clash(first)) if first.column == second.column else None
+        if reason is not None:
             raise ValueError(
                 f"Product: one factor per column was expected, found {shown(first)} and {shown(second)} on column "
                 f"{shown(second.column)} in {' * '.join(map(shown, factors))}: {reason}; keep one of them, or add "
@@ -309,16 +275,16 @@ def _check_columns_differ(factors: tuple[Factor, ...]) -> None:
             )
 
 
-def _summands(kernel: object) -> tuple[Factor | Product, ...]:
+def _summands(kernel: object) -> tuple[Leaf | Product, ...]:
     if isinstance(kernel, Sum):
         return kernel.terms
-    if isinstance(kernel, _Matern | Categorical | Product):
+    if isinstance(kernel, Leaf | Product):
         return (kernel,)
     more = "; vff.parse_kernel reads kernels from text" if isinstance(kernel, str) else ""
     raise TypeError(f"a kernel was expected, such as Matern32('column') or a sum of them; got {shown(kernel)}{more}")
 
 
-def _factors(term: Factor | Product) -> tuple[Factor, ...]:
+def _factors(term: Leaf | Product) -> tuple[Leaf, ...]:
     return term.factors if isinstance(term, Product) else (term,)
 
 
@@ -326,7 +292,7 @@ def _factors(term: Factor | Product) -> tuple[Factor, ...]:
 class Term:
     """One summand in normal form: a variance and one factor per column."""
 
-    factors: tuple[Factor, ...]
+    factors: tuple[Leaf, ...]
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -352,21 +318,20 @@ class Term:
         given = [factor.variance for factor in self.factors if factor.variance is not None]
         return prod(given) if given else None
 
-    def with_values(self, variance: float, lengthscales: tuple[float, ...]) -> Factor | Product:
+    def with_values(self, variance: float, values: Sequence[float]) -> Leaf | Product:
         """The expression again, with learnt values; a product carries its variance on the first factor.
 
-        ``lengthscales`` are those of the factors that have one, from left to right.
+        ``values`` are the hyperparameters of the factors beside the variance, from left to right.
         """
-        expected = sum(factor.n_lengthscales for factor in self.factors)
-        if len(lengthscales) != expected:
-            raise ValueError(
-                f"term {self.name} takes {expected} lengthscale(s), got {len(lengthscales)}; give one each"
-            )
-        rest = iter(lengthscales)
+        names = [list(factor.given) for factor in self.factors]
+        expected = sum(map(len, names))
+        if len(values) != expected:
+            raise ValueError(f"term {self.name} takes {expected} lengthscale(s), got {len(values)}; give one each")
+        rest = iter(values)
         variances = (variance, *[1.0] * (len(self.factors) - 1))
         factors = tuple(
-            factor._replaced({"variance": v, **({"lengthscale": next(rest)} if factor.n_lengthscales else {})})
-            for factor, v in zip(self.factors, variances, strict=True)
+            factor.with_values(v, {name: next(rest) for name in own})
+            for factor, v, own in zip(self.factors, variances, names, strict=True)
         )
         return factors[0] if len(factors) == 1 else Product(factors)
 

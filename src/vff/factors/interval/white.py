@@ -1,9 +1,8 @@
-"""White variables v ~ N(0, I) to coefficients, term by term, in JAX: structured algebra only, O(P) per column.
+"""White variables v ~ N(0, I) to coefficients of one column, in JAX: structured algebra only, O(P).
 
 With K_uu = R R' (paper, "Centring of variables for MCMC"; R has an extra column per state of the edge), u = R v has
 the prior of u and c = K_uu^-1 R v that of the coefficients. Coefficients are those of the functions that are
-evaluated at rows, so the edge transform T' is part of the map. A product of columns applies the maps of its columns
-along the axes of a tensor. The part of f that the features miss has the variance
+evaluated at rows, so the edge transform T' is part of the map. The part of f that the features miss has the variance
 
     k(0) - phi' K_uu^-1 phi,      phi' K_uu^-1 phi = s - |U1' phi|^2 + |U2' phi|^2
 
@@ -18,7 +17,8 @@ import numpy as np
 from jax.scipy.linalg import solve_triangular
 
 from vff.basis import ColumnBasis
-from vff.features import ColumnPrior
+from vff.factors.interval.rkhs import ColumnPrior
+from vff.factors.protocol import WhiteFactor
 
 
 class ColumnRoot(NamedTuple):
@@ -39,24 +39,24 @@ class ColumnRoot(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Column:
-    """A Matérn over one column; what compiled code depends on."""
+class ColumnWhite(WhiteFactor):
+    """A Matérn over an interval."""
 
     basis: ColumnBasis
     p: int
 
     @property
-    def size(self) -> int:
-        """P."""
-        return self.basis.size
-
-    @property
     def white_size(self) -> int:
-        """White variables: one per feature and one per state of the edge."""
+        """One per feature and one per state of the edge."""
         return self.size + self.p + 1
 
-    def at(self, lengthscale: Any) -> ColumnRoot:
+    @property
+    def n_values(self) -> int:
+        return 1
+
+    def at(self, values: tuple[Any, ...]) -> ColumnRoot:
         """The square root and the inverse of K_uu at a lengthscale in half domains, for unit variance."""
+        (lengthscale,) = values
         prior = ColumnPrior(self.basis, self.p, np.sqrt(2 * self.p + 1) / lengthscale)
         d, constant, root, W = prior.parts()
         H, q = self.basis.harmonics, self.basis.q
@@ -94,26 +94,3 @@ class Column:
         H = self.basis.harmonics
         value = root.level - jnp.sum((features[:, :H] @ root.U1) ** 2, axis=1)
         return value + jnp.sum((features @ root.U2_raw) ** 2, axis=1)
-
-
-@dataclass(frozen=True)
-class Levels:
-    """Exchangeable levels: coefficients are white already."""
-
-    size: int
-
-    @property
-    def white_size(self) -> int:
-        return self.size
-
-    def at(self, lengthscale: Any) -> None:
-        """Nothing to know."""
-
-    def coefficients(self, root: None, v: Any) -> Any:
-        return v
-
-    def explained(self, root: None, features: Any) -> Any:
-        return jnp.sum(features**2, axis=1)
-
-
-Axis = Column | Levels

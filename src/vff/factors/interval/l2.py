@@ -17,7 +17,7 @@ from math import factorial
 import numpy as np
 
 from vff.basis import Interval
-from vff.kernels.matern import HalfInteger, covariance_coefficients
+from vff.factors.interval.matern import HalfInteger, covariance_coefficients
 
 
 @dataclass(frozen=True)

@@ -8,15 +8,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from vff.basis import ColumnBasis, bernoulli_state
-from vff.features.edges import (
-    EdgeTransform,
+from vff.factors.interval.edges import (
     bernoulli_waves,
     constant_part,
     edge_transform,
     remainder_matrix,
     tail_root,
 )
-from vff.kernels.matern import HalfInteger, unit_state_precision
+from vff.factors.interval.matern import HalfInteger, unit_state_precision
+from vff.factors.transform import EdgeTransform
 from vff.linalg import BorderedLowRank, PositiveBorderedLowRank, namespace
 
 

@@ -1,35 +1,9 @@
-"""Beyond the edges: cov(u, f(x)) for x outside [a, b] (paper, Table 1, for every order).
-
-The Matérn is Markov in its state, so f(b + r) is predicted from the state at b by the weights ``HalfInteger.tail``;
-hence phi(b + r) = sum_j tail_j(r) phi^(j)(b). At the left edge time runs backwards and odd derivatives change sign.
-Features of outside rows therefore lie in a space of dimension p + 1 per edge, and depend on the rate.
-"""
+"""Rows beyond the edges of a domain, which the pass over the rows cannot sum and which are kept as they are."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-
-from vff.features.rkhs import ColumnPrior
-from vff.kernels.matern import HalfInteger
-
-
-def outward_state(prior: ColumnPrior, side: int) -> np.ndarray:
-    """The state of every feature at the edge, as seen by someone walking outwards, (P, p + 1)."""
-    signs = np.where(np.arange(prior.p + 1) % 2 == 1, float(side), 1.0)
-    return prior.state(side) * signs
-
-
-def tail_features(prior: ColumnPrior, t: np.ndarray, derivative: int = 0) -> np.ndarray:
-    """The given derivative (in t) of the features T phi at |t| > 1, (N, P)."""
-    kernel = HalfInteger(prior.p, prior.rate)
-    features = np.empty((t.size, prior.basis.size))
-    for side in (-1, 1):
-        rows = side * t > 1.0
-        weights = kernel.tail(np.abs(t[rows]) - 1.0, derivative) * float(side) ** derivative
-        features[rows] = weights @ outward_state(prior, side).T
-    return features
-
 
 _SAME = 1e-9  # of a target and its offset: how far rounding may have moved it
 
@@ -47,17 +21,6 @@ class TailRows:
     def yy(self) -> float:
         """sum w y^2."""
         return float(self.w @ self.y**2)
-
-    def normal_equations(self, kernel: HalfInteger) -> tuple[np.ndarray, np.ndarray]:
-        """(T, v) such that these rows add Z T Z' to the Gram matrix and Z v to the projection, Z = outward_state."""
-        H = kernel.tail(self.r)
-        return H.T @ (self.w[:, None] * H), H.T @ (self.w * self.y)
-
-    def rate_derivatives(self, kernel: HalfInteger) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """(dT, dv, dh) / d log rate; h is v with ones for targets."""
-        H, dH = kernel.tail(self.r), kernel.tail_rate_derivative(self.r)
-        half = H.T @ (self.w[:, None] * dH)
-        return half + half.T, dH.T @ (self.w * self.y), dH.T @ self.w
 
 
 def tails_together(tails: Iterable[TailRows]) -> tuple[TailRows, ...]:
