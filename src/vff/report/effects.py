@@ -77,18 +77,16 @@ def effects(
     ncols = ncols or _side_by_side(len(views), _WIDEST_SURFACES if roomy else _WIDEST)
     size = (4.3, 3.1) if roomy else (3.6, 2.7)
     panels = _panels(ax, len(views), ncols, size)
-    images, data = {}, []
     for panel, view in zip(panels, views, strict=True):
         panel.set_label(model.rows_.terms[view.term].name)
         _name_axes(panel, model, view, xlabels or {})
-        image, drawn = _draw(panel, model, view, z)
-        if image is not None:
-            images[panel] = image
-        data += [drawn] if drawn else []
-    figure = finished(panels[0], joined(data))
-    _scale(figure if ax is None else None, panels, views, images, ncols, ylabel or effect_text(model), sharey=sharey)
+    drawn = {panel: _draw(panel, model, view, z) for panel, view in zip(panels, views, strict=True)}
+    images = {panel: image for panel, (image, _) in drawn.items() if image is not None}
+    figure = finished(panels[0], joined([data for _, data in drawn.values() if data]))
+    own = figure if ax is None else None
+    _scale(own, panels, views, images, ncols, ylabel or effect_text(model), sharey=sharey)
     _finish_unsupported(model, panels, views, sharey=sharey)
-    _explain(figure if ax is None else None, panels, views, f"{100 * level:g} % interval")
+    _explain(own, panels, views, f"{100 * level:g} % interval")
     return figure
 
 

@@ -78,7 +78,7 @@ def map(
     that of y and the standard deviation that of the latent function, on its own scale. With X, the rows are dots (a
     sample of them when they are many). With X and y, a panel before the others shows the rows in the colours of the
     mean, averaged over small cells when they are many. ``equal`` gives both columns the same scale; ``label`` says what
-    y is. On ``ax`` the mean alone is drawn.
+    y is. On ``ax`` the mean alone is drawn, with dots for the rows.
 
     Returns
     -------
@@ -95,7 +95,7 @@ def map(
         rows = rows._replace(x=np.stack([on_axis(kind, x) for kind, x in zip(kinds, rows.x.T, strict=True)], axis=1))
     names = ["rows", "mean", "std"] if rows is not None and rows.y is not None else ["mean", "std"]
     if ax is not None:
-        names = ["mean"]
+        names, rows = ["mean"], None if rows is None else rows._replace(y=None)
     height = 3.2 if not equal else float(np.clip(3.0 * np.ptp(field.y) / np.ptp(field.x), 1.2, 6.0)) + 0.5
     panels = new_panels(len(names), len(names), width=4.2, height=height)[1] if ax is None else [ax]
     for panel, name in zip(panels, names, strict=True):
