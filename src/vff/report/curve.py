@@ -13,7 +13,7 @@ from vff.estimators.tables import Table
 from vff.report.canvas import BAND, MEAN, half_width, new_axes
 from vff.report.columns import column_kind, column_name, on_axis, tick
 from vff.report.data import draw_rows, table_like_the_fit, visible_range
-from vff.report.drawn import as_values, finished
+from vff.report.drawn import Data, as_values, finished
 from vff.report.observed import Ends, curves, refuse_several, target_text, targets
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def fit(
     nothing = np.full(grid.size, np.nan)
     new = found.observation or (nothing, nothing)
     columns = (as_values(kind, grid), found.mean, *found.function, *new)
-    data = dict(zip(("x", "mean", "lower", "upper", "y_lower", "y_upper"), columns, strict=True))
+    data: Data = dict(zip(("x", "mean", "lower", "upper", "y_lower", "y_upper"), columns, strict=True))
     label = f"{100 * level:g} % interval"
     same = model.likelihood_.normal  # f is the mean of y
     ax.plot(grid, found.mean, color=MEAN, lw=1.6, label="posterior mean" if same else "mean of y", zorder=4)
