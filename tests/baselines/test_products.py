@@ -17,7 +17,7 @@ from vff.baselines.evidence import Evidence
 from vff.baselines.features import InducingPoints
 from vff.baselines.model import FeatureModel
 from vff.baselines.products import Factor, SumOfProducts
-from vff.estimators.tables import ExtrapolationWarning
+from vff.data.table import ExtrapolationWarning
 from vff.kernels import Categorical, normal_form
 
 N, NOISE = 60, 0.3

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from vff.estimators.tables import Table, check_target
+from vff.data.table import Table, check_target
 
 pd = pytest.importorskip("pandas")
 pl = pytest.importorskip("polars")

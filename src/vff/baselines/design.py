@@ -13,7 +13,7 @@ from vff.baselines.evidence import Given
 from vff.baselines.products import Factor, SumOfProducts
 from vff.baselines.squared_exponential import SquaredExponential
 from vff.basis import Codes, Interval
-from vff.estimators.tables import Table
+from vff.data.table import Table
 from vff.inference import REACH, TargetScale
 from vff.kernels import Categorical, Kernel, Matern32, Term, normal_form
 from vff.words import shown

@@ -10,10 +10,10 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from vff.basis import ColumnBasis, Interval
+from vff.data.table import Table
 from vff.estimators.binding import Binding, notes_on
-from vff.estimators.database import DatabaseIntake
 from vff.estimators.face import PosteriorFace
-from vff.estimators.intake import AbstractIntake, ChunkIntake, Clock, Question, TableIntake
+from vff.estimators.intake import Clock, Intake, Question
 from vff.estimators.options import (
     ENGINE_NAMES,
     check_batch,
@@ -25,7 +25,6 @@ from vff.estimators.options import (
 from vff.estimators.rows import Rows, after_walks, check_unchanged
 from vff.estimators.sampling import Asked, check_inference, check_plan, inference_data, plan_of
 from vff.estimators.settling import Options
-from vff.estimators.tables import Table
 from vff.inference import (
     Before,
     Fit,
@@ -40,7 +39,6 @@ from vff.inference import (
 from vff.kernels import Kernel, Sum
 from vff.likelihoods import AbstractLikelihood, Gaussian
 from vff.moments import Choice
-from vff.sources import DatabaseTable, is_chunked, opened
 from vff.words import shown
 
 Say = Callable[[str], None]
@@ -114,16 +112,11 @@ class SumModelFace(PosteriorFace):
         intake.finish()
         return self
 
-    def _opened(self, X: Any, y: Any, sample_weight: Any, likelihood: AbstractLikelihood, say: Say) -> AbstractIntake:
+    def _opened(self, X: Any, y: Any, sample_weight: Any, likelihood: AbstractLikelihood, say: Say) -> Intake:
         """The rows, wherever they are."""
         asked = Question(self.kernel, likelihood, self._options(), self.engine, say, bool(self.verbose))
-        if is_chunked(X):
-            rows = opened(X)
-            if isinstance(rows, DatabaseTable):
-                return DatabaseIntake.of(asked, rows, y, sample_weight)
-            known = getattr(self, "feature_names_in_", None)
-            return ChunkIntake.of(asked, rows, y, sample_weight, None if known is None else list(known))
-        return TableIntake.of(asked, X, y, sample_weight)
+        known = getattr(self, "feature_names_in_", None)
+        return Intake.of(asked, X, y, sample_weight, None if known is None else list(known))
 
     def _checked_options(self, growing: bool) -> AbstractLikelihood:
         """The likelihood asked for, when all options make sense together."""
@@ -152,7 +145,7 @@ class SumModelFace(PosteriorFace):
 
     def _walk(
         self,
-        intake: AbstractIntake,
+        intake: Intake,
         likelihood: AbstractLikelihood,
         seen: Rows | None,
         growing: bool,
@@ -282,7 +275,7 @@ class SumModelFace(PosteriorFace):
 
         ``column`` says which of several columns the slope is along.
         """
-        x = np.concatenate(list(self._pieces(self._table(X))))
+        (x,) = self._answers(X, lambda rows: (rows.x,))
         columns = self.rows_.binding.columns
         named = isinstance(column, str | Integral) and not isinstance(column, bool)
         along = [c for c, bound in enumerate(columns) if column is None or (named and column in bound.aliases)]
@@ -304,8 +297,7 @@ class SumModelFace(PosteriorFace):
         ``intercept_``, the mean of the fitted function over the rows of the fit, whose own uncertainty is
         ``intercept_std_``.
         """
-        pieces = [self._effects(x) for x in self._pieces(self._table(X))]
-        mean, variance = (np.concatenate(part) for part in zip(*pieces, strict=True))
+        mean, variance = self._answers(X, lambda rows: self._effects(rows.x))
         names = tuple(term.name for term in self.rows_.terms)
         return Effects(names, self.target_.scale * mean, self.target_.scale * np.sqrt(variance))
 

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from vff.estimators.conversion import SEVERAL, Place, column_type, family, is_missing, refuse_nested, types_held
+from vff.data.conversion import SEVERAL, Place, column_type, family, is_missing, refuse_nested, types_held
 
 _NUMBER = re.compile(r"\s*[+-]?(\d+(?:[.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?\s*")
 _DATE = re.compile(r"\s*\d{4}-\d{1,2}-\d{1,2}([T ]\d.*)?")

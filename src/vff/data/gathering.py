@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from vff.sources.base import Chunk, SourceError
-from vff.sources.frames import is_arrow, row_count
+from vff.data.frames import is_arrow, row_count
+from vff.data.source import Chunk, SourceError
 
 _LIBRARIES = ("pandas", "polars", "pyarrow")
 

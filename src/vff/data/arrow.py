@@ -12,11 +12,12 @@ import pyarrow.csv
 import pyarrow.dataset
 import pyarrow.parquet
 
-from vff.sources.base import SourceError
-from vff.sources.delimited import Head, check_all_read, check_last_value, explained, read_head
-from vff.sources.encodings import check_letters, is_packed
-from vff.sources.fingerprints import dataset_mark
-from vff.sources.paths import file_format, folder_keys, is_integer
+from vff.data.delimited import Head, check_all_read, check_last_value, explained, read_head
+from vff.data.encodings import check_letters, is_packed
+from vff.data.fingerprints import dataset_mark
+from vff.data.paths import KEY, file_format, folder_keys, is_integer
+from vff.data.schema import Kind
+from vff.data.source import SourceError
 from vff.words import shown, shown_path
 
 _BATCH_ROWS = 1 << 16
@@ -25,15 +26,12 @@ _BUFFER_BYTES = 1 << 20
 _ARROW_MAGIC = b"ARROW1"
 _COUNTED = ("ParquetFileFormat", "IpcFileFormat", "FeatherFileFormat")
 _TYPES = {
-    "text": pa.string(),
-    "number": pa.float64(),
-    "integer": pa.int64(),
-    "datetime": pa.timestamp("us"),
-    "boolean": pa.bool_(),
+    Kind.TEXT: pa.string(),
+    Kind.NUMBER: pa.float64(),
+    Kind.INTEGER: pa.int64(),
+    Kind.DATETIME: pa.timestamp("us"),
+    Kind.BOOLEAN: pa.bool_(),
 }
-UNKNOWN = "unknown"
-KEY = "key"
-"""A column that the name of a folder makes; what it is, the names of all folders say together."""
 Batches = Iterator[tuple[Any, float | None]]
 """Record batches, each with the share of the file that has been read."""
 
@@ -42,7 +40,7 @@ class Facts(NamedTuple):
     """What a file says of itself before a row is read."""
 
     kinds: dict[str, str]
-    """Kind of every column, in order: "number", "text", "datetime", "duration", "boolean", "unknown"."""
+    """Of every column, in order; ``KEY`` for those that folders make."""
     n_rows: int | None
     integers: frozenset[str] = frozenset()
     """Numbers without a fraction, as far as was looked."""
@@ -98,7 +96,7 @@ class AbstractFileReader(AbstractReader):
         """The columns of the file and of its folders."""
         facts = guarded(self._look, self._explained)
         self._own = tuple(facts.kinds)
-        keys = {key: UNKNOWN if value is None else KEY for key, value in folder_keys(self.name).items()}
+        keys = {key: Kind.UNKNOWN if value is None else KEY for key, value in folder_keys(self.name).items()}
         whole = {key for key, value in folder_keys(self.name).items() if value is not None and is_integer(value)}
         return Facts({**keys, **_overridden(facts.kinds, self.types)}, facts.n_rows, facts.integers | whole)
 
@@ -158,11 +156,11 @@ class CsvReader(AbstractFileReader):
         self._seen = dict(zip(schema.names, schema.types, strict=True))
         kinds = {name: kind_of(kind) for name, kind in self._seen.items()}
         # what nobody has a word for, like 12:30:00, stays text
-        kinds = {name: kind if kind in (*_TYPES, UNKNOWN) else "text" for name, kind in kinds.items()}
+        kinds = {name: kind if kind in (*_TYPES, Kind.UNKNOWN) else Kind.TEXT for name, kind in kinds.items()}
         return Facts(kinds, None, _integers(schema))
 
     def _batches(self, columns: Sequence[str], kinds: Mapping[str, str]) -> Batches:
-        types = {name: self._wanted(name, kinds.get(name, "text")) for name in columns}
+        types = {name: self._wanted(name, kinds.get(name, Kind.TEXT)) for name in columns}
         # the last column is always read, for a quote that stays open hides in it all rows that follow
         types.setdefault(self._own[-1], pa.binary())
         raw, stream = self._opened()
@@ -177,7 +175,7 @@ class CsvReader(AbstractFileReader):
     def _wanted(self, name: str, kind: str) -> Any:
         """Integers are numbers, so that a late 1.5 is no fault, unless asked for; times keep a zone and nine digits."""
         seen = self._seen[name]
-        if kind == "datetime" and pa.types.is_timestamp(seen) and (seen.tz or seen.unit == "ns"):
+        if kind == Kind.DATETIME and pa.types.is_timestamp(seen) and (seen.tz or seen.unit == "ns"):
             return seen
         return _TYPES.get(kind, pa.float64())
 
@@ -299,7 +297,7 @@ class DatasetReader(AbstractReader):
         if self.fragment is None:
             return Facts(_overridden(kinds, self.types), None)
         keys = pyarrow.dataset.get_partition_keys(self.fragment.partition_expression)
-        own = {**dict.fromkeys(keys, UNKNOWN), **_kinds(self.fragment.physical_schema)}
+        own = {**dict.fromkeys(keys, Kind.UNKNOWN), **_kinds(self.fragment.physical_schema)}
         kinds = {name: kinds[name] if name in keys else own[name] for name in kinds if name in own}
         counted = self._path is None or type(self.fragment.format).__name__ in _COUNTED
         return Facts(_overridden(kinds, self.types), self.fragment.count_rows() if counted else None)
@@ -346,18 +344,18 @@ def guarded(work: Callable[[], Any], explain: Callable[[str], str]) -> Any:
 def kind_of(kind: Any) -> str:
     """What a column of this Arrow type holds, in the words of ``types=``."""
     if pa.types.is_dictionary(kind):
-        return "text"
+        return Kind.TEXT
     tests = {
-        UNKNOWN: pa.types.is_null,
-        "boolean": pa.types.is_boolean,
-        "datetime": lambda kind: pa.types.is_timestamp(kind) or pa.types.is_date(kind),
-        "duration": pa.types.is_duration,
-        "text": lambda kind: (
+        Kind.UNKNOWN: pa.types.is_null,
+        Kind.BOOLEAN: pa.types.is_boolean,
+        Kind.DATETIME: lambda kind: pa.types.is_timestamp(kind) or pa.types.is_date(kind),
+        Kind.DURATION: pa.types.is_duration,
+        Kind.TEXT: lambda kind: (
             pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
         ),
-        "number": lambda kind: pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind),
+        Kind.NUMBER: lambda kind: pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind),
     }
-    return next((name for name, holds in tests.items() if holds(kind)), str(kind))
+    return next((found for found, holds in tests.items() if holds(kind)), Kind.TEXT)
 
 
 def table_of(batches: Sequence[Any]) -> Any:
@@ -384,7 +382,7 @@ def _converted(name: str, array: Any, kind: str, types: Mapping[str, str], where
     """Left as it is, unless the caller said what it is to be, or it is empty and others say what it is."""
     if name not in types and not pa.types.is_null(array.type):
         return array
-    if kind_of(array.type) == kind == "datetime":
+    if kind_of(array.type) == kind == Kind.DATETIME:
         return array
     return _cast(name, array, kind, where)
 

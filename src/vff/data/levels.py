@@ -9,16 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from vff.estimators.conversion import Place, column_type, family, is_nested, kind_of, plain
+from vff.data.conversion import Place, column_type, family, is_nested, kind_of, plain
 
 _LATTICE = 1 << 16  # integers in so short a range are their own codes
 
 
-def find_levels(pieces: Iterable[Any], place: Place) -> tuple:
-    """The distinct values of a column read in pieces: sorted if they can be, else as they appear; None is last."""
+def find_levels(pieces: Iterable[tuple[np.ndarray, list[Any]]]) -> tuple:
+    """The distinct values of a column encoded in pieces: sorted if they can be, else as they appear; None is last."""
     found: dict[Any, None] = {}
-    for piece in pieces:
-        codes, values = encode(piece, place)
+    for codes, values in pieces:
         used = np.flatnonzero(np.bincount(codes + 1, minlength=1)) - 1
         found.update(dict.fromkeys(values[code] for code in used))
     return in_order(found)
@@ -35,10 +34,9 @@ def in_order(levels: Iterable[Any]) -> tuple:
         return (*found, *missing)
 
 
-def codes_into(raw: Any, levels: Sequence[Any], place: Place) -> np.ndarray:
-    """Where each row stands in ``levels``, as float64; -1 for values that are not there."""
+def codes_into(codes: np.ndarray, values: Sequence[Any], levels: Sequence[Any]) -> np.ndarray:
+    """Where each row of an encoded column stands in ``levels``, as float64; -1 for values that are not there."""
     position = {level: code for code, level in enumerate(map(plain, levels))}
-    codes, values = encode(raw, place)
     return np.array([position.get(value, -1) for value in values], dtype=np.float64)[codes]
 
 
@@ -82,7 +80,7 @@ def _encode_polars(raw: Any) -> tuple[np.ndarray, Iterable[Any]]:
         keys, column = values, raw
     codes = column.replace_strict(keys, np.arange(len(keys))).to_numpy()
     # to_list would cut nanoseconds off
-    return codes, values.to_numpy() if kind_of(values) in ("datetime", "duration") else values.to_list()
+    return codes, values.to_numpy() if kind_of(values).is_time else values.to_list()
 
 
 def _encode_arrow(raw: Any) -> tuple[np.ndarray, Iterable[Any]]:
@@ -91,7 +89,7 @@ def _encode_arrow(raw: Any) -> tuple[np.ndarray, Iterable[Any]]:
         column = column.unify_dictionaries().combine_chunks()
     codes = column.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.intp)
     values = column.dictionary
-    times = kind_of(values) in ("datetime", "duration")
+    times = kind_of(values).is_time
     return codes, values.to_numpy(zero_copy_only=False) if times else values.to_pylist()
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from vff.sources.base import Chunk, Handling
-from vff.sources.frames import column_names, is_arrow, row_count
-from vff.sources.frames import selected as selected  # the room offers it from here
+from vff.data.frames import column_names, is_arrow, row_count
+from vff.data.frames import selected as selected  # the room offers it from here
+from vff.data.source import Chunk, Handling
 
 _ARROW_FLOATS = ("double", "float", "halffloat", "float16")
 

@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
-_NUMPY_KINDS = {"b": "boolean", "M": "datetime", "m": "duration", **dict.fromkeys("iufc", "number")}
-_POLARS_KINDS = {"Boolean": "boolean", "Date": "datetime", "Datetime": "datetime", "Duration": "duration"}
-_WORDS = ("number", "datetime", "duration", "boolean", "text")
+from vff.data.schema import Kind
+
+_NUMPY_KINDS = {"b": Kind.BOOLEAN, "M": Kind.DATETIME, "m": Kind.DURATION, **dict.fromkeys("iufc", Kind.NUMBER)}
+_POLARS_KINDS = {"Boolean": Kind.BOOLEAN, "Date": Kind.DATETIME, "Datetime": Kind.DATETIME, "Duration": Kind.DURATION}
 
 
 def is_arrow(data: Any) -> bool:
@@ -46,23 +47,23 @@ def is_frame(data: Any) -> bool:
 
 def is_table(data: Any) -> bool:
     """Whether this has rows and columns, in memory."""
-    return is_frame(data) or len(getattr(data, "shape", ())) == 2
+    return not isinstance(data, type) and (is_frame(data) or len(getattr(data, "shape", ())) == 2)
 
 
-def kinds_of(data: Any) -> dict[str, str]:
+def kinds_of(data: Any) -> dict[str, Kind]:
     """What the columns of a table with names hold, by their types; those of which a type says nothing are left out."""
     names = column_names(data) or ()
     if is_arrow(data):
-        from vff.sources.arrow import UNKNOWN, kind_of
+        from vff.data.arrow import kind_of
 
         found = {name: kind_of(kind) for name, kind in zip(names, data.schema.types, strict=True)}
-        return {name: kind if kind in _WORDS else "text" for name, kind in found.items() if kind != UNKNOWN}
+        return {name: kind for name, kind in found.items() if kind != Kind.UNKNOWN}
     dtypes = dict(zip(names, data.dtypes, strict=True))
     return {name: _kind_of(dtype) for name, dtype in dtypes.items() if str(dtype) != "Null"}
 
 
-def _kind_of(dtype: Any) -> str:
+def _kind_of(dtype: Any) -> Kind:
     """Of pandas or polars."""
     if hasattr(dtype, "is_numeric"):
-        return "number" if dtype.is_numeric() else _POLARS_KINDS.get(str(dtype).split("(")[0], "text")
-    return _NUMPY_KINDS.get(getattr(dtype, "kind", "O"), "text")
+        return Kind.NUMBER if dtype.is_numeric() else _POLARS_KINDS.get(str(dtype).split("(")[0], Kind.TEXT)
+    return _NUMPY_KINDS.get(getattr(dtype, "kind", "O"), Kind.TEXT)

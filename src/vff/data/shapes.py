@@ -5,8 +5,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_array
 
-from vff.estimators.conversion import family, unwrapped
-from vff.sources import is_chunked
+from vff.data.conversion import family, unwrapped
 
 _FETCH = {"duckdb": "X.to_arrow_table()", "_duckdb": "X.to_arrow_table()", "ibis": "X.to_pyarrow()"}
 _FETCH |= {"dask": "X.compute()", "dask_expr": "X.compute()"}
@@ -14,6 +13,8 @@ _FETCH |= {"dask": "X.compute()", "dask_expr": "X.compute()"}
 
 def refuse_what_is_no_table(X: Any) -> None:
     """Things that hold columns but are no table yet, each with the call that makes it one."""
+    from vff.data.opening import is_chunked  # which knows what tables are
+
     owner, advice = type(X).__module__.split(".")[0], None
     if hasattr(type(X), "collect_schema") and not hasattr(type(X), "shape"):
         advice = "its rows are not there yet: pass X.collect()"

@@ -9,17 +9,26 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from vff.data.schema import Kind
 from vff.words import shown
 
-_KINDS = {"b": "boolean", "i": "number", "u": "number", "f": "number", "c": "number", "M": "datetime", "m": "duration"}
-_POLARS_KINDS = {"Boolean": "boolean", "Date": "datetime", "Datetime": "datetime", "Duration": "duration"}
-_ARROW_KINDS = {"bool": "boolean", "timestamp": "datetime", "date": "datetime", "duration": "duration"}
+_KINDS = {
+    "b": Kind.BOOLEAN,
+    "i": Kind.NUMBER,
+    "u": Kind.NUMBER,
+    "f": Kind.NUMBER,
+    "c": Kind.NUMBER,
+    "M": Kind.DATETIME,
+    "m": Kind.DURATION,
+}
+_POLARS_KINDS = {"Boolean": Kind.BOOLEAN, "Date": Kind.DATETIME, "Datetime": Kind.DATETIME, "Duration": Kind.DURATION}
+_ARROW_KINDS = {"bool": Kind.BOOLEAN, "timestamp": Kind.DATETIME, "date": Kind.DATETIME, "duration": Kind.DURATION}
 _ARROW_NUMBER = re.compile(r"u?int\d|float|double|halffloat|decimal|null")
 _NESTED = re.compile(r"(large_|fixed_size_)?list|List\(|Array\(|struct|Struct\(|map<|\[\(")
 SEVERAL = (list, tuple, set, frozenset, np.ndarray, np.void)
 _GROUPED = re.compile(r"category|Categorical|Enum|dictionary")
 _PER_DAY = {"D": 1, "h": 24, "m": 1440, "s": 86400, "ms": 86400 * 10**3, "us": 86400 * 10**6, "ns": 86400 * 10**9}
-_TIMES = {"datetime": (date, np.datetime64), "duration": (timedelta, np.timedelta64)}
+_TIMES = {Kind.DATETIME: (date, np.datetime64), Kind.DURATION: (timedelta, np.timedelta64)}
 _EXACT = 2.0**53  # from here on, float64 does not hold every whole number
 _WITH_NAN = (float, np.generic, Decimal)
 _MISSING_TYPES = ("NoneType", "NAType", "NaTType")
@@ -72,13 +81,13 @@ def kind_of(raw: Any) -> str:
     owner = family(raw)
     if owner == "arrow":
         name = str(raw.type)
-        return "number" if _ARROW_NUMBER.match(name) else _ARROW_KINDS.get(re.split(r"[\d\[]", name)[0], "text")
+        return Kind.NUMBER if _ARROW_NUMBER.match(name) else _ARROW_KINDS.get(re.split(r"[\d\[]", name)[0], Kind.TEXT)
     if owner == "polars":
         name = str(raw.dtype).split("(")[0]
-        return "number" if raw.dtype.is_numeric() or name == "Null" else _POLARS_KINDS.get(name, "text")
+        return Kind.NUMBER if raw.dtype.is_numeric() or name == "Null" else _POLARS_KINDS.get(name, Kind.TEXT)
     if raw.dtype.kind == "O" and isinstance(raw.dtype, np.dtype):
         return _kind_of_objects(np.asarray(raw))
-    return _KINDS.get(raw.dtype.kind, "text")
+    return _KINDS.get(raw.dtype.kind, Kind.TEXT)
 
 
 def _kind_of_objects(array: np.ndarray) -> str:
@@ -89,8 +98,8 @@ def _kind_of_objects(array: np.ndarray) -> str:
         if types and all(issubclass(each, classes) for each in types):
             return kind
     if types and all(issubclass(each, bool | np.bool_) for each in types):
-        return "boolean"
-    return "number" if all(issubclass(each, Real | Decimal | np.bool_) for each in types) else "text"
+        return Kind.BOOLEAN
+    return Kind.NUMBER if all(issubclass(each, Real | Decimal | np.bool_) for each in types) else Kind.TEXT
 
 
 def finite_floats(raw: Any, place: Place) -> np.ndarray:
@@ -100,7 +109,7 @@ def finite_floats(raw: Any, place: Place) -> np.ndarray:
     kind = kind_of(raw)
     grouped = is_grouped(raw)
     array = np.asarray(raw, dtype=object) if grouped else _native(raw, kind)
-    if kind == "text" or array.dtype.kind == "O":
+    if kind == Kind.TEXT or array.dtype.kind == "O":
         array = _from_objects(array, kind, place, grouped=grouped)
     if array.dtype.kind == "c":
         raise ValueError(
@@ -110,7 +119,7 @@ def finite_floats(raw: Any, place: Place) -> np.ndarray:
         array = _days(array, place)
     values = np.ascontiguousarray(array, dtype=np.float64)
     _check_finite(values, place)
-    if kind == "number":
+    if kind == Kind.NUMBER:
         _check_told_apart(values, raw, place)
     return values
 
@@ -145,15 +154,15 @@ def is_nested(raw: Any) -> bool:
 
 def _native(raw: Any, kind: str) -> np.ndarray:
     """A NumPy array that holds the column as it is, with NaN or NaT (among objects anything) for what is missing."""
-    owner, counts = family(raw), kind in ("number", "boolean")
+    owner, counts = family(raw), kind in (Kind.NUMBER, Kind.BOOLEAN)
     if owner == "arrow":
         column = raw.cast("float64", safe=False) if counts else raw
         return column.to_numpy(zero_copy_only=False)
     if owner == "polars":
         return (raw.cast(float) if counts else raw).to_numpy()
-    if isinstance(raw.dtype, np.dtype) or kind == "text":
+    if isinstance(raw.dtype, np.dtype) or kind == Kind.TEXT:
         return np.asarray(raw)
-    if kind == "datetime":
+    if kind == Kind.DATETIME:
         return raw.to_numpy(dtype=f"datetime64[{raw.dtype.unit}]")  # with a time zone: in UTC
     return raw.to_numpy(dtype="float64", na_value=np.nan)
 
@@ -161,7 +170,7 @@ def _native(raw: Any, kind: str) -> np.ndarray:
 def _from_objects(array: np.ndarray, kind: str, place: Place, *, grouped: bool) -> np.ndarray:
     """Numbers or times out of Python objects; never out of text, not even text that looks like numbers."""
     if kind in _TIMES:
-        nat = np.datetime64("NaT", "us") if kind == "datetime" else np.timedelta64("NaT", "us")
+        nat = np.datetime64("NaT", "us") if kind == Kind.DATETIME else np.timedelta64("NaT", "us")
         return np.array([nat if value is None else value for value in map(plain, array.flat)])
     flat = array.ravel().tolist() if array.dtype.kind == "O" else []
     if array.dtype.kind == "O" and not grouped and not any(isinstance(value, str | bytes) for value in flat):
