@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -48,11 +49,27 @@ def test_every_room_lists_what_it_offers(room: str) -> None:
     assert all(hasattr(module, name) for name in module.__all__)
 
 
-def test_the_version_is_said_once_and_the_same() -> None:
-    declared = re.search(r'^version = "(.*)"$', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)
-    assert declared is not None
-    assert declared[1] == vff.__version__
-    assert f"## {vff.__version__}" in (ROOT / "CHANGELOG.md").read_text()
+def test_the_version_is_said_in_one_place() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    assert project["project"]["dynamic"] == ["version"]
+    assert (ROOT / project["tool"]["hatch"]["version"]["path"]).samefile(vff.__file__)
+    newest = re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert newest is not None
+    assert newest[1] == vff.__version__
+
+
+def test_citations_of_the_theory_lead_somewhere() -> None:
+    text = (ROOT / "docs" / "theory.md").read_text()
+    known = {f"§{number}" for number in re.findall(r"^## (\d+)\.", text, re.MULTILINE)}
+    equations = re.findall(r"  \((\d+\.\d+)\)$", text, re.MULTILINE)
+    assert len(set(equations)) == len(equations)
+    known |= {f"({number})" for number in equations}
+    cited = [
+        (path.name, place)
+        for path in (ROOT / "src").rglob("*.py")
+        for place in re.findall(r"[Tt]heory,? (§\d+|\(\d+\.\d+\))", path.read_text())
+    ]
+    assert not [one for one in cited if one[1] not in known]
 
 
 def test_importing_vff_imports_nothing_heavy() -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     )
     from vff.kernels import Categorical, Matern12, Matern32, Matern52, Matern72, Matern92, parse_kernel
 
-__version__ = "0.2.0"
+__version__ = "0.8.0"
 
 # Where each public name lives. Resolved on first use, so that `import vff` costs nothing.
 _HOMES = {

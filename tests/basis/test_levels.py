@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from vff.basis import Codes, LevelBasis
-from vff.moments import gram_adjoint, gram_matrix
+from vff.linalg import DenseView
 
 CODES = np.array([2.0, 0.0, -1.0, 1.0, 2.0])
 BASIS = LevelBasis(("red", "green", "blue"))
@@ -25,9 +25,9 @@ def test_a_level_never_seen_is_nowhere():
 def test_double_letters_span_all_products_of_features():
     phi, psi = BASIS.single.evaluate(CODES), BASIS.double.evaluate(CODES)
     for row, letters in zip(phi, psi, strict=True):
-        np.testing.assert_array_equal(gram_matrix(BASIS, letters), np.outer(row, row))
+        np.testing.assert_array_equal(BASIS.pairs(letters), np.outer(row, row))
 
 
 def test_gram_adjoint(rng):
     S, letters = rng.normal(size=(3, 3)), rng.normal(size=3)
-    assert np.sum(gram_matrix(BASIS, letters) * S) == pytest.approx(letters @ gram_adjoint(BASIS, S))
+    assert np.sum(BASIS.pairs(letters) * S) == pytest.approx(letters @ BASIS.see(DenseView(S)))

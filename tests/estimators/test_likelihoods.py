@@ -195,7 +195,7 @@ def _sound(model: GPRegressor, X: np.ndarray, y: np.ndarray, certain: bool) -> l
         "draws": model.sample_y(X, 2, random_state=0),
     }
     wrong = [name for name, values in answers.items() if not np.all(np.isfinite(values))]
-    if np.any(np.diff(model.fit_.climb.bounds) < -1e-9 * abs(model.elbo_)):
+    if np.any(np.diff(model.fit_.bounds) < -1e-9 * abs(model.elbo_)):
         wrong.append("the bound fell")
     if model.elbo_ < -1e13:
         wrong.append(f"bound {model.elbo_:.3g}")

@@ -203,7 +203,7 @@ def test_equal_rows_are_taken_together_and_weights_count():
     one = GPClassifier(PRODUCT, **how).fit(x, y, np.full(N, 2.0))
     two = GPClassifier(PRODUCT, **how).fit(x[twice], y[twice])
     assert one.elbo_ == pytest.approx(two.elbo_, abs=1e-6)
-    assert GPClassifier(PRODUCT, **how).fit(x[many], y[many]).fit_.climb.rows <= 2 * 49
+    assert GPClassifier(PRODUCT, **how).fit(x[many], y[many]).fit_.n <= 2 * 49
 
 
 def test_many_features_fit_without_a_matrix_of_their_size():

@@ -7,9 +7,9 @@ import vff.inference.model as model_module
 import vff.inference.whitening as whitening_module
 from vff.basis import Codes, ColumnBasis, Interval, LevelBasis
 from vff.inference import LevelFactor, MaternFactor, SumModel, Term
-from vff.inference.fit import posterior_of
 from vff.inference.iterative import IterativeForm
 from vff.inference.model import effective_by_term
+from vff.inference.probed_posterior import posterior_of
 from vff.linalg import conjugate_gradients
 from vff.moments import (
     ColumnRequest,

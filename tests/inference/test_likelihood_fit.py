@@ -95,7 +95,7 @@ def test_equal_rows_are_taken_together(name, learns):
         # a row of its own 1e-9 away, so that no column has few values
         for table in (WHOLE, WHOLE + np.where(np.isin(WHOLE, [0.0]), 1e-9 * RNG.random(WHOLE.shape), 0.0))
     )
-    assert together.fit_.climb.rows < N == apart.fit_.climb.rows
+    assert together.fit_.n < N == apart.fit_.n
     _assert_same(together, apart, 1e-4 if learns else 1e-6, WHOLE + 0.0)
 
 

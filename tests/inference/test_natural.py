@@ -122,9 +122,9 @@ def test_is_the_best_with_a_constant_and_weights(name):
     (likelihood, y, log_p), kernel, w = CASES[name], KERNELS["one"], RNG.uniform(0.2, 3.0, N)
     model = _fitted(kernel, likelihood, y, normalize_y=True, w=w)
     # y was standardised for Student's t, and with it the anchor
-    units = model.fit_.climb.units
+    units = model.fit_.memory.units
     assert units.scale == 1.0 or name == "student"
-    anchor = units.mean + units.scale * model.fit_.climb.anchor
+    anchor = units.mean + units.scale * model.fit_.memory.intercept_prior
     root, missed = _written(kernel, model)
     # the constant is one more feature, with a weak prior around its anchor
     root = np.column_stack([root, np.full(N, REACH * units.scale)])
@@ -141,7 +141,7 @@ def test_one_step_with_gaussian_noise_is_the_closed_form(shape, w):
     kernel, variance = KERNELS[shape], 0.3
     closed = _fitted(kernel, "gaussian", REALS, noise_variance=variance, w=w)
     model = _fitted(kernel, Gaussian(variance), REALS, w=w)
-    assert model.fit_.climb.visits <= 3
+    assert model.fit_.visits <= 3
     assert model.elbo_ == pytest.approx(closed.elbo_, rel=1e-8)
     for ours, theirs in zip(model.predict_f(X), closed.predict_f(X), strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-7, atol=1e-8)
@@ -179,11 +179,11 @@ def test_the_bound_never_falls(name):
     others["negative-binomial"] = ("negative-binomial", COUNTS)
     likelihood, y = CASES[name][:2] if name in CASES else others[name]
     model = GPRegressor(Matern32(0) + Matern32(1), likelihood=likelihood, frequencies=6).fit(X, y)
-    bounds = np.array(model.fit_.climb.bounds)
+    bounds = np.array(model.fit_.bounds)
     assert bounds.size > 2
     assert np.all(np.diff(bounds) >= -1e-10 * np.abs(bounds[:-1]))
     assert model.elbo_ == pytest.approx(bounds[-1], rel=1e-12)
-    assert model.fit_.climb.visits >= bounds.size
+    assert model.fit_.visits >= bounds.size
     assert not any("still rising" in note for note in model.notes_)
 
 

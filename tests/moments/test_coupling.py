@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vff.basis import Codes, ColumnBasis, Interval, LevelBasis
-from vff.moments import ColumnRequest, Coupling, TermRequest, gram_tensor, gram_tensor_adjoint
-from vff.moments.nesting import embed_rows, restrict_rows
+from vff.linalg import DenseView
+from vff.moments import ColumnRequest, Coupling, TermRequest, gram_tensor, see_term
 
 UNIT, LEVELS = Interval(-1.0, 1.0), LevelBasis(("a", "b", "c"))
 
@@ -131,7 +131,7 @@ def test_gram_matrix_of_a_product_from_products_of_double_letters(bases, seed):
     gram = gram_tensor(bases, letters)
     np.testing.assert_allclose(gram, phi.T @ (w[:, None] * phi), rtol=0, atol=1e-12 * w.sum())
     S = rng.normal(size=gram.shape)
-    coefficients = gram_tensor_adjoint(bases, S)
+    coefficients = see_term(bases, DenseView(S))
     assert coefficients.shape == letters.shape
     assert np.sum(gram * S) == pytest.approx(np.sum(letters * coefficients), abs=1e-11 * w.sum() * np.abs(S).sum())
     np.testing.assert_allclose(Coupling(term, term).block(letters), gram, rtol=0, atol=1e-12 * w.sum())
@@ -148,8 +148,12 @@ def test_a_basis_inside_a_larger_one(M, q, seed):
     rng = np.random.default_rng(seed)
     small, large = ColumnBasis(M[0], q[0]), ColumnBasis(sum(M), sum(q))
     t = rng.uniform(-1.0, 1.0, 11)
-    np.testing.assert_allclose(restrict_rows(small, large, large.evaluate(t).T), small.evaluate(t).T, atol=1e-13)
+    np.testing.assert_allclose(large.to(small).single(large.evaluate(t).T), small.evaluate(t).T, atol=1e-13)
     c = rng.normal(size=(small.size, 2))
-    np.testing.assert_allclose(large.evaluate(t) @ embed_rows(small, large, c), small.evaluate(t) @ c, atol=1e-12)
+    np.testing.assert_allclose(
+        large.evaluate(t) @ large.to(small).single_transpose(c), small.evaluate(t) @ c, atol=1e-12
+    )
     v = rng.normal(size=large.size)
-    assert restrict_rows(small, large, v) @ c[:, 0] == pytest.approx(v @ embed_rows(small, large, c[:, 0]), abs=1e-11)
+    assert large.to(small).single(v) @ c[:, 0] == pytest.approx(
+        v @ large.to(small).single_transpose(c[:, 0]), abs=1e-11
+    )

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vff.basis import ColumnBasis, Interval
+from vff.linalg import DenseView
 from vff.moments import (
     ENGINES,
     Codebook,
@@ -18,8 +19,6 @@ from vff.moments import (
     column_rows,
     evaluate_letters,
     evaluate_several,
-    gram_adjoint,
-    gram_matrix,
     read_arrays,
 )
 
@@ -61,12 +60,12 @@ def test_four_operations(engine, kind, M, q, N, seed):
     phi = basis.evaluate(t)
     moments = read_arrays(_request(M, q), [t], y, w, engine)
     size = w.sum() + 1e-300
-    np.testing.assert_allclose(gram_matrix(basis, moments.grams[0]), phi.T @ (w[:, None] * phi), atol=1e-10 * size)
+    np.testing.assert_allclose(basis.pairs(moments.grams[0]), phi.T @ (w[:, None] * phi), atol=1e-10 * size)
     np.testing.assert_allclose(moments.project, phi.T @ (w * y), atol=1e-10 * np.abs(w * y).sum())
     np.testing.assert_allclose(moments.features_sums[0], phi.T @ w, atol=1e-10 * size)
     c, S = rng.normal(size=basis.size), rng.normal(size=(basis.size, basis.size))
     S = S + S.T
-    values, squares = evaluate_several(_column(basis, t), [c], gram_adjoint(basis, S), engine)
+    values, squares = evaluate_several(_column(basis, t), [c], basis.see(DenseView(S)), engine)
     np.testing.assert_allclose(values, phi @ c, atol=1e-10 * np.abs(c).sum())
     np.testing.assert_allclose(squares, np.einsum("np,pq,nq->n", phi, S, phi), atol=1e-10 * np.abs(S).sum())
 
@@ -87,7 +86,7 @@ def test_highest_edge_functions_keep_their_digits(engine):
     """R_4 beside 300 harmonics is of size 1e-11; its sums are right relative to that size."""
     M, t = 300, np.random.default_rng(0).uniform(-0.9, 0.9, 40)
     basis, one = ColumnBasis(M, 4), np.ones(40)
-    gram = gram_matrix(basis, read_arrays(_request(M, 4), [t], one, one, engine).grams[0])
+    gram = basis.pairs(read_arrays(_request(M, 4), [t], one, one, engine).grams[0])
     # the definition as a series over the harmonics above M, which does not cancel
     omega = np.pi * np.arange(M + 1, 200_000)
     remainder = np.array([np.sum(np.cos(omega * (x + 1.0)) * omega**-4.0) for x in t])

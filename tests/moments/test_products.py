@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vff.basis import ColumnBasis, LevelBasis
+from vff.linalg import DenseView
 from vff.moments import (
     Choice,
     Coupling,
@@ -17,10 +18,10 @@ from vff.moments import (
     Moments,
     TermRequest,
     evaluate_letters,
-    gram_tensor_adjoint,
     pair_functions,
     plan_reading,
     read,
+    see_term,
     summed,
 )
 from vff.moments import planning as module
@@ -249,7 +250,7 @@ def test_terms_and_pairs_make_up_the_whole_quadratic_form(engine, name, make_tab
     couplings = {pair: one for some in couplings_of(request).values() for pair, one in some.items()}
     functions = []
     for s, term in enumerate(request.terms):
-        letters = gram_tensor_adjoint(term.bases, S[places[s], places[s]])
+        letters = see_term(term.bases, DenseView(S[places[s], places[s]]))
         functions.append(LetterFunction(term.columns, tuple(basis.double for basis in term.bases), letters))
     own = np.sum(evaluate_letters(rows, functions, engine), axis=0)
     blocks = {(s, t): S[places[s], places[t]] for s, t in request.pairs}

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vff.basis import Alphabet, ColumnBasis, Interval, Sheet
+from vff.basis import ColumnBasis, EdgeLetters, HarmonicBlock, Interval
 from vff.moments import TALLIES, ColumnRequest, ColumnRows, Job, gram_tensor
 from vff.moments.engines.nufft import interpolate
 from vff.moments.engines.sets import EPSILON, highest, nodes_for
@@ -20,7 +20,7 @@ def _points(seed: int) -> np.ndarray:
     return np.concatenate([[-1.0, 1.0, 0.0], np.random.default_rng(seed).uniform(-1.0, 1.0, 60)])
 
 
-def _met(ruler: Ruler, alphabet: Alphabet, t: np.ndarray) -> np.ndarray:
+def _met(ruler: Ruler, alphabet: EdgeLetters, t: np.ndarray) -> np.ndarray:
     """What interpolation through the kernel makes of the node values, (N, size)."""
     values = ruler.letters(alphabet)
     assert values.shape == (ruler.n, alphabet.size)
@@ -54,7 +54,7 @@ def test_edge_functions_are_seen_relative_to_their_size(M):
     t = np.append(_points(M)[::3], 1.0)
     R = {n: _remainder(M, n, t) for n in (1, 2, 3)}
     basis = ColumnBasis(M, 3)
-    double = dict(zip([sheet.edges for sheet in basis.double.sheets], basis.double.slices(), strict=True))
+    double = dict(zip([block.edges for block in basis.double.blocks], basis.double.slices, strict=True))
     found = _met(Ruler(2 * M, EPSILON), basis.double, t)
     for i, j in ((1, 1), (1, 2), (1, 3), (2, 2), (2, 3), (3, 3)):
         error = np.abs(found[:, double[i, j][1]][:, 0] - R[i] * R[j]).max()
@@ -78,7 +78,7 @@ def test_the_highest_harmonic_counts_those_inside_edge_functions():
     assert highest([ColumnBasis(7, 0).single]) == 7
     assert highest([ColumnBasis(7, 2).single]) == 7
     assert highest([ColumnBasis(7, 2).double, ColumnBasis(9, 0).single]) == 14
-    assert highest([Alphabet(5, 2, (Sheet((1, 2), 3),))]) == 13
+    assert highest([EdgeLetters(5, 2, (HarmonicBlock((1, 2), 3),))]) == 13
 
 
 @pytest.mark.parametrize("q", [1, 2, 3])

@@ -1,4 +1,4 @@
-"""The functions a column is expanded in: harmonics and edge functions on an interval. No kernel is known here.
+"""The functions a column is expanded in: harmonics and edge functions on an interval, or levels. Kernels are unknown.
 
 Everything lives on the unit interval t in [-1, 1], to which ``Interval`` maps a column; lengths become relative to
 half the domain, so nothing below depends on the user's units. With s = t + 1 and omega_m = pi m, the features of one
@@ -13,35 +13,45 @@ what the harmonics cannot say of B_n. In these coordinates nothing cancels: sums
 predictions keep their digits for every M, where the polynomials themselves drown in the harmonics that almost span
 them.
 
-Two *alphabets* of real functions ("letters") are built from the features. The single alphabet is the features. The
-double alphabet spans all products of two features (Fact B): harmonics up to 2M, each R_n times harmonics up to M, and
-the R_i R_j. Both are lists of *sheets*: a product of edge functions times the harmonics up to some degree. With M = 1
-and q = 1:
+Two lists of real functions ("letters") are built from the features. The single letters are the features. The double
+letters span all products of two features (Fact B): harmonics up to 2M, each R_n times harmonics up to M, and the
+R_i R_j. Both consist of *blocks*: a product of edge functions times the harmonics up to some degree. With M = 1 and
+q = 1:
 
     single:  1 cos sin | R1                                       4 letters = 4 features
     double:  1 cos cos2 sin sin2 | R1 R1.cos R1.sin | R1.R1       9 letters for the 10 distinct products of features
 
-A column of levels (categories) has one indicator per level instead, and both its alphabets are the indicators.
+A column of levels (categories) has one indicator per level instead, and both its lists of letters are the indicators.
+
+``protocol`` says what any kind of basis is; the pass over the rows knows nothing else of one.
 """
 
-from vff.basis.alphabet import Alphabet, Sheet, double_alphabet, single_alphabet
 from vff.basis.bernoulli import CONSTANT, bernoulli_rows, bernoulli_state, harmonic_part, largest_resolved
 from vff.basis.column import ColumnBasis, Interval
-from vff.basis.levels import Codes, Indicators, LevelBasis
+from vff.basis.letters import EdgeLetters, Indicators, double_letters, single_letters
+from vff.basis.levels import Codes, LevelBasis
+from vff.basis.protocol import Axis, Basis, Change, Domain, HarmonicBlock, Letters, Products, TrigonometricLetters
 
 __all__ = [
     "CONSTANT",
-    "Alphabet",
+    "Axis",
+    "Basis",
+    "Change",
     "Codes",
     "ColumnBasis",
+    "Domain",
+    "EdgeLetters",
+    "HarmonicBlock",
     "Indicators",
     "Interval",
+    "Letters",
     "LevelBasis",
-    "Sheet",
+    "Products",
+    "TrigonometricLetters",
     "bernoulli_rows",
     "bernoulli_state",
-    "double_alphabet",
+    "double_letters",
     "harmonic_part",
     "largest_resolved",
-    "single_alphabet",
+    "single_letters",
 ]

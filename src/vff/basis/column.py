@@ -1,18 +1,24 @@
 """One column's interval, and its features with their derivatives."""
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
+from itertools import combinations_with_replacement
+from typing import ClassVar
 
 import numpy as np
 
-from vff.basis.alphabet import Alphabet, double_alphabet, single_alphabet
 from vff.basis.bernoulli import bernoulli_rows, harmonic_part
+from vff.basis.letters import EdgeLetters, double_letters, single_letters
+from vff.basis.nesting import FewerHarmonics
+from vff.basis.protocol import Basis, Change, Domain, Products, Same
+from vff.linalg import AbstractMatrixView, trigonometric_entries, trigonometric_gram, trigonometric_gram_adjoint
 
+_MOST_EDGES, _MOST_HARMONICS = 16, 2**24  # that a file may ask for
 _FAR = 2.0**1000  # differences of such numbers are still numbers
 
 
 @dataclass(frozen=True)
-class Interval:
+class Interval(Domain):
     """[a, b] in the column's own units."""
 
     a: float
@@ -36,13 +42,33 @@ class Interval:
         """Which rows, mapped by ``to_unit``, lie in the interval."""
         return np.abs(t) <= 1.0
 
+    def holds(self, low: float, high: float) -> bool:
+        return self.a <= low and high <= self.b
+
+    def unit(self, kind: str = "length") -> float:
+        return self.half_length if kind == "length" else 1.0
+
+    def describe(self) -> str:
+        return f"[{self.a:g}, {self.b:g}]"
+
+    def outside_text(self, label: str) -> str:
+        return f"lie outside the domain {self.describe()} of column {label} by more than a tenth of a lengthscale"
+
+    def draw(self, rng: np.random.Generator, n: int, size: int) -> np.ndarray:
+        return rng.uniform(self.a, self.b, n)
+
+    def check(self) -> None:
+        if not (np.isfinite([self.a, self.b]).all() and self.a < self.b):
+            raise ValueError(f"an interval was expected, found {self!r:.120}")
+
 
 @dataclass(frozen=True)
-class ColumnBasis:
+class ColumnBasis(Basis):
     """M harmonics and q edge functions on [-1, 1]."""
 
     M: int
     q: int
+    family: ClassVar[str] = "harmonics"
 
     @property
     def harmonics(self) -> int:
@@ -61,12 +87,16 @@ class ColumnBasis:
         return np.concatenate([m, m[1:]])
 
     @property
-    def single(self) -> Alphabet:
-        return single_alphabet(self.M, self.q)
+    def detail(self) -> int:
+        return self.M
 
     @property
-    def double(self) -> Alphabet:
-        return double_alphabet(self.M, self.q)
+    def single(self) -> EdgeLetters:
+        return single_letters(self.M, self.q)
+
+    @property
+    def double(self) -> EdgeLetters:
+        return double_letters(self.M, self.q)
 
     def evaluate(self, t: np.ndarray, derivative: int = 0) -> np.ndarray:
         """The given derivative (in t) of every feature at t in [-1, 1], (N, P)."""
@@ -79,6 +109,61 @@ class ColumnBasis:
         cosines, sines = [(cos, sin), (-sin, cos), (-cos, -sin), (sin, -cos)][derivative % 4]
         power = m**derivative
         return np.concatenate([cosines * power, (sines * power)[:, 1:], edges], axis=1)
+
+    def products(self) -> Products:
+        return _products(self)
+
+    @property
+    def everywhere(self) -> bool:
+        return True
+
+    def _places(self) -> list[slice]:
+        return [place for _, place in self.double.slices]
+
+    def pairs(self, sums: np.ndarray) -> np.ndarray:
+        M, q, H, places = self.M, self.q, self.harmonics, self._places()
+        gram = np.empty((self.size, self.size, *sums.shape[1:]))
+        gram[:H, :H] = trigonometric_gram(sums[places[0]], M)
+        for j in range(q):
+            gram[:H, H + j] = gram[H + j, :H] = sums[places[1 + j]]
+        for (i, j), place in zip(combinations_with_replacement(range(q), 2), places[1 + q :], strict=True):
+            gram[H + i, H + j] = gram[H + j, H + i] = sums[place][0]
+        return gram
+
+    def see(self, S: AbstractMatrixView) -> np.ndarray:
+        q, H, places, matrix = self.q, self.harmonics, self._places(), S.written()
+        letters = np.empty(self.double.size)
+        letters[places[0]] = trigonometric_gram_adjoint(matrix[:H, :H])
+        for j in range(q):
+            letters[places[1 + j]] = matrix[:H, H + j] + matrix[H + j, :H]
+        for (i, j), place in zip(combinations_with_replacement(range(q), 2), places[1 + q :], strict=True):
+            letters[place] = matrix[H + i, H + j] + (matrix[H + j, H + i] if i != j else 0.0)
+        return letters
+
+    def features_sum(self, sums: np.ndarray) -> np.ndarray:
+        M, places = self.M, self._places()
+        harmonics = sums[places[0]]
+        edges = [sums[place][:1] for place in places[1 : 1 + self.q]]
+        return np.concatenate([harmonics[: M + 1], harmonics[2 * M + 1 : 3 * M + 1], *edges])
+
+    def joint(self, other: Basis) -> "ColumnBasis | None":
+        if not isinstance(other, ColumnBasis):
+            return None
+        return ColumnBasis(max(self.M, other.M), max(self.q, other.q))
+
+    def to(self, smaller: Basis) -> Change:
+        if smaller == self:
+            return Same()
+        if not isinstance(smaller, ColumnBasis) or smaller.M > self.M or smaller.q > self.q:
+            return super().to(smaller)
+        return FewerHarmonics(self.M, self.q, smaller.M, smaller.q)
+
+    def resized(self, detail: int) -> "ColumnBasis":
+        return ColumnBasis(detail, self.q)
+
+    def check(self) -> None:
+        if not (1 <= self.M <= _MOST_HARMONICS and 0 <= self.q <= _MOST_EDGES):
+            raise ValueError(f"harmonics and edges were expected, found {self!r:.120}")
 
     def harmonic_state(self, p: int) -> np.ndarray:
         """Value and derivatives up to order p of every harmonic at either edge, (H, p + 1); not to be written to."""
@@ -97,3 +182,19 @@ def _harmonic_state(M: int, p: int) -> np.ndarray:
         else:
             state[M + 1 :, j] = value[1:]
     return state
+
+
+@lru_cache(maxsize=64)
+def _products(basis: ColumnBasis) -> Products:
+    """What every letter contributes to every product of two features."""
+    H, q, places = basis.harmonics, basis.q, [place for _, place in basis.double.slices]
+    entries = list(trigonometric_entries(basis.M))
+    harmonics = np.arange(H)
+    for j in range(q):
+        letters, edge, ones = places[1 + j].start + harmonics, np.full(H, H + j), np.ones(H)
+        entries += [(letters, harmonics, edge, ones), (letters, edge, harmonics, ones)]
+    for (i, j), place in zip(combinations_with_replacement(range(q), 2), places[1 + q :], strict=True):
+        for row, column in {(i, j), (j, i)}:
+            entries.append((np.array([place.start]), np.array([H + row]), np.array([H + column]), np.ones(1)))
+    together = [np.concatenate(part) for part in zip(*entries, strict=True)]
+    return Products.of(basis.size, basis.double.size, together, everywhere=True)

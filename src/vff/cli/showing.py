@@ -69,7 +69,7 @@ def _draw(model: Any, terms: Sequence[str], level: float, said: Description, out
     units, target = said.units, said.target
     columns = {column_name(model, c) for c in range(len(model.column_indices_))}
     xlabels = {name: named(name, units) for name in columns if name in units}
-    gaussian = model.fit_.climb is None
+    gaussian = model.fit_.from_sums
     ylabel = f"effect on {named(target, units)}" if target and gaussian else None
     figure = plot.effects(model, list(terms), level=level, xlabels=xlabels, ylabel=ylabel)
     with written_whole(out) as draft:

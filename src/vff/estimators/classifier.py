@@ -184,7 +184,7 @@ class GPClassifier(ClassifierMixin, SumModelFace):
                 raise ValueError(f"classes names {known.tolist()}, and a classifier needs at least two")
             _check_all_seen(labels[check_weights(sample_weight, labels.size) > 0.0], known)
         if known.size == 2:
-            self._absorb(X, codes.astype(float), sample_weight, getattr(self, "rows_", None), growing=True)
+            self._absorb(X, codes.astype(float), sample_weight, self._before(), growing=True)
         else:
             self._one_against_rest(X, labels, sample_weight, known, "partial_fit")
         self.classes_ = known

@@ -14,9 +14,8 @@ from vff.estimators.cells import Grid, check_exposed, exposure_on, make_grid, re
 from vff.estimators.named import introduce, recognised
 from vff.estimators.options import check_choice, check_domain
 from vff.estimators.regressor import GPRegressor
-from vff.estimators.sampling import INFERENCES
 from vff.estimators.windows import Box, Space, as_box, as_table, check_inside, coordinates, range_of
-from vff.inference import choose_domain
+from vff.inference import choose_domain, inferences
 from vff.kernels import Categorical, Kernel, Matern32, normal_form
 from vff.likelihoods import Poisson
 from vff.moments import Survey
@@ -142,7 +141,7 @@ class CoxProcess(BaseEstimator):
         exposure : function of the centres (cells, d), array of the shape of the grid, or None
             How long or how well every cell was looked at. Cells of zero exposure were not, and are left out.
         """
-        check_choice("inference", self.inference, INFERENCES)
+        check_choice("inference", self.inference, inferences())
         table = as_table(points)
         space = Space.of(table)
         x = coordinates(table)

@@ -82,7 +82,7 @@ def suggest_interactions(model: GPRegressor, X: Any, y: Any, sample_weight: Any 
             f"suggest_interactions looks at a fitted GPRegressor, got {type(model).__name__}; fit one first"
         )
     check_is_fitted(model, "posterior_")
-    if model.fit_.climb is not None:
+    if not model.fit_.from_sums:
         raise ValueError(
             "suggest_interactions looks at the residuals of a fit with Gaussian noise, and this one has another "
             "likelihood; fit the sum with likelihood='gaussian' to rank pairs"

@@ -11,7 +11,6 @@ import numpy as np
 from vff.basis import Interval, largest_resolved
 from vff.estimators.arguments import is_positive, is_whole
 from vff.inference import KINDS, LARGEST_DIRECT, largest_that_fits, memory_needed, structured_memory
-from vff.likelihoods import AbstractLikelihood, Gaussian
 from vff.moments import ENGINES, MomentRequest
 from vff.words import listed, shown
 
@@ -95,22 +94,6 @@ def _check_structured_size(request: MomentRequest, covariance: Any, rows: int) -
         f"{room / 2**30:.2g} may be used; use fewer frequencies or fewer rows, or covariance='full', which keeps no "
         "features of rows"
     )
-
-
-def check_covariance(covariance: Any, likelihood: AbstractLikelihood, growing: bool) -> None:
-    """Refuse a structure that is not known, or where there is none to be had."""
-    check_choice("covariance", covariance, COVARIANCES)
-    if covariance != "full" and isinstance(likelihood, Gaussian):
-        raise ValueError(
-            f"covariance={shown(covariance)} is for likelihoods that are not Gaussian: with Gaussian noise the full "
-            "covariance has a closed form; leave covariance='full'"
-        )
-    if covariance != "full" and growing:
-        raise ValueError(
-            f"partial_fit remembers rows by sums that covariance={shown(covariance)} does not keep; use "
-            "covariance='full', "
-            "or fit all rows together"
-        )
 
 
 def installed_memory() -> int:

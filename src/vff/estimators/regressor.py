@@ -6,10 +6,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from vff.estimators.arguments import flag
 from vff.estimators.face import RegressionFace
+from vff.estimators.fitting import learnt
 from vff.estimators.intake import Clock
 from vff.estimators.options import check_noise
 from vff.estimators.rows import Rows, check_unchanged
-from vff.estimators.sums import SumModelFace, is_closed
+from vff.estimators.sums import SumModelFace
+from vff.inference import Spec
 from vff.kernels import Kernel
 from vff.likelihoods import AbstractLikelihood, by_name
 from vff.words import shown
@@ -169,7 +171,7 @@ class GPRegressor(RegressionFace, SumModelFace):
         With Gaussian noise the result is that of all rows together. With another likelihood, earlier rows are
         remembered by the Gaussian factors that stood for them when they were seen, and ``elbo_`` is NaN from then on.
         """
-        return self._absorb(X, y, sample_weight, getattr(self, "rows_", None), growing=True)
+        return self._absorb(X, y, sample_weight, self._before(), growing=True)
 
     def collect(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Sum rows on top of those already seen, and learn nothing yet: ``learn`` does, when all are there.
@@ -219,14 +221,14 @@ class GPRegressor(RegressionFace, SumModelFace):
         """What these sums teach; nothing changes unless all of it works."""
         say, clock = self._progress(), Clock()
         with clock("learn"):
-            fit = self._learn(rows, say)
+            found = learnt(self._spec(), rows, getattr(self, "fit_", None), say)
         self.timing_ = clock.seconds
-        self._store(fit, rows, say)
+        self._store(found, rows, say)
         return self
 
     def _collected(self, X: Any, y: Any, sample_weight: Any, seen: Rows | None) -> Rows:
         """The sums of some rows, on top of those seen."""
-        likelihood = self._checked_options(growing=True)
+        likelihood = self._spec(growing=True).likelihood
         self._check_sums("collect")
         intake = self._opened(X, y, sample_weight, likelihood, self._progress())
         if seen is not None:
@@ -238,8 +240,8 @@ class GPRegressor(RegressionFace, SumModelFace):
         return rows
 
     def _check_sums(self, method: str) -> None:
-        fit = getattr(self, "fit_", None)
-        if not is_closed(self._asked_likelihood()) or (fit is not None and fit.climb is not None):
+        fit, spec = getattr(self, "fit_", None), Spec(self._asked_likelihood())
+        if not spec.conjugate or (fit is not None and not fit.from_sums):
             raise ValueError(
                 f"{method} works on sums over rows with Gaussian noise, and this model has another likelihood, whose "
                 "sums change as it learns; fit all rows together, or call partial_fit with more of them"

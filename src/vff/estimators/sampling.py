@@ -10,66 +10,33 @@ import numpy as np
 from vff.estimators.arguments import seeded, whole_number
 from vff.estimators.options import check_choice
 from vff.inference import Samples
-from vff.likelihoods import AbstractLikelihood, Gaussian
 from vff.words import shown
 
 if TYPE_CHECKING:
     from vff.inference.sampling.chains import Plan
 
 _DIMENSIONS = {"variance": "term", "lengthscale": "column"}
-INFERENCES = ("variational", "mcmc")
 _SAMPLERS = ("nuts", "hmc")
 _LEAST_DRAWS, _LEAST_WARMUP = 10, 20
 
 
-class Asked(NamedTuple):
+class ChainOptions(NamedTuple):
     """The constructor's options of Markov chains."""
 
-    draws: Any
-    warmup: Any
-    chains: Any
-    sampler: Any
-    priors: Any
-    random_state: Any
+    draws: Any = 500
+    warmup: Any = None
+    chains: Any = 4
+    sampler: Any = "nuts"
+    priors: Any = None
+    random_state: Any = None
 
 
-def check_inference(
-    inference: Any, priors: Any, covariance: str, likelihood: AbstractLikelihood, growing: bool
-) -> bool:
-    """Whether to sample; refuse what cannot be sampled, and priors that nobody would look at."""
-    check_choice("inference", inference, INFERENCES)
-    if inference == "variational":
-        if priors is not None:
-            raise ValueError(
-                "priors are for inference='mcmc': with inference='variational' the best hyperparameters are learnt and "
-                "taken as known; set inference='mcmc', or leave priors=None"
-            )
-        return False
-    if covariance != "full":
-        raise ValueError(
-            "inference='mcmc' samples the posterior as it is, without a covariance; got "
-            f"covariance={shown(covariance)}: "
-            "leave it at 'full'"
-        )
-    if growing and not is_collapsed(likelihood):
-        raise ValueError(
-            "partial_fit keeps sums of rows, and inference='mcmc' needs the rows themselves unless noise is Gaussian; "
-            "use inference='variational', or fit all rows together"
-        )
-    _check_installed()
-    return True
-
-
-def is_collapsed(likelihood: AbstractLikelihood) -> bool:
-    return isinstance(likelihood, Gaussian) and likelihood.variance is None
-
-
-def _check_installed() -> None:
+def check_installed() -> None:
     if find_spec("blackjax") is None:
         raise ImportError("inference='mcmc' needs BlackJAX, which is not installed; pip install 'vff[mcmc]'")
 
 
-def plan_of(asked: Asked) -> "Plan":
+def plan_of(asked: ChainOptions) -> "Plan":
     """How to run; a random state moves on by one number."""
     from vff.inference.sampling.chains import Plan
 
@@ -77,7 +44,7 @@ def plan_of(asked: Asked) -> "Plan":
     return Plan(*check_plan(asked), asked.sampler, seed)
 
 
-def check_plan(asked: Asked) -> tuple[int, int | None, int]:
+def check_plan(asked: ChainOptions) -> tuple[int, int | None, int]:
     """Draws, warm-up and chains, checked with the other options."""
     check_choice("sampler", asked.sampler, _SAMPLERS)
     draws = whole_number("draws", asked.draws, _LEAST_DRAWS)

@@ -21,7 +21,7 @@ from vff.estimators.saved_sums import (
     demand,
 )
 from vff.features import TermTransform
-from vff.inference import Fit, SampledPosterior, Samples, SumPosterior, TermPosterior
+from vff.inference import METHODS, Fit, SampledPosterior, Samples, SumPosterior, TermPosterior
 from vff.inference.posterior import AbstractSumPosterior
 from vff.inference.probed_posterior import ProbedPosterior, ProbedTerm
 from vff.inference.structured_posterior import StructuredTerm
@@ -97,15 +97,17 @@ def check_fit(fit: Fit, rows: Rows) -> None:
         for value in (term.variance, *term.lengthscales):
             check_positive(value, "hyperparameter")
     _check_learnt(fit, rows)
-    if fit.climb is None:
+    made = {method.name: method.needs == "sums" for method in METHODS}.get(fit.method)
+    demand(made is not None and made == fit.from_sums, "a method, with a noise variance if it has one", fit.method)
+    if fit.from_sums:
         check_positive(fit.noise_variance, "noise variance")
-    else:
-        check_finite(fit.climb.constant, "constant")
-        check_moments(fit.climb.sums)
-        R = fit.climb.psi.size
-        check_array(fit.climb.psi, (R,), "parameters of the likelihood")
-        demand(fit.climb.information.shape == (R, R), "information about them", fit.climb.information.shape)
-        demand(fit.climb.sums.request == rows.moments.request, "sums of the same functions", "others")
+    if fit.memory is not None:
+        memory, R = fit.memory, fit.memory.psi.size
+        check_finite(memory.intercept, "constant")
+        check_moments(memory.sums)
+        check_array(memory.psi, (R,), "parameters of the likelihood")
+        demand(memory.information.shape == (R, R), "information about them", memory.information.shape)
+        demand(memory.sums.request == rows.moments.request, "sums of the same functions", "others")
     sampled = isinstance(fit.posterior, SampledPosterior)
     demand(sampled == (fit.samples is not None), "draws with a posterior of draws", type(fit.posterior).__name__)
     if fit.samples is not None and isinstance(fit.posterior, SampledPosterior):
@@ -119,11 +121,11 @@ def _check_answers(fit: Fit) -> None:
     mean, variance = fit.posterior.marginals(x)
     f, spread = fit.target.mean + fit.target.scale * mean, fit.target.scale**2 * variance
     demand(np.isfinite(f).all() and np.isfinite(spread).all(), "a function of finite values", "NaN or inf")
-    if fit.climb is not None:
-        if fit.climb.likelihood.widest <= WIDEST_EXPONENT and fit.samples is None:  # no prior is wider
+    if not fit.from_sums:
+        if fit.likelihood.widest <= WIDEST_EXPONENT and fit.samples is None:  # no prior is wider
             most = WIDEST_EXPONENT + REACH**2
             demand(spread.max() <= 1.01 * most, f"a variance of f of at most {most:g}", f"{spread.max():.3g}")
-        y = predictive_mean(fit.climb.likelihood, f, spread, np.ones(f.size))
+        y = predictive_mean(fit.likelihood, f, spread, np.ones(f.size))
         demand(np.isfinite(y).all(), "a finite mean of new observations", f"a function of up to {f.max():.3g}")
 
 

@@ -32,18 +32,18 @@ def with_constant(fit: Fit, centred: bool) -> Fit:
 
 def _has_constant(fit: Fit) -> bool:
     """Whether the posterior speaks of the constant, or the likelihood has a location in place of one."""
-    if fit.climb is None:
+    if fit.from_sums:
         sampled = isinstance(fit.posterior, SampledPosterior) and fit.posterior.level.any()
         return bool(sampled) or fit.posterior.constant is not None
-    return fit.samples is not None or fit.posterior.constant is not None or fit.climb.likelihood.locates
+    return fit.samples is not None or fit.posterior.constant is not None or fit.likelihood.locates
 
 
 def _constant_of(fit: Fit) -> ConstantPosterior | None:
     """From the sums of the sites; None where these, or A^-1, are not in the file."""
     posterior = fit.posterior
-    if fit.climb is None or not isinstance(posterior, SumPosterior | ProbedPosterior):
+    if fit.memory is None or not isinstance(posterior, SumPosterior | ProbedPosterior):
         return None
-    sums = fit.climb.sums.restricted(posterior.request.harmonics)
+    sums = fit.memory.sums.restricted(posterior.request.harmonics)
     parts = zip(posterior.terms, sums.features_sums, strict=True)
     h = np.concatenate([term.transform.forward(raw) for term, raw in parts])
     if isinstance(posterior, ProbedPosterior):

@@ -115,17 +115,17 @@ def description_of(model: Any, saved: Saved, units: dict[Any, str], provenance: 
     state = model.get_params(deep=False)["random_state"]
     kept = isinstance(state, int | np.integer | None)
     learnt = kernel_told(model, saved)
-    climb = None if fit is None else fit.climb
+    summed = fit is None or fit.from_sums
     beyond = sum(tail.r.size for tail in rows.tails)
     return Description(
         saved.estimator,
         None if learnt is None else write_kernel(learnt),
-        repr(getattr(model, "likelihood_", saved.likelihood) if climb is None else climb.likelihood),
+        repr(getattr(model, "likelihood_", saved.likelihood) if fit is None else fit.likelihood),
         tuple(_column_note(index, name, rows, units) for index, name in enumerate(names)),
         None if target is None else str(target),
         {str(name): str(unit) for name, unit in units.items()},
-        rows.n or (rows.moments.n + beyond if climb is None else climb.rows),
-        float(rows.moments.weight + sum(tail.w.sum() for tail in rows.tails)) if climb is None else None,
+        rows.n or (rows.moments.n + beyond if fit is None else fit.n),
+        float(rows.moments.weight + sum(tail.w.sum() for tail in rows.tails)) if summed else None,
         beyond,
         rows.moments.request.size if fit is None else fit.posterior.request.size,
         None if fit is None else fit.solver,

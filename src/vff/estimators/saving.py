@@ -30,6 +30,7 @@ from vff.estimators.saved_constant import HELD, with_constant
 from vff.estimators.saved_records import Description, Labels, Pattern, Saved, description_of, kernel_told
 from vff.estimators.saved_sums import check_learnable, check_rows, demand
 from vff.estimators.sums import SumModelFace
+from vff.estimators.upgrade import upgraded
 from vff.estimators.windows import Space
 from vff.inference import Samples
 from vff.kernels import parse_kernel, write_kernel
@@ -132,7 +133,8 @@ def _kind_of(saved: Saved) -> str:
 def _restored(content: Content) -> tuple[Description, Model]:
     """What a record stands for, when all in it fits together."""
     about, tree = _parts(content)
-    described, saved = _CODEC.decode(about, Description), _CODEC.decode(tree, Saved)
+    described = _CODEC.decode(about, Description)
+    saved = _CODEC.decode(upgraded(tree, content.version), Saved)
     expected, count = _kind_of(saved), len(described.columns)
     if content.kind != expected:
         raise FileError(f"a {expected} was expected, found a file of kind {content.kind!r}")
@@ -249,7 +251,7 @@ def _fill(model: SumModelFace, saved: Saved) -> None:
     check_columns(rows, saved.n_features, saved.names)
     if saved.timing is not None:
         vars(model)["timing_"] = saved.timing
-    if fit is None or fit.climb is None:  # others are sums of sites, which may be negative
+    if fit is None or fit.from_sums:  # others are sums of sites, which may be negative
         check_learnable(rows)
     if fit is None:
         vars(model)["rows_"] = rows

@@ -2,7 +2,6 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from numbers import Integral
 from typing import Any, NamedTuple, Self
 
@@ -13,38 +12,19 @@ from vff.basis import ColumnBasis, Interval
 from vff.data.table import Table
 from vff.estimators.binding import Binding, notes_on
 from vff.estimators.face import PosteriorFace
+from vff.estimators.fitting import Before, FitSpec, fit
 from vff.estimators.intake import Clock, Intake, Question
-from vff.estimators.options import (
-    ENGINE_NAMES,
-    check_batch,
-    check_choice,
-    check_covariance,
-    check_sampling_size,
-    check_size,
-)
-from vff.estimators.rows import Rows, after_walks, check_unchanged
-from vff.estimators.sampling import Asked, check_inference, check_plan, inference_data, plan_of
+from vff.estimators.options import COVARIANCES, ENGINE_NAMES, check_batch, check_choice
+from vff.estimators.rows import Rows, check_unchanged
+from vff.estimators.sampling import ChainOptions, inference_data
 from vff.estimators.settling import Options
-from vff.inference import (
-    Before,
-    Fit,
-    LikelihoodTask,
-    TermPlan,
-    Walked,
-    fit_likelihood,
-    fit_sum,
-    fit_with_structure,
-    on_coverage,
-)
+from vff.inference import Fit
 from vff.kernels import Kernel, Sum
-from vff.likelihoods import AbstractLikelihood, Gaussian
-from vff.moments import Choice
+from vff.likelihoods import AbstractLikelihood
 from vff.words import shown
 
 Say = Callable[[str], None]
-_KEPT_TARGETS = 2**20  # that draws are kept with
 _FROM_TEXT = {"datetime": "to_datetime", "duration": "to_timedelta"}
-_WRITTEN = Choice("dense", "dense: a structured covariance has the features of every factor written out")
 
 
 class Effects(NamedTuple):
@@ -86,31 +66,27 @@ class SumModelFace(PosteriorFace):
     def _noise(self) -> float | None:
         """Where the variance of Gaussian noise starts; None: from the data."""
 
-    def _absorb(self, X: Any, y: Any, sample_weight: Any, seen: Rows | None, *, growing: bool) -> Self:
-        """Read rows on top of those seen; nothing of the estimator changes until all of it has worked."""
-        say, clock = self._progress(), Clock()
-        likelihood = self._checked_options(growing)
-        if seen is not None:
-            self._check_can_grow(seen)
-        intake = self._opened(X, y, sample_weight, likelihood, say)
-        if seen is not None:
-            intake = intake.known_to(self, seen)
-        if is_closed(likelihood):
-            rows = intake.summed(seen, growing, clock)
-            say(f"{rows.moments.n:,} rows summed; engine {rows.choice.reason}")
-            with clock("learn"):
-                fit = self._learn(rows, say)
-        else:
-            fit, rows = self._walk(intake, likelihood, seen, growing, clock, say)
-        if fit.samples is not None and not growing and rows.n <= _KEPT_TARGETS:
-            fit = replace(fit, samples=replace(fit.samples, y=intake.targets()))
-        if seen is None:
+    def _absorb(self, X: Any, y: Any, sample_weight: Any, before: Before | None, *, growing: bool) -> Self:
+        """Read rows on top of those that came before; nothing of the estimator changes until all of it has worked."""
+        say, clock, spec = self._progress(), Clock(), self._spec(growing)
+        if before is not None:
+            self._check_can_grow(before)
+        intake = self._opened(X, y, sample_weight, spec.likelihood, say)
+        if before is not None:
+            intake = intake.known_to(self, before.rows)
+        found, rows = fit(spec, intake, before, clock, say)
+        if before is None:
             vars(self).pop("target_name_", None)  # of an earlier fit
         intake.introduce(self)
         self.timing_ = clock.seconds
-        self._store(fit, rows, say)
+        self._store(found, rows, say)
         intake.finish()
         return self
+
+    def _before(self) -> Before | None:
+        """What this model has seen and learnt."""
+        rows = getattr(self, "rows_", None)
+        return None if rows is None else Before(rows, getattr(self, "fit_", None))
 
     def _opened(self, X: Any, y: Any, sample_weight: Any, likelihood: AbstractLikelihood, say: Say) -> Intake:
         """The rows, wherever they are."""
@@ -118,84 +94,30 @@ class SumModelFace(PosteriorFace):
         known = getattr(self, "feature_names_in_", None)
         return Intake.of(asked, X, y, sample_weight, None if known is None else list(known))
 
-    def _checked_options(self, growing: bool) -> AbstractLikelihood:
-        """The likelihood asked for, when all options make sense together."""
+    def _spec(self, growing: bool = False) -> FitSpec:
+        """What is asked for, when all options make sense together."""
         likelihood = self._asked_likelihood()
         check_choice("engine", self.engine, ENGINE_NAMES)
         check_choice("optimizer", self.optimizer, ("lbfgs", None))
-        check_covariance(self.covariance, likelihood, growing)
-        check_batch(self.batch_size)
-        self._centred()  # these two refuse what makes no sense
-        self._noise()
-        if check_inference(self.inference, self.priors, self.covariance, likelihood, growing):
-            check_plan(self._sampling())
-        return likelihood
+        check_choice("covariance", self.covariance, COVARIANCES)
+        batch, centred, noise = check_batch(self.batch_size), self._centred(), self._noise()
+        chains = ChainOptions(self.draws, self.warmup, self.chains, self.sampler, self.priors, self.random_state)
+        asked = likelihood, self.inference, self.covariance, self.priors, growing
+        spec = FitSpec(*asked, self.engine, self.optimizer, centred, noise, batch, chains)
+        spec.method()
+        return spec
 
     def _options(self) -> Options:
         return Options(self.frequencies, self.domain, self.edges, self.covariance, self.likelihood)
 
-    def _check_can_grow(self, seen: Rows) -> None:
-        fit = getattr(self, "fit_", None)
-        if fit is not None and fit.samples is not None and fit.climb is not None:
+    def _check_can_grow(self, before: Before) -> None:
+        found = before.fit
+        if found is not None and found.samples is not None and not found.from_sums:
             raise ValueError(
                 "the rows seen so far were sampled, which leaves no sums to add to; fit all rows together, or begin "
                 "again with inference='variational'"
             )
-        check_unchanged(seen.options, self._options())
-
-    def _walk(
-        self,
-        intake: Intake,
-        likelihood: AbstractLikelihood,
-        seen: Rows | None,
-        growing: bool,
-        clock: Clock,
-        say: Say,
-    ) -> tuple[Fit, Rows]:
-        """By natural gradients, or by chains, which ask the rows many times."""
-        full, before = self.covariance == "full", None if seen is None else self.fit_
-        sampled = full and self.inference == "variational" and self.batch_size is None
-        found = intake.walk(seen, growing, clock, quiet=not full, sampled=sampled)
-        rows, walk, observed, everywhere, targets = found
-        with clock("learn"):
-            optimise, centred = self.optimizer is not None, self._centred()
-            plans, batch_size = tuple(_plans(rows)), check_batch(self.batch_size)
-            task = LikelihoodTask(
-                walk, observed, likelihood, plans, optimise, centred, say, batch_size, everywhere, targets
-            )
-            if self.inference == "mcmc":
-                check_sampling_size(walk.plan.request, walk.n, self.draws * self.chains)
-                fit = self._sample(task)
-            elif not full:
-                check_size(walk.plan.request, [term.key for term in rows.terms], self.covariance, walk.n)
-                fit = fit_with_structure(self.covariance, task)
-            else:
-                fit = fit_likelihood(task, None if before is None else Before(before, rows.moments))
-        fit = replace(fit, notes=(*fit.notes, *on_coverage(fit, walk, observed)))
-        assert fit.climb is not None
-        if not full or fit.samples is not None:
-            return fit, replace(rows, moments=fit.climb.sums, choice=fit.climb.choice or _WRITTEN)
-        asked = everywhere.walk if isinstance(everywhere, Walked) else walk
-        return fit, after_walks(rows, asked, fit.climb.sums)
-
-    def _sampling(self) -> Asked:
-        return Asked(self.draws, self.warmup, self.chains, self.sampler, self.priors, self.random_state)
-
-    def _sample(self, task: LikelihoodTask) -> Fit:
-        """By Markov chains."""
-        from vff.inference.sampling.fit import sample_likelihood
-
-        return sample_likelihood(task, plan_of(self._sampling()), self.priors, self.engine)
-
-    def _learn(self, rows: Rows, say: Say) -> Fit:
-        """Hyperparameters and posterior from the statistics alone."""
-        sums = rows.moments, rows.tails, _plans(rows), self._noise()
-        how = {"optimise": self.optimizer is not None, "normalise": self._centred()}
-        if self.inference != "mcmc":
-            return fit_sum(*sums, **how, progress=say)
-        from vff.inference.sampling.collapsed_fit import sample_sum
-
-        return sample_sum(*sums, **how, progress=say, plan=plan_of(self._sampling()), priors=self.priors)
+        check_unchanged(before.rows.options, self._options())
 
     def _store(self, fit: Fit, rows: Rows, say: Say) -> None:
         self.rows_, self.fit_, self.posterior_, self.target_ = rows, fit, fit.posterior, fit.target
@@ -208,7 +130,7 @@ class SumModelFace(PosteriorFace):
         )
         self.kernel_ = learnt[0] if len(learnt) == 1 else Sum(learnt)
         self.noise_variance_ = fit.noise_variance
-        self.likelihood_ = Gaussian(fit.noise_variance) if fit.climb is None else fit.climb.likelihood
+        self.likelihood_ = fit.likelihood
         self.samples_ = fit.samples
         self.elbo_, self.elbo_error_, self.evidence_upper_bound_ = fit.elbo, fit.elbo_error, fit.upper_bound
         self.solver_ = fit.solver
@@ -308,22 +230,6 @@ class SumModelFace(PosteriorFace):
         return np.stack([mean for mean, _ in parts], axis=1), np.stack([variance for _, variance in parts], axis=1)
 
 
-def _plans(rows: Rows) -> list[TermPlan]:
-    """What is asked of every term."""
-    return [
-        TermPlan(
-            term.name,
-            rows.binding.labels(term),
-            term.inner,
-            term.given,
-            M,
-            tuple(rows.extents[c] for c in term.columns),
-            detail,
-        )
-        for term, M, detail in zip(rows.terms, rows.harmonics, rows.details, strict=True)
-    ]
-
-
 def _refuse_times_as_text(table: Table, fitted: Binding) -> None:
     """The sentence for columns that were times in the fit: what was learnt of them are not the effects of levels."""
     for column in fitted.columns:
@@ -333,8 +239,3 @@ def _refuse_times_as_text(table: Table, fitted: Binding) -> None:
                 f"column {column.label} of X holds text such as {shown(example)}, and the model was fitted to times in "
                 f"it: convert the column, for instance with pandas.{_FROM_TEXT[column.kind]}(X[{column.label}])"
             )
-
-
-def is_closed(likelihood: AbstractLikelihood) -> bool:
-    """Whether sums over the rows say all: Gaussian noise of one variance."""
-    return isinstance(likelihood, Gaussian) and likelihood.variance is None

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.special import betainc
 
-from vff.inference.fit import Fit
+from vff.inference.methods.fit import Fit
 from vff.inference.row_sites import Observed
 from vff.inference.scout import sample_pieces
 from vff.likelihoods import predictive_cdf
@@ -28,15 +28,14 @@ def on_coverage(fit: Fit, walk: Walk, observed: Observed) -> tuple[str, ...]:
 
     Rows and targets are in the user's units, and in memory; where they are many, some of them are looked at.
     """
-    climb = fit.climb
-    if climb is None or not climb.likelihood.complete:
+    if not fit.likelihood.complete:
         return ()
     pieces = sample_pieces(walk.n, _ROWS)
     some = observed.taken(pieces)
     outside = _outside(fit, np.concatenate([_rows_of(walk, rows) for rows in pieces]), some)
     share, count = float(some.w @ outside / some.w.sum()), float(some.w.sum() ** 2 / (some.w @ some.w))
     if _far_more(share, count):
-        advice = _ADVICE.get(type(climb.likelihood).__name__, _OTHERWISE)
+        advice = _ADVICE.get(type(fit.likelihood).__name__, _OTHERWISE)
         return (f"{_said(share)} where {100 * _OUTSIDE:g} % were expected: {advice}",)
     share = float(outside.mean())
     if _far_more(share, outside.size):
@@ -58,8 +57,7 @@ def _rows_of(walk: Walk, rows: slice) -> np.ndarray:
 
 def _outside(fit: Fit, x: np.ndarray, observed: Observed) -> np.ndarray:
     """Which rows lie outside; those of a discrete y are where all of the interval is on one side of them."""
-    assert fit.climb is not None
-    likelihood, (mean, variance) = fit.climb.likelihood, fit.posterior.marginals(x)
+    likelihood, (mean, variance) = fit.likelihood, fit.posterior.marginals(x)
     f = fit.target.mean + fit.target.scale * mean, fit.target.scale**2 * variance
     upto = predictive_cdf(likelihood, *f, observed.extra, observed.y)
     below = predictive_cdf(likelihood, *f, observed.extra, observed.y - 1.0) if likelihood.discrete else upto

@@ -6,7 +6,7 @@ from vff.basis import ColumnBasis
 from vff.inference.model import iterates
 from vff.inference.probed_posterior import most_probes
 from vff.inference.whitening import CORNER
-from vff.moments import MomentRequest, lattice_size, node_count
+from vff.moments import MomentRequest, lattice_size
 
 _NUMBER = 8  # bytes
 _SQUARES = 6  # P x P matrices alive at once: Gram, in two coordinates, A, its factor, its inverse
@@ -24,7 +24,7 @@ def memory_needed(request: MomentRequest) -> int:
 def _iterative(request: MomentRequest) -> int:
     """Numbers that iterations keep: probes, the corner, and what one column's nodes take to be found."""
     lattices = max(lattice_size(term) for term in request.terms)
-    nodes = max(4 * basis.double.size * node_count(basis) for term in request.terms for basis in term.bases)
+    nodes = max(4 * basis.double.size * basis.node_count for term in request.terms for basis in term.bases)
     corner = sum(min(CORNER, size) for size in request.sizes)
     return most_probes(request.size) * (_LATTICES * lattices + _VECTORS * request.size) + 6 * corner**2 + nodes
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from vff.basis import Basis
 from vff.features import StackedTransform, TailRows, outward_state
 from vff.inference.collapsed import ClosedForm, NormalEquations
 from vff.inference.form import AbstractForm, Constant, Cotangents, MissedCotangents
@@ -14,7 +15,7 @@ from vff.inference.iterative import IterativeForm
 from vff.inference.terms import Term
 from vff.inference.whitening import LatticeGram, whitened_terms
 from vff.linalg import BlockDiagonal
-from vff.moments import Basis, Harmonics, MomentRequest, Moments
+from vff.moments import Harmonics, MomentRequest, Moments
 from vff.parameters import PositiveVector
 
 NOISE_BOUNDS = (1e-8, 1e4)  # relative to the variance of the targets, which are standardised before they get here
@@ -144,6 +145,11 @@ class SumModel:
     def iterative(self) -> bool:
         """Whether the model is solved without a factor of its P x P matrix."""
         return iterates(self.moments.request)
+
+    @property
+    def solver(self) -> str:
+        """What its equations are solved by."""
+        return "iterative" if self.iterative else "direct"
 
     @cached_property
     def _lattice(self) -> LatticeGram:

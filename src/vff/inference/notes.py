@@ -1,39 +1,57 @@
 """What a fit has to say for itself: what limits the bound, which terms came to nothing, and how learning ended."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from vff.basis import Interval
 from vff.inference.growth import Stage
 from vff.inference.model import SumModel
+from vff.inference.posterior import AbstractSumPosterior
+from vff.inference.probed_posterior import FEW_ROWS, ProbedPosterior
 from vff.inference.start import highest_standing_out
 from vff.moments import Survey
 
+if TYPE_CHECKING:
+    from vff.inference.methods.task import TermPlan
+
+_POOR_VARIANCE = 0.01  # relative standard error that is worth a note
 _FEW_ROWS = 20  # below which 95 % intervals of pure noise were seen to hold less than 91 % of new rows
 
 
-def notes_on(
-    final: Stage,
-    whole: SumModel,
-    extents: Sequence[Sequence[Survey]],
-    labels: Sequence[Sequence[str]],
-    chosen: Sequence[Sequence[bool]],
-) -> tuple[str, ...]:
-    """Sentences for the user, all by term and by factor of it.
-
-    ``whole`` is the model with all harmonics that were summed; ``extents`` say where the data lie, ``labels`` what the
-    columns are called, and ``chosen`` whose harmonics were left to the fit.
-    """
+def notes_on(final: Stage, whole: SumModel, plans: "Sequence[TermPlan]") -> tuple[str, ...]:
+    """Sentences for the user; ``whole`` is the model with all harmonics that were summed."""
     notes: list[str] = []
-    for s, term in enumerate(final.model.moments.request.terms):
-        for factor, extent, label in zip(term.factors, extents[s], labels[s], strict=True):
+    labels = [plan.labels for plan in plans]
+    for term, plan in zip(final.model.moments.request.terms, plans, strict=True):
+        for factor, extent, label in zip(term.factors, plan.extents, plan.labels, strict=True):
             if isinstance(factor.place, Interval):
                 notes += [note for note in _on_domain(final, factor.place, extent, label) if note not in notes]
     if len(labels) == 1 and len(labels[0]) == 1 and not final.model.sites:
         notes += _on_detail(final, whole, labels[0][0])
     names = [" * ".join(columns) for columns in labels]
+    chosen = [[M is None for M in plan.M] for plan in plans]
     return (*notes, *_on_bound(final, whole, names, labels, chosen), *_on_learning(final, names, labels))
+
+
+def on_iterations(posterior: AbstractSumPosterior) -> tuple[str, ...]:
+    """Where the iterative solver falls short of what it aims at."""
+    if not isinstance(posterior, ProbedPosterior):
+        return ()
+    notes = []
+    if not posterior.form.converged:
+        notes.append(
+            "the iterations for so many features stopped at their limit before they converged: mean, bound and "
+            "variances are rough; use fewer frequencies, or a larger noise_variance"
+        )
+    if posterior.relative_error > _POOR_VARIANCE:
+        notes.append(
+            f"variances of the function at more than {FEW_ROWS} rows at a time carry a standard error of about "
+            f"{100 * posterior.relative_error:.2g} %; ask for fewer rows at a time, which are solved for exactly, or "
+            "use fewer frequencies"
+        )
+    return tuple(notes)
 
 
 def _on_detail(final: Stage, whole: SumModel, label: str) -> list[str]:

@@ -1,11 +1,14 @@
-"""The targets' mean and scale, so that learning sees numbers near one whatever the user's units."""
+"""Units: learning sees targets near one and lengthscales in half domains, whatever the user's are. They change here."""
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from vff.basis import Interval
 from vff.features import TailRows
-from vff.moments import Moments
+from vff.inference.terms import Term
+from vff.moments import MomentRequest, Moments
 
 _CONSTANT = 1e-13  # a spread of y below this share of its mean is rounding
 REACH = 10.0
@@ -37,6 +40,10 @@ class TargetScale:
         scale = float(np.sqrt(square)) if square > 1e-28 * mean**2 else 1.0
         return cls(mean if normalise else 0.0, scale)
 
+    def shifted(self, inner: float) -> "TargetScale":
+        """Measured from a constant that is given as learning sees it."""
+        return TargetScale(self.mean + self.scale * inner, self.scale)
+
     @classmethod
     def of_targets(cls, y: np.ndarray, w: np.ndarray, *, centred: bool, robust: bool) -> "TargetScale":
         """Mean and standard deviation; ``robust``, median and spread by quantiles, which wild targets do not move."""
@@ -48,6 +55,46 @@ class TargetScale:
         low, high = (_quantile(y, level, w) for level in (0.05, 0.95))  # wide ones: most targets may be the same
         spread = max(_quantile(np.abs(y - mean), 0.5, w) / 0.6745, 0.1 * (high - low))
         return cls(mean, spread or deviation or 1.0)
+
+
+@dataclass(frozen=True)
+class Units:
+    """What hyperparameters are measured in, in the user's units."""
+
+    target: TargetScale
+    terms: tuple[dict[str, float], ...]
+    """By name, those of every term."""
+
+    @classmethod
+    def of(cls, target: TargetScale, terms: Sequence[Term], request: MomentRequest) -> "Units":
+        """Variances in squares of the targets' scale, lengthscales in half domains."""
+        found = []
+        for term, own in zip(terms, request.terms, strict=True):
+            named = zip(term.lengthscales, own.factors, strict=True)
+            lengths = {name: _half_length(factor.place) for name, factor in named if name is not None}
+            found.append({"variance": target.scale**2, **lengths})
+        return cls(target, tuple(found))
+
+    def inner(self, given: Iterable[Mapping[str, float | None]]) -> tuple[dict[str, float | None], ...]:
+        """Hyperparameters of every term as learning sees them; None stays None."""
+        return tuple(
+            {name: None if value is None else value / unit[name] for name, value in own.items()}
+            for own, unit in zip(given, self.terms, strict=True)
+        )
+
+    def outer(self, values: Iterable[Mapping[str, float]]) -> list[list[float]]:
+        """Variance and lengthscales of every term in the user's units."""
+        return [
+            [value * unit[name] for name, value in own.items()] for own, unit in zip(values, self.terms, strict=True)
+        ]
+
+    def inner_noise(self, noise: float | None) -> float | None:
+        return None if noise is None else noise / self.target.scale**2
+
+
+def _half_length(place: object) -> float:
+    assert isinstance(place, Interval)
+    return place.half_length
 
 
 def _quantile(values: np.ndarray, level: float, w: np.ndarray) -> float:

@@ -16,8 +16,8 @@ import numpy as np
 from vff.basis import Codes, Interval, LevelBasis
 from vff.features import ColumnPrior, TermTransform, outward_state, tail_features
 from vff.kernels import HalfInteger
-from vff.linalg import AbstractInvertible, Diagonal, Kronecker, product_rows
-from vff.moments import ColumnRequest, ColumnRows, LetterFunction, evaluate_letters, gram_tensor_adjoint
+from vff.linalg import AbstractInvertible, DenseView, Diagonal, Kronecker, product_rows
+from vff.moments import ColumnRequest, ColumnRows, LetterFunction, evaluate_letters, see_term
 
 _WRITTEN = 2**23  # features written out at a time
 
@@ -171,7 +171,7 @@ class TermPosterior:
         """phi'S phi in the double letters of its columns."""
         bases = [factor.request.basis for factor in self.factors]
         S = self.to_raw(self.to_raw(self.coefficients.explained).T)
-        return LetterFunction(self.columns, tuple(basis.double for basis in bases), gram_tensor_adjoint(bases, S))
+        return LetterFunction(self.columns, tuple(basis.double for basis in bases), see_term(bases, DenseView(S)))
 
     def features(self, x: np.ndarray, along: int | None = None) -> np.ndarray:
         """The prior's functions at any rows x (N, C), (N, P), or their slopes along one of the columns."""

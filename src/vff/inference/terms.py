@@ -11,11 +11,10 @@ from functools import lru_cache
 
 import numpy as np
 
-from vff.basis import ColumnBasis
+from vff.basis import Basis, ColumnBasis
 from vff.features import ColumnPrior, EdgeTransform, TermTransform
 from vff.kernels import HalfInteger
 from vff.linalg import AbstractInvertible, Diagonal, Kronecker, Summary
-from vff.moments import Basis
 
 Values = Mapping[str, float]
 

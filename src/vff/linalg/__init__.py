@@ -32,10 +32,11 @@ from vff.linalg.kronecker import Kronecker, apply_along, contracted, product_row
 from vff.linalg.operators import AbstractInvertible, AbstractOperator
 from vff.linalg.threads import threads_for
 from vff.linalg.toeplitz import trigonometric_entries, trigonometric_gram, trigonometric_gram_adjoint
-from vff.linalg.views import AbstractView, DenseView, Glimpse, InverseView, OuterView, Summary
+from vff.linalg.views import AbstractMatrixView, AbstractView, DenseView, Glimpse, InverseView, OuterView, Summary
 
 __all__ = [
     "AbstractInvertible",
+    "AbstractMatrixView",
     "AbstractOperator",
     "AbstractView",
     "BlockDiagonal",

@@ -54,11 +54,30 @@ class AbstractView(ABC):
         """A glimpse of every diagonal block."""
 
 
+class AbstractMatrixView(AbstractView):
+    """A symmetric matrix of which any entry can be asked for."""
+
+    @abstractmethod
+    def written(self) -> np.ndarray:
+        """All of it, (P, P)."""
+
+    def at(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """Some of its entries."""
+        return self.written()[rows, columns]
+
+    def diagonal(self) -> np.ndarray:
+        """Its diagonal, (P,)."""
+        return np.diagonal(self.written()).copy()
+
+
 @dataclass(frozen=True)
-class DenseView(AbstractView):
+class DenseView(AbstractMatrixView):
     """A matrix written out."""
 
     matrix: np.ndarray
+
+    def written(self) -> np.ndarray:
+        return self.matrix
 
     def look(self, places: Sequence[slice], probes: Sequence[Probes]) -> list[Glimpse]:
         glimpses = []
@@ -69,11 +88,21 @@ class DenseView(AbstractView):
 
 
 @dataclass(frozen=True)
-class OuterView(AbstractView):
+class OuterView(AbstractMatrixView):
     """(X Z' + Z X') / 2 for thin X and Z, (P, R)."""
 
     X: np.ndarray
     Z: np.ndarray
+
+    def written(self) -> np.ndarray:
+        half = self.X @ self.Z.T
+        return 0.5 * (half + half.T)
+
+    def at(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        return 0.5 * np.sum(self.X[rows] * self.Z[columns] + self.Z[rows] * self.X[columns], axis=-1)
+
+    def diagonal(self) -> np.ndarray:
+        return np.einsum("pr,pr->p", self.X, self.Z)
 
     def look(self, places: Sequence[slice], probes: Sequence[Probes]) -> list[Glimpse]:
         glimpses = []
@@ -88,7 +117,7 @@ class OuterView(AbstractView):
 
 
 @dataclass(frozen=True)
-class InverseView(AbstractView):
+class InverseView(AbstractMatrixView):
     """A^-1 from the factor of A; written out only when a block asks for all of it."""
 
     factor: Factor
@@ -96,6 +125,12 @@ class InverseView(AbstractView):
     @cached_property
     def matrix(self) -> np.ndarray:
         return self.factor.inverse()
+
+    def written(self) -> np.ndarray:
+        return self.matrix
+
+    def diagonal(self) -> np.ndarray:
+        return self.factor.inverse_diagonal()
 
     def look(self, places: Sequence[slice], probes: Sequence[Probes]) -> list[Glimpse]:
         if any(V is None for V in probes):

@@ -32,7 +32,7 @@ from vff.moments.cells import Cells, Whole, read_cells
 from vff.moments.collapse import collapse
 from vff.moments.coupling import Coupling
 from vff.moments.engines import ENGINES, READERS, TALLIES, Choice, Engine, Job, choose_engine, choose_set, contract
-from vff.moments.gram import gram_adjoint, gram_columns_adjoint, gram_matrix, gram_tensor, gram_tensor_adjoint
+from vff.moments.gram import gram_columns_adjoint, gram_tensor, see_term
 from vff.moments.lattice import Codebook, Survey, codebook_of, survey
 from vff.moments.operations import (
     LetterFunction,
@@ -45,9 +45,9 @@ from vff.moments.operations import (
 )
 from vff.moments.pairs import KeyedByPairs, Pair
 from vff.moments.planning import ReadingPlan, Source, books_for, plan_reading, survey_columns
-from vff.moments.quadrature import equivalent_weights, features_at_nodes, lattice_size, node_count
+from vff.moments.quadrature import equivalent_weights, features_at_nodes, lattice_size
 from vff.moments.reading import read, read_arrays
-from vff.moments.rows import Basis, ColumnRequest, ColumnRows, TermRequest
+from vff.moments.rows import ColumnRequest, ColumnRows, TermRequest
 from vff.moments.sample import LARGEST_SAMPLE, Profile, Sample, sample_of
 from vff.moments.statistics import Harmonics, MomentRequest, Moments, joint
 from vff.moments.walking import Walk
@@ -57,7 +57,6 @@ __all__ = [
     "LARGEST_SAMPLE",
     "READERS",
     "TALLIES",
-    "Basis",
     "Cells",
     "Choice",
     "Codebook",
@@ -92,20 +91,17 @@ __all__ = [
     "evaluate_letters",
     "evaluate_several",
     "features_at_nodes",
-    "gram_adjoint",
     "gram_columns_adjoint",
-    "gram_matrix",
     "gram_tensor",
-    "gram_tensor_adjoint",
     "joint",
     "lattice_size",
-    "node_count",
     "pair_functions",
     "plan_reading",
     "read",
     "read_arrays",
     "read_cells",
     "sample_of",
+    "see_term",
     "summed",
     "survey",
     "survey_columns",

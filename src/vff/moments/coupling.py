@@ -5,20 +5,17 @@ two features are needed: the double letters of a basis that holds both, expanded
 each term's own.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from vff.basis import Alphabet, ColumnBasis, Indicators
+from vff.basis import Basis, Letters
 from vff.moments.axes import along
-from vff.moments.gram import gram_matrix, transposed_map
-from vff.moments.nesting import embed_rows, restrict_rows
-from vff.moments.rows import Basis, TermRequest
+from vff.moments.rows import TermRequest
 from vff.moments.statistics import joint
 
-Letters = Alphabet | Indicators
 _PAIRS_AT_ONCE = 2**24
 
 
@@ -100,9 +97,9 @@ def _expanded(tensor: np.ndarray, axis: int, one: Basis, other: Basis) -> np.nda
     flat = np.ascontiguousarray(moved).reshape(moved.shape[0], -1)
     gram = np.empty((one.size, other.size, flat.shape[1]))
     for some in _stretches(flat.shape[1], both):
-        whole = gram_matrix(both, flat[:, some])
+        whole = both.pairs(flat[:, some])
         for place, basis in enumerate((one, other)):
-            whole = along(whole, place, _to(basis, both, restrict_rows))
+            whole = along(whole, place, both.to(basis).single)
         gram[:, :, some] = whole
     return np.moveaxis(gram.reshape(one.size, other.size, *moved.shape[1:]), (0, 1), (axis, axis + 1))
 
@@ -116,8 +113,13 @@ def _contracted(tensor: np.ndarray, axis: int, one: Basis, other: Basis) -> np.n
     for some in _stretches(flat.shape[2], both):
         whole = flat[:, :, some]
         for place, basis in enumerate((one, other)):
-            whole = along(whole, place, _to(basis, both, embed_rows))
-        letters[:, some] = transposed_map(both) @ np.ascontiguousarray(whole).reshape(both.size**2, -1)
+            whole = along(whole, place, both.to(basis).single_transpose)
+        products = both.products()
+        if both.everywhere:
+            found = np.ascontiguousarray(whole).reshape(both.size**2, -1)
+        else:
+            found = whole[products.rows, products.columns]
+        letters[:, some] = products.transposed @ found
     return np.moveaxis(letters.reshape(-1, *moved.shape[2:]), 0, axis)
 
 
@@ -125,14 +127,3 @@ def _stretches(count: int, basis: Basis) -> Iterator[slice]:
     """Some of the other letters at a time, so that pairs of features of a large basis fit in memory."""
     step = max(1, _PAIRS_AT_ONCE // basis.size**2)
     return (slice(start, start + step) for start in range(0, count, step))
-
-
-def _to(
-    small: Basis, large: Basis, change: Callable[[ColumnBasis, ColumnBasis, np.ndarray], np.ndarray]
-) -> Callable[[np.ndarray], np.ndarray]:
-    """A change between a basis and a larger one; nothing where they are the same."""
-    if small == large:
-        return lambda rows: rows
-    assert isinstance(small, ColumnBasis)
-    assert isinstance(large, ColumnBasis)
-    return lambda rows: change(small, large, rows)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vff.basis import Alphabet, ColumnBasis, Indicators, LevelBasis
+from vff.basis import Letters
 from vff.moments.cores import cores, workers
 from vff.moments.coupling import Coupling
 from vff.moments.engines import ENGINES, READERS, Job, choose_engine, choose_set
@@ -22,7 +22,7 @@ from vff.moments.rows import ColumnRequest, ColumnRows
 def column_rows(request: ColumnRequest, x: np.ndarray) -> ColumnRows:
     """Rows in memory, with their distinct values when these are few; codes of levels are always worked on by value."""
     book = codebook_of(x)
-    if book is None and isinstance(request.basis, LevelBasis):
+    if book is None and request.place.discrete:
         book = Codebook(np.unique(x))
     return ColumnRows(request, x, book)
 
@@ -32,7 +32,7 @@ class LetterFunction:
     """A function of some columns: products of letters, one per column, with coefficients."""
 
     columns: tuple[int, ...]
-    alphabets: tuple[Alphabet | Indicators, ...]
+    alphabets: tuple[Letters, ...]
     coefficients: np.ndarray
 
 
@@ -68,14 +68,12 @@ def evaluate_letters(
     return values
 
 
-def _one_column(
-    rows: ColumnRows, jobs: Sequence[tuple[Alphabet | Indicators, np.ndarray]], engine: str
-) -> list[np.ndarray]:
-    asked = engine != "auto" and isinstance(rows.basis, ColumnBasis)  # levels have one engine
+def _one_column(rows: ColumnRows, jobs: Sequence[tuple[Letters, np.ndarray]], engine: str) -> list[np.ndarray]:
+    asked = engine != "auto" and not rows.request.place.discrete  # levels have one engine
     name = engine if asked else choose_engine(rows).name
     if (
         name != "dense"
-        and len({(alphabet.M, alphabet.q) for alphabet, _ in jobs if isinstance(alphabet, Alphabet)}) > 1
+        and len({alphabet.trigonometric and alphabet.trigonometric.multipliers for alphabet, _ in jobs}) > 1
     ):
         # an engine takes its edge functions from one basis
         return [value for job in jobs for value in ENGINES[name].evaluate_letters(rows, [job])]
@@ -111,7 +109,7 @@ def _several(
 def _engine(rows: Sequence[ColumnRows], function: LetterFunction, job: Job, engine: str) -> str:
     some = [rows[c] for c in function.columns]
     books = [column.book for column in some]
-    smooth = all(isinstance(alphabet, Alphabet) for alphabet in function.alphabets)
+    smooth = all(alphabet.band is not None for alphabet in function.alphabets)
     if engine not in ("auto", "grid") and smooth and not (engine == "nufft" and len(some) > 3):
         return engine
     return choose_set(some[0].x.size, [job], books).name

@@ -9,14 +9,14 @@ from math import prod
 
 import numpy as np
 
-from vff.basis import ColumnBasis, Indicators, LevelBasis
+from vff.basis import Basis
 from vff.moments.cores import cores
 from vff.moments.coupling import Coupling
 from vff.moments.engines import LARGEST_CONTINGENCY, Choice, Job, choose_engine, choose_set
 from vff.moments.engines.sets import highest, nodes_for
 from vff.moments.lattice import Codebook, Survey, survey
 from vff.moments.pairs import Pair
-from vff.moments.rows import Basis, ColumnRequest, ColumnRows, TermRequest
+from vff.moments.rows import ColumnRequest, ColumnRows, TermRequest
 from vff.moments.statistics import MomentRequest, joint
 
 _CHUNK = 2**22  # rows of one column at a time
@@ -135,7 +135,7 @@ def _cells(books: Sequence[Codebook | None], columns: Sequence[int]) -> int:
 
 
 def _column_choice(n: int, request: ColumnRequest, book: Codebook | None, engine: str) -> Choice | None:
-    if not isinstance(request.basis, ColumnBasis):
+    if request.place.discrete:
         return Choice("table", f"table: {request.basis.size} levels")
     if engine != "auto":
         return Choice(engine, f"{engine}: as asked")
@@ -147,7 +147,7 @@ def _column_choice(n: int, request: ColumnRequest, book: Codebook | None, engine
 
 
 def _set_choice(n: int, jobs: Sequence[Job], books: Sequence[Codebook | None], engine: str, most_cells: int) -> Choice:
-    if engine == "auto" or any(isinstance(letters, Indicators) for letters in jobs[0].alphabets):
+    if engine == "auto" or any(letters.band is None for letters in jobs[0].alphabets):
         return choose_set(n, jobs, books, most_cells)
     cells = prod(book.size for book in books if book is not None)
     if engine == "table" and cells > LARGEST_CONTINGENCY:
@@ -196,7 +196,7 @@ def books_for(
     books = [found.book for found in surveys]
     if engine == "table":
         books = [book or Codebook(_every_value(s, surveys[s], source)) for s, book in enumerate(books)]
-    levels = [isinstance(column.basis, LevelBasis) for column in request.columns]
+    levels = [column.place.discrete for column in request.columns]
     sizes = [column.basis.size for column in request.columns]
     return [_level_book(sizes[s]) if levels[s] else book for s, book in enumerate(books)]
 

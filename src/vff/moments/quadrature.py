@@ -12,45 +12,36 @@ from math import prod
 from typing import NamedTuple
 
 import numpy as np
-from numpy.polynomial.legendre import leggauss
 
-from vff.basis import ColumnBasis, LevelBasis
+from vff.basis import Basis
 from vff.moments.engines.sets import contract
-from vff.moments.rows import Basis, TermRequest
+from vff.moments.rows import TermRequest
 
-_MORE_NODES = 24
 _RESOLVED = 1e-13  # of the largest singular value
 
 
-def node_count(basis: Basis) -> int:
-    """Nodes along a column with this basis."""
-    return int(2.0 * np.pi * basis.M) + _MORE_NODES if isinstance(basis, ColumnBasis) else basis.size
-
-
 class _Nodes(NamedTuple):
-    """Nodes t (n,) in [-1, 1], and letters at nodes (Q, n) = left^-1 diag(values) right', left (R, Q), right (n, R)."""
+    """Letters at nodes (Q, n) = left^-1 diag(values) right', left (R, Q), right (n, R)."""
 
-    t: np.ndarray
     left: np.ndarray
     values: np.ndarray
     right: np.ndarray
 
 
 @lru_cache(maxsize=32)
-def _nodes(basis: ColumnBasis) -> _Nodes:
-    t, _ = leggauss(node_count(basis))
-    letters = basis.double.evaluate(t).T
+def _nodes(basis: Basis) -> _Nodes:
+    if basis.double.local == 1 and basis.node_count == basis.double.size:  # a node for every letter
+        return _Nodes(np.eye(basis.double.size), np.ones(basis.double.size), np.eye(basis.double.size))
+    letters = basis.double.evaluate(basis.nodes()).T
     scale = np.sqrt(np.mean(letters**2, axis=1))  # small letters are met as well as large ones
     left, values, right = np.linalg.svd(letters / scale[:, None], full_matrices=False)
     kept = values > _RESOLVED * values[0]
-    return _Nodes(t, left[:, kept].T / scale, values[kept], right[kept].T)
+    return _Nodes(left[:, kept].T / scale, values[kept], right[kept].T)
 
 
 def features_at_nodes(basis: Basis) -> np.ndarray:
     """The features of one column at its nodes, (n, P)."""
-    if isinstance(basis, LevelBasis):
-        return np.eye(basis.size)
-    return basis.evaluate(_nodes(basis).t)
+    return basis.evaluate(basis.nodes())
 
 
 def equivalent_weights(term: TermRequest, letters: np.ndarray) -> np.ndarray:
@@ -59,12 +50,7 @@ def equivalent_weights(term: TermRequest, letters: np.ndarray) -> np.ndarray:
     Of least norm; combinations of letters that all but vanish at every node are left out, in several columns together:
     they hold rounding, which would be blown up.
     """
-    parts = [
-        _Nodes(np.empty(0), np.eye(basis.size), np.ones(basis.size), np.eye(basis.size))
-        if isinstance(basis, LevelBasis)
-        else _nodes(basis)
-        for basis in term.bases
-    ]
+    parts = [_nodes(basis) for basis in term.bases]
     core = contract(letters, [part.left for part in parts])
     values = reduce(np.multiply.outer, [part.values / part.values[0] for part in parts])
     kept = values > _RESOLVED
@@ -75,4 +61,4 @@ def equivalent_weights(term: TermRequest, letters: np.ndarray) -> np.ndarray:
 
 def lattice_size(term: TermRequest) -> int:
     """Nodes of the whole lattice."""
-    return prod(node_count(basis) for basis in term.bases)
+    return prod(basis.node_count for basis in term.bases)

@@ -5,16 +5,14 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from vff.basis import ColumnBasis, LevelBasis
 from vff.moments.cores import cores, workers
 from vff.moments.coupling import Coupling
 from vff.moments.engines import ENGINES, TALLIES, Choice, SetTally, choose_engine
 from vff.moments.engines.sets import groups
 from vff.moments.lattice import Codebook, survey
-from vff.moments.nesting import restrict_gram, restrict_rows
 from vff.moments.pairs import Pair
 from vff.moments.planning import ReadingPlan, SetPlan, Source, books_for, couplings_of, own_request, plan_reading
-from vff.moments.rows import Basis, ColumnRequest, ColumnRows, TermRequest
+from vff.moments.rows import ColumnRequest, ColumnRows, TermRequest
 from vff.moments.statistics import MomentRequest, Moments, joint
 
 
@@ -127,19 +125,13 @@ def _own_sums(
         whole = tallies[c].request.basis
         for (s, t), coupling in couplings.items():
             both = joint(coupling.left.bases[0], coupling.right.bases[0])
-            letters = gram if both == whole else restrict_gram(*_columns(both, whole), gram)
+            change = whole.to(both)
+            letters = change.double(gram)
             if s == t:
-                grams[s] = letters
-                projects[s] = project if both == whole else restrict_rows(*_columns(both, whole), project)
+                grams[s], projects[s] = letters, change.single(project)
             else:
                 blocks[s, t] = coupling.block(letters)
     return grams, projects, blocks
-
-
-def _columns(small: Basis, large: Basis) -> tuple[ColumnBasis, ColumnBasis]:
-    assert isinstance(small, ColumnBasis)
-    assert isinstance(large, ColumnBasis)
-    return small, large
 
 
 def _read_set(
@@ -234,7 +226,7 @@ def _inside(
 
 def _outside(column: ColumnRows) -> np.ndarray | None:
     """Which rows lie outside their place; None when all are inside, by far the usual case."""
-    if column.book is None or isinstance(column.basis, LevelBasis):  # a level never seen is not in the book
+    if column.book is None or column.request.place.discrete:  # a level never seen is not in the book
         outside = ~column.request.place.contains(column.t)
         return outside if outside.any() else None
     values = ~column.request.place.contains(column.values)
@@ -269,6 +261,6 @@ class _ColumnTally:
             return self.gram, self.project
         assert self.book is not None
         values, basis = ColumnRows(self.request, np.empty(0), self.book), self.request.basis
-        if isinstance(basis, LevelBasis):
+        if self.request.place.discrete:  # letters at the values are the values
             return self.gram, self.project
         return self.gram @ values.letters(basis.double), self.project @ values.letters(basis.single)

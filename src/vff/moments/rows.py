@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from vff.basis import Alphabet, Codes, ColumnBasis, Indicators, Interval, LevelBasis
+from vff.basis import Basis, Domain, Letters
 from vff.moments.lattice import Codebook
 
-Basis = ColumnBasis | LevelBasis
 _REMEMBERED = 2**21  # letters of one column, 16 MiB
 _KEPT = 2**17  # letters of one column at its rows, 1 MiB
 
@@ -19,7 +18,7 @@ _KEPT = 2**17  # letters of one column at its rows, 1 MiB
 class ColumnRequest:
     """What to sum for one column: its features, and where they live."""
 
-    place: Interval | Codes
+    place: Domain
     basis: Basis
 
 
@@ -107,7 +106,7 @@ class ColumnRows:
         """Where the values of the book lie in the unit interval, (D,)."""
         return self.request.place.to_unit(self.codebook.values)
 
-    def letters(self, alphabet: Alphabet | Indicators) -> np.ndarray:
+    def letters(self, alphabet: Letters) -> np.ndarray:
         """Letters at the values of the book, (D, size)."""
         if self.codebook.size * alphabet.size > _REMEMBERED:
             return alphabet.evaluate(self.values)
@@ -116,7 +115,7 @@ class ColumnRows:
             found[key] = alphabet.evaluate(self.values)
         return found[key]
 
-    def written(self, alphabet: Alphabet | Indicators) -> np.ndarray:
+    def written(self, alphabet: Letters) -> np.ndarray:
         """Letters at the rows themselves, (N, size); kept when they are few, for the next set and the next walk."""
         if self.x.size * alphabet.size > _KEPT:
             return alphabet.evaluate(self.t)

@@ -1,23 +1,21 @@
 """Sufficient statistics: a commutative monoid with subtraction. What is summed, apart from how."""
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
 
 import numpy as np
 
-from vff.basis import ColumnBasis, LevelBasis
+from vff.basis import Basis, Change
 from vff.moments.axes import along
 from vff.moments.gram import features_sum, gram_tensor
-from vff.moments.nesting import restrict_gram, restrict_rows
 from vff.moments.pairs import KeyedByPairs, Pair
-from vff.moments.rows import Basis, ColumnRequest, TermRequest
+from vff.moments.rows import ColumnRequest, TermRequest
 from vff.words import shown
 
 Harmonics = tuple[tuple[int | None, ...], ...]
 """M of every factor of every term; None for levels, which have none."""
-Map = Callable[[np.ndarray], np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -69,20 +67,17 @@ class MomentRequest:
 
     @property
     def harmonics(self) -> Harmonics:
-        return tuple(
-            tuple(basis.M if isinstance(basis, ColumnBasis) else None for basis in term.bases) for term in self.terms
-        )
+        return tuple(tuple(basis.detail for basis in term.bases) for term in self.terms)
 
 
 def joint(one: Basis, other: Basis) -> Basis:
     """The smallest basis that holds both."""
-    if isinstance(one, ColumnBasis) and isinstance(other, ColumnBasis):
-        return ColumnBasis(max(one.M, other.M), max(one.q, other.q))
-    if one != other:
+    both = one.joint(other)
+    if both is None:
         raise ValueError(
             f"a column has one set of levels, or one interval, and here has {shown(one)} and {shown(other)}"
         )
-    return one
+    return both
 
 
 @dataclass(frozen=True)
@@ -211,28 +206,18 @@ class Moments(KeyedByPairs):
     def with_levels(self, s: int, d: int, levels: tuple[Hashable, ...]) -> "Moments":
         """The moments of a factor over more levels, of which the rows so far have none."""
         basis = self.request.terms[s].bases[d]
-        assert isinstance(basis, LevelBasis)
-        if basis.levels == levels:
-            return self
-        places, size = {level: place for place, level in enumerate(levels)}, len(levels)
-        place = [places[level] for level in basis.levels]
+        extended, change = basis.extended(levels)
+        return self if extended == basis else self._with_factor(s, d, extended, change)
 
-        def spread(old: np.ndarray) -> np.ndarray:
-            new = np.zeros((size, *old.shape[1:]))
-            new[place] = old
-            return new
-
-        return self._with_factor(s, d, LevelBasis(levels), spread, spread)
-
-    def _with_factor(self, s: int, d: int, basis: Basis, double: Map, single: Map) -> "Moments":
-        """Another basis for one factor; the maps take sums over its old letters, (Q, ...) and (P, ...), to the new."""
+    def _with_factor(self, s: int, d: int, basis: Basis, change: Change) -> "Moments":
+        """Another basis for one factor; the change takes sums over its old letters to the new."""
         term, terms = self.request.terms[s], list(self.request.terms)
         grams, projects, blocks = list(self.grams), list(self.projects), dict(self.blocks)
-        terms[s], grams[s] = term.with_basis(d, basis), along(grams[s], d, double)
+        terms[s], grams[s] = term.with_basis(d, basis), along(grams[s], d, change.double)
 
         def rows(sums: np.ndarray) -> np.ndarray:
             """Over the features of the term, (P, Z) or (P,)."""
-            changed = along(sums.reshape(*term.shape, *sums.shape[1:]), d, single)
+            changed = along(sums.reshape(*term.shape, *sums.shape[1:]), d, change.single)
             return changed.reshape(terms[s].size, *sums.shape[1:])
 
         projects[s] = rows(projects[s])
@@ -255,16 +240,9 @@ class Moments(KeyedByPairs):
 
     def _restricted_factor(self, s: int, d: int, M: int) -> "Moments":
         large = self.request.terms[s].bases[d]
-        assert isinstance(large, ColumnBasis)
-        if large.M < M:
-            raise ValueError(f"harmonics up to {M} were asked for; these sums stop at {large.M}")
-        if large.M == M:
+        if large.detail is None or large.detail == M:
             return self
-        small = ColumnBasis(M, large.q)
-        return self._with_factor(
-            s,
-            d,
-            small,
-            lambda letters: restrict_gram(small, large, letters),
-            lambda block: restrict_rows(small, large, block),
-        )
+        if large.detail < M:
+            raise ValueError(f"harmonics up to {M} were asked for; these sums stop at {large.detail}")
+        small = large.resized(M)
+        return self._with_factor(s, d, small, large.to(small))

@@ -135,7 +135,7 @@ def _draw(ax: Axes, model: SumModelFace, view: View, z: float) -> QuadMesh | Non
     term = model.fit_.terms[view.term]
     name = f"{term.name}: " if len(view.over) == 2 and _has_twin(model, view.term) else ""
     held = held_text(model, view)
-    share = _share_text(term.share) if model.fit_.climb is None else ""
+    share = _share_text(term.share) if model.fit_.from_sums else ""
     says = f"{name}{share if term.supported else 'no effect'}".removesuffix(": ")
     ax.set_title("\n".join(line for line in (says, held) if line), fontsize="small")
     if view.shape != "surface":

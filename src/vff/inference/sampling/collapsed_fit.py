@@ -1,19 +1,19 @@
 """From sums over rows with Gaussian noise to draws of the hyperparameters, and a posterior that averages over them."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
-from typing import Any
 
 import numpy as np
 
-from vff.features import TailRows
 from vff.inference.collapsed import ClosedForm
-from vff.inference.fit import Fit, TermPlan, fit_sum
+from vff.inference.methods.collapsed import Collapsed, model_of
+from vff.inference.methods.fit import Fit, Outcome, TermShare, record
+from vff.inference.methods.task import FitTask
 from vff.inference.model import LARGEST_DIRECT, Setting, SumModel
 from vff.inference.posterior import covariance_root
-from vff.inference.sampling.chains import MOST_GRADIENTS, Compilation, Plan, run
+from vff.inference.sampling.chains import MOST_GRADIENTS, Compilation, run
 from vff.inference.sampling.collapsed import CollapsedData, CollapsedTarget, Registered, Sums, hyperparameters, settled
 from vff.inference.sampling.design import axes_of
 from vff.inference.sampling.hyper import (
@@ -29,66 +29,53 @@ from vff.inference.sampling.posterior import Cloud, Level, SampledPosterior, con
 from vff.inference.sampling.rows import TermShape
 from vff.inference.sampling.samples import Samples, evenly, on_missed, stats_of
 from vff.inference.sampling.target import OVERDISPERSED, Hyper, entries_of
-from vff.inference.target import REACH, TargetScale, standardised
+from vff.inference.target import Units
 from vff.likelihoods import Gaussian
-from vff.moments import Moments
 
 _MOST_DIFFERENTIATED = 250  # white variables: beyond, gradients by hand are faster
 _SETTINGS, _EACH = 200, 5  # settings that the posterior averages over, and draws of coefficients at each
 
 
-def sample_sum(
-    moments: Moments,
-    tails: tuple[TailRows, ...],
-    plans: Sequence[TermPlan],
-    noise: float | None,
-    *,
-    optimise: bool,
-    normalise: bool,
-    progress: Callable[[str], None],
-    plan: Plan,
-    priors: Mapping[str, Any] | None,
-) -> Fit:
+def sample_sum(task: FitTask) -> Fit:
     """Sample the hyperparameters of a sum of terms, those of the moments, from where learning ends."""
-    check_names(plans, ["noise_variance"], priors)
-    fit = fit_sum(moments, tails, plans, noise, optimise=optimise, normalise=normalise, progress=progress)
-    last = fit.history[-1]
-    constant = REACH**2 if normalise else None
-    model = SumModel(tuple(own.term for own in plans), *standardised(moments, tails, fit.target), constant=constant)
-    model = model.restricted(last.harmonics)
+    plan = task.chains
+    assert plan is not None
+    check_names(task.plans, ["noise_variance"], task.priors)
+    fit = Collapsed().fit(task)
+    whole, units = model_of(task)
+    model = whole.restricted(fit.history[-1].harmonics)
     if model.iterative:
         raise ValueError(
             f"inference='mcmc' factors a matrix of all {model.size} features at every step, and takes at most "
             f"{LARGEST_DIRECT}; use fewer frequencies, or inference='variational'"
         )
-    parameters = with_priors(_parameters(fit, model, plans, optimise=optimise), priors)
+    parameters = with_priors(_parameters(fit, model, task), task.priors)
     started = time.perf_counter()
     with Registered(model) as number:
         target, data = _target(parameters, number, model)
         compilation = Compilation(target, plan.sampler, data, target.free.size)
         data, plan = settled(target, data), plan.settled(known=True)
-        progress(f"{target.free.size} hyperparameters to sample on the sums of {moments.n:,} rows")
+        task.progress(f"{target.free.size} hyperparameters to sample on the sums of {model.moments.n:,} rows")
         starts = OVERDISPERSED * np.random.default_rng(plan.seed).standard_normal((plan.chains, target.free.size))
-        drawn = run(target, data, starts, plan, progress, compilation)
-    progress("averaging over the draws")
+        drawn = run(target, data, starts, plan, task.progress, compilation)
+    task.progress("averaging over the draws")
     t = hyperparameters(target, data, [own.position for own in drawn])
     some = evenly(plan.chains, plan.draws, _SETTINGS)
     flat = t.reshape(-1, t.shape[-1])[some]
     posterior, constant = _posterior(model, flat, np.random.default_rng(plan.seed + 1))
-    target_scale = TargetScale(fit.target.mean + fit.target.scale * constant, fit.target.scale)
     kept, seconds = np.repeat(some, _EACH), time.perf_counter() - started
     psi = np.repeat(flat[:, -1:], _EACH, axis=0)
-    samples = Samples(
-        tuple(parameters), t, stats_of(drawn), kept, psi, Gaussian(), fit.target.scale, seconds, MOST_GRADIENTS
-    )
-    return replace(_record(fit, model, posterior, samples), target=target_scale)
+    scale = units.target.scale
+    samples = Samples(tuple(parameters), t, stats_of(drawn), kept, psi, Gaussian(), scale, seconds, MOST_GRADIENTS)
+    return _record(task, fit, model, units, posterior, samples, constant)
 
 
-def _parameters(fit: Fit, model: SumModel, plans: Sequence[TermPlan], *, optimise: bool) -> list[Parameter]:
+def _parameters(fit: Fit, model: SumModel, task: FitTask) -> list[Parameter]:
     halves = half_lengths(model.moments.request)
     learnt = [TermValues(own.variance, own.lengthscales) for own in fit.terms]
-    found = [*term_parameters(plans, learnt, fit.target, halves), noise_parameter(fit.noise_variance, fit.target)]
-    return found if optimise else [*(replace(own, prior=None) for own in found[:-1]), found[-1]]
+    terms = term_parameters(task.plans, learnt, fit.target, halves)
+    found = [*terms, noise_parameter(fit.noise_variance, fit.target)]
+    return found if task.optimise else [*(replace(own, prior=None) for own in found[:-1]), found[-1]]
 
 
 def _target(
@@ -151,27 +138,38 @@ def _raw(model: SumModel, setting: Setting, closed: ClosedForm) -> tuple[np.ndar
     return transform.transpose(closed.mean), 0.5 * (inverse + inverse.T)
 
 
-def _record(fit: Fit, model: SumModel, posterior: SampledPosterior, samples: Samples) -> Fit:
+def _record(
+    task: FitTask,
+    fit: Fit,
+    model: SumModel,
+    units: Units,
+    posterior: SampledPosterior,
+    samples: Samples,
+    constant: float,
+) -> Fit:
     """The fit with medians in place of optima; the bound is the one there."""
-    at, terms, theta = 0, [], []
-    for own in fit.terms:
-        size = 1 + len(own.lengthscales)
-        values = [samples.median(at + n) for n in range(size)]
-        terms.append(replace(own, variance=values[0], lengthscales=tuple(values[1:]), supported=True))
-        at += size
     theta = np.median(samples.t.reshape(-1, samples.t.shape[-1]), axis=0)
     closed = model.at(theta)
     missed = float(model.missed_by_term(closed, theta).sum())
-    jacobian = model.weight * np.log(fit.target.scale)
-    noise = float(np.mean(samples.parameters[-1].values(samples.t[:, :, -1])))
-    return replace(
-        fit,
-        posterior=posterior,
-        terms=tuple(terms),
-        noise_variance=noise,
-        elbo=float(closed.elbo - jacobian),
-        upper_bound=float(closed.upper_bound() - jacobian),
+    noise = float(np.mean(samples.parameters[-1].values(samples.t[:, :, -1]))) / units.target.scale**2
+    found = Outcome(
+        "collapsed chains",
+        Gaussian(noise),
+        posterior,
+        samples.medians([len(plan.term.names) for plan in task.plans]),
+        [TermShare(own.share, own.effective, True) for own in fit.terms],
+        (*fit.history, replace(fit.history[-1], missed=missed)),
+        fit.solver,
+        model.weight,
+        fit.n,
+        closed.elbo,
+        fit.elbo_error,
+        closed.upper_bound(),
+        noise,
+        intercept=constant,
+        bounds=(closed.elbo,),
+        visits=fit.visits,
         notes=(*fit.notes, *samples.notes(), *on_missed(missed, fit.history[-1].tolerance)),
-        history=(*fit.history, replace(fit.history[-1], missed=missed)),
         samples=samples,
     )
+    return record(task, units, found)

@@ -1,7 +1,7 @@
 """From rows to draws of the optimal posterior q̂(u) and the hyperparameters, under any likelihood."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
@@ -10,12 +10,14 @@ import jax
 import numpy as np
 
 from vff.inference.averages import feature_averages
-from vff.inference.fit import Climb, Fit, Milestone, TermFit
-from vff.inference.likelihood_fit import LikelihoodTask
+from vff.inference.methods.fit import Fit, Milestone, Outcome, TermShare, record
+from vff.inference.methods.natural import Prepared, prepared
+from vff.inference.methods.structured import Learnt, learn_first, no_sums
+from vff.inference.methods.task import FitTask
 from vff.inference.model import Setting, SumModel
 from vff.inference.optimise import Optimum
 from vff.inference.posterior import term_factors
-from vff.inference.sampling.chains import MOST_GRADIENTS, Compilation, Drawn, Plan, run
+from vff.inference.sampling.chains import MOST_GRADIENTS, Compilation, Drawn, run
 from vff.inference.sampling.compiling import compiled
 from vff.inference.sampling.design import Design, design, features_at
 from vff.inference.sampling.hyper import (
@@ -32,13 +34,11 @@ from vff.inference.sampling.posterior import Cloud, Level, SampledPosterior, con
 from vff.inference.sampling.samples import Samples, evenly, on_missed, stats_of
 from vff.inference.sampling.start import settled
 from vff.inference.sampling.target import MOST_FACTORED, OVERDISPERSED, Data, Hyper, Sites, Target, entries_of
-from vff.inference.structured_fit import First, Learnt, learn_first, no_sums
-from vff.inference.target import TargetScale
 from vff.likelihoods import expected
 from vff.likelihoods.float64 import float64
 from vff.likelihoods.rules import counts_for
 from vff.linalg import product_rows
-from vff.moments import ColumnRows
+from vff.moments import Choice, ColumnRows
 
 _FEWEST_NODES = 4
 _MARGIN = 3.0  # times what features leave out at the start: chains visit shorter lengthscales
@@ -50,6 +50,18 @@ _MOST_OF_PRODUCTS = 150  # white variables that are transported: rows say less a
 _WATCHED = 8  # rows at which it is looked how well the function was sampled
 
 
+class First(NamedTuple):
+    """What comes before the chains."""
+
+    ready: Prepared
+    learnt: Learnt
+
+    @property
+    def task(self) -> FitTask:
+        """With targets as learning sees them."""
+        return self.ready.task
+
+
 class _Draws(NamedTuple):
     samples: Samples
     coefficients: np.ndarray
@@ -58,15 +70,21 @@ class _Draws(NamedTuple):
     """How many coefficients of every term the data determine."""
 
 
-def sample_likelihood(task: LikelihoodTask, plan: Plan, priors: Mapping[str, Any] | None, engine: str = "auto") -> Fit:
+def sample_likelihood(given: FitTask) -> Fit:
     """Sample coefficients and hyperparameters together, from a fit by natural gradients with few features."""
-    check_names(task.plans, ["constant", *task.likelihood.sized(task.observed.y).parameters], priors)
-    first = learn_first(task, most=_LEARNT_FEATURES, always=True)
-    parameters = _parameters(first, task, priors)
-    model = SumModel(tuple(own.term for own in task.plans), no_sums(first.learnt.request), sites=True)
-    ready, affine = first.task, first.task.likelihood.affine
-    points = design(model.terms, first.learnt.request, ready.walk.source, ready.observed, engine, affine=affine)
-    target, data = _target(first, parameters, points, _largest_rest(task, model, first.learnt.setting))
+    plan, rows = given.chains, given.visited
+    assert plan is not None
+    check_names(given.plans, ["constant", *given.likelihood.sized(rows.observed.y).parameters], given.priors)
+    # a step that leaves float64 is refused by its bound
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        ready = prepared(given)
+        first = First(ready, learn_first(ready, most=_LEARNT_FEATURES, always=True))
+    task, learnt = first.task, first.learnt
+    parameters = _parameters(first)
+    model = SumModel(task.terms, no_sums(learnt.request), sites=True)
+    observed, affine = task.visited.observed, task.likelihood.affine
+    points = design(model.terms, learnt.request, rows.walk.source, observed, task.engine, affine=affine)
+    target, data = _target(first, parameters, points, _largest_rest(task, model, learnt.setting))
     task.progress(f"{target.size:,} variables to sample; {points.choice.reason}")
     started = time.perf_counter()
     compilation = Compilation(target, plan.sampler, data, target.size)
@@ -77,35 +95,28 @@ def sample_likelihood(task: LikelihoodTask, plan: Plan, priors: Mapping[str, Any
     drawn = run(target, data, starts, plan, task.progress, compilation)
     task.progress("averaging over the draws")
     draws = _draws_of(first, target, data, parameters, drawn, time.perf_counter() - started)
-    fit = _record(task, first, model, draws)
-    assert fit.climb is not None
-    return replace(fit, climb=replace(fit.climb, choice=points.choice))
+    return _record(first, model, draws, points.choice)
 
 
-def _parameters(first: First, task: LikelihoodTask, priors: Mapping[str, Any] | None) -> list[Parameter]:
+def _parameters(first: First) -> list[Parameter]:
     """All hyperparameters, in the order of the entries of a target."""
-    learnt, target, likelihood = first.learnt, first.target, first.task.likelihood
+    learnt, target, task = first.learnt, first.ready.target, first.task
     halves = half_lengths(learnt.request)
-    values = []
-    for own, half in zip(learnt.setting.terms, halves, strict=True):
-        variance, *lengthscales = own.values()
-        scaled = tuple(value * unit for value, unit in zip(lengthscales, half, strict=True))
-        values.append(TermValues(variance * target.scale**2, scaled))
-    found = term_parameters(task.plans, values, target, halves)
+    values = task.units(target, learnt.request).outer(learnt.setting.terms)
+    found = term_parameters(task.plans, [TermValues(own[0], tuple(own[1:])) for own in values], target, halves)
     if not task.optimise:
         found = [replace(own, prior=None) for own in found]
-    sampled = task.centred and not likelihood.locates
-    found.append(constant_parameter(learnt.constant, learnt.anchor, target, sampled=sampled))
-    found += likelihood_parameters(likelihood, learnt.psi, target)
-    return with_priors(found, priors)
+    found.append(constant_parameter(learnt.constant, learnt.anchor, target, sampled=task.has_intercept))
+    found += likelihood_parameters(task.likelihood, learnt.psi, target)
+    return with_priors(found, task.priors)
 
 
-def _largest_rest(task: LikelihoodTask, model: SumModel, setting: Setting) -> float:
+def _largest_rest(task: FitTask, model: SumModel, setting: Setting) -> float:
     """The largest standard deviation of what the features leave out, at some of the rows."""
-    n = task.walk.n
+    n = task.visited.walk.n
     some, total = slice(0, n, -(-n // _FEW_ROWS)), 0.0
     for s, own in enumerate(model.moments.request.terms):
-        x = [task.walk.source.column(c, slice(0, n))[some] for c in own.columns]
+        x = [task.visited.walk.source.column(c, slice(0, n))[some] for c in own.columns]
         shares = [factor.carried(t) for factor, t in zip(term_factors(model, setting, s), x, strict=True)]
         total = total + setting.terms[s]["variance"] * np.maximum(1.0 - np.prod(shares, axis=0), 0.0)
     return float(np.sqrt(np.max(total)))
@@ -167,7 +178,7 @@ def _draws_of(
             seen.append(found.t[: len(batch), target.constant, None] + c @ watched.T)
     t = np.concatenate(t).reshape(chains, draws, -1)
     psi = t.reshape(chains * draws, -1)[kept, target.constant + 1 :]
-    likelihood, scale = first.task.likelihood, first.target.scale
+    likelihood, scale = first.task.likelihood, first.ready.target.scale
     f = np.concatenate(seen).reshape(chains, draws, -1)
     function = {f"f at row {n}": f[:, :, n] for n in range(f.shape[2])}
     told = psi, likelihood, scale, seconds, MOST_GRADIENTS, function
@@ -180,7 +191,7 @@ def _draws_of(
 
 def _watched(first: First) -> np.ndarray:
     """The features of all terms at some rows, (rows, P)."""
-    source, every = first.task.walk.source, slice(0, first.task.walk.n)
+    source, every = first.task.visited.walk.source, slice(0, first.task.visited.walk.n)
     rows = np.unique(np.linspace(0, source.n - 1, _WATCHED).astype(int))
     blocks = [
         product_rows(features_at(own.factors, [source.column(c, every)[rows] for c in own.columns]))
@@ -189,15 +200,10 @@ def _watched(first: First) -> np.ndarray:
     return np.concatenate(blocks, axis=1)
 
 
-def _record(
-    task: LikelihoodTask,
-    first: First,
-    model: SumModel,
-    draws: _Draws,
-) -> Fit:
-    """The record of the fit, in the user's units."""
+def _record(first: First, model: SumModel, draws: _Draws, engine: Choice) -> Fit:
+    """The record of the fit."""
     samples, coefficients, determined = draws
-    learnt, target, likelihood = first.learnt, first.target, first.task.likelihood
+    learnt, task = first.learnt, first.task
     L = samples.t.shape[-1]
     t = samples.t.reshape(-1, L)[samples.kept]
     place = L - 1 - samples.psi.shape[1]
@@ -205,40 +211,31 @@ def _record(
     one = constant_function(model.terms, learnt.request.terms)
     level = t[:, place] - constant
     cloud = Cloud.of(coefficients + np.multiply.outer(level, one))
-    averages = feature_averages(task.walk, learnt.request, first.task.observed.w)
+    w = task.visited.observed.w
+    averages = feature_averages(task.visited.walk, learnt.request, w)
     settings = [model.setting(np.append(row[:place], 0.0)) for row in t]  # of sites, the noise variance is one
     posterior = sampled_posterior(model, settings, cloud, averages, Level.of(level, cloud))
     psi = np.median(samples.psi, axis=0)
     rows = _rows(task, model, posterior)
-    missed = _missed(first, posterior, psi, constant, rows)
+    missed, tolerated = _missed(first, posterior, psi, constant, rows), _tolerated(task, determined)
     theta = np.median(t[:, :place], axis=0)
     optimum = Optimum(theta, np.nan, 0, int(samples.stats["n_steps"].sum()), True, "sampled")
-    return Fit(
+    found = Outcome(
+        "chains",
+        task.likelihood.with_values(psi),
         posterior,
-        TargetScale(target.mean + target.scale * constant, target.scale),
-        _term_fits(task, model, posterior, draws, rows),
-        np.nan,
-        np.nan,
-        0.0,
-        np.nan,
+        samples.medians([len(plan.term.names) for plan in task.plans]),
+        _shares(posterior, determined, rows),
+        (Milestone(learnt.request.harmonics, optimum, missed, tolerated),),
         "sampled",
-        (Milestone(learnt.request.harmonics, optimum, missed, _tolerated(task, determined)),),
-        (*samples.notes(), *on_missed(missed, _tolerated(task, determined))),
-        Climb(
-            likelihood.with_values(psi).in_units(target.scale),
-            likelihood,
-            no_sums(learnt.request),
-            psi,
-            np.zeros((psi.size, psi.size)),
-            constant,
-            target,
-            (),
-            0,
-            task.walk.n,
-            learnt.anchor,
-        ),
-        samples,
+        float(w.sum()),
+        task.visited.walk.n,
+        intercept=constant,
+        notes=(*samples.notes(), *on_missed(missed, tolerated)),
+        samples=samples,
+        engine=engine,
     )
+    return record(task, task.units(first.ready.target, learnt.request), found)
 
 
 class _Rows(NamedTuple):
@@ -250,18 +247,19 @@ class _Rows(NamedTuple):
     share: float
 
 
-def _rows(task: LikelihoodTask, model: SumModel, posterior: SampledPosterior) -> _Rows:
-    n = task.walk.n
+def _rows(task: FitTask, model: SumModel, posterior: SampledPosterior) -> _Rows:
+    n = task.visited.walk.n
     every = slice(0, n, -(-n // _SHARED_ROWS))
     x = np.stack(
-        [task.walk.source.column(c, slice(0, n))[every] for c in range(len(model.moments.request.columns))], axis=1
+        [task.visited.walk.source.column(c, slice(0, n))[every] for c in range(len(model.moments.request.columns))],
+        axis=1,
     )
     return _Rows(x, posterior.rows(x), every, n / len(x))
 
 
 def _missed(first: First, posterior: SampledPosterior, psi: np.ndarray, constant: float, rows: _Rows) -> float:
     """What the features leave out on average over draws, nats: half the sum of precision times variance of the rest."""
-    observed = first.task.observed
+    observed = first.task.visited.observed
     y, extra, w = (values[rows.every] for values in (observed.y, observed.extra, observed.w))
     mean, _ = posterior.marginals(rows.x, variances=False)
     rest = posterior.rest.marginals(rows.x)[1]
@@ -269,23 +267,14 @@ def _missed(first: First, posterior: SampledPosterior, psi: np.ndarray, constant
     return float(0.5 * rows.share * np.sum(w * np.maximum(-answer.curvature, 0.0) * rest))
 
 
-def _tolerated(task: LikelihoodTask, determined: Sequence[float]) -> float:
+def _tolerated(task: FitTask, determined: Sequence[float]) -> float:
     """What they may leave out, as where frequencies are chosen: half a nat, 1e-6 per row, 0.02 per coefficient."""
-    return max(0.5, 1e-6 * float(task.observed.w.sum()), 0.02 * sum(determined))
+    return max(0.5, 1e-6 * float(task.visited.observed.w.sum()), 0.02 * sum(determined))
 
 
-def _term_fits(
-    task: LikelihoodTask, model: SumModel, posterior: SampledPosterior, draws: _Draws, rows: _Rows
-) -> tuple[TermFit, ...]:
-    """Medians of the hyperparameters, and what the mean of the function says of every term."""
+def _shares(posterior: SampledPosterior, determined: Sequence[float], rows: _Rows) -> list[TermShare]:
+    """What the mean of the function says of every term."""
     effects = [term.means(rows.x, rows.columns) for term in posterior.terms]
     total = float(np.var(np.sum(effects, axis=0)))
-    fits, at = [], 0
-    for s, (plan, effect) in enumerate(zip(task.plans, effects, strict=True)):
-        own = [draws.samples.median(at + n) for n in range(len(plan.term.names))]
-        at += len(own)
-        M = model.moments.request.harmonics[s]
-        share = float(np.var(effect)) / total if total > 0.0 else 0.0
-        size = M[0] if len(M) == 1 else M
-        fits.append(TermFit(plan.name, own[0], tuple(own[1:]), size, share, draws.determined[s], True))
-    return tuple(fits)
+    shares = [float(np.var(effect)) / total if total > 0.0 else 0.0 for effect in effects]
+    return [TermShare(share, own, True) for share, own in zip(shares, determined, strict=True)]

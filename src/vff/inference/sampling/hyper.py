@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from vff.basis import Interval
-from vff.inference.fit import TermPlan
+from vff.inference.methods.task import TermPlan
 from vff.inference.target import TargetScale
 from vff.likelihoods import AbstractLikelihood
 from vff.moments import MomentRequest

@@ -76,6 +76,11 @@ class Samples:
         """Of one parameter, in the user's units."""
         return float(np.median(self.parameters[number].values(self.t[:, :, number])))
 
+    def medians(self, sizes: Sequence[int]) -> list[list[float]]:
+        """Of the first parameters, so many for every term."""
+        starts = np.cumsum([0, *sizes[:-1]])
+        return [[self.median(int(start) + n) for n in range(size)] for start, size in zip(starts, sizes, strict=True)]
+
     def __str__(self) -> str:
         return "\n".join(_table(self.summary))
 

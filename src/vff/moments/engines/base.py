@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vff.basis import Alphabet, Indicators
+from vff.basis import Letters
 from vff.moments.rows import ColumnRows
 
-Job = tuple[Alphabet | Indicators, np.ndarray]
+Job = tuple[Letters, np.ndarray]
 """An alphabet with the strengths of the rows (N,) to sum, or with the coefficients of its letters (size,)."""
 
 

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
-from vff.basis import Alphabet, LevelBasis
 from vff.moments.engines.sets import Job, halves, highest, nodes_for, pivot, without
 from vff.moments.lattice import Codebook, spacing
 from vff.moments.rows import ColumnRows
@@ -39,7 +38,7 @@ def _cheapest(costs: dict[str, float], reasons: dict[str, str]) -> Choice:
 def choose_engine(rows: ColumnRows) -> Choice:
     """Pick for the rows of one column."""
     N, basis, book = rows.x.size, rows.basis, rows.book
-    if isinstance(basis, LevelBasis):
+    if rows.request.place.discrete:
         return Choice("table", f"table: {basis.size} levels in {N} rows")
     letters = basis.double.size
     if N == 0:
@@ -51,7 +50,7 @@ def choose_engine(rows: ColumnRows) -> Choice:
         costs["table"] = N * _PER_ROW_TABLE + book.size * letters * _PER_LETTER
         reasons["table"] = f"{book.size} distinct values in {N} rows"
     elif min(costs.values()) > _START_NUFFT and spacing(rows.t) is not None:
-        costs["grid"] = N * (_PER_ROW_GRID + _PER_ROW_AND_HARMONIC_GRID * basis.double.highest)
+        costs["grid"] = N * (_PER_ROW_GRID + _PER_ROW_AND_HARMONIC_GRID * (basis.double.band or 0))
         reasons["grid"] = f"{N} rows equally spaced"
     return _cheapest(costs, reasons)
 
@@ -63,7 +62,7 @@ def choose_set(
     costs, reasons = {"dense": N * _per_row_written(jobs)}, {}
     shape = " x ".join(str(size) for size in max((job.shape for job in jobs), key=prod))
     reasons["dense"] = f"{shape} letters in {N} rows are little work"
-    smooth = all(isinstance(alphabet, Alphabet) for job in jobs for alphabet in job.alphabets)
+    smooth = all(alphabet.band is not None for job in jobs for alphabet in job.alphabets)
     if smooth and len(books) in _PER_ROW_SPREAD:
         nodes = [nodes_for(highest(alphabets)) for alphabets in zip(*(job.alphabets for job in jobs), strict=True)]
         work = _START_NUFFT + prod(nodes) * _PER_NODE * max(1.0, N / _CHUNK) + _contraction(jobs, nodes)
@@ -71,7 +70,7 @@ def choose_set(
             costs["nufft"] = N * _PER_ROW_SPREAD[len(books)] + work
             reasons["nufft"] = f"{N} rows spread on {' x '.join(map(str, nodes))} nodes"
     values = [book.size for book in books if book is not None]
-    levels = not any(isinstance(alphabet, Alphabet) for job in jobs for alphabet in job.alphabets)
+    levels = all(alphabet.local == 1 for job in jobs for alphabet in job.alphabets)
     if len(values) == len(books) and (levels or prod(values) <= most_cells):
         tables = 1 + any(job.targets for job in jobs)
         costs["table"] = N * _PER_ROW_CELL * tables + prod(values) * _PER_CELL + _contraction(jobs, values)

@@ -17,13 +17,12 @@ from math import prod
 
 import numpy as np
 
-from vff.basis import Alphabet, Indicators
+from vff.basis import Letters, TrigonometricLetters
 from vff.linalg import product_rows
 from vff.moments.engines.nufft import interpolate, spread
 from vff.moments.engines.spreading import Ruler
 from vff.moments.rows import ColumnRows
 
-Letters = Alphabet | Indicators
 EPSILON = 1e-12  # of the spreading
 _WRITTEN = 2**22  # letters written out at a time
 
@@ -131,18 +130,14 @@ def _ruler(K: int) -> Ruler:
 
 
 @lru_cache(maxsize=64)
-def _node_values(K: int, alphabet: Alphabet) -> np.ndarray:
+def _node_values(K: int, alphabet: TrigonometricLetters) -> np.ndarray:
     """Letters at the nodes of the ruler for harmonics up to K, (n, size)."""
     return _ruler(K).letters(alphabet)
 
 
 def highest(alphabets: Sequence[Letters]) -> int:
     """The highest harmonic that the letters of one column hold, products with edge functions included."""
-    return max(
-        max(sheet.K + len(sheet.edges) * alphabet.M for sheet in alphabet.sheets)
-        for alphabet in alphabets
-        if isinstance(alphabet, Alphabet)
-    )
+    return max(alphabet.band for alphabet in alphabets if alphabet.band is not None)
 
 
 def nodes_for(K: int) -> int:
@@ -172,15 +167,15 @@ class SpreadTally(SetTally):
 
     def _matrices(self, job: Job) -> list[np.ndarray]:
         both = zip(self.degrees, job.alphabets, strict=True)
-        return [_node_values(K, alphabet).T for K, alphabet in both if isinstance(alphabet, Alphabet)]
+        return [_node_values(K, own).T for K, alphabet in both if (own := alphabet.trigonometric) is not None]
 
 
 def spread_reader(columns: Sequence[ColumnRows], job: Job, coefficients: np.ndarray) -> np.ndarray:
     degrees = [highest([alphabet]) for alphabet in job.alphabets]
     matrices = [
-        _node_values(K, alphabet)
+        _node_values(K, own)
         for K, alphabet in zip(degrees, job.alphabets, strict=True)
-        if isinstance(alphabet, Alphabet)
+        if (own := alphabet.trigonometric) is not None
     ]
     points = [_ruler(K).reach * column.t for K, column in zip(degrees, columns, strict=True)]
     values = contract(coefficients, matrices).astype(complex)
@@ -303,7 +298,7 @@ def _add_groups(total: np.ndarray, written: _Written, rest: Job, strengths: np.n
 def pivot(values: Sequence[int | None], jobs: Sequence[Job]) -> int:
     """The column to group by, given how many distinct values each has: levels, or the one with the most letters."""
     found = [d for d, size in enumerate(values) if size is not None]
-    levels = [d for d in found if isinstance(jobs[0].alphabets[d], Indicators)]
+    levels = [d for d in found if jobs[0].alphabets[d].local == 1]
     return max(levels or found, key=lambda d: (max(job.shape[d] for job in jobs), -(values[d] or 0)))
 
 

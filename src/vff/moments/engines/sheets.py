@@ -18,13 +18,13 @@ from math import prod
 import numpy as np
 from scipy.linalg import norm
 
-from vff.basis import Alphabet, Sheet, bernoulli_rows, harmonic_part
+from vff.basis import HarmonicBlock, TrigonometricLetters
+from vff.basis.waves import pad, trim
 from vff.moments.engines.base import Engine, Job
 from vff.moments.rows import ColumnRows
-from vff.moments.waves import pad, trim
 
 Transform = Callable[[np.ndarray, np.ndarray, int], np.ndarray]
-Wave = tuple[int, Sheet, slice]
+Wave = tuple[int, HarmonicBlock, slice]
 """A sheet of the alphabet of the numbered job, and its place there."""
 _BLOCK = 2**14
 
@@ -63,10 +63,11 @@ def _half(packed: np.ndarray, r: int) -> np.ndarray:
     return (np.imag(packed) if r % 2 else np.real(packed))[r // 2]
 
 
-def _alphabet(job: Job) -> Alphabet:
-    """The alphabet of a job, which for these engines is one of sheets."""
-    assert isinstance(job[0], Alphabet)
-    return job[0]
+def _alphabet(job: Job) -> TrigonometricLetters:
+    """The letters of a job, which for these engines are trigonometric."""
+    letters = job[0].trigonometric
+    assert letters is not None
+    return letters
 
 
 def _waves(jobs: Sequence[Job]) -> list[Wave]:
@@ -74,7 +75,7 @@ def _waves(jobs: Sequence[Job]) -> list[Wave]:
     return [
         (number, sheet, place)
         for number, job in enumerate(jobs)
-        for sheet, place in _alphabet(job).slices()
+        for sheet, place in _alphabet(job).slices
         if sheet.K > 0
     ]
 
@@ -84,7 +85,7 @@ def _constants(jobs: Sequence[Job]) -> list[Wave]:
     return [
         (number, sheet, place)
         for number, job in enumerate(jobs)
-        for sheet, place in _alphabet(job).slices()
+        for sheet, place in _alphabet(job).slices
         if sheet.K == 0
     ]
 
@@ -93,18 +94,18 @@ def _blocks(start: int, stop: int, step: int) -> Iterator[slice]:
     return (slice(low, min(low + step, stop)) for low in range(start, stop, step))
 
 
-def _edge_rows(type2: Transform, alphabet: Alphabet, t: np.ndarray) -> np.ndarray:
+def _edge_rows(type2: Transform, alphabet: TrigonometricLetters, t: np.ndarray) -> np.ndarray:
     """R_1 ... R_q at t, (q, N): the polynomials less their harmonics."""
-    M, q = alphabet.M, alphabet.q
+    M, q = alphabet.multipliers
     rows = np.empty((q, t.size))
     if not q:
         return rows
     coefficients = np.zeros((q + q % 2, 2 * M + 1))
-    coefficients[:q] = harmonic_part(M, q)
+    coefficients[:q] = alphabet.harmonics()
     units = _to_units(coefficients)
     waves = type2(t, _pack_coefficients(coefficients, M), M)
     for block in _blocks(0, t.size, _BLOCK):
-        rows[:, block] = bernoulli_rows(t[block], q)
+        rows[:, block] = alphabet.polynomials(t[block])
         for n in range(q):
             rows[n, block] -= units[n] * _half(waves, n)[block]
     return rows
@@ -140,7 +141,9 @@ def trigonometric_engine(name: str, type1: Transform, type2: Transform, chunk: i
             edges = _edge_rows(type2, _alphabet(jobs[0]), t[rows])
             letters, sizes = _letter_units(edges), [_power(_size(vector[rows])) for _, vector in jobs]
 
-            def unit(number: int, sheet: Sheet, letters: list[float] = letters, sizes: list[float] = sizes) -> float:
+            def unit(
+                number: int, sheet: HarmonicBlock, letters: list[float] = letters, sizes: list[float] = sizes
+            ) -> float:
                 return sizes[number] * prod(letters[n - 1] for n in sheet.edges)
 
             for block in _blocks(0, rows.stop - rows.start, _BLOCK):

@@ -18,7 +18,7 @@ from math import comb, factorial
 import numpy as np
 from numpy.polynomial import chebyshev
 
-from vff.basis import Alphabet, Sheet, bernoulli_rows, harmonic_part
+from vff.basis import HarmonicBlock, TrigonometricLetters
 from vff.moments.engines.nufft import kernel_transfer, spread_width
 
 _HIGHEST = 0.5 * np.pi
@@ -56,14 +56,14 @@ class Ruler:
         angle = np.multiply.outer(np.pi * (self.nodes + 1.0), degrees)
         return np.exp(1j * angle) * (factor * (-1j) ** order / factorial(order))
 
-    def letters(self, alphabet: Alphabet) -> np.ndarray:
+    def letters(self, alphabet: TrigonometricLetters) -> np.ndarray:
         """Node values of every letter, (n, size)."""
         values = np.empty((self.n, alphabet.size))
-        for sheet, place in alphabet.slices():
+        for sheet, place in alphabet.slices:
             values[:, place] = self._sheet(alphabet, sheet)
         return values
 
-    def _sheet(self, alphabet: Alphabet, sheet: Sheet) -> np.ndarray:
+    def _sheet(self, alphabet: TrigonometricLetters, sheet: HarmonicBlock) -> np.ndarray:
         degrees = np.arange(sheet.K + 1)
         if not sheet.edges:
             waves = self.waves(degrees)
@@ -73,22 +73,22 @@ class Ruler:
             waves = self._two_edges(alphabet, *sheet.edges)[:, None]
         return np.concatenate([np.real(waves), np.imag(waves)[:, 1:]], axis=1)
 
-    def _edge_times_waves(self, alphabet: Alphabet, edge: int, degrees: np.ndarray) -> np.ndarray:
+    def _edge_times_waves(self, alphabet: TrigonometricLetters, edge: int, degrees: np.ndarray) -> np.ndarray:
         """R_n exp(i k theta): the polynomial's part less that of its harmonics."""
         waves = np.zeros((self.n, degrees.size), complex)
         for order in range(edge + 1):
-            waves += bernoulli_rows(self.nodes, edge, order)[edge - 1][:, None] * self.waves(degrees, order)
-        M, K = alphabet.M, int(degrees[-1])
+            waves += alphabet.polynomials(self.nodes, order)[edge - 1][:, None] * self.waves(degrees, order)
+        (M, _), K = alphabet.multipliers, int(degrees[-1])
         high = np.arange(-M, M + K + 1)
         shifted = np.zeros((high.size, degrees.size), complex)
         for k in degrees:
             shifted[k : k + 2 * M + 1, k] = _two_sided(alphabet, edge)
         return waves - self.waves(high) @ shifted
 
-    def _two_edges(self, alphabet: Alphabet, one: int, other: int) -> np.ndarray:
+    def _two_edges(self, alphabet: TrigonometricLetters, one: int, other: int) -> np.ndarray:
         """R_i R_j = B_i B_j - B_i h_j - h_i B_j + h_i h_j, h the harmonics of the polynomials."""
-        M, q = alphabet.M, alphabet.q
-        rows = [bernoulli_rows(self.nodes, q, order) for order in range(one + other + 1)]
+        M, _ = alphabet.multipliers
+        rows = [alphabet.polynomials(self.nodes, order) for order in range(one + other + 1)]
         constant, low = np.zeros(1), np.arange(-M, M + 1)
         total = np.zeros(self.n, complex)
         for order in range(one + other + 1):
@@ -101,8 +101,8 @@ class Ruler:
         return total + self.waves(np.arange(-2 * M, 2 * M + 1)) @ product_of_waves
 
 
-def _two_sided(alphabet: Alphabet, edge: int) -> np.ndarray:
+def _two_sided(alphabet: TrigonometricLetters, edge: int) -> np.ndarray:
     """Coefficients of exp(i l theta), l = -M ... M, of the harmonics of B_n."""
-    M, packed = alphabet.M, harmonic_part(alphabet.M, edge)[edge - 1]
+    (M, _), packed = alphabet.multipliers, alphabet.harmonics()[edge - 1]
     half = 0.5 * (packed[1 : M + 1] - 1j * packed[M + 1 :])
     return np.concatenate([half[::-1].conj(), [0.0], half])

@@ -7,25 +7,28 @@ held. No matrix is larger than a factor of a term, or than a term where its cova
 
 from dataclasses import dataclass, replace
 from math import prod
-from typing import NamedTuple
+from typing import Literal
 
 import numpy as np
 
 from vff.basis import ColumnBasis
-from vff.inference.fit import Climb, Fit, Milestone, TermFit, given_setting, units_of
 from vff.inference.form import ConstantPosterior
-from vff.inference.likelihood_fit import LikelihoodTask, fit_likelihood, prepared
+from vff.inference.methods.collapsed import not_gaussian
+from vff.inference.methods.fit import Fit, Milestone, Outcome, TermShare, record
+from vff.inference.methods.learning import given_setting
+from vff.inference.methods.natural import Prepared, fit_prepared, prepared
+from vff.inference.methods.task import FitTask, Spec
 from vff.inference.model import Setting, SumModel
 from vff.inference.optimise import Optimum
 from vff.inference.posterior import term_factors
 from vff.inference.row_sites import is_positive
-from vff.inference.structured import LARGEST_CLIMB, Kind, ProductTerm, StructuredFit, fit_structured
+from vff.inference.structured import KINDS, LARGEST_CLIMB, Kind, ProductTerm, StructuredFit, fit_structured
 from vff.inference.structured_bound import evaluated
 from vff.inference.structured_constant import means_with_constant, with_constant, without_constant
 from vff.inference.structured_posterior import StructuredPosterior, centre_of, structured_term
-from vff.inference.target import TargetScale
 from vff.likelihoods.rules import counts_for
-from vff.moments import MomentRequest, Moments, TermRequest, Walk, plan_reading
+from vff.moments import Choice, MomentRequest, Moments, TermRequest, Walk, plan_reading
+from vff.words import shown
 
 _LEARNT_FEATURES, _LEAST_M = 600, 2
 _LARGE = 2000  # features, beyond which the last digits are not worth their time
@@ -33,6 +36,7 @@ _TOLERANCE, _TOLERANCE_WHEN_LARGE = 1e-5, 3e-3
 _FEWEST_NODES = 32
 _NUMBER = 8  # bytes
 _COPIES = 5  # of the features that the climb keeps, and of products of all but one factor
+_WRITTEN = Choice("dense", "dense: a structured covariance has the features of every factor written out")
 _VECTORS = 80  # of the size of q that L-BFGS keeps
 
 
@@ -53,55 +57,71 @@ class Learnt:
     """Of the sites that were learnt with, where these have all harmonics of q."""
 
 
-class First(NamedTuple):
-    """What comes before the posterior that was asked for."""
+class Structured:
+    """A Gaussian q whose covariance has a structure."""
 
-    task: LikelihoodTask
-    """With targets as learning sees them."""
-    learnt: Learnt
-    target: TargetScale
+    name = "structured"
+    inference = "variational"
+    needs: Literal["rows"] = "rows"
+    samples = False
+
+    def accepts(self, spec: Spec) -> str | None:
+        """Likelihoods that are not Gaussian, when no more rows will come."""
+        if spec.covariance not in KINDS:
+            return ""
+        if spec.normal:
+            return not_gaussian(spec)
+        if spec.growing:
+            return (
+                f"partial_fit remembers rows by sums that covariance={shown(spec.covariance)} does not keep; use "
+                "covariance='full', or fit all rows together"
+            )
+        return None
+
+    def fit(self, task: FitTask) -> Fit:
+        """Learn with few features, then fit q with all of them."""
+        kind: Kind = task.covariance  # pyright: ignore[reportAssignmentType]
+        # a step that leaves float64 is refused by its bound
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            ready = prepared(task)
+            return _fit_structure(kind, ready, learn_first(ready))
 
 
-def learn_first(task: LikelihoodTask, *, most: int = _LEARNT_FEATURES, always: bool = False) -> First:
+def learn_first(ready: Prepared, *, most: int = _LEARNT_FEATURES, always: bool = False) -> Learnt:
     """Hyperparameters, constant, likelihood and harmonics, with the full covariance and few features.
 
     Where all of these are given, nothing is learnt, but for sites where they are ``always`` wanted.
     """
-    # a step that leaves float64 is refused by its bound
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        ready, psi, target = prepared(task)
-        given = None if always else _given(ready, psi, target)
-        return First(ready, given or _learn(task, target, most), target)
+    given = None if always else _given(ready)
+    return given or _learn(ready, most)
 
 
-def fit_with_structure(kind: Kind, task: LikelihoodTask) -> Fit:
-    """Fit a sum of terms under a likelihood that is not Gaussian, with a covariance of this kind."""
-    ready, learnt, target = learn_first(task)
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        model = SumModel(tuple(plan.term for plan in task.plans), no_sums(learnt.request), sites=True)
-        terms = _product_terms(ready, model, learnt.setting)
-        joined = with_constant(kind, terms) if _has_constant(ready) else terms
-        task.progress(f"{model.size:,} features, of which q has a covariance of kind {kind!r}")
-        observed = ready.observed
-        spread = np.sqrt(sum(term.variance for term in terms)) / ready.likelihood.width(learnt.psi)
-        fit = fit_structured(
-            kind,
-            joined,
-            observed.y,
-            observed.w,
-            ready.likelihood,
-            learnt.psi,
-            observed.extra,
-            offset=learnt.anchor,
-            means=_known_means(kind, model, learnt, centred=joined is not terms),
-            nodes=max(_FEWEST_NODES, int(counts_for(np.array([spread]))[0])),
-            tolerance=_TOLERANCE if model.size <= _LARGE else _TOLERANCE_WHEN_LARGE,
-        )
-        task.progress(f"bound {fit.elbo:.3f} nats for standardised y, {fit.evaluations} evaluations")
-        constant = None
-        if joined is not terms:
-            fit, constant = without_constant(kind, fit, terms, observed.w)
-        return _record(ready, learnt, model, terms, fit, constant, target)
+def _fit_structure(kind: Kind, ready: Prepared, learnt: Learnt) -> Fit:
+    task = ready.task
+    model = SumModel(task.terms, no_sums(learnt.request), sites=True)
+    terms = _product_terms(task, model, learnt.setting)
+    joined = with_constant(kind, terms) if task.has_intercept else terms
+    task.progress(f"{model.size:,} features, of which q has a covariance of kind {kind!r}")
+    observed = task.visited.observed
+    spread = np.sqrt(sum(term.variance for term in terms)) / task.likelihood.width(learnt.psi)
+    fit = fit_structured(
+        kind,
+        joined,
+        observed.y,
+        observed.w,
+        task.likelihood,
+        learnt.psi,
+        observed.extra,
+        offset=learnt.anchor,
+        means=_known_means(kind, model, learnt, centred=joined is not terms),
+        nodes=max(_FEWEST_NODES, int(counts_for(np.array([spread]))[0])),
+        tolerance=_TOLERANCE if model.size <= _LARGE else _TOLERANCE_WHEN_LARGE,
+    )
+    task.progress(f"bound {fit.elbo:.3f} nats for standardised y, {fit.evaluations} evaluations")
+    constant = None
+    if joined is not terms:
+        fit, constant = without_constant(kind, fit, terms, observed.w)
+    return _record(ready, learnt, model, terms, fit, constant)
 
 
 def _known_means(kind: Kind, model: SumModel, learnt: Learnt, *, centred: bool) -> list[np.ndarray] | None:
@@ -134,48 +154,38 @@ def structured_memory(kind: Kind, request: MomentRequest, rows: int) -> int:
     return _NUMBER * (rows * per_row + _COPIES * size + _VECTORS * climbed)
 
 
-def _given(task: LikelihoodTask, psi: np.ndarray, target: TargetScale) -> Learnt | None:
+def _given(ready: Prepared) -> Learnt | None:
     """What the user gave, if nothing is left to be learnt."""
-    if task.optimise or task.free_harmonics or _has_constant(task) or np.any(task.likelihood.free):
+    task = ready.task
+    if task.optimise or task.free_harmonics or task.has_intercept or np.any(task.likelihood.free):
         return None
-    request = task.walk.plan.request
-    units = [units_of(no_sums(request), target, s, plan.term) for s, plan in enumerate(task.plans)]
-    given = tuple(
-        {name: None if value is None else value / unit[name] for name, value in plan.given.items()}
-        for plan, unit in zip(task.plans, units, strict=True)
-    )
+    request = task.visited.request
+    given = task.units(ready.target, request).inner(plan.given for plan in task.plans)
     setting = given_setting(given, 1.0)
-    return None if setting is None else Learnt(setting, psi, 0.0, 0.0, request, (True,) * len(task.plans))
+    return None if setting is None else Learnt(setting, ready.psi, 0.0, 0.0, request, (True,) * len(task.plans))
 
 
-def _learn(task: LikelihoodTask, target: TargetScale, most: int) -> Learnt:
+def _learn(ready: Prepared, most: int) -> Learnt:
     """With the full covariance and few features."""
-    whole = task.walk.plan.request
+    task, rows = ready.task, ready.task.visited
+    whole = rows.request
     small = _few(whole, most)
     plans = tuple(
         replace(plan, M=tuple(None if M is None else most for M, most in zip(plan.M, own, strict=True)))
         for plan, own in zip(task.plans, small.harmonics, strict=True)
     )
-    walk = Walk(plan_reading(task.walk.n, small, task.walk.plan.books), task.walk.source)
+    walk = Walk(plan_reading(rows.walk.n, small, rows.walk.plan.books), rows.walk.source)
     task.progress(f"learning with the full covariance and at most {small.size} features")
-    first = fit_likelihood(replace(task, walk=walk, plans=plans))
-    assert first.climb is not None
-    values = tuple(
-        dict(zip(plan.term.names, (term.variance, *term.lengthscales), strict=True))
-        for plan, term in zip(plans, first.terms, strict=True)
-    )
-    units = [units_of(no_sums(whole), target, s, plan.term) for s, plan in enumerate(plans)]
-    setting = Setting(
-        tuple(
-            {name: value / unit[name] for name, value in own.items()} for own, unit in zip(values, units, strict=True)
-        ),
-        1.0,
-    )
+    first = fit_prepared(replace(ready, task=replace(task, plans=plans, rows=replace(rows, walk=walk))))
+    memory = first.memory
+    assert memory is not None
+    learnt = first.history[-1].optimum.theta
+    setting = SumModel(task.terms, no_sums(small), sites=True).setting(learnt)
     request = _request(task, small, first)
-    supported, climb = tuple(term.supported for term in first.terms), first.climb
-    notes = _on_learning(task, first, small, request)
-    sums = climb.sums.restricted(request.harmonics) if _holds(climb.sums.request, request) else None
-    return Learnt(setting, climb.psi, climb.constant, climb.anchor, request, supported, notes, sums)
+    supported, notes = tuple(term.supported for term in first.terms), _on_learning(task, first, small, request)
+    sums = memory.sums.restricted(request.harmonics) if _holds(memory.sums.request, request) else None
+    known = memory.psi, memory.intercept, memory.intercept_prior
+    return Learnt(setting, *known, request, supported, notes, sums)
 
 
 def _holds(large: MomentRequest, small: MomentRequest) -> bool:
@@ -184,10 +194,10 @@ def _holds(large: MomentRequest, small: MomentRequest) -> bool:
     return all(a is None or b is None or a >= b for own in both for a, b in zip(*own, strict=True))
 
 
-def _on_learning(task: LikelihoodTask, first: Fit, small: MomentRequest, request: MomentRequest) -> tuple[str, ...]:
+def _on_learning(task: FitTask, first: Fit, small: MomentRequest, request: MomentRequest) -> tuple[str, ...]:
     what = "hyperparameters were" if task.optimise else "what was left open was"
     where = f"{what} learnt with the full covariance and at most {small.size} features"
-    if small == task.walk.plan.request:
+    if small == task.visited.request:
         return tuple(f"{where}, and there: {note}" for note in first.notes)
     # that frequencies were few there is known
     others = (f"{where}, and there: {note}" for note in first.notes if "frequencies" not in note)
@@ -210,10 +220,10 @@ def _cut(term: TermRequest, share: float) -> TermRequest:
     return term
 
 
-def _request(task: LikelihoodTask, small: MomentRequest, first: Fit) -> MomentRequest:
+def _request(task: FitTask, small: MomentRequest, first: Fit) -> MomentRequest:
     """The harmonics asked for; where none were, those that learning was content with, or the most there may be."""
     terms, found = [], first.history[-1].harmonics
-    for term, plan, own, most in zip(task.walk.plan.request.terms, task.plans, found, small.harmonics, strict=True):
+    for term, plan, own, most in zip(task.visited.request.terms, task.plans, found, small.harmonics, strict=True):
         for d, (asked, M, cap) in enumerate(zip(plan.M, own, most, strict=True)):
             basis = term.bases[d]
             if asked is None and M is not None and cap is not None and cap > M and isinstance(basis, ColumnBasis):
@@ -222,9 +232,9 @@ def _request(task: LikelihoodTask, small: MomentRequest, first: Fit) -> MomentRe
     return MomentRequest(tuple(terms))
 
 
-def _product_terms(task: LikelihoodTask, model: SumModel, setting: Setting) -> list[ProductTerm]:
+def _product_terms(task: FitTask, model: SumModel, setting: Setting) -> list[ProductTerm]:
     """Every term at the rows."""
-    every, source = slice(0, task.walk.n), task.walk.source
+    every, source = slice(0, task.visited.walk.n), task.visited.walk.source
     terms = []
     for s, own in enumerate(model.moments.request.terms):
         factors = term_factors(model, setting, s)
@@ -235,22 +245,16 @@ def _product_terms(task: LikelihoodTask, model: SumModel, setting: Setting) -> l
     return terms
 
 
-def _has_constant(task: LikelihoodTask) -> bool:
-    """Whether the latent function has a constant beside its terms."""
-    return task.centred and not task.likelihood.locates
-
-
 def _record(
-    task: LikelihoodTask,
+    ready: Prepared,
     learnt: Learnt,
     model: SumModel,
     terms: list[ProductTerm],
     fit: StructuredFit,
     constant: ConstantPosterior | None,
-    target: TargetScale,
 ) -> Fit:
-    """The record of the fit, in the user's units; ``task`` has y as learning saw it."""
-    setting, w = learnt.setting, task.observed.w
+    """The record of the fit."""
+    task, setting, w = ready.task, learnt.setting, ready.task.visited.observed.w
     posterior = StructuredPosterior(
         learnt.request,
         tuple(
@@ -266,35 +270,26 @@ def _record(
         ),
         constant=constant,
     )
-    bound = float(fit.elbo - w.sum() * np.log(target.scale))
-    theta = model.pack(setting)
-    optimum = Optimum(theta, fit.elbo, 0, fit.evaluations, fit.converged, "hyperparameters held")
-    R = learnt.psi.size
-    return Fit(
+    optimum = Optimum(model.pack(setting), fit.elbo, 0, fit.evaluations, fit.converged, "hyperparameters held")
+    units = task.units(ready.target, learnt.request)
+    found = Outcome(
+        Structured.name,
+        task.likelihood.with_values(learnt.psi),
         posterior,
-        TargetScale(target.mean + target.scale * learnt.anchor, target.scale),
-        _term_fits(task, learnt, terms, fit, target),
-        np.nan,
-        bound,
-        0.0,
-        np.nan,
-        fit.kind,
+        units.outer(setting.terms),
+        _shares(learnt, terms, fit, w),
         (Milestone(learnt.request.harmonics, optimum, np.nan, np.nan),),
-        (*learnt.notes, *_on_climb(fit)),
-        Climb(
-            task.likelihood.with_values(learnt.psi).in_units(target.scale),
-            task.likelihood,
-            no_sums(learnt.request),
-            learnt.psi,
-            np.zeros((R, R)),
-            learnt.anchor if constant is None else learnt.anchor + constant.mean,
-            target,
-            (bound,),
-            fit.evaluations,
-            task.walk.n,
-            learnt.anchor,
-        ),
+        fit.kind,
+        float(w.sum()),
+        task.visited.walk.n,
+        fit.elbo,
+        intercept=learnt.anchor,
+        bounds=(fit.elbo,),
+        visits=fit.evaluations,
+        notes=(*learnt.notes, *_on_climb(fit)),
+        engine=_WRITTEN,
     )
+    return record(task, units, found)
 
 
 def _on_climb(fit: StructuredFit) -> tuple[str, ...]:
@@ -307,26 +302,11 @@ def _on_climb(fit: StructuredFit) -> tuple[str, ...]:
     )
 
 
-def _term_fits(
-    task: LikelihoodTask, learnt: Learnt, terms: list[ProductTerm], fit: StructuredFit, target: TargetScale
-) -> tuple[TermFit, ...]:
-    w, sums = task.observed.w, no_sums(learnt.request)
+def _shares(learnt: Learnt, terms: list[ProductTerm], fit: StructuredFit, w: np.ndarray) -> list[TermShare]:
     effects = [evaluated(term.features, m) for term, m in zip(terms, fit.means, strict=True)]
-    total, fits = _spread(np.sum(effects, axis=0), w), []
-    for s, (plan, effect) in enumerate(zip(task.plans, effects, strict=True)):
-        units, values, M = units_of(sums, target, s, plan.term), learnt.setting.terms[s], learnt.request.harmonics[s]
-        fits.append(
-            TermFit(
-                plan.name,
-                values["variance"] * units["variance"],
-                tuple(values[name] * units[name] for name in values if name != "variance"),
-                M[0] if len(M) == 1 else M,
-                _spread(effect, w) / total if total > 0.0 else 0.0,
-                fit.effective[s],
-                learnt.supported[s],
-            )
-        )
-    return tuple(fits)
+    total = _spread(np.sum(effects, axis=0), w)
+    shares = [_spread(effect, w) / total if total > 0.0 else 0.0 for effect in effects]
+    return [TermShare(*own) for own in zip(shares, fit.effective, learnt.supported, strict=True)]
 
 
 def _spread(values: np.ndarray, w: np.ndarray) -> float:

@@ -1,39 +1,29 @@
-"""From rows to a fitted posterior under any likelihood: guess, learn on some rows, then on all of them."""
+"""Any likelihood, by natural gradients: guess, learn on some rows, then on all of them."""
 
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 
 from vff.basis import ColumnBasis
 from vff.inference.asking import AbstractCrowd, Walked
 from vff.inference.batches import by_batches
-from vff.inference.fit import (
-    BETTER_START,
-    Climb,
-    Fit,
-    Milestone,
-    TermPlan,
-    either,
-    given_setting,
-    given_start,
-    on_iterations,
-    term_fits,
-    units_of,
-)
-from vff.inference.growth import Stage, grow, learn
-from vff.inference.model import SumModel, capped
+from vff.inference.growth import Stage
+from vff.inference.methods.fit import Fit, Milestone, Outcome, SiteMemory, record
+from vff.inference.methods.learning import learn_from_sums, shares_of
+from vff.inference.methods.task import FitTask, Spec
+from vff.inference.model import SumModel
 from vff.inference.natural import Ascent, Step, arrive, ascend
-from vff.inference.notes import notes_on
+from vff.inference.notes import notes_on, on_iterations
 from vff.inference.row_sites import Observed
 from vff.inference.scout import sample_pieces
 from vff.inference.sites import Memory, SiteProblem, SiteStanding
-from vff.inference.start import Given, highest_standing_out, look
+from vff.inference.start import highest_standing_out
 from vff.inference.target import TargetScale
-from vff.likelihoods import WIDEST_EXPONENT, AbstractLikelihood, best_constant, expected
-from vff.moments import MomentRequest, Moments, TermRequest, Walk
+from vff.likelihoods import WIDEST_EXPONENT, best_constant, expected
+from vff.moments import MomentRequest, Moments, TermRequest
 
 _MANY_ROWS = 2**18  # more are first learnt from a sample of them
 _TOLERANCE = 3e-3, 1e-6  # nats, and nats per row, that a last step may still gain
@@ -47,80 +37,58 @@ _MOST_REVIVALS = 5  # of terms that were switched off on the way
 _KEPT_TOLERANCE = 1e-7  # nats, when hyperparameters are kept
 
 
+class Natural:
+    """A Gaussian q with a full covariance, at the hyperparameters of the best bound."""
+
+    name = "natural"
+    inference = "variational"
+    needs: Literal["visits"] = "visits"
+    samples = False
+
+    def accepts(self, spec: Spec) -> str | None:
+        """Any likelihood but that for which there is a closed form."""
+        return "" if spec.conjugate or spec.covariance != "full" else None
+
+    def fit(self, task: FitTask) -> Fit:
+        """From the rows; those of an earlier fit, which are gone, are remembered by the sums of their sites."""
+        # a step that leaves float64 is refused by its bound
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            if task.before is None or task.before.memory is None:
+                return fit_prepared(prepared(task))
+            return _fit_more(task, task.before, task.before.memory)
+
+
 @dataclass(frozen=True)
-class LikelihoodTask:
-    """What is asked: rows, a likelihood, terms."""
+class Prepared:
+    """A task as learning sees it."""
 
-    walk: Walk
-    observed: Observed
-    likelihood: AbstractLikelihood
-    plans: tuple[TermPlan, ...]
-    optimise: bool
-    centred: bool
-    """Whether the latent function has a constant mean that is learnt; without, its prior mean is zero."""
-    progress: Callable[[str], None]
-    batch: int | None = None
-    """Rows per step; None: all of them."""
-    everywhere: AbstractCrowd | None = None
-    """All rows, where these are not in memory: then ``walk`` and ``observed`` are a sample of them."""
-    targets: np.ndarray | None = None
-    """The different values of y, where the sample may not have all of them."""
-
-    @property
-    def crowd(self) -> AbstractCrowd:
-        """All rows."""
-        return Walked(self.walk, self.observed) if self.everywhere is None else self.everywhere
-
-    @property
-    def free_harmonics(self) -> bool:
-        """Whether some harmonics are to be found."""
-        sized = zip(self.plans, self.walk.plan.request.harmonics, strict=True)
-        return any(M is None and most is not None for plan, own in sized for M, most in zip(plan.M, own, strict=True))
-
-    def problem(self, crowd: AbstractCrowd, memory: Memory | None = None) -> SiteProblem:
-        terms = tuple(plan.term for plan in self.plans)
-        constant = self.centred and not self.likelihood.locates
-        tolerance = _tolerance(self, crowd)
-        return SiteProblem(
-            terms,
-            crowd,
-            self.likelihood,
-            self.optimise,
-            constant,
-            self.free_harmonics,
-            tolerance,
-            memory=memory,
-        )
+    task: FitTask
+    """With targets near one where f is in their units, and a likelihood that knows its levels."""
+    psi: np.ndarray
+    """The likelihood's first parameters."""
+    target: TargetScale
+    """The way back."""
 
 
-class Before(NamedTuple):
-    """An earlier fit, and the sums of its sites over the levels that are known now."""
-
-    fit: Fit
-    sums: Moments
-
-
-def fit_likelihood(task: LikelihoodTask, before: Before | None = None) -> Fit:
-    """Fit a sum of terms under a likelihood that is not Gaussian; ``before`` are rows seen earlier, which are gone."""
-    # a step that leaves float64 is refused by its bound
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        return _fit_first(task) if before is None else _fit_more(task, before)
-
-
-def prepared(task: LikelihoodTask) -> tuple[LikelihoodTask, np.ndarray, TargetScale]:
-    """The task with targets as learning sees them, the first parameters of its likelihood, and the way back."""
-    target = _scale_of(task)
+def prepared(task: FitTask) -> Prepared:
+    """The task with targets as learning sees them."""
+    rows, target = task.visited, _scale_of(task)
     _check_given(task)
-    observed = task.observed.in_units(target)
-    everywhere = None if task.everywhere is None else task.everywhere.in_units(target)
-    asked = task.likelihood.sized(task.observed.y if task.targets is None else task.targets)
+    inner = rows.in_units(target)
+    asked = task.likelihood.sized(rows.observed.y if rows.targets is None else rows.targets)
     # values that are held are in the user's units
-    start = asked.start(task.observed.y, observed.extra, observed.w)
+    start = asked.start(rows.observed.y, inner.observed.extra, inner.observed.w)
     psi = asked.with_values(start).in_units(1.0 / target.scale).psi
-    return replace(task, observed=observed, likelihood=asked, everywhere=everywhere), psi, target
+    return Prepared(replace(task, rows=inner, likelihood=asked), psi, target)
 
 
-def _check_given(task: LikelihoodTask) -> None:
+def problem_of(task: FitTask, crowd: AbstractCrowd, memory: Memory | None = None) -> SiteProblem:
+    """What natural gradients climb."""
+    how = task.likelihood, task.optimise, task.has_intercept, task.free_harmonics
+    return SiteProblem(task.terms, crowd, *how, _tolerance(task, crowd), memory=memory)
+
+
+def _check_given(task: FitTask) -> None:
     """Variances that are kept, and not only started from, leave the mean of y within float64."""
     given = [plan.given["variance"] or 0.0 for plan in task.plans]
     if not task.optimise and task.likelihood.widest == WIDEST_EXPONENT and sum(given) > WIDEST_EXPONENT:
@@ -131,14 +99,15 @@ def _check_given(task: LikelihoodTask) -> None:
         )
 
 
-def _fit_first(task: LikelihoodTask) -> Fit:
-    task, psi, target = prepared(task)
-    sample, crowd = _sample(task), task.crowd
+def fit_prepared(ready: Prepared) -> Fit:
+    """Of rows that are the first."""
+    task, psi, target = ready.task, ready.psi, ready.target
+    sample, crowd = _sample(task), task.visited.all
     if sample is not None:
         task.progress(f"{crowd.n:,} rows, of which {sample.n:,} are learnt from first")
         first = _begin(task, sample, psi, target)
         rough = ascend(*first, tolerance=_ROUGHLY * _tolerance(task, sample))
-        problem = replace(task.problem(crowd), anchor=first[0].anchor)
+        problem = replace(problem_of(task, crowd), anchor=first[0].anchor)
         step = _onto_all_rows(problem, rough)
     else:
         problem, step = _begin(task, crowd, psi, target)
@@ -149,7 +118,7 @@ def _fit_first(task: LikelihoodTask) -> Fit:
     return _fit_of(task, ascent, target, problem.anchor)
 
 
-def _tolerance(task: LikelihoodTask, crowd: AbstractCrowd) -> float:
+def _tolerance(task: FitTask, crowd: AbstractCrowd) -> float:
     """Nats that a last step may still gain: more where a step is dear, which heavy weights do not make it."""
     if not task.optimise and not np.any(task.likelihood.free):
         return _KEPT_TOLERANCE
@@ -170,47 +139,41 @@ def _climb(
     return ascent
 
 
-def _fit_more(task: LikelihoodTask, before: Before) -> Fit:
+def _fit_more(task: FitTask, before: Fit, memory: SiteMemory) -> Fit:
     """The sites of the new rows, beside those of the old ones, from where these left everything."""
-    climb = before.fit.climb
-    assert climb is not None
-    if not climb.asked.standardised:
-        climb.asked.check(task.observed.y, task.observed.extra)  # as it was sized by the first rows
-    target = climb.units
-    everywhere = None if task.everywhere is None else task.everywhere.in_units(target)
-    observed = task.observed.in_units(target)
-    task = replace(task, observed=observed, likelihood=climb.asked, everywhere=everywhere)
-    problem = task.problem(task.crowd, Memory(before.sums, climb.psi, climb.information))
-    problem = replace(problem, anchor=climb.anchor)
-    sums, _ = problem.first_sums(climb.psi, climb.constant)
-    step = max(_starts_of_more(task, problem, before.fit, sums), key=lambda step: step.elbo)
-    ascent = _climb(problem, step, task.progress)
-    return replace(_fit_of(task, ascent, target, problem.anchor), elbo=np.nan)
+    observed = task.visited.observed
+    if not memory.likelihood.standardised:
+        memory.likelihood.check(observed.y, observed.extra)  # as it was sized by the first rows
+    task = replace(task, rows=task.visited.in_units(memory.units), likelihood=memory.likelihood)
+    old = Memory(memory.sums, memory.psi, memory.information)
+    problem = replace(problem_of(task, task.visited.all, old), anchor=memory.intercept_prior)
+    sums, _ = problem.first_sums(memory.psi, memory.intercept)
+    steps = _starts_of_more(task, problem, before, memory, sums)
+    ascent = _climb(problem, max(steps, key=lambda step: step.elbo), task.progress)
+    return replace(_fit_of(task, ascent, memory.units, problem.anchor), elbo=np.nan)
 
 
 def _starts_of_more(
-    task: LikelihoodTask, problem: SiteProblem, before: Fit, sums: Moments
+    task: FitTask, problem: SiteProblem, before: Fit, memory: SiteMemory, sums: Moments
 ) -> list[Step[Moments, SiteStanding]]:
     """From the hyperparameters of before, and from new ones: few rows may have switched off what more of them show."""
-    climb, last = before.climb, before.history[-1]
-    assert climb is not None
+    last = before.history[-1]
     standings = [problem.given(sums, last.optimum.theta, last.harmonics)]
     if task.optimise:
         with suppress(FloatingPointError):  # negative sites of earlier rows
-            stage = _first_stage(task, problem.model(sums), climb.units, np.inf)
+            stage = _first_stage(task, problem.model(sums), memory.units, np.inf)
             standings.append(problem.settled(sums, stage))
-    steps = [arrive(problem, standing, climb.psi, sums) for standing in standings if standing is not None]
+    steps = [arrive(problem, standing, memory.psi, sums) for standing in standings if standing is not None]
     if not steps:  # from what earlier rows say alone
-        assert problem.memory is not None
-        old = problem.given(problem.memory.sums, last.optimum.theta, last.harmonics)
+        old = problem.given(memory.sums, last.optimum.theta, last.harmonics)
         assert old is not None  # it stood before
-        steps = [arrive(problem, old, climb.psi, problem.memory.sums)]
+        steps = [arrive(problem, old, memory.psi, memory.sums)]
     return steps
 
 
-def _scale_of(task: LikelihoodTask) -> TargetScale:
+def _scale_of(task: FitTask) -> TargetScale:
     """Where f is in the units of y, those in which y is near one; else as it is."""
-    observed = task.observed
+    observed = task.visited.observed
     if not task.likelihood.standardised:
         return TargetScale(0.0, 1.0)
     # wild targets are what likelihoods are for that are not log-concave
@@ -218,10 +181,10 @@ def _scale_of(task: LikelihoodTask) -> TargetScale:
     return TargetScale.of_targets(observed.y, observed.w, centred=task.centred, robust=robust)
 
 
-def _sample(task: LikelihoodTask) -> Walked | None:
+def _sample(task: FitTask) -> Walked | None:
     """Some of the rows, when they are many."""
-    walk, observed = task.walk, task.observed
-    if task.everywhere is not None:
+    walk, observed = task.visited.walk, task.visited.observed
+    if task.visited.everywhere is not None:
         return Walked(walk.taken([slice(0, walk.n)], _coarser(task)), observed) if task.optimise else None
     few = task.batch if task.batch is not None else _MANY_ROWS
     if walk.n <= few or not (task.optimise or task.batch):
@@ -230,9 +193,9 @@ def _sample(task: LikelihoodTask) -> Walked | None:
     return Walked(walk.taken(pieces, _coarser(task)), observed.taken(pieces))
 
 
-def _coarser(task: LikelihoodTask) -> MomentRequest:
+def _coarser(task: FitTask) -> MomentRequest:
     """Fewer harmonics where they are to be found: a sample shows hyperparameters, and not the last detail."""
-    whole, share = task.walk.plan.request, 1.0
+    whole, share = task.visited.request, 1.0
     request = whole
     while request.size > _FEATURES_OF_SAMPLE and share > _LEAST_SHARE:
         share *= 0.8
@@ -249,11 +212,11 @@ def _fewer(term: TermRequest, asked: tuple[int | None, ...], share: float) -> Te
 
 
 def _begin(
-    task: LikelihoodTask, crowd: AbstractCrowd, psi: np.ndarray, target: TargetScale
+    task: FitTask, crowd: AbstractCrowd, psi: np.ndarray, target: TargetScale
 ) -> tuple[SiteProblem, Step[Moments, SiteStanding]]:
     """A first q from a guess at every row by itself."""
-    problem = task.problem(crowd)
-    observed = crowd.observed if isinstance(crowd, Walked) else task.observed
+    problem = problem_of(task, crowd)
+    observed = crowd.observed if isinstance(crowd, Walked) else task.visited.observed
     constant = 0.0
     if problem.centred:
         if not task.likelihood.standardised:  # else y is measured from its middle already
@@ -313,74 +276,49 @@ def _onto_all_rows(problem: SiteProblem, rough: Ascent[Moments, SiteStanding]) -
     return arrive(problem, standing, last.psi, sums)
 
 
-def _first_stage(task: LikelihoodTask, whole: SumModel, target: TargetScale, power: float) -> Stage:
+def _first_stage(task: FitTask, whole: SumModel, target: TargetScale, power: float) -> Stage:
     """Hyperparameters and harmonics for the first sums."""
-    units = [units_of(whole.moments, target, s, plan.term) for s, plan in enumerate(task.plans)]
-    given = tuple(
-        {name: None if value is None else value / unit[name] for name, value in plan.given.items()}
-        for plan, unit in zip(task.plans, units, strict=True)
-    )
-    wanted = tuple(plan.M for plan in task.plans)
-    most = either(wanted, whole.harmonics)
-    sized, setting = whole.restricted(most), given_setting(given, 1.0)
-    if setting is not None and not task.optimise and not task.free_harmonics:
-        return learn(sized, sized.pack(setting), optimise=False, progress=task.progress)
-    details = [plan.detail for plan in task.plans] if len(task.plans) > 1 else [highest_standing_out(whole, power)]
-    start = given_start(sized, setting) or look(sized, given, 1.0, details)
-    if task.optimise and any(value for term in given for value in term.values()):
-        nothing: tuple[Given, ...] = tuple(dict.fromkeys(term) for term in given)
-        free = look(sized, nothing, 1.0, details)
-        start = free if free.elbo > start.elbo + BETTER_START else start
-    harmonics = capped(either(wanted, start.harmonics), most)
-    known: dict[str, Any] = {"free": sized.all_but_noise, "gain": _FIRST_GAIN}
-    how: dict[str, Any] = {"optimise": task.optimise, "progress": task.progress}
-    if task.free_harmonics:
-        return grow(sized, start.theta, harmonics, known=known, **how)[-1]
-    return learn(sized, start.theta, **known, **how)
+    given = task.units(target, whole.moments.request).inner(plan.given for plan in task.plans)
+    many = len(task.plans) > 1
+    details = [plan.detail for plan in task.plans] if many else [highest_standing_out(whole, power)]
+    known: dict[str, Any] = {"free": whole.all_but_noise, "gain": _FIRST_GAIN}
+    how: dict[str, Any] = {"optimise": task.optimise, "progress": task.progress, "known": known}
+    return learn_from_sums(whole, given, 1.0, task.wanted, details, **how)[-1]
 
 
-def _fit_of(task: LikelihoodTask, ascent: Ascent[Moments, SiteStanding], target: TargetScale, anchor: float) -> Fit:
-    """The record of the fit, in the user's units."""
-    last, standing = ascent.last, ascent.last.standing
-    averages = task.crowd.averages(standing.stage.model.moments.request)
-    model = replace(standing.stage.model, averages=averages)
-    stage = replace(standing.stage, model=model)
-    standing = replace(standing, stage=stage)
-    setting = model.setting(stage.optimum.theta)
-    units = [units_of(model.moments, target, s, plan.term) for s, plan in enumerate(task.plans)]
-    jacobian = task.crowd.weight * np.log(target.scale)
+def _fit_of(task: FitTask, ascent: Ascent[Moments, SiteStanding], target: TargetScale, anchor: float) -> Fit:
+    """The record of the fit."""
+    last, crowd = ascent.last, task.visited.all
+    averages = crowd.averages(last.standing.stage.model.moments.request)
+    model = replace(last.standing.stage.model, averages=averages)
+    stage = replace(last.standing.stage, model=model)
+    posterior = replace(last.standing, stage=stage).posterior
     whole = replace(model, moments=last.sums.recentred(anchor))
-    level = stage.closed.level
-    chosen = [[M is None for M in plan.M] for plan in task.plans]
-    notes = notes_on(stage, whole, [plan.extents for plan in task.plans], [plan.labels for plan in task.plans], chosen)
-    return Fit(
-        standing.posterior,
-        TargetScale(target.mean + target.scale * anchor, target.scale),
-        term_fits(stage, setting, units, [plan.name for plan in task.plans]),
-        np.nan,
-        float(last.elbo - jacobian),
-        float(stage.closed.error),
-        np.nan,
-        "iterative" if model.iterative else "direct",
+    level, units = stage.closed.level, task.units(target, model.moments.request)
+    notes = (*notes_on(stage, whole, task.plans), *on_iterations(posterior))
+    intercept = anchor if level is None else anchor + level.mean
+    found = Outcome(
+        Natural.name,
+        task.likelihood.with_values(last.psi),
+        posterior,
+        units.outer(model.setting(stage.optimum.theta).terms),
+        shares_of(stage),
         (Milestone(stage.harmonics, stage.optimum, stage.missed, stage.tolerance),),
-        (*notes, *on_iterations(standing.posterior), *_on_climb(ascent), *_on_tails(task, last.psi)),
-        Climb(
-            task.likelihood.with_values(last.psi).in_units(target.scale),
-            task.likelihood,
-            last.sums,
-            last.psi,
-            -last.visit.hessian,
-            anchor if level is None else anchor + level.mean,
-            target,
-            tuple(bound - jacobian for bound in ascent.bounds),
-            ascent.visits,
-            task.crowd.n,
-            anchor,
-        ),
+        model.solver,
+        crowd.weight,
+        crowd.n,
+        last.elbo,
+        stage.closed.error,
+        intercept=anchor,
+        bounds=ascent.bounds,
+        visits=ascent.visits,
+        notes=(*notes, *_on_climb(ascent), *_on_tails(task, last.psi)),
+        memory=SiteMemory(task.likelihood, last.sums, last.psi, -last.visit.hessian, intercept, anchor, target),
     )
+    return record(task, units, found)
 
 
-def _on_tails(task: LikelihoodTask, psi: np.ndarray) -> tuple[str, ...]:
+def _on_tails(task: FitTask, psi: np.ndarray) -> tuple[str, ...]:
     """Student's t whose variance is all but infinite."""
     df = task.likelihood.with_values(psi).values.get("df")
     if df is None or df > _HEAVY or not task.likelihood.free.any():

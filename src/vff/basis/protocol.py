@@ -1,0 +1,327 @@
+"""What a kind of basis is: where its inputs live, the functions that are summed over rows, and the features.
+
+No kernel is known here, and no data. The pass over the rows (``vff.moments``) sees nothing of a kind but these classes,
+so a new kind of features works with every engine as it is. Two lists of functions belong to a basis: its *single*
+letters, which are the features phi, and its *double* letters psi, which span all products of two features. What the
+rows sum to is a vector per list, and everything that inference needs of them is a linear map of these vectors:
+
+    gram          sum w psi -> sum w phi phi'     as an operator that knows its structure
+    see           its transpose, S -> c with phi(x)' S phi(x) = psi(x)' c
+    features_sum  sum w psi -> sum w phi
+    to            sums over the letters of a smaller basis of the same family, a ``Change``
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.polynomial.legendre import leggauss
+from scipy import sparse
+
+from vff.linalg import AbstractMatrixView, AbstractOperator, Dense
+
+_MORE_NODES = 24
+
+
+class Domain(ABC):
+    """Where the inputs of a factor live, in the column's own units, and how they become free of units."""
+
+    discrete: ClassVar[bool] = False
+    """Whether inputs are codes of known values. One that was never seen is like nothing known, not even another one."""
+
+    @abstractmethod
+    def to_unit(self, x: np.ndarray) -> np.ndarray:
+        """Inputs (N,) in units of the domain."""
+
+    @abstractmethod
+    def contains(self, t: np.ndarray) -> np.ndarray:
+        """Which rows, mapped by ``to_unit``, lie inside, (N,)."""
+
+    @abstractmethod
+    def holds(self, low: float, high: float) -> bool:
+        """Whether all rows between two inputs lie inside."""
+
+    @abstractmethod
+    def unit(self, kind: str = "length") -> float:
+        """One ``kind`` of the unit domain in the column's own units; 1 for what has none."""
+
+    @abstractmethod
+    def describe(self) -> str:
+        """How messages show it."""
+
+    @abstractmethod
+    def outside_text(self, label: str) -> str:
+        """What is said of rows outside: that they ..."""
+
+    @abstractmethod
+    def draw(self, rng: np.random.Generator, n: int, size: int) -> np.ndarray:
+        """Inputs at random, (n,); ``size`` is the number of features."""
+
+    @abstractmethod
+    def check(self) -> None:
+        """ValueError unless its fields make sense, wherever they came from."""
+
+
+@dataclass(frozen=True)
+class Axis:
+    """What the pass reads for one factor. Two axes may read one column; equal axes share their letters."""
+
+    columns: tuple[int, ...]
+    domain: Domain
+    family: str
+
+
+class HarmonicBlock(NamedTuple):
+    """A product of multipliers times cos(k theta), k = 0 ... K, then sin(k theta), k = 1 ... K; theta = pi (t + 1)."""
+
+    edges: tuple[int, ...]
+    """Numbers of the multipliers, from one."""
+    K: int
+
+    @property
+    def size(self) -> int:
+        return 2 * self.K + 1
+
+    def multiplier(self, rows: np.ndarray) -> np.ndarray | float:
+        """The product at the rows, given all multipliers there (q, N); 1.0 when there is none."""
+        product: np.ndarray | float = 1.0
+        for n in self.edges:
+            product = product * rows[n - 1]
+        return product
+
+
+class Letters(ABC):
+    """Real functions of one axis that are summed over rows. Frozen and hashable."""
+
+    @property
+    @abstractmethod
+    def size(self) -> int: ...
+
+    @property
+    def trigonometric(self) -> "TrigonometricLetters | None":
+        """The letters themselves if they are harmonics and multiples of them; None for others."""
+        return None
+
+    @property
+    def band(self) -> int | None:
+        """The highest harmonic, multipliers included; None for letters that are not trigonometric."""
+        return None
+
+    @property
+    def local(self) -> int | None:
+        """How many are not zero at one t; None when all may be."""
+        return None
+
+    @abstractmethod
+    def evaluate(self, t: np.ndarray) -> np.ndarray:
+        """All letters at t, (N, size)."""
+
+
+class TrigonometricLetters(Letters):
+    """Blocks of harmonics times multipliers R_n, each a polynomial in t less its own harmonics up to some degree."""
+
+    blocks: tuple[HarmonicBlock, ...]
+
+    @property
+    @abstractmethod
+    def multipliers(self) -> tuple[int, int]:
+        """(M, q): R_1 ... R_q less harmonics up to M. Letters with equal ones share them."""
+
+    @abstractmethod
+    def polynomials(self, t: np.ndarray, derivative: int = 0) -> np.ndarray:
+        """The given derivative of the polynomials of all multipliers at t, (q, N)."""
+
+    @abstractmethod
+    def harmonics(self) -> np.ndarray:
+        """Cosine-then-sine coefficients of what is taken off them, (q, 2M + 1)."""
+
+    @property
+    def trigonometric(self) -> "TrigonometricLetters":
+        return self
+
+    @property
+    def size(self) -> int:
+        return sum(block.size for block in self.blocks)
+
+    @property
+    def highest(self) -> int:
+        """The highest harmonic of the blocks, without multipliers."""
+        return max(block.K for block in self.blocks)
+
+    @property
+    def band(self) -> int:
+        M, _ = self.multipliers
+        return max(block.K + len(block.edges) * M for block in self.blocks)
+
+    @cached_property
+    def slices(self) -> tuple[tuple[HarmonicBlock, slice], ...]:
+        """Each block with the places of its letters."""
+        ends = np.cumsum([block.size for block in self.blocks]).tolist()
+        return tuple((block, slice(end - block.size, end)) for block, end in zip(self.blocks, ends, strict=True))
+
+    def evaluate(self, t: np.ndarray) -> np.ndarray:
+        """All letters at t, (N, size). The definition; engines avoid forming it."""
+        M, _ = self.multipliers
+        angle = np.multiply.outer(np.pi * (t + 1.0), np.arange(max(self.highest, M) + 1))
+        cosines, sines = np.cos(angle), np.sin(angle[:, 1:])
+        inner = np.concatenate([cosines[:, : M + 1], sines[:, :M]], axis=1)
+        rows = self.polynomials(t) - self.harmonics() @ inner.T
+        letters = np.empty((t.size, self.size))
+        for block, place in self.slices:
+            waves = np.concatenate([cosines[:, : block.K + 1], sines[:, : block.K]], axis=1)
+            letters[:, place] = waves * np.reshape(block.multiplier(rows), (-1, 1))
+        return letters
+
+
+class Change(ABC):
+    """From sums over the letters of one basis to those over the letters of another, and the transposes."""
+
+    @abstractmethod
+    def single(self, sums: np.ndarray) -> np.ndarray:
+        """Sums over features, (P, ...) to (P', ...)."""
+
+    @abstractmethod
+    def single_transpose(self, coefficients: np.ndarray) -> np.ndarray:
+        """Coefficients of features, (P', ...) to (P, ...): of the same function."""
+
+    @abstractmethod
+    def double(self, sums: np.ndarray) -> np.ndarray:
+        """Sums over double letters, (Q, ...) to (Q', ...)."""
+
+    @abstractmethod
+    def double_transpose(self, coefficients: np.ndarray) -> np.ndarray:
+        """Coefficients of double letters, (Q', ...) to (Q, ...): of the same function."""
+
+
+class Same(Change):
+    """No change."""
+
+    def single(self, sums: np.ndarray) -> np.ndarray:
+        return sums
+
+    single_transpose = double = double_transpose = single
+
+
+class Products(NamedTuple):
+    """Where products of two features live, and what they are in double letters: (phi phi')[rows, columns] = E psi."""
+
+    rows: np.ndarray
+    columns: np.ndarray
+    """(nnz,) each; all other products vanish. Row after row when all P x P are there."""
+    map: sparse.csr_array
+    """E, (nnz, Q)."""
+    transposed: sparse.csr_array
+    """E', (Q, nnz)."""
+
+    @classmethod
+    def of(cls, size: int, letters: int, entries: Sequence[np.ndarray], everywhere: bool) -> "Products":
+        """From (letter, row, column, factor) as vectors; entries of the same letter, row and column add up."""
+        letter, row, column, factor = entries
+        if everywhere:
+            where = row * size + column
+            rows, columns = (index.reshape(-1) for index in np.indices((size, size)))
+        else:
+            cells, where = np.unique(row * size + column, return_inverse=True)
+            rows, columns = np.divmod(cells, size)
+        transposed = sparse.csr_array((factor, (letter, where)), shape=(letters, rows.size))
+        return cls(rows, columns, sparse.csr_array(transposed.T), transposed)
+
+
+class Basis(ABC):
+    """The features of one axis. Frozen, hashable, and stored in files."""
+
+    family: ClassVar[str]
+    """Bases of one family on the same axis have a joint basis."""
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """P."""
+
+    @property
+    def detail(self) -> int | None:
+        """How fine it is, as ``resized`` takes it; None where there is nothing to choose."""
+        return None
+
+    @property
+    @abstractmethod
+    def single(self) -> Letters:
+        """The features."""
+
+    @property
+    @abstractmethod
+    def double(self) -> Letters:
+        """Functions that span all products of two features."""
+
+    @abstractmethod
+    def evaluate(self, t: np.ndarray, derivative: int = 0) -> np.ndarray:
+        """The given derivative (in t) of every feature at t, (N, P)."""
+
+    @abstractmethod
+    def products(self) -> Products:
+        """Every product of two features in double letters; remembered by the author."""
+
+    @property
+    def everywhere(self) -> bool:
+        """Whether no product of two features vanishes identically."""
+        return self.products().rows.size == self.size**2
+
+    def pairs(self, sums: np.ndarray) -> np.ndarray:
+        """sum w phi phi' written out, (P, P, ...), from sum w psi, (Q, ...)."""
+        found, flat = self.products(), sums.reshape(sums.shape[0], -1)
+        written = np.zeros((self.size, self.size, flat.shape[1]))
+        written[found.rows, found.columns] = found.map @ flat
+        return written.reshape(self.size, self.size, *sums.shape[1:])
+
+    def gram(self, sums: np.ndarray) -> AbstractOperator:
+        """sum w phi phi' from sum w psi, (Q,), with the structure that the features give it."""
+        return Dense(self.pairs(sums))
+
+    def see(self, S: AbstractMatrixView) -> np.ndarray:
+        """Coefficients c (Q,) with phi(x)' S phi(x) = psi(x)' c. S is asked only where products of features live."""
+        found = self.products()
+        return found.transposed @ S.at(found.rows, found.columns)
+
+    @abstractmethod
+    def features_sum(self, sums: np.ndarray) -> np.ndarray:
+        """sum w phi, (P, ...), from sum w psi, (Q, ...): the features are among the double letters."""
+
+    def joint(self, other: "Basis") -> "Basis | None":
+        """The smallest basis that holds both; None when there is none, and the two are different axes."""
+        return self if other == self else None
+
+    def to(self, smaller: "Basis") -> Change:
+        """From sums over the letters of this basis to those of a smaller one of its family."""
+        if smaller != self:
+            raise ValueError(f"sums over {self!r:.120} do not hold those over {smaller!r:.120}")
+        return Same()
+
+    def resized(self, detail: int) -> Self:
+        """The same family with another detail; itself where there is nothing to choose."""
+        return self
+
+    def extended(self, values: Sequence[Any]) -> tuple["Basis", Change]:
+        """A basis that knows all these values of a discrete domain, old ones among them, and the way to its sums."""
+        raise TypeError(f"{type(self).__name__} has no values that could come later")
+
+    def nodes(self) -> np.ndarray:
+        """Points t (n,): rows there, suitably weighted, have any sums of double letters that rows can have."""
+        return _gauss_legendre(self.node_count)
+
+    @property
+    def node_count(self) -> int:
+        """How many ``nodes`` there are: a little closer than the highest harmonic of the double letters asks for."""
+        band = self.double.band
+        return (int(np.pi * band) if band is not None else 2 * self.double.size) + _MORE_NODES
+
+    @abstractmethod
+    def check(self) -> None:
+        """ValueError unless its fields make sense, wherever they came from."""
+
+
+@lru_cache(maxsize=32)
+def _gauss_legendre(count: int) -> np.ndarray:
+    return leggauss(count)[0]

@@ -1,0 +1,100 @@
+"""Gaussian noise: sums over rows say all, and the bound is collapsed over the coefficients."""
+
+from typing import Literal
+
+import numpy as np
+
+from vff.inference.growth import Stage
+from vff.inference.methods.fit import Fit, Milestone, Outcome, record
+from vff.inference.methods.learning import Last, learn_from_sums, shares_of
+from vff.inference.methods.task import FitTask, Spec
+from vff.inference.model import NOISE_BOUNDS, SumModel
+from vff.inference.notes import notes_on, on_iterations
+from vff.inference.probed_posterior import posterior_of
+from vff.inference.start import highest_standing_out
+from vff.inference.target import REACH, TargetScale, Units, standardised
+from vff.likelihoods import Gaussian
+from vff.words import shown
+
+
+class Collapsed:
+    """Hyperparameters by their best collapsed bound."""
+
+    name = "collapsed"
+    inference = "variational"
+    needs: Literal["sums"] = "sums"
+    samples = False
+
+    def accepts(self, spec: Spec) -> str | None:
+        """Gaussian noise of one variance, and no structure."""
+        if not spec.conjugate:
+            return ""
+        if spec.covariance != "full":
+            return not_gaussian(spec)
+        return None
+
+    def fit(self, task: FitTask) -> Fit:
+        """From the sums alone."""
+        model, units = model_of(task)
+        stages = _stages(task, model, units)
+        final = stages[-1]
+        setting = final.model.setting(final.optimum.theta)
+        posterior = posterior_of(final.closed, final.model, setting)
+        found = Outcome(
+            self.name,
+            Gaussian(setting.noise),
+            posterior,
+            units.outer(setting.terms),
+            shares_of(final),
+            tuple(Milestone(stage.harmonics, stage.optimum, stage.missed, stage.tolerance) for stage in stages),
+            final.model.solver,
+            final.model.weight,
+            model.moments.n + sum(tail.r.size for tail in model.tails),
+            final.closed.elbo,
+            final.closed.error,
+            final.closed.upper_bound(),
+            setting.noise,
+            bounds=(final.closed.elbo,),
+            visits=1,
+            notes=(*notes_on(final, model, task.plans), *on_iterations(posterior)),
+        )
+        return record(task, units, found)
+
+
+def not_gaussian(spec: Spec) -> str:
+    """Why there is no structure to be had."""
+    return (
+        f"covariance={shown(spec.covariance)} is for likelihoods that are not Gaussian: with Gaussian noise the full "
+        "covariance has a closed form; leave covariance='full'"
+    )
+
+
+def model_of(task: FitTask) -> tuple[SumModel, Units]:
+    """The model of the sums, as learning sees it, and the way back."""
+    moments, tails = task.sums.moments, task.sums.tails
+    target = TargetScale.of(moments, tails, task.centred)
+    constant = REACH**2 if task.centred else None
+    model = SumModel(task.terms, *standardised(moments, tails, target), constant=constant)
+    return model, task.units(target, moments.request)
+
+
+def _stages(task: FitTask, model: SumModel, units: Units) -> list[Stage]:
+    noise = units.inner_noise(task.noise)
+    if noise is not None and task.optimise:  # where learning may start
+        noise = float(np.clip(noise, *NOISE_BOUNDS))
+    many = len(task.plans) > 1
+    details = [plan.detail for plan in task.plans] if many else [highest_standing_out(model)]
+    given = units.inner(plan.given for plan in task.plans)
+    how = {"optimise": task.optimise, "progress": task.progress, "last": _last(task, units)}
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what leaves float64 is no model
+        return learn_from_sums(model, given, noise, task.wanted, details, **how)
+
+
+def _last(task: FitTask, units: Units) -> Last | None:
+    """Where the fit before ended, on the scale of the targets of now."""
+    before = task.before
+    if before is None or not before.from_sums:
+        return None
+    values = units.inner(plan.named(own) for plan, own in zip(task.plans, before.terms, strict=True))
+    kept = [inner if own.supported else None for inner, own in zip(values, before.terms, strict=True)]
+    return Last(kept, before.noise_variance / units.target.scale**2)

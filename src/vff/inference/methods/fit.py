@@ -1,0 +1,179 @@
+"""What a fit leaves behind: one record in the user's units, whichever method made it, and its one maker."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from vff.inference.methods.task import FitTask
+from vff.inference.optimise import Optimum
+from vff.inference.posterior import AbstractSumPosterior
+from vff.inference.target import TargetScale, Units
+from vff.likelihoods import AbstractLikelihood
+from vff.moments import Choice, Harmonics, Moments
+
+if TYPE_CHECKING:
+    from vff.inference.sampling.samples import Samples
+
+
+@dataclass(frozen=True)
+class Milestone:
+    """One set of harmonics on the way to the last."""
+
+    harmonics: Harmonics
+    optimum: Optimum
+    missed: float
+    """How far below the evidence the bound is at least expected to lie, nats."""
+    tolerance: float
+    """How far it may, before M grows."""
+
+
+@dataclass(frozen=True)
+class TermFit:
+    """What was learnt of one term, in the user's units."""
+
+    name: str
+    variance: float
+    lengthscales: tuple[float, ...]
+    """By column; a column of levels has none."""
+    M: int | tuple[int | None, ...] | None
+    """Harmonics; of a product, by column."""
+    share: float
+    """Variance of its effect over the rows, relative to the variance of y; above one where terms offset one another.
+
+    With a likelihood that is not Gaussian, relative to the variance of f, rows weighted by what they tell about it.
+    """
+    effective: float
+    """How many of its coefficients the data determine."""
+    supported: bool
+    """False when the data do not support it and its variance shrank to nothing."""
+
+
+@dataclass(frozen=True)
+class SiteMemory:
+    """What is left of rows under a likelihood that is not Gaussian, for more rows to be added to."""
+
+    likelihood: AbstractLikelihood
+    """As it was before learning, in the units that learning saw."""
+    sums: Moments
+    """Of the sites, for all harmonics; targets as learning saw them."""
+    psi: np.ndarray
+    """The likelihood's parameters as learning saw them."""
+    information: np.ndarray
+    """Minus the Hessian of what all rows said about these, (R, R)."""
+    intercept: float
+    """Posterior mean of the constant of the latent function, as learning saw it."""
+    intercept_prior: float
+    """Its prior mean."""
+    units: TargetScale
+    """From y as learning saw it to the user's."""
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Everything a fit leaves behind, in the user's units."""
+
+    method: str
+    """Of inference, as ``METHODS`` has it."""
+    likelihood: AbstractLikelihood
+    """With its parameters learnt."""
+    posterior: AbstractSumPosterior
+    target: TargetScale
+    terms: tuple[TermFit, ...]
+    noise_variance: float
+    """NaN where the likelihood is not Gaussian."""
+    elbo: float
+    elbo_error: float
+    """How far the bound may be off by its computation, nats: zero where a factor was computed."""
+    upper_bound: float
+    solver: str
+    """"direct" when a P x P matrix was factored, "iterative" when not."""
+    history: tuple[Milestone, ...]
+    notes: tuple[str, ...]
+    n: int
+    """Different rows; equal ones are taken together where rows were asked more than once."""
+    bounds: tuple[float, ...]
+    """The bound after every accepted step on all rows, nats; it never falls. Empty where there is none."""
+    visits: int
+    """How often all rows were asked."""
+    samples: "Samples | None" = None
+    """Draws of the hyperparameters, where these were sampled."""
+    memory: SiteMemory | None = None
+    """None where sums over rows say all, or where a method keeps nothing that rows could be added to."""
+    engine: Choice | None = None
+    """How rows met the function, where it was not by the engines of the pass."""
+
+    @property
+    def from_sums(self) -> bool:
+        """Whether sums over rows said all, so that rows can be added and taken away: noise is Gaussian."""
+        return bool(np.isfinite(self.noise_variance))
+
+
+class TermShare(NamedTuple):
+    """What the data say of one term."""
+
+    share: float
+    effective: float
+    supported: bool
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a method found, with bounds and targets as learning saw them."""
+
+    method: str
+    likelihood: AbstractLikelihood
+    """With its parameters learnt."""
+    posterior: AbstractSumPosterior
+    values: Sequence[Sequence[float]]
+    """Variance and lengthscales of every term, in the user's units."""
+    shares: Sequence[TermShare]
+    history: tuple[Milestone, ...]
+    solver: str
+    weight: float
+    """Of all rows."""
+    n: int
+    elbo: float = np.nan
+    error: float = 0.0
+    upper_bound: float = np.nan
+    noise: float = np.nan
+    intercept: float = 0.0
+    """What the posterior is measured from."""
+    bounds: tuple[float, ...] = ()
+    visits: int = 0
+    notes: tuple[str, ...] = ()
+    samples: "Samples | None" = None
+    memory: SiteMemory | None = None
+    engine: Choice | None = None
+
+
+def record(task: FitTask, units: Units, found: Outcome) -> Fit:
+    """The record of a fit: the one place where what was learnt goes back to the user's units."""
+    target, jacobian = units.target, found.weight * np.log(units.target.scale)
+    terms = tuple(
+        TermFit(plan.name, values[0], tuple(values[1:]), M[0] if len(M) == 1 else M, *share)
+        for plan, values, M, share in zip(
+            task.plans, found.values, found.history[-1].harmonics, found.shares, strict=True
+        )
+    )
+    return Fit(
+        found.method,
+        found.likelihood.in_units(target.scale),
+        found.posterior,
+        target.shifted(found.intercept),
+        terms,
+        found.noise * target.scale**2,
+        float(found.elbo - jacobian),
+        float(found.error),
+        float(found.upper_bound - jacobian),
+        found.solver,
+        found.history,
+        found.notes,
+        found.n,
+        tuple(float(bound - jacobian) for bound in found.bounds),
+        found.visits,
+        found.samples,
+        found.memory,
+        found.engine,
+    )

@@ -1,0 +1,160 @@
+"""What is asked of a method of inference: terms, a likelihood, and rows as sums or to be visited."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from vff.features import TailRows
+from vff.inference.asking import AbstractCrowd, Walked
+from vff.inference.row_sites import Observed
+from vff.inference.start import Given
+from vff.inference.target import TargetScale, Units
+from vff.inference.terms import Term
+from vff.likelihoods import AbstractLikelihood, Gaussian
+from vff.moments import MomentRequest, Moments, Survey, Walk
+
+if TYPE_CHECKING:
+    from vff.inference.methods.fit import Fit, TermFit
+    from vff.inference.sampling.chains import Plan
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class TermPlan:
+    """What is asked of one term."""
+
+    name: str
+    labels: tuple[str, ...]
+    """What its columns are called in messages."""
+    term: Term
+    given: Given
+    """The user's hyperparameters in the user's units, None where free."""
+    M: tuple[int | None, ...]
+    """Harmonics by factor, or None to find them (or for levels, which have none)."""
+    extents: tuple[Survey, ...]
+    """Where the data of its columns lie."""
+    detail: int = 0
+    """Highest harmonic that matters, when the term is one of several."""
+
+    def named(self, learnt: "TermFit") -> dict[str, float]:
+        """Hyperparameters that a fit has learnt, by name."""
+        return dict(zip(self.term.names, (learnt.variance, *learnt.lengthscales), strict=True))
+
+
+@dataclass(frozen=True)
+class Spec:
+    """What a user asks of inference, as far as it decides which method there is for it."""
+
+    likelihood: AbstractLikelihood
+    inference: str = "variational"
+    covariance: str = "full"
+    priors: Mapping[str, Any] | None = None
+    growing: bool = False
+    """Whether more rows may come."""
+
+    @property
+    def conjugate(self) -> bool:
+        """Whether sums over the rows say all: Gaussian noise of one variance that is learnt."""
+        return self.normal and self.likelihood.variance is None  # pyright: ignore[reportAttributeAccessIssue]
+
+    @property
+    def normal(self) -> bool:
+        """Whether noise is Gaussian."""
+        return isinstance(self.likelihood, Gaussian)
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Rows as sums, which say all under Gaussian noise."""
+
+    moments: Moments
+    tails: tuple[TailRows, ...] = ()
+
+
+@dataclass(frozen=True)
+class Visited:
+    """Rows that can be asked again and again."""
+
+    walk: Walk
+    observed: Observed
+    everywhere: AbstractCrowd | None = None
+    """All rows, where these are not in memory: then ``walk`` and ``observed`` are a sample of them."""
+    targets: np.ndarray | None = None
+    """The different values of y, where the sample may not have all of them."""
+
+    @property
+    def request(self) -> MomentRequest:
+        return self.walk.plan.request
+
+    @property
+    def all(self) -> AbstractCrowd:
+        """All rows."""
+        return Walked(self.walk, self.observed) if self.everywhere is None else self.everywhere
+
+    def in_units(self, target: TargetScale) -> "Visited":
+        """With y as learning sees it."""
+        everywhere = None if self.everywhere is None else self.everywhere.in_units(target)
+        return replace(self, observed=self.observed.in_units(target), everywhere=everywhere)
+
+
+@dataclass(frozen=True)
+class FitTask:
+    """Rows, a likelihood, terms, and what is to be learnt."""
+
+    plans: tuple[TermPlan, ...]
+    likelihood: AbstractLikelihood
+    rows: Sums | Visited
+    optimise: bool
+    centred: bool
+    """Whether the function has a constant mean that the data determine; without, its prior mean is zero."""
+    progress: Progress
+    noise: float | None = None
+    """Where the variance of Gaussian noise starts; None: from the data."""
+    batch: int | None = None
+    """Rows per step; None: all of them."""
+    covariance: str = "full"
+    engine: str = "auto"
+    chains: "Plan | None" = None
+    """How to run Markov chains, if any."""
+    priors: Mapping[str, Any] | None = None
+    before: "Fit | None" = None
+    """An earlier fit that this one goes on from; its memory is over the levels that are known now."""
+
+    @property
+    def sums(self) -> Sums:
+        """The rows of a method that needs sums."""
+        assert isinstance(self.rows, Sums)
+        return self.rows
+
+    @property
+    def visited(self) -> Visited:
+        """The rows of a method that asks them."""
+        assert isinstance(self.rows, Visited)
+        return self.rows
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        return tuple(plan.term for plan in self.plans)
+
+    @property
+    def wanted(self) -> tuple[tuple[int | None, ...], ...]:
+        """Harmonics as asked for, by factor."""
+        return tuple(plan.M for plan in self.plans)
+
+    @property
+    def free_harmonics(self) -> bool:
+        """Whether some harmonics are to be found."""
+        sized = zip(self.plans, self.visited.request.harmonics, strict=True)
+        return any(M is None and most is not None for plan, own in sized for M, most in zip(plan.M, own, strict=True))
+
+    @property
+    def has_intercept(self) -> bool:
+        """Whether the function has a constant beside its terms."""
+        return self.centred and not self.likelihood.locates
+
+    def units(self, target: TargetScale, request: MomentRequest) -> Units:
+        """Of hyperparameters, with targets on this scale."""
+        return Units.of(target, self.terms, request)
