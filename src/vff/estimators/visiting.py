@@ -114,7 +114,7 @@ def _answers(
 
     for chunk in source.chunks():
         if chunk.n_rows:
-            yield asked(answer, chunk)
+            yield asked(answer, chunk)  # pyright: ignore[reportArgumentType]
     for visitor in visitors:
         visitor.warn()
 
