@@ -15,6 +15,7 @@ import pyarrow.parquet
 from vff.data.delimited import Head, check_all_read, check_last_value, explained, read_head
 from vff.data.encodings import check_letters, is_packed
 from vff.data.fingerprints import dataset_mark
+from vff.data.frames import kinds_of
 from vff.data.paths import KEY, file_format, folder_keys, is_integer
 from vff.data.schema import Kind
 from vff.data.source import SourceError
@@ -25,7 +26,7 @@ _BLOCK_BYTES = 1 << 20
 _BUFFER_BYTES = 1 << 20
 _ARROW_MAGIC = b"ARROW1"
 _COUNTED = ("ParquetFileFormat", "IpcFileFormat", "FeatherFileFormat")
-_TYPES = {
+_TYPES: dict[str, Any] = {
     Kind.TEXT: pa.string(),
     Kind.NUMBER: pa.float64(),
     Kind.INTEGER: pa.int64(),
@@ -39,7 +40,7 @@ Batches = Iterator[tuple[Any, float | None]]
 class Facts(NamedTuple):
     """What a file says of itself before a row is read."""
 
-    kinds: dict[str, str]
+    kinds: Mapping[str, str]
     """Of every column, in order; ``KEY`` for those that folders make."""
     n_rows: int | None
     integers: frozenset[str] = frozenset()
@@ -154,7 +155,7 @@ class CsvReader(AbstractFileReader):
         _, stream = self._opened()
         schema = self._csv(stream, types, None).schema
         self._seen = dict(zip(schema.names, schema.types, strict=True))
-        kinds = {name: kind_of(kind) for name, kind in self._seen.items()}
+        kinds = kinds_of(schema.empty_table())
         # what nobody has a word for, like 12:30:00, stays text
         kinds = {name: kind if kind in (*_TYPES, Kind.UNKNOWN) else Kind.TEXT for name, kind in kinds.items()}
         return Facts(kinds, None, _integers(schema))
@@ -341,21 +342,9 @@ def guarded(work: Callable[[], Any], explain: Callable[[str], str]) -> Any:
         raise SourceError(explain(" ".join(str(error).split())[:300])) from error
 
 
-def kind_of(kind: Any) -> str:
-    """What a column of this Arrow type holds, in the words of ``types=``."""
-    if pa.types.is_dictionary(kind):
-        return Kind.TEXT
-    tests = {
-        Kind.UNKNOWN: pa.types.is_null,
-        Kind.BOOLEAN: pa.types.is_boolean,
-        Kind.DATETIME: lambda kind: pa.types.is_timestamp(kind) or pa.types.is_date(kind),
-        Kind.DURATION: pa.types.is_duration,
-        Kind.TEXT: lambda kind: (
-            pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
-        ),
-        Kind.NUMBER: lambda kind: pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind),
-    }
-    return next((found for found, holds in tests.items() if holds(kind)), Kind.TEXT)
+def in_chunks(data: Any) -> Any:
+    """A record batch as a table, an array as a column of one chunk."""
+    return pa.Table.from_batches([data]) if hasattr(data, "schema") else pa.chunked_array([data])
 
 
 def table_of(batches: Sequence[Any]) -> Any:
@@ -363,11 +352,11 @@ def table_of(batches: Sequence[Any]) -> Any:
     return pa.Table.from_batches(batches)
 
 
-def _kinds(schema: Any) -> dict[str, str]:
+def _kinds(schema: Any) -> Mapping[str, str]:
     twice = sorted({name for name in schema.names if schema.names.count(name) > 1})
     if twice:
         raise SourceError(f"expected every column to have a name of its own, found {shown(twice[0])} twice; rename it")
-    return {name: kind_of(kind) for name, kind in zip(schema.names, schema.types, strict=True)}
+    return kinds_of(schema.empty_table())
 
 
 def _integers(schema: Any) -> frozenset[str]:
@@ -382,7 +371,7 @@ def _converted(name: str, array: Any, kind: str, types: Mapping[str, str], where
     """Left as it is, unless the caller said what it is to be, or it is empty and others say what it is."""
     if name not in types and not pa.types.is_null(array.type):
         return array
-    if kind_of(array.type) == kind == Kind.DATETIME:
+    if kind == Kind.DATETIME and (pa.types.is_timestamp(array.type) or pa.types.is_date(array.type)):
         return array
     return _cast(name, array, kind, where)
 

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import DataConversionWarning
 
-from vff.data.conversion import Place, finite_floats, unwrapped
+from vff.data.conversion import Place, finite_floats
+from vff.data.frames import column
 
 _LARGEST_TARGET = 1e140
 _SMALLEST_TARGET = 1e-140
@@ -22,7 +23,7 @@ def check_target(y: Any, n_rows: int) -> np.ndarray:
     """y as a vector of the right length."""
     if y is None:
         raise ValueError("requires y to be passed, but the target y is None: give fit one number per row")
-    raw = unwrapped(y)
+    raw = column(y)
     shape = raw.shape if isinstance(raw, np.ndarray) else (len(raw),)
     if shape == ():
         raise ValueError(

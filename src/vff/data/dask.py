@@ -4,7 +4,7 @@ import pickle
 import sys
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from functools import reduce as fold
@@ -20,7 +20,7 @@ from dask.callbacks import Callback
 from dask.delayed import Delayed, delayed
 
 from vff.data.checkpoint import PartRecord, PassState
-from vff.data.frames import column_names, is_arrow, is_table, kinds_of
+from vff.data.frames import column_names, is_arrow, is_table, known_kinds
 from vff.data.missing import handled
 from vff.data.passes import FaultyPartWarning, named
 from vff.data.source import Chunk, Handling, Part, Progress, Report, Source, SourceError
@@ -336,15 +336,15 @@ def _one_block_of_columns(data: Any) -> Any:
     )
 
 
-def _columns_of(data: Any) -> tuple[tuple[str, ...] | None, int | None, dict[str, str]]:
+def _columns_of(data: Any) -> tuple[tuple[str, ...] | None, int | None, Mapping[str, str]]:
     """Their names, their number, and what they hold."""
     if isinstance(data, dask.array.Array):
         return None, int(data.shape[1]), {}
     return delayed(_seen_in)(data[0]).compute() if isinstance(data, list) else _seen_in(data._meta)
 
 
-def _seen_in(X: Any) -> tuple[tuple[str, ...] | None, int, dict[str, str]]:
-    return column_names(X), X.shape[1], kinds_of(X) if column_names(X) else {}
+def _seen_in(X: Any) -> tuple[tuple[str, ...] | None, int, Mapping[str, str]]:
+    return column_names(X), X.shape[1], known_kinds(X) if column_names(X) else {}
 
 
 def _known_rows(data: Any) -> int | None:

@@ -95,11 +95,11 @@ class DatabaseTable(Source):
         return cls(ibis.table(schema, name=_NAME), run, handling, "to_arrow_reader", fetch=fetch)
 
     @property
-    def names(self) -> tuple[str, ...]:
+    def names(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
         return tuple(self.expression.columns)
 
     @cached_property
-    def kinds(self) -> Mapping[str, str]:
+    def kinds(self) -> Mapping[str, Kind]:  # pyright: ignore[reportIncompatibleVariableOverride]
         """What the columns hold."""
         schema = self.expression.schema()
         return {name: _kind_of(kind) for name, kind in schema.items()}
@@ -169,7 +169,7 @@ def _type_of(arrow: Any) -> Any:
         return ibis.dtype("interval('us')" if "interval" in str(arrow) else "unknown")
 
 
-def _kind_of(kind: Any) -> str:
+def _kind_of(kind: Any) -> Kind:
     return next((name for test, name in _KINDS.items() if getattr(kind, test)()), Kind.TEXT)
 
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from vff.data.conversion import Place, column_type, family, is_nested, kind_of, plain
+from vff.data.conversion import Place, is_nested, plain
+from vff.data.frames import factorized, type_of
 
 _LATTICE = 1 << 16  # integers in so short a range are their own codes
 
@@ -47,8 +48,8 @@ def encode(raw: Any, place: Place) -> tuple[np.ndarray, list[Any]]:
     """
     try:
         if is_nested(raw):
-            raise TypeError(f"lists or records, {column_type(raw):.60}")
-        codes, values = _ENCODERS[family(raw)](raw)
+            raise TypeError(f"lists or records, {type_of(raw):.60}")
+        codes, values = _encoded(raw)
         values = list(map(plain, values))
         hash(tuple(values))
     except TypeError as error:
@@ -59,38 +60,10 @@ def encode(raw: Any, place: Place) -> tuple[np.ndarray, list[Any]]:
     return codes, [*values, None]
 
 
-def _encode_pandas(raw: Any) -> tuple[np.ndarray, Iterable[Any]]:
-    if hasattr(raw, "cat"):
-        return raw.cat.codes.to_numpy().astype(np.intp), raw.cat.categories.tolist()
-    if isinstance(raw.dtype, np.dtype) and raw.dtype.kind in "biu":
-        return _encode_numpy(raw.to_numpy())
-    codes, values = raw.factorize()
-    return codes, values.tolist()
-
-
-def _encode_polars(raw: Any) -> tuple[np.ndarray, Iterable[Any]]:
-    name = str(raw.dtype)
-    if name.startswith("Object"):
-        return _encode_objects(raw.to_list())
-    values = raw.unique(maintain_order=True)
-    if name.startswith(("Categorical", "Enum")):
-        keys, column = values.to_physical(), raw.to_physical()
-        values = values.cast(str)
-    else:
-        keys, column = values, raw
-    codes = column.replace_strict(keys, np.arange(len(keys))).to_numpy()
-    # to_list would cut nanoseconds off
-    return codes, values.to_numpy() if kind_of(values).is_time else values.to_list()
-
-
-def _encode_arrow(raw: Any) -> tuple[np.ndarray, Iterable[Any]]:
-    column = raw.dictionary_encode()  # leaves dictionaries as they are
-    if hasattr(column, "combine_chunks"):
-        column = column.unify_dictionaries().combine_chunks()
-    codes = column.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.intp)
-    values = column.dictionary
-    times = kind_of(values).is_time
-    return codes, values.to_numpy(zero_copy_only=False) if times else values.to_pylist()
+def _encoded(raw: Any) -> tuple[np.ndarray, Iterable[Any]]:
+    if isinstance(raw, np.ndarray):
+        return _encode_numpy(raw)
+    return factorized(raw) or _encode_objects(raw.to_list())
 
 
 def _encode_numpy(array: np.ndarray) -> tuple[np.ndarray, Iterable[Any]]:
@@ -108,6 +81,3 @@ def _encode_numpy(array: np.ndarray) -> tuple[np.ndarray, Iterable[Any]]:
 def _encode_objects(values: list[Any]) -> tuple[np.ndarray, Iterable[Any]]:
     positions = {value: code for code, value in enumerate(dict.fromkeys(values))}
     return np.fromiter(map(positions.__getitem__, values), np.intp, len(values)), list(positions)
-
-
-_ENCODERS = {"pandas": _encode_pandas, "polars": _encode_polars, "arrow": _encode_arrow, "numpy": _encode_numpy}

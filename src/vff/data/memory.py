@@ -56,7 +56,7 @@ class MemorySource(Source):
     """A table in memory, with targets and weights beside it, or among its columns."""
 
     dear = False
-    roles = Roles(None)
+    roles = Roles(())  # whatever columns there are
 
     def __init__(self, X: Any, y: Any = None, w: Any = None, *, handling: Handling | None = None) -> None:
         self.handling = handling or Handling()

@@ -119,7 +119,7 @@ class Source(ABC):
     """Columns; None where these have no names."""
     n_columns: int | None = None
     """How many there are, where they have no names."""
-    kinds: Mapping[str, Kind] = MappingProxyType({})
+    kinds: Mapping[str, str] = MappingProxyType({})
     """What the columns hold, where that is known before the first row is read."""
     declared: Mapping[str, str] = MappingProxyType({})
     """What whoever opened the source said that columns hold."""
@@ -145,7 +145,8 @@ class Source(ABC):
     @property
     def schema(self) -> Schema:
         """What is known before the first row is read."""
-        return Schema(self.names, self.kinds, self.n_columns, self.n_rows)
+        kinds = {name: Kind(kind) for name, kind in self.kinds.items()}
+        return Schema(self.names, kinds, self.n_columns, self.n_rows)
 
     @property
     def identity(self) -> str:
@@ -204,6 +205,10 @@ class Source(ABC):
         twin = self.handled()
         twin.names = tuple(name for name in self.names or () if name in columns)
         return twin
+
+    def with_table(self, table: Table) -> Self:
+        """Rows in memory with the columns of another table over them."""
+        raise NotImplementedError
 
     def with_targets(self, y: Any, w: Any) -> "tuple[Source, Any, Any]":
         """The same rows with targets and weights beside them, and what names are left to be looked up in them."""

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from vff.data.fingerprints import content_mark
-from vff.data.frames import column_names, is_table, kinds_of, row_count, selected, sliced
+from vff.data.frames import column_names, is_table, known_kinds, row_count, selected, sliced
 from vff.data.gathering import Numbered, gathered
 from vff.data.missing import handled
 from vff.data.source import Chunk, Handling, Part, Source, SourceError
@@ -37,7 +37,7 @@ class StreamSource(Source):
             raise ValueError(
                 f"expected every column to have a name of its own, found {shown(twice)} twice in chunk 0; rename it"
             )
-        self.kinds = {} if self.names is None else kinds_of(first.data)
+        self.kinds = {} if self.names is None else known_kinds(first.data)
         self.n_columns = None if self.names is not None else np.shape(first.data)[1]
         self.n_rows = sum(row_count(item_of(item, 0).data) for item in data) if isinstance(data, list | tuple) else None
 

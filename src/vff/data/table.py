@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from vff.data.conversion import Place, finite_floats, kind_of, unwrapped
-from vff.data.frames import is_arrow, is_frame
+from vff.data.conversion import Place, finite_floats, kind_of
+from vff.data.frames import column, column_at, is_arrow, is_frame
 from vff.data.levels import codes_into, encode, find_levels
 from vff.data.schema import Kind
 from vff.data.shapes import refuse_what_is_no_table, two_dimensional
@@ -108,7 +108,11 @@ class Table:
         """
         start, stop = self._bounds(rows)
         if self._keeps:
-            return self._kept("numbers", index, lambda: self._floats(index, _ALL))[start:stop]
+            try:
+                return self._kept("numbers", index, lambda: self._floats(index, _ALL))[start:stop]
+            except ValueError:
+                if stop - start == self.n_rows:
+                    raise  # else what is wrong may lie elsewhere
         return self._floats(index, rows)
 
     def _floats(self, index: int, rows: slice) -> np.ndarray:
@@ -138,29 +142,28 @@ class Table:
         """The whole column, as ``numbers`` gives it."""
         return self.numbers(index)
 
-    def levels(self, index: int) -> tuple:
+    def levels(self, index: int, rows: slice = _ALL) -> tuple:
         """The distinct values of a column as Python scalars (times as ``datetime64`` in UTC, or ``timedelta64``).
 
         They are sorted when they can be, else in order of appearance. None stands for missing and is last.
         """
-        return find_levels(self._encoded(index))
+        return find_levels(self._encoded(index, rows))
 
     def codes(self, index: int, levels: Sequence[Any], rows: slice = _ALL) -> np.ndarray:
         """Where the rows of a column stand in ``levels``, as float64; -1 for a value that is not among them."""
+        pieces = [codes_into(*piece, levels) for piece in self._encoded(index, rows)]
+        return pieces[0] if len(pieces) == 1 else np.concatenate([np.empty(0), *pieces])
+
+    def _encoded(self, index: int, rows: slice) -> Iterator[tuple[np.ndarray, list[Any]]]:
+        """Codes of the rows and the values they point to, a piece at a time where there are very many."""
         start, stop = self._bounds(rows)
         if self._keeps:
-            ((codes, values),) = self._encoded(index)
-            return codes_into(codes[start:stop], values, levels)
-        return codes_into(*encode(self._piece(index, rows), self.place(index, rows)), levels)
-
-    def _encoded(self, index: int) -> Iterator[tuple[np.ndarray, list[Any]]]:
-        """Codes of the rows and the values they point to, a piece at a time where there are very many."""
-        if self._keeps:
-            yield self._kept("codes", index, lambda: encode(self._piece(index, _ALL), self.place(index)))
+            codes, values = self._kept("codes", index, lambda: encode(self._piece(index, _ALL), self.place(index)))
+            yield codes[start:stop], values
             return
-        for start in range(0, self.n_rows, _PIECE):
-            rows = slice(start, min(start + _PIECE, self.n_rows))
-            yield encode(self._piece(index, rows), self.place(index, rows))
+        for first in range(start, stop, _PIECE):
+            some = slice(first, min(first + _PIECE, stop))
+            yield encode(self._piece(index, some), self.place(index, some))
 
     def place(self, index: int, rows: slice = _ALL) -> Place:
         """How messages speak of a column, or of some rows of it."""
@@ -182,16 +185,10 @@ class Table:
         return self._stretch(index, self.first + start, self.first + stop)
 
     def _stretch(self, index: int, start: int, stop: int | None) -> Any:
-        index = self._place_in_data(index)
+        place = self._place_in_data(index)
         if isinstance(self.data, np.ndarray):
-            raw: Any = self.data[start:stop, index]
-        elif is_arrow(self.data):
-            raw = self.data.column(index).slice(start, None if stop is None else stop - start)
-        elif hasattr(self.data, "iloc"):
-            raw = self.data.iloc[start:stop, index]
-        else:
-            raw = self.data[self.data.columns[index]][start:stop]
-        return unwrapped(raw)
+            return column(self.data[start:stop, place])
+        return column_at(self.data, place, start, stop)
 
 
 def check_columns(names: Sequence[str], known: Sequence[str], needed: Collection[str]) -> None:

@@ -119,8 +119,9 @@ class Intake:
             table = recognised(model, self.source.whole, modelled, self.question.likelihood.column)
             return replace(self, source=self.source.with_table(table))
         features, known = self.reader.roles.features, getattr(model, "feature_names_in_", None)
-        named = () if known is None or features is None else sorted({*features} ^ {*known})
-        if named and (self.question.kernel is None or not set(features or ()) <= set(known)):
+        if features is None or known is None or set(features) == set(known):
+            return self
+        if self.question.kernel is None or not set(features) <= set(known):
             raise ValueError(
                 f"the feature names should match those that were passed during fit, which are {', '.join(known)}; "
                 f"these rows have {', '.join(features)}: name columns as they were"

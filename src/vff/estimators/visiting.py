@@ -142,7 +142,7 @@ def readable(
     return source.select(roles)
 
 
-def needed_columns(model: Any, names: Sequence[str]) -> list[str]:
+def needed_columns(model: Any, names: Sequence[str]) -> list[Any]:
     """The columns that predictions are made of, by name: the modelled ones, and the likelihood's own."""
     own = model.likelihood_.column
     beside_them = [] if own is None else [own if isinstance(own, str) else names[own]]
