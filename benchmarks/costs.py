@@ -18,7 +18,8 @@ import numpy as np
 from _machine import describe
 
 from vff.basis import ColumnBasis, Interval
-from vff.inference import MaternFactor, SumModel, Term
+from vff.factors.interval.factor import MaternFactor
+from vff.inference import SumModel, Term
 from vff.linalg import threads_for
 from vff.moments import ColumnRequest, MomentRequest, TermRequest, read_arrays
 

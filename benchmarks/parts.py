@@ -62,7 +62,8 @@ def data_pass() -> list[dict[str, str]]:
 
 def hyperparameter_step() -> list[dict[str, str]]:
     from vff.basis import ColumnBasis, Interval
-    from vff.inference import MaternFactor, SumModel, Term
+    from vff.factors.interval.factor import MaternFactor
+    from vff.inference import SumModel, Term
     from vff.linalg import threads_for
     from vff.moments import ColumnRequest, MomentRequest, read_arrays
 

@@ -13,8 +13,10 @@ from vff import Matern12, Matern32, Matern52
 from vff.baselines import ExactGP, SquaredExponential
 from vff.baselines.covariances import AbstractCovariance, Radial, staircase
 from vff.baselines.evidence import Evidence, Given
-from vff.baselines.products import Factor, SumOfProducts
+from vff.baselines.products import Column, SumOfProducts
+from vff.factors.interval.factor import MaternFactor
 
+ROUGH, ONCE, TWICE, SMOOTHEST = MaternFactor(0), MaternFactor(1), MaternFactor(2), MaternFactor(4)
 N, NOISE = 50, 0.4
 RNG = np.random.default_rng(11)
 FRAME = pd.DataFrame({"a": RNG.uniform(0.0, 10.0, N), "b": RNG.integers(1, 8, N), "c": RNG.uniform(-1.0, 1.0, N)})
@@ -25,8 +27,15 @@ C = Matern12("c", variance=0.3, lengthscale=0.7)
 SE = SquaredExponential(5.0, (2.0, 4.0, 1.5))
 KERNELS: list[Any] = [A + B, C + A + B, A + Matern12("a", variance=0.5, lengthscale=0.4), SE]
 COVARIANCES: list[AbstractCovariance] = [
-    SumOfProducts(((Factor(0, 1, "a"),), (Factor(1, 2, "b"),))),
-    SumOfProducts(((Factor(2, 0, "c"),), (Factor(0, 1, "a"),), (Factor(1, 2, "b"),), (Factor(0, 4, "d"),))),
+    SumOfProducts(((Column(0, ONCE, "a"),), (Column(1, TWICE, "b"),))),
+    SumOfProducts(
+        (
+            (Column(2, ROUGH, "c"),),
+            (Column(0, ONCE, "a"),),
+            (Column(1, TWICE, "b"),),
+            (Column(0, SMOOTHEST, "d"),),
+        )
+    ),
     Radial(("a", "b", "c")),
     Radial(("a",)),
 ]

@@ -10,10 +10,11 @@ from scipy.stats import t as student
 
 from vff.baselines.covariances import Values
 from vff.baselines.evidence import Evidence
-from vff.baselines.features import Frequencies, InducingPoints, chunks, draw_frequencies
+from vff.baselines.features import Frequencies, InducingPoints, chunks
 from vff.baselines.model import FeatureModel
-from vff.baselines.products import Factor, SumOfProducts
+from vff.baselines.products import Column, SumOfProducts
 from vff.baselines.start import LAYOUT, look
+from vff.factors.interval.factor import MaternFactor
 from vff.kernels import HalfInteger
 
 VALUES = {"variance": 1.4, "lengthscale": 0.45, "noise": 0.12}
@@ -31,7 +32,7 @@ def _exact(values: Mapping[str, float], p: int, t: np.ndarray, y: np.ndarray) ->
 
 
 def _matern(p: int) -> SumOfProducts:
-    return SumOfProducts(((Factor(0, p, "x"),),))
+    return SumOfProducts(((Column(0, MaternFactor(p), "x"),),))
 
 
 def _values(values: Mapping[str, float]) -> Values:
@@ -126,7 +127,7 @@ def test_spectral_evidence_is_its_definition(p: int) -> None:
 
 @pytest.mark.parametrize("p", [0, 1, 2])
 def test_frequencies_follow_the_spectral_density(p: int) -> None:
-    u = np.exp(draw_frequencies(p, 4000, np.random.RandomState(0)))
+    u = np.exp(MaternFactor(p).frequencies(4000, np.random.RandomState(0)))
     assert kstest(u, lambda q: 2.0 * student.cdf(q, 2 * p + 1) - 1.0).pvalue > 1e-3
     unit, omega = HalfInteger.from_lengthscale(p, 1.0), np.linspace(0.0, 4.0, 9)
     np.testing.assert_allclose(unit.spectral_density(omega) / (2.0 * np.pi), student.pdf(omega, 2 * p + 1), rtol=1e-12)

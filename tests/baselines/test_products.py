@@ -16,10 +16,19 @@ from vff.baselines.covariances import AbstractCovariance, Radial, Values
 from vff.baselines.evidence import Evidence
 from vff.baselines.features import InducingPoints
 from vff.baselines.model import FeatureModel
-from vff.baselines.products import Factor, SumOfProducts
-from vff.data.table import ExtrapolationWarning
+from vff.baselines.products import Column, SumOfProducts
+from vff.estimators import ExtrapolationWarning
+from vff.factors.interval.factor import MaternFactor
+from vff.factors.levels.factor import LevelFactor
 from vff.kernels import Categorical, normal_form
 
+ROUGH, ONCE, TWICE, SMOOTHEST, GROUPS = (
+    MaternFactor(0),
+    MaternFactor(1),
+    MaternFactor(2),
+    MaternFactor(4),
+    LevelFactor(),
+)
 N, NOISE = 60, 0.3
 RNG = np.random.default_rng(5)
 FRAME = pd.DataFrame({"a": RNG.uniform(0.0, 10.0, N), "b": RNG.integers(1, 8, N), "g": RNG.choice(["x", "y", "z"], N)})
@@ -31,10 +40,21 @@ A12, G = Matern12("a", variance=0.5, lengthscale=0.4), Categorical("g", variance
 SMOOTH: list[Any] = [A * B, A * B + A12, A12 * B + A * B + B]
 LEVELS: list[Any] = [A * G, G * A * B + A12 * B + G, A * Categorical("b", variance=0.8) + B]
 COVARIANCES: list[AbstractCovariance] = [
-    SumOfProducts(((Factor(0, 1, "a"), Factor(1, 2, "b")),)),
-    SumOfProducts(((Factor(0, 0, "a"), Factor(1, 4, "b"), Factor(2, 1, "c")), (Factor(1, 1, "b"),))),
-    SumOfProducts(((Factor(2, None, "c"), Factor(0, 1, "a")), (Factor(2, None, "c"),), (Factor(0, 2, "a"),))),
-    SumOfProducts(((Factor(2, None, "c"),),)),
+    SumOfProducts(((Column(0, ONCE, "a"), Column(1, TWICE, "b")),)),
+    SumOfProducts(
+        (
+            (Column(0, ROUGH, "a"), Column(1, SMOOTHEST, "b"), Column(2, ONCE, "c")),
+            (Column(1, ONCE, "b"),),
+        )
+    ),
+    SumOfProducts(
+        (
+            (Column(2, GROUPS, "c"), Column(0, ONCE, "a")),
+            (Column(2, GROUPS, "c"),),
+            (Column(0, TWICE, "a"),),
+        )
+    ),
+    SumOfProducts(((Column(2, GROUPS, "c"),),)),
     Radial(("a", "b", "c")),
 ]
 
@@ -153,7 +173,9 @@ def test_gradient_in_the_rows(covariance: AbstractCovariance) -> None:
         return float(np.sum(weights * covariance.block(values, flat.reshape(4, 3), right)))
 
     moving = np.ones(3, bool) if isinstance(covariance, Radial) else np.array([True, True, False])  # codes do not move
-    if isinstance(covariance, SumOfProducts) and any(f == Factor(2, 1, "c") for term in covariance.terms for f in term):
+    if isinstance(covariance, SumOfProducts) and any(
+        f == Column(2, ONCE, "c") for term in covariance.terms for f in term
+    ):
         left[:, 2] += 0.1  # away from the rows it meets, where the third column is a number
         got, moving = covariance.pull_back_rows(values, left, right, weights), np.ones(3, bool)
     expected = _differences(total, left.ravel()).reshape(4, 3)
@@ -174,14 +196,17 @@ def test_inducing_gradient(covariance: AbstractCovariance, free: bool) -> None:
 
 def test_a_product_of_one_is_its_factor_and_levels_cut_blocks() -> None:
     T, _ = _rows()
-    one, levels = SumOfProducts(((Factor(0, 1, "a"),),)), SumOfProducts(((Factor(2, None, "g"), Factor(0, 1, "a")),))
+    one, levels = (
+        SumOfProducts(((Column(0, ONCE, "a"),),)),
+        SumOfProducts(((Column(2, GROUPS, "g"), Column(0, ONCE, "a")),)),
+    )
     values = Values(np.array([1.3]), np.array([0.4]), 0.1)
     same = T[:, None, 2] == T[None, :, 2]
     np.testing.assert_allclose(levels.matrix(values, T, T), one.matrix(values, T, T) * same, rtol=1e-14)
 
 
 def test_names_say_which_factor() -> None:
-    layout = SumOfProducts(((Factor(0, 1, "A"), Factor(1, None, "G")), (Factor(0, 0, "B"),))).layout
+    layout = SumOfProducts(((Column(0, ONCE, "A"), Column(1, GROUPS, "G")), (Column(0, ROUGH, "B"),))).layout
     assert layout.names == (
         "variance of A * G",
         "variance of B",

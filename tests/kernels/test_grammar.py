@@ -233,7 +233,7 @@ def test_the_normal_form_is_the_expression(tree, seed):
         assert len(set(term.columns)) == len(term.columns)
     total = sum(prod(factor(x[factor.column], z[factor.column]) for factor in term.factors) for term in terms)
     np.testing.assert_allclose(total, covariance(tree, x, z), rtol=1e-12)
-    unit = (term.with_values(1.0, (1.0,) * sum(f.n_lengthscales for f in term.factors)) for term in terms)
+    unit = (term.with_values(1.0, (1.0,) * sum(len(f.given) for f in term.factors)) for term in terms)
     assert [term.key for term in terms] == [normal_form(kernel)[0].key for kernel in unit]
     for term in terms:
         assert term.variance == pytest.approx(prod(factor.variance for factor in term.factors), rel=1e-14)

@@ -54,8 +54,8 @@ class AbstractCovariance(ABC):
 
     @property
     @abstractmethod
-    def lengthscale_places(self) -> tuple[int, ...]:
-        """The column of T that every lengthscale measures."""
+    def lengthscale_units(self) -> tuple[tuple[int, str], ...]:
+        """The column of T that every lengthscale measures, and in what unit of its domain."""
 
     @property
     @abstractmethod
@@ -126,8 +126,8 @@ class Radial(AbstractCovariance):
         return tuple(f"lengthscale of column {label}" for label in self.labels)
 
     @property
-    def lengthscale_places(self) -> tuple[int, ...]:
-        return tuple(range(len(self.labels)))
+    def lengthscale_units(self) -> tuple[tuple[int, str], ...]:
+        return tuple((c, "length") for c in range(len(self.labels)))
 
     @property
     def first_lengthscale(self) -> float | None:

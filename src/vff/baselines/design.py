@@ -10,19 +10,17 @@ import numpy as np
 
 from vff.baselines.covariances import AbstractCovariance, Radial, Values
 from vff.baselines.evidence import Given
-from vff.baselines.products import Factor, SumOfProducts
+from vff.baselines.products import Column, SumOfProducts
 from vff.baselines.squared_exponential import SquaredExponential
-from vff.basis import Codes, Interval
+from vff.basis import Domain
 from vff.data.table import Table
+from vff.factors import Factor, Kernel, Leaf, Term, normal_form
 from vff.inference import REACH, TargetScale
-from vff.kernels import Categorical, Kernel, Matern32, Term, normal_form
+from vff.kernels import Matern32
 from vff.words import shown
 
-Place = Interval | Codes
-"""Where the values of a column live: a range that becomes [-1, 1], or the codes of its levels."""
 
-
-def to_unit(places: Sequence[Place], x: np.ndarray) -> np.ndarray:
+def to_unit(places: Sequence[Domain], x: np.ndarray) -> np.ndarray:
     """Rows (N, C) with the range of every column mapped to [-1, 1]; one column may come as (N,)."""
     x = x.reshape(len(x), -1)
     return np.column_stack([place.to_unit(x[:, c]) for c, place in enumerate(places)])
@@ -38,6 +36,8 @@ class Design:
 
     Each once, or twice when it is read both as numbers and as levels.
     """
+    factors: tuple[Factor, ...]
+    """Of every column, one of those over it, which says what its domain is."""
     levels: tuple[tuple[Any, ...] | None, ...]
     """The levels of every column; None where it holds numbers."""
     covariance: AbstractCovariance
@@ -52,29 +52,33 @@ class Design:
         everything = [index for index in range(table.n_columns) if index != beside]
         if isinstance(kernel, SquaredExponential):
             radial = Radial(tuple(table.label(index) for index in everything))
-            return cls(kernel, tuple(everything), (None,) * len(everything), radial)
+            C = len(everything)
+            return cls(kernel, tuple(everything), (Matern32().factor,) * C, (None,) * C, radial)
         if kernel is None:
             kernel = _sum([Matern32(table.names[index] if table.names else index) for index in everything])
         return cls._of_terms(normal_form(kernel), table)
 
     @classmethod
     def _of_terms(cls, terms: tuple[Term, ...], table: Table) -> "Design":
-        def read(factor: Any) -> tuple[int, bool]:
-            return table.index(factor.column), isinstance(factor, Categorical)
+        def read(leaf: Leaf) -> tuple[int, Any]:
+            return table.index(leaf.column), leaf.factor.axis
 
-        columns = tuple(dict.fromkeys(read(factor) for term in terms for factor in term.factors))
-        factors = tuple(tuple(_factor(f, columns.index(read(f))) for f in term.factors) for term in terms)
-        levels = tuple(table.levels(index) if coded else None for index, coded in columns)
-        return cls(terms, tuple(index for index, _ in columns), levels, SumOfProducts(factors))
+        first: dict[tuple[int, Any], Leaf] = {}
+        for leaf in (leaf for term in terms for leaf in term.factors):
+            first.setdefault(read(leaf), leaf)
+        places = list(first)
+        products = tuple(tuple(_column(leaf, places.index(read(leaf))) for leaf in term.factors) for term in terms)
+        levels = tuple(table.levels(key[0]) if leaf.reads == "levels" else None for key, leaf in first.items())
+        factors = tuple(leaf.factor for leaf in first.values())
+        return cls(terms, tuple(index for index, _ in places), factors, levels, SumOfProducts(products))
 
     @property
     def given(self) -> tuple[np.ndarray, np.ndarray]:
         """Variances and lengthscales of the user's, NaN where none was given."""
         if isinstance(self.kernel, SquaredExponential):
             return _numbers([self.kernel.variance]), self.kernel.for_columns(len(self.columns))
-        factors = [factor for term in self.kernel for factor in term.factors]
-        lengthscales = [factor.lengthscale for factor in factors if not isinstance(factor, Categorical)]
-        return _numbers([term.variance for term in self.kernel]), _numbers(lengthscales)
+        others = [value for term in self.kernel for leaf in term.factors for value in leaf.given.values()]
+        return _numbers([term.variance for term in self.kernel]), _numbers(others)
 
     def with_values(self, values: Values) -> Kernel | SquaredExponential:
         """The kernel again, with learnt values."""
@@ -83,7 +87,7 @@ class Design:
             return SquaredExponential(variances[0], tuple(lengthscales))
         rest, filled = iter(lengthscales), []
         for term, variance in zip(self.kernel, variances, strict=True):
-            own = tuple(next(rest) for factor in term.factors if factor.n_lengthscales)
+            own = [next(rest) for leaf in term.factors for _ in leaf.given]
             filled.append(term.with_values(variance, own))
         return _sum(filled)
 
@@ -93,7 +97,7 @@ class Problem:
     """Rows in the units the models work in."""
 
     design: Design
-    places: tuple[Place, ...]
+    places: tuple[Domain, ...]
     """The range of the data in every column, which becomes [-1, 1], or its codes, which stay."""
     target: TargetScale
     T: np.ndarray
@@ -115,8 +119,8 @@ class Problem:
     ) -> "Problem":
         """Standardise checked rows; ``given`` is taken from the kernel and ``noise``, in the user's units."""
         places = tuple(
-            Interval(float(column.min()), float(column.max())) if levels is None else Codes()
-            for column, levels in zip(x.T, design.levels, strict=True)
+            factor.spanning(float(column.min()), float(column.max()))
+            for column, factor in zip(x.T, design.factors, strict=True)
         )
         variances, lengthscales = design.given
         noise_share = np.nan if noise is None else noise / target.scale**2
@@ -125,9 +129,9 @@ class Problem:
         return cls(design, places, target, to_unit(places, x), (y - target.mean) / target.scale, given, constant)
 
     @property
-    def intervals(self) -> tuple[Interval, ...]:
+    def intervals(self) -> tuple[Domain, ...]:
         """The ranges of the columns of numbers."""
-        return tuple(place for place in self.places if isinstance(place, Interval))
+        return tuple(place for place in self.places if not place.discrete)
 
     def in_user_units(self, values: Values) -> Values:
         """Hyperparameters of y and of the columns as they came."""
@@ -140,15 +144,13 @@ class Problem:
         return value - self.y.size * float(np.log(self.target.scale))
 
 
-def _scales(design: Design, places: Sequence[Place]) -> np.ndarray:
-    """The half range that every lengthscale is measured in."""
-    half_ranges = np.array([place.half_length if isinstance(place, Interval) else np.nan for place in places])
-    return half_ranges[list(design.covariance.lengthscale_places)]
+def _scales(design: Design, places: Sequence[Domain]) -> np.ndarray:
+    """What every lengthscale is measured in, such as the half range of its column."""
+    return np.array([places[c].unit(kind) for c, kind in design.covariance.lengthscale_units])
 
 
-def _factor(factor: Any, place: int) -> Factor:
-    order = None if isinstance(factor, Categorical) else factor.order
-    return Factor(place, order, f"{type(factor).__name__}({factor.column!r})")
+def _column(leaf: Leaf, place: int) -> Column:
+    return Column(place, leaf.factor, f"{type(leaf).__name__}({leaf.column!r})")
 
 
 def _sum(kernels: Sequence[Any]) -> Any:
@@ -163,9 +165,10 @@ def check_numbers_only(kernel: Any) -> None:
     """Refuse the effects of levels, for baselines whose features live on intervals."""
     for term in () if kernel is None or isinstance(kernel, SquaredExponential | str) else normal_form(kernel):
         for factor in term.factors:
-            if isinstance(factor, Categorical):
+            if "domain" not in factor.factor.options:
+                what = "the effects of levels " if factor.reads == "levels" else ""
                 raise ValueError(
-                    f"the kernel has the effects of levels {shown(factor)}, and this baseline knows Matérns of numbers "
+                    f"the kernel has {what}{shown(factor)}, and this baseline knows Matérns of numbers "
                     "only; leave the column out, or use GPRegressor or ExactGP"
                 )
 

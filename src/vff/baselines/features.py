@@ -167,12 +167,3 @@ class Frequencies(AbstractFeatures):
 
     def remainder_covariance(self, T: np.ndarray, phi: np.ndarray) -> np.ndarray:
         return np.zeros((len(T), len(T)))
-
-
-def draw_frequencies(p: int, n: int, rng: np.random.RandomState) -> np.ndarray:
-    """log |u| for n unit frequencies from the spectral density of the Matérn of order p.
-
-    S(w) ~ (2p+1 + (w lengthscale)^2)^-(p+1): w times the lengthscale is Student-t with 2p + 1 degrees of freedom. A
-    cosine and a sine do not see its sign.
-    """
-    return np.log(np.abs(rng.standard_t(2 * p + 1, size=n)))

@@ -9,7 +9,7 @@ from vff.baselines.design import check_default, check_numbers_only, to_unit
 from vff.baselines.face import GaussianFace
 from vff.baselines.features import InducingPoints
 from vff.baselines.squared_exponential import SquaredExponential
-from vff.basis import Interval
+from vff.basis import Domain
 from vff.data.checks import as_finite
 from vff.estimators.arguments import whole_number
 from vff.kernels import Kernel
@@ -101,7 +101,7 @@ def regular_grid(n: int, ranges: Sequence[tuple[float, float]]) -> np.ndarray:
     return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes))
 
 
-def locations(inducing: Any, intervals: Sequence[Interval]) -> np.ndarray:
+def locations(inducing: Any, intervals: Sequence[Domain]) -> np.ndarray:
     """Distinct locations in half ranges of the data, (P, C)."""
     C = len(intervals)
     if isinstance(inducing, int | np.integer) and not isinstance(inducing, bool) and inducing >= 1:
@@ -118,10 +118,10 @@ def locations(inducing: Any, intervals: Sequence[Interval]) -> np.ndarray:
     return to_unit(intervals, points)
 
 
-def in_column_units(places: np.ndarray, intervals: Sequence[Interval]) -> np.ndarray:
+def in_column_units(places: np.ndarray, intervals: Sequence[Domain]) -> np.ndarray:
     """Locations from half ranges back to the columns' units, (P, C), or (P,) for one column."""
-    centres = np.array([0.5 * (interval.a + interval.b) for interval in intervals])
-    points = centres + np.array([interval.half_length for interval in intervals]) * places
+    centres = np.array([0.5 * sum(interval.ends or (0.0, 0.0)) for interval in intervals])
+    points = centres + np.array([interval.unit() for interval in intervals]) * places
     return points[:, 0] if points.shape[1] == 1 else points
 
 

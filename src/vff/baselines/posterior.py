@@ -7,25 +7,22 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from vff.baselines.covariances import AbstractCovariance, Values
-from vff.baselines.design import Place, to_unit
+from vff.baselines.design import to_unit
 from vff.baselines.evidence import Evidence
 from vff.baselines.features import AbstractFeatures, chunks
-from vff.basis import Codes
+from vff.basis import Domain
 from vff.inference import ClosedForm, ConstantPosterior
 from vff.linalg import factorise
 
 
-def _unseen(places: Sequence[Place], x: np.ndarray) -> np.ndarray:
+def _unseen(places: Sequence[Domain], x: np.ndarray) -> np.ndarray:
     """Which rows hold a level that the fit has not seen, (N, C).
 
     Numbers are never outside, as kernels and features are defined everywhere.
     All unseen levels of a column are one level to the joint distribution, as their codes are the same.
     """
     x = x.reshape(len(x), -1)
-    flags = [
-        ~place.contains(x[:, c]) if isinstance(place, Codes) else np.zeros(len(x), bool)
-        for c, place in enumerate(places)
-    ]
+    flags = [~place.contains(x[:, c]) if place.discrete else np.zeros(len(x), bool) for c, place in enumerate(places)]
     return np.column_stack(flags)
 
 
@@ -48,7 +45,7 @@ def _draw_distinct(posterior: "AnyPosterior", x: np.ndarray, n_samples: int, rng
 class FeaturePosterior:
     """f(x) | y ~ GP( phi'm, remainder + phi' A^-1 phi ), and what a constant beside the features adds."""
 
-    places: tuple[Place, ...]
+    places: tuple[Domain, ...]
     features: AbstractFeatures
     mean: np.ndarray
     """m, (P,)."""
@@ -57,7 +54,9 @@ class FeaturePosterior:
     constant: ConstantPosterior | None = None
 
     @classmethod
-    def from_form(cls, places: tuple[Place, ...], features: AbstractFeatures, closed: ClosedForm) -> "FeaturePosterior":
+    def from_form(
+        cls, places: tuple[Domain, ...], features: AbstractFeatures, closed: ClosedForm
+    ) -> "FeaturePosterior":
         return cls(places, features, closed.mean, closed.factor.lower, closed.level)
 
     @property
@@ -118,7 +117,7 @@ class FeaturePosterior:
 class ExactPosterior:
     """f(x) | y ~ GP( k(x, T) alpha, k(x, x') - k(x, T) C^-1 k(T, x') ) (Rasmussen & Williams, eqs 2.25-2.26)."""
 
-    places: tuple[Place, ...]
+    places: tuple[Domain, ...]
     covariance: AbstractCovariance
     values: Values
     T: np.ndarray
@@ -130,7 +129,7 @@ class ExactPosterior:
     """Prior variance of the constant, which is in k(x, x') here."""
 
     @classmethod
-    def from_evidence(cls, evidence: Evidence, places: tuple[Place, ...]) -> "ExactPosterior":
+    def from_evidence(cls, evidence: Evidence, places: tuple[Domain, ...]) -> "ExactPosterior":
         own = evidence.covariance, evidence.values, evidence.T, evidence.alpha
         return cls(places, *own, evidence.factor.lower, evidence.constant)
 

@@ -6,9 +6,9 @@ import numpy as np
 
 from vff.baselines.design import Problem, check_default, check_one_column
 from vff.baselines.face import GaussianFace
-from vff.baselines.features import Frequencies, draw_frequencies
+from vff.baselines.features import Frequencies
 from vff.estimators.arguments import is_whole, seeded
-from vff.kernels import Categorical, Kernel, Matern32, normal_form
+from vff.kernels import Kernel, Matern32, normal_form
 from vff.words import shown
 
 
@@ -149,7 +149,8 @@ def _fit_spectral(estimator: RandomFourierGP | SparseSpectrumGP, problem: Proble
         raise ValueError(f"n_frequencies must be a positive integer, got {shown(F)}; 50 to 500 is a common choice")
     (term,) = normal_form(estimator.kernel or Matern32(0))
     (factor,) = term.factors
-    assert not isinstance(factor, Categorical)  # refused at the door
-    coordinates = draw_frequencies(factor.order, int(F), seeded(estimator.random_state))
+    coordinates = factor.factor.frequencies(int(F), seeded(estimator.random_state))
+    if coordinates is None:
+        raise ValueError(f"{factor.factor.title} has no spectral density to draw from; use a Matérn, or GPRegressor")
     features = estimator._fit_features(problem, Frequencies, coordinates, release=release)
-    return features.places / problem.intervals[0].half_length
+    return features.places / problem.intervals[0].unit()

@@ -28,6 +28,10 @@ class Interval(Domain):
     def half_length(self) -> float:
         return 0.5 * (self.b - self.a)
 
+    @property
+    def ends(self) -> tuple[float, float]:
+        return self.a, self.b
+
     def to_unit(self, x: np.ndarray) -> np.ndarray:
         """Map [a, b] to [-1, 1]. Written so that a and b themselves map to -1 and 1 exactly."""
         try:
@@ -56,6 +60,11 @@ class Interval(Domain):
 
     def draw(self, rng: np.random.Generator, n: int, size: int) -> np.ndarray:
         return rng.uniform(self.a, self.b, n)
+
+    def spread(self, share: np.ndarray, size: int) -> np.ndarray:
+        x = self.a + share * (self.b - self.a)
+        x[-1] = self.b + 100.0 * (self.b - self.a)
+        return x
 
     def check(self) -> None:
         if not (np.isfinite([self.a, self.b]).all() and self.a < self.b):

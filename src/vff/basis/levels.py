@@ -40,6 +40,9 @@ class Codes(Domain):
     def draw(self, rng: np.random.Generator, n: int, size: int) -> np.ndarray:
         return rng.integers(size, size=n).astype(float)
 
+    def spread(self, share: np.ndarray, size: int) -> np.ndarray:
+        return np.arange(float(share.size)) % size
+
     def check(self) -> None:
         """There is nothing to be wrong."""
 
@@ -94,6 +97,9 @@ class LevelBasis(Basis):
     def nodes(self) -> np.ndarray:
         return np.arange(float(self.size))
 
+    def suits(self, domain: Domain) -> bool:
+        return domain.discrete
+
     def check(self) -> None:
         if not 0 < len(set(self.levels)) == len(self.levels):
             raise ValueError(f"different levels were expected, found {self.levels[:5]!r:.120}")
@@ -107,13 +113,13 @@ class MoreLevels(Change):
     """Where the old levels stand among the new."""
     size: int
 
-    def single(self, sums: np.ndarray) -> np.ndarray:
-        new = np.zeros((self.size, *sums.shape[1:]))
-        new[self.place] = sums
+    def single(self, values: np.ndarray) -> np.ndarray:
+        new = np.zeros((self.size, *values.shape[1:]))
+        new[self.place] = values
         return new
 
-    def single_transpose(self, coefficients: np.ndarray) -> np.ndarray:
-        return coefficients[self.place]
+    def single_transpose(self, values: np.ndarray) -> np.ndarray:
+        return values[self.place]
 
     double, double_transpose = single, single_transpose
 

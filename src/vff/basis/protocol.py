@@ -32,6 +32,11 @@ class Domain(ABC):
     discrete: ClassVar[bool] = False
     """Whether inputs are codes of known values. One that was never seen is like nothing known, not even another one."""
 
+    @property
+    def ends(self) -> tuple[float, float] | None:
+        """Between which inputs must lie, in the column's own units; None where they need not."""
+        return None
+
     @abstractmethod
     def to_unit(self, x: np.ndarray) -> np.ndarray:
         """Inputs (N,) in units of the domain."""
@@ -59,6 +64,13 @@ class Domain(ABC):
     @abstractmethod
     def draw(self, rng: np.random.Generator, n: int, size: int) -> np.ndarray:
         """Inputs at random, (n,); ``size`` is the number of features."""
+
+    @abstractmethod
+    def spread(self, share: np.ndarray, size: int) -> np.ndarray:
+        """Inputs all over the domain, (n,), and one far outside where there is an outside.
+
+        ``share`` says how far along each of them lies, from zero to one, and ``size`` is the number of features.
+        """
 
     @abstractmethod
     def check(self) -> None:
@@ -144,7 +156,7 @@ class TrigonometricLetters(Letters):
 
     @property
     def size(self) -> int:
-        return sum(block.size for block in self.blocks)
+        return self.slices[-1][1].stop
 
     @property
     def highest(self) -> int:
@@ -180,27 +192,27 @@ class Change(ABC):
     """From sums over the letters of one basis to those over the letters of another, and the transposes."""
 
     @abstractmethod
-    def single(self, sums: np.ndarray) -> np.ndarray:
+    def single(self, values: np.ndarray) -> np.ndarray:
         """Sums over features, (P, ...) to (P', ...)."""
 
     @abstractmethod
-    def single_transpose(self, coefficients: np.ndarray) -> np.ndarray:
+    def single_transpose(self, values: np.ndarray) -> np.ndarray:
         """Coefficients of features, (P', ...) to (P, ...): of the same function."""
 
     @abstractmethod
-    def double(self, sums: np.ndarray) -> np.ndarray:
+    def double(self, values: np.ndarray) -> np.ndarray:
         """Sums over double letters, (Q, ...) to (Q', ...)."""
 
     @abstractmethod
-    def double_transpose(self, coefficients: np.ndarray) -> np.ndarray:
+    def double_transpose(self, values: np.ndarray) -> np.ndarray:
         """Coefficients of double letters, (Q', ...) to (Q, ...): of the same function."""
 
 
 class Same(Change):
     """No change."""
 
-    def single(self, sums: np.ndarray) -> np.ndarray:
-        return sums
+    def single(self, values: np.ndarray) -> np.ndarray:
+        return values
 
     single_transpose = double = double_transpose = single
 
@@ -316,6 +328,10 @@ class Basis(ABC):
         """How many ``nodes`` there are: a little closer than the highest harmonic of the double letters asks for."""
         band = self.double.band
         return (int(np.pi * band) if band is not None else 2 * self.double.size) + _MORE_NODES
+
+    def suits(self, domain: Domain) -> bool:
+        """Whether inputs from this domain are what its features take."""
+        return not domain.discrete
 
     @abstractmethod
     def check(self) -> None:

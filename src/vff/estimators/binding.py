@@ -10,9 +10,8 @@ from vff.data.levels import in_order
 from vff.data.meaning import are_written, refuse_to_guess, refuse_written
 from vff.data.table import Table
 from vff.estimators.observed import column_of
-from vff.inference import LevelFactor, MaternFactor
+from vff.factors import KINDS, Kernel, Leaf, Sum, Term, normal_form
 from vff.inference import Term as InnerTerm
-from vff.kernels import Categorical, Kernel, Matern32, Sum, Term, normal_form
 from vff.words import shown
 
 _SOME_LEVELS, _MOST_LEVELS = 50, 1000
@@ -51,21 +50,14 @@ class BoundTerm:
 
     @property
     def inner(self) -> InnerTerm:
-        return InnerTerm(
-            tuple(
-                LevelFactor() if isinstance(factor, Categorical) else MaternFactor(factor.order)
-                for factor in self.term.factors
-            )
-        )
+        return InnerTerm(tuple(leaf.factor for leaf in self.term.factors))
 
     @property
     def given(self) -> dict[str, float | None]:
         """The hyperparameters the user wrote, None where there are none."""
-        values: dict[str, float | None] = {"variance": self.term.variance}
-        for name, factor in zip(self.inner.lengthscales, self.term.factors, strict=True):
-            if name is not None and not isinstance(factor, Categorical):
-                values[name] = factor.lengthscale
-        return values
+        leaves = self.term.factors
+        own = {name: leaves[d].given[parameter.name] for name, d, parameter in self.inner.parameters}
+        return {"variance": self.term.variance, **own}
 
 
 @dataclass(frozen=True)
@@ -84,7 +76,7 @@ class Binding:
 
         return tuple(
             tuple(
-                (place(c, factor.column), type(factor).__name__)
+                (place(c, factor.column), *factor.identity)
                 for c, factor in zip(term.columns, term.term.factors, strict=True)
             )
             for term in self.terms
@@ -103,19 +95,25 @@ class Binding:
 
 
 def default_kernel(table: Table, beside: Hashable | None = None) -> Kernel:
-    """A Matern32 per column of numbers, a Categorical per column of text; none for the column ``beside`` the model."""
+    """What every column stands for by itself, without names numbers; none for the one ``beside`` the model."""
     left_out = None if beside is None else column_of(beside, table)
     for index in range(table.n_columns) if table.names else ():
         if index != left_out and table.kind(index) == "text":
             refuse_to_guess(table.raw(index), table.place(index))
     leaves = [
-        Categorical(table.names[index]) if table.names and table.kind(index) == "text" else Matern32(column)
+        _default_leaf("text" if table.names and table.kind(index) == "text" else "number")(column)
         for index, column in enumerate(table.names or range(table.n_columns))
         if index != left_out
     ]
     if not leaves:
         raise ValueError(f"X has no column beside {shown(beside)}, which the likelihood takes; give it one to model")
     return leaves[0] if len(leaves) == 1 else Sum(tuple(leaves))
+
+
+def _default_leaf(kind: str) -> type[Leaf]:
+    leaf = KINDS.default_leaf(kind)
+    assert leaf is not None  # numbers and text always stand for something
+    return leaf
 
 
 def check_levels(binding: Binding, n_rows: int, declared: Callable[[BoundColumn], bool] = lambda column: False) -> None:
@@ -159,14 +157,14 @@ def bind(kernel: Kernel | None, table: Table, *, first: bool = True, beside: Has
 
     ``first`` says that no rows were seen before, and ``beside`` names a column that the likelihood takes for itself.
     """
-    columns: dict[tuple[int, bool], BoundColumn] = {}
+    columns: dict[tuple[int, Hashable], BoundColumn] = {}
     terms: list[BoundTerm] = []
     for term in normal_form(default_kernel(table, beside) if kernel is None else kernel):
-        keys = [(table.index(factor.column), isinstance(factor, Categorical)) for factor in term.factors]
+        keys = [(table.index(leaf.column), leaf.factor.axis) for leaf in term.factors]
         _check_different(term, [index for index, _ in keys], table)
-        for (index, categorical), factor in zip(keys, term.factors, strict=True):
-            if (index, categorical) not in columns:
-                columns[index, categorical] = _bound_column(table, index, factor.column, categorical)
+        for key, leaf in zip(keys, term.factors, strict=True):
+            if key not in columns:
+                columns[key] = _bound_column(table, key[0], leaf)
         name = _unique(term.name, {other.name for other in terms})
         terms.append(BoundTerm(term, name, tuple(list(columns).index(key) for key in keys)))
     binding = Binding(tuple(columns.values()), tuple(terms))
@@ -175,16 +173,18 @@ def bind(kernel: Kernel | None, table: Table, *, first: bool = True, beside: Has
     return binding
 
 
-def _bound_column(table: Table, index: int, written: Hashable, categorical: bool) -> BoundColumn:
-    aliases = {written, index, *([table.names[index]] if table.names else [])}
-    levels = table.levels(index) if categorical else None
+def _bound_column(table: Table, index: int, leaf: Leaf) -> BoundColumn:
+    aliases = {leaf.column, index, *([table.names[index]] if table.names else [])}
+    levels = table.levels(index) if leaf.reads == "levels" else None
     return BoundColumn(index, table.label(index), frozenset(aliases), table.kind(index).value, levels)
 
 
 def _check_different(term: Term, indices: list[int], table: Table) -> None:
-    """A product is over different columns, whatever they are called."""
+    """A product is over different columns, whatever they are called, unless its factors say that one will do."""
+    leaves = term.factors
     for place, index in enumerate(indices):
-        if index in indices[:place]:
+        same = [leaves[other] for other in range(place) if indices[other] == index]
+        if any(leaves[place].clash(other) or other.clash(leaves[place]) for other in same):
             raise ValueError(
                 f"the product {term.name} uses column {table.label(index)} of X twice, and its factors must be over "
                 "different columns; leave one of them out"

@@ -20,7 +20,7 @@ from vff.estimators.sums import Effects, SumModelFace
 from vff.estimators.tasks import FindLabels
 from vff.estimators.visiting import Block, answers
 from vff.kernels import Kernel
-from vff.likelihoods import AbstractLikelihood, Bernoulli, Predictive
+from vff.likelihoods import AbstractLikelihood, Predictive, binary_names, by_name
 from vff.words import shown
 
 
@@ -153,6 +153,11 @@ class GPClassifier(ClassifierMixin, SumModelFace):
             vars(fitted).update({name: value for name, value in vars(models[0]).items() if name.endswith("_in_")})
         return self._become(fitted)
 
+    @property
+    def functions_(self) -> "tuple[GPClassifier, ...]":
+        """The models of one latent function each: this one, or with more than two classes one per class."""
+        return tuple(getattr(self, "estimators_", (self,)))
+
     def _become(self, fitted: "GPClassifier") -> Self:
         """What another has learnt is this one's."""
         # two classes and more leave different things behind: all of the earlier fit goes, when the new one has worked
@@ -236,14 +241,14 @@ class GPClassifier(ClassifierMixin, SumModelFace):
             return for_it - against
 
         (found,) = self._of_classes(X, lambda rows: (np.stack([odds(one) for one in rows], axis=1),))
-        return found if hasattr(self, "estimators_") else found[:, 0]
+        return found if len(self.functions_) > 1 else found[:, 0]
 
     def _of_classes(
         self, X: Any, ask: Callable[[Sequence[Block]], Sequence[np.ndarray]], *beside: Any
     ) -> list[np.ndarray]:
         """What the models of all classes answer, in one pass over the rows; of two classes there is one model."""
         check_is_fitted(self, "classes_")
-        return answers(getattr(self, "estimators_", [self]), X, ask, *beside)
+        return answers(self.functions_, X, ask, *beside)
 
     def _probabilities(self, rows: Sequence[Block]) -> np.ndarray:
         """Of every class at some rows, (N, classes)."""
@@ -268,21 +273,18 @@ class GPClassifier(ClassifierMixin, SumModelFace):
     def predict_f(self, X: Any, full_covariance: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance of the latent function: (N,) each, or (N, classes) with more than two."""
         check_is_fitted(self, "classes_")
-        if not hasattr(self, "estimators_"):
+        if len(self.functions_) == 1:
             return super().predict_f(X, full_covariance)
         if flag("full_covariance", full_covariance):
-            parts = [model.predict_f(X, full_covariance) for model in self.estimators_]
+            parts = [model.predict_f(X, full_covariance) for model in self.functions_]
             mean, covariance = (np.stack(part, axis=-1) for part in zip(*parts, strict=True))
             return mean, covariance
-        found = answers(self.estimators_, X, lambda all_: [part for one in all_ for part in one.model._latent(one)])
+        found = answers(self.functions_, X, lambda all_: [part for one in all_ for part in one.model._latent(one)])
         return np.stack(found[::2], axis=-1), np.stack(found[1::2], axis=-1)
 
     def effects(self, X: Any) -> Effects:
         """Each term's part of the latent function of two classes, as for ``GPRegressor``."""
-        if hasattr(self, "estimators_"):
-            raise ValueError(
-                f"with {self.classes_.size} classes there is a function per class; ask estimators_[k].effects(X)"
-            )
+        self._refuse_several("ask estimators_[k].effects(X)")
         return super().effects(X)
 
     def log_predictive_density(self, X: Any, y: Any = None) -> np.ndarray:
@@ -317,18 +319,20 @@ class GPClassifier(ClassifierMixin, SumModelFace):
 
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = None) -> np.ndarray:
         """Joint draws of labels at the rows of X, (N, n_samples); of two classes."""
-        if hasattr(self, "estimators_"):
-            raise ValueError(
-                f"with {self.classes_.size} classes there is a function per class; draw labels from predict_proba(X)"
-            )
+        self._refuse_several("draw labels from predict_proba(X)")
         return self.classes_[super().sample_y(X, n_samples, random_state).astype(int)]
 
+    def _refuse_several(self, advice: str) -> None:
+        if len(self.functions_) > 1:
+            raise ValueError(f"with {self.classes_.size} classes there is a function per class; {advice}")
+
     def _asked_likelihood(self) -> AbstractLikelihood:
-        names = {"logit": Bernoulli("logit"), "probit": Bernoulli("probit")}
-        asked = names.get(self.likelihood) if isinstance(self.likelihood, str) else self.likelihood
-        if not isinstance(asked, Bernoulli):
+        names, asked = binary_names(), self.likelihood
+        if isinstance(asked, str) and asked in names:
+            asked = by_name(asked)
+        if isinstance(asked, str) or not getattr(asked, "binary", False):
             raise ValueError(
-                "likelihood of a classifier must be 'logit', 'probit' or a Bernoulli object; got "
+                f"likelihood of a classifier must be {', '.join(map(repr, names))} or a Bernoulli object; got "
                 f"{shown(self.likelihood)}"
             )
         return asked

@@ -15,8 +15,9 @@ from vff.estimators.named import introduce, recognised
 from vff.estimators.options import check_choice, check_domain
 from vff.estimators.regressor import GPRegressor
 from vff.estimators.windows import Box, Space, as_box, as_table, check_inside, coordinates, range_of
-from vff.inference import choose_domain, inferences
-from vff.kernels import Categorical, Kernel, Matern32, normal_form
+from vff.factors import Factor, Wish
+from vff.inference import inferences
+from vff.kernels import Kernel, Matern32, normal_form
 from vff.likelihoods import Poisson
 from vff.moments import Survey
 from vff.words import shown
@@ -176,13 +177,17 @@ class CoxProcess(BaseEstimator):
         kernel = self.kernel
         if kernel is None:
             kernel = prod((Matern32(column) for column in space.columns[1:]), start=Matern32(space.columns[0]))
-        used = _columns_of(kernel, space)
-        domain = {space.columns[index]: self._domain(index, pattern) for index in used}
+        used = _factors_of(kernel, space).items()
+        domain = {
+            space.columns[index]: self._domain(index, factor, pattern)
+            for index, factor in used
+            if "domain" in factor.options
+        }
         return GPRegressor(
             kernel,
             likelihood=Poisson(exposure=space.exposure),
             frequencies=self.frequencies,
-            domain=domain,
+            domain=domain or "auto",
             edges=self.edges,
             inference=self.inference,
             draws=self.draws,
@@ -194,7 +199,7 @@ class CoxProcess(BaseEstimator):
             verbose=self.verbose,
         )
 
-    def _domain(self, index: int, pattern: _Pattern) -> tuple[float, float]:
+    def _domain(self, index: int, factor: Factor, pattern: _Pattern) -> tuple[float, float]:
         """The interval of one column: as asked, or the window."""
         space, (low, high) = pattern.space, pattern.window[index]
         asked = self.domain
@@ -204,13 +209,14 @@ class CoxProcess(BaseEstimator):
         if given is None:
             values = self.edges.values() if isinstance(self.edges, dict) else (self.edges,)
             padded = any(0 in np.atleast_1d(np.asarray(value, object)) for value in values)
-            given = choose_domain(Survey(low, high), 0 if padded else 1, growing=False)
-        if given.a > low or given.b < high:
+            least = factor.least(Wish(0 if padded else "auto", None, ()))
+            given = factor.settled(Survey(low, high), [least], growing=False).ends or (low, high)
+        if given[0] > low or given[1] < high:
             raise ValueError(
-                f"the domain of {space.label(index)} is [{given.a:g}, {given.b:g}] and must hold its window [{low:g}, "
-                f"{high:g}]; widen it, or leave domain='auto'"
+                f"the domain of {space.label(index)} is [{given[0]:g}, {given[1]:g}] and must hold its window "
+                f"[{low:g}, {high:g}]; widen it, or leave domain='auto'"
             )
-        return given.a, given.b
+        return given
 
     def intensity(self, points: Any = None, level: float = 0.9, random_state: Any = None) -> Intensity:
         """Posterior mean of the intensity at points of the window, and the central interval of a level.
@@ -270,6 +276,11 @@ class CoxProcess(BaseEstimator):
         check_is_fitted(self, "model_")
         return self.model_.to_arviz()
 
+    @property
+    def functions_(self) -> tuple[GPRegressor]:
+        """The model of the log intensity, which is one function."""
+        return (self.model_,)
+
     def sample_points(self, n_samples: int = 1, random_state: Any = None) -> list[np.ndarray]:
         """New patterns in the same window with the same exposure, as the posterior expects them: arrays (N_i, d)."""
         check_is_fitted(self, "model_")
@@ -313,18 +324,18 @@ _NO_WINDOW = (
 )
 
 
-def _columns_of(kernel: Kernel, space: Space) -> list[int]:
-    """The numbers of the columns that a kernel is over, all of them coordinates and taken as numbers."""
-    used: list[int] = []
+def _factors_of(kernel: Kernel, space: Space) -> dict[int, Factor]:
+    """The first factor over every column that a kernel is over, all of them coordinates and taken as numbers."""
+    used: dict[int, Factor] = {}
     for term in normal_form(kernel):
         for factor in term.factors:
-            if isinstance(factor, Categorical):
+            if factor.reads != "numbers":
                 raise ValueError(
                     f"the kernel takes column {shown(factor.column)} for a category, and the coordinates of points are "
                     "numbers; use a Matérn"
                 )
-            found = space.by_column({factor.column: None}, "the kernel")
-            used += [index for index in found if index not in used]
+            for index in space.by_column({factor.column: None}, "the kernel"):
+                used.setdefault(index, factor.factor)
     return used
 
 

@@ -16,8 +16,8 @@ from vff.data.memory import beside
 from vff.estimators.arguments import flag, quantile_levels, seeded, whole_number
 from vff.estimators.overview import weights_of
 from vff.estimators.visiting import Block, Check, answers
-from vff.inference import SampledPosterior, Samples, TargetScale, chosen
-from vff.likelihoods import AbstractLikelihood, Gaussian, Marginal, Mixture, Predictive, predictive_sample
+from vff.inference import Samples, TargetScale, chosen
+from vff.likelihoods import AbstractLikelihood, Mixture, Predictive
 
 _JOINT_ROWS = 20_000  # a covariance matrix of this size takes 3.2 GB
 _DRAWN = 2**22  # values of draws at rows that are held together
@@ -84,13 +84,9 @@ class PosteriorFace(BaseEstimator):
         x, extra = self._joint_rows(X)
         if self.samples_ is not None:
             some = chosen(len(self.samples_.kept), n_samples, rng)
-            return self._mixture(self._sampled().sample_some(x, some, rng), extra, some).sample(rng)
+            return self._mixture(self.posterior_.sample_some(x, some, rng), extra, some).sample(rng)
         function = self.target_.mean + self.target_.scale * self.posterior_.sample(x, n_samples, rng)
-        return predictive_sample(self.likelihood_, function, extra[:, None], rng)
-
-    def _sampled(self) -> SampledPosterior:
-        assert isinstance(self.posterior_, SampledPosterior)
-        return self.posterior_
+        return np.asarray(self.likelihood_.sample(function, extra[:, None], rng), dtype=float)
 
     def _mixture(self, f: np.ndarray, extra: np.ndarray, some: np.ndarray) -> Mixture:
         """Some of the draws, with f at rows as learning sees it, (N, S)."""
@@ -102,7 +98,7 @@ class PosteriorFace(BaseEstimator):
         """A new y at the rows, a stretch of them at a time."""
         x, extra = rows.x, rows.extra
         if self.samples_ is None:
-            yield slice(0, len(x)), Marginal(self.likelihood_, *self._latent(rows), extra)
+            yield slice(0, len(x)), self.likelihood_.predictive(*self._latent(rows), extra)
             return
         every = np.arange(len(self.samples_.kept))
         # the same for all rows, so that a row is predicted the same in any company
@@ -110,7 +106,7 @@ class PosteriorFace(BaseEstimator):
         step = max(1, _DRAWN // every.size)
         for start in range(0, len(x), step):
             some = slice(start, min(start + step, len(x)))
-            values, rest = self._sampled().values(x[some])
+            values, rest = self.posterior_.values(x[some])
             yield some, self._mixture(values + np.sqrt(rest)[:, None] * noise, extra[some], every)
 
     def _new(self, rows: Block, ask: Callable[[Predictive, slice], Sequence[np.ndarray]]) -> list[np.ndarray]:
@@ -208,20 +204,32 @@ class RegressionFace(RegressorMixin, PosteriorFace):
 
     def _mean(self, rows: Block) -> np.ndarray:
         """Of a new observation at some rows."""
-        if isinstance(self.likelihood_, Gaussian):  # the variance does not matter then
+        if self.likelihood_.normal:  # the variance does not matter then
             return self.target_.mean + self.target_.scale * self.posterior_.mean_at(rows.x)
         return self._new(rows, lambda one, _: (one.mean(),))[0]
 
     def _moments(self, rows: Block) -> Sequence[np.ndarray]:
         """Mean and variance of a new observation at some rows."""
-        if isinstance(self.likelihood_, Gaussian):  # the moments of f are all that is needed, also of sampled ones
-            return Marginal(self.likelihood_, *self._latent(rows), rows.extra).moments()
+        if self.likelihood_.normal:  # the moments of f are all that is needed, also of sampled ones
+            return self.likelihood_.predictive(*self._latent(rows), rows.extra).moments()
         return self._new(rows, lambda one, _: one.moments())
 
     def predict_quantiles(self, X: Any, levels: Any = (0.05, 0.5, 0.95)) -> np.ndarray:
         """Quantiles of a new observation at every row of X, (N, L), with the uncertainty of the function in them."""
         asked = quantile_levels(levels)
         return self._answers(X, lambda rows: self._new(rows, lambda one, _: (one.quantiles(asked),)))[0]
+
+    def _described(self, X: Any, level: float) -> tuple[np.ndarray, ...]:
+        """Mean, standard deviation and the ends of the central interval of a new observation, (N,) each."""
+
+        def ask(rows: Block) -> Sequence[np.ndarray]:
+            if self.samples_ is None:
+                return self._new(rows, lambda one, _: (*one.moments(), *one.interval(level)))
+            # moments are those of all draws, the interval is that of some of them
+            return (*self._moments(rows), *self._new(rows, lambda one, _: one.interval(level)))
+
+        mean, variance, *ends = self._answers(X, ask)
+        return mean, np.sqrt(variance), *ends
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """The share R² of the variance of y that the mean explains; y and the weights may be columns of X, by name."""

@@ -30,9 +30,8 @@ from vff.estimators.rows import (
 )
 from vff.estimators.settling import Options
 from vff.estimators.tasks import Gather, Gathered, Look, Reader, Sum
-from vff.features import tails_together
+from vff.factors import Kernel, normal_form, tails_together
 from vff.inference import AbstractCrowd, Observed, Walked
-from vff.kernels import Categorical, Kernel, normal_form
 from vff.likelihoods import AbstractLikelihood
 from vff.moments import LARGEST_SAMPLE, Walk, books_for, plan_reading
 
@@ -297,7 +296,7 @@ class Intake:
             factor.column
             for term in normal_form(kernel)
             for factor in term.factors
-            if not isinstance(factor, Categorical)
+            if "domain" in factor.factor.options
         }
         return all(domain.get(column) is not None for column in columns)
 

@@ -8,16 +8,15 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from vff.basis import Codes, ColumnBasis, Interval, LevelBasis
 from vff.data.checks import check_target, check_weights
 from vff.data.memory import beside
 from vff.data.table import Table
 from vff.estimators.binding import Binding, BoundTerm
 from vff.estimators.named import recognised
 from vff.estimators.regressor import GPRegressor
+from vff.factors import Product, Term
 from vff.inference import Term as InnerTerm
 from vff.inference import gain_of
-from vff.kernels import Factor, Product, Term
 from vff.moments import (
     ColumnRequest,
     MomentRequest,
@@ -29,8 +28,6 @@ from vff.moments import (
     read,
     survey_columns,
 )
-
-_HARMONICS, _EDGES = 5, 2
 
 
 @dataclass(frozen=True)
@@ -128,26 +125,18 @@ def _look(
     numbers = (left.columns[0], right.columns[0])
     some = Source(source.n, lambda c, rows: source.column(numbers[c], rows), source.y, source.w)
     found = [surveys[c] for c in numbers]
-    factors = tuple(_coarse(model, c, surveys[c]) for c in numbers)
+    inner = InnerTerm((*left.inner.factors, *right.inner.factors))
+    columns = [model.rows_.moments.request.columns[c] for c in numbers]
+    factors = tuple(
+        ColumnRequest(column.place, factor.coarse(column.basis, surveys[c].distinct))
+        for c, column, factor in zip(numbers, columns, inner.factors, strict=True)
+    )
     request = MomentRequest((TermRequest((0, 1), factors),))
     plan = plan_reading(some.n, request, books_for("auto", request, found, some))
     moments, _ = read(plan, some)
-    inner = InnerTerm((*left.inner.factors, *right.inner.factors))
     gain = gain_of(inner, moments, noise)
-    units = [factor.place.half_length if isinstance(factor.place, Interval) else None for factor in factors]
-    lengthscales = tuple(
-        gain.values[name] * unit for name, unit in zip(inner.lengthscales, units, strict=True) if name and unit
-    )
-    written: tuple[Factor, ...] = (*left.term.factors, *right.term.factors)
-    kernel = Term(written).with_values(gain.values["variance"] * model.target_.scale**2, lengthscales)
+    values = [gain.values[name] * factors[d].place.unit(own.unit) for name, d, own in inner.parameters]
+    written = (*left.term.factors, *right.term.factors)
+    kernel = Term(written).with_values(gain.values["variance"] * model.target_.scale**2, values)
     assert isinstance(kernel, Product)
     return Interaction((written[0].column, written[1].column), gain.nats, kernel)
-
-
-def _coarse(model: GPRegressor, c: int, found: Survey) -> ColumnRequest:
-    """Few features of a column, on the domain of the fit."""
-    column = model.rows_.moments.request.columns[c]
-    if isinstance(column.basis, LevelBasis):
-        return ColumnRequest(Codes(), column.basis)
-    M = max(1, min(_HARMONICS, found.distinct // 2))
-    return ColumnRequest(column.place, ColumnBasis(M, min(_EDGES, column.basis.q)))

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.utils.validation import validate_data
 
 from vff.data.table import Table
-from vff.kernels import Categorical, Kernel, normal_form
+from vff.kernels import Kernel, normal_form
 from vff.likelihoods import AbstractLikelihood
 
 
@@ -21,7 +21,7 @@ def columns_used(kernel: Kernel | None, likelihood: AbstractLikelihood) -> tuple
 def levels_used(kernel: Kernel) -> tuple[Any, ...]:
     """The columns that a kernel takes for levels."""
     factors = [factor for term in normal_form(kernel) for factor in term.factors]
-    return tuple(factor.column for factor in factors if isinstance(factor, Categorical))
+    return tuple(factor.column for factor in factors if factor.reads == "levels")
 
 
 def introduce(model: Any, table: Table) -> None:

@@ -8,15 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from vff.basis import Interval, largest_resolved
+from vff.basis import largest_resolved
 from vff.estimators.arguments import is_positive, is_whole
 from vff.inference import KINDS, LARGEST_DIRECT, largest_that_fits, memory_needed, structured_memory
 from vff.moments import ENGINES, MomentRequest
 from vff.words import listed, shown
 
-ENGINE_NAMES = ("auto", *ENGINES)
+ENGINE_NAMES = ("auto", *(name for name, engine in ENGINES.items() if engine.offered))
 COVARIANCES = ("full", *KINDS)
-_MOST_EDGES = 8
 _LEAST_BATCH = 256
 _SHARE_OF_MEMORY = 0.8
 _CARRIED = 48  # numbers that chains keep of a row of one column: more are carried from nodes
@@ -38,12 +37,12 @@ def for_column(option: Any, name: str, column: Set[Any], everybody: Set[Any]) ->
     return next((value for key, value in option.items() if key in column), "auto")
 
 
-def check_resolution(interval: Interval, label: str) -> None:
+def check_resolution(ends: tuple[float, float], label: str) -> None:
     """Refuse a column whose variation drowns in its offset."""
-    size = max(abs(interval.a), abs(interval.b))
-    if interval.b - interval.a < 1e-9 * size:
+    size, length = max(map(abs, ends)), ends[1] - ends[0]
+    if length < 1e-9 * size:
         raise ValueError(
-            f"column {label} of X varies by {interval.b - interval.a:g} around {size:g}, which float64 barely "
+            f"column {label} of X varies by {length:g} around {size:g}, which float64 barely "
             "resolves; subtract a constant from it first"
         )
 
@@ -118,26 +117,8 @@ def check_frequencies(value: Any, label: str) -> int | None:
     return int(value)
 
 
-def check_edges(value: Any, p: int, M: int | None) -> int:
-    """The number of edge functions; as many as float64 resolves beside M harmonics."""
-    if isinstance(value, str) and value == "auto":
-        wanted = range(p + 2, 0, -1)
-        return next(q for q in wanted if M is None or largest_resolved(q) >= M)
-    if not is_whole(value, 0) or int(value) > _MOST_EDGES:
-        raise ValueError(
-            f"edges must be 'auto' or an integer from 0 (the paper) to {_MOST_EDGES}, got {shown(value)}; "
-            f"'auto' is {p + 2} for this kernel"
-        )
-    if M is not None and largest_resolved(int(value)) < M:
-        raise ValueError(
-            f"edges={value} beside frequencies={M} is more than float64 resolves; "
-            f"use frequencies of at most {largest_resolved(int(value))}, or edges='auto'"
-        )
-    return int(value)
-
-
-def check_domain(value: Any, label: str) -> Interval | None:
-    """An interval, or None for 'auto'."""
+def check_domain(value: Any, label: str) -> tuple[float, float] | None:
+    """The ends of an interval, or None for 'auto'."""
     if isinstance(value, str) and value == "auto":
         return None
     ends = tuple(value) if isinstance(value, Collection) and getattr(value, "ndim", 1) == 1 else ()
@@ -149,7 +130,7 @@ def check_domain(value: Any, label: str) -> Interval | None:
     a, b = map(float, ends)
     if not (np.isfinite(a) and np.isfinite(b) and a < b):
         raise ValueError(f"domain for column {label} must have a < b, both finite; got ({a:g}, {b:g})")
-    return Interval(a, b)
+    return a, b
 
 
 def check_noise(value: Any) -> float | None:

@@ -6,12 +6,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from vff.basis import ColumnBasis, Interval
 from vff.estimators.binding import Binding, BoundColumn, BoundTerm, joined
 from vff.estimators.options import check_size
 from vff.estimators.overview import Batch, Overview
 from vff.estimators.settling import Options, settle_place, settle_term
-from vff.features import TailRows, tails_together, tails_without
+from vff.factors import Factor, TailRows, tails_together, tails_without
 from vff.inference import Observed, memory_needed, no_sums, rows_beyond
 from vff.moments import (
     Choice,
@@ -142,21 +141,20 @@ def _check_same_functions(mine: Rows, theirs: Rows) -> None:
     """Two models can be merged when their columns have the same domains and edge functions."""
     both = zip(mine.terms, mine.moments.request.terms, theirs.moments.request.terms, strict=True)
     for term, ours, others in both:
-        for label, one, other in zip(mine.binding.labels(term), ours.factors, others.factors, strict=True):
-            _check_same_function(label, one, other)
+        parts = zip(mine.binding.labels(term), term.inner.factors, ours.factors, others.factors, strict=True)
+        for label, factor, one, other in parts:
+            _check_same_function(label, factor, one, other)
 
 
-def _check_same_function(label: str, one: ColumnRequest, other: ColumnRequest) -> None:
+def _check_same_function(label: str, factor: Factor, one: ColumnRequest, other: ColumnRequest) -> None:
     if one.place != other.place:
-        places = " and ".join(
-            f"[{place.a:g}, {place.b:g}]" for place in (one.place, other.place) if isinstance(place, Interval)
-        )
+        places = " and ".join(place.describe() for place in (one.place, other.place))
         raise ValueError(
             f"the two models have different domains for column {label}, {places}, so their sums are of "
             "different functions and do not add up; fit both with the same domain"
         )
-    edges = [basis.q for basis in (one.basis, other.basis) if isinstance(basis, ColumnBasis)]
-    if len(set(edges)) > 1:
+    edges = [factor.edges(basis) for basis in (one.basis, other.basis)]
+    if edges[0] != edges[1]:
         raise ValueError(
             f"the two models have {edges[0]} and {edges[1]} edge functions for column {label}, so their sums "
             "do not add up; fit both with the same edges"
@@ -223,9 +221,9 @@ def add(seen: Rows, batch: Batch, overview: Overview, engine: str, say: Say) -> 
     new, choices = read(plan, batch.source, moments.offset, progress_of_rows(batch.source.n, say))
     tails = seen.tails
     if any(outside):
-        place = request.columns[0].place
-        assert isinstance(place, Interval)
-        tails = tails_together((*tails, *rows_beyond(place, batch.source, moments.offset)))
+        (factor,) = binding.terms[0].inner.factors
+        more = rows_beyond(factor, request.columns[0].place, batch.source, moments.offset)
+        tails = tails_together((*tails, *more))
     summary = summary_of(choices, plan, [column.label for column in binding.columns])
     return replace(seen, moments=moments + new, tails=tails, choice=summary)
 
@@ -265,12 +263,10 @@ def after_walks(rows: Rows, walk: Walk, sums: Moments) -> Rows:
 
 def _check_inside(column: ColumnRequest, hugging: bool, extent: Survey, bound: BoundColumn, *, alone: bool) -> bool:
     """Whether rows lie outside a domain that the user gave to a model of one column; elsewhere they are refused."""
-    place = column.place
-    if not isinstance(place, Interval) or (place.a <= extent.low and extent.high <= place.b):
+    domain = column.place
+    if domain.holds(extent.low, extent.high):
         return False
-    reach = (
-        f"column {bound.label} reaches [{extent.low:g}, {extent.high:g}], beyond the domain [{place.a:g}, {place.b:g}]"
-    )
+    reach = f"column {bound.label} reaches [{extent.low:g}, {extent.high:g}], beyond the domain {domain.describe()}"
     if hugging:
         raise ValueError(
             f"{reach} taken from the rows seen so far; give domain=(a, b) wide enough for all rows to come"
@@ -307,9 +303,9 @@ def summary_of(choices: Sequence[Choice], plan: ReadingPlan, labels: Sequence[st
     if not plan.sets and len(choices) == 1:
         return choices[0]
     used: dict[str, list[str]] = {}
-    for one in plan.sets:
-        why = one.choice.reason.removeprefix(f"{one.choice.name}: ")
-        used.setdefault(one.choice.name, []).append(f"{' x '.join(labels[c] for c in one.columns)}: {why}")
+    for one, choice in ((one, one.choice) for one in plan.sets if one.choice is not None):
+        why = choice.reason.removeprefix(f"{choice.name}: ")
+        used.setdefault(choice.name, []).append(f"{' x '.join(labels[c] for c in one.columns)}: {why}")
     names = sorted(used, key=lambda name: -len(used[name]))
     parts = [f"{name} for {len(used[name])} set(s) of columns, such as {used[name][0]}" for name in names]
     name = names[0] if len({*names, *(choice.name for choice in choices)}) == 1 else "mixed"

@@ -6,32 +6,25 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from vff.basis import ColumnBasis, Interval, LevelBasis
+from vff.basis import Basis
 from vff.estimators.cells import Grid
 from vff.estimators.rows import Rows
 from vff.estimators.saved_sums import (
     KINDS_OF_COLUMNS,
-    Shape,
     check_array,
-    check_blocks,
     check_finite,
     check_moments,
     check_positive,
     check_sizes,
     demand,
+    with_file_error,
 )
-from vff.features import TermTransform
-from vff.inference import METHODS, Fit, SampledPosterior, Samples, SumPosterior, TermPosterior
-from vff.inference.posterior import AbstractSumPosterior
-from vff.inference.probed_posterior import ProbedPosterior, ProbedTerm
-from vff.inference.structured_posterior import StructuredTerm
+from vff.factors import Kernel, Prior, Term, TermTransform, normal_form
+from vff.inference import METHODS, Fit, Posterior, Samples
 from vff.inference.target import REACH
-from vff.inference.term_posterior import AbstractFactor, ColumnFactor, LevelFactor
-from vff.kernels import Categorical, Kernel, Term, normal_form
-from vff.likelihoods import WIDEST_EXPONENT, predictive_mean
+from vff.likelihoods import WIDEST_EXPONENT
 from vff.moments import ColumnRequest, MomentRequest
 
-_HIGHEST_ORDER = 16
 _FEWEST_ASKED, _MOST_ASKED = 97, 1024  # rows at which a model from a file is asked for numbers
 
 
@@ -79,7 +72,7 @@ def check_columns(rows: Rows, n_features: int, names: Sequence[str] | None) -> N
 
 
 def _kernel_text(terms: Sequence[Term]) -> str:
-    return " + ".join(" * ".join(type(own)(own.column).text(repr) for own in term.factors) for term in terms)
+    return " + ".join(" * ".join(own.bare().text(repr) for own in term.factors) for term in terms)
 
 
 # --- posterior -------------------------------------------------------------------------------------------------------
@@ -108,10 +101,10 @@ def check_fit(fit: Fit, rows: Rows) -> None:
         check_array(memory.psi, (R,), "parameters of the likelihood")
         demand(memory.information.shape == (R, R), "information about them", memory.information.shape)
         demand(memory.sums.request == rows.moments.request, "sums of the same functions", "others")
-    sampled = isinstance(fit.posterior, SampledPosterior)
-    demand(sampled == (fit.samples is not None), "draws with a posterior of draws", type(fit.posterior).__name__)
-    if fit.samples is not None and isinstance(fit.posterior, SampledPosterior):
-        _check_samples(fit.samples, len(fit.posterior.coefficients))
+    count = fit.posterior.covariance.count
+    demand(bool(count) == (fit.samples is not None), "draws with a posterior of draws", count)
+    if fit.samples is not None:
+        _check_samples(fit.samples, count)
     _check_answers(fit)
 
 
@@ -125,39 +118,33 @@ def _check_answers(fit: Fit) -> None:
         if fit.likelihood.widest <= WIDEST_EXPONENT and fit.samples is None:  # no prior is wider
             most = WIDEST_EXPONENT + REACH**2
             demand(spread.max() <= 1.01 * most, f"a variance of f of at most {most:g}", f"{spread.max():.3g}")
-        y = predictive_mean(fit.likelihood, f, spread, np.ones(f.size))
+        y = fit.likelihood.predictive(f, spread, np.ones(f.size)).mean()
         demand(np.isfinite(y).all(), "a finite mean of new observations", f"a function of up to {f.max():.3g}")
 
 
 def _rows_all_over(request: MomentRequest) -> np.ndarray:
     """Every level of every column of levels, unless they are very many, and numbers in no order of theirs, (N, C)."""
-    sizes = [len(column.basis.levels) for column in request.columns if isinstance(column.basis, LevelBasis)]
+    sizes = [column.basis.size for column in request.columns if column.place.discrete]
     count = min(max([_FEWEST_ASKED, *sizes]), _MOST_ASKED)
     x, share = np.empty((count, len(request.columns))), np.arange(count) / (count - 1)
     for c, column in enumerate(request.columns):
-        if isinstance(column.place, Interval):
-            turned = (share + np.arange(count) * (0.618034 * c)) % 1.0 if c else share
-            x[:, c] = column.place.a + turned * (column.place.b - column.place.a)
-            x[-1, c] = column.place.b + 100.0 * (column.place.b - column.place.a)
-        elif isinstance(column.basis, LevelBasis):
-            x[:, c] = np.arange(count) % len(column.basis.levels)
+        turned = (share + np.arange(count) * (0.618034 * c)) % 1.0 if c else share
+        x[:, c] = column.place.spread(turned, column.basis.size)
     return x
 
 
 def _check_learnt(fit: Fit, rows: Rows) -> None:
-    """The posterior is that of the kernel, and has the lengthscales that are printed; draws have many."""
+    """The posterior is that of the kernel, and has the hyperparameters that are printed; draws have many."""
     for own, values, term in zip(rows.terms, fit.terms, fit.posterior.terms, strict=True):
-        smooth = [
-            (factor.order, other)
-            for factor, other in zip(own.term.factors, term.factors, strict=True)
-            if not isinstance(factor, Categorical) and isinstance(other, ColumnFactor)
-        ]
-        demand(len(smooth) == len(values.lengthscales), "a lengthscale for every Matérn", values.lengthscales)
-        for (order, factor), lengthscale in zip(smooth, values.lengthscales, strict=True):
-            demand(factor.prior.p == order, f"a Matérn of order {order}", factor.prior.p)
-            if not isinstance(fit.posterior, SampledPosterior):
-                used = np.sqrt(2 * order + 1) / factor.prior.rate * factor.interval.half_length
-                demand(np.isclose(used, lengthscale, rtol=1e-6, atol=0.0), f"a lengthscale of {used:g}", lengthscale)
+        for leaf, prior in zip(own.term.factors, term.factors, strict=True):
+            demand(prior.factor == leaf.factor, leaf.factor.title, prior.factor.title)
+        parameters = own.inner.parameters
+        demand(len(parameters) == len(values.lengthscales), "a lengthscale for every Matérn", values.lengthscales)
+        for (_, d, parameter), value in zip(parameters, values.lengthscales, strict=True):
+            prior = term.factors[d]
+            if not fit.posterior.covariance.count:
+                used = prior.values[parameter.name] * prior.domain.unit(parameter.unit)
+                demand(np.isclose(used, value, rtol=1e-6, atol=0.0), f"a {parameter.name} of {used:g}", value)
 
 
 def _check_samples(samples: Samples, kept: int) -> None:
@@ -178,12 +165,12 @@ def _check_samples(samples: Samples, kept: int) -> None:
     check_positive(samples.scale, "scale")
 
 
-def check_posterior(posterior: AbstractSumPosterior, summed: MomentRequest) -> None:
+def check_posterior(posterior: Posterior, summed: MomentRequest) -> None:
     """Every array has the shape that the request asks for, which has no more harmonics than were summed."""
-    request = posterior.request
-    sizes = [term.coefficients.mean.size for term in posterior.terms]
-    check_sizes(request, sizes)
-    demand(len(request.terms) == len(summed.terms), "the terms of the sums", len(request.terms))
+    request, covariance = posterior.request, posterior.covariance
+    demand(request.size == posterior.mean.size, f"{posterior.mean.size} features", request.size)
+    check_sizes(request, request.sizes)
+    demand(len(request.terms) == len(summed.terms) == len(posterior.terms), "the terms of the sums", len(request.terms))
     for own, other in zip(request.terms, summed.terms, strict=True):
         demand(own.columns == other.columns, "the columns of the sums", own.columns)
         for mine, theirs in zip(own.factors, other.factors, strict=True):
@@ -191,100 +178,42 @@ def check_posterior(posterior: AbstractSumPosterior, summed: MomentRequest) -> N
             demand(_within(mine.basis, theirs.basis), "features that were summed", mine.basis)
     for term, own in zip(posterior.terms, request.terms, strict=True):
         demand(term.columns == own.columns, "the columns of the term", term.columns)
-        requests = [_factor_request(factor) for factor in term.factors]
+        requests = [_request_of(prior) for prior in term.factors]
         demand(requests == list(own.factors), "the functions of the term", requests)
-        _check_term(term, own.shape)
+        check_positive(term.variance, "variance")
+        _check_transform(term.transform, term.factors)
+    P = request.size
+    for array, what in ((posterior.mean, "means"), (posterior.centre, "a centre")):
+        check_array(array, (P,), what)
+    check_array(posterior.centre_covariance, (P,), "its covariance")
     if posterior.constant is not None:
         check_finite(posterior.constant.mean, "mean of the constant")
         check_positive(posterior.constant.variance, "variance of the constant")
-        check_array(posterior.constant.answer, (request.size,), "how coefficients follow the constant")
-    if isinstance(posterior, SumPosterior):
-        check_blocks(posterior.shared, request)
-    elif isinstance(posterior, ProbedPosterior):
-        _check_form(posterior, request)
-    elif isinstance(posterior, SampledPosterior):
-        _check_sampled(posterior, summed)
+        check_array(posterior.constant.answer, (P,), "how coefficients follow the constant")
+    covariance.check()
+    for array, shape, what in covariance.arrays():
+        check_array(array, shape, what)
 
 
-def _within(own: object, other: object) -> bool:
-    if isinstance(own, ColumnBasis) and isinstance(other, ColumnBasis):
-        return own.M <= other.M and own.q == other.q
-    return own == other
+def _within(own: Basis, other: Basis) -> bool:
+    """Whether the two differ in their detail alone, if at all, and the other has more."""
+    if own.detail is None or other.detail is None:
+        return own == other
+    return own.detail <= other.detail and own.resized(other.detail) == other
 
 
-def _factor_request(factor: AbstractFactor) -> ColumnRequest:
-    if isinstance(factor, ColumnFactor):
-        demand(0 <= factor.prior.p <= _HIGHEST_ORDER, "the order of a Matérn", factor.prior.p)
-        check_positive(factor.prior.rate, "rate")
-        return ColumnRequest(factor.interval, factor.prior.basis)
-    demand(isinstance(factor, LevelFactor), "a factor", type(factor).__name__)
-    return factor.request
+def _request_of(prior: Prior) -> ColumnRequest:
+    """Of a prior whose hyperparameters are numbers, and of a kind that there is."""
+    with_file_error(prior.factor.check)
+    for name, value in prior.values.items():
+        check_positive(value, name)
+    return ColumnRequest(prior.domain, prior.basis)
 
 
-def _check_term(term: TermPosterior, shape: Shape) -> None:
-    P, own = int(np.prod(shape)), term.coefficients
-    check_positive(term.variance, "variance")
-    for array, what in ((own.mean, "means"), (own.centre, "a centre"), (own.centre_covariance, "its covariance")):
-        check_array(array, (P,), what)
-    written = not isinstance(term, ProbedTerm | StructuredTerm)
-    check_array(own.explained, (P, P) if written else (0, 0), "what was explained")
-    _check_transform(term.transform, term.factors)
-    if isinstance(term, ProbedTerm):
-        for array in (term.away, term.signs):
-            check_array(array, (P, term.signs.shape[-1]), "probes")
-        demand(term.white.shape == shape, f"a term of shape {shape}", term.white.shape)
-        corner = term.white.corner_places.size
-        check_array(term.excess, (corner, corner), "a corner")
-    if isinstance(term, StructuredTerm):
-        demand(len(term.pieces) > 0, "a covariance", term.pieces)
-        demand(len(term.whiteners) == len(shape), "a root for every factor", len(term.whiteners))
-        for root, size in zip(term.whiteners, shape, strict=True):
-            check_array(root, (size, root.shape[-1]), "a root of the prior")
-        for piece in term.pieces:
-            groups = shape if len(piece) == len(shape) else (P,)
-            demand(len(piece) == len(groups), "a root for every group", len(piece))
-            for root, size in zip(piece, groups, strict=True):
-                check_array(root, (size, root.shape[-1]), "a root of the covariance")
-
-
-def _check_transform(transform: TermTransform, factors: Sequence[AbstractFactor]) -> None:
-    demand(len(transform.factors) == len(factors), "coordinates for every factor", len(transform.factors))
-    for own, factor in zip(transform.factors, factors, strict=True):
-        basis = factor.request.basis
-        edges = basis.q if isinstance(basis, ColumnBasis) else 0
-        check_array(own.X, (edges, basis.size - edges), "coordinates of the edge functions")
-
-
-def _check_form(posterior: ProbedPosterior, request: MomentRequest) -> None:
-    form = posterior.form
-    check_array(form.b, (request.size,), "projections", np.inf)
-    check_positive(form.noise, "noise variance")
-    demand(len(form.terms) == len(request.terms), "every term in the solver", len(form.terms))
-    for white, own in zip(form.terms, request.terms, strict=True):
-        demand(white.shape == own.shape, f"a term of shape {own.shape}", white.shape)
-        check_positive(white.scale, "scale")
-        nodes = tuple(len(F) for F in white.features)
-        check_array(white.weights, nodes, "weights of the nodes")
-        for F, G, size in zip(white.features, white.by_column, own.shape, strict=True):
-            check_array(F, (len(F), size), "functions at the nodes")
-            check_array(G, (size, size), "a Gram matrix")
-    demand(1 <= form.probes <= 2**12, "a number of probes", form.probes)
-    check_blocks(form.blocks, request)
-    probes = {term.signs.shape[1] for term in posterior.terms}
-    demand(probes == {form.probes}, f"{form.probes} probes", probes)
-
-
-def _check_sampled(posterior: SampledPosterior, summed: MomentRequest) -> None:
-    S, P = len(posterior.coefficients), posterior.request.size
-    demand(S > 0, "draws", S)
-    check_array(posterior.coefficients, (S, P), "draws of the coefficients")
-    check_array(posterior.level, (S,), "draws of the constant")
-    if posterior.with_level is not None:
-        check_array(posterior.with_level, (P + 1,), "how coefficients go with the constant")
-    check_array(posterior.one, (posterior.request.sizes[0],), "the constant function")
-    for inner in (posterior.moments, posterior.rest):
-        demand(inner.request == posterior.request, "the request of the draws", "another")
-        check_posterior(inner, summed)
+def _check_transform(transform: TermTransform, priors: Sequence[Prior]) -> None:
+    demand(len(transform.factors) == len(priors), "coordinates for every factor", len(transform.factors))
+    for own, prior in zip(transform.factors, priors, strict=True):
+        check_array(own.X, prior.transform.X.shape, "coordinates of the edge functions")
 
 
 def check_cox(

@@ -1,20 +1,18 @@
 """What sums over rows from a file must be like, so that a model can be learnt from them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
 from math import comb
 from typing import Any
 
 import numpy as np
 
-from vff.basis import Codes, ColumnBasis, Interval, LevelBasis
 from vff.estimators.rows import Rows
-from vff.features import TailRows
+from vff.factors import KINDS, TailRows, Wish
 from vff.kernels.descent import MOST_FACTORS
 from vff.moments import ColumnRequest, MomentRequest, Moments
 from vff.storage import FileError
 
-_MOST_EDGES, _MOST_HARMONICS = 16, 2**24
 KINDS_OF_COLUMNS = ("number", "datetime", "duration", "boolean", "text")
 LARGEST = 1e100  # of what belongs to targets near one; sums over rows may be larger
 _MOST_FACTORED = 600  # features, of which it is asked whether any rows have these sums
@@ -27,6 +25,14 @@ def demand(truth: bool | np.bool_, expected: str, found: object) -> None:
     """Refuse a file that is well formed and says what cannot be."""
     if not truth:
         raise FileError(f"{expected} was expected, found {found!r:.120}; write the file anew with save")
+
+
+def with_file_error(check: Callable[[], None]) -> None:
+    """What a record says of itself, as a refusal of the file."""
+    try:
+        check()
+    except ValueError as error:
+        raise FileError(f"{error}; write the file anew with save") from error
 
 
 def check_array(array: np.ndarray, shape: Shape, what: str, most: float = LARGEST) -> None:
@@ -58,12 +64,14 @@ def check_rows(rows: Rows, n_features: int) -> None:
         demand(term.columns == asked.columns, "the columns of a term", asked.columns)
         demand(len(term.term.factors) == len(asked.factors), "a factor per column", len(term.term.factors))
         demand(len(asked.factors) <= MOST_FACTORS, f"at most {MOST_FACTORS} factors in a term", len(asked.factors))
-        for c, inner, factor in zip(asked.columns, term.inner.factors, asked.factors, strict=True):
+        for c, leaf, factor in zip(asked.columns, term.term.factors, asked.factors, strict=True):
             demand(0 <= c < len(columns), f"one of {len(columns)} columns", c)
-            smooth = isinstance(factor.basis, ColumnBasis)
-            demand(smooth == hasattr(inner, "p"), "features that suit the kernel", type(factor.basis).__name__)
-            if isinstance(factor.basis, LevelBasis):
-                demand(factor.basis.levels == columns[c].levels, "the levels of the column", columns[c].label)
+            wish = Wish("auto", None, columns[c].levels or ())
+            family = leaf.factor.least(wish).family
+            demand(factor.basis.family == family, "features that suit the kernel", type(factor.basis).__name__)
+            if factor.place.discrete:
+                same = factor.basis == leaf.factor.least(wish)
+                demand(same, "the levels of the column", columns[c].label)
     shapes = [len(term.factors) for term in request.terms]
     demand([len(own) for own in rows.harmonics] == shapes, "harmonics for every factor", rows.harmonics)
     for asked, summed in zip(rows.harmonics, request.harmonics, strict=True):
@@ -98,30 +106,27 @@ def check_sizes(request: MomentRequest, sizes: Sequence[int]) -> None:
     demand(len(request.terms) == len(sizes) > 0, "sums for every term", len(sizes))
     for term, size in zip(request.terms, sizes, strict=True):
         demand(len(term.columns) == len(term.factors) > 0, "a factor per column", term.columns)
-        demand(len(set(term.columns)) == len(term.columns), "different columns in a product", term.columns)
+        demand(len(set(term.axes)) == len(term.axes), "different columns in a product", term.columns)
         demand(min(term.columns) >= 0, "columns from zero", term.columns)
         for factor in term.factors:
             _check_column(factor)
         demand(term.size == size, f"{term.size} features", size)
     used = {column for term in request.terms for column in term.columns}
     demand(used == set(range(len(used))), "columns that follow one another", sorted(used))
-    places: dict[int, Any] = {}
+    places: dict[Any, Any] = {}
     for term in request.terms:
         for column, factor in zip(term.columns, term.factors, strict=True):
-            demand(places.setdefault(column, factor.place) == factor.place, "one place for a column", factor.place)
+            kind = column, type(factor.place)
+            demand(places.setdefault(kind, factor.place) == factor.place, "one place for a column", factor.place)
     _ = request.columns  # refuses two sets of levels on one column
 
 
 def _check_column(column: ColumnRequest) -> None:
-    place, basis = column.place, column.basis
-    if isinstance(basis, ColumnBasis):
-        demand(isinstance(place, Interval), "an interval", place)
-        demand(1 <= basis.M <= _MOST_HARMONICS and 0 <= basis.q <= _MOST_EDGES, "harmonics and edges", basis)
-    else:
-        demand(isinstance(place, Codes), "codes of levels", place)
-        demand(0 < len(set(basis.levels)) == len(basis.levels), "different levels", basis.levels[:5])
-    if isinstance(place, Interval):
-        demand(np.isfinite([place.a, place.b]).all() and place.a < place.b, "an interval", place)
+    with_file_error(column.basis.check)
+    with_file_error(column.place.check)
+    kind = next((kind for kind in KINDS if isinstance(column.basis, kind.basis)), None)
+    suits = kind is not None and isinstance(column.place, kind.domain)
+    demand(suits, "a domain that suits the features", column.place)
 
 
 def _check_tails(tails: Sequence[TailRows], *, alone: bool) -> None:

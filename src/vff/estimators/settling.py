@@ -7,11 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from vff.basis import Codes, ColumnBasis, Interval, LevelBasis
-from vff.estimators.binding import Binding, BoundColumn, BoundTerm
-from vff.estimators.options import check_domain, check_edges, check_frequencies, check_resolution, for_column
+from vff.basis import Basis, Domain
+from vff.estimators.binding import Binding, BoundTerm
+from vff.estimators.options import check_domain, check_frequencies, check_resolution, for_column
 from vff.estimators.overview import Overview
-from vff.inference import choose_domain, choose_harmonics, harmonics_in_product, largest_harmonic
+from vff.factors import Factor, Wish
+from vff.inference import choose_harmonics, harmonics_in_product, largest_harmonic
 from vff.moments import ColumnRequest, TermRequest
 from vff.words import shortened, shown
 
@@ -48,35 +49,46 @@ def _everybody(binding: Binding) -> frozenset:
     return frozenset().union(*(column.aliases for column in binding.columns), products)
 
 
-def settle_place(c: int, overview: Overview, options: Options, growing: bool) -> tuple[Interval | Codes, bool]:
+def settle_place(c: int, overview: Overview, options: Options, growing: bool) -> tuple[Domain, bool]:
     """The domain of one column, and whether it was taken from the rows."""
-    column, found = overview.binding.columns[c], overview.surveys[c]
-    everybody = frozenset().union(*(other.aliases for other in overview.binding.columns))
-    if column.levels is not None:
-        _refuse_places_of_levels(column, overview.binding, options, everybody)
-        return Codes(), False
-    given = check_domain(for_column(options.domain, "domain", column.aliases, everybody), column.label)
-    # without edge functions in some term, the domain is padded, as the paper advises
-    edges = [_edges_of(term, d, overview.binding, options) for term, d in _on_column(c, overview.binding)]
-    interval = given or choose_domain(found, min(edges), growing=growing)
-    if not found.constant:
-        check_resolution(interval, column.label)
-    return interval, given is None
+    binding, found = overview.binding, overview.surveys[c]
+    column, on_column = binding.columns[c], _on_column(c, binding)
+    term, d = on_column[0]
+    factor = term.inner.factors[d]
+    everybody = frozenset().union(*(other.aliases for other in binding.columns))
+    _refuse_what_says_nothing(c, factor, binding, options, everybody)
+    given = None
+    if "domain" in factor.options:
+        given = check_domain(for_column(options.domain, "domain", column.aliases, everybody), column.label)
+    bases = [_least(own, e, binding, options) for own, e in on_column]
+    domain = factor.spanning(*given) if given else factor.settled(found, bases, growing=growing)
+    if domain.ends is not None and not found.constant:
+        check_resolution(domain.ends, column.label)
+    return domain, domain.ends is not None and given is None
 
 
-def _refuse_places_of_levels(column: BoundColumn, binding: Binding, options: Options, everybody: frozenset) -> None:
-    """Options that have nothing to say of a category, given for one by its name, or where there is nothing else."""
-    numbers = [other for other in binding.columns if other.levels is None]
-    if any(other.index == column.index for other in numbers):
-        return
+def _refuse_what_says_nothing(c: int, factor: Factor, binding: Binding, options: Options, everybody: frozenset) -> None:
+    """Options that have nothing to say of a factor, given for its column by name, or where there is no other."""
+    column = binding.columns[c]
+    others = [(other, _factor_on(e, binding)) for e, other in enumerate(binding.columns) if e != c]
     for name in ("domain", "frequencies", "edges"):
+        if name in factor.options or any(o.index == column.index and name in own.options for o, own in others):
+            continue
         asked = getattr(options, name)
         value = for_column(asked, name, column.aliases, everybody | _everybody(binding))
-        if (isinstance(asked, dict) or (name == "domain" and not numbers)) and not _is_auto(value):
+        nobody = name == "domain" and not any(name in own.options for _, own in others)
+        if (isinstance(asked, dict) or nobody) and not _is_auto(value):
+            kind = "a category" if column.levels is not None else factor.title
             raise ValueError(
-                f"{name} for column {column.label} is {value!r:.60}, and the kernel takes this column for a category, "
+                f"{name} for column {column.label} is {value!r:.60}, and the kernel takes this column for {kind}, "
                 f"which has no {name}; leave it out, or write a kernel of numbers for the column"
             )
+
+
+def _factor_on(c: int, binding: Binding) -> Factor:
+    """One of the factors over a column; all have the same axis."""
+    term, d = _on_column(c, binding)[0]
+    return term.inner.factors[d]
 
 
 def _is_auto(value: Any) -> bool:
@@ -116,13 +128,15 @@ def _frequencies_of(term: BoundTerm, d: int, binding: Binding, options: Options)
     return check_frequencies(_asked(term, d, binding, option, "frequencies"), column.label)
 
 
-def _edges_of(term: BoundTerm, d: int, binding: Binding, options: Options) -> int:
-    """Edge functions of one factor, as many as float64 resolves beside the most harmonics asked of its column."""
-    p = term.inner.order(d)
-    assert p is not None
-    asked = [_frequencies_of(other, e, binding, options) for other, e in _on_column(term.columns[d], binding)]
+def _least(term: BoundTerm, d: int, binding: Binding, options: Options) -> Basis:
+    """The basis of one factor with the least detail, as its options ask for it."""
+    column, factor = binding.columns[term.columns[d]], term.inner.factors[d]
+    edges = _asked(term, d, binding, options.edges, "edges") if "edges" in factor.options else "auto"
+    asked: list[int | None] = []
+    if "frequencies" in factor.options:
+        asked = [_frequencies_of(other, e, binding, options) for other, e in _on_column(term.columns[d], binding)]
     most = max((M for M in asked if M is not None), default=None)
-    return check_edges(_asked(term, d, binding, options.edges, "edges"), p, most)
+    return factor.least(Wish(edges, most, column.levels or ()))
 
 
 def _on_column(c: int, binding: Binding) -> list[tuple[BoundTerm, int]]:
@@ -130,55 +144,37 @@ def _on_column(c: int, binding: Binding) -> list[tuple[BoundTerm, int]]:
     return [(term, d) for term in binding.terms for d, other in enumerate(term.columns) if other == c]
 
 
-def _most_edges(c: int, binding: Binding, options: Options) -> int:
-    """Of any factor over a column."""
-    return max(_edges_of(term, d, binding, options) for term, d in _on_column(c, binding))
-
-
 def settle_term(
     term: BoundTerm,
-    places: Sequence[Interval | Codes],
+    places: Sequence[Domain],
     overview: Overview,
     options: Options,
     *,
     growing: bool,
 ) -> Settled:
-    """The functions of one term; a number of harmonics that was left open is chosen here."""
-    binding, inner = overview.binding, term.inner
-    edges = [
-        None if isinstance(places[c], Codes) else _edges_of(term, d, binding, options)
-        for d, c in enumerate(term.columns)
-    ]
-    asked = tuple(None if q is None else _frequencies_of(term, d, binding, options) for d, q in enumerate(edges))
-    found, detail = list(asked), 0
-    if None in found and len(term.columns) > 1:
-        shared = _shared_harmonics(term, edges, overview, growing=growing)
-        found = [M or other for M, other in zip(asked, shared, strict=True)]
-    elif found == [None] and edges[0] is not None:
-        c, p = next(iter(term.columns)), inner.order(0)
-        place = places[c]
-        assert isinstance(place, Interval)
-        assert p is not None
-        q = _most_edges(c, binding, options)
-        found[0], detail = _harmonics_alone(c, place, p, edges[0], q, overview, growing=growing)
-    factors = tuple(
-        ColumnRequest(places[c], LevelBasis(binding.columns[c].levels or ()) if q is None else ColumnBasis(M or 1, q))
-        for c, q, M in zip(term.columns, edges, found, strict=True)
+    """The functions of one term; a detail that was left open is chosen here."""
+    binding, factors = overview.binding, term.inner.factors
+    least = [_least(term, d, binding, options) for d in range(len(factors))]
+    asked = tuple(
+        _frequencies_of(term, d, binding, options) if "frequencies" in factor.options else None
+        for d, factor in enumerate(factors)
     )
-    return Settled(TermRequest(term.columns, factors), asked, detail)
-
-
-def _shared_harmonics(
-    term: BoundTerm, edges: Sequence[int | None], overview: Overview, *, growing: bool
-) -> list[int | None]:
-    """Harmonics for a product that was given none."""
-    binding = overview.binding
-    known = [
-        len(binding.columns[c].levels or ()) if q is None else (overview.surveys[c], q)
-        for c, q in zip(term.columns, edges, strict=True)
-    ]
-    products = sum(len(other.columns) > 1 for other in binding.terms)
-    return harmonics_in_product(known, products, _combinations(term, overview), growing=growing)
+    found, detail = list(asked), 0
+    if None in found and len(factors) > 1:
+        known = [(overview.surveys[c], basis) for c, basis in zip(term.columns, least, strict=True)]
+        products = sum(len(other.columns) > 1 for other in binding.terms)
+        shared = harmonics_in_product(known, products, _combinations(term, overview), growing=growing)
+        found = [M or other for M, other in zip(asked, shared, strict=True)]
+    elif found == [None] and least[0].detail is not None:
+        (c,) = term.columns
+        bases = [_least(own, e, binding, options) for own, e in _on_column(c, binding)]
+        column = ColumnRequest(places[c], least[0])
+        found[0], detail = _detail_alone(c, factors[0], column, factors[0].largest(bases), overview, growing=growing)
+    requests = tuple(
+        ColumnRequest(places[c], basis if basis.detail is None else basis.resized(M or 1))
+        for c, basis, M in zip(term.columns, least, found, strict=True)
+    )
+    return Settled(TermRequest(term.columns, requests), asked, detail)
 
 
 def _combinations(term: BoundTerm, overview: Overview) -> float:
@@ -193,14 +189,14 @@ def _combinations(term: BoundTerm, overview: Overview) -> float:
     return float(max(many)) if many else prod(float(survey.distinct) for survey in found)
 
 
-def _harmonics_alone(
-    c: int, place: Interval, p: int, q: int, q_most: int, overview: Overview, *, growing: bool
+def _detail_alone(
+    c: int, factor: Factor, column: ColumnRequest, resolved: int, overview: Overview, *, growing: bool
 ) -> tuple[int, int]:
-    """M for a term of one column, and the detail that asked for it; ``q_most`` edge functions are summed beside it."""
+    """M for a term of one column, at most what is ``resolved``, and the detail that asked for it."""
     terms = len(overview.binding.terms)
     distinct, found = max(other.distinct for other in overview.surveys), overview.surveys[c]
-    most, usual = (largest_harmonic(found, q_most, among, distinct, growing=growing) for among in (1, terms))
+    most, usual = (largest_harmonic(found, resolved, among, distinct, growing=growing) for among in (1, terms))
     profile = overview.profile(c)
     if terms == 1 or profile is None:
         return most if terms == 1 else usual, 0
-    return choose_harmonics(profile, place, p, q, usual, most)
+    return choose_harmonics(profile, factor, column, usual, most)

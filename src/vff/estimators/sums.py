@@ -8,7 +8,6 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from vff.basis import ColumnBasis, Interval
 from vff.data.table import Table
 from vff.estimators.binding import Binding, notes_on
 from vff.estimators.face import PosteriorFace
@@ -148,12 +147,14 @@ class SumModelFace(PosteriorFace):
         """What was settled: domains by column, harmonics and edge functions by term."""
         self.domain_, self.frequencies_, self.edges_ = {}, {}, {}
         for term, request, values in zip(rows.terms, rows.moments.request.terms, fit.terms, strict=True):
-            for column, factor in zip(term.term.columns, request.factors, strict=True):
-                if isinstance(factor.place, Interval):
-                    self.domain_[column] = (factor.place.a, factor.place.b)
-            edges = tuple(basis.q if isinstance(basis, ColumnBasis) else None for basis in request.bases)
-            if any(q is not None for q in edges):
+            leaves = term.term.factors
+            for leaf, factor in zip(leaves, request.factors, strict=True):
+                if factor.place.ends is not None:
+                    self.domain_[leaf.column] = factor.place.ends
+            edges = tuple(leaf.factor.edges(basis) for leaf, basis in zip(leaves, request.bases, strict=True))
+            if any(basis.detail is not None for basis in request.bases):
                 self.frequencies_[term.key] = values.M
+            if any(q is not None for q in edges):
                 self.edges_[term.key] = edges[0] if len(edges) == 1 else edges
         self.engine_, self.engine_reason_ = rows.choice.name, rows.choice.reason
 
@@ -168,9 +169,14 @@ class SumModelFace(PosteriorFace):
             raise ValueError("rows were collected after the model was learnt; call learn() before it is saved")
         save(self, path, units=units)  # pyright: ignore[reportArgumentType]
 
+    @property
+    def functions_(self) -> tuple[Any, ...]:
+        """The models of one latent function each that this one consists of: itself, or one per class."""
+        return (self,)
+
     def to_arviz(self) -> Any:
         """The draws of ``inference="mcmc"`` for ArviZ: posterior, sample_stats and observed_data."""
-        if hasattr(self, "estimators_"):
+        if len(self.functions_) > 1:
             raise ValueError("with more than two classes there is a model per class; ask estimators_[k].to_arviz()")
         check_is_fitted(self, "posterior_")
         if self.samples_ is None:
@@ -185,12 +191,7 @@ class SumModelFace(PosteriorFace):
             raise
 
     def _place_text(self, number: int, label: str) -> str:
-        place = self.rows_.moments.request.columns[number].place
-        if not isinstance(place, Interval):
-            return f"hold a level of column {label} that the fit has not seen"
-        return (
-            f"lie outside the domain [{place.a:g}, {place.b:g}] of column {label} by more than a tenth of a lengthscale"
-        )
+        return self.rows_.moments.request.columns[number].place.outside_text(label)
 
     def predict_derivative(self, X: Any, column: str | int | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance of the slope df/dx at every row, in units of y per unit of the column.

@@ -11,7 +11,6 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from vff.basis import Interval
 from vff.data import Chunk, DatabaseRows, Roles
 from vff.data.labels import as_labels
 from vff.estimators.binding import Binding, bind, joined
@@ -19,9 +18,8 @@ from vff.estimators.grouped import look_at_groups, sum_groups
 from vff.estimators.overview import Batch, Observations, Overview, look_at, observations, take_batch, weights_of
 from vff.estimators.rows import Rows, add, begin
 from vff.estimators.settling import Options
-from vff.features import TailRows, tails_together
+from vff.factors import Kernel, TailRows, tails_together
 from vff.inference import rows_beyond
-from vff.kernels import Kernel
 from vff.likelihoods import AbstractLikelihood
 from vff.moments import Choice, Moments, ReadingPlan, read
 from vff.moments import Source as RowBlock
@@ -134,9 +132,8 @@ class Sum(RowTask):
         moments, choices = read(self.plan, source, self.offset, *(() if self.report is None else (self.report,)))
         tails: tuple[TailRows, ...] = ()
         if self.beyond:
-            place = self.plan.request.columns[0].place
-            assert isinstance(place, Interval)
-            tails = rows_beyond(place, source, self.offset)
+            (factor,) = self.binding.terms[0].inner.factors
+            tails = rows_beyond(factor, self.plan.request.columns[0].place, source, self.offset)
         return Summed(moments, tails, tuple(choices))
 
     def _check_known(self, source: RowBlock) -> None:

@@ -24,25 +24,25 @@ from vff.inference.methods import (
     registered,
     structured_memory,
 )
-from vff.inference.model import LARGEST_DIRECT, SumModel
+from vff.inference.model import SumModel
 from vff.inference.optimise import Model, Optimum, maximise, rescale
-from vff.inference.plan import choose_domain, harmonics_in_product, largest_harmonic, rows_beyond
-from vff.inference.posterior import SumPosterior
+from vff.inference.plan import harmonics_in_product, largest_harmonic, rows_beyond
+from vff.inference.posterior import Posterior, TermProcess, chosen
 from vff.inference.row_sites import Observed
-from vff.inference.sampling.posterior import SampledPosterior, chosen
 from vff.inference.sampling.samples import Samples
 from vff.inference.scout import choose_harmonics
 from vff.inference.screening import gain_of
+from vff.inference.solvers import LARGEST_DIRECT, SOLVERS
 from vff.inference.structured import KINDS
 from vff.inference.target import REACH, TargetScale
-from vff.inference.term_posterior import TermPosterior
-from vff.inference.terms import LevelFactor, MaternFactor, Term
+from vff.inference.terms import Term
 
 __all__ = [
     "KINDS",
     "LARGEST_DIRECT",
     "METHODS",
     "REACH",
+    "SOLVERS",
     "AbstractCrowd",
     "Answers",
     "ClosedForm",
@@ -51,31 +51,27 @@ __all__ = [
     "Cotangents",
     "Fit",
     "FitTask",
-    "LevelFactor",
-    "MaternFactor",
     "Method",
     "Milestone",
     "Model",
     "NormalEquations",
     "Observed",
     "Optimum",
+    "Posterior",
     "Question",
-    "SampledPosterior",
     "Samples",
     "SiteMemory",
     "Spec",
     "SumModel",
-    "SumPosterior",
     "Sums",
     "TargetScale",
     "Term",
     "TermFit",
     "TermPlan",
-    "TermPosterior",
+    "TermProcess",
     "Visited",
     "Walked",
     "choose",
-    "choose_domain",
     "choose_harmonics",
     "chosen",
     "feature_sums",

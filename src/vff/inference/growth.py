@@ -17,6 +17,7 @@ import numpy as np
 from vff.inference.form import AbstractForm
 from vff.inference.model import SumModel, effective_by_term
 from vff.inference.optimise import Optimum, curvature_at, maximise, polish, with_enough_noise
+from vff.inference.terms import Term
 from vff.linalg import NotPositiveDefinite, threads_for
 from vff.moments import Harmonics
 
@@ -31,7 +32,6 @@ _NOTHING = 0.05  # nats that a term may bring and still be taken for nothing
 _FEW_FEATURES = 400  # up to which a term that vanished gets another chance
 _VANISHED = 10.0  # times the least variance
 _REVIVED = (1e-4, 1e-2)  # variances to begin again from, of that of y
-_SMOOTH = 0.5  # a lengthscale to begin again from, of half the domain
 _WORTH_IT = 0.5  # nats that another chance must gain
 
 
@@ -178,10 +178,10 @@ def _revived(model: SumModel, optimum: Optimum, free: np.ndarray) -> tuple[Optim
         return None
     theta, elbo, lows = optimum.theta, optimum.elbo, model.parameters.log_bounds
     places = [*model.variances, theta.size - 1]
-    for first, end in pairwise(places):
+    for term, (first, end) in zip(model.terms, pairwise(places), strict=True):
         if theta[first] > lows[first][0] + np.log(_VANISHED):
             continue
-        for trial in _chances(theta, first, end):
+        for trial in _chances(term, theta, first):
             bound = _bound_at(model, model.parameters.clip(trial))
             if bound > elbo + _WORTH_IT:
                 theta, elbo = model.parameters.clip(trial), bound
@@ -191,11 +191,12 @@ def _revived(model: SumModel, optimum: Optimum, free: np.ndarray) -> tuple[Optim
     return replace(optimum, theta=theta, elbo=elbo), free
 
 
-def _chances(theta: np.ndarray, first: int, end: int) -> Iterator[np.ndarray]:
+def _chances(term: Term, theta: np.ndarray, first: int) -> Iterator[np.ndarray]:
     """A term with more variance, as smooth as most are."""
     for variance in _REVIVED:
         trial = theta.copy()
-        trial[first], trial[first + 1 : end] = np.log(variance), np.log(_SMOOTH)
+        values = [variance, *(own.typical for _, _, own in term.parameters)]
+        trial[first : first + len(values)] = np.log(values)
         yield trial
 
 
@@ -268,7 +269,7 @@ def _stuck(stages: list[Stage]) -> np.ndarray:
 
 
 def _next(stage: Stage, model: SumModel, stuck: np.ndarray) -> Harmonics:
-    """The harmonics that should be enough: T falls like M^-(2p+1), the tail of the spectrum.
+    """The harmonics that should be enough: T falls like M^-decay, the tail of the spectrum.
 
     A stage costs P^3, so one on the way is cheap and leaves little to learn at the last and largest: no leap is long.
     """
@@ -287,10 +288,10 @@ def _next(stage: Stage, model: SumModel, stuck: np.ndarray) -> Harmonics:
 
 def _leap(stage: Stage, s: int, d: int, most: int | None, missed: float, share: float) -> int | None:
     """Harmonics at which one factor should miss no more than its share."""
-    M, p = stage.harmonics[s][d], stage.model.terms[s].order(d)
-    if M is None or most is None or p is None or missed <= share:
+    M, decay = stage.harmonics[s][d], stage.model.terms[s].factors[d].decay
+    if M is None or most is None or decay is None or missed <= share:
         return M
-    factor = (missed / (0.5 * share)) ** (1.0 / (2 * p + 1))
+    factor = (missed / (0.5 * share)) ** (1.0 / decay)
     enough = int(np.ceil(M * min(max(factor, _SHORTEST_LEAP), _LONGEST_LEAP)))
     return most if _SHORTEST_LEAP * enough > most else enough
 
@@ -299,9 +300,9 @@ def _tails(stage: Stage, s: int) -> list[float]:
     """What each factor of a product leaves out, from what fewer of its harmonics would."""
     theta, tails = stage.optimum.theta, []
     for d, M in enumerate(stage.harmonics[s]):
-        p = stage.model.terms[s].order(d)
-        if M is None or p is None or M < _FEWEST:
-            tails.append(0.0 if M is None or p is None else float(stage.missed_by_term[s]))
+        decay = stage.model.terms[s].factors[d].decay
+        if M is None or decay is None or M < _FEWEST:
+            tails.append(0.0 if M is None or decay is None else float(stage.missed_by_term[s]))
             continue
         fewer = int(_FEWER * M)
         model = stage.model.alone(s).restricted(
@@ -310,7 +311,7 @@ def _tails(stage: Stage, s: int) -> list[float]:
         first = stage.model.variances[s]
         own = np.append(theta[first : first + len(stage.model.terms[s].names)], theta[-1])
         missed = model.missed_by_term(model.at(own), own)[0] - stage.missed_by_term[s]
-        tails.append(max(0.0, float(missed)) / ((M / fewer) ** (2 * p + 1) - 1.0))
+        tails.append(max(0.0, float(missed)) / ((M / fewer) ** decay - 1.0))
     return tails
 
 

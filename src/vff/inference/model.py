@@ -7,26 +7,21 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vff.basis import Basis
-from vff.features import StackedTransform, TailRows, outward_state
-from vff.inference.collapsed import ClosedForm, NormalEquations
+from vff.factors import Prior, StackedTransform, TailRows
+from vff.inference.collapsed import NormalEquations
 from vff.inference.form import AbstractForm, Constant, Cotangents, MissedCotangents
-from vff.inference.iterative import IterativeForm
+from vff.inference.posterior import Posterior
+from vff.inference.solvers import SOLVERS, Solver, choose_solver
 from vff.inference.terms import Term
-from vff.inference.whitening import LatticeGram, whitened_terms
+from vff.inference.whitening import LatticeGram
 from vff.linalg import BlockDiagonal
-from vff.moments import Harmonics, MomentRequest, Moments
+from vff.moments import ColumnRequest, Harmonics, Moments
 from vff.parameters import PositiveVector
 
 NOISE_BOUNDS = (1e-8, 1e4)  # relative to the variance of the targets, which are standardised before they get here
 
 
-SMALL, LARGEST_DIRECT = 1500, 4500  # features; beyond, iterations are faster than a Cholesky factor
-
-
-def iterates(request: MomentRequest) -> bool:
-    """Whether a model of these terms is solved without a factor; terms of one column alone have nothing to gain."""
-    return request.size > LARGEST_DIRECT and any(len(term.factors) > 1 for term in request.terms)
+SMALL = 1500  # features, of which a factor is computed in a moment
 
 
 class Setting(NamedTuple):
@@ -44,12 +39,12 @@ def block_prior(closed: AbstractForm) -> BlockDiagonal:
 
 @dataclass(frozen=True)
 class SumModel:
-    """A sum of terms, those of the moments; lengthscales in half domains, targets as they are there."""
+    """A sum of terms, those of the moments; hyperparameters in units of the domains, targets as they are there."""
 
     terms: tuple[Term, ...]
     moments: Moments
     tails: tuple[TailRows, ...] = ()
-    """Rows beyond the interval, which only a model of one Matérn over one column may have."""
+    """Rows beyond the domain, which only a model of one factor may have."""
     sites: bool = False
     """Whether the sums are those of sites that stand for another likelihood; the noise variance is one then."""
     averages: tuple[np.ndarray, ...] | None = None
@@ -60,9 +55,9 @@ class SumModel:
     """The largest prior variance that all terms together are let have."""
 
     @property
-    def bases(self) -> tuple[tuple[Basis, ...], ...]:
-        """Of every factor of every term."""
-        return tuple(term.bases for term in self.moments.request.terms)
+    def columns(self) -> tuple[tuple[ColumnRequest, ...], ...]:
+        """The functions of every factor of every term."""
+        return tuple(term.factors for term in self.moments.request.terms)
 
     @property
     def harmonics(self) -> Harmonics:
@@ -99,12 +94,11 @@ class SumModel:
         return np.array([name != "noise" for name in self.parameters.names])
 
     def owner(self, name: str) -> tuple[int | None, str, int | None]:
-        """Whose parameter a name of the layout is: term, "variance", "lengthscale" or "noise", and factor."""
+        """Whose parameter a name of the layout is: term, what it is ("variance", "noise" or another), and factor."""
         if name == "noise":
             return None, name, None
         own, _, number = name.rpartition(" ")
-        lengthscales = self.terms[int(number)].lengthscales
-        factor = lengthscales.index(own) if own in lengthscales else None
+        factor = next((d for name, d, _ in self.terms[int(number)].parameters if name == own), None)
         return int(number), own.partition(" ")[0], factor
 
     def restricted(self, harmonics: Harmonics) -> "SumModel":
@@ -142,30 +136,19 @@ class SumModel:
         return self.parameters.pack({**values, "noise": setting.noise})
 
     @property
-    def iterative(self) -> bool:
-        """Whether the model is solved without a factor of its P x P matrix."""
-        return iterates(self.moments.request)
+    def solver(self) -> Solver:
+        """What its equations are solved by."""
+        return choose_solver(SOLVERS, self.moments.request)
 
     @property
-    def solver(self) -> str:
-        """What its equations are solved by."""
-        return "iterative" if self.iterative else "direct"
+    def iterative(self) -> bool:
+        """Whether the model is solved without a factor of its P x P matrix."""
+        return not self.solver.exact
 
     @cached_property
-    def _lattice(self) -> LatticeGram:
+    def lattice(self) -> LatticeGram:
+        """Weighted nodes that stand for the rows, for products with the Gram matrix."""
         return LatticeGram(self.moments)
-
-    def _iterative_form(self, setting: Setting, prior: BlockDiagonal, variance: float) -> IterativeForm:
-        transform = self.transform(setting)
-        terms = whitened_terms(self._lattice, self.terms, setting.terms, prior, 1.0 / setting.noise)
-        blocks = {
-            (s, t): transform.transforms[t].forward(transform.transforms[s].forward(block).T).T
-            for (s, t), block in self.moments.blocks.items()
-        }
-        b, yy = transform.forward(self.moments.project), self.moments.target_squared
-        own = b, yy, self.weight, variance * self.weight
-        constant = self._constant(setting)
-        return IterativeForm(prior, *own, setting.noise, terms, blocks, sites=self.sites, constant=constant)
 
     @cached_property
     def _inside(self) -> NormalEquations:
@@ -175,24 +158,24 @@ class SumModel:
 
     def transform(self, setting: Setting) -> StackedTransform:
         """Coordinates of the prior at this setting."""
-        parts = zip(self.terms, self.bases, setting.terms, strict=True)
+        parts = zip(self.terms, self.columns, setting.terms, strict=True)
         return StackedTransform(tuple(term.transform(basis, values) for term, basis, values in parts))
 
-    def _equations(self, setting: Setting) -> NormalEquations:
+    def equations(self, setting: Setting) -> NormalEquations:
         """What the rows say, in the coordinates of the prior at this setting."""
         inside, transform = self._inside, self.transform(setting)
         b, G = transform.forward(inside.b), transform.gram(inside.G)
         if self.tails:
-            term, values = self._only(setting)
-            prior, kernel = term.prior(0, self.bases[0], values), term.kernel(0, values)
+            prior = self._only(setting)
             for tail in self.tails:
-                Z, (T, v) = outward_state(prior, tail.side), tail.normal_equations(kernel)
-                b, G = b + Z @ v, G + Z @ T @ Z.T
+                Z, own = prior.tail_states(tail.side), prior.tail_sums(tail)
+                b, G = b + Z @ own.project, G + Z @ own.gram @ Z.T
         return replace(inside, b=b, G=G)
 
-    def _only(self, setting: Setting) -> tuple[Term, dict[str, float]]:
+    def _only(self, setting: Setting) -> Prior:
+        """Of the only factor of the only term."""
         (term,), (values,) = self.terms, setting.terms
-        return term, values
+        return term.prior(0, self.columns[0], values)
 
     def centre(self, setting: Setting) -> np.ndarray:
         """Average of the features over all rows, in the coordinates of the prior, (P,)."""
@@ -200,7 +183,7 @@ class SumModel:
             return self.transform(setting).forward(np.concatenate(self.averages))
         return self._features_total(setting) / self.weight
 
-    def _constant(self, setting: Setting) -> Constant | None:
+    def constant_at(self, setting: Setting) -> Constant | None:
         """What the rows say of the constant."""
         if self.constant is None:
             return None
@@ -210,36 +193,36 @@ class SumModel:
         """Sum of the weighted features over all rows, in the coordinates of the prior, (P,)."""
         total = self.transform(setting).forward(np.concatenate(self.moments.features_sums))
         if self.tails:
-            term, values = self._only(setting)
-            prior, kernel = term.prior(0, self.bases[0], values), term.kernel(0, values)
+            prior = self._only(setting)
             for tail in self.tails:
-                total = total + outward_state(prior, tail.side) @ (kernel.tail(tail.r).T @ tail.w)
+                total = total + prior.tail_states(tail.side) @ prior.tail_sums(tail).total
         return total
 
     def at(self, theta: np.ndarray) -> AbstractForm:
         setting = self.setting(theta)
-        parts = zip(self.terms, self.bases, setting.terms, strict=True)
+        parts = zip(self.terms, self.columns, setting.terms, strict=True)
         prior = BlockDiagonal(tuple(term.precision(basis, values) for term, basis, values in parts))
         variance = sum(values["variance"] for values in setting.terms)
-        if self.iterative:
-            return self._iterative_form(setting, prior, variance)
-        trace = variance * self.weight
-        how = {"sites": self.sites, "constant": self._constant(setting)}
-        return ClosedForm.of(prior, self._equations(setting), trace, setting.noise, **how)
+        return self.solver.at(self, setting, prior, variance)
+
+    def posterior(self, form: AbstractForm, theta: np.ndarray) -> Posterior:
+        """q(f) at log hyperparameters, from the form that the model has there."""
+        return self.solver.posterior(form, self, self.setting(theta))
 
     def pull_back(self, theta: np.ndarray, cotangents: Cotangents | MissedCotangents) -> np.ndarray:
         setting, prior = self.setting(theta), block_prior(cotangents.model)
         gradient: list[float] = []
-        for s, (term, basis, values) in enumerate(zip(self.terms, self.bases, setting.terms, strict=True)):
+        for s, (term, basis, values) in enumerate(zip(self.terms, self.columns, setting.terms, strict=True)):
             part = term.pull_back(basis, values, prior.blocks[s], prior.part(cotangents.prior, s))
             part["variance"] += cotangents.prior_trace * values["variance"] * self.weight
             gradient += [part[name] for name in term.names]
         for tail in self.tails:
-            term, values = self._only(setting)
-            Z = outward_state(term.prior(0, self.bases[0], values), tail.side)
-            dT, dv, dh = tail.rate_derivatives(term.kernel(0, values))
-            pulled = dv @ (Z.T @ cotangents.projection) + dh @ (Z.T @ cotangents.features)
-            gradient[1] -= float(np.sum(dT * cotangents.gram(Z)) + pulled)
+            prior, (term,) = self._only(setting), self.terms
+            Z, slopes = prior.tail_states(tail.side), prior.tail_derivatives(tail)
+            for place, (_, _, own) in enumerate(term.parameters, start=1):
+                change = slopes[own.name]
+                pulled = change.project @ (Z.T @ cotangents.projection) + change.total @ (Z.T @ cotangents.features)
+                gradient[place] += float(np.sum(change.gram * cotangents.gram(Z)) + pulled)
         return np.array([*gradient, cotangents.log_noise])
 
     def missed_by_term(self, closed: AbstractForm, theta: np.ndarray) -> np.ndarray:

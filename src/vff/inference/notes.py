@@ -5,18 +5,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vff.basis import Interval
+from vff.basis import Domain
 from vff.inference.growth import Stage
 from vff.inference.model import SumModel
-from vff.inference.posterior import AbstractSumPosterior
-from vff.inference.probed_posterior import FEW_ROWS, ProbedPosterior
 from vff.inference.start import highest_standing_out
 from vff.moments import Survey
 
 if TYPE_CHECKING:
     from vff.inference.methods.task import TermPlan
 
-_POOR_VARIANCE = 0.01  # relative standard error that is worth a note
 _FEW_ROWS = 20  # below which 95 % intervals of pure noise were seen to hold less than 91 % of new rows
 
 
@@ -26,32 +23,13 @@ def notes_on(final: Stage, whole: SumModel, plans: "Sequence[TermPlan]") -> tupl
     labels = [plan.labels for plan in plans]
     for term, plan in zip(final.model.moments.request.terms, plans, strict=True):
         for factor, extent, label in zip(term.factors, plan.extents, plan.labels, strict=True):
-            if isinstance(factor.place, Interval):
+            if not factor.place.discrete:
                 notes += [note for note in _on_domain(final, factor.place, extent, label) if note not in notes]
     if len(labels) == 1 and len(labels[0]) == 1 and not final.model.sites:
         notes += _on_detail(final, whole, labels[0][0])
     names = [" * ".join(columns) for columns in labels]
     chosen = [[M is None for M in plan.M] for plan in plans]
     return (*notes, *_on_bound(final, whole, names, labels, chosen), *_on_learning(final, names, labels))
-
-
-def on_iterations(posterior: AbstractSumPosterior) -> tuple[str, ...]:
-    """Where the iterative solver falls short of what it aims at."""
-    if not isinstance(posterior, ProbedPosterior):
-        return ()
-    notes = []
-    if not posterior.form.converged:
-        notes.append(
-            "the iterations for so many features stopped at their limit before they converged: mean, bound and "
-            "variances are rough; use fewer frequencies, or a larger noise_variance"
-        )
-    if posterior.relative_error > _POOR_VARIANCE:
-        notes.append(
-            f"variances of the function at more than {FEW_ROWS} rows at a time carry a standard error of about "
-            f"{100 * posterior.relative_error:.2g} %; ask for fewer rows at a time, which are solved for exactly, or "
-            "use fewer frequencies"
-        )
-    return tuple(notes)
 
 
 def _on_detail(final: Stage, whole: SumModel, label: str) -> list[str]:
@@ -72,20 +50,20 @@ def _follows(final: Stage, detail: int) -> bool:
     if M is None:
         return True
     values = setting.terms[0]
-    density = term.kernel(0, values).spectral_density(np.array([np.pi * detail]))[0]
+    density = term.prior(0, final.model.columns[0], values).power(detail)
     informed = 0.5 * final.model.weight * values["variance"] * density / setting.noise > 1.0
     return bool(detail <= M and informed)
 
 
-def _on_domain(final: Stage, interval: Interval, extent: Survey, label: str) -> list[str]:
+def _on_domain(final: Stage, domain: Domain, extent: Survey, label: str) -> list[str]:
     notes = []
     outside = sum(tail.r.size for tail in final.model.tails)
     if outside:
         notes.append(
-            f"{outside} rows lie outside the domain [{interval.a:g}, {interval.b:g}], where the features can hardly "
+            f"{outside} rows lie outside the domain {domain.describe()}, where the features can hardly "
             f"follow them; the data reach from {extent.low:g} to {extent.high:g}: widen domain"
         )
-    share = (extent.high - extent.low) / (interval.b - interval.a)
+    share = (extent.high - extent.low) / (2.0 * domain.unit())
     if extent.constant:
         notes.append(
             f"column {label} holds one value, {extent.low:g}, in all rows; its effect cannot be told from a constant: "
@@ -93,7 +71,7 @@ def _on_domain(final: Stage, interval: Interval, extent: Survey, label: str) -> 
         )
     elif share < 0.05:
         notes.append(
-            f"the data of column {label} take up {100 * share:.2g} % of the domain [{interval.a:g}, {interval.b:g}], "
+            f"the data of column {label} take up {100 * share:.2g} % of the domain {domain.describe()}, "
             "and the harmonics are spread over all of it; narrow domain to where predictions are wanted"
         )
     return notes

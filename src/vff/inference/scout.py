@@ -9,20 +9,19 @@ from dataclasses import replace
 
 import numpy as np
 
-from vff.basis import ColumnBasis, Interval
+from vff.factors import Factor, with_room
 from vff.inference.model import SumModel
-from vff.inference.start import harmonics_above, look_alone, power_of, stands_out
+from vff.inference.start import look_alone, power_of, stands_out
 from vff.inference.target import TargetScale, standardised
-from vff.inference.terms import MaternFactor, Term
+from vff.inference.terms import Term
 from vff.moments import (
-    ENGINES,
     ColumnRequest,
     MomentRequest,
     Profile,
-    choose_engine,
     column_rows,
     evaluate_several,
     read_arrays,
+    sum_letters,
 )
 
 _BLOCKS, _BLOCK = 64, 2048  # stretches of rows at random places
@@ -38,23 +37,23 @@ def sample_pieces(n: int, rows: int = _BLOCKS * _BLOCK) -> list[slice]:
     return [slice(int(start), int(start) + block) for start in starts]
 
 
-def choose_harmonics(profile: Profile, place: Interval, p: int, q: int, usual: int, most: int) -> tuple[int, int]:
+def choose_harmonics(profile: Profile, factor: Factor, column: ColumnRequest, usual: int, most: int) -> tuple[int, int]:
     """M for one column of a sum, and the detail that asked for it (0 when the usual M is enough)."""
-    detail = _highest_worth_having(profile, place, p, q, usual, most)
-    return (min(most, max(usual, harmonics_above(detail))) if detail else usual), detail
+    detail = _highest_worth_having(profile, factor, column, usual, most)
+    return (min(most, max(usual, with_room(detail))) if detail else usual), detail
 
 
-def _highest_worth_having(profile: Profile, place: Interval, p: int, q: int, usual: int, most: int) -> int:
+def _highest_worth_having(profile: Profile, factor: Factor, column: ColumnRequest, usual: int, most: int) -> int:
     """The highest harmonic, up to ``most``, that matters in what ``usual`` harmonics leave of a column; 0 if none."""
+    place, basis = column.place, factor.waves(most)
     inside = place.contains(place.to_unit(profile.x))
     profile = Profile(*(part[inside] for part in profile))
     x, y, w, within = profile.x, profile.y, profile.w, float(profile.within.sum())
-    if x.size < 2:
+    if x.size < 2 or basis is None:
         return 0
-    residual = y - _smooth(ColumnRequest(place, ColumnBasis(usual, q)), profile, p)
-    basis = ColumnBasis(most, 0)
+    residual = y - _smooth(ColumnRequest(place, column.basis.resized(usual)), profile, factor)
     rows = column_rows(ColumnRequest(place, basis), x)
-    (waves,) = ENGINES[choose_engine(rows).name].sum_letters(rows, [(basis.single, w * residual)])
+    waves = sum_letters(rows, basis.single, w * residual)
     power = power_of(waves, most)
     spread = float(w @ (y - np.average(y, weights=w)) ** 2) + within
     matters = 2.0 * power > _WORTH_IT * float(w.sum()) * spread
@@ -62,14 +61,14 @@ def _highest_worth_having(profile: Profile, place: Interval, p: int, q: int, usu
     return int(beyond[-1]) if beyond.size else 0
 
 
-def _smooth(request: ColumnRequest, profile: Profile, p: int) -> np.ndarray:
+def _smooth(request: ColumnRequest, profile: Profile, factor: Factor) -> np.ndarray:
     """What a fit of this column alone makes of the targets, at its rows."""
     x, y, w, within = profile
     moments = read_arrays(MomentRequest.of_columns([request]), [x], y, w, offset=float(np.average(y, weights=w)))
     moments = replace(moments, target_squared=moments.target_squared + float(within.sum()))
-    target = TargetScale.of(moments, (), True)
-    model = SumModel((Term((MaternFactor(p),)),), standardised(moments, (), target)[0])
-    start = look_alone(model, {"variance": None, "lengthscale": None}, None, 0)
+    target, term = TargetScale.of(moments, (), True), Term((factor,))
+    model = SumModel((term,), standardised(moments, (), target)[0])
+    start = look_alone(model, dict.fromkeys(term.names), None, 0)
     fitted = model.restricted(start.harmonics)
     coefficients = fitted.transform(fitted.setting(start.theta)).transpose(fitted.at(start.theta).mean)
     (values,) = evaluate_several(column_rows(fitted.moments.request.columns[0], x), [coefficients])

@@ -6,12 +6,13 @@ import numpy as np
 
 from vff.inference.model import Setting, SumModel
 from vff.inference.optimise import maximise
+from vff.inference.start import together
 from vff.inference.terms import Term
 from vff.linalg import threads_for
 from vff.moments import Moments
 
 _ENOUGH = 0.1  # nats that a step must gain: ranks need no more
-_SHARES, _LENGTHSCALES = (0.3, 0.03, 0.003), (2.0, 0.6, 0.2)  # of the noise variance; half domains
+_SHARES = (0.3, 0.03, 0.003)  # of the noise variance
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,7 @@ class Gain:
     nats: float
     """By which the bound rises when the term is added; negative when it does not."""
     values: dict[str, float]
-    """Its hyperparameters, lengthscales in half domains."""
+    """Its hyperparameters, in units of the domains."""
 
 
 def gain_of(term: Term, moments: Moments, noise: float) -> Gain:
@@ -33,9 +34,9 @@ def gain_of(term: Term, moments: Moments, noise: float) -> Gain:
     model = SumModel((term,), moments)
     with threads_for(model.size):
         tried = [
-            model.pack(Setting((dict.fromkeys(term.names, length) | {"variance": share * noise},), noise))
+            model.pack(Setting(({"variance": share * noise, **values},), noise))
             for share in _SHARES
-            for length in _LENGTHSCALES
+            for values in together([(name, own.starts) for name, _, own in term.parameters])
         ]
         start = max(tried, key=lambda theta: model.at(theta).elbo)
         free = np.ones(start.size, bool)

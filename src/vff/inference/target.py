@@ -5,8 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from vff.basis import Interval
-from vff.features import TailRows
+from vff.factors import TailRows
 from vff.inference.terms import Term
 from vff.moments import MomentRequest, Moments
 
@@ -67,12 +66,11 @@ class Units:
 
     @classmethod
     def of(cls, target: TargetScale, terms: Sequence[Term], request: MomentRequest) -> "Units":
-        """Variances in squares of the targets' scale, lengthscales in half domains."""
+        """Variances in squares of the targets' scale, others in units of their domains."""
         found = []
         for term, own in zip(terms, request.terms, strict=True):
-            named = zip(term.lengthscales, own.factors, strict=True)
-            lengths = {name: _half_length(factor.place) for name, factor in named if name is not None}
-            found.append({"variance": target.scale**2, **lengths})
+            others = {name: own.factors[d].place.unit(parameter.unit) for name, d, parameter in term.parameters}
+            found.append({"variance": target.scale**2, **others})
         return cls(target, tuple(found))
 
     def inner(self, given: Iterable[Mapping[str, float | None]]) -> tuple[dict[str, float | None], ...]:
@@ -83,18 +81,13 @@ class Units:
         )
 
     def outer(self, values: Iterable[Mapping[str, float]]) -> list[list[float]]:
-        """Variance and lengthscales of every term in the user's units."""
+        """Variance and other hyperparameters of every term in the user's units."""
         return [
             [value * unit[name] for name, value in own.items()] for own, unit in zip(values, self.terms, strict=True)
         ]
 
     def inner_noise(self, noise: float | None) -> float | None:
         return None if noise is None else noise / self.target.scale**2
-
-
-def _half_length(place: object) -> float:
-    assert isinstance(place, Interval)
-    return place.half_length
 
 
 def _quantile(values: np.ndarray, level: float, w: np.ndarray) -> float:

@@ -1,53 +1,31 @@
-"""A term: a product of factors over columns, each a half-integer Matérn or exchangeable effects of levels.
+"""A term: a product of factors over columns, and one variance.
 
-A term knows its hyperparameters (relative to half the domain and to the targets' variance), the prior precision of its
-coefficients, the coordinates in which that is written, and the chain rule back to the logarithms. It has one variance;
-every Matérn factor has a lengthscale.
+A term knows its hyperparameters (in units of the domains and of the targets' variance), the prior precision of its
+coefficients, the coordinates in which that is written, and the chain rule back to the logarithms.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property
+from typing import NamedTuple
 
-import numpy as np
-
-from vff.basis import Basis, ColumnBasis
-from vff.features import ColumnPrior, EdgeTransform, TermTransform
-from vff.kernels import HalfInteger
-from vff.linalg import AbstractInvertible, Diagonal, Kronecker, Summary
+from vff.factors import Factor, Parameter, Prior, TermTransform
+from vff.linalg import AbstractInvertible, Kronecker, Summary
+from vff.moments import ColumnRequest
 
 Values = Mapping[str, float]
 
-_VARIANCE_BOUNDS, _LENGTHSCALE_BOUNDS = (1e-8, 1e6), (2e-4, 1e2)
+_VARIANCE_BOUNDS = (1e-8, 1e6)
 
 
-@lru_cache(maxsize=128)
-def _prior(basis: ColumnBasis, p: int, rate: float) -> ColumnPrior:
-    """Remembered, because a value and its gradient ask for the same one."""
-    return ColumnPrior(basis, p, rate)
+class TermParameter(NamedTuple):
+    """A hyperparameter of one of the factors of a term."""
 
-
-@dataclass(frozen=True)
-class MaternFactor:
-    """A Matérn of order p over one column."""
-
-    p: int
-
-    def kernel(self, lengthscale: float) -> HalfInteger:
-        return HalfInteger.from_lengthscale(self.p, lengthscale)
-
-    def prior(self, basis: Basis, lengthscale: float) -> ColumnPrior:
-        """K_uu's author at this lengthscale, for unit variance."""
-        assert isinstance(basis, ColumnBasis)
-        return _prior(basis, self.p, self.kernel(lengthscale).rate)
-
-
-@dataclass(frozen=True)
-class LevelFactor:
-    """Independent effects of equal variance, one per level."""
-
-
-Factor = MaternFactor | LevelFactor
+    name: str
+    """Unique within the term."""
+    d: int
+    """Whose it is."""
+    own: Parameter
 
 
 @dataclass(frozen=True)
@@ -56,85 +34,64 @@ class Term:
 
     factors: tuple[Factor, ...]
 
-    @property
-    def lengthscales(self) -> tuple[str | None, ...]:
-        """What the lengthscale of every factor is called; None for levels."""
+    @cached_property
+    def parameters(self) -> tuple[TermParameter, ...]:
+        """The hyperparameters beside the variance, factor after factor."""
         alone = len(self.factors) == 1
         return tuple(
-            ("lengthscale" if alone else f"lengthscale of factor {d}") if isinstance(factor, MaternFactor) else None
+            TermParameter(own.name if alone else f"{own.name} of factor {d}", d, own)
             for d, factor in enumerate(self.factors)
+            for own in factor.parameters
         )
 
     @property
     def names(self) -> tuple[str, ...]:
         """Its hyperparameters; the variance is the first."""
-        return ("variance", *(name for name in self.lengthscales if name is not None))
+        return ("variance", *(name for name, _, _ in self.parameters))
 
     @property
     def bounds(self) -> list[tuple[float, float]]:
-        return [_VARIANCE_BOUNDS] + [_LENGTHSCALE_BOUNDS] * (len(self.names) - 1)
+        return [_VARIANCE_BOUNDS, *(own.bounds for _, _, own in self.parameters)]
 
-    def order(self, d: int) -> int | None:
-        """p of a factor; None for levels."""
-        factor = self.factors[d]
-        return factor.p if isinstance(factor, MaternFactor) else None
+    def values_of(self, d: int, values: Values) -> dict[str, float]:
+        """The hyperparameters of one factor, as it calls them."""
+        return {own.name: values[name] for name, e, own in self.parameters if e == d}
 
-    def lengthscale(self, d: int, values: Values) -> float:
-        """Of a Matérn factor."""
-        name = self.lengthscales[d]
-        assert name is not None
-        return values[name]
+    def prior(self, d: int, columns: Sequence[ColumnRequest], values: Values) -> Prior:
+        """One factor at these values; ``columns`` are the functions of all of them."""
+        return self.factors[d].prior(columns[d].place, columns[d].basis, self.values_of(d, values))
 
-    def prior(self, d: int, bases: Sequence[Basis], values: Values) -> ColumnPrior:
-        """K_uu's author for a Matérn factor, unit variance."""
-        factor = self.factors[d]
-        assert isinstance(factor, MaternFactor)
-        return factor.prior(bases[d], self.lengthscale(d, values))
+    def priors(self, columns: Sequence[ColumnRequest], values: Values) -> tuple[Prior, ...]:
+        """All factors at these values."""
+        return tuple(self.prior(d, columns, values) for d in range(len(self.factors)))
 
-    def kernel(self, d: int, values: Values) -> HalfInteger:
-        """The correlation of a Matérn factor."""
-        factor = self.factors[d]
-        assert isinstance(factor, MaternFactor)
-        return factor.kernel(self.lengthscale(d, values))
-
-    def _block(self, d: int, bases: Sequence[Basis], values: Values) -> "AbstractInvertible":
-        """The precision of one factor, for unit variance."""
-        if isinstance(self.factors[d], LevelFactor):
-            return Diagonal(np.ones(bases[d].size))
-        return self.prior(d, bases, values).matrix()
-
-    def blocks(self, bases: Sequence[Basis], values: Values) -> tuple[AbstractInvertible, ...]:
+    def blocks(self, columns: Sequence[ColumnRequest], values: Values) -> tuple[AbstractInvertible, ...]:
         """The precision of every factor, for unit variance."""
-        return tuple(self._block(d, bases, values) for d in range(len(self.factors)))
+        return tuple(prior.K for prior in self.priors(columns, values))
 
-    def precision(self, bases: Sequence[Basis], values: Values) -> AbstractInvertible:
+    def precision(self, columns: Sequence[ColumnRequest], values: Values) -> AbstractInvertible:
         """K, the prior precision of the coefficients."""
-        blocks = self.blocks(bases, values)
+        blocks = self.blocks(columns, values)
         return (blocks[0] if len(blocks) == 1 else Kronecker(blocks)).scaled(1.0 / values["variance"])
 
-    def transform(self, bases: Sequence[Basis], values: Values) -> TermTransform:
+    def transform(self, columns: Sequence[ColumnRequest], values: Values) -> TermTransform:
         """From the functions that are summed over rows to those whose coefficients K is about."""
-        return TermTransform(
-            tuple(
-                EdgeTransform(np.zeros((0, bases[d].size)))
-                if isinstance(factor, LevelFactor)
-                else self.prior(d, bases, values).transform
-                for d, factor in enumerate(self.factors)
-            )
-        )
+        return TermTransform(tuple(prior.transform for prior in self.priors(columns, values)))
 
-    def pull_back(self, bases: Sequence[Basis], values: Values, K: AbstractInvertible, dK: Summary) -> dict[str, float]:
+    def pull_back(
+        self, columns: Sequence[ColumnRequest], values: Values, K: AbstractInvertible, dK: Summary
+    ) -> dict[str, float]:
         """The derivatives <dK, dK / d log theta> for every hyperparameter.
 
         K is proportional to 1 / variance. The bound does not depend on coordinates, so those of the prior may be held
-        at this rate.
+        at these values.
         """
         gradient = {"variance": -K.inner(dK)}
-        for d, name in enumerate(self.lengthscales):
-            if name is not None:
-                change = self.prior(d, bases, values).rate_derivative()
-                if isinstance(K, Kronecker):
-                    gradient[name] = -K.inner_of_factor(change, dK, d)
-                else:
-                    gradient[name] = -change.inner(dK) / values["variance"]
+        priors = self.priors(columns, values)
+        for name, d, own in self.parameters:
+            change = priors[d].derivative(own.name)
+            if isinstance(K, Kronecker):
+                gradient[name] = K.inner_of_factor(change, dK, d)
+            else:
+                gradient[name] = change.inner(dK) / values["variance"]
         return gradient

@@ -273,11 +273,11 @@ def whitened_terms(
     """Every term at one setting."""
     whitened = []
     for s, (term, own) in enumerate(zip(terms, values, strict=True)):
-        bases = gram.moments.request.terms[s].bases
-        transforms = term.transform(bases, own).factors
+        columns = gram.moments.request.terms[s].factors
+        transforms = term.transform(columns, own).factors
         features = tuple(T.forward(F.T).T for T, F in zip(transforms, gram.features[s], strict=True))
         by_column = tuple(T.forward(T.forward(G).T) for T, G in zip(transforms, gram.by_column[s], strict=True))
-        factors = term.blocks(bases, own)
+        factors = term.blocks(columns, own)
         symmetric = tuple(0.5 * (G + G.T) for G in by_column)
         weights, weight = gram.weights[s], gram.moments.weight
         whitened.append(

@@ -1,27 +1,17 @@
-"""Covariance functions: half-integer Matérns, effects of levels, their sums and products, and what the house asks.
+"""Covariance functions: half-integer Matérns, effects of levels, their sums and products, and their texts.
 
 A kernel is an *expression* the user writes (``Matern32("month") + Matern32("day") * Matern32("time")``). In normal
-form it is a sum of terms, each a product of one-column factors with one variance. A Matérn factor publishes
-nothing but its order p; ``matern`` holds the one formula behind all orders (design Fact D). A ``Categorical`` factor
-has no shape. ``grammar`` writes an expression as text, exact to the last bit, and reads it back.
+form it is a sum of terms, each a product of one-column factors with one variance. What a kind of factor is, is written
+in ``vff.factors``; here are the names that users know, and ``grammar``, which writes an expression as text, exact to
+the last bit, and reads it back.
 """
 
-from vff.kernels.expression import (
-    Categorical,
-    Factor,
-    Kernel,
-    Matern12,
-    Matern32,
-    Matern52,
-    Matern72,
-    Matern92,
-    Product,
-    Sum,
-    Term,
-    normal_form,
-)
+from vff.factors import Kernel, Product, Sum, Term, normal_form
+from vff.factors import Leaf as Factor
+from vff.factors.interval.leaf import Matern12, Matern32, Matern52, Matern72, Matern92
+from vff.factors.interval.matern import HalfInteger
+from vff.factors.levels.leaf import Categorical
 from vff.kernels.grammar import parse_kernel, write_kernel
-from vff.kernels.matern import HalfInteger
 
 __all__ = [
     "Categorical",

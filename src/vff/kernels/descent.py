@@ -12,22 +12,8 @@ from dataclasses import dataclass
 from itertools import chain, product
 from math import isfinite, prod
 
-from vff.kernels.expression import (
-    Categorical,
-    Factor,
-    Kernel,
-    Matern12,
-    Matern32,
-    Matern52,
-    Matern72,
-    Matern92,
-    Product,
-    Sum,
-)
+from vff.factors import Kernel, Leaf, Product, Sum
 
-KINDS: dict[str, type[Factor]] = {
-    kind.__name__: kind for kind in (Categorical, Matern12, Matern32, Matern52, Matern72, Matern92)
-}
 NUMBER = r"-?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 INTEGER = re.compile(r"-?[0-9]+")
 _DEEPEST = 100  # parentheses within parentheses; far beyond any kernel, and far from the end of Python's stack
@@ -235,11 +221,11 @@ class AbstractDescent(ABC):
         return self._language.error(self._seen.start, expected, found)
 
 
-def _terms(kernel: Kernel) -> tuple[Factor | Product, ...]:
+def _terms(kernel: Kernel) -> tuple[Leaf | Product, ...]:
     return kernel.terms if isinstance(kernel, Sum) else (kernel,)
 
 
-def _factors(term: Factor | Product) -> tuple[Factor, ...]:
+def _factors(term: Leaf | Product) -> tuple[Leaf, ...]:
     return term.factors if isinstance(term, Product) else (term,)
 
 

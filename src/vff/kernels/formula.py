@@ -22,8 +22,8 @@ from difflib import get_close_matches
 from functools import cached_property
 from itertools import pairwise
 
-from vff.kernels.descent import KINDS, NUMBER, AbstractDescent, Language, Token
-from vff.kernels.expression import Categorical, Factor, Kernel, Matern32, Sum
+from vff.factors import KINDS, Kernel, Leaf, Sum
+from vff.kernels.descent import NUMBER, AbstractDescent, Language, Token
 from vff.words import shown
 
 _LANGUAGE = Language(
@@ -42,8 +42,6 @@ _LANGUAGE = Language(
     expected="a column, or one of ( ) + * , = .",
     advice="write terms as in hour + day * cat(zone), with a name of several words in `backticks`",
 )
-_SMOOTH = {f"{2 * p + 1}/2": KINDS[f"Matern{2 * p + 1}2"] for p in range(5)}
-_CALLS = ("cat", "smooth", *KINDS)
 _NUMERIC = ("number", "datetime", "duration", "boolean")
 
 
@@ -70,6 +68,16 @@ def _column_error(start: int, expected: str, name: str, found: str, advice: str)
     return ColumnError(
         f"terms: at character {start + 1}, {expected} was expected, found {shown(name)}, {found}; {advice}"
     )
+
+
+def _calls() -> dict[str, type[Leaf]]:
+    """What may stand before a parenthesis, beside ``smooth``."""
+    return {leaf.nickname: leaf for leaf in KINDS.leaves.values() if leaf.nickname} | KINDS.leaves
+
+
+def _smooth() -> dict[str, type[Leaf]]:
+    """What ``smooth`` means, by what stands after the comma."""
+    return {leaf.smoothness: leaf for leaf in KINDS.leaves.values() if leaf.smoothness}
 
 
 def _name(token: Token) -> str:
@@ -117,28 +125,26 @@ class _Parser(AbstractDescent):
         leaves = tuple(self._bare(start, name) for name in rest)
         return leaves[0] if len(leaves) == 1 else Sum(leaves)
 
-    def _bare(self, start: int, name: str) -> Factor:
+    def _bare(self, start: int, name: str) -> Leaf:
         kind = self._kinds[name]
-        if kind == "text":
-            return Categorical(name)
-        if kind not in _NUMERIC:
+        leaf = KINDS.default_leaf(kind)
+        if leaf is None:
             advice = "leave it out, or convert it first"
             raise _column_error(start, "a column of numbers, times or text", name, f"which holds {kind}", advice)
-        return Matern32(name)
+        return leaf(name)
 
-    def _call(self) -> Factor:
-        start, called = self._seen.start, self._seen.text
-        if called not in _CALLS:
-            raise self._unexpected(f"one of {', '.join(_CALLS)} before (")
+    def _call(self) -> Leaf:
+        start, called, calls = self._seen.start, self._seen.text, _calls()
+        if called not in calls and called != "smooth":
+            names = dict.fromkeys([*(name for name in calls if name not in KINDS.leaves), "smooth", *calls])
+            raise self._unexpected(f"one of {', '.join(names)} before (")
         self._next()
         self._expect("(", "(")
         name = self._column("a column")
-        kind = Categorical if called == "cat" else KINDS.get(called, Matern32)
-        if called == "smooth":
-            kind = self._order()
+        kind = self._order() if called == "smooth" else calls[called]
         values = self._values([field.name for field in fields(kind) if field.name != "column"])
         self._expect(")", ", or )")
-        if kind is not Categorical and self._kinds[name] not in _NUMERIC:
+        if kind.reads == "numbers" and self._kinds[name] not in _NUMERIC:
             found = f"which holds {self._kinds[name]}"
             raise _column_error(
                 start, "a column of numbers or times", name, found, f"write cat(...) around {shown(name)}"
@@ -146,17 +152,19 @@ class _Parser(AbstractDescent):
         with self._language.refused_at(start):
             return kind(name, **values)
 
-    def _order(self) -> type[Factor]:
-        """The smoothness after the column, 3/2 when there is none."""
+    def _order(self) -> type[Leaf]:
+        """The smoothness after the column, that of a bare column of numbers when there is none."""
         if self._seen.text != "," or self._after.kind != "number":
-            return Matern32
+            leaf = KINDS.default_leaf("number")
+            assert leaf is not None
+            return leaf
         self._next()
-        order = "".join(self._peek(place).text for place in range(3))
-        if order not in _SMOOTH:
-            raise self._unexpected(f"a smoothness ({', '.join(_SMOOTH)})")
+        order, smooth = "".join(self._peek(place).text for place in range(3)), _smooth()
+        if order not in smooth:
+            raise self._unexpected(f"a smoothness ({', '.join(smooth)})")
         for _ in range(3):
             self._next()
-        return _SMOOTH[order]
+        return smooth[order]
 
     def _column(self, expected: str) -> str:
         """A name, of a column that is there and is not spoken for."""

@@ -15,8 +15,8 @@ from dataclasses import fields
 from numbers import Integral
 from typing import Any
 
-from vff.kernels.descent import INTEGER, KINDS, NUMBER, AbstractDescent, Language
-from vff.kernels.expression import Column, Factor, Kernel, normal_form
+from vff.factors import KINDS, Column, Kernel, Leaf, normal_form
+from vff.kernels.descent import INTEGER, NUMBER, AbstractDescent, Language
 from vff.words import shown
 
 _LANGUAGE = Language(
@@ -68,10 +68,10 @@ class _Parser(AbstractDescent):
     def _atom(self) -> Kernel:
         return self._nested() if self._seen.text == "(" and self._seen.kind == "mark" else self._leaf()
 
-    def _leaf(self) -> Factor:
-        start, kind = self._seen.start, KINDS.get(self._seen.text)
+    def _leaf(self) -> Leaf:
+        start, kind = self._seen.start, KINDS.leaves.get(self._seen.text)
         if kind is None:
-            raise self._unexpected(f"a kernel ({', '.join(KINDS)}) or (")
+            raise self._unexpected(f"a kernel ({', '.join(KINDS.leaves)}) or (")
         self._next()
         self._expect("(", "(")
         column = self._column()

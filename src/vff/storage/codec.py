@@ -69,6 +69,26 @@ def stored_fields(kind: type) -> dict[str, bool]:
     }
 
 
+_PERMITTED: set[type] = set()
+
+
+def permit(*kinds: type) -> None:
+    """Records from elsewhere that files may hold, where a hint has a place for them."""
+    _PERMITTED.update(kinds)
+    _leaves.cache_clear()
+
+
+def forbid(*kinds: type) -> None:
+    """The opposite of ``permit``."""
+    _PERMITTED.difference_update(kinds)
+    _leaves.cache_clear()
+
+
+def stored_name(kind: type) -> str:
+    """What files call a record: its name, or what it was once called."""
+    return kind.__dict__.get("stored_as", kind.__name__)
+
+
 @dataclasses.dataclass(frozen=True)
 class Codec:
     """Both ways, for the records of one package; ``names`` are types that its hints write but do not import."""
@@ -99,7 +119,7 @@ class Codec:
             return [[self.encode(key, parts[0]), self.encode(one, parts[1])] for key, one in value.items()]
         hints = self._hints(type(value))
         fields = {name: self.encode(getattr(value, name), hints[name]) for name in stored_fields(type(value))}
-        return {type(value).__name__: fields}
+        return {stored_name(type(value)): fields}
 
     def decode(self, tree: Tree, hint: Any) -> Any:
         """The value of the hinted type; ``FileError`` where the tree is that of another."""
@@ -124,7 +144,10 @@ class Codec:
         return self._decoded_record(tree, arm)
 
     def allowed(self, hint: type) -> dict[str, type]:
-        """The records that may stand where a hint is: itself and its subclasses in the package, if they are leaves."""
+        """The records that may stand where a hint is: itself and its subclasses, if they are leaves.
+
+        They are those of the package, and others that were permitted.
+        """
         return _leaves(hint, self.package)
 
     def _fits(self, value: Any, arm: Any) -> bool:
@@ -235,9 +258,10 @@ def _leaves(hint: type, package: str) -> dict[str, type]:
         kind = waiting.pop()
         waiting += kind.__subclasses__()
         public = not kind.__name__.startswith("_") and not inspect.isabstract(kind)
-        ours = public and is_record(kind) and kind.__module__.split(".")[0] == package
-        if ours and found.setdefault(kind.__name__, kind) is not kind:
-            raise TypeError(f"two records are called {kind.__name__}, and a file could not tell them apart")
+        ours = kind.__module__.split(".")[0] == package or kind in _PERMITTED
+        name = stored_name(kind)
+        if public and ours and is_record(kind) and found.setdefault(name, kind) is not kind:
+            raise TypeError(f"two records are called {name}, and a file could not tell them apart")
     return found
 
 

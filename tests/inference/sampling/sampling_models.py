@@ -10,11 +10,13 @@ import numpy as np
 from scipy.stats import t as student
 
 from vff.basis import Codes, ColumnBasis, Interval, LevelBasis
+from vff.factors.interval.factor import MaternFactor
+from vff.factors.levels.factor import LevelFactor
 from vff.features import ColumnPrior
 from vff.inference.row_sites import Observed
 from vff.inference.sampling.design import Design, design
 from vff.inference.sampling.target import Data, Entry, Hyper, Sites, Target
-from vff.inference.terms import LevelFactor, MaternFactor, Term
+from vff.inference.terms import Term
 from vff.likelihoods import AbstractLikelihood
 from vff.moments import ColumnRequest, MomentRequest, Source, TermRequest
 from vff.priors import AbstractPrior, Gamma, LogNormal, Normal, penalised_sd

@@ -6,10 +6,11 @@ import jax
 import numpy as np
 import pytest
 
-from vff.basis import ColumnBasis
+from vff.basis import ColumnBasis, LevelBasis
+from vff.factors.interval.white import ColumnWhite as Column
+from vff.factors.levels.white import LevelWhite
 from vff.features import ColumnPrior
 from vff.inference.sampling.rows import TermPoints, TermShape
-from vff.inference.sampling.whitening import Column, Levels
 
 LENGTHSCALES = (0.03, 0.4, 1.0, 5.0, 40.0)
 COLUMNS = [Column(ColumnBasis(5, q), p) for p in (0, 1, 2) for q in (0, 1, p + 2)]
@@ -36,7 +37,7 @@ def compiled(column: Column):
     phi, white = column.basis.evaluate(POINTS), np.eye(column.white_size)
 
     def both(lengthscale):
-        root = column.at(lengthscale)
+        root = column.at((lengthscale,))
         return column.coefficients(root, white), column.explained(root, phi)
 
     return jax.jit(both)
@@ -91,7 +92,11 @@ def test_slopes_in_the_lengthscale(column):
 @pytest.mark.parametrize("lattice", [True, False])
 def test_a_product_is_a_kronecker_product(lattice):
     rng = np.random.default_rng(2)
-    one, other, levels = Column(ColumnBasis(3, 2), 1), Column(ColumnBasis(2, 0), 0), Levels(4)
+    one, other, levels = (
+        Column(ColumnBasis(3, 2), 1),
+        Column(ColumnBasis(2, 0), 0),
+        LevelWhite(LevelBasis(tuple("abcd"))),
+    )
     shape, scales = TermShape((one, levels, other), lattice), (0.7, 1.0, 1.9)
     v = rng.standard_normal(int(np.prod(shape.white_shape)))
     by_column = [mapped(one, scales[0]), np.eye(4), mapped(other, scales[2])]
@@ -105,7 +110,7 @@ def test_a_product_is_a_kronecker_product(lattice):
 
     @jax.jit
     def all_of(scales, v):
-        roots = shape.roots(scales)
+        roots = shape.roots([scales[:1], (), scales[2:]])
         c = shape.coefficients(roots, v)
         return shape.matrix(roots), c, *shape.at_points(TermPoints(features, None), roots, c)
 

@@ -11,7 +11,6 @@ from typing import Literal
 
 import numpy as np
 
-from vff.basis import ColumnBasis
 from vff.inference.form import ConstantPosterior
 from vff.inference.methods.collapsed import not_gaussian
 from vff.inference.methods.fit import Fit, Milestone, Outcome, TermShare, record
@@ -20,12 +19,12 @@ from vff.inference.methods.natural import Prepared, fit_prepared, prepared
 from vff.inference.methods.task import FitTask, Spec
 from vff.inference.model import Setting, SumModel
 from vff.inference.optimise import Optimum
-from vff.inference.posterior import term_factors
+from vff.inference.posterior import Pieces, Posterior
 from vff.inference.row_sites import is_positive
+from vff.inference.solvers import processes
 from vff.inference.structured import KINDS, LARGEST_CLIMB, Kind, ProductTerm, StructuredFit, fit_structured
-from vff.inference.structured_bound import evaluated
+from vff.inference.structured_bound import evaluated, projected
 from vff.inference.structured_constant import means_with_constant, with_constant, without_constant
-from vff.inference.structured_posterior import StructuredPosterior, centre_of, structured_term
 from vff.likelihoods.rules import counts_for
 from vff.moments import Choice, MomentRequest, Moments, TermRequest, Walk, plan_reading
 from vff.words import shown
@@ -69,7 +68,7 @@ class Structured:
         """Likelihoods that are not Gaussian, when no more rows will come."""
         if spec.covariance not in KINDS:
             return ""
-        if spec.normal:
+        if spec.likelihood.normal:
             return not_gaussian(spec)
         if spec.growing:
             return (
@@ -215,8 +214,8 @@ def _few(whole: MomentRequest, most: int) -> MomentRequest:
 
 def _cut(term: TermRequest, share: float) -> TermRequest:
     for d, basis in enumerate(term.bases):
-        if isinstance(basis, ColumnBasis):
-            term = term.with_basis(d, replace(basis, M=max(min(_LEAST_M, basis.M), int(share * basis.M))))
+        if basis.detail is not None:
+            term = term.with_basis(d, basis.resized(max(min(_LEAST_M, basis.detail), int(share * basis.detail))))
     return term
 
 
@@ -225,9 +224,8 @@ def _request(task: FitTask, small: MomentRequest, first: Fit) -> MomentRequest:
     terms, found = [], first.history[-1].harmonics
     for term, plan, own, most in zip(task.visited.request.terms, task.plans, found, small.harmonics, strict=True):
         for d, (asked, M, cap) in enumerate(zip(plan.M, own, most, strict=True)):
-            basis = term.bases[d]
-            if asked is None and M is not None and cap is not None and cap > M and isinstance(basis, ColumnBasis):
-                term = term.with_basis(d, replace(basis, M=M))
+            if asked is None and M is not None and cap is not None and cap > M:
+                term = term.with_basis(d, term.bases[d].resized(M))
         terms.append(term)
     return MomentRequest(tuple(terms))
 
@@ -237,10 +235,9 @@ def _product_terms(task: FitTask, model: SumModel, setting: Setting) -> list[Pro
     every, source = slice(0, task.visited.walk.n), task.visited.walk.source
     terms = []
     for s, own in enumerate(model.moments.request.terms):
-        factors = term_factors(model, setting, s)
+        factors = model.terms[s].priors(own.factors, setting.terms[s])
         features = (factor.features(source.column(c, every)) for c, factor in zip(own.columns, factors, strict=True))
-        blocks = model.terms[s].blocks(own.bases, setting.terms[s])
-        priors = (block.mv(np.eye(block.shape[0])) for block in blocks)
+        priors = (factor.K.mv(np.eye(factor.basis.size)) for factor in factors)
         terms.append(ProductTerm(tuple(features), tuple(priors), setting.terms[s]["variance"]))
     return terms
 
@@ -255,21 +252,10 @@ def _record(
 ) -> Fit:
     """The record of the fit."""
     task, setting, w = ready.task, learnt.setting, ready.task.visited.observed.w
-    posterior = StructuredPosterior(
-        learnt.request,
-        tuple(
-            structured_term(
-                fit,
-                s,
-                own.columns,
-                term_factors(model, setting, s),
-                centre_of(terms[s].features, w),
-                model.terms[s].transform(own.bases, setting.terms[s]),
-            )
-            for s, own in enumerate(learnt.request.terms)
-        ),
-        constant=constant,
-    )
+    covariance = Pieces(learnt.request, processes(model, setting), fit.factors, fit.whiteners)
+    centre = np.concatenate([projected(term.features, w / w.sum()) for term in terms])
+    mean = np.concatenate([m.ravel() for m in fit.means])
+    posterior = Posterior(mean, covariance, centre, covariance.times(centre), constant=constant)
     optimum = Optimum(model.pack(setting), fit.elbo, 0, fit.evaluations, fit.converged, "hyperparameters held")
     units = task.units(ready.target, learnt.request)
     found = Outcome(

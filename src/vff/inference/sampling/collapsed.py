@@ -119,7 +119,7 @@ collapsed_bound.defvjp(_forward, _backward)
 
 @dataclass(frozen=True)
 class CollapsedTarget:
-    """The structure of the log-density. Entries: of every term its variance and lengthscales, then the noise."""
+    """The structure of the log-density. Entries: of every term its hyperparameters, then the noise."""
 
     entries: tuple[Entry, ...]
     terms: tuple[TermShape, ...] | None = None
@@ -160,7 +160,7 @@ def white_bound(terms: Sequence[TermShape], sums: Sums | None, t: Any) -> Any:
     C, tau = B.T @ sums.G @ B, jnp.exp(-t[-1])
     L = jnp.linalg.cholesky(jnp.eye(len(C)) + tau * C)
     pull = tau * solve_triangular(L, B.T @ sums.b, lower=True)
-    variance = sum(jnp.exp(t[own[0]]) for own in places)
+    variance = sum(jnp.exp(t[own.variance]) for own in places)
     # the difference is a sum of variances; only rounding can carry it below zero
     missed = jnp.maximum(variance * sums.weight - jnp.trace(C[:features, :features]), 0.0)
     quadratic = tau * sums.yy - pull @ pull + tau * missed

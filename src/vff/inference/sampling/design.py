@@ -11,13 +11,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vff.basis import ColumnBasis, Interval
+from vff.factors import WhiteFactor
 from vff.inference.row_sites import Observed
 from vff.inference.sampling.cells import NODES, Cells
 from vff.inference.sampling.compression import compressed
 from vff.inference.sampling.rows import Carried, RowData, TermPoints, TermShape
-from vff.inference.sampling.whitening import Axis, Column, Levels
-from vff.inference.terms import MaternFactor, Term
+from vff.inference.terms import Term
 from vff.moments import Choice, ColumnRequest, MomentRequest, Source, TermRequest
 
 _WORTH = 0.5  # distinct points per row, below which rows refer to points
@@ -48,11 +47,10 @@ def design(
     axes = [axes_of(term, own) for term, own in zip(terms, request.terms, strict=True)]
     every = slice(0, source.n)
     columns = [np.asarray(source.column(c, every)) for c in range(len(request.columns))]
-    alone = _one_column(axes) if affine and engine in ("auto", "nufft") else None
-    if alone is not None:
-        place = request.columns[0].place
-        assert isinstance(place, Interval)
-        short = compressed(alone.basis.M, place.to_unit(columns[0]), observed)
+    alone = axes[0][0] if len(axes) == len(axes[0]) == 1 else None
+    band = None if alone is None else alone.basis.single.band
+    if alone is not None and band is not None and affine and engine in ("auto", "nufft"):
+        short = compressed(band, request.columns[0].place.to_unit(columns[0]), observed)
         if short is not None:
             shape = TermShape((alone,), lattice=False, copies=2)
             points = TermPoints((alone.basis.evaluate(short.nodes),), None)
@@ -64,25 +62,13 @@ def design(
     return Design(shapes, rows, _choice(shapes, points, source.n))
 
 
-def axes_of(term: Term, request: TermRequest) -> tuple[Axis, ...]:
-    axes: list[Axis] = []
-    for factor, basis in zip(term.factors, request.bases, strict=True):
-        if isinstance(factor, MaternFactor):
-            assert isinstance(basis, ColumnBasis)
-            axes.append(Column(basis, factor.p))
-        else:
-            axes.append(Levels(basis.size))
-    return tuple(axes)
-
-
-def _one_column(axes: Sequence[tuple[Axis, ...]]) -> Column | None:
-    if len(axes) == 1 and len(axes[0]) == 1 and isinstance(axes[0][0], Column):
-        return axes[0][0]
-    return None
+def axes_of(term: Term, request: TermRequest) -> tuple[WhiteFactor, ...]:
+    """The factors of a term, as chains see them."""
+    return tuple(factor.white(basis) for factor, basis in zip(term.factors, request.bases, strict=True))
 
 
 def _points(
-    axes: tuple[Axis, ...], request: TermRequest, columns: Sequence[np.ndarray], engine: str
+    axes: tuple[WhiteFactor, ...], request: TermRequest, columns: Sequence[np.ndarray], engine: str
 ) -> tuple[TermShape, TermPoints]:
     """Of one term, by an engine; "auto" takes what is least work."""
     own = [columns[c] for c in request.columns]
@@ -106,7 +92,7 @@ def _cells_of(own: Sequence[np.ndarray]) -> tuple[list[np.ndarray], tuple[int, .
 
 
 def _lattice(
-    axes: tuple[Axis, ...], request: TermRequest, own: Sequence[np.ndarray], *, forced: bool
+    axes: tuple[WhiteFactor, ...], request: TermRequest, own: Sequence[np.ndarray], *, forced: bool
 ) -> tuple[TermShape, TermPoints] | None:
     """All combinations of the values of several columns."""
     values, shape, cells = _cells_of(own)
@@ -129,7 +115,7 @@ def _lattice_work(shape: tuple[int, ...], sizes: Sequence[int]) -> int:
 
 
 def _table(
-    axes: tuple[Axis, ...], request: TermRequest, own: Sequence[np.ndarray], *, forced: bool
+    axes: tuple[WhiteFactor, ...], request: TermRequest, own: Sequence[np.ndarray], *, forced: bool
 ) -> tuple[TermShape, TermPoints] | None:
     """Distinct points, where rows share them."""
     cells = _cells_of(own)[2]
@@ -143,20 +129,21 @@ def _table(
 
 
 def _near(
-    axes: tuple[Axis, ...], request: TermRequest, own: Sequence[np.ndarray], *, forced: bool
+    axes: tuple[WhiteFactor, ...], request: TermRequest, own: Sequence[np.ndarray], *, forced: bool
 ) -> tuple[TermShape, TermPoints] | None:
     """Rows of one column, carried from the nodes of cells, where that is less work than to write them out."""
     axis, place = axes[0], request.factors[0].place
-    if len(axes) > 1 or not isinstance(axis, Column) or not isinstance(place, Interval):
+    band = axis.basis.single.band
+    if len(axes) > 1 or band is None:
         return None
     t = place.to_unit(own[0])
-    cells = Cells.of(axis.basis.M, t)
+    cells = Cells.of(band, t)
     if cells is None or not (forced or _worth_cells(axis, cells, t)):
         return None
     return TermShape(axes, lattice=False), TermPoints((axis.basis.evaluate(cells.nodes),), _blocks(cells, t))
 
 
-def _worth_cells(axis: Column, cells: Cells, t: np.ndarray) -> bool:
+def _worth_cells(axis: WhiteFactor, cells: Cells, t: np.ndarray) -> bool:
     if t.size * axis.size < _MANY or axis.size <= 2 * NODES or cells.size > t.size:
         return False
     return np.unique(t).size >= _WORTH * t.size

@@ -16,7 +16,7 @@ from vff.inference.methods.structured import Learnt, learn_first, no_sums
 from vff.inference.methods.task import FitTask
 from vff.inference.model import Setting, SumModel
 from vff.inference.optimise import Optimum
-from vff.inference.posterior import term_factors
+from vff.inference.posterior import Posterior
 from vff.inference.sampling.chains import MOST_GRADIENTS, Compilation, Drawn, run
 from vff.inference.sampling.compiling import compiled
 from vff.inference.sampling.design import Design, design, features_at
@@ -25,16 +25,14 @@ from vff.inference.sampling.hyper import (
     TermValues,
     check_names,
     constant_parameter,
-    half_lengths,
     likelihood_parameters,
     term_parameters,
     with_priors,
 )
-from vff.inference.sampling.posterior import Cloud, Level, SampledPosterior, constant_function, sampled_posterior
+from vff.inference.sampling.posterior import Cloud, Level, sampled_posterior
 from vff.inference.sampling.samples import Samples, evenly, on_missed, stats_of
 from vff.inference.sampling.start import settled
 from vff.inference.sampling.target import MOST_FACTORED, OVERDISPERSED, Data, Hyper, Sites, Target, entries_of
-from vff.likelihoods import expected
 from vff.likelihoods.float64 import float64
 from vff.likelihoods.rules import counts_for
 from vff.linalg import product_rows
@@ -101,9 +99,9 @@ def sample_likelihood(given: FitTask) -> Fit:
 def _parameters(first: First) -> list[Parameter]:
     """All hyperparameters, in the order of the entries of a target."""
     learnt, target, task = first.learnt, first.ready.target, first.task
-    halves = half_lengths(learnt.request)
-    values = task.units(target, learnt.request).outer(learnt.setting.terms)
-    found = term_parameters(task.plans, [TermValues(own[0], tuple(own[1:])) for own in values], target, halves)
+    units = task.units(target, learnt.request)
+    values = units.outer(learnt.setting.terms)
+    found = term_parameters(task.plans, [TermValues(own[0], tuple(own[1:])) for own in values], units)
     if not task.optimise:
         found = [replace(own, prior=None) for own in found]
     found.append(constant_parameter(learnt.constant, learnt.anchor, target, sampled=task.has_intercept))
@@ -117,7 +115,8 @@ def _largest_rest(task: FitTask, model: SumModel, setting: Setting) -> float:
     some, total = slice(0, n, -(-n // _FEW_ROWS)), 0.0
     for s, own in enumerate(model.moments.request.terms):
         x = [task.visited.walk.source.column(c, slice(0, n))[some] for c in own.columns]
-        shares = [factor.carried(t) for factor, t in zip(term_factors(model, setting, s), x, strict=True)]
+        priors = model.terms[s].priors(own.factors, setting.terms[s])
+        shares = [prior.carried(t) for prior, t in zip(priors, x, strict=True)]
         total = total + setting.terms[s]["variance"] * np.maximum(1.0 - np.prod(shares, axis=0), 0.0)
     return float(np.sqrt(np.max(total)))
 
@@ -208,9 +207,7 @@ def _record(first: First, model: SumModel, draws: _Draws, engine: Choice) -> Fit
     t = samples.t.reshape(-1, L)[samples.kept]
     place = L - 1 - samples.psi.shape[1]
     constant = float(t[:, place].mean())
-    one = constant_function(model.terms, learnt.request.terms)
-    level = t[:, place] - constant
-    cloud = Cloud.of(coefficients + np.multiply.outer(level, one))
+    level, cloud = t[:, place] - constant, Cloud.of(coefficients)
     w = task.visited.observed.w
     averages = feature_averages(task.visited.walk, learnt.request, w)
     settings = [model.setting(np.append(row[:place], 0.0)) for row in t]  # of sites, the noise variance is one
@@ -247,7 +244,7 @@ class _Rows(NamedTuple):
     share: float
 
 
-def _rows(task: FitTask, model: SumModel, posterior: SampledPosterior) -> _Rows:
+def _rows(task: FitTask, model: SumModel, posterior: Posterior) -> _Rows:
     n = task.visited.walk.n
     every = slice(0, n, -(-n // _SHARED_ROWS))
     x = np.stack(
@@ -257,13 +254,13 @@ def _rows(task: FitTask, model: SumModel, posterior: SampledPosterior) -> _Rows:
     return _Rows(x, posterior.rows(x), every, n / len(x))
 
 
-def _missed(first: First, posterior: SampledPosterior, psi: np.ndarray, constant: float, rows: _Rows) -> float:
+def _missed(first: First, posterior: Posterior, psi: np.ndarray, constant: float, rows: _Rows) -> float:
     """What the features leave out on average over draws, nats: half the sum of precision times variance of the rest."""
     observed = first.task.visited.observed
     y, extra, w = (values[rows.every] for values in (observed.y, observed.extra, observed.w))
     mean, _ = posterior.marginals(rows.x, variances=False)
-    rest = posterior.rest.marginals(rows.x)[1]
-    answer = expected(first.task.likelihood, psi, y, extra, constant + mean, rest)
+    rest = posterior.covariance.rest(rows.x)
+    answer = first.task.likelihood.expected(psi, y, extra, constant + mean, rest)
     return float(0.5 * rows.share * np.sum(w * np.maximum(-answer.curvature, 0.0) * rest))
 
 
@@ -272,9 +269,9 @@ def _tolerated(task: FitTask, determined: Sequence[float]) -> float:
     return max(0.5, 1e-6 * float(task.visited.observed.w.sum()), 0.02 * sum(determined))
 
 
-def _shares(posterior: SampledPosterior, determined: Sequence[float], rows: _Rows) -> list[TermShare]:
+def _shares(posterior: Posterior, determined: Sequence[float], rows: _Rows) -> list[TermShare]:
     """What the mean of the function says of every term."""
-    effects = [term.means(rows.x, rows.columns) for term in posterior.terms]
+    effects = posterior.effects_of_mean(rows.x, rows.columns)
     total = float(np.var(np.sum(effects, axis=0)))
     shares = [float(np.var(effect)) / total if total > 0.0 else 0.0 for effect in effects]
     return [TermShare(share, own, True) for share, own in zip(shares, determined, strict=True)]

@@ -7,7 +7,7 @@ before the bracket; a number instead of a prior holds the hyperparameter there.
 Priors that are not given, with s the scale of f (that of y where f is in its units, else one):
 
     variance          its square root is exponential, above 3 s with probability 0.05 (penalised complexity)
-    lengthscale       log-normal, median half the range of the column's data, sigma 1
+    lengthscale       log-normal, median half the range of the column's data, sigma 1 (of factors: ``Parameter.prior``)
     noise_variance    its square root is half-normal with scale s
     constant          normal around the best constant, standard deviation 10 s
     df                Gamma of shape 2 and scale 10 (Juarez and Steel, 2010)
@@ -22,17 +22,14 @@ from typing import Any
 
 import numpy as np
 
-from vff.basis import Interval
 from vff.inference.methods.task import TermPlan
-from vff.inference.target import TargetScale
+from vff.inference.target import TargetScale, Units
 from vff.likelihoods import AbstractLikelihood
-from vff.moments import MomentRequest
 from vff.priors import AbstractPrior, Gamma, HalfNormal, LogNormal, Normal, OfSd, penalised_sd
 from vff.words import shown
 
 PriorLike = AbstractPrior | float | None
 _ABOVE, _PROBABILITY = 3.0, 0.05
-_MEDIAN, _SIGMA = 0.5, 1.0
 _REACH, _CUT, _VAGUE = 10.0, 5.0, 1.5
 _INNER = 0.005, 0.995  # quantiles of the prior between which a chain starts
 
@@ -78,47 +75,35 @@ class TermValues:
     """Hyperparameters of a term in the user's units, as the fit before the chains has them."""
 
     variance: float
-    lengthscales: tuple[float, ...]
-
-
-def half_lengths(request: MomentRequest) -> list[list[float]]:
-    """Of the domains of the smooth columns of every term, in the user's units."""
-    return [
-        [factor.place.half_length for factor in own.factors if isinstance(factor.place, Interval)]
-        for own in request.terms
-    ]
+    others: tuple[float, ...]
 
 
 def term_parameters(
     plans: Sequence[TermPlan],
     learnt: Sequence[TermValues],
-    target: TargetScale,
-    halves: Sequence[Sequence[float]],
+    units: Units,
 ) -> list[Parameter]:
-    """Variance and lengthscales of every term; ``halves`` are half lengths of the domains of its smooth columns."""
-    labels = _smooth_labels(plans)
-    spread = penalised_sd(_ABOVE * target.scale, _PROBABILITY)
+    """The hyperparameters of every term."""
+    labels = _labels(plans)
+    spread = penalised_sd(_ABOVE * units.target.scale, _PROBABILITY)
     parameters: list[Parameter] = []
-    for plan, values, units, own in zip(plans, learnt, halves, labels, strict=True):
-        parameters.append(Parameter("variance", plan.name, spread, values.variance, unit=target.scale**2))
-        smooth = [survey for survey, name in zip(plan.extents, plan.term.lengthscales, strict=True) if name is not None]
-        for label, value, half, survey in zip(own, values.lengthscales, units, smooth, strict=True):
-            extent = survey.high - survey.low or 2.0 * half
-            prior = LogNormal(_MEDIAN * extent, _SIGMA)
-            parameters.append(Parameter("lengthscale", label, prior, value, unit=half))
+    for plan, values, some, names in zip(plans, learnt, units.terms, labels, strict=True):
+        parameters.append(Parameter("variance", plan.name, spread, values.variance, unit=some["variance"]))
+        for (name, d, own), label, value in zip(plan.term.parameters, names, values.others, strict=True):
+            extent = plan.extents[d].high - plan.extents[d].low or 2.0 * some[name]
+            parameters.append(Parameter(own.name, label, own.prior(extent), value, unit=some[name]))
     return parameters
 
 
-def _smooth_labels(plans: Sequence[TermPlan]) -> list[list[str]]:
-    """What every lengthscale is called: its column, and the term too where the column has several."""
-    smooth = [
-        [label for label, name in zip(plan.labels, plan.term.lengthscales, strict=True) if name is not None]
-        for plan in plans
-    ]
-    every = [label for own in smooth for label in own]
+def _labels(plans: Sequence[TermPlan]) -> list[list[str]]:
+    """Whose every hyperparameter beside the variances is: its column's, and the term's too where there are several."""
+    every = [(own.name, plan.labels[d]) for plan in plans for _, d, own in plan.term.parameters]
     return [
-        [_bare(label) if every.count(label) == 1 else f"{_bare(label)} in {plan.name}" for label in own]
-        for own, plan in zip(smooth, plans, strict=True)
+        [
+            _bare(plan.labels[d]) + ("" if every.count((own.name, plan.labels[d])) == 1 else f" in {plan.name}")
+            for _, d, own in plan.term.parameters
+        ]
+        for plan in plans
     ]
 
 
@@ -162,8 +147,11 @@ def check_names(plans: Sequence[TermPlan], others: Sequence[str], given: Mapping
     """Refuse names that no hyperparameter has, before any work is done."""
     names = [
         name
-        for plan, labels in zip(plans, _smooth_labels(plans), strict=True)
-        for name in (f"variance[{plan.name}]", *(f"lengthscale[{label}]" for label in labels))
+        for plan, labels in zip(plans, _labels(plans), strict=True)
+        for name in (
+            f"variance[{plan.name}]",
+            *(f"{own.name}[{label}]" for (_, _, own), label in zip(plan.term.parameters, labels, strict=True)),
+        )
     ]
     names += others
     for key in given or {}:

@@ -16,9 +16,8 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
-from vff.inference.sampling.whitening import Axis, Column
+from vff.factors import WhiteFactor
 from vff.inference.structured_bound import evaluated
 
 
@@ -57,7 +56,7 @@ class RowData(NamedTuple):
 class TermShape:
     """A term, as far as compiled code depends on it."""
 
-    axes: tuple[Axis, ...]
+    axes: tuple[WhiteFactor, ...]
     lattice: bool
     copies: int = 1
 
@@ -77,9 +76,9 @@ class TermShape:
             product = jnp.kron(product, axis.coefficients(root, jnp.eye(axis.white_size)))
         return product
 
-    def roots(self, lengthscales: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Of every column, at its lengthscale; levels have none."""
-        return tuple(axis.at(value) for axis, value in zip(self.axes, lengthscales, strict=True))
+    def roots(self, values: Sequence[tuple[Any, ...]]) -> tuple[Any, ...]:
+        """Of every column, at its hyperparameters."""
+        return tuple(axis.at(own) for axis, own in zip(self.axes, values, strict=True))
 
     def coefficients(self, roots: tuple[Any, ...], v: Any) -> Any:
         """White variables to coefficients, a tensor with an axis per column."""
@@ -113,30 +112,40 @@ class TermShape:
         return jnp.repeat(values, self.copies) if self.copies > 1 else values
 
 
-Places = tuple[tuple[int, ...], ...]
+class TermPlaces(NamedTuple):
+    """Entries of the hyperparameters of one term."""
+
+    variance: int
+    factors: tuple[range, ...]
+    """Of every factor."""
+
+
+Places = tuple[TermPlaces, ...]
 
 
 def places_of(terms: Sequence[TermShape]) -> Places:
-    """Entry of the variance and of every lengthscale, by term; a column of levels repeats the variance's."""
+    """By term."""
     places, at = [], 0
     for term in terms:
-        smooth = np.cumsum([isinstance(axis, Column) for axis in term.axes])
-        own = [at + int(n) if isinstance(axis, Column) else at for axis, n in zip(term.axes, smooth, strict=True)]
-        places.append((at, *own))
-        at += 1 + int(smooth[-1])
+        variance, factors = at, []
+        at += 1
+        for axis in term.axes:
+            factors.append(range(at, at + axis.n_values))
+            at += axis.n_values
+        places.append(TermPlaces(variance, tuple(factors)))
     return tuple(places)
 
 
 def roots_of(terms: Sequence[TermShape], places: Places, t: Any) -> list[tuple[Any, ...]]:
     """Of every column of every term, at log hyperparameters t."""
     both = zip(terms, places, strict=True)
-    return [term.roots(tuple(jnp.exp(t[place]) for place in own[1:])) for term, own in both]
+    return [term.roots([tuple(jnp.exp(t[place]) for place in some) for some in own.factors]) for term, own in both]
 
 
 def maps_of(terms: Sequence[TermShape], places: Places, t: Any, roots: Sequence[tuple[Any, ...]]) -> list[Any]:
     """From white variables to coefficients, by term, written out, with the variance in them."""
     parts = zip(terms, places, roots, strict=True)
-    return [jnp.exp(0.5 * t[own[0]]) * term.matrix(root) for term, own, root in parts]
+    return [jnp.exp(0.5 * t[own.variance]) * term.matrix(root) for term, own, root in parts]
 
 
 def _carried(own: Carried, values: Any) -> Any:

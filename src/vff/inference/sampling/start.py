@@ -12,7 +12,6 @@ from vff.inference.sampling.compiling import compiled
 from vff.inference.sampling.rows import Carried, TermPoints, TermShape
 from vff.inference.sampling.target import Data, LogDensity, Target, slope_of
 from vff.inference.structured_bound import projected
-from vff.likelihoods import expected
 from vff.likelihoods.float64 import float64
 
 HYPER_SCALE = 0.5  # log units; adaptation finds better ones
@@ -80,15 +79,15 @@ def _scales(target: Target, data: Data, t: np.ndarray, mean: np.ndarray, rest: n
     """1 / sqrt(1 + h) with h the curvature of the likelihood along every white variable."""
     rows = data.rows
     y, extra, w = (np.asarray(part) for part in (rows.y, rows.extra, rows.w))
-    precision = -w * expected(target.likelihood, t[target.constant + 1 :], y, extra, mean, rest).curvature
+    precision = -w * target.likelihood.expected(t[target.constant + 1 :], y, extra, mean, rest).curvature
     found = []
     for term, places, points in zip(target.terms, target.places, rows.terms, strict=True):
-        roots = term.roots(tuple(np.exp(t[place]) for place in places[1:]))
+        roots = term.roots([tuple(np.exp(t[place]) for place in own) for own in places.factors])
         white = [
             np.asarray(phi @ np.asarray(axis.coefficients(root, np.eye(axis.white_size))))
             for axis, root, phi in zip(term.axes, roots, points.features, strict=True)
         ]
-        found.append(np.exp(t[places[0]]) * _curvature(term, points, [z**2 for z in white], precision))
+        found.append(np.exp(t[places.variance]) * _curvature(term, points, [z**2 for z in white], precision))
     if target.centred:
         found.append(np.array([precision.sum() * target.constant_prior(data.hyper)[1] ** 2]))
     return 1.0 / np.sqrt(1.0 + np.maximum(np.concatenate(found), 0.0))

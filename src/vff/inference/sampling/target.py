@@ -26,7 +26,6 @@ from jax.scipy.linalg import block_diag, solve_triangular
 from vff.inference.sampling.compiling import compiled
 from vff.inference.sampling.hyper import Parameter
 from vff.inference.sampling.rows import Places, RowData, TermShape, maps_of, places_of, roots_of
-from vff.inference.sampling.whitening import Column
 from vff.inference.structured_bound import expected_log_density
 from vff.likelihoods import AbstractLikelihood
 from vff.priors import AbstractPrior
@@ -132,7 +131,7 @@ class _Position(NamedTuple):
 class Target:
     """The structure of a log-density.
 
-    Entries: of every term its variance and lengthscales; the constant; psi. White variables: of every term, then, where
+    Entries: of every term its hyperparameters; the constant; psi. White variables: of every term, then, where
     the constant is sampled, that of the constant, whose prior is normal.
     """
 
@@ -147,7 +146,7 @@ class Target:
     @cached_property
     def constant(self) -> int:
         """Entry of the constant; those of psi follow."""
-        return sum(1 + sum(isinstance(axis, Column) for axis in term.axes) for term in self.terms)
+        return sum(1 + sum(axis.n_values for axis in term.axes) for term in self.terms)
 
     @property
     def centred(self) -> bool:
@@ -177,7 +176,7 @@ class Target:
 
     @cached_property
     def places(self) -> Places:
-        """Entry of the variance and of every lengthscale, by term."""
+        """Entries of the hyperparameters, by term."""
         return places_of(self.terms)
 
     @property
@@ -208,7 +207,7 @@ class Target:
             t = t.at[self.constant].set(mean + sd * v[-1])
         if tensors is None:
             tensors = [
-                jnp.exp(0.5 * t[places[0]]) * term.coefficients(own, v[slice(*place)])
+                jnp.exp(0.5 * t[places.variance]) * term.coefficients(own, v[slice(*place)])
                 for term, places, place, own in zip(self.terms, self.places, self.white, roots, strict=True)
             ]
         return _Position(Function(t, tuple(tensors), v), roots, stretch)
@@ -244,7 +243,7 @@ class Target:
         for term, points, own, c, places in parts:
             values, explained = term.at_points(points, own, c)
             mean = mean + term.at_rows(points, values)
-            rest = rest + term.at_rows(points, jnp.exp(t[places[0]]) * (1.0 - explained))
+            rest = rest + term.at_rows(points, jnp.exp(t[places.variance]) * (1.0 - explained))
         # the difference is a variance; only rounding can carry it below zero
         return mean, jnp.maximum(rest, 0.0)
 

@@ -1,0 +1,61 @@
+"""Kinds of factors, one folder each: a kernel on a column, the functions it is expanded in, and their prior.
+
+``protocol`` says what a kind must be able to do, ``expression`` what users write and how it is added and multiplied,
+and ``registry`` which kinds there are.
+"""
+
+from vff.factors import interval, levels
+from vff.factors.expression import Column, Kernel, Leaf, Product, Sum, Term, normal_form
+from vff.factors.outside import TailRows, tails_together, tails_without
+from vff.factors.protocol import (
+    Beyond,
+    Block,
+    Extent,
+    Factor,
+    Parameter,
+    Prior,
+    Rung,
+    TailSums,
+    Values,
+    WhiteFactor,
+    Wish,
+    by_differences,
+    with_room,
+)
+from vff.factors.registry import KINDS, Kind, Registry
+from vff.factors.transform import EdgeTransform, StackedTransform, TermTransform
+
+for _kind in (levels.KIND, interval.KIND):
+    KINDS.register(_kind)
+
+__all__ = [
+    "KINDS",
+    "Beyond",
+    "Block",
+    "Column",
+    "EdgeTransform",
+    "Extent",
+    "Factor",
+    "Kernel",
+    "Kind",
+    "Leaf",
+    "Parameter",
+    "Prior",
+    "Product",
+    "Registry",
+    "Rung",
+    "StackedTransform",
+    "Sum",
+    "TailRows",
+    "TailSums",
+    "Term",
+    "TermTransform",
+    "Values",
+    "WhiteFactor",
+    "Wish",
+    "by_differences",
+    "normal_form",
+    "tails_together",
+    "tails_without",
+    "with_room",
+]

@@ -1,0 +1,341 @@
+"""What the user writes: one-column kernels, `+` and `*`, and the normal form the rest of the house reads.
+
+Kernels also speak scikit-learn's parameter protocol, ``get_params`` and ``set_params``, so that a search can reach
+``kernel__lengthscale`` of an estimator, or ``kernel__month__lengthscale`` when its kernel is a sum.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass, fields, replace
+from itertools import combinations
+from math import prod
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self, Union
+
+import numpy as np
+
+from vff.factors.protocol import Factor, Values
+from vff.words import shown
+
+Column = str | int
+Kernel = Union["Leaf", "Product", "Sum"]
+
+
+class _Expression(ABC):
+    """`+` and `*` for every kernel. `*` distributes over `+`, so an expression is always a sum of products.
+
+    What ``(a + b) * c`` means is settled where it is written, so that nobody further down can expand it otherwise.
+    """
+
+    def __add__(self, other: Kernel) -> "Sum":
+        return Sum((*_summands(self), *_summands(other)))
+
+    def __radd__(self, other: object) -> Self:
+        """``sum`` of kernels starts from zero."""
+        if other == 0:
+            return self
+        raise TypeError(f"a kernel was expected, such as Matern32('column') or a sum of them; got {shown(other)}")
+
+    def __mul__(self, other: Kernel) -> Kernel:
+        products = [
+            Product((*_factors(left), *_factors(right))) for left in _summands(self) for right in _summands(other)
+        ]
+        return products[0] if len(products) == 1 else Sum(tuple(products))
+
+    @abstractmethod
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters by name, and with ``deep`` those of the parts as ``<column>__<name>``."""
+
+    @abstractmethod
+    def _replaced(self, params: dict[str, Any]) -> Self:
+        """Another kernel of this type with other parameters, checked."""
+
+    def set_params(self, **params: Any) -> Self:
+        """Change parameters in place, all or none; scikit-learn clones first."""
+        new = self._replaced(params)
+        for name in self.get_params(deep=False):
+            object.__setattr__(self, name, getattr(new, name))  # frozen for everyone else
+        return self
+
+    def _check_names(self, params: dict[str, Any]) -> None:
+        known = self.get_params()
+        for name in params:
+            if name not in known:
+                raise ValueError(
+                    f"{shown(self)} has no parameter {shown(name)}; it has {', '.join(map(shown, known))}: set one of "
+                    "these"
+                )
+
+
+@dataclass(frozen=True, repr=False)
+class Leaf(_Expression):
+    """A kernel on one column. Fields beyond ``column`` are positive numbers, or None for "start from the data".
+
+    Besides the variance, those that its factor learns are called after its parameters; others are given, and stay.
+    """
+
+    nickname: ClassVar[str | None] = None
+    """What people may write for it in terms, as ``cat(name)``."""
+    smoothness: ClassVar[str | None] = None
+    """The part after the comma that stands for it in ``smooth(name, 3/2)``."""
+    reads: ClassVar[str] = "numbers"
+    """What the column is read as: "numbers" or "levels"."""
+    default_for: ClassVar[frozenset[str]] = frozenset()
+    """Kinds of columns whose bare name stands for it."""
+    column: Column = 0
+    _: KW_ONLY
+    variance: float | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.column, bool) or not isinstance(self.column, str | Integral):
+            raise TypeError(
+                f"{type(self).__name__}: column must be a name or an index, got {shown(self.column)}; "
+                f"write {' and '.join(f'{name}=' for name in self._values())} by name"
+            )
+        for name, value in self._values().items():
+            if value is not None and not (isinstance(value, Real) and 0.0 < float(value) < np.inf):
+                raise ValueError(
+                    f"{type(self).__name__}({shown(self.column)}): {name} must be a positive number, got "
+                    f"{shown(value)}; "
+                    "leave it out to start from the data"
+                )
+
+    @property
+    @abstractmethod
+    def factor(self) -> Factor:
+        """What it is without column and values."""
+
+    @abstractmethod
+    def _correlation(self, x: np.ndarray, z: np.ndarray) -> np.ndarray:
+        """k(x, z) / variance."""
+
+    @property
+    def given(self) -> dict[str, float | None]:
+        """The hyperparameters beside the variance, in the column's own units."""
+        return {own.name: getattr(self, own.name) for own in self.factor.parameters}
+
+    @property
+    def identity(self) -> tuple[Any, ...]:
+        """What it is, whatever its hyperparameters are: its kind, and what was given to stay."""
+        learnt = {"variance", *self.given}
+        return type(self).__name__, *(value for name, value in self._values().items() if name not in learnt)
+
+    def with_values(self, variance: float, values: Values) -> Self:
+        """The same with learnt hyperparameters, in the column's own units."""
+        return self._replaced({"variance": variance, **values})
+
+    def bare(self) -> Self:
+        """The same with no hyperparameters."""
+        return self._replaced(dict.fromkeys(("variance", *self.given)))
+
+    def clash(self, other: "Leaf") -> str | None:
+        """Why the two cannot be multiplied on one column; None where they can."""
+        return "its features are those of no product" if self.factor.axis == other.factor.axis else None
+
+    def __call__(self, x: np.ndarray, z: np.ndarray) -> np.ndarray:
+        """k(x, z) for two vectors of values of the column, (N, N')."""
+        values = self._values()
+        if None in values.values():
+            raise ValueError(
+                f"{shown(self)} has no values yet: give {' and '.join(values)}, or use the kernel_ of a fit"
+            )
+        return values["variance"] * self._correlation(x, z)
+
+    def __repr__(self) -> str:
+        return self.text(lambda value: f"{float(value):.6g}")
+
+    def text(self, number: Callable[[Any], str]) -> str:
+        """The kernel as it is written in Python, each value by ``number``; NumPy's names and indices as plain ones."""
+        column = str.__repr__(self.column) if isinstance(self.column, str) else str(int(self.column))
+        values = [f"{name}={number(value)}" for name, value in self._values().items() if value is not None]
+        return f"{type(self).__name__}({', '.join([column, *values])})"
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Column, variance, and the lengthscale if there is one."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def _replaced(self, params: dict[str, Any]) -> Self:
+        self._check_names(params)
+        return replace(self, **params)
+
+    def _values(self) -> dict[str, Any]:
+        return {name: value for name, value in self.get_params().items() if name != "column"}
+
+
+@dataclass(frozen=True, repr=False)
+class _Compound(_Expression):
+    """Kernels made of kernels: their parameters are those of their leaves, each called after its column."""
+
+    @abstractmethod
+    def _leaves(self) -> tuple[Leaf, ...]:
+        """All leaves, from left to right."""
+
+    @abstractmethod
+    def _with_leaves(self, leaves: Iterator[Leaf]) -> Self:
+        """The same shape over other leaves."""
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The tuple of parts, and with ``deep`` the parameters of all leaves as ``<column>__<name>``."""
+        params = {field.name: getattr(self, field.name) for field in fields(self)}
+        if deep:
+            for part, leaf in self._named_leaves().items():
+                params |= {f"{part}__{name}": value for name, value in leaf.get_params().items()}
+        return params
+
+    def _named_leaves(self) -> dict[str, Leaf]:
+        """Leaves by column; the second on a column 'x' is 'x_2', or 'x_3' if there is a column 'x_2' of that name.
+
+        Columns come first, so that a parameter called after a column is never that of another one.
+        """
+        leaves = self._leaves()
+        columns = {str(leaf.column) for leaf in leaves}
+        named: dict[str, Leaf] = {}
+        for leaf in leaves:
+            name, count = str(leaf.column), 1
+            while name in named or (count > 1 and name in columns):
+                count += 1
+                name = f"{leaf.column}_{count}"
+            named[name] = leaf
+        return named
+
+    def _replaced(self, params: dict[str, Any]) -> Self:
+        own = {name: value for name, value in params.items() if name in self.get_params(deep=False)}
+        if own:
+            rest = {name: value for name, value in params.items() if name not in own}
+            return replace(self, **own).set_params(**rest)
+        self._check_names(params)
+        changes: dict[str, dict[str, Any]] = {}
+        for name, value in params.items():
+            part, _, parameter = name.rpartition("__")
+            changes.setdefault(part, {})[parameter] = value
+        leaves = self._named_leaves().items()
+        return self._with_leaves(iter([replace(leaf, **changes.get(name, {})) for name, leaf in leaves]))
+
+
+@dataclass(frozen=True, repr=False)
+class Product(_Compound):
+    """A product of one-column kernels; the product of their variances is its one variance."""
+
+    factors: tuple[Leaf, ...]
+
+    def __post_init__(self) -> None:
+        _check_parts(
+            "Product: factors", self.factors, (Leaf,), "one-column kernels, as in Matern32('x') * Matern32('z')"
+        )
+        _check_columns_differ(self.factors)
+
+    def __repr__(self) -> str:
+        return " * ".join(map(repr, self.factors))
+
+    def _leaves(self) -> tuple[Leaf, ...]:
+        return self.factors
+
+    def _with_leaves(self, leaves: Iterator[Leaf]) -> Self:
+        return replace(self, factors=tuple(next(leaves) for _ in self.factors))
+
+
+@dataclass(frozen=True, repr=False)
+class Sum(_Compound):
+    """A sum of one-column kernels and products."""
+
+    terms: tuple[Leaf | Product, ...]
+
+    def __post_init__(self) -> None:
+        _check_parts("Sum: terms", self.terms, (Leaf, Product), "kernels, as in Matern32('x') + Matern32('z')")
+
+    def __repr__(self) -> str:
+        return " + ".join(map(repr, self.terms))
+
+    def _leaves(self) -> tuple[Leaf, ...]:
+        return tuple(leaf for term in self.terms for leaf in _factors(term))
+
+    def _with_leaves(self, leaves: Iterator[Leaf]) -> Self:
+        return replace(
+            self,
+            terms=tuple(
+                term._with_leaves(leaves) if isinstance(term, Product) else next(leaves) for term in self.terms
+            ),
+        )
+
+
+def _check_parts(what: str, parts: Any, kinds: tuple[type, ...], expected: str) -> None:
+    if not (isinstance(parts, tuple) and parts and all(isinstance(part, kinds) for part in parts)):
+        raise TypeError(f"{what} must be a tuple of {expected}, got {shown(parts)}; write kernels with + and *")
+
+
+def _check_columns_differ(factors: tuple[Leaf, ...]) -> None:
+    """Two kernels of one column may be multiplied where neither minds."""
+    for first, second in combinations(factors, 2):
+        reason = (first.clash(second) or second.clash(first)) if first.column == second.column else None
+        if reason is not None:
+            raise ValueError(
+                f"Product: one factor per column was expected, found {shown(first)} and {shown(second)} on column "
+                f"{shown(second.column)} in {' * '.join(map(shown, factors))}: {reason}; keep one of them, or add "
+                "them with +"
+            )
+
+
+def _summands(kernel: object) -> tuple[Leaf | Product, ...]:
+    if isinstance(kernel, Sum):
+        return kernel.terms
+    if isinstance(kernel, Leaf | Product):
+        return (kernel,)
+    more = "; vff.parse_kernel reads kernels from text" if isinstance(kernel, str) else ""
+    raise TypeError(f"a kernel was expected, such as Matern32('column') or a sum of them; got {shown(kernel)}{more}")
+
+
+def _factors(term: Leaf | Product) -> tuple[Leaf, ...]:
+    return term.factors if isinstance(term, Product) else (term,)
+
+
+@dataclass(frozen=True)
+class Term:
+    """One summand in normal form: a variance and one factor per column."""
+
+    factors: tuple[Leaf, ...]
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return tuple(factor.column for factor in self.factors)
+
+    @property
+    def name(self) -> str:
+        """What the term is called in tables and pictures: ``x``, or ``day * time``."""
+        return " * ".join(map(str, self.columns))
+
+    @property
+    def key(self) -> tuple[tuple[Column, str], ...]:
+        """Columns and kinds in an order of their own: the same for a * b and b * a, whatever their values.
+
+        Indices come before names, since the two cannot be compared.
+        """
+        pairs = [(factor.column, type(factor).__name__) for factor in self.factors]
+        return tuple(sorted(pairs, key=lambda pair: (isinstance(pair[0], str), pair)))
+
+    @property
+    def variance(self) -> float | None:
+        """The product of the variances that were given; None when none was."""
+        given = [factor.variance for factor in self.factors if factor.variance is not None]
+        return prod(given) if given else None
+
+    def with_values(self, variance: float, values: Sequence[float]) -> Leaf | Product:
+        """The expression again, with learnt values; a product carries its variance on the first factor.
+
+        ``values`` are the hyperparameters of the factors beside the variance, from left to right.
+        """
+        names = [list(factor.given) for factor in self.factors]
+        expected = sum(map(len, names))
+        if len(values) != expected:
+            raise ValueError(f"term {self.name} takes {expected} lengthscale(s), got {len(values)}; give one each")
+        rest = iter(values)
+        variances = (variance, *[1.0] * (len(self.factors) - 1))
+        factors = tuple(
+            factor.with_values(v, {name: next(rest) for name in own})
+            for factor, v, own in zip(self.factors, variances, names, strict=True)
+        )
+        return factors[0] if len(factors) == 1 else Product(factors)
+
+
+def normal_form(kernel: Kernel) -> tuple[Term, ...]:
+    """The kernel as a sum of products, in the order written; a term that was written twice stays twice."""
+    return tuple(Term(_factors(summand)) for summand in _summands(kernel))

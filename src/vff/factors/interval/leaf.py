@@ -1,0 +1,73 @@
+"""What the user writes: half-integer Matérn kernels on a column of numbers."""
+
+from dataclasses import KW_ONLY, dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from vff.factors.expression import Leaf
+from vff.factors.interval.factor import MaternFactor
+from vff.factors.interval.matern import HalfInteger
+
+
+@dataclass(frozen=True, repr=False)
+class _Matern(Leaf):
+    """A half-integer Matérn kernel on one column; the leaves below fix its order.
+
+    ``column`` is a name or an index. ``variance`` and ``lengthscale`` (in the column's own units) are where learning
+    starts, or the values used when nothing is learnt; None means "start from the data".
+    """
+
+    order: ClassVar[int]
+    _: KW_ONLY
+    lengthscale: float | None = None
+
+    @property
+    def factor(self) -> MaternFactor:
+        return MaternFactor(self.order)
+
+    def clash(self, other: Leaf) -> str | None:
+        """The normal form has one lengthscale per column, and the features of a Matérn are those of no product."""
+        same = self.factor.axis == other.factor.axis
+        return "a product of Matérns on one column is not a Matérn" if same else None
+
+    def _correlation(self, x: np.ndarray, z: np.ndarray) -> np.ndarray:
+        assert self.lengthscale is not None
+        unit = HalfInteger.from_lengthscale(self.order, self.lengthscale)
+        return unit.covariance(np.subtract.outer(np.asarray(x, float), np.asarray(z, float)))
+
+
+class Matern12(_Matern):
+    """Matérn-1/2, the exponential kernel: continuous, nowhere smooth."""
+
+    order = 0
+    smoothness = "1/2"
+
+
+class Matern32(_Matern):
+    """Matérn-3/2: once differentiable."""
+
+    order = 1
+    smoothness = "3/2"
+    default_for = frozenset({"number", "datetime", "duration", "boolean"})
+
+
+class Matern52(_Matern):
+    """Matérn-5/2: twice differentiable."""
+
+    order = 2
+    smoothness = "5/2"
+
+
+class Matern72(_Matern):
+    """Matérn-7/2: three times differentiable."""
+
+    order = 3
+    smoothness = "7/2"
+
+
+class Matern92(_Matern):
+    """Matérn-9/2: four times differentiable."""
+
+    order = 4
+    smoothness = "9/2"

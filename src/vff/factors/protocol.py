@@ -1,0 +1,351 @@
+"""What a kind of factor is: the functions of one column that it expands in, and the prior of their coefficients.
+
+A *leaf* (``expression``) is what the user writes, a kernel on one column. Its ``Factor`` is the same without column and
+values: it chooses domain and basis, names its hyperparameters, and gives a ``Prior`` at any values of them. A term is a
+product of factors with one variance, so everything here has unit variance. Hyperparameters are positive, and are
+measured in units of the domain (``Domain.unit``), so nothing below depends on the units of a column.
+
+Inference, estimators, reports and files ask these classes, and know no kind by its name. A new kind is a folder with
+its own of them and a line in ``registry``.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple, Protocol
+
+import numpy as np
+
+from vff.basis import Basis, Domain
+from vff.factors.outside import TailRows
+from vff.factors.transform import EdgeTransform
+from vff.linalg import AbstractInvertible, AbstractOperator
+from vff.priors import AbstractPrior, LogNormal
+
+Values = Mapping[str, float]
+"""Hyperparameters of one factor by name, in units of its domain."""
+
+_MEDIAN, _SIGMA = 0.5, 1.0
+_STEP = 1e-5  # of a logarithm, where a derivative is taken by differences
+
+
+class Extent(Protocol):
+    """What is known of the values of a column."""
+
+    @property
+    def low(self) -> float: ...
+
+    @property
+    def high(self) -> float: ...
+
+    @property
+    def distinct(self) -> int: ...
+
+    @property
+    def constant(self) -> bool: ...
+
+
+def _around_half(extent: float) -> AbstractPrior:
+    return LogNormal(_MEDIAN * extent, _SIGMA)
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A hyperparameter beside the variance."""
+
+    name: str
+    unit: str
+    """What it is measured in, as ``Domain.unit`` knows it."""
+    bounds: tuple[float, float]
+    starts: tuple[float, ...]
+    """Values to try first, where it is one of several."""
+    typical: float
+    prior: Callable[[float], AbstractPrior] = _around_half
+    """The prior of chains in the user's units, from the range of the column's data."""
+
+
+class Wish(NamedTuple):
+    """What the options say of one factor."""
+
+    edges: Any
+    """As the user gave them, "auto" where nothing was said."""
+    most: int | None
+    """The largest detail that is asked of any factor over the column; None where it is to be found."""
+    levels: tuple[Hashable, ...]
+    """Of a column that is read as levels, those that are known."""
+
+
+class Rung(NamedTuple):
+    """Values to begin learning from."""
+
+    values: Values
+    most: int | None
+    """The largest detail to try them with; None for all there is."""
+
+
+class Beyond(NamedTuple):
+    """Rows outside a domain that see its features through few states: phi = weights states'."""
+
+    rows: np.ndarray
+    """Which rows, (N,) booleans."""
+    weights: np.ndarray
+    """(n, k)."""
+    states: np.ndarray
+    """(P, k)."""
+
+
+class TailSums(NamedTuple):
+    """What rows outside add to sums over rows: Z gram Z', Z project and Z total, with Z their states."""
+
+    gram: np.ndarray
+    project: np.ndarray
+    total: np.ndarray
+
+
+class Block(NamedTuple):
+    """A correlation between two sets of rows, value * exp(-exponent), and derivatives, without the exponential."""
+
+    value: np.ndarray
+    exponent: np.ndarray | None
+    """None for one."""
+    slopes: Callable[[], Sequence[np.ndarray]]
+    """Derivatives in the logarithm of every hyperparameter."""
+    moved: Callable[[], np.ndarray | None]
+    """Derivative in the first rows over ``speed``; None where these cannot move."""
+    speed: float = 1.0
+
+
+class Prior(ABC):
+    """A factor at some values. Stored with posteriors: what defines it are its fields.
+
+    ``domain`` and ``basis`` may be fields or follow from them.
+    """
+
+    domain: Domain
+    basis: Basis
+
+    @property
+    @abstractmethod
+    def factor(self) -> "Factor": ...
+
+    @property
+    @abstractmethod
+    def values(self) -> Values:
+        """Hyperparameters, in units of the domain."""
+
+    @property
+    @abstractmethod
+    def K(self) -> AbstractInvertible:
+        """The precision of the coefficients, [<phi_i, phi_j>]."""
+
+    @property
+    def transform(self) -> EdgeTransform:
+        """From the functions of the basis to those that K is about."""
+        return EdgeTransform.identity(self.basis.size)
+
+    @abstractmethod
+    def derivative(self, name: str) -> AbstractOperator:
+        """dK / d log value of a hyperparameter, the functions held."""
+
+    @abstractmethod
+    def features(self, x: np.ndarray, derivative: int = 0) -> np.ndarray:
+        """The functions of K, or a derivative of them in the column's units, at any rows, (N, P)."""
+
+    def carried(self, x: np.ndarray) -> np.ndarray:
+        """phi'K^-1 phi at every row: the share of the prior variance that the features carry."""
+        features = self.features(x)
+        return np.einsum("np,pn->n", features, self.K.solve(features.T))
+
+    def beyond(self, x: np.ndarray) -> Sequence[Beyond] | None:
+        """Rows outside the domain through few states; rows in none of the parts have no features. None: written out."""
+        return None
+
+    @abstractmethod
+    def correlation(self, x: np.ndarray, z: np.ndarray) -> np.ndarray:
+        """Prior correlation, (N, N')."""
+
+    def outside(self, x: np.ndarray) -> np.ndarray:
+        """Which rows lie where the data have no say."""
+        return ~self.domain.contains(self.domain.to_unit(x))
+
+    def slope_variance(self) -> float:
+        """Prior variance of the derivative, in the column's own units."""
+        raise ValueError(f"{self.factor.title} has no derivative; ask for one along another column")
+
+    def power(self, detail: int) -> float:
+        """Prior variance per harmonic at a detail, as ``Basis.resized`` counts it; zero where that means nothing."""
+        return 0.0
+
+    def tail_states(self, side: int) -> np.ndarray:
+        """Z of the rows beyond one edge, (P, k)."""
+        raise TypeError(f"{type(self).__name__} has no edges")
+
+    def tail_sums(self, tail: TailRows) -> TailSums:
+        """What rows beyond an edge add to the sums."""
+        raise TypeError(f"{type(self).__name__} has no edges")
+
+    def tail_derivatives(self, tail: TailRows) -> dict[str, TailSums]:
+        """The derivatives of ``tail_sums`` in the logarithm of every hyperparameter."""
+        raise TypeError(f"{type(self).__name__} has no edges")
+
+
+class Factor(ABC):
+    """A kind of function of one column, its hyperparameters free. Frozen and hashable."""
+
+    family: ClassVar[str]
+    options: ClassVar[frozenset[str]] = frozenset()
+    """The options of estimators that say something of it, of "domain", "edges" and "frequencies"."""
+    view: ClassVar[str] = "curve"
+    """How it is drawn: "curve", "circle" (a curve whose ends meet) or "dots"."""
+    parameters: ClassVar[tuple[Parameter, ...]] = ()
+
+    @property
+    @abstractmethod
+    def title(self) -> str:
+        """What it is, as in "a Matérn of order 1"."""
+
+    def check(self) -> None:  # noqa: B027  # most have nothing to check
+        """ValueError unless its fields make sense, wherever they came from."""
+
+    @property
+    def axis(self) -> tuple[Hashable, ...]:
+        """Factors over one column with equal axes share its domain and its sums."""
+        return (self.family,)
+
+    @property
+    def decay(self) -> float | None:
+        """What a detail misses falls like detail**-decay; None where there is nothing to grow."""
+        return None
+
+    @abstractmethod
+    def least(self, wish: Wish) -> Basis:
+        """The basis that the options ask for, with the least detail."""
+
+    @abstractmethod
+    def spanning(self, low: float, high: float) -> Domain:
+        """The smallest domain that holds all inputs between two."""
+
+    def settled(self, found: Extent, bases: Sequence[Basis], *, growing: bool) -> Domain:
+        """The domain of a column that none was given for; ``bases`` are those of all factors over it."""
+        return self.spanning(found.low, found.high)
+
+    def largest(self, bases: Sequence[Basis]) -> int:
+        """The largest detail that float64 resolves, beside the bases of all factors over the column."""
+        return 10**9
+
+    def edges(self, basis: Basis) -> int | None:
+        """How many edge functions a basis has; None where there is no such thing."""
+        return None
+
+    def waves(self, detail: int) -> Basis | None:
+        """Cosines 0 ... detail, then sines 1 ... detail, with which its features begin; None if they do not."""
+        return None
+
+    def coarse(self, basis: Basis, distinct: int) -> Basis:
+        """A few of the features, for a first look at a product."""
+        return basis
+
+    def one(self, basis: Basis) -> np.ndarray:
+        """Coefficients of the function that is one everywhere, (P,)."""
+        return np.eye(1, basis.size)[0]
+
+    @abstractmethod
+    def prior(self, domain: Domain, basis: Basis, values: Values) -> Prior:
+        """The prior at these values."""
+
+    def ladder(self, detail: int) -> Sequence[Rung]:
+        """Values to begin learning from; ``detail`` is the highest at which the targets have something to say."""
+        starts = zip(*(own.starts for own in self.parameters), strict=True)
+        names = [own.name for own in self.parameters]
+        return [Rung(dict(zip(names, some, strict=True)), None) for some in starts] or [Rung({}, None)]
+
+    def needed(self, values: Values) -> int | None:
+        """The detail that carries most of the prior variance at these values; None where there is none to choose."""
+        return None
+
+    def tails(self, domain: Domain, x: np.ndarray, y: np.ndarray, w: np.ndarray) -> tuple[TailRows, ...]:
+        """Rows outside the domain, as they are kept; a kind without edges has none."""
+        return ()
+
+    @abstractmethod
+    def block(self, x: np.ndarray, z: np.ndarray, values: Values) -> Block:
+        """The correlation between rows in units of the domain, for methods without features."""
+
+    def frequencies(self, count: int, rng: np.random.RandomState) -> np.ndarray | None:
+        """log |u| for draws u from its spectral density at unit lengthscale, (count,); None where it has none."""
+        return None
+
+    def white(self, basis: Basis) -> "WhiteFactor":
+        """White variables to coefficients, in JAX."""
+        from vff.factors.white import DenseWhite
+
+        return DenseWhite(self, basis)
+
+
+class WhiteFactor(ABC):
+    """White variables v ~ N(0, I) to coefficients of the functions of a basis, in JAX. Frozen and hashable.
+
+    What compiled code depends on is in its fields; values of hyperparameters are traced.
+    """
+
+    basis: Basis
+
+    @property
+    def size(self) -> int:
+        """P."""
+        return self.basis.size
+
+    @property
+    def white_size(self) -> int:
+        """How many white variables there are, at least P."""
+        return self.size
+
+    @property
+    @abstractmethod
+    def n_values(self) -> int:
+        """How many hyperparameters it has."""
+
+    @abstractmethod
+    def at(self, values: tuple[Any, ...]) -> Any:
+        """What the maps need at values of the hyperparameters, in the order of the factor's ``parameters``."""
+
+    @abstractmethod
+    def coefficients(self, root: Any, v: Any) -> Any:
+        """White variables (S, n) to coefficients of the functions at rows, (P, n)."""
+
+    @abstractmethod
+    def explained(self, root: Any, features: Any) -> Any:
+        """phi' K^-1 phi at rows with these features (n, P), (n,)."""
+
+
+def with_room(detail: int) -> int:
+    """The detail that holds this one, with room to take its shape."""
+    return int(1.3 * detail) + 8
+
+
+def by_differences(factor: Factor, x: np.ndarray, z: np.ndarray, values: Values) -> list[np.ndarray]:
+    """Derivatives of a correlation in the logarithms of its hyperparameters, for kinds that know no formula."""
+
+    def at(name: str, step: float) -> np.ndarray:
+        own = factor.block(x, z, {**values, name: values[name] * np.exp(step)})
+        return own.value if own.exponent is None else own.value * np.exp(-own.exponent)
+
+    names = [own.name for own in factor.parameters]
+    return [(at(name, _STEP) - at(name, -_STEP)) / (2.0 * _STEP) for name in names]
+
+
+__all__ = [
+    "Beyond",
+    "Block",
+    "Extent",
+    "Factor",
+    "Parameter",
+    "Prior",
+    "Rung",
+    "TailSums",
+    "Values",
+    "WhiteFactor",
+    "Wish",
+    "by_differences",
+    "with_room",
+]
