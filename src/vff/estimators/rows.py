@@ -218,7 +218,7 @@ def add(seen: Rows, batch: Batch, overview: Overview, engine: str, say: Say) -> 
     books = books_for(engine, request, overview.surveys, batch.source)
     plan = plan_reading(batch.source.n, request, books, engine)
     say(plan_text(request, batch.source.n))
-    new, choices = read(plan, batch.source, moments.offset, _reporter(batch.source.n, say))
+    new, choices = read(plan, batch.source, moments.offset, progress_of_rows(batch.source.n, say))
     tails = seen.tails
     if any(outside):
         (factor,) = binding.terms[0].inner.factors
@@ -284,7 +284,7 @@ def plan_text(request: MomentRequest, n: int) -> str:
     return f"{n:,} rows to sum for at most {request.size} features; at most {needed:,.0f} MiB are needed for them"
 
 
-def _reporter(n: int, say: Say) -> Callable[[int], None]:
+def progress_of_rows(n: int, say: Say) -> Callable[[int], None]:
     """A line of progress every two seconds or so."""
     started = last = time.perf_counter()
 

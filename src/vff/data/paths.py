@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
+from vff.data.schema import Kind
 from vff.words import shown_path
 
 SUFFIXES = {
@@ -21,6 +22,8 @@ SUFFIXES = {
     ".ipc": "ipc",
     ".feather": "ipc",
 }
+KEY = "key"
+"""Kind of a column that the name of a folder makes; what it is, the names of all folders say together."""
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
 
@@ -58,7 +61,7 @@ def key_kinds(keys: Sequence[Mapping[str, str | None]], types: Mapping[str, str]
     """Kind of the columns that folders' names make: numbers if all their values are."""
     names = dict.fromkeys(name for each in keys for name in each)
     numeric = {name: are_numbers(each.get(name) for each in keys) for name in names}
-    return {name: types.get(name, "number" if numeric[name] else "text") for name in names}
+    return {name: types.get(name, Kind.NUMBER if numeric[name] else Kind.TEXT) for name in names}
 
 
 def are_numbers(values: Iterable[str | None]) -> bool:

@@ -11,10 +11,12 @@ import warnings
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import closing, suppress
 from dataclasses import replace
-from typing import Any, ClassVar, Generic, Protocol, TypeVar, runtime_checkable
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
-from vff.sources.base import AbstractPart, AbstractSource, Chunk, Progress, Report, SourceError
-from vff.sources.checkpoint import Checkpoint, PartRecord, Standing
+from vff.data.checkpoint import Checkpoint, PartRecord, PassState
+from vff.data.frames import column_names, selected
+from vff.data.missing import handled
+from vff.data.source import Chunk, Part, Progress, Source, SourceError
 
 T = TypeVar("T")
 
@@ -32,49 +34,71 @@ class Task(Protocol[T]):
     def merge(self, one: T, other: T) -> T: ...
 
 
-@runtime_checkable
-class Spread(Protocol):
-    """A source whose rows are elsewhere: the task goes to them."""
-
-    def reduce(
-        self, task: Any, merge: Any, report: Report | None = None, without: tuple[str, ...] = ()
-    ) -> Standing[Any]: ...
-
-
 class FaultyPartWarning(UserWarning):
     """A part was left out, as asked."""
 
 
-def reduce(
-    source: AbstractSource, task: Task[T], checkpoint: Checkpoint | None = None, without: tuple[str, ...] = ()
-) -> Standing[T]:
+def in_order(source: Source, phase: str) -> Iterator[Chunk]:
+    """All chunks, one after another, with progress after each.
+
+    A part that turns out to be damaged counts not at all: where it is to be left out, it is read to its end before the
+    first of its rows is handed on, and then again, so that memory stays flat.
+    """
+    clock = _Clock(source, phase, 0)
+    for part in source.parts():
+        if source.handling.faulty == "skip":
+            try:
+                for _ in part.chunks():
+                    pass
+            except SourceError as error:
+                warnings.warn(f"left out: {error}", FaultyPartWarning, stacklevel=2)
+                continue
+        with closing(_ahead(part.chunks()) if source.ahead else _plainly(part.chunks())) as found:
+            for one in found:
+                chunk = _complete(one, source)
+                yield chunk
+                clock.tell(part, chunk)
+        clock.passed(part)
+
+
+def _complete(chunk: Chunk, source: Source) -> Chunk:
+    """A chunk with the columns that are asked for and no others, handled as asked, if its part has not seen to that."""
+    if chunk.n_rows is not None:
+        return chunk
+    names = source.names
+    if names is not None and column_names(chunk.data) != names:
+        chunk = replace(chunk, data=selected(chunk.data, names))
+    return handled(chunk, source.handling)
+
+
+def read_through(
+    source: Source, task: Task[T], checkpoint: Checkpoint | None = None, without: tuple[str, ...] = ()
+) -> PassState[T]:
     """All answers merged; parts named in ``without`` are not asked."""
-    if isinstance(source, Spread):
-        return source.reduce(task, task.merge, source.handling.report, without)
-    standing: Standing[T] = Standing() if checkpoint is None else checkpoint.standing(task.phase, task.kind)
-    _check_skipped(source, standing)
-    if standing.complete:
-        check_unchanged(source, standing, without)
-        return standing
-    work = _Pass(source, task, standing, checkpoint)
+    state: PassState[T] = PassState() if checkpoint is None else checkpoint.state(task.phase, task.kind)
+    _check_skipped(source, state)
+    if state.complete:
+        check_unchanged(source, state, without)
+        return state
+    work = _Pass(source, task, state, checkpoint)
     try:
-        work.read_all(standing, without)
+        work.read_all(state, without)
     except BaseException:
         if checkpoint is not None:
             with suppress(Exception):  # what went wrong first is what is to be told
                 checkpoint.flush()
         raise
-    standing = replace(work.standing(), complete=True)
+    state = replace(work.state(), complete=True)
     if checkpoint is not None:
-        checkpoint.note(task.phase, task.kind, lambda: standing, complete=True)
-    return standing
+        checkpoint.note(task.phase, task.kind, lambda: state, complete=True)
+    return state
 
 
-def _check_skipped(source: AbstractSource, standing: Standing[T]) -> None:
+def _check_skipped(source: Source, state: PassState[T]) -> None:
     """Refuse to go on without parts that an earlier run left out, when nobody asks for that any more."""
-    if standing.skipped and source.handling.faulty == "refuse":
+    if state.skipped and source.handling.faulty == "refuse":
         raise ValueError(
-            f"{standing.skipped[0]} was left out by the run that the checkpoint is of, as asked then; go on with "
+            f"{state.skipped[0]} was left out by the run that the checkpoint is of, as asked then; go on with "
             "faulty='skip', or delete the checkpoint to begin anew"
         )
 
@@ -82,24 +106,22 @@ def _check_skipped(source: AbstractSource, standing: Standing[T]) -> None:
 class _Pass(Generic[T]):
     """A pass on its way. Parts that are done are in a list, since a tuple that grows by one is made anew every time."""
 
-    def __init__(
-        self, source: AbstractSource, task: Task[T], standing: Standing[T], checkpoint: Checkpoint | None
-    ) -> None:
+    def __init__(self, source: Source, task: Task[T], state: PassState[T], checkpoint: Checkpoint | None) -> None:
         self.source, self.task, self.checkpoint = source, task, checkpoint
-        self.clock = _Clock(source, task.phase, standing.rows)
-        self._done = list(standing.done)
-        self._state = len(self._done), replace(standing, done=())
+        self.clock = _Clock(source, task.phase, state.rows)
+        self._done = list(state.done)
+        self._state = len(self._done), replace(state, done=())
 
-    def standing(self) -> Standing[T]:
+    def state(self) -> PassState[T]:
         """As it is at the end of the last chunk or part."""
         n, rest = self._state
         return replace(rest, done=tuple(self._done[:n]))
 
-    def _become(self, rest: Standing[T]) -> None:
+    def _become(self, rest: PassState[T]) -> None:
         """In one step, so that an interrupt finds the state before or the state after."""
         self._state = len(self._done), rest
 
-    def read_all(self, before: Standing[T], without: tuple[str, ...]) -> None:
+    def read_all(self, before: PassState[T], without: tuple[str, ...]) -> None:
         """All parts that an earlier run has not read; what it has read must still be there."""
         left = {part.name: part for part in before.done}
         begun = {} if before.current is None else {before.current.name: before.current}
@@ -114,7 +136,7 @@ class _Pass(Generic[T]):
             self._read(part)
         _check_none_gone({**left, **begun})
 
-    def _read(self, part: AbstractPart) -> None:
+    def _read(self, part: Part) -> None:
         """One part, done or left out."""
         mark, rest = part.fingerprint(), self._state[1]
         if rest.current is None or (rest.current.name, rest.current.fingerprint) != (part.name, mark):
@@ -136,30 +158,31 @@ class _Pass(Generic[T]):
         self._done.append(rest.current)
         self._become(replace(rest, current=None, pending=None, committed=committed))
 
-    def _read_chunks(self, part: AbstractPart, rest: Standing[T]) -> Standing[T]:
+    def _read_chunks(self, part: Part, rest: PassState[T]) -> PassState[T]:
         assert rest.current is not None
         ready = rest.current.chunks
         with closing(_ahead(part.chunks()) if self.source.ahead else _plainly(part.chunks())) as chunks:
-            for number, chunk in enumerate(chunks):
+            for number, found in enumerate(chunks):
                 if number < ready:  # an earlier run had it
                     continue
+                chunk = _complete(found, self.source)
                 rest = _taken(rest, self.task, chunk)
                 self.clock.tell(part, chunk)
                 self._become(rest)
                 if self.checkpoint is not None:
-                    self.checkpoint.note(self.task.phase, self.task.kind, self.standing)
+                    self.checkpoint.note(self.task.phase, self.task.kind, self.state)
         return rest
 
 
-def _taken(standing: Standing[T], task: Task[T], chunk: Chunk) -> Standing[T]:
+def _taken(state: PassState[T], task: Task[T], chunk: Chunk) -> PassState[T]:
     """With one more chunk of the current part."""
-    current = standing.current
+    current = state.current
     assert current is not None
     record = replace(
         current, rows=current.rows + chunk.n_rows, dropped=current.dropped + chunk.dropped, chunks=current.chunks + 1
     )
     answer = asked(task, chunk) if chunk.n_rows else None
-    return replace(standing, current=record, pending=_merged(task, standing.pending, answer))
+    return replace(state, current=record, pending=_merged(task, state.pending, answer))
 
 
 def _merged(task: Task[T], one: T | None, other: T | None) -> T | None:
@@ -171,6 +194,8 @@ def asked(task: Task[T], chunk: Chunk) -> T:
     try:
         return task(chunk)
     except (ValueError, TypeError) as error:
+        if not chunk.where:  # all rows: there is nothing to tell apart
+            raise
         told = named(error, chunk.where)
         if told is error:  # an exception that were its own cause would never end
             raise
@@ -186,9 +211,9 @@ def named(error: Exception, place: str) -> Exception:
         return error
 
 
-def check_unchanged(source: AbstractSource, standing: Standing, without: tuple[str, ...] = ()) -> None:
+def check_unchanged(source: Source, state: PassState, without: tuple[str, ...] = ()) -> None:
     """Refuse parts that are not as they were when they were counted."""
-    left = {part.name: part for part in standing.done}
+    left = {part.name: part for part in state.done}
     for part in source.parts():
         if part.name in without:
             continue
@@ -207,7 +232,7 @@ def _check_none_gone(left: Mapping[str, PartRecord]) -> None:
             )
 
 
-def check_same_rows(first: Standing, later: Standing) -> None:
+def check_same_rows(first: PassState, later: PassState) -> None:
     """Refuse what was settled by other rows than those that were summed."""
     before = {part.name: part for part in first.done if not part.skipped}
     for part in later.done:
@@ -217,7 +242,7 @@ def check_same_rows(first: Standing, later: Standing) -> None:
         raise ValueError(f"{next(iter(before))} was there in the first pass over the rows, and is gone; bring it back")
 
 
-def _check_same(record: PartRecord, part: AbstractPart) -> None:
+def _check_same(record: PartRecord, part: Part) -> None:
     if not record.skipped and part.fingerprint() != record.fingerprint:
         raise ValueError(
             f"{part.name} is not what it was when its rows were summed, as the checkpoint has it; delete the "
@@ -228,13 +253,13 @@ def _check_same(record: PartRecord, part: AbstractPart) -> None:
 class _Clock:
     """Tells how far a pass has come."""
 
-    def __init__(self, source: AbstractSource, phase: str, resumed: int):
+    def __init__(self, source: Source, phase: str, resumed: int):
         self.report, self.phase, self.n_rows = source.handling.report, phase, source.n_rows
         self.started, self.rows, self.resumed, self.bytes_done = time.perf_counter(), resumed, resumed, 0
         self.bytes = self._size(source) if self.report and self.n_rows is None else None
 
     @staticmethod
-    def _size(source: AbstractSource) -> int | None:
+    def _size(source: Source) -> int | None:
         """Of all files; parts of other sources are made by asking for them."""
         total = 0
         for part in source.parts() if source.ahead else ():
@@ -243,7 +268,7 @@ class _Clock:
             total += part.size
         return total or None
 
-    def tell(self, part: AbstractPart, chunk: Chunk) -> None:
+    def tell(self, part: Part, chunk: Chunk) -> None:
         self.rows += chunk.n_rows
         if self.report is not None:
             seconds = time.perf_counter() - self.started
@@ -251,14 +276,14 @@ class _Clock:
                 Progress(self.phase, self.rows, self.n_rows, self._share(part, chunk), seconds, part.name, self.resumed)
             )
 
-    def _share(self, part: AbstractPart, chunk: Chunk) -> float | None:
+    def _share(self, part: Part, chunk: Chunk) -> float | None:
         if self.n_rows:
             return min(1.0, self.rows / self.n_rows)
         if not self.bytes or part.size is None or chunk.share_of_part is None:
             return None
         return min(1.0, (self.bytes_done + part.size * chunk.share_of_part) / self.bytes)
 
-    def passed(self, part: AbstractPart) -> None:
+    def passed(self, part: Part) -> None:
         self.bytes_done += part.size or 0
 
 

@@ -42,7 +42,7 @@ class PartRecord:
 
 
 @dataclass(frozen=True)
-class Standing(Generic[T]):
+class PassState(Generic[T]):
     """How far a pass has come."""
 
     done: tuple[PartRecord, ...] = ()
@@ -104,23 +104,23 @@ class Checkpoint:
         check_writable(path)  # now, and not after hours
         return checkpoint
 
-    def standing(self, phase: str, kind: Any) -> Standing:
+    def state(self, phase: str, kind: Any) -> PassState:
         """Where the pass of this name was left; ``kind`` is the type of its sums."""
         found = self._phases.get(phase)
         if found is None:
-            return Standing()
+            return PassState()
         try:
             parts: Parts = _CODEC.decode(found["parts"], Parts)
             committed, pending = (
                 None if found[name] is None else _CODEC.decode(found[name], kind) for name in ("committed", "pending")
             )
-            return Standing(parts.records, parts.current, committed, pending, parts.complete)
+            return PassState(parts.records, parts.current, committed, pending, parts.complete)
         except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
             raise FileError(
                 f"{self.path}: the state of a pass was expected, found one that makes no sense ({error}); {_DELETE}"
             ) from error
 
-    def note(self, phase: str, kind: Any, state: Callable[[], Standing], *, complete: bool = False) -> None:
+    def note(self, phase: str, kind: Any, state: Callable[[], PassState], *, complete: bool = False) -> None:
         """Keep the state; on the disk when the last one there is old, or when the pass is complete.
 
         ``state`` is asked for when it is written, since a state of many parts takes a while to make.
@@ -147,10 +147,10 @@ class Checkpoint:
             )
         self._written = time.monotonic()  # a slow disk gets its rest, too
 
-    def _write(self, phase: str, kind: Any, state: Callable[[], Standing]) -> None:
-        standing = state()
-        sums = {"committed": standing.committed, "pending": standing.pending}
-        self._phases[phase] = {"parts": _CODEC.encode(Parts.of(standing), Parts)} | {
+    def _write(self, phase: str, kind: Any, state: Callable[[], PassState]) -> None:
+        found = state()
+        sums = {"committed": found.committed, "pending": found.pending}
+        self._phases[phase] = {"parts": _CODEC.encode(Parts.of(found), Parts)} | {
             name: None if value is None else _CODEC.encode(value, kind) for name, value in sums.items()
         }
         write_file(self.path, _KIND, {"identity": self.identity, "phases": self._phases}, private=True)
@@ -165,7 +165,7 @@ class Checkpoint:
 
 @dataclass(frozen=True)
 class Parts:
-    """What of a standing is not sums. Parts may be many: they are kept in three arrays, not as a record each."""
+    """What of a state is not sums. Parts may be many: they are kept in three arrays, not as a record each."""
 
     names: np.ndarray
     """Bytes of a JSON list of texts."""
@@ -177,15 +177,15 @@ class Parts:
     complete: bool
 
     @classmethod
-    def of(cls, standing: Standing) -> "Parts":
-        done = standing.done
+    def of(cls, state: PassState) -> "Parts":
+        done = state.done
         counts = [(part.rows, part.dropped, part.chunks, part.skipped) for part in done]
         return cls(
             _packed([part.name for part in done]),
             _packed([part.fingerprint for part in done]),
             np.array(counts, dtype=np.int64).reshape(len(done), 4),
-            standing.current,
-            standing.complete,
+            state.current,
+            state.complete,
         )
 
     @property

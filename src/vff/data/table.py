@@ -1,31 +1,24 @@
 """Tables as users have them, turned into checked float64 columns. Every refusal is one sentence that teaches."""
 
-import warnings
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import DataConversionWarning
 
-from vff.estimators.conversion import Place, finite_floats, kind_of, unwrapped
-from vff.estimators.levels import codes_into, find_levels
-from vff.estimators.shapes import refuse_what_is_no_table, two_dimensional
-from vff.sources.frames import is_arrow, is_frame
+from vff.data.conversion import Place, finite_floats, kind_of
+from vff.data.frames import column, column_at, is_arrow, is_frame
+from vff.data.levels import codes_into, encode, find_levels
+from vff.data.schema import Kind
+from vff.data.shapes import refuse_what_is_no_table, two_dimensional
 from vff.words import listed, shown
 
 Column = str | int
 
-_LARGEST_TARGET = 1e140
-_SMALLEST_TARGET = 1e-140
-_LARGEST_WEIGHT = 1e15
 _PIECE = 1 << 20  # rows looked at together when levels are sought
+_KEPT = 2**30  # bytes of converted columns that are kept
 _ALL = slice(None)
-
-
-class ExtrapolationWarning(UserWarning):
-    """Predictions were asked for beyond the domain, where they return to the prior."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +31,10 @@ class Table:
     n_columns: int
     places: tuple[int | None, ...] | None = None
     """Where the columns stand in the data, None for one that is not there; None where all do as they come."""
+    first: int = 0
+    """The row of the data that this begins with."""
+    converted: dict[tuple[str, int], Any] = field(default_factory=dict, repr=False, compare=False)
+    """Columns that were converted, by where they stand in the data: nobody does it twice."""
 
     @classmethod
     def of(cls, X: Any) -> "Table":
@@ -61,15 +58,13 @@ class Table:
         Those that are not ``needed`` may be absent, if nobody asks for them.
         """
         known = self.names or ()
-        absent = [name for name in names if name not in known and (needed is None or name in needed)]
-        if absent:
-            said = f"column{'s' if len(absent) > 1 else ''} {listed(absent)}"
-            raise ValueError(f"X has no {said}, which the model was fitted to; its feature names are {listed(known)}")
-        twice = [name for name in needed or names if known.count(name) > 1]
-        if twice:
-            raise ValueError(f"X has more than one column {twice[0]!r}, and columns go by name; rename or drop one")
+        check_columns(names, known, names if needed is None else needed)
         places = [self._place_in_data(known.index(name)) if name in known else None for name in names]
         return replace(self, names=tuple(names), n_columns=len(names), places=tuple(places))
+
+    def sliced(self, start: int, stop: int) -> "Table":
+        """Some of the rows, one after another; messages go on counting from the first of all."""
+        return replace(self, first=self.first + start, n_rows=stop - start, converted={})
 
     def _place_in_data(self, index: int) -> Any:
         return index if self.places is None else self.places[index]
@@ -96,27 +91,48 @@ class Table:
         """How a column is called in messages."""
         return shown(self.names[index]) if self.names else str(index)
 
-    def kind(self, index: int) -> str:
-        """ "number", "datetime", "duration", "boolean" or "text".
+    def kind(self, index: int) -> Kind:
+        """What a column holds.
 
         Strings, objects, and what a library keeps as categories (whatever these are) are text. Python objects that are
         all numbers, or all times, are what they are.
         """
-        return kind_of(self._piece(index, _ALL))
+        return self._kept("kind", index, lambda: kind_of(self._piece(index, _ALL)))
 
     def numbers(self, index: int, rows: slice = _ALL) -> np.ndarray:
-        """One column, or some of its rows, as contiguous finite float64; only these rows are converted.
+        """One column, or some of its rows, as contiguous finite float64.
 
         Booleans become 0 and 1. Integers, floats and decimals of every width and library become float64. Times become
         days since 1970-01-01 00:00 UTC (those without a time zone are taken as they are), durations days. Text,
         categories, missing and infinite values are refused. The result may be a view of X: do not write to it.
         """
+        start, stop = self._bounds(rows)
+        if self._keeps:
+            try:
+                return self._kept("numbers", index, lambda: self._floats(index, _ALL))[start:stop]
+            except ValueError:
+                if stop - start == self.n_rows:
+                    raise  # else what is wrong may lie elsewhere
+        return self._floats(index, rows)
+
+    def _floats(self, index: int, rows: slice) -> np.ndarray:
         try:
             return finite_floats(self._piece(index, rows), self.place(index, rows))
         except ValueError:
             # count over the whole column before refusing it
-            finite_floats(self._piece(index, _ALL), self.place(index, _ALL))
+            finite_floats(self._stretch(index, 0, None), self._place(index, 0))
             raise
+
+    @property
+    def _keeps(self) -> bool:
+        return self.n_rows <= _PIECE or 8 * self.n_rows * self.n_columns <= _KEPT
+
+    def _kept(self, what: str, index: int, convert: Callable[[], Any]) -> Any:
+        """What was worked out about a column, by whoever asked first."""
+        key = what, self._place_in_data(index)
+        if key not in self.converted:
+            self.converted[key] = convert()
+        return self.converted[key]
 
     def raw(self, index: int) -> Any:
         """One column as its library keeps it."""
@@ -131,16 +147,31 @@ class Table:
 
         They are sorted when they can be, else in order of appearance. None stands for missing and is last.
         """
-        return find_levels(self._pieces(index, rows), self.place(index, rows))
+        return find_levels(self._encoded(index, rows))
 
     def codes(self, index: int, levels: Sequence[Any], rows: slice = _ALL) -> np.ndarray:
         """Where the rows of a column stand in ``levels``, as float64; -1 for a value that is not among them."""
-        return codes_into(self._piece(index, rows), levels, self.place(index, rows))
+        pieces = [codes_into(*piece, levels) for piece in self._encoded(index, rows)]
+        return pieces[0] if len(pieces) == 1 else np.concatenate([np.empty(0), *pieces])
+
+    def _encoded(self, index: int, rows: slice) -> Iterator[tuple[np.ndarray, list[Any]]]:
+        """Codes of the rows and the values they point to, a piece at a time where there are very many."""
+        start, stop = self._bounds(rows)
+        if self._keeps:
+            codes, values = self._kept("codes", index, lambda: encode(self._piece(index, _ALL), self.place(index)))
+            yield codes[start:stop], values
+            return
+        for first in range(start, stop, _PIECE):
+            some = slice(first, min(first + _PIECE, stop))
+            yield encode(self._piece(index, some), self.place(index, some))
 
     def place(self, index: int, rows: slice = _ALL) -> Place:
         """How messages speak of a column, or of some rows of it."""
+        return self._place(index, self.first + self._bounds(rows)[0])
+
+    def _place(self, index: int, row: int) -> Place:
         label = self.label(index)
-        return Place(f"column {label} of X", self._bounds(rows)[0], label)
+        return Place(f"column {label} of X", row, label)
 
     def _bounds(self, rows: slice) -> tuple[int, int]:
         start, stop, step = rows.indices(self.n_rows)
@@ -148,24 +179,27 @@ class Table:
             raise ValueError(f"rows are read one after another, got {rows}; give a slice with step 1")
         return start, max(start, stop)
 
-    def _pieces(self, index: int, rows: slice) -> Iterator[Any]:
-        start, stop = self._bounds(rows)
-        for first in range(start, stop, _PIECE):
-            yield self._piece(index, slice(first, min(first + _PIECE, stop)))
-
     def _piece(self, index: int, rows: slice) -> Any:
         """Rows of one column as its library keeps them, without a copy."""
         start, stop = self._bounds(rows)
-        index = self._place_in_data(index)
+        return self._stretch(index, self.first + start, self.first + stop)
+
+    def _stretch(self, index: int, start: int, stop: int | None) -> Any:
+        place = self._place_in_data(index)
         if isinstance(self.data, np.ndarray):
-            raw: Any = self.data[start:stop, index]
-        elif is_arrow(self.data):
-            raw = self.data.column(index).slice(start, stop - start)
-        elif hasattr(self.data, "iloc"):
-            raw = self.data.iloc[start:stop, index]
-        else:
-            raw = self.data[self.data.columns[index]][start:stop]
-        return unwrapped(raw)
+            return column(self.data[start:stop, place])
+        return column_at(self.data, place, start, stop)
+
+
+def check_columns(names: Sequence[str], known: Sequence[str], needed: Collection[str]) -> None:
+    """Refuse a table in which columns that a model needs are absent, or there more than once."""
+    absent = [name for name in names if name not in known and name in needed]
+    if absent:
+        said = f"column{'s' if len(absent) > 1 else ''} {listed(absent)}"
+        raise ValueError(f"X has no {said}, which the model was fitted to; its feature names are {listed(known)}")
+    twice = [name for name in needed or names if known.count(name) > 1]
+    if twice:
+        raise ValueError(f"X has more than one column {twice[0]!r}, and columns go by name; rename or drop one")
 
 
 def _names_of(labels: tuple[Any, ...]) -> tuple[str, ...] | None:
@@ -179,73 +213,3 @@ def _names_of(labels: tuple[Any, ...]) -> tuple[str, ...] | None:
         "X was expected to have columns that are named by text, or numbered 0, 1, 2, ... in order, found the labels "
         f"{listed(labels)}; call them by text, X.columns = X.columns.map(str), also in the kernel"
     )
-
-
-def as_finite(raw: Any, what: str) -> np.ndarray:
-    """A finite float64 array of numbers, or a sentence about ``what``."""
-    return finite_floats(raw, Place(what))
-
-
-def check_target(y: Any, n_rows: int) -> np.ndarray:
-    """y as a vector of the right length."""
-    if y is None:
-        raise ValueError("requires y to be passed, but the target y is None: give fit one number per row")
-    raw = unwrapped(y)
-    shape = raw.shape if isinstance(raw, np.ndarray) else (len(raw),)
-    if shape == ():
-        raise ValueError(
-            f"y must be a vector of one number per row, got {y!r:.60}; give a vector, or with a frame the name of a "
-            "column"
-        )
-    if len(shape) == 2 and shape[1] == 1:
-        _warn_column_vector()
-        raw, shape = raw.ravel(), shape[:1]
-    if len(shape) != 1:
-        raise ValueError(f"y must be a vector of one number per row, got shape {shape}; fit one output at a time")
-    if shape[0] != n_rows:
-        raise ValueError(f"y has {shape[0]} values and X has {n_rows} rows (inconsistent numbers of samples)")
-    values = as_finite(raw, "y")
-    largest = float(np.abs(values).max(initial=0.0))
-    if largest > _LARGEST_TARGET:
-        raise ValueError(f"y reaches {largest:g}, and its square leaves float64; measure it in larger units")
-    if 0.0 < largest < _SMALLEST_TARGET:
-        raise ValueError(
-            f"y reaches no further than {largest:g}, and its square leaves float64; measure it in smaller units"
-        )
-    return values
-
-
-def _warn_column_vector() -> None:
-    warnings.warn(
-        "A column-vector y was passed when a 1d array was expected. Please change the shape of y to (n_samples,), "
-        "for example using ravel().",
-        DataConversionWarning,
-        stacklevel=4,
-    )
-
-
-def check_weights(sample_weight: Any, n_rows: int) -> np.ndarray:
-    """Non-negative finite weights, one per row; ones when none are given."""
-    if sample_weight is None:
-        return np.broadcast_to(1.0, n_rows)  # one number, seen N times
-    if isinstance(sample_weight, int | float):
-        sample_weight = np.full(n_rows, float(sample_weight))
-    weights = as_finite(sample_weight, "sample_weight")
-    if weights.ndim != 1:
-        raise ValueError(f"sample_weight must be 1D, one number per row; got shape {weights.shape}")
-    if weights.size != n_rows:
-        raise ValueError(
-            f"sample_weight has {weights.size} values and X has {n_rows} rows (inconsistent numbers of samples)"
-        )
-    if weights.min(initial=0.0) < 0.0:
-        row = int(np.argmin(weights))
-        raise ValueError(f"sample_weight is negative ({weights[row]:g} in row {row}); weights are counts, zero or more")
-    if weights.max(initial=0.0) > _LARGEST_WEIGHT:
-        row = int(np.argmax(weights))
-        raise ValueError(
-            f"sample_weight reaches {weights[row]:g} in row {row}; weights count rows, and at most {_LARGEST_WEIGHT:g} "
-            "was expected: divide them by a constant"
-        )
-    if weights.sum() == 0.0:
-        raise ValueError("sample_weight is zero for every row; at least two rows need a positive weight")
-    return weights

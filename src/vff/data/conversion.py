@@ -1,4 +1,4 @@
-"""From columns as libraries keep them to float64. The libraries are known by the methods of their columns alone."""
+"""From columns as libraries keep them to float64."""
 
 import re
 from dataclasses import dataclass
@@ -9,17 +9,14 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from vff.data.frames import as_numpy, column, is_grouped, kind_by_type, type_of
+from vff.data.schema import Kind
 from vff.words import shown
 
-_KINDS = {"b": "boolean", "i": "number", "u": "number", "f": "number", "c": "number", "M": "datetime", "m": "duration"}
-_POLARS_KINDS = {"Boolean": "boolean", "Date": "datetime", "Datetime": "datetime", "Duration": "duration"}
-_ARROW_KINDS = {"bool": "boolean", "timestamp": "datetime", "date": "datetime", "duration": "duration"}
-_ARROW_NUMBER = re.compile(r"u?int\d|float|double|halffloat|decimal|null")
 _NESTED = re.compile(r"(large_|fixed_size_)?list|List\(|Array\(|struct|Struct\(|map<|\[\(")
 SEVERAL = (list, tuple, set, frozenset, np.ndarray, np.void)
-_GROUPED = re.compile(r"category|Categorical|Enum|dictionary")
 _PER_DAY = {"D": 1, "h": 24, "m": 1440, "s": 86400, "ms": 86400 * 10**3, "us": 86400 * 10**6, "ns": 86400 * 10**9}
-_TIMES = {"datetime": (date, np.datetime64), "duration": (timedelta, np.timedelta64)}
+_TIMES = {Kind.DATETIME: (date, np.datetime64), Kind.DURATION: (timedelta, np.timedelta64)}
 _EXACT = 2.0**53  # from here on, float64 does not hold every whole number
 _WITH_NAN = (float, np.generic, Decimal)
 _MISSING_TYPES = ("NoneType", "NAType", "NaTType")
@@ -36,52 +33,12 @@ class Place:
     """How a kernel writes the column; None for y and for weights, which no kernel can take."""
 
 
-def family(raw: Any) -> str:
-    """Whose column this is: "pandas", "polars", "arrow", or "numpy" for everything else."""
-    if isinstance(raw, np.ndarray):
-        return "numpy"
-    if hasattr(raw, "factorize"):
-        return "pandas"
-    if hasattr(raw, "to_physical"):
-        return "polars"
-    return "arrow" if hasattr(raw, "dictionary_encode") else "numpy"
+def kind_of(raw: Any) -> Kind:
+    """What a column holds. Groupings are text, and Python objects what all of them are."""
+    return kind_by_type(raw) or _kind_of_objects(raw)
 
 
-def unwrapped(raw: Any) -> Any:
-    """The column itself: pandas' coat around an Arrow column taken off, masks of NumPy made visible, lists arrays."""
-    if family(raw) == "pandas" and hasattr(raw.dtype, "pyarrow_dtype"):
-        return raw.array.__arrow_array__()
-    if isinstance(raw, np.ma.MaskedArray) and np.ma.is_masked(raw):
-        array = np.array(raw.data, dtype=raw.dtype if raw.dtype.kind == "f" else object)
-        array[np.ma.getmaskarray(raw)] = None  # NumPy writes NaN among floats
-        return array
-    return _as_array(raw) if family(raw) == "numpy" else raw
-
-
-def _as_array(raw: Any) -> np.ndarray:
-    try:
-        return np.asarray(raw)
-    except ValueError:  # lists of different lengths: an array of lists, which has a sentence of its own
-        array = np.empty(len(raw), dtype=object)
-        array[:] = raw
-        return array
-
-
-def kind_of(raw: Any) -> str:
-    """ "number", "datetime", "duration", "boolean" or "text" for an unwrapped column. Groupings are text."""
-    owner = family(raw)
-    if owner == "arrow":
-        name = str(raw.type)
-        return "number" if _ARROW_NUMBER.match(name) else _ARROW_KINDS.get(re.split(r"[\d\[]", name)[0], "text")
-    if owner == "polars":
-        name = str(raw.dtype).split("(")[0]
-        return "number" if raw.dtype.is_numeric() or name == "Null" else _POLARS_KINDS.get(name, "text")
-    if raw.dtype.kind == "O" and isinstance(raw.dtype, np.dtype):
-        return _kind_of_objects(np.asarray(raw))
-    return _KINDS.get(raw.dtype.kind, "text")
-
-
-def _kind_of_objects(array: np.ndarray) -> str:
+def _kind_of_objects(array: np.ndarray) -> Kind:
     types = {kind for kind in set(map(type, array.flat)) if kind.__name__ not in _MISSING_TYPES}
     if len(types) > 1 and float in types and not any(type(value) is float and value == value for value in array.flat):
         types.discard(float)  # NaN alone: how pandas marks what is missing among other objects
@@ -89,18 +46,18 @@ def _kind_of_objects(array: np.ndarray) -> str:
         if types and all(issubclass(each, classes) for each in types):
             return kind
     if types and all(issubclass(each, bool | np.bool_) for each in types):
-        return "boolean"
-    return "number" if all(issubclass(each, Real | Decimal | np.bool_) for each in types) else "text"
+        return Kind.BOOLEAN
+    return Kind.NUMBER if all(issubclass(each, Real | Decimal | np.bool_) for each in types) else Kind.TEXT
 
 
 def finite_floats(raw: Any, place: Place) -> np.ndarray:
     """Finite float64 of the shape of ``raw``, or a sentence. Times are taken from columns of X alone."""
-    raw = unwrapped(raw)
+    raw = column(raw)
     refuse_nested(raw, place)
     kind = kind_of(raw)
     grouped = is_grouped(raw)
-    array = np.asarray(raw, dtype=object) if grouped else _native(raw, kind)
-    if kind == "text" or array.dtype.kind == "O":
+    array = _objects(raw) if grouped or kind == Kind.TEXT else as_numpy(raw, kind)
+    if kind == Kind.TEXT or array.dtype.kind == "O":
         array = _from_objects(array, kind, place, grouped=grouped)
     if array.dtype.kind == "c":
         raise ValueError(
@@ -110,25 +67,20 @@ def finite_floats(raw: Any, place: Place) -> np.ndarray:
         array = _days(array, place)
     values = np.ascontiguousarray(array, dtype=np.float64)
     _check_finite(values, place)
-    if kind == "number":
+    if kind == Kind.NUMBER:
         _check_told_apart(values, raw, place)
     return values
 
 
-def column_type(raw: Any) -> str:
-    """How its library writes the type of an unwrapped column."""
-    return str(raw.type if family(raw) == "arrow" else raw.dtype)
-
-
-def is_grouped(raw: Any) -> bool:
-    """Whether the type of an unwrapped column says that it is a category."""
-    return bool(_GROUPED.match(column_type(raw)))
+def _objects(raw: Any) -> np.ndarray:
+    """A column as Python objects, or as NumPy has its text."""
+    return raw if isinstance(raw, np.ndarray) else np.array(raw.to_list(), dtype=object)
 
 
 def refuse_nested(raw: Any, place: Place, several: tuple[type, ...] = SEVERAL) -> None:
     """A sentence about columns whose values hold several values each."""
-    name = column_type(raw) if is_nested(raw) else None
-    if column_type(raw) == "object":
+    name = type_of(raw) if is_nested(raw) else None
+    if type_of(raw) == "object":
         kinds = dict.fromkeys(map(type, np.asarray(raw).flat))  # millions of rows have few types
         name = next((kind.__name__ for kind in kinds if issubclass(kind, several)), None)
     if name is not None:
@@ -140,28 +92,13 @@ def refuse_nested(raw: Any, place: Place, several: tuple[type, ...] = SEVERAL) -
 
 def is_nested(raw: Any) -> bool:
     """Whether the type of an unwrapped column says that its values are lists or records."""
-    return bool(_NESTED.match(column_type(raw)))
-
-
-def _native(raw: Any, kind: str) -> np.ndarray:
-    """A NumPy array that holds the column as it is, with NaN or NaT (among objects anything) for what is missing."""
-    owner, counts = family(raw), kind in ("number", "boolean")
-    if owner == "arrow":
-        column = raw.cast("float64", safe=False) if counts else raw
-        return column.to_numpy(zero_copy_only=False)
-    if owner == "polars":
-        return (raw.cast(float) if counts else raw).to_numpy()
-    if isinstance(raw.dtype, np.dtype) or kind == "text":
-        return np.asarray(raw)
-    if kind == "datetime":
-        return raw.to_numpy(dtype=f"datetime64[{raw.dtype.unit}]")  # with a time zone: in UTC
-    return raw.to_numpy(dtype="float64", na_value=np.nan)
+    return bool(_NESTED.match(type_of(raw)))
 
 
 def _from_objects(array: np.ndarray, kind: str, place: Place, *, grouped: bool) -> np.ndarray:
     """Numbers or times out of Python objects; never out of text, not even text that looks like numbers."""
     if kind in _TIMES:
-        nat = np.datetime64("NaT", "us") if kind == "datetime" else np.timedelta64("NaT", "us")
+        nat = np.datetime64("NaT", "us") if kind == Kind.DATETIME else np.timedelta64("NaT", "us")
         return np.array([nat if value is None else value for value in map(plain, array.flat)])
     flat = array.ravel().tolist() if array.dtype.kind == "O" else []
     if array.dtype.kind == "O" and not grouped and not any(isinstance(value, str | bytes) for value in flat):
@@ -227,7 +164,7 @@ def _check_told_apart(values: np.ndarray, raw: Any, place: Place) -> None:
     """Refuse whole numbers that differ, and are one and the same in float64."""
     if not values.size or abs(values.flat[0]) < _EXACT or values.min() != values.max():
         return
-    whole = {int(value) for value in np.asarray(raw, dtype=object).flat}
+    whole = {int(value) for value in (raw.flat if isinstance(raw, np.ndarray) else raw.to_list())}
     if len(whole) > 1:
         raise ValueError(
             f"{place.what} holds whole numbers from {min(whole)} to {max(whole)}, which float64 does not tell apart; "

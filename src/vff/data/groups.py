@@ -1,51 +1,23 @@
-"""Tables of a database: questions go there, and sums come back. The only file that knows Ibis.
+"""Sums over the rows of a table of a database, taken where the rows are: totals, and sums by combination of values."""
 
-Where columns have few different values, a model needs no rows: counts and sums for every combination of values say all.
-So a ``DatabaseTable`` is no source of chunks. It is asked for totals, and for sums by group; all that it was asked, and
-how many rows came back each time, stands in its ``queries``.
-"""
-
-import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from vff.sources.base import Handling
+from vff.data.memory import MemorySource
+from vff.data.schema import Kind
 from vff.words import shown
 
+if TYPE_CHECKING:
+    from vff.data.database import DatabaseTable
+
+MOST_CELLS = 2**22
+"""Combinations of values of some columns that are fetched."""
 _LARGEST = float(np.finfo(float).max)
 _LARGEST_TARGET, _LARGEST_WEIGHT = 1e140, 1e15
-_NAME = "vff_rows"  # of a relation without a name of its own
-_COUNTS = ("number", "boolean")
-_KINDS = {
-    "is_boolean": "boolean",
-    "is_numeric": "number",
-    "is_timestamp": "datetime",
-    "is_date": "datetime",
-    "is_interval": "duration",
-}
-
-
-class Relation(Protocol):
-    """A table expression of Ibis, or a relation of DuckDB."""
-
-    columns: Any
-
-    def aggregate(self, *args: Any, **kwargs: Any) -> Any: ...
-
-    def limit(self, *args: Any, **kwargs: Any) -> Any: ...
-
-
-class Query(NamedTuple):
-    """A question that was asked of a database."""
-
-    sql: str
-    rows: int
-    """How many came back."""
-    seconds: float
 
 
 class Totals(NamedTuple):
@@ -82,80 +54,10 @@ class TooManyGroupsError(ValueError):
 
 
 @dataclass(frozen=True)
-class DatabaseTable:
-    """A table or query of any backend of Ibis, or a relation of DuckDB."""
-
-    expression: Any
-    run: Callable[[Any], tuple[str, Any]] = field(repr=False)
-    """An expression over this table -> the SQL, and the answer as an Arrow table."""
-    handling: Handling = field(default_factory=Handling)
-    batches: str = "to_pyarrow_batches"
-    """The method of the user's table that gives rows in chunks, for advice."""
-    queries: list[Query] = field(default_factory=list, repr=False, compare=False)
-    """All that was asked, in order."""
-
-    @classmethod
-    def of(cls, data: Any, handling: Handling) -> "DatabaseTable":
-        """An Ibis table expression, or a relation of DuckDB, which is asked through Ibis too."""
-        try:
-            import ibis
-        except ImportError as error:
-            raise ImportError("expected ibis, to ask a database, found none; pip install 'vff[database]'") from error
-        if handling.checkpoint is not None:
-            raise ValueError("a database is asked for sums, and there is no long pass to keep; leave checkpoint= out")
-        if not hasattr(data, "query"):
-            if not hasattr(data, "aggregate"):
-                raise TypeError(f"a table of a database was expected, found {type(data).__name__}; select a table")
-            return cls(data, lambda asked: (str(ibis.to_sql(asked)), asked.to_pyarrow()), handling)
-
-        def run(asked: Any) -> tuple[str, Any]:
-            sql = str(ibis.to_sql(asked, dialect="duckdb"))
-            return sql, data.query(_NAME, sql).to_arrow_table()
-
-        schema = {column.name: _type_of(column.type) for column in data.limit(0).to_arrow_table().schema}
-        return cls(ibis.table(schema, name=_NAME), run, handling, "to_arrow_reader")
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return tuple(self.expression.columns)
-
-    @cached_property
-    def kinds(self) -> Mapping[str, str]:
-        """What the columns hold: "number", "datetime", "duration", "boolean" or "text"."""
-        schema = self.expression.schema()
-        return {name: _kind_of(kind) for name, kind in schema.items()}
-
-    def handled(self, **changes: Any) -> "DatabaseTable":
-        """The same table, to be read in another way."""
-        return replace(self, handling=replace(self.handling, **changes))
-
-    def ask(self, question: Any) -> Any:
-        """The answer as an Arrow table."""
-        started = time.perf_counter()
-        sql, answer = self.run(question)
-        self.queries.append(Query(sql, answer.num_rows, time.perf_counter() - started))
-        return answer
-
-
-def _type_of(arrow: Any) -> Any:
-    """What Ibis calls a type of Arrow; a relation may have columns that nobody knows, as long as they are not used."""
-    import ibis
-
-    try:
-        return ibis.dtype(arrow)
-    except (NotImplementedError, TypeError, ValueError):
-        return ibis.dtype("interval('us')" if "interval" in str(arrow) else "unknown")
-
-
-def _kind_of(kind: Any) -> str:
-    return next((name for test, name in _KINDS.items() if getattr(kind, test)()), "text")
-
-
-@dataclass(frozen=True)
 class DatabaseRows:
     """The rows of a table with their targets and weights, to be summed where they are."""
 
-    table: DatabaseTable
+    table: "DatabaseTable"
     features: tuple[str, ...]
     target: str
     weight: str | None
@@ -167,18 +69,18 @@ class DatabaseRows:
     def __post_init__(self) -> None:
         for what, name in (("targets", None if self.labels else self.target), ("weights", self.weight)):
             kind = None if name is None else self.table.kinds[name]
-            if kind is not None and kind not in _COUNTS:
+            if kind is not None and not kind.counts:
                 raise ValueError(
                     f"{what} must be numbers, and column {shown(name)} holds {kind}: name a column of numbers"
                 )
         for name in self.features:
-            if self.table.kinds[name] == "text" and name not in self.levels:
+            if self.table.kinds[name] == Kind.TEXT and name not in self.levels:
                 raise ValueError(
                     f"column {shown(name)} holds text, and numbers were expected: use Categorical({shown(name)}) for "
                     "the effects "
                     "of its levels, or leave it out of the kernel"
                 )
-            if self.table.kinds[name] == "duration":
+            if self.table.kinds[name] == Kind.DURATION:
                 raise ValueError(
                     f"column {shown(name)} holds intervals, which databases do not hand out as numbers; make it a "
                     "number of "
@@ -220,7 +122,7 @@ class DatabaseRows:
         if not column.type().is_floating():
             return column.isnull()
         # every engine can compare, and for none is NaN or an infinity less than the largest number
-        return column.isnull() | ~(column.cast("float64").abs() <= _number(_LARGEST))
+        return column.isnull() | ~(column.cast("float64").abs() <= self.table.number(_LARGEST))
 
     @property
     def _counted(self) -> Any:
@@ -239,6 +141,10 @@ class DatabaseRows:
 
     def totals(self) -> Totals:
         """One question for all that is to be known before others make sense; refuses what no sum can be taken of."""
+        return self._totals
+
+    @cached_property
+    def _totals(self) -> Totals:
         table, counted = self.table.expression, self._counted
         asked = {"rows": table.count(), "n": table.count(where=counted), "weight": self._weight_in(table, counted)}
         if self.weight is not None:
@@ -294,19 +200,38 @@ class DatabaseRows:
                 "larger units"
             )
 
+    @cached_property
+    def _asked(self) -> dict[tuple[Any, ...], Groups]:
+        return {}
+
     def grouped(self, columns: Sequence[str], offset: float, most: int) -> Groups:
         """Sums for every combination of values of some columns; ``TooManyGroupsError`` beyond ``most`` of them.
 
-        They are in order, so that nothing depends on how an engine happens to keep its groups.
+        They are in order, so that nothing depends on how an engine happens to keep its groups. Nothing is asked twice.
         """
+        key = tuple(columns), offset
+        if key not in self._asked:
+            self._asked[key] = self._grouped(columns, offset, most)
+        return self._asked[key]
+
+    def _grouped(self, columns: Sequence[str], offset: float, most: int) -> Groups:
         rows = self._rows
-        residual = rows[self.target].cast("float64") - _number(offset)
+        residual = rows[self.target].cast("float64") - self.table.number(offset)
         sums = {"target": residual, "squares": residual * residual}
         return self._groups(rows, columns, most, {name: self._sum_in(rows, part) for name, part in sums.items()})
 
     def counted(self, columns: Sequence[str], most: int) -> Groups:
         """Weights alone, as ``grouped``; targets may be anything."""
         return self._groups(self._rows, columns, most, {})
+
+    def different(self) -> MemorySource:
+        """The different rows with their weights, in memory, for what asks rows again and again."""
+        dropped = self.totals().dropped  # also refuses what no sum can be taken of
+        found = self.counted((*self.features, self.target), MOST_CELLS)
+        target, features = found.values.column(self.target), found.values.select(list(self.features))
+        source = MemorySource(features, target, found.w, handling=self.table.handling)
+        source.target_name, source.dropped = self.target, dropped
+        return source
 
     def _groups(self, rows: Any, columns: Sequence[str], most: int, targets: Mapping[str, Any]) -> Groups:
         names = list(dict.fromkeys(columns))
@@ -322,12 +247,6 @@ class DatabaseRows:
         """How many different combinations of values some columns have."""
         different = self._rows.select(list(dict.fromkeys(columns))).distinct()
         return int(self._answer(different, {"n": different.count()})["n"])
-
-
-def _number(value: float) -> Any:
-    import ibis
-
-    return ibis.literal(value, "float64")
 
 
 def _too_many(names: Sequence[str], most: int, batches: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from vff.sources.base import SourceError
+from vff.data.source import SourceError
 from vff.words import shown, shown_path
 
 _LOOKED_AT, _PIECE = 1 << 20, 1 << 16  # bytes; as many as tell the types of columns

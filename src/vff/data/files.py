@@ -3,13 +3,14 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from vff.sources.base import KINDS, AbstractPart, AbstractSource, Chunk, Handling, SourceError
-from vff.sources.missing import handled
-from vff.sources.paths import find_files, folder_keys, is_path, key_kinds
+from vff.data.missing import handled
+from vff.data.paths import KEY, find_files, folder_keys, is_path, key_kinds
+from vff.data.schema import DECLARABLE, Kind
+from vff.data.source import Chunk, Handling, Part, Source, SourceError
 from vff.words import listed, shown, shown_path
 
 if TYPE_CHECKING:
-    from vff.sources.arrow import AbstractReader, Facts
+    from vff.data.arrow import AbstractReader, Facts
 
 
 class _File(NamedTuple):
@@ -19,7 +20,7 @@ class _File(NamedTuple):
     facts: "Facts | SourceError"
 
 
-class FileSource(AbstractSource):
+class FileSource(Source):
     """Rows of CSV, Parquet, Arrow or Feather files, or of a dataset of pyarrow; every file is a part."""
 
     repeatable = True
@@ -35,7 +36,7 @@ class FileSource(AbstractSource):
     ) -> None:
         self.handling = handling or Handling()
         types = self._types = self.declared = dict(types or {})
-        self._delimiter = delimiter
+        self._data, self._delimiter = data, delimiter
         _check_types(types)
         readers, key_kinds = _readers(data, types, delimiter)
         self._files = [_File(reader, _looked(reader)) for reader in readers]
@@ -53,21 +54,29 @@ class FileSource(AbstractSource):
     @property
     def identity(self) -> str:
         """With the types of columns, and the character between them."""
-        integers = sorted(name for name, kind in self._kinds.items() if kind == "integer")
+        integers = sorted(name for name, kind in self._kinds.items() if kind == Kind.INTEGER)
         types = f"types {dict(sorted(self._types.items()))}, integers {integers}, delimiter {self._delimiter!r}"
         return f"{super().identity}, {types}"
 
     def with_integers(self, names: Sequence[str]) -> Self:
         """The same rows with these columns as integers, where files show no others and the caller did not say more."""
-        open_to_it = [name for name in names if self._kinds.get(name) == "number" and name not in self._types]
+        open_to_it = [name for name in names if self._kinds.get(name) == Kind.NUMBER and name not in self._types]
         copy = self.handled()
-        copy._kinds = {**self._kinds, **{name: "integer" for name in open_to_it if self._is_whole(name)}}
+        copy._kinds = {**self._kinds, **{name: Kind.INTEGER for name in open_to_it if self._is_whole(name)}}
         return copy
+
+    def expecting_text(self, names: Sequence[str]) -> "FileSource":
+        """With these columns as text, where the caller did not say what they are."""
+        wanted = [name for name in names if self._kinds.get(name, Kind.TEXT) != Kind.TEXT and name not in self._types]
+        if not wanted:
+            return self
+        types = {**self._types, **dict.fromkeys(wanted, Kind.TEXT.value)}
+        return FileSource(self._data, types=types, delimiter=self._delimiter, handling=self.handling)
 
     def _is_whole(self, name: str) -> bool:
         """Whether all files that have something in a column show integers there."""
         facts = [file.facts for file in self._files if not isinstance(file.facts, SourceError)]
-        shown = [name in each.integers for each in facts if each.kinds.get(name, "unknown") != "unknown"]
+        shown = [name in each.integers for each in facts if each.kinds.get(name, Kind.UNKNOWN) != Kind.UNKNOWN]
         return bool(shown) and all(shown)
 
     def restricted(self, columns: Sequence[str]) -> Self:
@@ -82,7 +91,7 @@ class FileSource(AbstractSource):
         copy.n_rows = copy._count()
         return copy
 
-    def parts(self) -> Iterator[AbstractPart]:
+    def parts(self) -> Iterator[Part]:
         """A part for every file, in the order of their names. All files are checked before the first is read."""
         parts = [
             FilePart(file.reader, self._fault(file), self.names or (), self._kinds, self.handling)
@@ -115,7 +124,7 @@ class FileSource(AbstractSource):
                     f"{shown_path(file.reader.name)}; its "
                     f"columns are {listed(list(file.facts.kinds))}: add the column, or leave the file out"
                 )
-            if found not in ("unknown", "key") and _family(found) != _family(expected):
+            if found not in (Kind.UNKNOWN, KEY) and Kind(found).family != Kind(expected).family:
                 return SourceError(
                     f"expected column {shown(name)} to be {expected}, as in the first file, found {found} in "
                     f"{shown_path(file.reader.name)}; correct the file, or say what it is with "
@@ -124,7 +133,7 @@ class FileSource(AbstractSource):
         return None
 
 
-class FilePart(AbstractPart):
+class FilePart(Part):
     """One file."""
 
     def __init__(
@@ -150,7 +159,7 @@ class FilePart(AbstractPart):
 
     def chunks(self) -> Iterator[Chunk]:
         """Rows in tables of ``chunk_rows`` each; the last may be smaller."""
-        from vff.sources.arrow import table_of
+        from vff.data.arrow import table_of
 
         self.check()
         first = 0
@@ -166,7 +175,7 @@ def _readers(
     data: Any, types: Mapping[str, str], delimiter: str | None
 ) -> tuple[Sequence["AbstractReader"], Mapping[str, str]]:
     """Who reads the data, and what the folders' names mean."""
-    from vff.sources.arrow import dataset_readers, reader_of
+    from vff.data.arrow import dataset_readers, reader_of
 
     if not is_path(data):
         return dataset_readers(data, types), {}
@@ -196,10 +205,10 @@ def _expected_kinds(
         raise SourceError(f"expected a file that can be read, found none among {len(files)}; the first: {faults[0]}")
     kinds = {}
     for name, kind in facts[0].kinds.items():
-        seen = (each.kinds.get(name, "unknown") for each in facts)
-        known = next((kind for kind in seen if kind not in ("unknown", "key")), None)
-        kinds[name] = types.get(name) or known or key_kinds.get(name, "number")
-        if kind == "key" and known is None:
+        seen = (each.kinds.get(name, Kind.UNKNOWN) for each in facts)
+        known = next((kind for kind in seen if kind not in (Kind.UNKNOWN, KEY)), None)
+        kinds[name] = types.get(name) or known or key_kinds.get(name, Kind.NUMBER)
+        if kind == KEY and known is None:
             kinds[name] = key_kinds[name]
     return kinds
 
@@ -221,14 +230,10 @@ def _gathered(batches: Iterator[tuple[Any, float | None]], n: int) -> Iterator[t
         yield group, rows, share
 
 
-def _family(kind: str) -> str:
-    return "number" if kind == "integer" else kind
-
-
 def _check_types(types: Mapping[str, str]) -> None:
     for name, kind in types.items():
-        if kind not in KINDS:
+        if kind not in list(DECLARABLE):
             raise ValueError(
-                f"expected types= to say {listed(KINDS)}, found {shown(kind)} for column {shown(name)}; use one of "
-                "these"
+                f"expected types= to say {listed(DECLARABLE)}, found {shown(kind)} for column {shown(name)}; use one "
+                "of these"
             )

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from vff.sources.frames import is_arrow
+from vff.data.frames import is_arrow
 
 _DIGEST = 12  # bytes
 

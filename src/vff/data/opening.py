@@ -1,20 +1,55 @@
-"""What a user hands in, recognised by the library it comes from, and opened as a source of rows."""
+"""What a user hands in, opened as a source of rows by the first kind that knows it."""
 
 import os
-from collections.abc import Iterator, Mapping
-from typing import Any, Literal, overload
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Literal, NamedTuple, overload
 
-from vff.sources.base import AbstractSource, Handling, Report
-from vff.sources.database import DatabaseTable, Relation
-from vff.sources.frames import is_frame, is_table
-from vff.sources.paths import is_path
+from vff.data.database import DatabaseTable, Relation
+from vff.data.frames import is_frame, is_table
+from vff.data.lazy import LazySource, is_dataset, is_lazy_frame
+from vff.data.memory import MemorySource
+from vff.data.paths import is_path
+from vff.data.source import Handling, Report, Source
+from vff.data.streams import StreamSource
+from vff.data.table import Table
 from vff.words import shown, shown_path
+
+
+class SourceKind(NamedTuple):
+    """A kind of source: whether it opens what was given, and how. Foreign libraries are imported when one is opened."""
+
+    name: str
+    opens: Callable[[Any], bool]
+    open: Callable[..., Source]
+    """What was given, ``handling=``, and where ``typed`` also ``types=`` and ``delimiter=`` -> a source."""
+    typed: bool = False
+    """Whether a user may say what columns are."""
 
 
 def is_chunked(X: Any) -> bool:
     """Whether rows have to be fetched: files, streams, clusters, databases. False for what is in memory."""
-    opened = isinstance(X, AbstractSource | DatabaseTable) or is_path(X) or _library(X) in _OPENERS
-    return opened or _is_stream(X) or _is_list_of_chunks(X)
+    return isinstance(X, Source) or kind_of(X) is not _MEMORY
+
+
+def kind_of(data: Any, otherwise: SourceKind | None = None) -> SourceKind:
+    """The first kind that opens this; what nobody knows is taken for a table, which has sentences about it."""
+    return next((kind for kind in SOURCES if kind.opens(data)), otherwise or _MEMORY)
+
+
+@contextmanager
+def registered(kind: SourceKind) -> Iterator[SourceKind]:
+    """With one more kind, which is asked before all others."""
+    SOURCES.insert(0, kind)
+    try:
+        yield kind
+    finally:
+        SOURCES.remove(kind)
+
+
+def open_rows(X: Any) -> Source:
+    """A source as it is, and anything else as the first kind that knows it opens it."""
+    return X if isinstance(X, Source) else kind_of(X).open(X, handling=Handling())
 
 
 @overload
@@ -34,7 +69,7 @@ def scan(
     types: Mapping[str, str] | None = None,
     delimiter: str | None = None,
     report: Report | None = None,
-) -> AbstractSource: ...
+) -> Source: ...
 
 
 def scan(
@@ -47,7 +82,7 @@ def scan(
     types: Mapping[str, str] | None = None,
     delimiter: str | None = None,
     report: Report | None = None,
-) -> AbstractSource | DatabaseTable:
+) -> Source:
     """Rows that do not fit into memory, to be handed to ``fit`` in place of X.
 
     Parameters
@@ -75,20 +110,14 @@ def scan(
     path = None if checkpoint is None else os.fspath(checkpoint)
     handling = Handling(missing=missing, faulty=faulty, checkpoint=path, chunk_rows=chunk_rows, report=report)
     _check(handling, delimiter)
-    if isinstance(data, AbstractSource | DatabaseTable):
+    if isinstance(data, Source):
         return data.handled(**{name: getattr(handling, name) for name in handling.__dataclass_fields__})
-    if is_path(data) or _library(data) == "pyarrow.dataset":
-        return _open_files(data, types, delimiter, handling)
+    kind = kind_of(data, _STREAM)
+    if kind.typed:
+        return kind.open(data, types=types, delimiter=delimiter, handling=handling)
     if types or delimiter:
         raise ValueError("types= and delimiter= are for files, and these rows come from none; leave them out")
-    if _library(data) in _OPENERS:
-        return _OPENERS[_library(data)](data, handling)
-    return _open_stream(data, handling)
-
-
-def opened(data: Any) -> AbstractSource | DatabaseTable:
-    """A source as it is, and anything else scanned."""
-    return data if isinstance(data, AbstractSource | DatabaseTable) else scan(data)
+    return kind.open(data, handling=handling)
 
 
 def _check(handling: Handling, delimiter: str | None) -> None:
@@ -132,43 +161,46 @@ def _is_list_of_chunks(data: Any) -> bool:
     return all(is_frame(item) or (isinstance(item, tuple) and item and is_table(item[0])) for item in data)
 
 
-def _open_files(
-    data: Any, types: Mapping[str, str] | None, delimiter: str | None, handling: Handling
-) -> AbstractSource:
+def _is_file(data: Any) -> bool:
+    return is_path(data) or _library(data) == "pyarrow.dataset"
+
+
+def _open_files(data: Any, *, handling: Handling, types: Any = None, delimiter: str | None = None) -> Source:
     try:
-        import vff.sources.arrow  # noqa: F401
+        import vff.data.arrow  # noqa: F401
     except ImportError as error:
         raise ImportError(
             f"expected pyarrow, to read {shown_path(data)}, found none; pip install 'vff[files]'"
         ) from error
-    from vff.sources.files import FileSource
+    from vff.data.files import FileSource
 
     return FileSource(data, types=types, delimiter=delimiter, handling=handling)
 
 
-def _open_dask(data: Any, handling: Handling) -> AbstractSource:
+def _open_dask(data: Any, *, handling: Handling) -> Source:
     try:
-        from vff.sources.clusters import DaskSource
+        from vff.data.dask import DaskSource
     except ImportError as error:
         raise ImportError(f"expected all of dask, found no {error.name}; pip install 'vff[dask]'") from error
     return DaskSource(data, handling=handling)
 
 
-def _open_database(data: Any, handling: Handling) -> DatabaseTable:
-    return DatabaseTable.of(data, handling)
+def _open_table(data: Any, *, handling: Handling) -> Source:
+    """In memory; as a single chunk where rows may be left out, or a state is to be kept."""
+    if is_table(data) and (handling.missing != "refuse" or handling.checkpoint is not None):
+        return StreamSource([data], handling=handling)
+    return MemorySource(data, handling=handling)
 
 
-def _open_stream(data: Any, handling: Handling) -> AbstractSource:
-    from vff.sources.streams import StreamSource
-
-    return StreamSource(data, handling=handling)
-
-
-# one line for every library whose objects are opened in a way of their own
-_OPENERS = {
-    "dask": _open_dask,
-    "duckdb": _open_database,
-    "_duckdb": _open_database,
-    "ibis": _open_database,
-    "pyarrow.dataset": _open_files,
-}
+_MEMORY = SourceKind("table", lambda data: isinstance(data, Table) or is_table(data), _open_table)
+_STREAM = SourceKind("stream", lambda data: _is_stream(data) or _is_list_of_chunks(data), StreamSource)
+SOURCES: list[SourceKind] = [
+    SourceKind("files", _is_file, _open_files, typed=True),
+    SourceKind("dask", lambda data: _library(data) == "dask", _open_dask),
+    SourceKind("lazy frame", is_lazy_frame, LazySource.of_frame),
+    SourceKind("dataset", is_dataset, LazySource.of_dataset),
+    SourceKind("database", lambda data: _library(data) in ("duckdb", "_duckdb", "ibis"), DatabaseTable.of),
+    _STREAM,
+    _MEMORY,
+]
+"""All kinds, in the order in which they are asked. ``registered`` adds one."""

@@ -8,9 +8,10 @@ import zlib
 from itertools import islice
 from typing import IO, Any, NamedTuple
 
-from vff.sources.base import SourceError
-from vff.sources.encodings import TO_UTF8, check_text, is_packed, nul_in
-from vff.sources.paths import is_number
+from vff.data.encodings import TO_UTF8, check_text, is_packed, nul_in
+from vff.data.paths import is_number
+from vff.data.schema import Kind
+from vff.data.source import SourceError
 from vff.words import shown, shown_path
 
 _DELIMITERS = ",;\t|"
@@ -85,7 +86,7 @@ def explained(message: str, path: str, head: Head) -> str:
         if "\0" in value[2]:
             return nul_in(name, where)
         wanted = "a date or time like 2024-02-29 12:00" if wanted.startswith("timestamp") else wanted
-        other = "number" if value[1] == "int64" and is_number(value[2]) else "text"
+        other = Kind.NUMBER if value[1] == "int64" and is_number(value[2]) else Kind.TEXT
         return (
             f"expected {wanted} in column {shown(name)}, found {shown(value[2][:40])} in {where}; "
             f'correct it, or read the column as {other} with types={{{shown(name)}: "{other}"}}'

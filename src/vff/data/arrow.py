@@ -12,11 +12,13 @@ import pyarrow.csv
 import pyarrow.dataset
 import pyarrow.parquet
 
-from vff.sources.base import SourceError
-from vff.sources.delimited import Head, check_all_read, check_last_value, explained, read_head
-from vff.sources.encodings import check_letters, is_packed
-from vff.sources.fingerprints import dataset_mark
-from vff.sources.paths import file_format, folder_keys, is_integer
+from vff.data.delimited import Head, check_all_read, check_last_value, explained, read_head
+from vff.data.encodings import check_letters, is_packed
+from vff.data.fingerprints import dataset_mark
+from vff.data.frames import kinds_of
+from vff.data.paths import KEY, file_format, folder_keys, is_integer
+from vff.data.schema import Kind
+from vff.data.source import SourceError
 from vff.words import shown, shown_path
 
 _BATCH_ROWS = 1 << 16
@@ -24,16 +26,13 @@ _BLOCK_BYTES = 1 << 20
 _BUFFER_BYTES = 1 << 20
 _ARROW_MAGIC = b"ARROW1"
 _COUNTED = ("ParquetFileFormat", "IpcFileFormat", "FeatherFileFormat")
-_TYPES = {
-    "text": pa.string(),
-    "number": pa.float64(),
-    "integer": pa.int64(),
-    "datetime": pa.timestamp("us"),
-    "boolean": pa.bool_(),
+_TYPES: dict[str, Any] = {
+    Kind.TEXT: pa.string(),
+    Kind.NUMBER: pa.float64(),
+    Kind.INTEGER: pa.int64(),
+    Kind.DATETIME: pa.timestamp("us"),
+    Kind.BOOLEAN: pa.bool_(),
 }
-UNKNOWN = "unknown"
-KEY = "key"
-"""A column that the name of a folder makes; what it is, the names of all folders say together."""
 Batches = Iterator[tuple[Any, float | None]]
 """Record batches, each with the share of the file that has been read."""
 
@@ -41,8 +40,8 @@ Batches = Iterator[tuple[Any, float | None]]
 class Facts(NamedTuple):
     """What a file says of itself before a row is read."""
 
-    kinds: dict[str, str]
-    """Kind of every column, in order: "number", "text", "datetime", "duration", "boolean", "unknown"."""
+    kinds: Mapping[str, str]
+    """Of every column, in order; ``KEY`` for those that folders make."""
     n_rows: int | None
     integers: frozenset[str] = frozenset()
     """Numbers without a fraction, as far as was looked."""
@@ -98,7 +97,7 @@ class AbstractFileReader(AbstractReader):
         """The columns of the file and of its folders."""
         facts = guarded(self._look, self._explained)
         self._own = tuple(facts.kinds)
-        keys = {key: UNKNOWN if value is None else KEY for key, value in folder_keys(self.name).items()}
+        keys = {key: Kind.UNKNOWN if value is None else KEY for key, value in folder_keys(self.name).items()}
         whole = {key for key, value in folder_keys(self.name).items() if value is not None and is_integer(value)}
         return Facts({**keys, **_overridden(facts.kinds, self.types)}, facts.n_rows, facts.integers | whole)
 
@@ -156,13 +155,13 @@ class CsvReader(AbstractFileReader):
         _, stream = self._opened()
         schema = self._csv(stream, types, None).schema
         self._seen = dict(zip(schema.names, schema.types, strict=True))
-        kinds = {name: kind_of(kind) for name, kind in self._seen.items()}
+        kinds = kinds_of(schema.empty_table())
         # what nobody has a word for, like 12:30:00, stays text
-        kinds = {name: kind if kind in (*_TYPES, UNKNOWN) else "text" for name, kind in kinds.items()}
+        kinds = {name: kind if kind in (*_TYPES, Kind.UNKNOWN) else Kind.TEXT for name, kind in kinds.items()}
         return Facts(kinds, None, _integers(schema))
 
     def _batches(self, columns: Sequence[str], kinds: Mapping[str, str]) -> Batches:
-        types = {name: self._wanted(name, kinds.get(name, "text")) for name in columns}
+        types = {name: self._wanted(name, kinds.get(name, Kind.TEXT)) for name in columns}
         # the last column is always read, for a quote that stays open hides in it all rows that follow
         types.setdefault(self._own[-1], pa.binary())
         raw, stream = self._opened()
@@ -177,7 +176,7 @@ class CsvReader(AbstractFileReader):
     def _wanted(self, name: str, kind: str) -> Any:
         """Integers are numbers, so that a late 1.5 is no fault, unless asked for; times keep a zone and nine digits."""
         seen = self._seen[name]
-        if kind == "datetime" and pa.types.is_timestamp(seen) and (seen.tz or seen.unit == "ns"):
+        if kind == Kind.DATETIME and pa.types.is_timestamp(seen) and (seen.tz or seen.unit == "ns"):
             return seen
         return _TYPES.get(kind, pa.float64())
 
@@ -299,7 +298,7 @@ class DatasetReader(AbstractReader):
         if self.fragment is None:
             return Facts(_overridden(kinds, self.types), None)
         keys = pyarrow.dataset.get_partition_keys(self.fragment.partition_expression)
-        own = {**dict.fromkeys(keys, UNKNOWN), **_kinds(self.fragment.physical_schema)}
+        own = {**dict.fromkeys(keys, Kind.UNKNOWN), **_kinds(self.fragment.physical_schema)}
         kinds = {name: kinds[name] if name in keys else own[name] for name in kinds if name in own}
         counted = self._path is None or type(self.fragment.format).__name__ in _COUNTED
         return Facts(_overridden(kinds, self.types), self.fragment.count_rows() if counted else None)
@@ -343,21 +342,9 @@ def guarded(work: Callable[[], Any], explain: Callable[[str], str]) -> Any:
         raise SourceError(explain(" ".join(str(error).split())[:300])) from error
 
 
-def kind_of(kind: Any) -> str:
-    """What a column of this Arrow type holds, in the words of ``types=``."""
-    if pa.types.is_dictionary(kind):
-        return "text"
-    tests = {
-        UNKNOWN: pa.types.is_null,
-        "boolean": pa.types.is_boolean,
-        "datetime": lambda kind: pa.types.is_timestamp(kind) or pa.types.is_date(kind),
-        "duration": pa.types.is_duration,
-        "text": lambda kind: (
-            pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
-        ),
-        "number": lambda kind: pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind),
-    }
-    return next((name for name, holds in tests.items() if holds(kind)), str(kind))
+def in_chunks(data: Any) -> Any:
+    """A record batch as a table, an array as a column of one chunk."""
+    return pa.Table.from_batches([data]) if hasattr(data, "schema") else pa.chunked_array([data])
 
 
 def table_of(batches: Sequence[Any]) -> Any:
@@ -365,11 +352,11 @@ def table_of(batches: Sequence[Any]) -> Any:
     return pa.Table.from_batches(batches)
 
 
-def _kinds(schema: Any) -> dict[str, str]:
+def _kinds(schema: Any) -> Mapping[str, str]:
     twice = sorted({name for name in schema.names if schema.names.count(name) > 1})
     if twice:
         raise SourceError(f"expected every column to have a name of its own, found {shown(twice[0])} twice; rename it")
-    return {name: kind_of(kind) for name, kind in zip(schema.names, schema.types, strict=True)}
+    return kinds_of(schema.empty_table())
 
 
 def _integers(schema: Any) -> frozenset[str]:
@@ -384,7 +371,7 @@ def _converted(name: str, array: Any, kind: str, types: Mapping[str, str], where
     """Left as it is, unless the caller said what it is to be, or it is empty and others say what it is."""
     if name not in types and not pa.types.is_null(array.type):
         return array
-    if kind_of(array.type) == kind == "datetime":
+    if kind == Kind.DATETIME and (pa.types.is_timestamp(array.type) or pa.types.is_date(array.type)):
         return array
     return _cast(name, array, kind, where)
 

@@ -1,20 +1,21 @@
 """Rows that somebody else brings, a chunk at a time: iterators, lists of chunks, functions that return iterators."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import copy
 from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 
-from vff.sources.base import AbstractPart, AbstractSource, Chunk, Handling, SourceError
-from vff.sources.fingerprints import content_mark
-from vff.sources.frames import column_names, is_table, kinds_of, row_count, selected, sliced
-from vff.sources.gathering import Numbered, gathered
-from vff.sources.missing import handled
+from vff.data.fingerprints import content_mark
+from vff.data.frames import column_names, is_table, known_kinds, row_count, selected, sliced
+from vff.data.gathering import Numbered, gathered
+from vff.data.missing import handled
+from vff.data.source import Chunk, Handling, Part, Source, SourceError
 from vff.words import listed, shown
 
 
-class StreamSource(AbstractSource):
+class StreamSource(Source):
     """Chunks that come one after another: tables, or tuples (X, y) or (X, y, w).
 
     Small ones are put together up to ``chunk_rows``, as long as they are made alike; what comes of it is a part.
@@ -36,7 +37,7 @@ class StreamSource(AbstractSource):
             raise ValueError(
                 f"expected every column to have a name of its own, found {shown(twice)} twice in chunk 0; rename it"
             )
-        self.kinds = {} if self.names is None else kinds_of(first.data)
+        self.kinds = {} if self.names is None else known_kinds(first.data)
         self.n_columns = None if self.names is not None else np.shape(first.data)[1]
         self.n_rows = sum(row_count(item_of(item, 0).data) for item in data) if isinstance(data, list | tuple) else None
 
@@ -46,11 +47,11 @@ class StreamSource(AbstractSource):
         if absent:
             known = listed(self.names or ()) or "without names"
             raise ValueError(f"expected columns of the chunks, found {shown(absent[0])}; the columns are {known}")
-        copy = self.handled()
-        copy.names = tuple(name for name in self.names or () if name in columns)
-        return copy
+        twin = self.handled()
+        twin.names = tuple(name for name in self.names or () if name in columns)
+        return twin
 
-    def parts(self) -> Iterator[AbstractPart]:
+    def parts(self) -> Iterator[Part]:
         """A part for every group of chunks. Of an iterator, a part is gone when the next one is asked for."""
         for found in gathered(self._chunks(), self.handling.chunk_rows, lent=self._lent):
             yield StreamPart(found, self.handling)
@@ -65,7 +66,7 @@ class StreamSource(AbstractSource):
             yield Numbered(index, index, chunk)
 
 
-class StreamPart(AbstractPart):
+class StreamPart(Part):
     """Chunks that were brought, put together; or one that is not like the others, and why."""
 
     def __init__(self, found: Numbered, handling: Handling) -> None:
@@ -117,6 +118,12 @@ class _Supply:
             self.first = next(self._rest)
         except StopIteration:
             raise ValueError("expected at least one chunk of rows, found none; is the iterator used up?") from None
+
+    def replaced(self, make: Callable[[], Any]) -> "_Supply":
+        """Chunks of the same rows, made in another way."""
+        twin = copy(self)
+        twin._make, twin._made, twin._rest = make, None, None
+        return twin
 
     def items(self) -> Iterator[Any]:
         """All chunks from the first on."""

@@ -5,8 +5,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_array
 
-from vff.estimators.conversion import family, unwrapped
-from vff.sources import is_chunked
+from vff.data.frames import column, is_series
 
 _FETCH = {"duckdb": "X.to_arrow_table()", "_duckdb": "X.to_arrow_table()", "ibis": "X.to_pyarrow()"}
 _FETCH |= {"dask": "X.compute()", "dask_expr": "X.compute()"}
@@ -14,15 +13,15 @@ _FETCH |= {"dask": "X.compute()", "dask_expr": "X.compute()"}
 
 def refuse_what_is_no_table(X: Any) -> None:
     """Things that hold columns but are no table yet, each with the call that makes it one."""
+    from vff.data.opening import is_chunked  # which knows what tables are
+
     owner, advice = type(X).__module__.split(".")[0], None
     if hasattr(type(X), "collect_schema") and not hasattr(type(X), "shape"):
         advice = "its rows are not there yet: pass X.collect()"
     elif isinstance(X, dict) and not hasattr(X, "tocsr"):  # sparse matrices of keys are dictionaries too
         advice = "pass pandas.DataFrame(X) or polars.DataFrame(X)"
-    elif family(X) == "arrow":
-        advice = "pass pyarrow.table({'x': X})"
-    elif family(X) in ("pandas", "polars"):
-        advice = "pass X.to_frame()"
+    elif is_series(X):
+        advice = "pass X.to_frame()" if hasattr(X, "to_frame") else "pass pyarrow.table({'x': X})"
     elif owner in _FETCH:
         advice = f"its rows are not there yet: pass {_FETCH[owner]}"
     elif isinstance(X, str):
@@ -43,7 +42,7 @@ def refuse_what_is_no_table(X: Any) -> None:
 def two_dimensional(X: Any) -> np.ndarray:
     """Anything but a frame as an array of rows and columns."""
     if isinstance(X, np.ma.MaskedArray):
-        X = unwrapped(X)
+        X = column(X)
     _refuse_ragged(X)
     if np.iscomplexobj(np.asarray(X)):  # of arrays of other libraries, too, which may not take functions of NumPy
         raise ValueError("X: real numbers were expected. Complex data not supported; use its real part or modulus")

@@ -4,7 +4,7 @@ import pickle
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from functools import reduce as fold
@@ -19,12 +19,12 @@ from dask.base import compute, tokenize
 from dask.callbacks import Callback
 from dask.delayed import Delayed, delayed
 
-from vff.sources.base import AbstractPart, AbstractSource, Chunk, Handling, Progress, Report, SourceError
-from vff.sources.checkpoint import PartRecord, Standing
-from vff.sources.frames import column_names, is_arrow, is_table, kinds_of
-from vff.sources.missing import handled
-from vff.sources.passes import FaultyPartWarning, named
-from vff.sources.streams import check_lengths
+from vff.data.checkpoint import PartRecord, PassState
+from vff.data.frames import column_names, is_arrow, is_table, known_kinds
+from vff.data.missing import handled
+from vff.data.passes import FaultyPartWarning, named
+from vff.data.source import Chunk, Handling, Part, Progress, Report, Source, SourceError
+from vff.data.streams import check_lengths
 from vff.words import listed, shown
 
 FAN_IN = 8
@@ -44,7 +44,7 @@ class Plan(NamedTuple):
     handling: Handling
 
 
-class DaskSource(AbstractSource):
+class DaskSource(Source):
     """Rows of a dask frame, a dask array, or a list of delayed tables; every partition is a part.
 
     ``y`` and ``w`` are dask arrays or series with the same partitions, or names of columns of the frame.
@@ -73,7 +73,7 @@ class DaskSource(AbstractSource):
         vars(copy).pop("_pieces", None)  # cut for other columns
         return copy
 
-    def with_targets(self, y: Any, w: Any) -> tuple[AbstractSource, Any, Any]:
+    def with_targets(self, y: Any, w: Any) -> tuple[Source, Any, Any]:
         """Targets and weights that are dask collections go along with the rows; names are left to be looked up."""
         if all(value is None or isinstance(value, str) for value in (y, w)):
             return self, y, w
@@ -84,30 +84,26 @@ class DaskSource(AbstractSource):
         names = [value if isinstance(value, str) else None for value in (y, w)]
         return twin, names[0], names[1]
 
-    def parts(self) -> Iterator[AbstractPart]:
+    def parts(self) -> Iterator[Part]:
         """A part for every partition, in order."""
         token = tokenize(self._data, self._y, self._w, self.names)
         pieces = self._pieces
         for index, piece in enumerate(pieces):
             yield DaskPart(_title(index, len(pieces)), f"{token} {index}", piece, self._plan())
 
-    def reduce(
-        self,
-        task: Callable[[Chunk], T],
-        merge: Callable[[T, T], T],
-        report: Report | None = None,
-        without: tuple[str, ...] = (),
-    ) -> Standing[T]:
-        """What ``merge`` makes of the answers of ``task`` to all chunks, computed where the partitions are.
+    def reduce(self, task: Any, checkpoint: Any = None, without: tuple[str, ...] = ()) -> PassState[Any]:
+        """The answers of a task to all chunks, computed where the partitions are, and merged.
 
         Partitions without rows are not asked, nor are those named in ``without``. Answers are merged in a tree of eight
         at a time whose shape depends on the number of partitions alone, so that the same rows give the same bits,
         whoever computes them. A worker that dies is replaced: the scheduler asks another. An exception of ``task``
         comes back as it was raised, with the partition's name in front.
         """
+        report = self.handling.report
         pieces = [(_title(i, len(self._pieces)), *piece) for i, piece in enumerate(self._pieces)]
         # made by a task, so that it travels to a worker once and not with every partition
-        tools = delayed(_Parcel)(cloudpickle.dumps((task, merge, self._plan())))
+        task = getattr(task, "on_one_core", task)  # a worker has a thread for every task that it runs at a time
+        tools = delayed(_Parcel)(cloudpickle.dumps((task, task.merge, self._plan())))
         leaves = [delayed(_answer)(tools, *piece) for piece in pieces if piece[0] not in without]
         if not leaves:
             raise SourceError("expected a partition that can be read, found that all are to be left out; repair one")
@@ -115,9 +111,17 @@ class DaskSource(AbstractSource):
         # only beside a client: set before distributed is imported, it would take all other settings along at the end
         with dask.config.set({} if _client() is None else _LARGE_GRAPHS):
             if report is None:
-                return _standing(root.compute())
+                return _state_of(root.compute())
             phase = getattr(task, "phase", "summing")
-            return _standing(_watched(root, leaves, report, phase, self.n_rows))
+            return _state_of(_watched(root, leaves, report, phase, self.n_rows))
+
+    def checkpoint(self, identity: str) -> None:
+        """There is none."""
+        if self.handling.checkpoint is not None:
+            raise ValueError(
+                "a checkpoint is for rows that are read here; on a cluster the scheduler computes again what a dead "
+                "worker took with it: leave checkpoint out"
+            )
 
     def _plan(self) -> Plan:
         y, w = (part if isinstance(part, str) else None for part in (self._y, self._w))
@@ -158,7 +162,7 @@ class DaskSource(AbstractSource):
         return part
 
 
-class DaskPart(AbstractPart):
+class DaskPart(Part):
     """One partition."""
 
     def __init__(self, name: str, token: str, piece: tuple[Any, Any, Any], plan: Plan) -> None:
@@ -238,14 +242,14 @@ def _tree(level: Sequence[Any], tools: Any) -> Any:
     return level[0]
 
 
-def _standing(outcome: _Outcome) -> Standing[Any]:
+def _state_of(outcome: _Outcome) -> PassState[Any]:
     for fault in outcome.faults:
         warnings.warn(f"left out: {fault}", FaultyPartWarning, stacklevel=4)
     if not outcome.answer and outcome.faults:
         raise SourceError(f"expected a partition that can be read, found none; the first: {outcome.faults[0]}")
     if not outcome.answer:
         raise ValueError("expected rows, found only partitions without any; look at what was filtered or left out")
-    return Standing(outcome.records, committed=outcome.answer[0], complete=True)
+    return PassState(outcome.records, committed=outcome.answer[0], complete=True)
 
 
 def _watched(root: Any, leaves: Sequence[Any], report: Report, phase: str, n_rows: int | None) -> _Outcome:
@@ -332,15 +336,15 @@ def _one_block_of_columns(data: Any) -> Any:
     )
 
 
-def _columns_of(data: Any) -> tuple[tuple[str, ...] | None, int | None, dict[str, str]]:
+def _columns_of(data: Any) -> tuple[tuple[str, ...] | None, int | None, Mapping[str, str]]:
     """Their names, their number, and what they hold."""
     if isinstance(data, dask.array.Array):
         return None, int(data.shape[1]), {}
     return delayed(_seen_in)(data[0]).compute() if isinstance(data, list) else _seen_in(data._meta)
 
 
-def _seen_in(X: Any) -> tuple[tuple[str, ...] | None, int, dict[str, str]]:
-    return column_names(X), X.shape[1], kinds_of(X) if column_names(X) else {}
+def _seen_in(X: Any) -> tuple[tuple[str, ...] | None, int, Mapping[str, str]]:
+    return column_names(X), X.shape[1], known_kinds(X) if column_names(X) else {}
 
 
 def _known_rows(data: Any) -> int | None:

@@ -1,16 +1,13 @@
 """Small chunks put together: every one that is worked on costs something, however few its rows are."""
 
-import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from vff.sources.base import Chunk, SourceError
-from vff.sources.frames import is_arrow, row_count
-
-_LIBRARIES = ("pandas", "polars", "pyarrow")
+from vff.data.frames import joined, made_of, row_count
+from vff.data.source import Chunk, SourceError
 
 
 @dataclass(frozen=True)
@@ -57,30 +54,8 @@ def _parts(chunk: Chunk) -> tuple[Any, Any, Any]:
 
 def _made(chunk: Chunk) -> tuple[Any, ...] | None:
     """What chunks must share to be put together; None for those that nobody knows how to."""
-    kinds = tuple(_kind(part) for part in _parts(chunk))
+    kinds = tuple(made_of(part) for part in _parts(chunk))
     return None if any(kind == () for kind in kinds) else kinds
-
-
-def _kind(part: Any) -> tuple[Any, ...]:
-    """The library of a table or a column, its names and its types; an empty tuple where that is not known."""
-    if part is None or type(part) is list:
-        return (type(part),)
-    if type(part) is np.ndarray:
-        return (type(part), part.dtype, part.shape[1:])
-    if _library(part) is None:
-        return ()
-    if is_arrow(part):
-        return (type(part), part.schema)
-    if hasattr(part, "columns"):
-        return (type(part), tuple(part.columns), tuple(part.dtypes))
-    kind = getattr(part, "dtype", getattr(part, "type", None))
-    return () if kind is None else (type(part), getattr(part, "name", None), kind)
-
-
-def _library(part: Any) -> Any:
-    """Whoever made a table knows how to join two of them; it is there, since the table is."""
-    name = type(part).__module__.partition(".")[0]
-    return sys.modules.get(name) if name in _LIBRARIES else None
 
 
 def _copied(chunk: Chunk) -> Chunk:
@@ -96,26 +71,5 @@ def _joined(group: list[tuple[int, Chunk]]) -> Numbered:
     (first, chunk), last = group[0], group[-1][0]
     if len(group) > 1:
         columns = zip(*(_parts(each) for _, each in group), strict=True)
-        chunk = Chunk(f"chunks {first} to {last}", *(_one(list(parts)) for parts in columns))
+        chunk = Chunk(f"chunks {first} to {last}", *(joined(parts) for parts in columns))
     return Numbered(first, last, chunk)
-
-
-def _one(parts: list[Any]) -> Any:
-    """Tables or columns of one library, one below the other."""
-    first = parts[0]
-    if first is None:
-        return None
-    if isinstance(first, list):
-        return [value for part in parts for value in part]
-    if isinstance(first, np.ndarray):
-        return np.concatenate(parts)
-    library: Any = _library(first)
-    if library.__name__ == "pandas":
-        return library.concat(parts, ignore_index=True)
-    if library.__name__ == "polars":
-        return library.concat(parts)
-    if hasattr(first, "to_batches"):
-        return library.concat_tables(parts)
-    if is_arrow(first):
-        return library.Table.from_batches(parts)
-    return library.chunked_array([piece for part in parts for piece in getattr(part, "chunks", [part])])

@@ -9,16 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from vff.estimators.conversion import Place, column_type, family, is_nested, kind_of, plain
+from vff.data.conversion import Place, is_nested, plain
+from vff.data.frames import factorized, type_of
 
 _LATTICE = 1 << 16  # integers in so short a range are their own codes
 
 
-def find_levels(pieces: Iterable[Any], place: Place) -> tuple:
-    """The distinct values of a column read in pieces: sorted if they can be, else as they appear; None is last."""
+def find_levels(pieces: Iterable[tuple[np.ndarray, list[Any]]]) -> tuple:
+    """The distinct values of a column encoded in pieces: sorted if they can be, else as they appear; None is last."""
     found: dict[Any, None] = {}
-    for piece in pieces:
-        codes, values = encode(piece, place)
+    for codes, values in pieces:
         used = np.flatnonzero(np.bincount(codes + 1, minlength=1)) - 1
         found.update(dict.fromkeys(values[code] for code in used))
     return in_order(found)
@@ -35,10 +35,9 @@ def in_order(levels: Iterable[Any]) -> tuple:
         return (*found, *missing)
 
 
-def codes_into(raw: Any, levels: Sequence[Any], place: Place) -> np.ndarray:
-    """Where each row stands in ``levels``, as float64; -1 for values that are not there."""
+def codes_into(codes: np.ndarray, values: Sequence[Any], levels: Sequence[Any]) -> np.ndarray:
+    """Where each row of an encoded column stands in ``levels``, as float64; -1 for values that are not there."""
     position = {level: code for code, level in enumerate(map(plain, levels))}
-    codes, values = encode(raw, place)
     return np.array([position.get(value, -1) for value in values], dtype=np.float64)[codes]
 
 
@@ -49,8 +48,8 @@ def encode(raw: Any, place: Place) -> tuple[np.ndarray, list[Any]]:
     """
     try:
         if is_nested(raw):
-            raise TypeError(f"lists or records, {column_type(raw):.60}")
-        codes, values = _ENCODERS[family(raw)](raw)
+            raise TypeError(f"lists or records, {type_of(raw):.60}")
+        codes, values = _encoded(raw)
         values = list(map(plain, values))
         hash(tuple(values))
     except TypeError as error:
@@ -61,38 +60,10 @@ def encode(raw: Any, place: Place) -> tuple[np.ndarray, list[Any]]:
     return codes, [*values, None]
 
 
-def _encode_pandas(raw: Any) -> tuple[np.ndarray, Iterable[Any]]:
-    if hasattr(raw, "cat"):
-        return raw.cat.codes.to_numpy().astype(np.intp), raw.cat.categories.tolist()
-    if isinstance(raw.dtype, np.dtype) and raw.dtype.kind in "biu":
-        return _encode_numpy(raw.to_numpy())
-    codes, values = raw.factorize()
-    return codes, values.tolist()
-
-
-def _encode_polars(raw: Any) -> tuple[np.ndarray, Iterable[Any]]:
-    name = str(raw.dtype)
-    if name.startswith("Object"):
-        return _encode_objects(raw.to_list())
-    values = raw.unique(maintain_order=True)
-    if name.startswith(("Categorical", "Enum")):
-        keys, column = values.to_physical(), raw.to_physical()
-        values = values.cast(str)
-    else:
-        keys, column = values, raw
-    codes = column.replace_strict(keys, np.arange(len(keys))).to_numpy()
-    # to_list would cut nanoseconds off
-    return codes, values.to_numpy() if kind_of(values) in ("datetime", "duration") else values.to_list()
-
-
-def _encode_arrow(raw: Any) -> tuple[np.ndarray, Iterable[Any]]:
-    column = raw.dictionary_encode()  # leaves dictionaries as they are
-    if hasattr(column, "combine_chunks"):
-        column = column.unify_dictionaries().combine_chunks()
-    codes = column.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.intp)
-    values = column.dictionary
-    times = kind_of(values) in ("datetime", "duration")
-    return codes, values.to_numpy(zero_copy_only=False) if times else values.to_pylist()
+def _encoded(raw: Any) -> tuple[np.ndarray, Iterable[Any]]:
+    if isinstance(raw, np.ndarray):
+        return _encode_numpy(raw)
+    return factorized(raw) or _encode_objects(raw.to_list())
 
 
 def _encode_numpy(array: np.ndarray) -> tuple[np.ndarray, Iterable[Any]]:
@@ -110,6 +81,3 @@ def _encode_numpy(array: np.ndarray) -> tuple[np.ndarray, Iterable[Any]]:
 def _encode_objects(values: list[Any]) -> tuple[np.ndarray, Iterable[Any]]:
     positions = {value: code for code, value in enumerate(dict.fromkeys(values))}
     return np.fromiter(map(positions.__getitem__, values), np.intp, len(values)), list(positions)
-
-
-_ENCODERS = {"pandas": _encode_pandas, "polars": _encode_polars, "arrow": _encode_arrow, "numpy": _encode_numpy}

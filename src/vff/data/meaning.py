@@ -15,7 +15,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from vff.estimators.conversion import SEVERAL, Place, column_type, family, is_missing, refuse_nested, types_held
+from vff.data.conversion import SEVERAL, Place, is_missing, refuse_nested, types_held
+from vff.data.frames import type_of
 
 _NUMBER = re.compile(r"\s*[+-]?(\d+(?:[.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?\s*")
 _DATE = re.compile(r"\s*\d{4}-\d{1,2}-\d{1,2}([T ]\d.*)?")
@@ -43,11 +44,11 @@ _OTHERWISE = "write them as numbers or as text"
 
 def refuse_to_guess(raw: Any, place: Place) -> None:
     """A sentence about a column that is neither numbers, nor times, nor text, but would pass for a category."""
-    kind = column_type(raw)
+    kind = type_of(raw)
     refuse_nested(raw, place, (*SEVERAL, dict))
     held = next((word for word, pattern in _TYPES.items() if pattern.match(kind)), None)
     if held is None and (kind == "object" or kind.startswith("Object")):
-        held = _held_by(raw.to_list() if family(raw) == "polars" else np.asarray(raw).ravel().tolist(), place)
+        held = _held_by(raw.ravel().tolist() if isinstance(raw, np.ndarray) else raw.to_list(), place)
     if held is None or held == "text":
         return
     advice = _ADVICE.get(held, _OTHERWISE).format(place.column)
