@@ -161,7 +161,7 @@ class SiteProblem:
         old = self.model(sums).restricted(stage.harmonics).at(stage.optimum.theta)
         if not (isinstance(old, ClosedForm) and isinstance(form, ClosedForm)):
             raise ValueError("rows are added to models of at most 4,500 features; use fewer frequencies, or fit again")
-        m, spread = form.mean, float(np.sum(old.G * form.inverse.matrix))
+        m, spread = form.mean, old.G.contract(form.inverse)
         value = float(m @ old.b) - 0.5 * (old.energy_of(m) + spread + old.residual)
         if form.level is not None and old.constant is not None:
             m0, variance, u = form.level.mean, form.level.variance, form.level.answer
