@@ -86,7 +86,7 @@ def test_the_constant_moves_the_function_as_least_squares_says(line: CoxProcess)
     """With the sites of the rows written out: A = K + Phi' S Phi, h = Phi' S 1."""
     model, x = line.model_, line.grid_.centres
     (term,) = model.fit_.posterior.terms
-    phi, K = term.features(x), term.factors[0].precision.to_dense() / term.variance
+    phi, K = term.features(x), term.factors[0].K.to_dense() / term.variance
     mean, variance = model.predict_f(np.column_stack([x, np.ones(64)]))
     s = line.grid_.cell_volume * np.exp(mean + variance / 2)  # minus the expected second derivative of a Poisson
     answer = np.linalg.solve(K + phi.T @ (s[:, None] * phi), phi.T @ s)

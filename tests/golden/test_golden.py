@@ -16,7 +16,7 @@ from tests.golden.write import read
 TOLERANCE = {FIXED: 1e-10, LEARNT: 1e-7, CHAINS: 1e-6}
 LOOSER = {
     "learnt_student_t": 1e-5,  # the bound hardly depends on the degrees of freedom
-    "iterative": 2e-5,  # the signs of probes meet eigenvectors, whose own signs depend on threads; its error is 1e-3 nats
+    "iterative": 2e-5,  # probes meet eigenvectors, whose signs depend on threads; the error of its bound is 1e-3 nats
 }
 KEPT = read()
 

@@ -35,7 +35,7 @@ from vff.baselines.posterior import FeaturePosterior
 from vff.inference import ClosedForm, Observed, Optimum
 from vff.inference.natural import Step, Visit, arrive, ascend
 from vff.inference.row_sites import RowSites, first_sites, is_positive, sites_of
-from vff.likelihoods import AbstractLikelihood, best_constant, expected, parameter_derivatives
+from vff.likelihoods import AbstractLikelihood, best_constant, parameter_derivatives
 from vff.linalg import threads_for
 
 _ENOUGH = 1e-8  # nats: a yardstick climbs to the top
@@ -109,7 +109,7 @@ class LatentProblem:
         """See ``natural.Problem``."""
         y, extra, w = self._rows
         mean, variance = self._marginals(standing)
-        answer = expected(self.likelihood, psi, y, extra, mean, variance)
+        answer = self.likelihood.expected(psi, y, extra, mean, variance)
         held = np.zeros(psi.size), -np.eye(psi.size)  # no slope, and a step of none
         return Visit(float(w @ answer.value), sites_of(answer, w, mean), *held)
 

@@ -17,14 +17,14 @@ from vff.estimators.arguments import is_whole, seeded
 from vff.estimators.observed import extra_of
 from vff.inference import TargetScale
 from vff.kernels import Kernel
-from vff.likelihoods import AbstractLikelihood, Bernoulli, Gaussian, by_name
+from vff.likelihoods import AbstractLikelihood, by_name
 from vff.words import shown
 
 _MOST_ROWS = 10_000
 
 
-def _is_bernoulli(estimator: "LikelihoodFace") -> bool:
-    return isinstance(by_name(estimator.likelihood), Bernoulli)
+def _is_binary(estimator: "LikelihoodFace") -> bool:
+    return by_name(estimator.likelihood).binary
 
 
 class LikelihoodFace(BaselineFace):
@@ -71,13 +71,12 @@ class LikelihoodFace(BaselineFace):
         self.target_ = TargetScale(target.mean + target.scale * fit.anchor, target.scale)
         self.kernel_ = problem.design.with_values(problem.in_user_units(last.features.values))
         self.likelihood_ = fit.likelihood.in_units(target.scale)
-        noise = self.likelihood_.variance if isinstance(self.likelihood_, Gaussian) else None
-        self.noise_variance_ = np.nan if noise is None else float(noise)
+        self.noise_variance_ = self.likelihood_.values["variance"] if self.likelihood_.normal else np.nan
         self.elbo_ = float(problem.evidence_in_user_units(fit.place.elbo))
         self._say_notes(notes(fit.optimum, problem.design.covariance.layout))
         return fit
 
-    @available_if(_is_bernoulli)
+    @available_if(_is_binary)
     def predict_proba(self, X: Any) -> np.ndarray:
         """P(y = 0) and P(y = 1) at every row, (N, 2), of a Bernoulli likelihood."""
         one = self.predict(X)

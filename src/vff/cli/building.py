@@ -9,12 +9,9 @@ from vff.cli.rows import DataError, kinds_of, need_columns
 from vff.estimators import GPClassifier, GPRegressor
 from vff.kernels import Kernel, normal_form
 from vff.kernels.formula import ColumnError, parse_terms
-from vff.likelihoods import AbstractLikelihood, NegativeBinomial, Poisson
+from vff.likelihoods import AbstractLikelihood, binary_names, by_name, exposed_names
 from vff.sources.base import AbstractSource
 from vff.words import shortened, shown
-
-_COUNTS = {"poisson": Poisson, "negative-binomial": NegativeBinomial}
-_LABELS = ("logit", "probit")
 
 
 def make_model(options: Namespace, source: AbstractSource, units: dict[str, str]) -> GPRegressor | GPClassifier:
@@ -59,15 +56,19 @@ def _kernel(options: Namespace, kinds: dict[str, str], roles: dict[str, str]) ->
 def _likelihood(options: Namespace) -> str | AbstractLikelihood | None:
     name, exposure = getattr(options, "likelihood", None), getattr(options, "exposure", None)
     if getattr(options, "classify", False):
-        if name is not None and name not in _LABELS:
-            raise UsageError(f"--classify takes --likelihood logit or probit, found {name}; leave one of them out")
+        labels = [own for own in binary_names() if own != "bernoulli"]  # which is a logit by a name for numbers
+        if name is not None and name not in labels:
+            raise UsageError(
+                f"--classify takes --likelihood {' or '.join(labels)}, found {name}; leave one of them out"
+            )
         if exposure:
             raise UsageError("--exposure is for counts, found it beside --classify; leave one of them out")
         return name
-    if exposure and name not in _COUNTS:
+    counts = exposed_names()
+    if exposure and name not in counts:
         found = f"found {name or 'gaussian'}"
-        raise UsageError(f"--exposure needs --likelihood {' or '.join(_COUNTS)}, {found}; give one of these")
-    return _COUNTS[name](exposure=exposure) if exposure and name else name
+        raise UsageError(f"--exposure needs --likelihood {' or '.join(counts)}, {found}; give one of these")
+    return by_name(name, exposure=exposure) if exposure and name else name
 
 
 def units_of(options: Namespace) -> dict[str, str]:

@@ -31,7 +31,7 @@ def load_model(path: str, *, learnt: bool = True) -> Any:
 
 
 def _is_learnt(model: Any) -> bool:
-    return hasattr(model, "posterior_") or hasattr(model, "estimators_")
+    return hasattr(model.functions_[0], "posterior_")
 
 
 def about(path: str | Path) -> "Description":

@@ -4,7 +4,6 @@ import time
 import warnings
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,6 @@ from vff.cli.results import Result, check_output, written_whole
 from vff.cli.rows import DataError, columns_of, level_columns, need_columns, open_for
 from vff.cli.summary import label_text
 from vff.cli.tables import TableWriter
-from vff.likelihoods import Gaussian
 from vff.sources.base import AbstractPart, AbstractSource, Chunk, Progress, SourceError
 from vff.words import shown
 
@@ -59,12 +57,7 @@ def predicted(model: Any, X: Any, level: float) -> list[Any]:
     if hasattr(model, "classes_"):
         each = model.predict_proba(X)
         return [*each.T, model.classes_[np.argmax(each, axis=1)]]
-    mean, sd = model.predict(X, return_std=True)
-    if isinstance(model.likelihood_, Gaussian) and model.samples_ is None:
-        half = NormalDist().inv_cdf(0.5 + level / 2) * sd
-        return [mean, sd, mean - half, mean + half]
-    lower, upper = model.predict_quantiles(X, (0.5 - level / 2, 0.5 + level / 2)).T
-    return [mean, sd, lower, upper]
+    return [*model._described(X, level)]
 
 
 def _check_names(keep: Sequence[str], written: Sequence[str]) -> None:

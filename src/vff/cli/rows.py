@@ -91,4 +91,4 @@ def level_columns(model: Any) -> set[str]:
 
 def one_of(model: Any) -> Any:
     """The model, or that of the first of several classes, which has the same columns."""
-    return getattr(model, "estimators_", [model])[0]
+    return model.functions_[0]

@@ -49,7 +49,7 @@ def effects(options: Namespace) -> Result:
 
 def _of_class(model: Any, label: str | None) -> Any:
     """The model of one class, where there is one for each."""
-    if not hasattr(model, "estimators_"):
+    if len(model.functions_) == 1:
         if label is not None:
             raise UsageError("--class is for models of more than two classes, found another; leave it out")
         return model
@@ -59,7 +59,7 @@ def _of_class(model: Any, label: str | None) -> Any:
         raise UsageError(
             f"--class was expected to name one of {', '.join(labels)}, found {found}; each has its effects"
         )
-    return model.estimators_[labels.index(label)]
+    return model.functions_[labels.index(label)]
 
 
 def _draw(model: Any, terms: Sequence[str], level: float, said: Description, out: Path) -> None:

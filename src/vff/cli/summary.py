@@ -28,8 +28,8 @@ def summary(model: Any, said: Description) -> dict[str, Any]:
         "notes": list(said.notes),
         "provenance": {"created": said.created, "vff": said.vff, "numpy": said.numpy, **said.provenance},
     }
-    if hasattr(model, "estimators_"):
-        each = zip(model.classes_, model.estimators_, strict=True)
+    if len(model.functions_) > 1:
+        each = zip(model.classes_, model.functions_, strict=True)
         return record | {"learnt": True, "classes": {label_text(label): _learnt(one) for label, one in each}}
     if hasattr(model, "classes_"):
         record["labels"] = [label_text(label) for label in model.classes_]
@@ -42,10 +42,7 @@ def summary(model: Any, said: Description) -> dict[str, Any]:
 
 def _left_out(model: Any) -> int:
     """Rows that were not taken in, because cells were missing."""
-    inner = model
-    while not hasattr(inner, "rows_"):  # a model per class, or that of the cells of a pattern
-        inner = inner.estimators_[0] if hasattr(inner, "estimators_") else inner.model_
-    return inner.rows_.left_out
+    return model.functions_[0].rows_.left_out
 
 
 def _learnt(model: Any) -> dict[str, Any]:
@@ -56,6 +53,7 @@ def _learnt(model: Any) -> dict[str, Any]:
         "terms": [_term(*each) for each in terms],
         "kernel": write_kernel(model.kernel_),
         "likelihood": type(model.likelihood_).__name__,
+        "scale": model.likelihood_.scale_name,
         "parameters": {name: float(value) for name, value in model.likelihood_.values.items()},
         "domain": {str(column): list(ends) for column, ends in model.domain_.items()},
         "frequencies": {str(key): value for key, value in model.frequencies_.items()},
@@ -88,10 +86,10 @@ def summary_text(record: Mapping[str, Any]) -> str:
         for label, one in record["classes"].items():
             lines += ["", f"class {label} against the rest", _terms_table(one["terms"], days | units, "")]
     elif record["learnt"]:
-        latent = record["likelihood"] != "Gaussian"
+        unit = units.get(record["target"], "") if record["scale"] == "y" else ""
         lines += [
             "",
-            _terms_table(record["terms"], days | units, "" if latent else units.get(record["target"], "")),
+            _terms_table(record["terms"], days | units, unit),
             "",
         ]
         lines += [f"{record['likelihood']} likelihood" + _parameters(record), f"bound on log p(y): {_nats(record)}"]
@@ -132,7 +130,7 @@ def _quantity(value: float, unit: str) -> str:
 
 def _parameters(record: Mapping[str, Any]) -> str:
     """What was learnt of the likelihood, in the units of the target."""
-    if record["likelihood"] == "Gaussian":
+    if record["scale"] == "y" and [*record["parameters"]] == ["variance"]:
         noise = math.sqrt(record["parameters"]["variance"])
         return f": noise of sd {_quantity(noise, record['units'].get(record['target'], ''))}"
     values = ", ".join(f"{name} {value:.4g}" for name, value in record["parameters"].items())

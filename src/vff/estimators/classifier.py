@@ -16,7 +16,7 @@ from vff.estimators.roles import FindLabels, Positive, Roles, check_asked_again
 from vff.estimators.sums import Effects, SumModelFace
 from vff.estimators.tables import Table, check_weights
 from vff.kernels import Kernel
-from vff.likelihoods import AbstractLikelihood, Bernoulli, Predictive
+from vff.likelihoods import AbstractLikelihood, Predictive, binary_names, by_name
 from vff.sources import AbstractSource, DatabaseTable, is_chunked, opened, reduce
 from vff.words import shown
 
@@ -149,6 +149,11 @@ class GPClassifier(ClassifierMixin, SumModelFace):
             vars(fitted).update({name: value for name, value in vars(models[0]).items() if name.endswith("_in_")})
         return self._become(fitted)
 
+    @property
+    def functions_(self) -> "tuple[GPClassifier, ...]":
+        """The models of one latent function each: this one, or with more than two classes one per class."""
+        return tuple(getattr(self, "estimators_", (self,)))
+
     def _become(self, fitted: "GPClassifier") -> Self:
         """What another has learnt is this one's."""
         # two classes and more leave different things behind: all of the earlier fit goes, when the new one has worked
@@ -214,8 +219,8 @@ class GPClassifier(ClassifierMixin, SumModelFace):
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probability of every class at every row, (N, classes), with the uncertainty of the function in it."""
         check_is_fitted(self, "classes_")
-        if hasattr(self, "estimators_"):
-            each = np.stack([model.predict_proba(X)[:, 1] for model in self.estimators_], axis=1)
+        if len(self.functions_) > 1:
+            each = np.stack([model.predict_proba(X)[:, 1] for model in self.functions_], axis=1)
             return each / each.sum(axis=1, keepdims=True)
         second = self._asked(self._table(X), lambda one, _: (one.mean(),))[0]
         return np.stack([1.0 - second, second], axis=1)
@@ -223,7 +228,7 @@ class GPClassifier(ClassifierMixin, SumModelFace):
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Logarithms of ``predict_proba``."""
         check_is_fitted(self, "classes_")
-        if hasattr(self, "estimators_"):
+        if len(self.functions_) > 1:
             return np.log(self.predict_proba(X))
         return np.stack(self._log_probabilities(X), axis=1)
 
@@ -235,26 +240,23 @@ class GPClassifier(ClassifierMixin, SumModelFace):
     def decision_function(self, X: Any) -> np.ndarray:
         """Log odds of the second class at every row, (N,), or of every class against the rest, (N, classes)."""
         check_is_fitted(self, "classes_")
-        if hasattr(self, "estimators_"):
-            return np.stack([model.decision_function(X) for model in self.estimators_], axis=1)
+        if len(self.functions_) > 1:
+            return np.stack([model.decision_function(X) for model in self.functions_], axis=1)
         against, for_it = self._log_probabilities(X)
         return for_it - against
 
     def predict_f(self, X: Any, full_covariance: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance of the latent function: (N,) each, or (N, classes) with more than two."""
         check_is_fitted(self, "classes_")
-        if not hasattr(self, "estimators_"):
+        if len(self.functions_) == 1:
             return super().predict_f(X, full_covariance)
-        parts = [model.predict_f(X, full_covariance) for model in self.estimators_]
+        parts = [model.predict_f(X, full_covariance) for model in self.functions_]
         mean, variance = (np.stack(part, axis=-1) for part in zip(*parts, strict=True))
         return mean, variance
 
     def effects(self, X: Any) -> Effects:
         """Each term's part of the latent function of two classes, as for ``GPRegressor``."""
-        if hasattr(self, "estimators_"):
-            raise ValueError(
-                f"with {self.classes_.size} classes there is a function per class; ask estimators_[k].effects(X)"
-            )
+        self._refuse_several("ask estimators_[k].effects(X)")
         return super().effects(X)
 
     def log_predictive_density(self, X: Any, y: Any) -> np.ndarray:
@@ -286,18 +288,20 @@ class GPClassifier(ClassifierMixin, SumModelFace):
 
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = None) -> np.ndarray:
         """Joint draws of labels at the rows of X, (N, n_samples); of two classes."""
-        if hasattr(self, "estimators_"):
-            raise ValueError(
-                f"with {self.classes_.size} classes there is a function per class; draw labels from predict_proba(X)"
-            )
+        self._refuse_several("draw labels from predict_proba(X)")
         return self.classes_[super().sample_y(X, n_samples, random_state).astype(int)]
 
+    def _refuse_several(self, advice: str) -> None:
+        if len(self.functions_) > 1:
+            raise ValueError(f"with {self.classes_.size} classes there is a function per class; {advice}")
+
     def _asked_likelihood(self) -> AbstractLikelihood:
-        names = {"logit": Bernoulli("logit"), "probit": Bernoulli("probit")}
-        asked = names.get(self.likelihood) if isinstance(self.likelihood, str) else self.likelihood
-        if not isinstance(asked, Bernoulli):
+        names, asked = binary_names(), self.likelihood
+        if isinstance(asked, str) and asked in names:
+            asked = by_name(asked)
+        if isinstance(asked, str) or not getattr(asked, "binary", False):
             raise ValueError(
-                "likelihood of a classifier must be 'logit', 'probit' or a Bernoulli object; got "
+                f"likelihood of a classifier must be {', '.join(map(repr, names))} or a Bernoulli object; got "
                 f"{shown(self.likelihood)}"
             )
         return asked

@@ -276,6 +276,11 @@ class CoxProcess(BaseEstimator):
         check_is_fitted(self, "model_")
         return self.model_.to_arviz()
 
+    @property
+    def functions_(self) -> tuple[GPRegressor]:
+        """The model of the log intensity, which is one function."""
+        return (self.model_,)
+
     def sample_points(self, n_samples: int = 1, random_state: Any = None) -> list[np.ndarray]:
         """New patterns in the same window with the same exposure, as the posterior expects them: arrays (N_i, d)."""
         check_is_fitted(self, "model_")

@@ -15,8 +15,8 @@ from vff.estimators.arguments import flag, quantile_levels, seeded, whole_number
 from vff.estimators.named import beside, recognised
 from vff.estimators.observed import extra_of, refuse_negative
 from vff.estimators.tables import ExtrapolationWarning, Table, check_target, check_weights
-from vff.inference import SampledPosterior, Samples, TargetScale, chosen
-from vff.likelihoods import AbstractLikelihood, Gaussian, Marginal, Mixture, Predictive, predictive_sample
+from vff.inference import Samples, TargetScale, chosen
+from vff.likelihoods import AbstractLikelihood, Mixture, Predictive
 
 _JOINT_ROWS = 20_000  # a covariance matrix of this size takes 3.2 GB
 _CHUNK = 2**20
@@ -83,13 +83,9 @@ class PosteriorFace(BaseEstimator):
         x, extra = self._joint_rows(table), self._extra(table)
         if self.samples_ is not None:
             some = chosen(len(self.samples_.kept), n_samples, rng)
-            return self._mixture(self._sampled().sample_some(x, some, rng), extra, some).sample(rng)
+            return self._mixture(self.posterior_.sample_some(x, some, rng), extra, some).sample(rng)
         function = self.target_.mean + self.target_.scale * self.posterior_.sample(x, n_samples, rng)
-        return predictive_sample(self.likelihood_, function, extra[:, None], rng)
-
-    def _sampled(self) -> SampledPosterior:
-        assert isinstance(self.posterior_, SampledPosterior)
-        return self.posterior_
+        return np.asarray(self.likelihood_.sample(function, extra[:, None], rng), dtype=float)
 
     def _mixture(self, f: np.ndarray, extra: np.ndarray, some: np.ndarray) -> Mixture:
         """Some of the draws, with f at rows as learning sees it, (N, S)."""
@@ -101,7 +97,7 @@ class PosteriorFace(BaseEstimator):
         """A new y at the rows, a stretch of them at a time."""
         extra = self._extra(table)
         if self.samples_ is None:
-            yield slice(0, table.n_rows), Marginal(self.likelihood_, *self._latent(table), extra)
+            yield slice(0, table.n_rows), self.likelihood_.predictive(*self._latent(table), extra)
             return
         every = np.arange(len(self.samples_.kept))
         # the same for all rows, so that a row is predicted the same in any company
@@ -111,7 +107,7 @@ class PosteriorFace(BaseEstimator):
             for at in range(0, len(piece), step):
                 x = piece[at : at + step]
                 rows = slice(start, start + len(x))
-                values, rest = self._sampled().values(x)
+                values, rest = self.posterior_.values(x)
                 yield rows, self._mixture(values + np.sqrt(rest)[:, None] * noise, extra[rows], every)
                 start = rows.stop
 
@@ -211,11 +207,11 @@ class RegressionFace(RegressorMixin, PosteriorFace):
     def predict(self, X: Any, return_std: bool = False) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """Mean of a new observation at every row of X, and its standard deviation when asked for."""
         table, return_std = self._table(X), flag("return_std", return_std)
-        if isinstance(self.likelihood_, Gaussian) and not return_std:  # the variance does not matter then
+        if self.likelihood_.normal and not return_std:  # the variance does not matter then
             means = [self.posterior_.mean_at(x) for x in self._pieces(table)]
             return self.target_.mean + self.target_.scale * np.concatenate(means)
-        if isinstance(self.likelihood_, Gaussian):  # the moments of f are all that is needed, also of sampled ones
-            mean, variance = Marginal(self.likelihood_, *self._latent(table), self._extra(table)).moments()
+        if self.likelihood_.normal:  # the moments of f are all that is needed, also of sampled ones
+            mean, variance = self.likelihood_.predictive(*self._latent(table), self._extra(table)).moments()
             return mean, np.sqrt(variance)
         if not return_std:
             return self._asked(table, lambda one, _: (one.mean(),))[0]
@@ -226,6 +222,14 @@ class RegressionFace(RegressorMixin, PosteriorFace):
         """Quantiles of a new observation at every row of X, (N, L), with the uncertainty of the function in them."""
         asked = quantile_levels(levels)
         return self._asked(self._table(X), lambda one, _: (one.quantiles(asked),))[0]
+
+    def _described(self, X: Any, level: float) -> tuple[np.ndarray, ...]:
+        """Mean, standard deviation and the ends of the central interval of a new observation, (N,) each."""
+        if self.samples_ is not None:  # moments are those of all draws, the interval is that of some of them
+            ends = self._asked(self._table(X), lambda one, _: one.interval(level))
+            return (*self.predict(X, return_std=True), *ends)
+        mean, variance, *ends = self._asked(self._table(X), lambda one, _: (*one.moments(), *one.interval(level)))
+        return mean, np.sqrt(variance), *ends
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The share R² of the variance of y that the mean explains; y and the weights may be columns of X, by name."""

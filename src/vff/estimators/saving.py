@@ -160,7 +160,7 @@ def _parts(content: Content) -> tuple[Any, Any]:
 def _saved(model: Any) -> Saved:
     if type(model) not in _CLASSES.values():
         raise TypeError(f"save takes a {', '.join(_CLASSES)} of vff, got {type(model).__name__}; give it one of these")
-    members: list[Any] = getattr(model, "estimators_", None) or [*filter(None, [getattr(model, "model_", None)])]
+    members = [one for one in getattr(model, "functions_", ()) if one is not model]
     if not members and not hasattr(model, "rows_"):
         raise ValueError(
             f"this {type(model).__name__} has seen no rows, so that there is nothing to save; fit it first"

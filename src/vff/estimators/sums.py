@@ -176,9 +176,14 @@ class SumModelFace(PosteriorFace):
             raise ValueError("rows were collected after the model was learnt; call learn() before it is saved")
         save(self, path, units=units)  # pyright: ignore[reportArgumentType]
 
+    @property
+    def functions_(self) -> tuple[Any, ...]:
+        """The models of one latent function each that this one consists of: itself, or one per class."""
+        return (self,)
+
     def to_arviz(self) -> Any:
         """The draws of ``inference="mcmc"`` for ArviZ: posterior, sample_stats and observed_data."""
-        if hasattr(self, "estimators_"):
+        if len(self.functions_) > 1:
             raise ValueError("with more than two classes there is a model per class; ask estimators_[k].to_arviz()")
         check_is_fitted(self, "posterior_")
         if self.samples_ is None:

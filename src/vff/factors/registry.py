@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from vff.basis import Basis, Domain, Letters
 from vff.factors.expression import Leaf
 from vff.factors.protocol import Factor, Prior
-from vff.storage import permit
+from vff.storage import forbid, permit
 
 
 @dataclass(frozen=True)
@@ -62,6 +62,7 @@ class Registry:
             yield kind
         finally:
             self._kinds.remove(kind)
+            forbid(*kind.leaves, kind.prior, kind.basis, kind.domain)
 
     @property
     def leaves(self) -> dict[str, type[Leaf]]:

@@ -12,10 +12,10 @@ from typing import NamedTuple, Protocol, Self
 import numpy as np
 
 from vff.inference.averages import feature_averages
-from vff.inference.posterior import AbstractSumPosterior
+from vff.inference.posterior import Posterior
 from vff.inference.row_sites import Observed, RowSites, first_sites, sites_of
 from vff.inference.target import TargetScale
-from vff.likelihoods import AbstractLikelihood, expected, parameter_derivatives
+from vff.likelihoods import AbstractLikelihood, parameter_derivatives
 from vff.moments import ColumnRows, MomentRequest, Moments, Tables, Walk
 
 
@@ -63,7 +63,7 @@ class Opinion:
 
     likelihood: AbstractLikelihood
     psi: np.ndarray
-    posterior: AbstractSumPosterior
+    posterior: Posterior
     anchor: float
     """What f is measured from."""
     tables: Tables = field(default_factory=dict, compare=False)
@@ -73,7 +73,7 @@ class Opinion:
         y, extra, w, R = observed.y, observed.extra, observed.w, self.likelihood.free.size
         mean, variance = self.posterior.inside(columns, self.tables)
         mean += self.anchor
-        answer = expected(self.likelihood, self.psi, y, extra, mean, variance)
+        answer = self.likelihood.expected(self.psi, y, extra, mean, variance)
         totals = np.zeros(1 + R + R * R)
         totals[0] = float(w @ answer.value)
         if self.likelihood.free.any():

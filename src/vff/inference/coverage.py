@@ -6,7 +6,6 @@ from scipy.special import betainc
 from vff.inference.methods.fit import Fit
 from vff.inference.row_sites import Observed
 from vff.inference.scout import sample_pieces
-from vff.likelihoods import predictive_cdf
 from vff.moments import Walk
 
 _ROWS = 2048  # that are looked at
@@ -59,8 +58,9 @@ def _outside(fit: Fit, x: np.ndarray, observed: Observed) -> np.ndarray:
     """Which rows lie outside; those of a discrete y are where all of the interval is on one side of them."""
     likelihood, (mean, variance) = fit.likelihood, fit.posterior.marginals(x)
     f = fit.target.mean + fit.target.scale * mean, fit.target.scale**2 * variance
-    upto = predictive_cdf(likelihood, *f, observed.extra, observed.y)
-    below = predictive_cdf(likelihood, *f, observed.extra, observed.y - 1.0) if likelihood.discrete else upto
+    new = likelihood.predictive(*f, observed.extra)
+    upto = new.cdf(observed.y)
+    below = new.cdf(observed.y - 1.0) if likelihood.discrete else upto
     return (upto < 0.5 * _OUTSIDE) | (below >= 1.0 - 0.5 * _OUTSIDE)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from vff.inference.form import AbstractForm
 from vff.inference.target import TargetScale
-from vff.likelihoods import AbstractLikelihood, Expected, expected, row_modes
+from vff.likelihoods import AbstractLikelihood, Expected, row_modes
 
 _SPREAD = 2.0  # of the latent function around its constant, for a first guess at every row by itself
 _FLATTEST = 1e-3  # of the average precision of a site: the first guess is a likelihood of its own at every row
@@ -66,7 +66,7 @@ def first_sites(likelihood: AbstractLikelihood, psi: np.ndarray, observed: Obser
         f, slope, curvature = row_modes(likelihood, psi, y, extra, constant, _SPREAD)
     else:
         f = np.full(y.size, constant)
-        _, slope, curvature = expected(likelihood, psi, y, extra, f, np.ones(y.size))
+        _, slope, curvature = likelihood.expected(psi, y, extra, f, np.ones(y.size))
     if not np.isfinite(curvature).all():
         row = int(np.argmin(np.isfinite(curvature)))
         raise ValueError(

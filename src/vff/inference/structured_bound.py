@@ -158,7 +158,7 @@ def expected_log_density(likelihood: Any, nodes: int) -> Callable[..., Any]:
     import jax.numpy as jnp
 
     if likelihood.closed_form:
-        by_row = jax.vmap(likelihood.expected, in_axes=(0, 0, 0, 0, None))
+        by_row = jax.vmap(likelihood.expected_log_density, in_axes=(0, 0, 0, 0, None))
         return lambda rows, mean, variance: jnp.sum(rows.w * by_row(rows.y, mean, variance, rows.extra, rows.psi))
     places, weights = rule(nodes)
     over_nodes = jax.vmap(likelihood.log_density, in_axes=(None, 0, None, None))

@@ -15,34 +15,22 @@
 
 A likelihood is a small frozen object. Its log-density is written in JAX, which gives the derivatives; JAX is imported
 when an expectation is first asked for, never by importing this room, and always computes in float64 without touching
-its global flags.
+its global flags. ``LIKELIHOODS`` are the kinds there are, and ``register`` adds one. Importing
+the room imports their names alone (`names.py`); the first use of anything else imports all of it.
 """
 
-from vff.likelihoods.base import WIDEST_EXPONENT, AbstractLikelihood, Location, Parameter, Traits
-from vff.likelihoods.classes import Bernoulli, Binomial
-from vff.likelihoods.continuous import Beta, Gamma, Gaussian, StudentT
-from vff.likelihoods.counts import NegativeBinomial, Poisson
-from vff.likelihoods.custom import Custom
-from vff.likelihoods.expectations import (
-    Expected,
-    best_constant,
-    expected,
-    log_predictive,
-    parameter_derivatives,
-    row_modes,
-)
-from vff.likelihoods.mixture import Marginal, Mixture, Predictive
-from vff.likelihoods.names import by_name
-from vff.likelihoods.ordinal import Ordinal
-from vff.likelihoods.predictive import (
-    predictive_cdf,
-    predictive_mean,
-    predictive_moments,
-    predictive_quantiles,
-    predictive_sample,
-)
+# ruff: noqa: F405
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from vff.likelihoods.names import likelihood_names
+
+if TYPE_CHECKING:
+    from vff.likelihoods.room import *  # noqa: F403
 
 __all__ = [
+    "LIKELIHOODS",
     "WIDEST_EXPONENT",
     "AbstractLikelihood",
     "Bernoulli",
@@ -61,16 +49,23 @@ __all__ = [
     "Poisson",
     "Predictive",
     "StudentT",
-    "Traits",
     "best_constant",
+    "binary_names",
     "by_name",
-    "expected",
+    "choice",
+    "exposed_names",
+    "likelihood_column",
+    "likelihood_names",
     "log_predictive",
+    "parameter",
     "parameter_derivatives",
-    "predictive_cdf",
-    "predictive_mean",
-    "predictive_moments",
-    "predictive_quantiles",
-    "predictive_sample",
+    "register",
     "row_modes",
+    "unregister",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name in __all__:
+        return getattr(import_module("vff.likelihoods.room"), name)
+    raise AttributeError(f"module 'vff.likelihoods' has no attribute {name!r}")

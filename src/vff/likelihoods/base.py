@@ -1,10 +1,19 @@
-"""What every likelihood provides."""
+"""What every likelihood provides, and what follows from its fields."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable
-from typing import Any, NamedTuple, Self
+from collections.abc import Hashable, Sequence
+from dataclasses import Field, field, fields, replace
+from functools import cache
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+
+from vff.likelihoods.checks import one_of, positive_or_none, require
+from vff.likelihoods.starts import spread_of, weighted_median
+
+if TYPE_CHECKING:
+    from vff.likelihoods.expectations import Expected
+    from vff.likelihoods.predictive import Marginal
 
 
 class Parameter(NamedTuple):
@@ -38,89 +47,101 @@ WIDEST_EXPONENT = 200.0
 """Variance of f where exp(f) is the mean of y: y over twelve decades either way, and exp(2 variance), which is in the
 second moment of y, stays within float64."""
 
+_PARAMETER, _COLUMN, _CHOICES = "parameter", "column", "choices"
 
-class Traits(NamedTuple):
-    """What callers must know about a likelihood before they use it."""
 
-    column: Hashable | None = None  # the column of X that every row brings as ``extra``: exposure or trials
-    standardised: bool = False  # f is in units of y, so that y may be shifted and scaled before learning
-    locates: bool = False  # has a location of its own, beside which a constant mean could not be told
-    closed_form: bool = False  # ``expected`` is known; otherwise quadrature does it
-    discrete: bool = False  # y is a whole number
-    log_concave: bool = True  # log p(y | f) has one maximum in f, also against a Gaussian prior
-    affine: bool = False  # log p = y A(f) + extra B(f) + a constant: two sums say all that rows at one f have to say
-    support: tuple[float, float] = (-np.inf, np.inf)  # of a Binomial up to infinity, since trials differ by row
-    widest: float = 1e4  # variance of f; an sd of a hundred leaves no likelihood anything to say
-    complete: bool = True  # mean, variance and cdf of y given f are known
+def parameter(*, power: int = 0) -> Any:
+    """A field that is a positive number, held, or None, learnt; of scale * y it is scale^power times as large."""
+    return field(default=None, metadata={_PARAMETER: power})
+
+
+def likelihood_column(*, required: bool = False) -> Any:
+    """A field that names the column of X that every row brings as ``extra``, such as an exposure."""
+    return field(metadata={_COLUMN: True}) if required else field(default=None, metadata={_COLUMN: True})
+
+
+def choice(default: str, choices: tuple[str, ...]) -> Any:
+    """A field that is one of several words."""
+    return field(default=default, metadata={_CHOICES: choices})
+
+
+@cache
+def _with_role(kind: Any, role: str) -> tuple[Field, ...]:
+    return tuple(own for own in fields(kind) if role in own.metadata)
 
 
 class AbstractLikelihood(ABC):
     """p(y | f), one factor per row.
 
-    A leaf is a frozen dataclass. Numbers given to its constructor are held fixed, None are learnt. The log-density is a
-    function of ``psi``, the unconstrained values of all parameters, and never of the numbers in the object, so that
-    compiled code serves every value. Methods with an implementation here are final.
+    A leaf is a frozen dataclass. Its fields say what they are: ``parameter()`` is a positive number, held if given and
+    learnt if None, ``likelihood_column()`` the name of a column of X, ``choice()`` a word. What is not said by fields
+    are the traits below, and the hooks. The log-density is a function of ``psi``, the unconstrained values of all
+    parameters, and never of the numbers in the object, so that compiled code serves every value.
     """
 
-    # --- hooks: what the likelihood is ---------------------------------------------------------------------------
+    # --- traits --------------------------------------------------------------------------------------------------
 
-    @property
-    @abstractmethod
-    def traits(self) -> Traits:
-        """What kind of likelihood it is."""
-
-    @property
-    @abstractmethod
-    def form(self) -> Self:
-        """The likelihood without its numbers: all that compiled code may depend on."""
-
-    @property
-    @abstractmethod
-    def values(self) -> dict[str, Any]:
-        """The parameters by name in the user's terms; None where they are still to be learnt."""
-
-    @abstractmethod
-    def _entries(self) -> tuple[Parameter, ...]:
-        """The entries of psi, in order."""
-
-    @abstractmethod
-    def _with_entries(self, values: tuple[float, ...]) -> Self:
-        """The likelihood with these values of its entries."""
+    latents: ClassVar[tuple[str, ...]] = ("f",)
+    """The functions that a row depends on."""
+    normal: ClassVar[bool] = False
+    """y = f + normal noise of a ``variance``, so that the moments of f are all that predictions need."""
+    locates: ClassVar[bool] = False
+    """It has a location of its own, beside which no constant mean is learnt."""
+    log_concave: ClassVar[bool] = True
+    """log p(y | f) has one maximum in f, also against a Gaussian prior."""
+    affine: ClassVar[bool] = False
+    """log p = y A(f) + extra B(f) + a constant: two sums say all that rows at one f have to say."""
+    widest: ClassVar[float] = 1e4
+    """The largest prior variance of f that is learnt; an sd of a hundred leaves no likelihood anything to say."""
+    standardised: bool = False
+    """f is in units of y, so that y may be shifted and scaled before learning."""
+    scale_name: str = "f"
+    """The scale of y that f is on: "y", a link of the mean of y such as "log" or "logit", or "f", one of its own."""
+    discrete: bool = False
+    """y is a whole number."""
+    support: tuple[float, float] = (-np.inf, np.inf)
+    """The least and the largest y; of a Binomial up to infinity, since trials differ by row."""
+    complete: bool = True
+    """Mean, variance and cdf of y given f are known."""
 
     # --- hooks: data ---------------------------------------------------------------------------------------------
 
-    @abstractmethod
     def check(self, y: np.ndarray, extra: np.ndarray) -> None:
         """ValueError when y or extra cannot be."""
+        require(np.isfinite(y), y, self.title, "finite numbers", "leave such rows out")
 
-    @abstractmethod
-    def sized(self, y: np.ndarray) -> Self:
-        """With what the length of psi takes from the data: the number of levels of an ordinal y."""
-
-    @abstractmethod
     def _guess(self, y: np.ndarray, extra: np.ndarray, w: np.ndarray) -> tuple[float, ...]:
-        """Starting values of the entries, from data."""
+        """Starting values of the entries of psi, from data."""
+        return tuple(1.0 for _ in self.entries)
 
-    @abstractmethod
     def location(self, y: np.ndarray, extra: np.ndarray, w: np.ndarray) -> Location:
         """A guess at the constant f that fits best, and how far off it may be."""
+        return Location(weighted_median(y, w), spread_of(y, w)) if self.standardised else Location(0.0, 15.0)
 
-    # --- hooks: JAX, scalars -------------------------------------------------------------------------------------
+    def sized(self, y: np.ndarray) -> Self:
+        """With what the length of psi takes from the data: the number of levels of an ordinal y."""
+        return self
 
-    @abstractmethod
+    def _sized_for(self, length: int) -> Self:
+        """With a psi of this length."""
+        return self
+
+    # --- hooks: JAX, scalars; one of the two must be there -------------------------------------------------------
+
     def log_density(self, y: Any, f: Any, extra: Any, psi: Any) -> Any:
         """log p(y | f) in jax.numpy."""
+        return self.expected_log_density(y, f, 0.0, extra, psi)
 
-    @abstractmethod
-    def expected(self, y: Any, mean: Any, variance: Any, extra: Any, psi: Any) -> Any:
-        """E log p(y | f), f ~ N(mean, variance), in jax.numpy; NotImplemented unless ``closed_form``."""
+    def expected_log_density(self, y: Any, mean: Any, variance: Any, extra: Any, psi: Any) -> Any:
+        """E log p(y | f), f ~ N(mean, variance), in jax.numpy; without it, quadrature finds it."""
+        raise TypeError(f"{type(self).__name__} defines neither log_density nor expected_log_density")
 
-    @abstractmethod
     def width(self, psi: np.ndarray) -> float:
         """The distance from the real line of the nearest singularity of log p in f, divided by π.
 
         Quadrature needs sd / width to be resolved. One for everything made of log(1 + exp(f)).
         """
+        return np.inf if self.closed_form else 1.0
 
     # --- hooks: NumPy, of a likelihood whose parameters are all set ----------------------------------------------
 
@@ -140,83 +161,111 @@ class AbstractLikelihood(ABC):
     def sample(self, f: np.ndarray, extra: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """One y per f."""
 
-    @abstractmethod
     def closed_moments(
         self, mean: np.ndarray, variance: np.ndarray, extra: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray] | None:
         """Mean and variance of y when f ~ N(mean, variance), if known in closed form; else None."""
+        return None
 
-    # --- final ---------------------------------------------------------------------------------------------------
+    def closed_quantiles(
+        self, mean: np.ndarray, variance: np.ndarray, extra: np.ndarray, levels: np.ndarray
+    ) -> np.ndarray | None:
+        """(N, L) quantiles of y when f ~ N(mean, variance), if known in closed form; else None."""
+        return None
 
-    @property
-    def column(self) -> Hashable | None:
-        """The column of X that every row brings as ``extra``; None: ``extra`` is ones."""
-        return self.traits.column
+    @classmethod
+    def mean_cdf(
+        cls, groups: "Sequence[tuple[Self, np.ndarray]]", y: np.ndarray, f: np.ndarray, extra: np.ndarray
+    ) -> np.ndarray:
+        """(N, L) P(Y ≤ y | f) of y (N, L), averaged over draws of f (N, S); ``groups`` says whose each draw is."""
+        each = [
+            likelihood.cdf(y[..., None], f[:, None, some], extra[:, None, None]).sum(axis=-1)
+            for likelihood, some in groups
+        ]
+        return np.sum(each, axis=0) / f.shape[1]
 
-    @property
-    def standardised(self) -> bool:
-        """Whether f is in units of y, so that y may be shifted and scaled before learning."""
-        return self.traits.standardised
+    # --- what follows from the fields; an ordinal likelihood and those of users have entries of their own --------
 
-    @property
-    def locates(self) -> bool:
-        """Whether it has a location of its own, beside which no constant mean is learnt."""
-        return self.traits.locates
+    @classmethod
+    def named(cls, name: str, **options: Any) -> Self:
+        """The likelihood of one of the names under which it is registered."""
+        return cls(**options)
 
-    @property
-    def closed_form(self) -> bool:
-        """Whether ``expected`` is known; otherwise quadrature does it."""
-        return self.traits.closed_form
-
-    @property
-    def discrete(self) -> bool:
-        """Whether y is a whole number."""
-        return self.traits.discrete
-
-    @property
-    def log_concave(self) -> bool:
-        """Whether log p(y | f) has one maximum in f, also against a Gaussian prior."""
-        return self.traits.log_concave
-
-    @property
-    def affine(self) -> bool:
-        """Whether log p = y A(f) + extra B(f) + a constant."""
-        return self.traits.affine
+    def __post_init__(self) -> None:
+        for own in _with_role(type(self), _CHOICES):
+            one_of(own.name, getattr(self, own.name), own.metadata[_CHOICES])
+        for own in _with_role(type(self), _PARAMETER):
+            positive_or_none(own.name, getattr(self, own.name))
 
     @property
-    def support(self) -> tuple[float, float]:
-        """The least and the largest y."""
-        return self.traits.support
+    def form(self) -> Self:
+        """The likelihood without its numbers: all that compiled code may depend on."""
+        columns = {own.name: 0 for own in _with_role(type(self), _COLUMN)}
+        return replace(self, **dict.fromkeys(self.values), **columns)  # pyright: ignore[reportArgumentType]
 
     @property
-    def widest(self) -> float:
-        """The largest prior variance of f that is learnt."""
-        return self.traits.widest
-
-    @property
-    def complete(self) -> bool:
-        """Whether mean, variance and cdf of y given f are known."""
-        return self.traits.complete
+    def values(self) -> dict[str, Any]:
+        """The parameters by name in the user's terms; None where they are still to be learnt."""
+        return {own.name: getattr(self, own.name) for own in _with_role(type(self), _PARAMETER)}
 
     @property
     def entries(self) -> tuple[Parameter, ...]:
         """The entries of psi, in order."""
-        return self._entries()
+        powers = (own.metadata[_PARAMETER] for own in _with_role(type(self), _PARAMETER))
+        each = zip(self.values.items(), powers, strict=True)
+        return tuple(Parameter(name, value, value is None, power=power) for (name, value), power in each)
+
+    def _with_entries(self, values: tuple[float, ...]) -> Self:
+        """The likelihood with these values of its entries."""
+        return replace(self, **dict(zip(self.values, values, strict=True)))  # pyright: ignore[reportArgumentType]
+
+    @property
+    def column(self) -> Hashable | None:
+        """The column of X that every row brings as ``extra``; None: ``extra`` is ones."""
+        return next((getattr(self, own.name) for own in _with_role(type(self), _COLUMN)), None)
+
+    @classmethod
+    def column_role(cls) -> str | None:
+        """What that column is: "exposure", "trials"; None where rows bring none."""
+        return next((own.name for own in _with_role(cls, _COLUMN)), None)
+
+    # --- final ---------------------------------------------------------------------------------------------------
+
+    @property
+    def title(self) -> str:
+        """What sentences call it."""
+        name = type(self).__name__
+        return f"{'An' if name[0] in 'AEIOU' else 'A'} {name} likelihood"
+
+    @property
+    def conjugate(self) -> bool:
+        """Whether sums over the rows say all: normal noise of one variance, which is learnt."""
+        return self.normal and bool(self.free.all())
+
+    @property
+    def closed_form(self) -> bool:
+        """Whether ``expected_log_density`` is known; otherwise quadrature does it."""
+        return type(self).expected_log_density is not AbstractLikelihood.expected_log_density
+
+    @property
+    def binary(self) -> bool:
+        """Whether y is zero or one."""
+        return self.discrete and self.support == (0.0, 1.0)
 
     @property
     def parameters(self) -> tuple[str, ...]:
         """Names of the entries of psi."""
-        return tuple(entry.name for entry in self._entries())
+        return tuple(entry.name for entry in self.entries)
 
     @property
     def free(self) -> np.ndarray:
         """(R,) which entries of psi are learnt."""
-        return np.array([entry.learnt for entry in self._entries()], dtype=bool)
+        return np.array([entry.learnt for entry in self.entries], dtype=bool)
 
     @property
     def psi(self) -> np.ndarray:
         """(R,) of a likelihood whose parameters are all set."""
-        entries = self._entries()
+        entries = self.entries
         missing = [entry.name for entry in entries if entry.value is None]
         if missing:
             raise ValueError(
@@ -227,24 +276,35 @@ class AbstractLikelihood(ABC):
     def start(self, y: np.ndarray, extra: np.ndarray, w: np.ndarray) -> np.ndarray:
         """(R,) psi to start learning from: held values where given, guesses from data elsewhere."""
         sized = self.sized(y)
-        guesses = sized._guess(y, extra, w)
-        pairs = zip(sized._entries(), guesses, strict=True)
+        pairs = zip(sized.entries, sized._guess(y, extra, w), strict=True)
         return np.array([e.to_psi(guess if e.value is None else e.value) for e, guess in pairs], dtype=float)
 
     def with_values(self, psi: np.ndarray) -> Self:
         """With all parameters set."""
         sized = self._sized_for(len(psi))
-        pairs = zip(sized._entries(), psi, strict=True)
+        pairs = zip(sized.entries, psi, strict=True)
         return sized._with_entries(tuple(entry.from_psi(value) for entry, value in pairs))
 
     def in_units(self, scale: float) -> Self:
         """Of scale * y rather than y: parameters that are scales are multiplied. All must be set."""
-        entries = self._entries()
+        entries = self.entries
         if not any(entry.power for entry in entries):
             return self
         self.psi  # noqa: B018  asks for all values
         return self._with_entries(tuple(e.value * scale**e.power for e in entries if e.value is not None))
 
-    @abstractmethod
-    def _sized_for(self, length: int) -> Self:
-        """With a psi of this length; only an ordinal likelihood without levels differs from self."""
+    # --- numbers: what inference and prediction ask --------------------------------------------------------------
+
+    def expected(
+        self, psi: np.ndarray, y: np.ndarray, extra: np.ndarray, mean: np.ndarray, variance: np.ndarray
+    ) -> "Expected":
+        """E log p(y | f), f ~ N(mean, variance), row by row, with its slope and its curvature."""
+        from vff.likelihoods.expectations import expected
+
+        return expected(self, psi, y, extra, mean, variance)
+
+    def predictive(self, mean: np.ndarray, variance: np.ndarray, extra: np.ndarray) -> "Marginal":
+        """A new y at rows where f ~ N(mean, variance). All parameters must be set."""
+        from vff.likelihoods.predictive import Marginal
+
+        return Marginal(self, mean, variance, extra)

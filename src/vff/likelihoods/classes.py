@@ -1,14 +1,14 @@
-"""Likelihoods of classes: Bernoulli, Binomial, Ordinal."""
+"""Classes and successes, by a link: Bernoulli, Binomial."""
 
 from collections.abc import Hashable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from scipy import special
 
-from vff.likelihoods.base import AbstractLikelihood, Location, Parameter, Traits
-from vff.likelihoods.checks import is_number, one_of, require, require_extra, whole
+from vff.likelihoods.base import AbstractLikelihood, Location, choice, likelihood_column
+from vff.likelihoods.checks import is_number, require, require_extra, whole
 from vff.words import shown
 
 LINKS = ("logit", "probit")
@@ -30,44 +30,25 @@ class Bernoulli(AbstractLikelihood):
     A squash above zero forgives mislabelled rows; Hensman et al. (2018) use the probit with 0.001.
     """
 
-    link: str = "logit"
+    discrete = True
+    affine = True
+    support = (0.0, 1.0)
+
+    link: str = choice("logit", LINKS)
     squash: float = 0.0
 
     def __post_init__(self) -> None:
-        one_of("link", self.link, LINKS)
+        super().__post_init__()
         if not (is_number(self.squash) and 0 <= self.squash < 0.5):
             raise ValueError(f"squash must be at least 0 and below 0.5; got {shown(self.squash)}.")
+        object.__setattr__(self, "scale_name", self.link)
 
-    @property
-    def traits(self) -> Traits:
-        return Traits(discrete=True, affine=True, support=(0.0, 1.0))
-
-    @property
-    def form(self) -> Self:
-        return self
-
-    @property
-    def values(self) -> dict[str, Any]:
-        return {}
-
-    def _entries(self) -> tuple[Parameter, ...]:
-        return ()
-
-    def _with_entries(self, values: tuple[float, ...]) -> Self:
-        return self
-
-    def _sized_for(self, length: int) -> Self:
-        return self
-
-    def sized(self, y: np.ndarray) -> Self:
-        return self
+    @classmethod
+    def named(cls, name: str, **options: Any) -> Self:
+        return cls("probit" if name == "probit" else "logit", **options)
 
     def check(self, y: np.ndarray, extra: np.ndarray) -> None:
-        advice = "code the two classes as 0 and 1"
-        require((y == 0) | (y == 1), y, "A Bernoulli likelihood", "zeros and ones", advice)
-
-    def _guess(self, y: np.ndarray, extra: np.ndarray, w: np.ndarray) -> tuple[float, ...]:
-        return ()
+        require((y == 0) | (y == 1), y, self.title, "zeros and ones", "code the two classes as 0 and 1")
 
     def location(self, y: np.ndarray, extra: np.ndarray, w: np.ndarray) -> Location:
         """Half a row of either class more, so that one class alone has a finite guess."""
@@ -81,9 +62,6 @@ class Bernoulli(AbstractLikelihood):
             return log_link(self.link, signed)
         # the sum is at least the squash, so nothing is lost by leaving the logarithms
         return log(self.squash + (1 - 2 * self.squash) * (sigmoid if self.link == "logit" else ndtr)(signed))
-
-    def expected(self, y: Any, mean: Any, variance: Any, extra: Any, psi: Any) -> Any:
-        return NotImplemented
 
     def width(self, psi: np.ndarray) -> float:
         """The squashed probit is zero where Φ(f) = -squash, about π/|f| off the real line at Φ(f) = squash."""
@@ -117,46 +95,22 @@ class Bernoulli(AbstractLikelihood):
 class Binomial(AbstractLikelihood):
     """y of ``trials`` succeed, each with probability F(f): log p = log C(n, y) + y log F(f) + (n - y) log F(-f)."""
 
-    trials: Hashable
-    link: str = "logit"
+    discrete = True
+    affine = True
+    support = (0.0, np.inf)
+
+    trials: Hashable = likelihood_column(required=True)
+    link: str = choice("logit", LINKS)
 
     def __post_init__(self) -> None:
-        one_of("link", self.link, LINKS)
+        super().__post_init__()
         if self.trials is None:
             raise ValueError("Binomial needs the column of X that holds the number of trials, Binomial(trials='name').")
 
-    @property
-    def traits(self) -> Traits:
-        return Traits(column=self.trials, discrete=True, affine=True, support=(0.0, np.inf))
-
-    @property
-    def form(self) -> Self:
-        return replace(self, trials=0)
-
-    @property
-    def values(self) -> dict[str, Any]:
-        return {}
-
-    def _entries(self) -> tuple[Parameter, ...]:
-        return ()
-
-    def _with_entries(self, values: tuple[float, ...]) -> Self:
-        return self
-
-    def _sized_for(self, length: int) -> Self:
-        return self
-
-    def sized(self, y: np.ndarray) -> Self:
-        return self
-
     def check(self, y: np.ndarray, extra: np.ndarray) -> None:
-        name = "A Binomial likelihood"
-        require_extra(whole(extra) & (extra > 0), extra, name, self.column, "a whole number of trials above zero")
-        advice = "y counts successes, not their share"
-        require(whole(y) & (y >= 0) & (y <= extra), y, name, "whole numbers from zero to the trials of the row", advice)
-
-    def _guess(self, y: np.ndarray, extra: np.ndarray, w: np.ndarray) -> tuple[float, ...]:
-        return ()
+        trials, expected = whole(extra) & (extra > 0), "whole numbers from zero to the trials of the row"
+        require_extra(trials, extra, self.title, self.column, "a whole number of trials above zero")
+        require(whole(y) & (y >= 0) & (y <= extra), y, self.title, expected, "y counts successes, not their share")
 
     def location(self, y: np.ndarray, extra: np.ndarray, w: np.ndarray) -> Location:
         return Location(float(inverse_link(self.link, (w @ y + 0.5) / (w @ extra + 1))), 5.0)
@@ -168,12 +122,6 @@ class Binomial(AbstractLikelihood):
         if self.link == "logit":
             return choices + y * f - extra * softplus(f)
         return choices + y * log_ndtr(f) + (extra - y) * log_ndtr(-f)
-
-    def expected(self, y: Any, mean: Any, variance: Any, extra: Any, psi: Any) -> Any:
-        return NotImplemented
-
-    def width(self, psi: np.ndarray) -> float:
-        return 1.0
 
     def conditional_mean(self, f: np.ndarray, extra: np.ndarray) -> np.ndarray:
         return extra * link_function(self.link, f)
@@ -190,8 +138,3 @@ class Binomial(AbstractLikelihood):
 
     def sample(self, f: np.ndarray, extra: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         return rng.binomial(np.asarray(extra).astype(np.int64), link_function(self.link, f)).astype(float)
-
-    def closed_moments(
-        self, mean: np.ndarray, variance: np.ndarray, extra: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray] | None:
-        return None

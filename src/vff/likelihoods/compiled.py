@@ -30,7 +30,7 @@ def closed(form: AbstractLikelihood) -> Compiled:
     """E log p, its slope in the mean and twice its slope in the variance."""
 
     def one(y: Any, mean: Any, variance: Any, extra: Any, psi: Any) -> tuple[Any, Any, Any]:
-        value, (slope, half) = jax.value_and_grad(lambda m, v: form.expected(y, m, v, extra, psi), (0, 1))(
+        value, (slope, half) = jax.value_and_grad(lambda m, v: form.expected_log_density(y, m, v, extra, psi), (0, 1))(
             mean, variance
         )
         return value, slope, 2 * half
@@ -62,7 +62,7 @@ def of_parameters(form: AbstractLikelihood) -> Compiled:
 
     def total(psi: Any, y: Any, extra: Any, w: Any, mean: Any, variance: Any, *rule: Any) -> Any:
         if form.closed_form:
-            rows = jax.vmap(lambda y, m, v, e: form.expected(y, m, v, e, psi))(y, mean, variance, extra)
+            rows = jax.vmap(lambda y, m, v, e: form.expected_log_density(y, m, v, e, psi))(y, mean, variance, extra)
             return jnp.sum(w * rows)
         sd, (nodes, weights, count) = jnp.sqrt(variance), rule
         at = jax.vmap(lambda y, f, e: form.log_density(y, f, e, psi))

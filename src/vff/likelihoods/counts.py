@@ -1,88 +1,51 @@
-"""Likelihoods of counts: Poisson, NegativeBinomial."""
+"""Counts with an exposure: Poisson, and NegativeBinomial where they scatter more."""
 
 from collections.abc import Hashable
-from dataclasses import dataclass, replace
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy import special
 
-from vff.likelihoods.base import WIDEST_EXPONENT, AbstractLikelihood, Location, Parameter, Traits
-from vff.likelihoods.checks import positive_or_none, require, require_extra, whole
+from vff.likelihoods.base import WIDEST_EXPONENT, AbstractLikelihood, Location, likelihood_column, parameter
+from vff.likelihoods.checks import require, require_extra, whole
 from vff.likelihoods.starts import weighted_mean
 
 
-def check_counts(name: str, column: Hashable | None, y: np.ndarray, extra: np.ndarray) -> None:
-    """Whole numbers from zero, exposures above zero."""
-    require(whole(y) & (y >= 0), y, name, "whole numbers from zero", "round y, or use Gamma for positive real numbers")
-    require_extra(np.isfinite(extra) & (extra > 0), extra, name, column, "an exposure above zero")
+class AbstractCounts(AbstractLikelihood):
+    """Counts of mean exposure exp(f)."""
 
+    scale_name = "log"
+    discrete = True
+    support = (0.0, np.inf)
+    widest = WIDEST_EXPONENT
 
-def log_rate(y: np.ndarray, extra: np.ndarray, w: np.ndarray) -> Location:
-    """log of counts per exposure, with half a count more so that zero counts have one."""
-    return Location(float(np.log((w @ y + 0.5) / (w @ extra))), 5.0)
+    def check(self, y: np.ndarray, extra: np.ndarray) -> None:
+        advice = "round y, or use Gamma for positive real numbers"
+        require(whole(y) & (y >= 0), y, self.title, "whole numbers from zero", advice)
+        require_extra(np.isfinite(extra) & (extra > 0), extra, self.title, self.column, "an exposure above zero")
+
+    def location(self, y: np.ndarray, extra: np.ndarray, w: np.ndarray) -> Location:
+        """log of counts per exposure, with half a count more so that zero counts have one."""
+        return Location(float(np.log((w @ y + 0.5) / (w @ extra))), 5.0)
+
+    def conditional_mean(self, f: np.ndarray, extra: np.ndarray) -> np.ndarray:
+        return extra * np.exp(f)
 
 
 @dataclass(frozen=True)
-class Poisson(AbstractLikelihood):
+class Poisson(AbstractCounts):
     """Counts with rate μ = exposure exp(f): log p = y log μ - μ - log y!."""
 
-    exposure: Hashable | None = None
+    affine = True
 
-    @property
-    def traits(self) -> Traits:
-        return Traits(
-            column=self.exposure,
-            closed_form=True,
-            discrete=True,
-            affine=True,
-            support=(0.0, np.inf),
-            widest=WIDEST_EXPONENT,
-        )
+    exposure: Hashable | None = likelihood_column()
 
-    @property
-    def form(self) -> Self:
-        return replace(self, exposure=None)
-
-    @property
-    def values(self) -> dict[str, Any]:
-        return {}
-
-    def _entries(self) -> tuple[Parameter, ...]:
-        return ()
-
-    def _with_entries(self, values: tuple[float, ...]) -> Self:
-        return self
-
-    def _sized_for(self, length: int) -> Self:
-        return self
-
-    def sized(self, y: np.ndarray) -> Self:
-        return self
-
-    def check(self, y: np.ndarray, extra: np.ndarray) -> None:
-        check_counts("A Poisson likelihood", self.column, y, extra)
-
-    def _guess(self, y: np.ndarray, extra: np.ndarray, w: np.ndarray) -> tuple[float, ...]:
-        return ()
-
-    def location(self, y: np.ndarray, extra: np.ndarray, w: np.ndarray) -> Location:
-        return log_rate(y, extra, w)
-
-    def log_density(self, y: Any, f: Any, extra: Any, psi: Any) -> Any:
-        return self.expected(y, f, 0.0, extra, psi)
-
-    def expected(self, y: Any, mean: Any, variance: Any, extra: Any, psi: Any) -> Any:
+    def expected_log_density(self, y: Any, mean: Any, variance: Any, extra: Any, psi: Any) -> Any:
         from vff.likelihoods.numerics import exp, log, log_factorial
 
         log_mean = mean + log(extra)
         return y * log_mean - exp(log_mean + variance / 2) - log_factorial(y)
-
-    def width(self, psi: np.ndarray) -> float:
-        return np.inf
-
-    def conditional_mean(self, f: np.ndarray, extra: np.ndarray) -> np.ndarray:
-        return extra * np.exp(f)
 
     def conditional_variance(self, f: np.ndarray, extra: np.ndarray) -> np.ndarray:
         return extra * np.exp(f)
@@ -103,44 +66,14 @@ class Poisson(AbstractLikelihood):
 
 
 @dataclass(frozen=True)
-class NegativeBinomial(AbstractLikelihood):
+class NegativeBinomial(AbstractCounts):
     """Counts with mean μ = exposure exp(f) and variance μ + dispersion μ².
 
     With r = 1/dispersion, log p = log Γ(y+r) - log Γ(r) - log y! + y log(μ/(r+μ)) + r log(r/(r+μ)).
     """
 
-    dispersion: float | None = None
-    exposure: Hashable | None = None
-
-    def __post_init__(self) -> None:
-        positive_or_none("dispersion", self.dispersion)
-
-    @property
-    def traits(self) -> Traits:
-        return Traits(column=self.exposure, discrete=True, support=(0.0, np.inf), widest=WIDEST_EXPONENT)
-
-    @property
-    def form(self) -> Self:
-        return replace(self, dispersion=None, exposure=None)
-
-    @property
-    def values(self) -> dict[str, Any]:
-        return {"dispersion": self.dispersion}
-
-    def _entries(self) -> tuple[Parameter, ...]:
-        return (Parameter("dispersion", self.dispersion, self.dispersion is None),)
-
-    def _with_entries(self, values: tuple[float, ...]) -> Self:
-        return replace(self, dispersion=values[0])
-
-    def _sized_for(self, length: int) -> Self:
-        return self
-
-    def sized(self, y: np.ndarray) -> Self:
-        return self
-
-    def check(self, y: np.ndarray, extra: np.ndarray) -> None:
-        check_counts("A NegativeBinomial likelihood", self.column, y, extra)
+    dispersion: float | None = parameter()
+    exposure: Hashable | None = likelihood_column()
 
     def _guess(self, y: np.ndarray, extra: np.ndarray, w: np.ndarray) -> tuple[float, ...]:
         """Half of what a constant rate would leave: E[(y - μ)² - μ] / E[μ²]."""
@@ -148,24 +81,12 @@ class NegativeBinomial(AbstractLikelihood):
         excess = weighted_mean((y - mu) ** 2 - mu, w) / weighted_mean(mu**2, w)
         return (float(np.clip(excess / 2, 0.01, 10.0)),)
 
-    def location(self, y: np.ndarray, extra: np.ndarray, w: np.ndarray) -> Location:
-        return log_rate(y, extra, w)
-
     def log_density(self, y: Any, f: Any, extra: Any, psi: Any) -> Any:
         from vff.likelihoods.numerics import exp, log, log_factorial, log_rising, softplus
 
         r, log_mu = exp(-psi[0]), f + log(extra)
         # y log(μ/r) cancels the y log r that log_rising leaves out
         return log_rising(r, y) - log_factorial(y) + y * log_mu - (y + r) * softplus(log_mu + psi[0])
-
-    def expected(self, y: Any, mean: Any, variance: Any, extra: Any, psi: Any) -> Any:
-        return NotImplemented
-
-    def width(self, psi: np.ndarray) -> float:
-        return 1.0
-
-    def conditional_mean(self, f: np.ndarray, extra: np.ndarray) -> np.ndarray:
-        return extra * np.exp(f)
 
     def conditional_variance(self, f: np.ndarray, extra: np.ndarray) -> np.ndarray:
         mu = extra * np.exp(f)

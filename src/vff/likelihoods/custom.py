@@ -6,9 +6,8 @@ from typing import Any, NoReturn, Self
 
 import numpy as np
 
-from vff.likelihoods.base import AbstractLikelihood, Location, Parameter, Traits
-from vff.likelihoods.checks import positive_or_none, require
-from vff.likelihoods.starts import spread_of, weighted_median
+from vff.likelihoods.base import AbstractLikelihood, Parameter
+from vff.likelihoods.checks import positive_or_none
 from vff.words import shown
 
 UNIT = "unit"
@@ -33,13 +32,17 @@ class Custom(AbstractLikelihood):
         Custom(poisson, mean=np.exp, variance=np.exp, discrete=True)
     """
 
+    log_concave = False
+
     function: Callable[..., Any]
     mean: Callable[..., Any] | None
     variance: Callable[..., Any] | None
     cumulative: Callable[..., Any] | None
     draw: Callable[..., Any] | None
-    in_units_of_y: bool
-    whole: bool
+    standardised: bool
+    discrete: bool
+    scale_name: str
+    complete: bool
     starts: tuple[tuple[str, float], ...]
     unit: float
 
@@ -67,8 +70,10 @@ class Custom(AbstractLikelihood):
             "variance": variance,
             "cumulative": cdf,
             "draw": sample,
-            "in_units_of_y": standardised,
-            "whole": discrete,
+            "standardised": standardised,
+            "discrete": discrete,
+            "scale_name": "y" if standardised else "f",
+            "complete": None not in (mean, variance, cdf),
             "starts": tuple((name, float(value)) for name, value in parameters.items()),
             "unit": 1.0,
         }
@@ -82,11 +87,6 @@ class Custom(AbstractLikelihood):
         return copy
 
     @property
-    def traits(self) -> Traits:
-        complete = None not in (self.mean, self.variance, self.cumulative)
-        return Traits(standardised=self.in_units_of_y, discrete=self.whole, log_concave=False, complete=complete)
-
-    @property
     def form(self) -> Self:
         return self._at(tuple((name, 1.0) for name, _ in self.starts), 1.0)
 
@@ -94,28 +94,14 @@ class Custom(AbstractLikelihood):
     def values(self) -> dict[str, Any]:
         return dict(self.starts)
 
-    def _entries(self) -> tuple[Parameter, ...]:
+    @property
+    def entries(self) -> tuple[Parameter, ...]:
         entries = tuple(Parameter(name, value, True) for name, value in self.starts)
         return (*entries, Parameter(UNIT, self.unit, False, power=1)) if self.standardised else entries
 
     def _with_entries(self, values: tuple[float, ...]) -> Self:
         starts = tuple((name, value) for (name, _), value in zip(self.starts, values, strict=False))
         return self._at(starts, values[-1] if self.standardised else 1.0)
-
-    def _sized_for(self, length: int) -> Self:
-        return self
-
-    def sized(self, y: np.ndarray) -> Self:
-        return self
-
-    def check(self, y: np.ndarray, extra: np.ndarray) -> None:
-        require(np.isfinite(y), y, "A Custom likelihood", "finite numbers", "leave such rows out")
-
-    def _guess(self, y: np.ndarray, extra: np.ndarray, w: np.ndarray) -> tuple[float, ...]:
-        return tuple(1.0 for _ in self._entries())  # all entries have values
-
-    def location(self, y: np.ndarray, extra: np.ndarray, w: np.ndarray) -> Location:
-        return Location(weighted_median(y, w), spread_of(y, w)) if self.standardised else Location(0.0, 15.0)
 
     def log_density(self, y: Any, f: Any, extra: Any, psi: Any) -> Any:
         from vff.likelihoods.numerics import jnp
@@ -125,9 +111,6 @@ class Custom(AbstractLikelihood):
             return self.function(y, f, **parameters)
         inverse = jnp.exp(-psi[-1])
         return self.function(y * inverse, f * inverse, **parameters) - psi[-1]
-
-    def expected(self, y: Any, mean: Any, variance: Any, extra: Any, psi: Any) -> Any:
-        return NotImplemented
 
     def width(self, psi: np.ndarray) -> float:
         return float(np.exp(psi[-1])) if self.standardised else 1.0
@@ -155,8 +138,3 @@ class Custom(AbstractLikelihood):
         if self.draw is None:
             self._missing("sample", "(f, rng, **parameters)")
         return self.unit * np.asarray(self.draw(np.asarray(f) / self.unit, rng, **self.values), dtype=float)
-
-    def closed_moments(
-        self, mean: np.ndarray, variance: np.ndarray, extra: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray] | None:
-        return None

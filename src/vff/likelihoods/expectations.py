@@ -160,7 +160,7 @@ def best_constant(
     low, high = start - reach, start + reach
 
     def at(f: float) -> tuple[float, float, float]:
-        value, slope, curvature = expected(likelihood, psi, y, extra, np.full_like(w, f), np.zeros_like(w))
+        value, slope, curvature = likelihood.expected(psi, y, extra, np.full_like(w, f), np.zeros_like(w))
         return float(w @ value), float(w @ slope), float(w @ curvature)
 
     f, here, radius = start, at(start), reach / 2

@@ -1,70 +1,16 @@
-"""A new y at every row, when f is Gaussian there (``Marginal``), or one of several draws (``Mixture``)."""
+"""A new y at every row where f is one of several draws."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
-from scipy.special import ndtr
 
 from vff.likelihoods.base import AbstractLikelihood
-from vff.likelihoods.continuous import Gaussian
-from vff.likelihoods.expectations import expected, log_predictive
-from vff.likelihoods.predictive import (
-    checked_levels,
-    inverted,
-    origin,
-    predictive_mean,
-    predictive_moments,
-    predictive_quantiles,
-)
+from vff.likelihoods.predictive import AbstractPredictive, checked_levels, inverted, origin
 
 _QUANTILE_DRAWS = 250
 
 
-class Predictive(Protocol):
-    """What can be asked about a new y at N rows."""
-
-    def mean(self) -> np.ndarray:
-        """E y, (N,)."""
-        ...
-
-    def moments(self) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and variance of y, (N,) each."""
-        ...
-
-    def quantiles(self, levels: np.ndarray) -> np.ndarray:
-        """Quantiles of y, (N, L)."""
-        ...
-
-    def log_density(self, y: np.ndarray) -> np.ndarray:
-        """log p(y), (N,)."""
-        ...
-
-
-@dataclass(frozen=True)
-class Marginal:
-    """f ~ N(mean, variance) at every row, and a likelihood whose parameters are all set."""
-
-    likelihood: AbstractLikelihood
-    f_mean: np.ndarray
-    f_variance: np.ndarray
-    extra: np.ndarray
-
-    def mean(self) -> np.ndarray:
-        return predictive_mean(self.likelihood, self.f_mean, self.f_variance, self.extra)
-
-    def moments(self) -> tuple[np.ndarray, np.ndarray]:
-        return predictive_moments(self.likelihood, self.f_mean, self.f_variance, self.extra)
-
-    def quantiles(self, levels: np.ndarray) -> np.ndarray:
-        return predictive_quantiles(self.likelihood, self.f_mean, self.f_variance, self.extra, levels)
-
-    def log_density(self, y: np.ndarray) -> np.ndarray:
-        return log_predictive(self.likelihood, self.likelihood.psi, y, self.extra, self.f_mean, self.f_variance)
-
-
-class Mixture:
+class Mixture(AbstractPredictive):
     """Averages over S draws of f at N rows, (N, S), each with its own parameters of the likelihood."""
 
     def __init__(self, likelihoods: Sequence[AbstractLikelihood], f: np.ndarray, extra: np.ndarray):
@@ -111,16 +57,10 @@ class Mixture:
         return start + few._inverted(levels)
 
     def _inverted(self, levels: np.ndarray) -> np.ndarray:
-        scales = [own.variance**0.5 for own in self._likelihoods if isinstance(own, Gaussian) and own.variance]
+        groups, kind = self._groups, type(self._likelihoods[0])
 
         def cdf(y: np.ndarray) -> np.ndarray:
-            if len(scales) == self._f.shape[1]:  # all draws at once
-                return ndtr((y[..., None] - self._f[:, None, :]) / np.array(scales)).mean(axis=-1)
-            each = [
-                likelihood.cdf(y[..., None], self._f[:, None, some], self._extra[:, None, None]).sum(axis=-1)
-                for likelihood, some in self._groups
-            ]
-            return np.sum(each, axis=0) / self._f.shape[1]
+            return kind.mean_cdf(groups, y, self._f, self._extra)
 
         return inverted(self._groups[0][0], *self.moments(), levels, cdf)
 
@@ -129,14 +69,8 @@ class Mixture:
 
         def ask(likelihood: AbstractLikelihood, f: np.ndarray) -> np.ndarray:
             N, G = f.shape
-            at = expected(
-                likelihood,
-                likelihood.psi,
-                np.repeat(y, G),
-                np.repeat(self._extra, G),
-                f.reshape(-1),
-                np.zeros(N * G),
-            )
+            rows = np.repeat(y, G), np.repeat(self._extra, G), f.reshape(-1), np.zeros(N * G)
+            at = likelihood.expected(likelihood.psi, *rows)
             return at.value.reshape(N, G)
 
         values = self._by_draw(ask)

@@ -1,36 +1,36 @@
-"""Likelihoods by name."""
+"""The likelihoods there are, and what users may write for them. This file imports nothing, so that help is quick."""
 
-from collections.abc import Callable
-
-from vff.likelihoods.base import AbstractLikelihood
-from vff.likelihoods.classes import Bernoulli
-from vff.likelihoods.continuous import Beta, Gamma, Gaussian, StudentT
-from vff.likelihoods.counts import NegativeBinomial, Poisson
-from vff.likelihoods.ordinal import Ordinal
-from vff.words import shown
-
-NAMES: dict[str, Callable[[], AbstractLikelihood]] = {
-    "gaussian": Gaussian,
-    "bernoulli": Bernoulli,
-    "logit": Bernoulli,
-    "probit": lambda: Bernoulli("probit"),
-    "poisson": Poisson,
-    "negative-binomial": NegativeBinomial,
-    "student-t": StudentT,
-    "gamma": Gamma,
-    "beta": Beta,
-    "ordinal": Ordinal,
-}
+from typing import NamedTuple
 
 
-def by_name(likelihood: str | AbstractLikelihood) -> AbstractLikelihood:
-    """The likelihood itself, or the one of that name with all its parameters learnt."""
-    if isinstance(likelihood, AbstractLikelihood):
-        return likelihood
-    if likelihood == "binomial":
-        raise ValueError("A binomial likelihood needs the column of trials; pass Binomial(trials='column').")
-    if not isinstance(likelihood, str) or likelihood not in NAMES:
-        raise ValueError(
-            f"likelihood must be one of {', '.join(NAMES)}, or a likelihood object; got {shown(likelihood)}."
-        )
-    return NAMES[likelihood]()
+class Entry(NamedTuple):
+    """One kind of likelihood."""
+
+    kind: str
+    """The name of its class."""
+    module: str
+    """Where that is."""
+    names: tuple[str, ...] = ()
+    """What stands for it in place of an object."""
+    needs: str | None = None
+    """The field without which there is no object."""
+
+
+ENTRIES: list[Entry] = [
+    Entry("Gaussian", "vff.likelihoods.gaussian", ("gaussian",)),
+    Entry("Bernoulli", "vff.likelihoods.classes", ("bernoulli", "logit", "probit")),
+    Entry("Poisson", "vff.likelihoods.counts", ("poisson",)),
+    Entry("NegativeBinomial", "vff.likelihoods.counts", ("negative-binomial",)),
+    Entry("StudentT", "vff.likelihoods.student_t", ("student-t",)),
+    Entry("Gamma", "vff.likelihoods.gamma", ("gamma",)),
+    Entry("Beta", "vff.likelihoods.beta", ("beta",)),
+    Entry("Ordinal", "vff.likelihoods.ordinal", ("ordinal",)),
+    Entry("Binomial", "vff.likelihoods.classes", ("binomial",), needs="trials"),
+    Entry("Custom", "vff.likelihoods.custom", needs="function"),
+]
+"""In the order in which sentences name them."""
+
+
+def likelihood_names() -> tuple[str, ...]:
+    """The names that stand for a likelihood without anything more."""
+    return tuple(name for entry in ENTRIES if entry.needs is None for name in entry.names)

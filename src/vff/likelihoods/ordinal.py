@@ -6,8 +6,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from vff.likelihoods.base import AbstractLikelihood, Location, Parameter, Traits
-from vff.likelihoods.checks import is_number, one_of, require, whole
+from vff.likelihoods.base import AbstractLikelihood, Location, Parameter, choice
+from vff.likelihoods.checks import is_number, require, whole
 from vff.likelihoods.classes import LINKS, inverse_link, link_function
 from vff.words import shown
 
@@ -20,12 +20,15 @@ class Ordinal(AbstractLikelihood):
     where zero is, so no constant mean is learnt beside them.
     """
 
+    locates = True
+    discrete = True
+
     cuts: tuple[float, ...] | None = None
     levels: int | None = None
-    link: str = "logit"
+    link: str = choice("logit", LINKS)
 
     def __post_init__(self) -> None:
-        one_of("link", self.link, LINKS)
+        super().__post_init__()
         if self.cuts is not None:
             given: Any = self.cuts
             cuts = tuple(given) if isinstance(given, Iterable) else ()
@@ -40,10 +43,8 @@ class Ordinal(AbstractLikelihood):
             object.__setattr__(self, "levels", len(cuts) + 1)
         elif self.levels is not None and not (is_number(self.levels) and int(self.levels) == self.levels >= 2):
             raise ValueError(f"levels must be a whole number from two, or None; got {shown(self.levels)}.")
-
-    @property
-    def traits(self) -> Traits:
-        return Traits(locates=True, discrete=True, support=(0.0, np.inf if self.levels is None else self.levels - 1.0))
+        top = np.inf if self.levels is None else self.levels - 1.0
+        object.__setattr__(self, "support", (0.0, top))
 
     @property
     def form(self) -> Self:
@@ -58,7 +59,8 @@ class Ordinal(AbstractLikelihood):
             raise ValueError("Ordinal does not know its number of levels yet; give levels=, or use sized(y).")
         return self.levels
 
-    def _entries(self) -> tuple[Parameter, ...]:
+    @property
+    def entries(self) -> tuple[Parameter, ...]:
         names = ("cut_0", *(f"gap_{k}" for k in range(1, self._count() - 1)))
         numbers = (None,) * len(names) if self.cuts is None else (self.cuts[0], *np.diff(self.cuts).tolist())
         pairs = enumerate(zip(names, numbers, strict=True))
@@ -74,9 +76,9 @@ class Ordinal(AbstractLikelihood):
         return self if self.levels is not None else replace(self, levels=max(int(np.max(y)) + 1, 2))
 
     def check(self, y: np.ndarray, extra: np.ndarray) -> None:
-        name, top = "An Ordinal likelihood", np.inf if self.levels is None else self.levels - 1
-        expected = "whole numbers from zero" + ("" if self.levels is None else f" to {top}")
-        require(whole(y) & (y >= 0) & (y <= top), y, name, expected, "code the levels as 0, 1, 2, … in their order")
+        expected = "whole numbers from zero" + ("" if self.levels is None else f" to {self.levels - 1}")
+        good = whole(y) & (y >= 0) & (y <= self.support[1])
+        require(good, y, self.title, expected, "code the levels as 0, 1, 2, … in their order")
 
     def _guess(self, y: np.ndarray, extra: np.ndarray, w: np.ndarray) -> tuple[float, ...]:
         """Cut points of a constant f = 0, from the shares of the levels with half a row more each."""
@@ -95,12 +97,6 @@ class Ordinal(AbstractLikelihood):
         edges = jnp.concatenate([-ends, cuts, ends])
         level = y.astype(int)
         return log_difference(self.link, edges[level] - f, edges[level + 1] - f)
-
-    def expected(self, y: Any, mean: Any, variance: Any, extra: Any, psi: Any) -> Any:
-        return NotImplemented
-
-    def width(self, psi: np.ndarray) -> float:
-        return 1.0
 
     def _cuts(self) -> np.ndarray:
         self.psi  # noqa: B018  asks for all values
@@ -126,8 +122,3 @@ class Ordinal(AbstractLikelihood):
 
     def sample(self, f: np.ndarray, extra: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         return np.sum(rng.uniform(size=np.shape(f))[..., None] < self._above(f), axis=-1).astype(float)
-
-    def closed_moments(
-        self, mean: np.ndarray, variance: np.ndarray, extra: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray] | None:
-        return None

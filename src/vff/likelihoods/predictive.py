@@ -1,10 +1,13 @@
-"""A new y when f ~ N(mean, variance), row by row, by NumPy. Of likelihoods whose parameters are all set."""
+"""A new y at every row where f is Gaussian, by NumPy, and the protocol that draws of f answer, too (`mixture.py`)."""
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 
 from vff.likelihoods.base import AbstractLikelihood
+from vff.likelihoods.expectations import log_predictive
 from vff.likelihoods.rules import rule
 
 NODES = 128
@@ -16,75 +19,151 @@ GENTLE, FEW = 0.7, 32  # standard deviations over which the cdf falls, and nodes
 PRECISE = 1e-9  # of a quantile, and of the standard deviation
 
 
-def predictive_moments(
-    likelihood: AbstractLikelihood, mean: np.ndarray, variance: np.ndarray, extra: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and variance of a new y: E[E[y|f]], and E[var[y|f]] + var[E[y|f]]."""
-    variance = np.maximum(variance, 0.0)
-    with np.errstate(over="ignore"):  # beyond float64 a moment is infinite
-        closed = likelihood.closed_moments(mean, variance, extra)
-    if closed is not None:
-        return closed
-    results = np.empty((2, len(mean)))
-    for begin in range(0, len(mean), CHUNK):
-        rows = slice(begin, begin + CHUNK)
-        f, weights = _nodes(mean[rows], variance[rows])
-        centre = likelihood.conditional_mean(f, extra[rows, None])
-        first = centre @ weights
-        results[0, rows] = first
-        spread = (centre - first[:, None]) ** 2
-        results[1, rows] = (spread + likelihood.conditional_variance(f, extra[rows, None])) @ weights
-    return results[0], results[1]
+class Predictive(Protocol):
+    """What can be asked about a new y at N rows."""
+
+    def mean(self) -> np.ndarray:
+        """E y, (N,)."""
+        ...
+
+    def moments(self) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and variance of y, (N,) each."""
+        ...
+
+    def quantiles(self, levels: np.ndarray) -> np.ndarray:
+        """Quantiles of y, (N, L)."""
+        ...
+
+    def interval(self, level: float) -> tuple[np.ndarray, np.ndarray]:
+        """The ends of the central interval that holds y with this probability, (N,) each."""
+        ...
+
+    def log_density(self, y: np.ndarray) -> np.ndarray:
+        """log p(y), (N,)."""
+        ...
 
 
-def predictive_mean(
-    likelihood: AbstractLikelihood, mean: np.ndarray, variance: np.ndarray, extra: np.ndarray
-) -> np.ndarray:
-    """Mean of a new y, E[E[y|f]], for likelihoods of which the variance may be unknown."""
-    variance = np.maximum(variance, 0.0)
-    with np.errstate(over="ignore"):
-        closed = likelihood.closed_moments(mean, variance, extra)
-    if closed is not None:
-        return closed[0]
-    result = np.empty(len(mean))
-    for begin in range(0, len(mean), CHUNK):
-        rows = slice(begin, begin + CHUNK)
-        f, weights = _nodes(mean[rows], variance[rows])
-        result[rows] = likelihood.conditional_mean(f, extra[rows, None]) @ weights
-    return result
+class AbstractPredictive(Predictive):
+    """An interval is a pair of quantiles."""
+
+    def interval(self, level: float) -> tuple[np.ndarray, np.ndarray]:
+        low, high = self.quantiles(np.array([0.5 - level / 2, 0.5 + level / 2])).T
+        return low, high
 
 
-def predictive_quantiles(
-    likelihood: AbstractLikelihood, mean: np.ndarray, variance: np.ndarray, extra: np.ndarray, levels: np.ndarray
-) -> np.ndarray:
-    """(N, L) quantiles of a new y; of a discrete one the smallest whole number whose cdf reaches the level."""
-    levels, start = checked_levels(levels), origin(likelihood, mean)
-    result = np.empty((len(mean), len(levels)))
-    chunk = max(CHUNK // max(len(levels), 1), 1)
-    for begin in range(0, len(mean), chunk):
-        rows = slice(begin, begin + chunk)
-        result[rows] = _quantiles(likelihood, mean[rows] - start[rows], variance[rows], extra[rows], levels)
-    return start[:, None] + result
+@dataclass(frozen=True)
+class Marginal(AbstractPredictive):
+    """f ~ N(mean, variance) at every row, and a likelihood whose parameters are all set."""
+
+    likelihood: AbstractLikelihood
+    f_mean: np.ndarray
+    f_variance: np.ndarray
+    extra: np.ndarray
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "f_variance", np.maximum(self.f_variance, 0.0))
+
+    def mean(self) -> np.ndarray:
+        """E[E[y|f]], also of likelihoods whose variance is not known."""
+        closed = self._closed_moments()
+        return self._by_chunks(lambda own, _: own._node_means()[0]) if closed is None else closed[0]
+
+    def moments(self) -> tuple[np.ndarray, np.ndarray]:
+        """E[E[y|f]], and E[var[y|f]] + var[E[y|f]]."""
+        closed = self._closed_moments()
+        if closed is not None:
+            return closed
+        both = self._by_chunks(lambda own, _: own._node_moments())
+        return both[:, 0].copy(), both[:, 1].copy()
+
+    def quantiles(self, levels: np.ndarray) -> np.ndarray:
+        """(N, L); of a discrete y the smallest whole number whose cdf reaches the level."""
+        levels = checked_levels(levels)
+        closed = self.likelihood.closed_quantiles(self.f_mean, self.f_variance, self.extra, levels)
+        if closed is not None:
+            return closed
+        start = origin(self.likelihood, self.f_mean)
+        shifted = replace(self, f_mean=self.f_mean - start)
+        chunk = max(CHUNK // max(len(levels), 1), 1)
+        return start[:, None] + shifted._by_chunks(lambda own, _: own._bisected(levels), chunk)
+
+    def cdf(self, y: np.ndarray) -> np.ndarray:
+        """(N,) P(Y ≤ y) of a new Y at every row."""
+        start = origin(self.likelihood, self.f_mean)
+        shifted, y = replace(self, f_mean=self.f_mean - start), y - start
+        with np.errstate(over="ignore", invalid="ignore"):  # nine standard deviations may lead beyond float64
+            return shifted._by_chunks(lambda own, rows: own._cdf(y[rows, None])[:, 0])
+
+    def log_density(self, y: np.ndarray) -> np.ndarray:
+        return log_predictive(self.likelihood, self.likelihood.psi, y, self.extra, self.f_mean, self.f_variance)
+
+    def _by_chunks(self, ask: Callable[["Marginal", slice], np.ndarray], chunk: int = CHUNK) -> np.ndarray:
+        """What some rows answer, for all of them."""
+        each = [slice(begin, begin + chunk) for begin in range(0, max(len(self.f_mean), 1), chunk)]
+        parts = (self.f_mean, self.f_variance, self.extra)
+        return np.concatenate([ask(Marginal(self.likelihood, *(part[rows] for part in parts)), rows) for rows in each])
+
+    def _closed_moments(self) -> tuple[np.ndarray, np.ndarray] | None:
+        with np.errstate(over="ignore"):  # beyond float64 a moment is infinite
+            return self.likelihood.closed_moments(self.f_mean, self.f_variance, self.extra)
+
+    def _node_means(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """E y (N,), the nodes of f (N, K), and E[y | f] there."""
+        nodes, weights = rule(NODES)
+        f = self.f_mean[:, None] + np.sqrt(self.f_variance)[:, None] * nodes
+        centre = self.likelihood.conditional_mean(f, self.extra[:, None])
+        return centre @ weights, f, centre
+
+    def _node_moments(self) -> np.ndarray:
+        """(N, 2) mean and variance."""
+        first, f, centre = self._node_means()
+        within = self.likelihood.conditional_variance(f, self.extra[:, None])
+        return np.stack([first, ((centre - first[:, None]) ** 2 + within) @ rule(NODES)[1]], axis=1)
+
+    def _bisected(self, levels: np.ndarray) -> np.ndarray:
+        moments = self.moments()
+        with np.errstate(over="ignore", invalid="ignore"):  # nine standard deviations may lead beyond float64
+            return inverted(self.likelihood, *moments, levels, self._cdf)
+
+    def _cdf(self, y: np.ndarray) -> np.ndarray:
+        """(N, L) P(Y ≤ y) = ∫ P(Y ≤ y | f) N(f; mean, sd²) df.
+
+        P(Y ≤ y | f) falls from one to zero around the f whose mean is y, perhaps steeply: over δ standard deviations.
+        The trapezoidal rule in t, z = z* + δ sinh(t), is dense there and still covers ±9. Where no row is steep, a few
+        Gauss nodes do.
+        """
+        likelihood, mean, extra = self.likelihood, self.f_mean[:, None], self.extra[:, None]
+        sd, step, centre = np.sqrt(self.f_variance)[:, None], 1e-4, self._where_the_mean_is(y)
+        f = mean + sd * centre
+        rise = likelihood.conditional_mean(f + step * sd, extra) - likelihood.conditional_mean(f - step * sd, extra)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            width = np.sqrt(likelihood.conditional_variance(f, extra)) / (rise / (2 * step))
+        known = np.isfinite(width)
+        width = np.clip(np.where(known, width, 1.0), 1e-8, 1.0)
+        if np.all(known & (width >= GENTLE)):
+            nodes, shares = rule(FEW)
+            return likelihood.cdf(y[..., None], (mean + sd * nodes)[:, None, :], extra[..., None]) @ shares
+        low, high = np.arcsinh((-END - centre) / width), np.arcsinh((END - centre) / width)
+        t = low[..., None] + (high - low)[..., None] * np.linspace(0, 1, NODES)
+        z = centre[..., None] + width[..., None] * np.sinh(t)
+        weights = np.exp(-0.5 * z * z) * np.cosh(t)
+        inside = likelihood.cdf(y[..., None], mean[..., None] + sd[..., None] * z, extra[..., None])
+        return np.sum(weights * inside, axis=-1) / np.sum(weights, axis=-1)
+
+    def _where_the_mean_is(self, y: np.ndarray) -> np.ndarray:
+        """(N, L) z within ±8 with E[y | mean + sd z] = y, by bisection: the mean never falls in f."""
+        low, high = np.full(y.shape, -END + 1), np.full(y.shape, END - 1)
+        mean, sd = self.f_mean[:, None], np.sqrt(self.f_variance)[:, None]
+        for _ in range(40):
+            middle = (low + high) / 2
+            above = self.likelihood.conditional_mean(mean + sd * middle, self.extra[:, None]) > y
+            low, high = np.where(above, low, middle), np.where(above, middle, high)
+        return (low + high) / 2
 
 
 def origin(likelihood: AbstractLikelihood, mean: np.ndarray) -> np.ndarray:
     """(N,) where y is measured from: the mean of f, if only y - f counts; float64 then resolves the spread of y."""
     return mean if likelihood.standardised and not likelihood.discrete else np.zeros(len(mean))
-
-
-def predictive_cdf(
-    likelihood: AbstractLikelihood, mean: np.ndarray, variance: np.ndarray, extra: np.ndarray, y: np.ndarray
-) -> np.ndarray:
-    """(N,) P(Y ≤ y) of a new Y at every row."""
-    result, sd = np.empty(len(mean)), np.sqrt(np.maximum(variance, 0.0))
-    start = origin(likelihood, mean)
-    y, mean = y - start, mean - start
-    with np.errstate(over="ignore", invalid="ignore"):  # nine standard deviations may lead beyond float64
-        for begin in range(0, len(mean), CHUNK):
-            rows = slice(begin, begin + CHUNK)
-            own = (part[rows, None] for part in (y, mean, sd, extra))
-            result[rows] = _mixture_cdf(likelihood, *own)[:, 0]
-    return result
 
 
 def checked_levels(levels: np.ndarray) -> np.ndarray:
@@ -93,32 +172,6 @@ def checked_levels(levels: np.ndarray) -> np.ndarray:
     if not np.all((levels > 0) & (levels < 1)):  # NaN is no level either
         raise ValueError(f"levels must lie strictly between 0 and 1; got {levels.tolist()}.")
     return levels
-
-
-def predictive_sample(
-    likelihood: AbstractLikelihood, f: np.ndarray, extra: np.ndarray, rng: np.random.Generator
-) -> np.ndarray:
-    """One new y per f."""
-    return np.asarray(likelihood.sample(f, extra, rng), dtype=float)
-
-
-def _nodes(mean: np.ndarray, variance: np.ndarray, count: int = NODES) -> tuple[np.ndarray, np.ndarray]:
-    nodes, weights = rule(count)
-    return mean[:, None] + np.sqrt(np.maximum(variance, 0.0))[:, None] * nodes, weights
-
-
-def _quantiles(
-    likelihood: AbstractLikelihood, mean: np.ndarray, variance: np.ndarray, extra: np.ndarray, levels: np.ndarray
-) -> np.ndarray:
-    """Bisection on the cdf."""
-    sd, extra = np.sqrt(np.maximum(variance, 0.0))[:, None], extra[:, None]
-
-    def cdf(y: np.ndarray) -> np.ndarray:
-        return _mixture_cdf(likelihood, y, mean[:, None], sd, extra)
-
-    centre, spread = predictive_moments(likelihood, mean, variance, extra[:, 0])
-    with np.errstate(over="ignore", invalid="ignore"):  # nine standard deviations may lead beyond float64
-        return inverted(likelihood, centre, spread, levels, cdf)
 
 
 def inverted(
@@ -142,45 +195,6 @@ def inverted(
         reached = cdf(middle) >= levels
         low, high = np.where(reached, low, middle), np.where(reached, middle, high)
     return high if likelihood.discrete else (low + high) / 2
-
-
-def _mixture_cdf(
-    likelihood: AbstractLikelihood, y: np.ndarray, mean: np.ndarray, sd: np.ndarray, extra: np.ndarray
-) -> np.ndarray:
-    """(N, L) ∫ P(Y ≤ y | f) N(f; mean, sd²) df.
-
-    P(Y ≤ y | f) falls from one to zero around the f whose mean is y, perhaps steeply: over δ standard deviations. The
-    trapezoidal rule in t, z = z* + δ sinh(t), is dense there and still covers ±9. Where no row is steep, a few Gauss
-    nodes do.
-    """
-    centre = _where_the_mean_is(likelihood, y, mean, sd, extra)
-    f, step = mean + sd * centre, 1e-4
-    rise = likelihood.conditional_mean(f + step * sd, extra) - likelihood.conditional_mean(f - step * sd, extra)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        width = np.sqrt(likelihood.conditional_variance(f, extra)) / (rise / (2 * step))
-    known = np.isfinite(width)
-    width = np.clip(np.where(known, width, 1.0), 1e-8, 1.0)
-    if np.all(known & (width >= GENTLE)):
-        nodes, shares = rule(FEW)
-        return likelihood.cdf(y[..., None], (mean + sd * nodes)[:, None, :], extra[..., None]) @ shares
-    low, high = np.arcsinh((-END - centre) / width), np.arcsinh((END - centre) / width)
-    t = low[..., None] + (high - low)[..., None] * np.linspace(0, 1, NODES)
-    z = centre[..., None] + width[..., None] * np.sinh(t)
-    weights = np.exp(-0.5 * z * z) * np.cosh(t)
-    inside = likelihood.cdf(y[..., None], mean[..., None] + sd[..., None] * z, extra[..., None])
-    return np.sum(weights * inside, axis=-1) / np.sum(weights, axis=-1)
-
-
-def _where_the_mean_is(
-    likelihood: AbstractLikelihood, y: np.ndarray, mean: np.ndarray, sd: np.ndarray, extra: np.ndarray
-) -> np.ndarray:
-    """(N, L) z within ±8 with E[y | mean + sd z] = y, by bisection: the mean never falls in f."""
-    low, high = np.full(y.shape, -END + 1), np.full(y.shape, END - 1)
-    for _ in range(40):
-        middle = (low + high) / 2
-        above = likelihood.conditional_mean(mean + sd * middle, extra) > y
-        low, high = np.where(above, low, middle), np.where(above, middle, high)
-    return (low + high) / 2
 
 
 def _bracket(

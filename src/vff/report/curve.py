@@ -10,7 +10,6 @@ from sklearn.utils.validation import check_is_fitted
 from vff.estimators.face import PosteriorFace
 from vff.estimators.named import beside
 from vff.estimators.tables import Table
-from vff.likelihoods import Gaussian
 from vff.report.canvas import BAND, MEAN, half_width, new_axes
 from vff.report.columns import column_kind, column_name, on_axis, tick
 from vff.report.data import draw_rows, table_like_the_fit, visible_range
@@ -48,9 +47,9 @@ def fit(
     found = curves(model, grid[:, None], level)
     grid = on_axis(kind, grid)
     label = f"{100 * level:g} % interval"
-    gaussian = isinstance(model.likelihood_, Gaussian)
-    ax.plot(grid, found.mean, color=MEAN, lw=1.6, label="posterior mean" if gaussian else "mean of y", zorder=4)
-    _band(ax, grid, found.function, alpha=0.5, edge=0.0, label=f"{label} of {'f' if gaussian else 'it'}")
+    same = model.likelihood_.normal  # f is the mean of y
+    ax.plot(grid, found.mean, color=MEAN, lw=1.6, label="posterior mean" if same else "mean of y", zorder=4)
+    _band(ax, grid, found.function, alpha=0.5, edge=0.0, label=f"{label} of {'f' if same else 'it'}")
     if found.observation is not None:
         _band(ax, grid, found.observation, alpha=0.1, edge=0.9, label=f"{label} of a new y")
     ends = found.observation or found.function

@@ -11,18 +11,9 @@ from vff.estimators.face import PosteriorFace
 from vff.estimators.labels import as_labels, coded
 from vff.estimators.observed import extra_of
 from vff.estimators.tables import Table, check_target
-from vff.likelihoods import (
-    Bernoulli,
-    Beta,
-    Gamma,
-    Gaussian,
-    NegativeBinomial,
-    Poisson,
-    predictive_moments,
-    predictive_quantiles,
-)
 
 Ends = tuple[np.ndarray, np.ndarray]
+_SCALES = {"y": "y", "f": "the latent function", "log": "the logarithm of the mean of y"}
 
 
 class Curves(NamedTuple):
@@ -38,7 +29,7 @@ class Curves(NamedTuple):
 
 def refuse_several(model: PosteriorFace, caller: str) -> None:
     """A model of more than two classes is a model per class."""
-    if hasattr(model, "estimators_"):
+    if len(getattr(model, "functions_", ())) > 1:
         raise ValueError(
             f"{caller} draws one function, and with more than two classes there is one per class; give it one of the "
             "classifier's estimators_"
@@ -54,24 +45,18 @@ def latent(model: PosteriorFace, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]
 
 def mean_of_y(model: PosteriorFace, mean: np.ndarray, variance: np.ndarray) -> np.ndarray:
     """Of a new y where the latent function has this mean and variance."""
-    return predictive_moments(model.likelihood_, mean, variance, np.ones(mean.size))[0]
+    return model.likelihood_.predictive(mean, variance, np.ones(mean.size)).mean()
 
 
 def curves(model: PosteriorFace, x: np.ndarray, level: float) -> Curves:
     """The prediction at rows x, with intervals of this level."""
     z, (mean, variance) = NormalDist().inv_cdf(0.5 + 0.5 * level), latent(model, x)
     likelihood, ones, half = model.likelihood_, np.ones(mean.size), z * np.sqrt(variance)
-    if isinstance(likelihood, Gaussian):
-        noisy = z * np.sqrt(variance + likelihood.conditional_variance(mean, ones))
-        return Curves(mean, (mean - half, mean + half), (mean - noisy, mean + noisy))
+    new = likelihood.predictive(mean, variance, ones)
     # the mean of y never falls in f, so that it takes quantiles to quantiles
     low, high = (likelihood.conditional_mean(mean + side * half, ones) for side in (-1.0, 1.0))
-    observation = None
-    if likelihood.column is None and not isinstance(likelihood, Bernoulli):
-        ends = np.array([0.5 - 0.5 * level, 0.5 + 0.5 * level])
-        below, above = predictive_quantiles(likelihood, mean, variance, ones, ends).T
-        observation = below, above
-    return Curves(mean_of_y(model, mean, variance), (low, high), observation)
+    scatters = likelihood.column is None and not likelihood.binary
+    return Curves(new.mean(), (low, high), new.interval(level) if scatters else None)
 
 
 def targets(model: PosteriorFace, table: Table, y: Any) -> np.ndarray:
@@ -84,7 +69,7 @@ def targets(model: PosteriorFace, table: Table, y: Any) -> np.ndarray:
 def target_text(model: PosteriorFace, y: Any) -> str:
     """What the scale of y is called."""
     name = y if isinstance(y, str) else str(getattr(y, "name", None) or "y")
-    if isinstance(model.likelihood_, Bernoulli):
+    if model.likelihood_.binary:
         return f"P({name} = {_second(model)})"
     column = model.likelihood_.column
     return name if column is None else f"{name} / {column}"
@@ -97,14 +82,10 @@ def effect_text(model: PosteriorFace) -> str:
 
 def scale_text(model: PosteriorFace) -> str:
     """The scale on which the latent function is a sum."""
-    likelihood = model.likelihood_
-    if likelihood.standardised:
-        return "y"
-    if isinstance(likelihood, Bernoulli):
-        return f"the {likelihood.link} of P(y = {_second(model)})"
-    if isinstance(likelihood, Poisson | NegativeBinomial | Gamma):
-        return "the logarithm of the mean of y"
-    return "the logit of the mean of y" if isinstance(likelihood, Beta) else "the latent function"
+    name = model.likelihood_.scale_name
+    if name in _SCALES:
+        return _SCALES[name]
+    return f"the {name} of " + (f"P(y = {_second(model)})" if model.likelihood_.binary else "the mean of y")
 
 
 def _second(model: PosteriorFace) -> str:

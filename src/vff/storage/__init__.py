@@ -12,7 +12,7 @@ anything is allocated. ``order`` keeps the order of axes in memory: products of 
 ``container`` knows trees, ``codec`` turns records of the house into trees and back.
 """
 
-from vff.storage.codec import Codec, permit
+from vff.storage.codec import Codec, forbid, permit
 from vff.storage.container import VERSION, Content, FileError, read_file, write_file
 from vff.storage.writing import check_replaceable, check_writable, is_full, unwritable
 
@@ -23,6 +23,7 @@ __all__ = [
     "FileError",
     "check_replaceable",
     "check_writable",
+    "forbid",
     "is_full",
     "permit",
     "read_file",

@@ -78,6 +78,12 @@ def permit(*kinds: type) -> None:
     _leaves.cache_clear()
 
 
+def forbid(*kinds: type) -> None:
+    """The opposite of ``permit``."""
+    _PERMITTED.difference_update(kinds)
+    _leaves.cache_clear()
+
+
 def stored_name(kind: type) -> str:
     """What files call a record: its name, or what it was once called."""
     return kind.__dict__.get("stored_as", kind.__name__)

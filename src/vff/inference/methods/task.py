@@ -12,7 +12,7 @@ from vff.inference.row_sites import Observed
 from vff.inference.start import Given
 from vff.inference.target import TargetScale, Units
 from vff.inference.terms import Term
-from vff.likelihoods import AbstractLikelihood, Gaussian
+from vff.likelihoods import AbstractLikelihood
 from vff.moments import MomentRequest, Moments, Survey, Walk
 
 if TYPE_CHECKING:
@@ -54,16 +54,6 @@ class Spec:
     priors: Mapping[str, Any] | None = None
     growing: bool = False
     """Whether more rows may come."""
-
-    @property
-    def conjugate(self) -> bool:
-        """Whether sums over the rows say all: Gaussian noise of one variance that is learnt."""
-        return self.normal and self.likelihood.variance is None  # pyright: ignore[reportAttributeAccessIssue]
-
-    @property
-    def normal(self) -> bool:
-        """Whether noise is Gaussian."""
-        return isinstance(self.likelihood, Gaussian)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,6 @@ from vff.inference.sampling.compiling import compiled
 from vff.inference.sampling.rows import Carried, TermPoints, TermShape
 from vff.inference.sampling.target import Data, LogDensity, Target, slope_of
 from vff.inference.structured_bound import projected
-from vff.likelihoods import expected
 from vff.likelihoods.float64 import float64
 
 HYPER_SCALE = 0.5  # log units; adaptation finds better ones
@@ -80,7 +79,7 @@ def _scales(target: Target, data: Data, t: np.ndarray, mean: np.ndarray, rest: n
     """1 / sqrt(1 + h) with h the curvature of the likelihood along every white variable."""
     rows = data.rows
     y, extra, w = (np.asarray(part) for part in (rows.y, rows.extra, rows.w))
-    precision = -w * expected(target.likelihood, t[target.constant + 1 :], y, extra, mean, rest).curvature
+    precision = -w * target.likelihood.expected(t[target.constant + 1 :], y, extra, mean, rest).curvature
     found = []
     for term, places, points in zip(target.terms, target.places, rows.terms, strict=True):
         roots = term.roots([tuple(np.exp(t[place]) for place in own) for own in places.factors])

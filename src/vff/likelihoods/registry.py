@@ -1,0 +1,64 @@
+"""Likelihoods by name, and how a new kind comes in."""
+
+from dataclasses import MISSING, fields, is_dataclass
+from importlib import import_module
+
+from vff.likelihoods.base import AbstractLikelihood
+from vff.likelihoods.names import ENTRIES, Entry, likelihood_names
+from vff.storage import forbid, permit
+from vff.words import shown
+
+LIKELIHOODS: list[type[AbstractLikelihood]] = [getattr(import_module(own.module), own.kind) for own in ENTRIES]
+"""The kinds there are. ``register`` adds one."""
+
+
+def register(kind: type[AbstractLikelihood], *names: str) -> None:
+    """Take a kind of likelihood in: estimators and commands know it by these names, and files may hold it."""
+    if not is_dataclass(kind):
+        raise TypeError(f"a likelihood is a frozen dataclass; decorate {kind.__name__} with @dataclass(frozen=True)")
+    taken = {name for own in ENTRIES for name in (own.kind, *own.names)}
+    twice = [name for name in (kind.__name__, *names) if name in taken]
+    if twice:
+        raise ValueError(f"there is a likelihood called {shown(twice[0])} already; choose another name")
+    needed = (own.name for own in fields(kind) if own.default is MISSING and own.default_factory is MISSING)
+    ENTRIES.append(Entry(kind.__name__, kind.__module__, names, next(needed, None)))
+    LIKELIHOODS.append(kind)
+    permit(kind)
+
+
+def unregister(kind: type[AbstractLikelihood]) -> None:
+    """The opposite of ``register``."""
+    place = LIKELIHOODS.index(kind)
+    del LIKELIHOODS[place], ENTRIES[place]
+    forbid(kind)
+
+
+def entry_of(name: str) -> tuple[Entry, type[AbstractLikelihood]] | None:
+    """The entry that a name is in, and its class."""
+    both = zip(ENTRIES, LIKELIHOODS, strict=True)
+    return next(((entry, kind) for entry, kind in both if name in entry.names), None)
+
+
+def binary_names() -> tuple[str, ...]:
+    """The names of likelihoods of zeros and ones, which classifiers take."""
+    return tuple(name for name in likelihood_names() if by_name(name).binary)
+
+
+def exposed_names() -> tuple[str, ...]:
+    """The names of likelihoods that take an exposure."""
+    return tuple(name for name in likelihood_names() if by_name(name).column_role() == "exposure")
+
+
+def by_name(likelihood: str | AbstractLikelihood, **options: object) -> AbstractLikelihood:
+    """The likelihood itself, or the one of that name with all its parameters learnt."""
+    if isinstance(likelihood, AbstractLikelihood):
+        return likelihood
+    found = entry_of(likelihood) if isinstance(likelihood, str) else None
+    if found is None:
+        names = ", ".join(likelihood_names())
+        raise ValueError(f"likelihood must be one of {names}, or a likelihood object; got {shown(likelihood)}.")
+    entry, kind = found
+    if entry.needs is not None and entry.needs not in options:
+        call = f"{entry.kind}({entry.needs}='column')"
+        raise ValueError(f"A {likelihood} likelihood needs the column of {entry.needs}; pass {call}.")
+    return kind.named(likelihood, **options)
