@@ -11,7 +11,20 @@ from pathlib import Path
 import pytest
 
 import vff
+from vff.data.dask import DaskSource
+from vff.data.database import DatabaseTable
+from vff.data.files import FileSource
+from vff.data.lazy import LazySource
+from vff.data.memory import MemorySource
+from vff.data.streams import StreamSource
 from vff.factors import KINDS
+from vff.inference.collapsed import ClosedForm
+from vff.inference.iterative import IterativeForm
+from vff.inference.methods.registry import METHODS
+from vff.inference.posterior import Averaged, Direct, Pieces, Probed
+from vff.inference.solvers import SOLVERS
+from vff.likelihoods.registry import LIKELIHOODS
+from vff.moments.engines.choice import ENGINES
 
 SRC = Path(vff.__file__).parent
 ALLOWED: dict[str, int] = {}
@@ -20,7 +33,15 @@ ALLOWED: dict[str, int] = {}
 
 def registered() -> dict[str, tuple[type, ...]]:
     """The classes of all kinds, by registry. A new registry is a line here."""
-    return {"factors": tuple(own for kind in KINDS for own in kind.classes)}
+    return {
+        "factors": tuple(own for kind in KINDS for own in kind.classes),
+        "likelihoods": tuple(LIKELIHOODS),
+        "engines": tuple(type(engine) for engine in ENGINES),
+        "solvers": (*(type(solver) for solver in SOLVERS), ClosedForm, IterativeForm),
+        "covariances": (Averaged, Direct, Pieces, Probed),
+        "methods": tuple(type(method) for method in METHODS),
+        "sources": (DaskSource, DatabaseTable, FileSource, LazySource, MemorySource, StreamSource),
+    }
 
 
 def names_of(classes: Iterable[type]) -> dict[str, set[Path]]:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from makers.engines import MAKERS, Case, cases, column, jobs_of
 
 from vff.basis import ColumnBasis
-from vff.moments import ENGINES, ColumnRows, Engine, Job, Work, choose, registered
+from vff.moments import ENGINES, ColumnRows, Engine, Job, Work, choose
 
 
 def pytest_generate_tests(metafunc):
@@ -24,8 +24,7 @@ def pytest_generate_tests(metafunc):
 
 
 def test_every_engine_has_a_maker():
-    assert set(ENGINES) == set(MAKERS)
-    assert all(name == engine.name for name, engine in ENGINES.items())
+    assert set(ENGINES.names) == set(MAKERS)
 
 
 def letters_of_row(job: Job, columns: list[ColumnRows], n: int) -> np.ndarray:
@@ -139,7 +138,10 @@ def test_an_engine_that_cannot_is_not_chosen():
 
 
 def test_names_of_engines_are_their_own():
-    with pytest.raises(ValueError, match="there is an engine called 'dense' already"), registered(ENGINES["dense"]):
+    with (
+        pytest.raises(ValueError, match="there is an engine called 'dense' already"),
+        ENGINES.registered(ENGINES["dense"]),
+    ):
         pass
 
 

@@ -10,7 +10,7 @@ import pytest
 from tests.makers.methods import MAKERS, SUM, N, noisy, regressor, rows
 
 from vff import GPRegressor, Matern32
-from vff.inference import METHODS, Fit, FitTask, Method, Spec, choose, registered
+from vff.inference import METHODS, Fit, FitTask, Method, Spec, choose
 from vff.inference.methods.collapsed import Collapsed
 from vff.likelihoods import Gaussian, Poisson
 from vff.moments import Walk
@@ -161,7 +161,7 @@ def test_a_method_of_ones_own_is_asked_for_by_its_word():
     X, f = rows()
     with pytest.raises(ValueError, match="inference must be one of 'variational', 'mcmc'; got 'twice'"):
         GPRegressor(SUM, inference="twice").fit(X, noisy(f))
-    with registered(Twice()):
+    with METHODS.registered(Twice(), first=True):
         model = GPRegressor(SUM, inference="twice", frequencies=8, domain={0: (0.0, 1.0)}).fit(X, noisy(f))
     np.testing.assert_array_equal(model.predict(X), fitted("collapsed").predict(X))
 

@@ -11,7 +11,7 @@ from laws.test_sources import *  # noqa: F403  every law
 from laws.test_sources import over
 from makers.sources import Case, cut
 
-from vff.data import Chunk, Handling, Part, Source, SourceError, SourceKind, registered
+from vff.data import SOURCES, Chunk, Handling, Part, Source, SourceError, SourceKind
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ OWN = (Case("tape", _tape, _torn),)
 
 @pytest.fixture(autouse=True, scope="module")
 def _tapes() -> Any:
-    with registered(SourceKind("tape", lambda data: isinstance(data, Tape), TapeSource)):
+    with SOURCES.registered(SourceKind("tape", lambda data: isinstance(data, Tape), TapeSource), first=True):
         yield
 
 

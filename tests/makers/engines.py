@@ -161,4 +161,4 @@ MAKERS: dict[str, Callable[[], Iterator[Case]]] = {
 
 def cases() -> list[Case]:
     """All of them."""
-    return [case for name in ENGINES if name in MAKERS for case in MAKERS[name]()]
+    return [case for name in ENGINES.names if name in MAKERS for case in MAKERS[name]()]

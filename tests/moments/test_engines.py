@@ -49,7 +49,7 @@ def _rows(kind: str, N: int, seed: int) -> np.ndarray:
     return rng.uniform(-1, 1, N)
 
 
-OFFERED = [name for name, engine in ENGINES.items() if engine.offered]
+OFFERED = [engine.name for engine in ENGINES if engine.offered]
 KINDS = ["continuous", "table", "grid", "lattice", "clustered"]
 PAIRS = [(engine, kind) for engine in OFFERED for kind in KINDS if engine != "grid" or kind in ("grid", "lattice")]
 

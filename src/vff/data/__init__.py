@@ -9,7 +9,7 @@ from vff.data.checkpoint import Checkpoint, PartRecord, PassState
 from vff.data.database import DatabaseTable, Query
 from vff.data.groups import DatabaseRows, Groups, TooManyGroupsError, Totals
 from vff.data.memory import MemorySource
-from vff.data.opening import SOURCES, SourceKind, open_rows, registered, scan
+from vff.data.opening import SOURCES, SourceKind, open_rows, scan
 from vff.data.passes import FaultyPartWarning, Task, asked, check_same_rows
 from vff.data.roles import Positive, Roles, Used
 from vff.data.schema import Kind, Schema
@@ -48,6 +48,5 @@ __all__ = [
     "asked",
     "check_same_rows",
     "open_rows",
-    "registered",
     "scan",
 ]

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from typing import Any, Literal, NamedTuple, overload
 
 from vff.data.database import DatabaseTable, Relation
@@ -13,6 +12,7 @@ from vff.data.paths import is_path
 from vff.data.source import Handling, Report, Source
 from vff.data.streams import StreamSource
 from vff.data.table import Table
+from vff.registry import Registry
 from vff.words import shown, shown_path
 
 
@@ -35,16 +35,6 @@ def is_chunked(X: Any) -> bool:
 def kind_of(data: Any, otherwise: SourceKind | None = None) -> SourceKind:
     """The first kind that opens this; what nobody knows is taken for a table, which has sentences about it."""
     return next((kind for kind in SOURCES if kind.opens(data)), otherwise or _MEMORY)
-
-
-@contextmanager
-def registered(kind: SourceKind) -> Iterator[SourceKind]:
-    """With one more kind, which is asked before all others."""
-    SOURCES.insert(0, kind)
-    try:
-        yield kind
-    finally:
-        SOURCES.remove(kind)
 
 
 def open_rows(X: Any) -> Source:
@@ -194,7 +184,8 @@ def _open_table(data: Any, *, handling: Handling) -> Source:
 
 _MEMORY = SourceKind("table", lambda data: isinstance(data, Table) or is_table(data), _open_table)
 _STREAM = SourceKind("stream", lambda data: _is_stream(data) or _is_list_of_chunks(data), StreamSource)
-SOURCES: list[SourceKind] = [
+SOURCES: Registry[SourceKind] = Registry(
+    "a kind of source",
     SourceKind("files", _is_file, _open_files, typed=True),
     SourceKind("dask", lambda data: _library(data) == "dask", _open_dask),
     SourceKind("lazy frame", is_lazy_frame, LazySource.of_frame),
@@ -202,5 +193,5 @@ SOURCES: list[SourceKind] = [
     SourceKind("database", lambda data: _library(data) in ("duckdb", "_duckdb", "ibis"), DatabaseTable.of),
     _STREAM,
     _MEMORY,
-]
-"""All kinds, in the order in which they are asked. ``registered`` adds one."""
+)
+"""In the order in which they are asked; one's own is registered ``first``."""

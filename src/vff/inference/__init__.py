@@ -20,7 +20,6 @@ from vff.inference.methods import (
     choose,
     inferences,
     no_sums,
-    registered,
     structured_memory,
 )
 from vff.inference.model import SumModel
@@ -82,7 +81,6 @@ __all__ = [
     "memory_needed",
     "no_sums",
     "on_coverage",
-    "registered",
     "rescale",
     "rows_beyond",
     "structured_memory",

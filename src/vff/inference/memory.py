@@ -2,7 +2,7 @@
 
 from math import prod
 
-from vff.inference.solvers import SOLVERS, choose_solver, most_probes
+from vff.inference.solvers import choose_solver, most_probes
 from vff.inference.whitening import CORNER
 from vff.moments import MomentRequest, lattice_size
 
@@ -15,7 +15,7 @@ def memory_needed(request: MomentRequest) -> int:
     """Bytes, for the sums and for the solver that will be used."""
     sums = sum(3 * prod(term.double_shape) for term in request.terms)
     blocks = 3 * sum(request.sizes[s] * request.sizes[t] for s, t in request.pairs)
-    solver = _SQUARES * request.size**2 if choose_solver(SOLVERS, request).exact else _iterative(request)
+    solver = _SQUARES * request.size**2 if choose_solver(request).exact else _iterative(request)
     return _NUMBER * (sums + blocks + solver)
 
 

@@ -11,7 +11,7 @@ from vff.factors import Prior, StackedTransform, TailRows
 from vff.inference.collapsed import MovedGram, NormalEquations
 from vff.inference.form import AbstractForm, Constant, Cotangents, MissedCotangents
 from vff.inference.posterior import Posterior
-from vff.inference.solvers import SOLVERS, Solver, block_prior, choose_solver
+from vff.inference.solvers import Solver, block_prior, choose_solver
 from vff.inference.terms import Term
 from vff.inference.whitening import LatticeGram
 from vff.linalg import BlockDiagonal
@@ -132,7 +132,7 @@ class SumModel:
     @property
     def solver(self) -> Solver:
         """What its equations are solved by."""
-        return choose_solver(SOLVERS, self.moments.request)
+        return choose_solver(self.moments.request)
 
     @property
     def iterative(self) -> bool:

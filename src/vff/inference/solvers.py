@@ -1,6 +1,5 @@
 """Solvers: how a linear-Gaussian model is solved at a setting, and what is known of its coefficients afterwards."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -13,6 +12,7 @@ from vff.inference.posterior import Direct, Posterior, Probed, TermProcess
 from vff.inference.whitening import whitened_terms
 from vff.linalg import BlockDiagonal
 from vff.moments import MomentRequest
+from vff.registry import Registry
 
 if TYPE_CHECKING:
     from vff.inference.model import Setting, SumModel
@@ -109,13 +109,13 @@ class IterativeSolver:
         return Posterior(form.mean, covariance, centre, covariance.times(centre), constant=form.level)
 
 
-SOLVERS: list[Solver] = [DirectSolver(), IterativeSolver()]
+SOLVERS: Registry[Solver] = Registry("a solver", DirectSolver(), IterativeSolver())
 
 
-def choose_solver(solvers: Sequence[Solver], request: MomentRequest) -> Solver:
+def choose_solver(request: MomentRequest) -> Solver:
     """The cheapest."""
-    costs = [(cost, number) for number, solver in enumerate(solvers) if (cost := solver.cost(request)) is not None]
-    return solvers[min(costs)[1]]
+    costs = [(cost, solver) for solver in SOLVERS if (cost := solver.cost(request)) is not None]
+    return min(costs, key=lambda own: own[0])[1]
 
 
 def most_probes(P: int) -> int:

@@ -31,7 +31,7 @@ sums hold does not depend on the engine.
 from vff.moments.cells import Cells, Whole, read_cells
 from vff.moments.collapse import collapse
 from vff.moments.coupling import Coupling
-from vff.moments.engines import ENGINES, Choice, Cost, Engine, Job, Work, choose, contract, registered
+from vff.moments.engines import ENGINES, Choice, Cost, Engine, Job, Work, choose, contract
 from vff.moments.gram import gram_columns_adjoint, gram_tensor, see_term
 from vff.moments.lattice import Codebook, Survey, codebook_of, survey
 from vff.moments.operations import (
@@ -100,7 +100,6 @@ __all__ = [
     "read",
     "read_arrays",
     "read_cells",
-    "registered",
     "sample_of",
     "see_term",
     "sum_letters",

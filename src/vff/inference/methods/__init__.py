@@ -1,7 +1,7 @@
 """Methods of inference, each from rows to the same record of a fit."""
 
 from vff.inference.methods.fit import Fit, Milestone, SiteMemory, TermFit
-from vff.inference.methods.registry import METHODS, Method, choose, inferences, registered
+from vff.inference.methods.registry import METHODS, Method, choose, inferences
 from vff.inference.methods.structured import no_sums, structured_memory
 from vff.inference.methods.task import FitTask, Spec, Sums, TermPlan, Visited
 
@@ -20,6 +20,5 @@ __all__ = [
     "choose",
     "inferences",
     "no_sums",
-    "registered",
     "structured_memory",
 ]

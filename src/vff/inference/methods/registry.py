@@ -1,7 +1,6 @@
 """Methods of inference: what one is, those there are, and the choice among them."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable
 from typing import Literal, Protocol
 
 from vff.inference.methods.chains import Chains, CollapsedChains
@@ -10,6 +9,7 @@ from vff.inference.methods.fit import Fit
 from vff.inference.methods.natural import Natural
 from vff.inference.methods.structured import Structured
 from vff.inference.methods.task import FitTask, Spec
+from vff.registry import Registry
 
 
 class Method(Protocol):
@@ -44,17 +44,9 @@ class Method(Protocol):
         ...
 
 
-METHODS: list[Method] = [Collapsed(), Natural(), Structured(), CollapsedChains(), Chains()]
-
-
-@contextmanager
-def registered(method: Method) -> Iterator[None]:
-    """A method of one's own, asked before the others."""
-    METHODS.insert(0, method)
-    try:
-        yield
-    finally:
-        METHODS.remove(method)
+METHODS: Registry[Method] = Registry(
+    "a method of inference", Collapsed(), Natural(), Structured(), CollapsedChains(), Chains()
+)
 
 
 def inferences() -> tuple[str, ...]:
@@ -62,7 +54,7 @@ def inferences() -> tuple[str, ...]:
     return tuple(dict.fromkeys(method.inference for method in METHODS))
 
 
-def choose(methods: Sequence[Method], spec: Spec) -> Method:
+def choose(methods: Iterable[Method], spec: Spec) -> Method:
     """The first method that takes what is asked, or the sentence that says why none does."""
     refused: list[str] = []
     for method in methods:

@@ -1,6 +1,6 @@
 """Ways to sum letters over rows, and the choice between them.
 
-A new engine is one file with a class (``base.Engine``) and an entry in ``ENGINES``, or a line ``with registered(...)``:
+A new engine is one file with a class (``base.Engine``) and an entry in ``ENGINES``, or ``ENGINES.registered(...)``:
 
     cost         what it would take, or why it cannot
     accumulator  rows, chunk by chunk -> sums of weights times products of letters
@@ -13,7 +13,7 @@ the others; ``dense`` writes all letters out.
 """
 
 from vff.moments.engines.base import LARGEST_CONTINGENCY, Accumulator, Choice, Cost, Engine, Job, Work, contract
-from vff.moments.engines.choice import ENGINES, choose, registered
+from vff.moments.engines.choice import ENGINES, choose
 
 __all__ = [
     "ENGINES",
@@ -26,5 +26,4 @@ __all__ = [
     "Work",
     "choose",
     "contract",
-    "registered",
 ]

@@ -25,7 +25,7 @@ _CHUNK_NUMBERS = 2**21  # 16 MiB of letters at a time
 WRITTEN = 2**22  # letters of several columns written out at a time
 
 
-class Dense(Engine):
+class DenseEngine(Engine):
     """Any letters, at any rows."""
 
     name: ClassVar[str] = "dense"

@@ -80,7 +80,7 @@ def _type2(t: np.ndarray, coefficients: np.ndarray, K: int) -> np.ndarray:
 _SUMS = TrigonometricSums(_type1, _type2, _CHUNK_ROWS)
 
 
-class Grid(Engine):
+class GridEngine(Engine):
     """One column whose rows are equally spaced and in order."""
 
     name: ClassVar[str] = "grid"

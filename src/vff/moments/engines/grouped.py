@@ -15,7 +15,7 @@ from vff.moments.rows import ColumnRows
 _PER_ROW_SORTED, _START_GROUP = 30e-9, 3e-5
 
 
-class Grouped(Engine):
+class GroupedEngine(Engine):
     """The letters of all axes but one, summed for every value of that one."""
 
     name: ClassVar[str] = "grouped"

@@ -39,7 +39,7 @@ _PER_ROW_SPREAD, _PER_NODE = {2: 150e-9, 3: 2e-6}, 10e-9
 _SUMS = TrigonometricSums(type1, type2, _CHUNK_ROWS)
 
 
-class Nufft(Engine):
+class NufftEngine(Engine):
     """Trigonometric letters of up to three axes."""
 
     name: ClassVar[str] = "nufft"

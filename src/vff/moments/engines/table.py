@@ -24,7 +24,7 @@ _PER_ROW = 25e-9
 _PER_ROW_CELL, _PER_CELL = 5e-9, 4e-9
 
 
-class Table(Engine):
+class TableEngine(Engine):
     """A contingency table; of one column, a count per value."""
 
     name: ClassVar[str] = "table"
