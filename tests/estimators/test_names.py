@@ -196,7 +196,7 @@ def test_labels_batches_and_pictures_by_name():
     together = GPRegressor(Matern32("a"), domain=(0, 1), frequencies=4).fit(FRAME[["a"]], Y)
     np.testing.assert_allclose(last.predict(frame), together.predict(frame), atol=1e-6)
     assert ExactGP(Matern32("a")).fit(frame, "y").predict(frame).shape == (N,)
-    assert vff.plot.fit(together, frame, "y").get_ylabel() == "y"
+    assert vff.plot.fit(together, frame, "y").axes[0].get_ylabel() == "y"
 
 
 NAMED_WRONG = {

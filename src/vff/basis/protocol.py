@@ -66,6 +66,10 @@ class Domain(ABC):
         """Inputs at random, (n,); ``size`` is the number of features."""
 
     @abstractmethod
+    def drawn(self, low: float, high: float, count: int, size: int) -> np.ndarray:
+        """Inputs at which a function is drawn, where the data lie between two of them; ``size`` features are there."""
+
+    @abstractmethod
     def spread(self, share: np.ndarray, size: int) -> np.ndarray:
         """Inputs all over the domain, (n,), and one far outside where there is an outside.
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from vff.basis import largest_resolved
 from vff.estimators.arguments import is_positive, is_whole
 from vff.inference import KINDS, LARGEST_DIRECT, largest_that_fits, memory_needed, structured_memory
 from vff.moments import ENGINES, MomentRequest
@@ -16,6 +15,7 @@ from vff.words import listed, shown
 
 ENGINE_NAMES = ("auto", *(name for name, engine in ENGINES.items() if engine.offered))
 COVARIANCES = ("full", *KINDS)
+_MOST_FREQUENCIES = 10**9
 _LEAST_BATCH = 256
 _SHARE_OF_MEMORY = 0.8
 _CARRIED = 48  # numbers that chains keep of a row of one column: more are carried from nodes
@@ -109,10 +109,10 @@ def check_frequencies(value: Any, label: str) -> int | None:
             f"frequencies for column {label} must be 'auto' or a positive integer, got {shown(value)}; "
             "30 is a common choice, 'auto' grows it until the bound stops gaining"
         )
-    if int(value) > largest_resolved(1):
+    if int(value) > _MOST_FREQUENCIES:
         raise ValueError(
             f"frequencies for column {label} are {shown(value)}, more than float64 resolves; use at most "
-            f"{largest_resolved(1)}, or 'auto'"
+            f"{_MOST_FREQUENCIES}, or 'auto'"
         )
     return int(value)
 

@@ -61,7 +61,9 @@ def _precision_of(factor: Factor, basis: Basis) -> Any:
         """By way of bits: the thread in which JAX calls back knows nothing of float64 being enabled in this one."""
         bits = jax.lax.bitcast_convert_type(logs, jnp.uint32)
         shape = jax.ShapeDtypeStruct((1 + len(names), P, P, 2), bits.dtype)
-        return jax.lax.bitcast_convert_type(jax.pure_callback(in_bits, shape, bits), logs.dtype)
+        return jax.lax.bitcast_convert_type(
+            jax.pure_callback(in_bits, shape, bits, vmap_method="sequential"), logs.dtype
+        )
 
     @jax.custom_jvp
     def precision(logs: Any) -> Any:

@@ -56,11 +56,13 @@ def _shape(model: SumModelFace, over: tuple[int, ...]) -> str:
 
 
 def _is_levels(model: SumModelFace, c: int) -> bool:
-    return column_kind(model, c) == "levels"
+    """Whether what is over a column is drawn as dots."""
+    term, d = next((term, term.columns.index(c)) for term in model.rows_.terms if c in term.columns)
+    return term.inner.factors[d].view == "dots"
 
 
 def _constant(model: SumModelFace, c: int) -> bool:
-    return len(levels_of(model, c)) == 1 if _is_levels(model, c) else model.rows_.extents[c].constant
+    return places(model, c, 2).size == 1
 
 
 def levels_of(model: SumModelFace, c: int) -> tuple[Any, ...]:
@@ -70,10 +72,8 @@ def levels_of(model: SumModelFace, c: int) -> tuple[Any, ...]:
 
 def places(model: SumModelFace, c: int, count: int) -> np.ndarray:
     """Where a column is evaluated: so many numbers over the range of its data, or all levels."""
-    if _is_levels(model, c):
-        return np.arange(len(levels_of(model, c)), dtype=float)
-    extent = model.rows_.extents[c]
-    return np.array([extent.low]) if extent.constant else np.linspace(extent.low, extent.high, count)
+    extent, column = model.rows_.extents[c], model.rows_.moments.request.columns[c]
+    return column.place.drawn(extent.low, extent.high, count, column.basis.size)
 
 
 def _middle(model: SumModelFace, c: int) -> float:

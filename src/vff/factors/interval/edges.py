@@ -22,7 +22,8 @@ import numpy as np
 from scipy.linalg import cholesky
 from scipy.special import zeta
 
-from vff.basis import CONSTANT, ColumnBasis
+from vff.factors.interval.basis import ColumnBasis
+from vff.factors.interval.bernoulli import CONSTANT
 from vff.factors.transform import EdgeTransform
 from vff.linalg import namespace
 

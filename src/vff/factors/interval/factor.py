@@ -8,7 +8,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from vff.basis import Basis, ColumnBasis, Interval, largest_resolved
+from vff.basis import Basis
+from vff.factors.interval.basis import ColumnBasis, Interval
+from vff.factors.interval.bernoulli import largest_resolved
 from vff.factors.interval.matern import HalfInteger, covariance_coefficients
 from vff.factors.interval.prior import IntervalPrior, column_prior
 from vff.factors.outside import TailRows

@@ -16,7 +16,7 @@ from math import factorial
 
 import numpy as np
 
-from vff.basis import Interval
+from vff.factors.interval.basis import Interval
 from vff.factors.interval.matern import HalfInteger, covariance_coefficients
 
 

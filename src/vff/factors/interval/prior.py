@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from vff.basis import ColumnBasis, Interval
+from vff.factors.interval.basis import ColumnBasis, Interval
 from vff.factors.interval.matern import HalfInteger
 from vff.factors.interval.rkhs import ColumnPrior
 from vff.factors.interval.tails import outward_state, tail_features

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from vff.basis import ColumnBasis, bernoulli_state
+from vff.factors.interval.basis import ColumnBasis
+from vff.factors.interval.bernoulli import bernoulli_state
 from vff.factors.interval.edges import (
     bernoulli_waves,
     constant_part,

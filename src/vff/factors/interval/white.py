@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy.linalg import solve_triangular
 
-from vff.basis import ColumnBasis
+from vff.factors.interval.basis import ColumnBasis
 from vff.factors.interval.rkhs import ColumnPrior
 from vff.factors.protocol import WhiteFactor
 

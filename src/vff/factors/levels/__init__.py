@@ -1,6 +1,6 @@
 """Exchangeable effects of levels: one indicator per level, and no shape."""
 
-from vff.basis import Codes, Indicators, LevelBasis
+from vff.factors.levels.basis import Codes, Indicators, LevelBasis
 from vff.factors.levels.factor import LevelFactor
 from vff.factors.levels.leaf import Categorical
 from vff.factors.levels.prior import LevelPrior

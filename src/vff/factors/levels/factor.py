@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from vff.basis import Codes, LevelBasis
+from vff.factors.levels.basis import Codes, LevelBasis
 from vff.factors.levels.prior import LevelPrior
 from vff.factors.protocol import Block, Factor, Values, WhiteFactor, Wish
 

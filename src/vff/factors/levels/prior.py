@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar, NoReturn
 
 import numpy as np
 
-from vff.basis import Codes, LevelBasis
+from vff.factors.levels.basis import Codes, LevelBasis
 from vff.factors.protocol import Beyond, Prior, Values
 from vff.linalg import Diagonal
 

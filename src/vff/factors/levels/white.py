@@ -5,7 +5,7 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from vff.basis import LevelBasis
+from vff.factors.levels.basis import LevelBasis
 from vff.factors.protocol import WhiteFactor
 
 

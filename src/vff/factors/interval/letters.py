@@ -1,4 +1,4 @@
-"""Letters of harmonics and edge functions, and indicators of levels."""
+"""Letters of harmonics and edge functions."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -6,8 +6,8 @@ from itertools import combinations_with_replacement
 
 import numpy as np
 
-from vff.basis.bernoulli import bernoulli_rows, harmonic_part
-from vff.basis.protocol import HarmonicBlock, Letters, TrigonometricLetters
+from vff.basis import HarmonicBlock, TrigonometricLetters
+from vff.factors.interval.bernoulli import bernoulli_rows, harmonic_part
 
 
 @dataclass(frozen=True)
@@ -45,22 +45,3 @@ def double_letters(M: int, q: int) -> EdgeLetters:
     crossed = (HarmonicBlock((n,), M) for n in range(1, q + 1))
     pairs = (HarmonicBlock(pair, 0) for pair in combinations_with_replacement(range(1, q + 1), 2))
     return EdgeLetters(M, q, (HarmonicBlock((), 2 * M), *crossed, *pairs))
-
-
-@dataclass(frozen=True)
-class Indicators(Letters):
-    """Letters that are one on one level and zero on the others."""
-
-    levels: int
-
-    @property
-    def size(self) -> int:
-        return self.levels
-
-    @property
-    def local(self) -> int:
-        return 1
-
-    def evaluate(self, t: np.ndarray) -> np.ndarray:
-        """All letters at codes t, (N, size); a level never seen has none."""
-        return (t[:, None] == np.arange(self.size)).astype(float)

@@ -7,8 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from vff.basis.letters import Indicators
-from vff.basis.protocol import Basis, Change, Domain, Products, Same
+from vff.basis import Basis, Change, Domain, Letters, Products, Same
 from vff.linalg import AbstractMatrixView, Diagonal
 
 
@@ -40,11 +39,33 @@ class Codes(Domain):
     def draw(self, rng: np.random.Generator, n: int, size: int) -> np.ndarray:
         return rng.integers(size, size=n).astype(float)
 
+    def drawn(self, low: float, high: float, count: int, size: int) -> np.ndarray:
+        return np.arange(float(size))
+
     def spread(self, share: np.ndarray, size: int) -> np.ndarray:
         return np.arange(float(share.size)) % size
 
     def check(self) -> None:
         """There is nothing to be wrong."""
+
+
+@dataclass(frozen=True)
+class Indicators(Letters):
+    """Letters that are one on one level and zero on the others."""
+
+    levels: int
+
+    @property
+    def size(self) -> int:
+        return self.levels
+
+    @property
+    def local(self) -> int:
+        return 1
+
+    def evaluate(self, t: np.ndarray) -> np.ndarray:
+        """All letters at codes t, (N, size); a level never seen has none."""
+        return (t[:, None] == np.arange(self.size)).astype(float)
 
 
 @dataclass(frozen=True)

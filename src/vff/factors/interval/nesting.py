@@ -6,10 +6,10 @@ from itertools import combinations_with_replacement
 
 import numpy as np
 
-from vff.basis.bernoulli import harmonic_part
-from vff.basis.letters import double_letters
-from vff.basis.protocol import Change
+from vff.basis import Change
 from vff.basis.waves import pad, trim
+from vff.factors.interval.bernoulli import harmonic_part
+from vff.factors.interval.letters import double_letters
 
 
 @dataclass(frozen=True)

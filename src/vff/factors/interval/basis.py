@@ -7,10 +7,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from vff.basis.bernoulli import bernoulli_rows, harmonic_part
-from vff.basis.letters import EdgeLetters, double_letters, single_letters
-from vff.basis.nesting import FewerHarmonics
-from vff.basis.protocol import Basis, Change, Domain, Products, Same
+from vff.basis import Basis, Change, Domain, Products, Same
+from vff.factors.interval.bernoulli import bernoulli_rows, harmonic_part
+from vff.factors.interval.letters import EdgeLetters, double_letters, single_letters
+from vff.factors.interval.nesting import FewerHarmonics
 from vff.linalg import AbstractMatrixView, trigonometric_entries, trigonometric_gram, trigonometric_gram_adjoint
 
 _MOST_EDGES, _MOST_HARMONICS = 16, 2**24  # that a file may ask for
@@ -60,6 +60,9 @@ class Interval(Domain):
 
     def draw(self, rng: np.random.Generator, n: int, size: int) -> np.ndarray:
         return rng.uniform(self.a, self.b, n)
+
+    def drawn(self, low: float, high: float, count: int, size: int) -> np.ndarray:
+        return np.array([low]) if low == high else np.linspace(low, high, count)
 
     def spread(self, share: np.ndarray, size: int) -> np.ndarray:
         x = self.a + share * (self.b - self.a)
