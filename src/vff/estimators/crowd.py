@@ -3,17 +3,17 @@
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
+from vff.data import Chunk, PassState, Source, check_same_rows
 from vff.estimators.binding import Binding
-from vff.estimators.chunked import Reader, reduced
 from vff.estimators.overview import Batch
+from vff.estimators.tasks import Reader, RowTask
 from vff.inference import AbstractCrowd, Answers, Observed, Question, TargetScale, Walked
 from vff.inference.averages import FeatureSums
 from vff.moments import MomentRequest, ReadingPlan, Walk, collapse
-from vff.sources import AbstractSource, Chunk, Standing, check_same_rows
 
 
 @dataclass(frozen=True)
-class Asked:
+class Asked(RowTask):
     """One question to all rows."""
 
     reader: Reader
@@ -44,14 +44,14 @@ def walked(batch: Batch, plan: ReadingPlan) -> Walked:
 class ChunkCrowd(AbstractCrowd):
     """All rows of a source."""
 
-    source: AbstractSource
+    source: Source
     reader: Reader
     binding: Binding
     plan: ReadingPlan
     rows: int
     total: float
     """sum w."""
-    looked: Standing = Standing()  # noqa: RUF009  a frozen record
+    looked: PassState = PassState()  # noqa: RUF009  a frozen record
     """The first look at the rows: which parts can be read, and how they were then."""
     target: TargetScale = TargetScale(0.0, 1.0)  # noqa: RUF009  a frozen record
     remembered: dict[str, FeatureSums] = field(default_factory=dict, compare=False)
@@ -75,7 +75,7 @@ class ChunkCrowd(AbstractCrowd):
         return replace(self, target=target)
 
     def _reduced(self, task: Any) -> Any:
-        standing = reduced(self.source, task, without=self.looked.skipped)
-        check_same_rows(self.looked, standing)
-        assert standing.committed is not None  # the look found rows
-        return standing.committed
+        state = self.source.reduce(task, without=self.looked.skipped)
+        check_same_rows(self.looked, state)
+        assert state.committed is not None  # the look found rows
+        return state.committed

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from vff.estimators.intake import AbstractIntake, Clock
+from vff.estimators.intake import Clock, Intake
 from vff.estimators.options import check_choice, check_sampling_size, check_size
 from vff.estimators.rows import Rows, after_walks
 from vff.estimators.sampling import ChainOptions, check_installed, check_plan, plan_of
@@ -69,7 +69,7 @@ class Fitted(NamedTuple):
     rows: Rows
 
 
-def fit(spec: FitSpec, intake: AbstractIntake, before: Before | None, clock: Clock, say: Say) -> Fitted:
+def fit(spec: FitSpec, intake: Intake, before: Before | None, clock: Clock, say: Say) -> Fitted:
     """Rows to a posterior, on top of those that came before."""
     method, seen = spec.method(), None if before is None else before.rows
     if method.needs == "sums":
@@ -150,7 +150,7 @@ def _afterwards(found: Fit, rows: Rows, data: Visited) -> Rows:
     return after_walks(rows, (data.all.in_memory or data).walk, found.memory.sums)
 
 
-def _with_targets(found: Fit, spec: FitSpec, rows: Rows, intake: AbstractIntake) -> Fit:
+def _with_targets(found: Fit, spec: FitSpec, rows: Rows, intake: Intake) -> Fit:
     """Draws with the targets that they are of."""
     if found.samples is None or spec.growing or rows.n > _KEPT_TARGETS:
         return found

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from vff.factors import Prior, StackedTransform, TailRows
-from vff.inference.collapsed import NormalEquations
+from vff.inference.collapsed import MovedGram, NormalEquations
 from vff.inference.form import AbstractForm, Constant, Cotangents, MissedCotangents
 from vff.inference.posterior import Posterior
 from vff.inference.solvers import SOLVERS, Solver, block_prior, choose_solver
@@ -163,7 +163,7 @@ class SumModel:
     def _inside(self) -> NormalEquations:
         # rows outside carry their own targets; y'Wy is the only sum that does not depend on the rate
         yy = self.moments.target_squared + sum(tail.yy for tail in self.tails)
-        return NormalEquations(self.weight, yy, self.moments.project, self.moments.gram_matrix())
+        return NormalEquations(self.weight, yy, self.moments.project, self.moments.gram())
 
     def transform(self, setting: Setting) -> StackedTransform:
         """Coordinates of the prior at this setting."""
@@ -173,13 +173,14 @@ class SumModel:
     def equations(self, setting: Setting) -> NormalEquations:
         """What the rows say, in the coordinates of the prior at this setting."""
         inside, transform = self._inside, self.transform(setting)
-        b, G = transform.forward(inside.b), transform.gram(inside.G)
+        b, states = transform.forward(inside.b), []
         if self.tails:
             prior = self._only(setting)
             for tail in self.tails:
                 Z, own = prior.tail_states(tail.side), prior.tail_sums(tail)
-                b, G = b + Z @ own.project, G + Z @ own.gram @ Z.T
-        return replace(inside, b=b, G=G)
+                b = b + Z @ own.project
+                states.append((Z, own.gram))
+        return replace(inside, b=b, G=MovedGram(inside.G, transform, tuple(states)))
 
     def _only(self, setting: Setting) -> Prior:
         """Of the only factor of the only term."""

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from vff.data.memory import beside
+from vff.data.table import Table
 from vff.estimators.face import PosteriorFace
-from vff.estimators.named import beside
-from vff.estimators.tables import Table
 from vff.report.canvas import BAND, MEAN, half_width, new_axes
 from vff.report.columns import column_kind, column_name, on_axis, tick
 from vff.report.data import draw_rows, table_like_the_fit, visible_range

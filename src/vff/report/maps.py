@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from vff.data.memory import beside
+from vff.data.table import Table
 from vff.estimators.face import PosteriorFace
-from vff.estimators.named import beside
 from vff.estimators.sums import SumModelFace
-from vff.estimators.tables import Table
 from vff.report.canvas import legend_below, new_panels
 from vff.report.columns import column_kind, column_label, on_axis, tick
 from vff.report.data import cell_means, table_like_the_fit
