@@ -1,6 +1,7 @@
 """Solvers: how a linear-Gaussian model is solved at a setting, and what is known of its coefficients afterwards."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -110,6 +111,16 @@ class IterativeSolver:
 
 
 SOLVERS: list[Solver] = [DirectSolver(), IterativeSolver()]
+
+
+@contextmanager
+def registered(solver: Solver) -> Iterator[None]:
+    """A solver of one's own among the others."""
+    SOLVERS.append(solver)
+    try:
+        yield
+    finally:
+        SOLVERS.remove(solver)
 
 
 def choose_solver(solvers: Sequence[Solver], request: MomentRequest) -> Solver:
