@@ -13,6 +13,7 @@ import vff.inference.structured_search as search_module
 from vff.basis import ColumnBasis, Interval
 from vff.features import ColumnPrior
 from vff.inference.methods.structured import structured_memory
+from vff.inference.posterior import Pieces, Written
 from vff.inference.structured import ProductTerm, fit_structured, prior_state, rows_of, whiten
 from vff.inference.structured_bound import Objective, State, log_determinant
 from vff.inference.structured_search import Search, coordinates
@@ -207,9 +208,12 @@ def test_the_optimum_is_stationary_and_knows_its_marginals(kind, rng):
     for scale in (0.999, 1.001):
         assert dense_bound(terms, [(m * scale, S) for m, S in q], expected) < fit.elbo
         assert dense_bound(terms, [(m, S * scale) for m, S in q], expected) < fit.elbo
-    mean, variance = fit.marginals([term.features for term in terms])
+    written = [Written(list(term.features)) for term in terms]
     parts = [dense(term) for term in terms]
-    np.testing.assert_allclose(mean, sum(phi @ m for (phi, _), (m, _) in zip(parts, q, strict=True)), atol=1e-10)
+    for own, (phi, _), (m, _) in zip(written, parts, q, strict=True):
+        np.testing.assert_allclose(own.dot(m), phi @ m, atol=1e-10)
+    covariance = Pieces(Any, tuple(terms), fit.factors, fit.whiteners)
+    variance = sum(term.variance for term in terms) - covariance.quad(written)
     dense_variance = sum(
         term.variance + np.sum((phi @ (S - np.linalg.inv(K))) * phi, axis=1)
         for term, (phi, K), (_, S) in zip(terms, parts, q, strict=True)

@@ -11,7 +11,8 @@ from vff.inference import SOLVERS, SumModel
 from vff.inference.form import AbstractForm
 from vff.inference.model import effective_by_term
 from vff.inference.posterior import Posterior
-from vff.inference.solvers import DirectSolver, Solver
+from vff.inference.solvers import SOLVERS, DirectSolver, Solver
+from vff.moments import MomentRequest
 
 DIRECT = DirectSolver()
 every_solver = pytest.mark.parametrize("solver", SOLVERS, ids=[solver.name for solver in SOLVERS])
@@ -36,6 +37,25 @@ def test_every_solver_has_a_maker_and_a_price(solver):
     model, _, _ = problem("independent")
     cost = solver.cost(model.moments.request)
     assert cost is None or cost > 0.0
+
+
+class Free(DirectSolver):
+    """A solver of one's own."""
+
+    name = "free"
+
+    def cost(self, request: MomentRequest) -> float:
+        return 0.0
+
+
+def test_a_solver_of_ones_own_is_chosen_where_it_is_cheapest():
+    model, theta, x = problem("independent")
+    mean, variance = posterior(DIRECT, model, theta).marginals(x[:9])
+    with SOLVERS.registered(Free()):
+        assert model.solver.name == "free"
+        found = model.posterior(model.at(theta), theta).marginals(x[:9])
+    assert model.solver.name != "free"
+    np.testing.assert_array_equal(found, (mean, variance))
 
 
 def test_the_cheapest_is_chosen():

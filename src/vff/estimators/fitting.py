@@ -17,7 +17,6 @@ from vff.inference import (
     Sums,
     TermPlan,
     Visited,
-    Walked,
     choose,
     inferences,
     no_sums,
@@ -148,8 +147,7 @@ def _afterwards(found: Fit, rows: Rows, data: Visited) -> Rows:
     """What is kept of rows that were asked: sums of their sites, or nothing but what they were asked for."""
     if found.memory is None:
         return replace(rows, moments=no_sums(found.posterior.request), choice=found.engine or rows.choice)
-    walk = data.everywhere.walk if isinstance(data.everywhere, Walked) else data.walk
-    return after_walks(rows, walk, found.memory.sums)
+    return after_walks(rows, (data.all.in_memory or data).walk, found.memory.sums)
 
 
 def _with_targets(found: Fit, spec: FitSpec, rows: Rows, intake: Intake) -> Fit:

@@ -1,8 +1,10 @@
 """All that an estimator keeps of the rows it has seen, and how it reads more."""
 
 import time
+from ast import literal_eval
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -197,11 +199,19 @@ def begin(overview: Overview, options: Options, *, growing: bool) -> Rows:
 def check_unchanged(settled: Options, now: Options) -> None:
     """Refuse other options than those the first rows were summed with; ``settled`` holds what these were written as."""
     for name, old, new in zip(Options._fields, settled, map(repr, now), strict=True):
-        if old != new:
+        if _meant(old) != _meant(new):
             raise ValueError(
                 f"{name} is now {new}, but the rows seen so far were summed with {name}={old}, which cannot be changed "
                 "afterwards; set it back, or fit all rows again"
             )
+
+
+def _meant(written: str) -> Any:
+    """What an option says, whatever the order and the type of numbers that it was written with."""
+    try:
+        return literal_eval(written)
+    except (ValueError, SyntaxError):  # an object of a user
+        return written
 
 
 def add(seen: Rows, batch: Batch, overview: Overview, engine: str, say: Say) -> Rows:

@@ -94,6 +94,11 @@ class AbstractCrowd(ABC):
     """Whether these are all rows, and not some of them in turn."""
 
     @property
+    def in_memory(self) -> "Walked | None":
+        """The rows themselves, where they are here."""
+        return None
+
+    @property
     @abstractmethod
     def n(self) -> int:
         """Different rows."""
@@ -137,6 +142,10 @@ class Walked(AbstractCrowd):
     observed: Observed
     counted: bool = True
     remembered: dict[str, FeatureSums] = field(default_factory=dict, compare=False)
+
+    @property
+    def in_memory(self) -> "Walked":
+        return self
 
     @property
     def n(self) -> int:

@@ -32,8 +32,8 @@ def by_batches(
     epochs: int = _EPOCHS,
 ) -> Ascent[Moments, SiteStanding]:
     """Some epochs of steps on ``size`` rows each from a first q, and a few steps on all rows at the end."""
-    held, rows = replace(problem, optimise=False, grows=False), problem.crowd
-    assert isinstance(rows, Walked)  # batches are dealt from rows in memory
+    held, rows = replace(problem, optimise=False, grows=False), problem.crowd.in_memory
+    assert rows is not None  # batches are dealt from rows in memory
     standing, psi, sums = first.standing, first.psi, first.sums
     rng, t = np.random.default_rng(0), 0
     for epoch in range(epochs):

@@ -24,6 +24,22 @@ NOISE_BOUNDS = (1e-8, 1e4)  # relative to the variance of the targets, which are
 SMALL = 1500  # features, of which a factor is computed in a moment
 
 
+class Key(NamedTuple):
+    """Whose hyperparameter it is."""
+
+    term: int | None
+    """None for the noise variance."""
+    factor: int | None
+    """None where it belongs to the whole term."""
+    name: str
+
+    def __str__(self) -> str:
+        return " ".join(str(part) for part in (self.name, self.term, self.factor) if part is not None)
+
+
+NOISE = Key(None, None, "noise")
+
+
 class Setting(NamedTuple):
     """Hyperparameters by term, and the noise variance."""
 
@@ -69,13 +85,20 @@ class SumModel:
 
     @cached_property
     def _layout(self) -> PositiveVector:
-        names = [f"{name} {s}" for s, term in enumerate(self.terms) for name in term.names]
         bounds = [bound for term in self.terms for bound in term.bounds] + [NOISE_BOUNDS]
         for place in self.variances:
             low, high = bounds[place]
             bounds[place] = low, min(high, self.widest / len(self.terms))
         lower, upper = zip(*bounds, strict=True)
-        return PositiveVector((*names, "noise"), lower, upper)
+        return PositiveVector(tuple(map(str, self.keys)), lower, upper)
+
+    @cached_property
+    def keys(self) -> tuple[Key, ...]:
+        """Whose every parameter is, in the order of theta."""
+        found: list[Key] = []
+        for s, term in enumerate(self.terms):
+            found += [Key(s, None, "variance"), *(Key(s, d, own.name) for _, d, own in term.parameters)]
+        return (*found, NOISE)
 
     @property
     def variances(self) -> np.ndarray:
@@ -85,15 +108,7 @@ class SumModel:
     @property
     def all_but_noise(self) -> np.ndarray:
         """The parameters that are learnt from sites, whose noise variance is one."""
-        return np.array([name != "noise" for name in self.parameters.names])
-
-    def owner(self, name: str) -> tuple[int | None, str, int | None]:
-        """Whose parameter a name of the layout is: term, what it is ("variance", "noise" or another), and factor."""
-        if name == "noise":
-            return None, name, None
-        own, _, number = name.rpartition(" ")
-        factor = next((d for name, d, _ in self.terms[int(number)].parameters if name == own), None)
-        return int(number), own.partition(" ")[0], factor
+        return np.array([key != NOISE for key in self.keys])
 
     def restricted(self, harmonics: Harmonics) -> "SumModel":
         """The same rows with fewer harmonics."""
@@ -120,14 +135,14 @@ class SumModel:
         return self.moments.target + sum(float(tail.w @ tail.y) for tail in self.tails)
 
     def setting(self, theta: np.ndarray) -> Setting:
-        values = self.parameters.unpack(theta)
-        terms = ({name: values[f"{name} {s}"] for name in term.names} for s, term in enumerate(self.terms))
-        return Setting(tuple(terms), values["noise"])
+        *values, noise = np.exp(theta).tolist()
+        left = iter(values)
+        return Setting(tuple({name: next(left) for name in term.names} for term in self.terms), noise)
 
     def pack(self, setting: Setting) -> np.ndarray:
         """The logarithms of a setting."""
-        values = {f"{name} {s}": value for s, term in enumerate(setting.terms) for name, value in term.items()}
-        return self.parameters.pack({**values, "noise": setting.noise})
+        terms = zip(self.terms, setting.terms, strict=True)
+        return np.log([*(values[name] for term, values in terms for name in term.names), setting.noise])
 
     @property
     def solver(self) -> Solver:

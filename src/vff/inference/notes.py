@@ -134,8 +134,8 @@ def _on_learning(final: Stage, names: Sequence[str], labels: Sequence[Sequence[s
             f"the data do not support {'effects' if many else 'an effect'} of {', '.join(names[s] for s in nothing)}"
             f"{more}: {'their variances' if many else 'its variance'} shrank to nothing"
         )
-    for name, end in final.model.parameters.at_bounds(final.optimum.theta).items():
-        s, kind, d = final.model.owner(name)
+    ends = final.model.parameters.at_bounds(final.optimum.theta)
+    for (s, d, kind), end in ((key, ends[str(key)]) for key in final.model.keys if str(key) in ends):
         if final.optimum.steps and (s is None or supported(final, s)):
             of = "" if s is None else _of(names[s], labels[s], d, alone=len(names) == 1)
             notes.append(f"{kind}{of} ended at its {end} bound; the data do not determine it")

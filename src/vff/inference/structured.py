@@ -17,7 +17,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 
-from vff.inference.structured_bound import Objective, Pieces, Rows, State, evaluated, trace
+from vff.inference.structured_bound import Objective, Pieces, Rows, State, trace
 from vff.inference.structured_search import Search, climb, diagonal_precision, iterate, step_mean
 from vff.linalg import product_rows
 from vff.words import shown
@@ -66,21 +66,6 @@ class StructuredFit:
         """S of a term, written out."""
         size = self.means[t].size
         return sum((reduce(np.kron, [L @ L.T for L in piece]) for piece in self.factors[t]), np.zeros((size, size)))
-
-    def marginals(self, features: Sequence[Sequence[np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
-        """Mean, less the offset, and variance of f at rows with these features, Phi_d (N, P_d) by term and factor."""
-        mean, variance = np.zeros(len(features[0][0])), np.zeros(len(features[0][0]))
-        for t, phi in enumerate(features):
-            grouped = [product_rows(list(phi))] if self.kind == "factorised" else phi
-            mean += evaluated(phi, self.means[t])
-            explained = [np.sum((own @ G) ** 2, axis=1) for own, G in zip(phi, self.whiteners[t], strict=True)]
-            left = self.variances[t] * (1.0 - np.prod(explained, axis=0))
-            # the first is a difference, but a variance; only rounding can carry it below zero
-            variance += np.maximum(left, 0.0)
-            for piece in self.factors[t]:
-                parts = [np.sum((own @ L) ** 2, axis=1) for own, L in zip(grouped, piece, strict=True)]
-                variance += np.prod(parts, axis=0)
-        return mean, variance
 
 
 def whiten(term: ProductTerm, w: np.ndarray) -> tuple[np.ndarray, ...]:

@@ -216,7 +216,7 @@ def _begin(
 ) -> tuple[SiteProblem, Step[Moments, SiteStanding]]:
     """A first q from a guess at every row by itself."""
     problem = problem_of(task, crowd)
-    observed = crowd.observed if isinstance(crowd, Walked) else task.visited.observed
+    observed = (crowd.in_memory or task.visited).observed
     constant = 0.0
     if problem.centred:
         if not task.likelihood.standardised:  # else y is measured from its middle already
