@@ -1,10 +1,9 @@
-"""Features against their series and their derivatives, alphabets against products of features."""
+"""Features of harmonics and edge functions against their series and their derivatives."""
 
 import numpy as np
 import pytest
 
 from vff.basis import ColumnBasis, Interval, bernoulli_rows, harmonic_part, largest_resolved
-from vff.linalg import DenseView
 
 T = np.linspace(-0.97, 0.95, 23)
 
@@ -56,21 +55,6 @@ def test_harmonic_state_is_the_value_and_derivatives_at_the_edge(side):
     for j in range(4):
         expected = basis.evaluate(np.array([float(side)]), j)[0]
         np.testing.assert_allclose(state[:, j], expected, atol=1e-10 * basis.omega.max() ** j)
-
-
-@pytest.mark.parametrize(("M", "q"), [(1, 0), (1, 1), (5, 3), (3, 4)])
-def test_double_alphabet_spans_all_products_of_features(M, q):
-    basis = ColumnBasis(M, q)
-    phi, psi = basis.single.evaluate(T), basis.double.evaluate(T)
-    np.testing.assert_allclose(phi, basis.evaluate(T), atol=1e-15)
-    for row, letters in zip(phi, psi, strict=True):
-        np.testing.assert_allclose(basis.pairs(letters), np.outer(row, row), atol=1e-14)
-
-
-def test_gram_adjoint(rng):
-    basis = ColumnBasis(4, 3)
-    S, letters = rng.normal(size=(basis.size, basis.size)), rng.normal(size=basis.double.size)
-    assert np.sum(basis.pairs(letters) * S) == pytest.approx(letters @ basis.see(DenseView(S)))
 
 
 def test_highest_edge_function_is_resolved_up_to_its_limit():

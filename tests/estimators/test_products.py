@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
 import vff.estimators.options as options_module
-import vff.inference.model as model_module
+import vff.inference.solvers as solvers_module
 from vff import Categorical, ExtrapolationWarning, GPRegressor, Matern12, Matern32, Matern52, parse_kernel
 from vff.baselines import ExactGP
 from vff.kernels.grammar import write_kernel
@@ -300,7 +300,7 @@ def test_the_solver_without_a_factor_through_the_front_door(monkeypatch):
     frame, y = _frame(400)
     kernel = A * B
     direct = _fixed(kernel, frequencies=10).fit(frame, y)
-    monkeypatch.setattr(model_module, "LARGEST_DIRECT", 300)
+    monkeypatch.setattr(solvers_module, "LARGEST_DIRECT", 300)
     model, again = (_fixed(kernel, frequencies=10).fit(frame, y) for _ in range(2))
     assert (direct.solver_, model.solver_) == ("direct", "iterative")
     assert abs(model.elbo_ - direct.elbo_) <= model.elbo_error_ + 1e-6

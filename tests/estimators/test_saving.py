@@ -17,7 +17,7 @@ import vff
 from vff import Categorical, CoxProcess, GPClassifier, GPRegressor, Matern12, Matern32, Matern52
 from vff.estimators.saved_records import Saved
 from vff.estimators.saving import _CODEC, _saved, describe, load, save
-from vff.inference import model as model_module
+from vff.inference import solvers as solvers_module
 from vff.likelihoods import Binomial, Custom, Gaussian, Poisson, StudentT
 from vff.priors import LogNormal
 from vff.storage import FileError, read_file, write_file
@@ -86,7 +86,7 @@ def cox(table: bool, **how: Any) -> CoxProcess:
 def iterative() -> GPRegressor:
     """As a model of many features, of few: the solver is chosen when learning, and never again."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(model_module, "LARGEST_DIRECT", 300)
+        patch.setattr(solvers_module, "LARGEST_DIRECT", 300)
         kernel = Matern32("a", lengthscale=0.3, variance=1.0) * Matern32("b", lengthscale=0.3)
         how = {"frequencies": {"a * b": 10}, "noise_variance": 0.1, "optimizer": None}
         model = regressor(kernel + Categorical("group", variance=1), **how)

@@ -265,7 +265,7 @@ def set_to(*values: Any) -> Callable[[Any, str], None]:
         ("poisson", "mean", set_to(lambda value: value + 800.0 if isinstance(value, float) else value)),
         ("poisson", "X", set_to(lambda X: 1e8 * X)),
         ("poisson", "X", set_to(lambda X: X + 30.0)),  # so does a variance that no prior has
-        ("two kroneckers", "pieces", set_to(lambda pieces: [[1e3 * L for L in piece] for piece in pieces])),
+        ("two kroneckers", "roots", set_to(lambda terms: [[[1e3 * L for L in one] for one in own] for own in terms])),
         ("statistics", "grams", set_to(lambda grams: [grams[0], -grams[1]])),
         ("statistics", "grams", set_to(lambda grams: [grams[0][::-1].copy(), grams[1]])),
         ("statistics", "projects", set_to(lambda projects: [-1e200 + projects[0], projects[1]])),

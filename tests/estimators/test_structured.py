@@ -150,12 +150,12 @@ def test_effects_are_those_of_the_covariance_written_out():
     x = np.column_stack([X, np.arange(N) % 3])
     for t, term in enumerate(posterior.terms):
         phi = term.features(x)
-        S = sum(np.kron(*(L @ L.T for L in piece)) for piece in term.pieces)
-        prior = term.variance * np.kron(*(G @ G.T for G in term.whiteners))
+        S = sum(np.kron(*(L @ L.T for L in piece)) for piece in posterior.covariance.roots[t])
+        prior = term.variance * np.kron(*(G @ G.T for G in posterior.covariance.whiteners[t]))
         away = phi - phi.mean(axis=0)
         variance = term.variance - np.sum((phi @ prior) * phi, axis=1) + np.sum((away @ S) * away, axis=1)
         np.testing.assert_allclose(found.std[:, t] ** 2, variance, rtol=1e-8, atol=1e-10)
-        np.testing.assert_allclose(found.mean[:, t], away @ term.coefficients.mean, atol=1e-10)
+        np.testing.assert_allclose(found.mean[:, t], away @ posterior.mean[posterior.request.slices[t]], atol=1e-10)
 
 
 def test_terms_apart_are_below_the_full_covariance_and_near_in_mean():

@@ -8,7 +8,7 @@ from vff.basis import Codes, ColumnBasis, Interval, LevelBasis
 from vff.factors.interval.factor import MaternFactor
 from vff.factors.levels.factor import LevelFactor
 from vff.features import ColumnPrior, TailRows, tail_features
-from vff.inference import SumModel, SumPosterior, Term
+from vff.inference import SumModel, Term
 from vff.moments import ColumnRequest, MomentRequest, read_arrays
 
 UNIT, V = Interval(-1.0, 1.0), 7.0
@@ -111,7 +111,7 @@ def _remainder(Phi, precision):
 def test_posterior_moments_joint_slope_effects_and_average():
     rows = _rows()
     model = _sum(*rows)
-    posterior = SumPosterior.from_closed_form(model.at(THETA), model, model.setting(THETA))
+    posterior = model.posterior(model.at(THETA), THETA)
     m, C = _dense_posterior(*rows)
     t, codes, _, w = rows
     x = np.column_stack([np.linspace(-0.95, 0.95, 7), np.array([0.0, 1, 2, 0, 1, 2, 0])])
@@ -141,7 +141,7 @@ def test_posterior_moments_joint_slope_effects_and_average():
 
 def test_draws_have_the_moments_of_the_posterior():
     model = _sum(*_rows())
-    posterior = SumPosterior.from_closed_form(model.at(THETA), model, model.setting(THETA))
+    posterior = model.posterior(model.at(THETA), THETA)
     x = np.column_stack([np.linspace(-1.9, 0.9, 6), np.zeros(6)])
     mean, variance = posterior.marginals(x)
     values, rest = posterior.draws(x, 20_000, np.random.default_rng(0))
@@ -154,7 +154,7 @@ def test_a_weak_prior_leaves_the_constant_to_the_rows():
     t, codes, y, w = _rows()
     theta = np.log([1e-8, 0.9, 1e-8, 0.5])
     model = _sum(t, codes, y, w)
-    posterior = SumPosterior.from_closed_form(model.at(theta), model, model.setting(theta))
+    posterior = model.posterior(model.at(theta), theta)
     mean, variance = posterior.marginals(np.array([[0.3, 1.0]]))
     share = V / (V + 0.5 / w.sum())
     assert mean[0] == pytest.approx(share * np.average(y, weights=w), rel=1e-5)

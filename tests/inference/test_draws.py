@@ -8,7 +8,7 @@ import pytest
 
 from vff import Categorical, GPRegressor, Matern32, Matern52
 from vff.baselines import ExactGP
-from vff.inference import SumPosterior
+from vff.inference import Posterior
 
 KERNELS: dict[str, Any] = {
     "one": Matern32("a"),
@@ -36,7 +36,7 @@ def rows(model: GPRegressor, n: int = 12) -> pd.DataFrame:
     return table(n, 2)[list(model.feature_names_in_)]
 
 
-def of_constant(posterior: SumPosterior, phi: np.ndarray) -> np.ndarray:
+def of_constant(posterior: Posterior, phi: np.ndarray) -> np.ndarray:
     """var(c0) (1 - phi'u)(1 - phi'u)'."""
     assert posterior.constant is not None
     follows = 1.0 - phi @ posterior.constant.answer
@@ -46,15 +46,14 @@ def of_constant(posterior: SumPosterior, phi: np.ndarray) -> np.ndarray:
 def test_both_parts_make_the_joint_covariance(model: GPRegressor) -> None:
     """phi'A^-1 phi' and the constant, plus what the prior has beyond the features; the latter by row is the rest."""
     posterior, x = model.posterior_, model._block(model._table(rows(model)), slice(0, 12))
-    assert isinstance(posterior, SumPosterior)
     _, covariance = posterior.joint(x)
     phi = np.concatenate([term.features(x) for term in posterior.terms], axis=1)
-    carried = phi @ posterior.coefficient_covariance() @ phi.T + of_constant(posterior, phi)
+    carried = phi @ posterior.covariance.matrix() @ phi.T + of_constant(posterior, phi)
     beyond = np.zeros((12, 12))
     for term in posterior.terms:
         K = np.ones((1, 1))
         for factor in term.factors:
-            K = np.kron(K, factor.precision.to_dense())
+            K = np.kron(K, factor.K.to_dense())
         own = term.features(x)
         beyond += term.covariance(x) - term.variance * own @ np.linalg.solve(K, own.T)
     np.testing.assert_allclose(carried + beyond, covariance, atol=1e-9 * posterior.variance)
@@ -71,9 +70,8 @@ def test_draws_have_this_covariance(model: GPRegressor) -> None:
     np.testing.assert_allclose(found + rest, variance, rtol=0.03)
     scale, x = model.target_.scale, model._block(model._table(X), slice(0, 6))
     posterior = model.posterior_
-    assert isinstance(posterior, SumPosterior)
     phi = np.concatenate([term.features(x) for term in posterior.terms], axis=1)
-    wanted = scale**2 * (phi @ posterior.coefficient_covariance() @ phi.T + of_constant(posterior, phi))
+    wanted = scale**2 * (phi @ posterior.covariance.matrix() @ phi.T + of_constant(posterior, phi))
     np.testing.assert_allclose(np.cov(values), wanted, atol=0.03 * wanted.diagonal().max())
 
 

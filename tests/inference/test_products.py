@@ -13,7 +13,7 @@ from vff.basis import Codes, ColumnBasis, Interval, LevelBasis
 from vff.factors.interval.factor import MaternFactor
 from vff.factors.levels.factor import LevelFactor
 from vff.features import ColumnPrior
-from vff.inference import SumModel, SumPosterior, Term
+from vff.inference import SumModel, Term
 from vff.kernels import HalfInteger
 from vff.moments import ColumnRequest, MomentRequest, TermRequest, read_arrays
 
@@ -236,7 +236,7 @@ def test_posterior_is_the_dense_one_on_the_features(name):
     _, new = _used(SHAPES[name], new)
     theta, M = _theta(shape), 2
     model = _model(shape, columns, y, w, M)
-    posterior = SumPosterior.from_closed_form(model.at(theta), model, model.setting(theta))
+    posterior = model.posterior(model.at(theta), theta)
     phi, K, ends = _all_written(shape, theta, M, None, columns)
     here, _, _ = _all_written(shape, theta, M, None, new)
     inverse, prior = np.linalg.inv(K + phi.T @ (w[:, None] * phi) / NOISE), _covariance(shape, theta, new)
@@ -254,7 +254,7 @@ def test_posterior_is_the_dense_one_on_the_features(name):
     centre = (w @ phi) / w.sum()
     for s, term in enumerate(posterior.terms):
         own = slice(ends[s], ends[s + 1])
-        mean, variance = term.centred(x, posterior.rows(x))
+        mean, variance = posterior.effect(s, x, posterior.rows(x))
         away = here[:, own] - centre[own]
         missed = term.variance - np.einsum("np,np->n", here[:, own], np.linalg.solve(K[own, own], here[:, own].T).T)
         np.testing.assert_allclose(mean, away @ m[own], atol=1e-8)
@@ -270,7 +270,7 @@ def test_slopes_are_those_of_the_dense_posterior():
     new, _, _ = _rows(12, 5)
     theta = _theta(shape)
     model = _model(shape, columns[:2], y, w, 3)
-    posterior = SumPosterior.from_closed_form(model.at(theta), model, model.setting(theta))
+    posterior = model.posterior(model.at(theta), theta)
     phi, K, _ = _all_written(shape, theta, 3, None, columns)
     inverse = np.linalg.inv(K + phi.T @ (w[:, None] * phi) / NOISE)
     m, h = inverse @ phi.T @ (w * y) / NOISE, 1e-5
@@ -314,17 +314,16 @@ def test_features_outside_are_products_of_tails():
     columns, y, w = _rows(80, 4)
     theta = _theta(shape)
     model = _model(shape, columns[:2], y, w, 3)
-    posterior = SumPosterior.from_closed_form(model.at(theta), model, model.setting(theta))
+    posterior = model.posterior(model.at(theta), theta)
     x = np.array([[1.4, 0.3], [-1.2, -0.5], [0.2, 1.7], [-1.3, -2.5], [0.1, 0.2], [1.01, -1.01]])
     ((_, lengths),) = _split(shape, theta)[0]
     left, right = _tails(1, 3, lengths[0], x[:, 0]), _tails(0, 3, lengths[1], x[:, 1])
     expected = np.array([np.kron(a, b) for a, b in zip(left, right, strict=True)])
     found = posterior.terms[0].features(x)
     np.testing.assert_allclose(found, expected, atol=1e-5 * np.abs(expected).max())
-    coefficients = posterior.terms[0].coefficients
     mean, variance = posterior.marginals(x)
-    np.testing.assert_allclose(mean, found @ coefficients.mean, atol=1e-9)
-    spread = posterior.variance - np.einsum("np,pq,nq->n", found, coefficients.explained, found)
+    np.testing.assert_allclose(mean, found @ posterior.mean, atol=1e-9)
+    spread = posterior.variance - np.einsum("np,pq,nq->n", found, posterior.covariance.taken[0], found)
     np.testing.assert_allclose(variance, spread, atol=1e-9)
 
 
@@ -347,7 +346,7 @@ def test_posterior_closes_on_the_exact_one(name, M):
     cross = _covariance(shape, theta, new, columns)
     exact = cross @ np.linalg.solve(K, y)
     covariance = _covariance(shape, theta, new) - cross @ np.linalg.solve(K, cross.T)
-    posterior, x = SumPosterior.from_closed_form(closed, model, model.setting(theta)), np.stack(new, axis=1)
+    posterior, x = model.posterior(closed, theta), np.stack(new, axis=1)
     mean, variance = posterior.marginals(x)
     spread = np.diagonal(covariance)
     assert np.all(np.abs(mean - exact) <= np.sqrt(2 * gap * spread) + 1e-6)

@@ -10,7 +10,7 @@ from vff.basis import Codes, ColumnBasis, Interval, LevelBasis
 from vff.factors.interval.factor import MaternFactor
 from vff.factors.levels.factor import LevelFactor
 from vff.features import ColumnPrior
-from vff.inference import SumModel, SumPosterior, Term
+from vff.inference import SumModel, Term
 from vff.kernels import HalfInteger
 from vff.moments import ColumnRequest, MomentRequest, read_arrays
 
@@ -178,7 +178,7 @@ def test_posterior_is_the_dense_one_on_the_features():
     """Marginals, joint covariance and the single terms, all from c ~ N(m, A^-1) plus what the features miss."""
     columns, y, w = _rows(70, 8)
     model, M = _model(columns, y, w, 5), 5
-    posterior = SumPosterior.from_closed_form(model.at(THETA), model, model.setting(THETA))
+    posterior = model.posterior(model.at(THETA), THETA)
     pairs, noise = _split(THETA)
     new, _, _ = _rows(25, 9)
     written = [_written(p, M, length, x) for p, (_, length), x in zip(ORDERS, pairs, columns, strict=True)]
@@ -229,7 +229,7 @@ def test_no_hyperparameter_breaks_the_arithmetic(lengthscale, noise, variance, M
     closed = model.at(theta)
     assert np.isfinite(closed.elbo)
     assert np.all(np.isfinite(model.pull_back(theta, closed.cotangents)))
-    posterior = SumPosterior.from_closed_form(closed, model, model.setting(theta))
+    posterior = model.posterior(closed, theta)
     mean, spread = posterior.marginals(np.stack(columns, axis=1))
     assert np.all(np.isfinite(mean))
     assert np.all(spread >= 0.0)

@@ -136,24 +136,3 @@ def test_gram_matrix_of_a_product_from_products_of_double_letters(bases, seed):
     assert np.sum(gram * S) == pytest.approx(np.sum(letters * coefficients), abs=1e-11 * w.sum() * np.abs(S).sum())
     np.testing.assert_allclose(Coupling(term, term).block(letters), gram, rtol=0, atol=1e-12 * w.sum())
     np.testing.assert_allclose(Coupling(term, term).letters(S), coefficients, rtol=0, atol=1e-12 * np.abs(S).sum())
-
-
-@given(
-    M=st.tuples(st.integers(1, 9), st.integers(0, 9)),
-    q=st.tuples(st.integers(0, 3), st.integers(0, 2)),
-    seed=st.integers(0, 10**6),
-)
-def test_a_basis_inside_a_larger_one(M, q, seed):
-    """Features of the smaller are combinations of those of the larger, and the two changes are transposes."""
-    rng = np.random.default_rng(seed)
-    small, large = ColumnBasis(M[0], q[0]), ColumnBasis(sum(M), sum(q))
-    t = rng.uniform(-1.0, 1.0, 11)
-    np.testing.assert_allclose(large.to(small).single(large.evaluate(t).T), small.evaluate(t).T, atol=1e-13)
-    c = rng.normal(size=(small.size, 2))
-    np.testing.assert_allclose(
-        large.evaluate(t) @ large.to(small).single_transpose(c), small.evaluate(t) @ c, atol=1e-12
-    )
-    v = rng.normal(size=large.size)
-    assert large.to(small).single(v) @ c[:, 0] == pytest.approx(
-        v @ large.to(small).single_transpose(c[:, 0]), abs=1e-11
-    )

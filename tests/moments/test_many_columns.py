@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from vff.basis import ColumnBasis, LevelBasis
 from vff.moments import Choice, ReadingPlan, plan_reading, read, read_arrays
 from vff.moments import planning as module
-from vff.moments.engines import sets as sets_module
+from vff.moments.engines import dense, grouped
 
 OF_COLUMN = (None, "dense", "nufft", "table")
 OF_PAIR = ("dense", "nufft", "table", "grouped")
@@ -20,10 +20,10 @@ WITH_LEVELS = ("dense", "table", "grouped")
 
 def _plan(table, of_columns, of_pairs) -> ReadingPlan:
     plan = plan_reading(table.y.size, table.request, table.books)
-    columns = {c: name and Choice(name, name) for c, name in enumerate(of_columns)}
+    alone = [replace(one, choice=name and Choice(name, name)) for one, name in zip(plan.alone, of_columns, strict=True)]
     assert [one.columns for one in plan.sets] == list(table.request.pairs)
     sets = [replace(one, choice=Choice(name, name)) for one, name in zip(plan.sets, of_pairs, strict=True)]
-    return replace(plan, columns=columns, sets=tuple(sets))
+    return replace(plan, alone=tuple(alone), sets=tuple(sets))
 
 
 def _assert_is_the_definition(moments, table, offset, tolerance=1e-10):
@@ -113,15 +113,16 @@ def test_rows_may_come_one_by_one(engine, make_table, assert_equal, monkeypatch)
 @pytest.mark.parametrize("engine", ["dense", "grouped"])
 def test_letters_are_written_out_in_stretches(engine, make_table, assert_equal, monkeypatch):
     table = make_table(1300, 3, ("integer", "decimal", "constant"))
-    plan, seen, stretches = _plan(table, [None] * 3, [engine] * 3), [], sets_module._Written
+    plan, seen, stretches = _plan(table, [None] * 3, [engine] * 3), [], dense.WrittenLetters
     whole, _ = read(plan, table.source, 3.0)
-    monkeypatch.setattr(sets_module, "_WRITTEN", 1)  # 64 rows at a time, or one group
+    monkeypatch.setattr(dense, "WRITTEN", 1)  # 64 rows at a time, or one group
 
     def written(columns, rows):
         seen.append(rows)
         return stretches(columns, rows)
 
-    monkeypatch.setattr(sets_module, "_Written", written)
+    for engine_file in (dense, grouped):
+        monkeypatch.setattr(engine_file, "WrittenLetters", written)
     assert_equal(read(plan, table.source, 3.0)[0], whole, 1e-12)
     assert len(seen) > 3 * 5
 

@@ -7,8 +7,7 @@ import pytest
 
 from vff.basis import Codes, ColumnBasis, Interval, LevelBasis
 from vff.moments import (
-    READERS,
-    TALLIES,
+    ENGINES,
     Codebook,
     ColumnRequest,
     ColumnRows,
@@ -16,7 +15,7 @@ from vff.moments import (
     MomentRequest,
     read_arrays,
 )
-from vff.moments.engines import sets
+from vff.moments.engines import dense
 
 
 def test_reading_tables_needs_little_beside_the_rows():
@@ -37,7 +36,7 @@ def test_reading_tables_needs_little_beside_the_rows():
 @pytest.mark.parametrize("more", [1, 2])
 def test_a_group_of_many_rows_is_written_out_in_pieces(more, monkeypatch):
     """Two levels in 60 000 rows beside 73 letters: a group at once would take more than 100 MiB."""
-    monkeypatch.setattr(sets, "_WRITTEN", 2**18)
+    monkeypatch.setattr(dense, "WRITTEN", 2**18)
     N, rng = 60_000, np.random.default_rng(0)
     place, bases = Interval(0.0, 1.0), [ColumnBasis(35, 2), ColumnBasis(2, 1)][:more]
     levels = ColumnRequest(Codes(), LevelBasis(("a", "b")))
@@ -46,11 +45,10 @@ def test_a_group_of_many_rows_is_written_out_in_pieces(more, monkeypatch):
     job, w = Job(tuple(column.basis.single for column in columns)), np.ones(N)
     tracemalloc.start()
     try:
-        tally = TALLIES["grouped"]([job], columns)
-        tally.add(columns, w, w)
-        values = READERS["grouped"](columns, job, np.ones(job.shape))
+        (sums,) = ENGINES["grouped"].sum(columns, [job], w, w)
+        (values,) = ENGINES["grouped"].evaluate(columns, [job], [np.ones(job.shape)])
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert np.sum(tally.read()[0]) == pytest.approx(np.sum(values), rel=1e-9)
+    assert np.sum(sums) == pytest.approx(np.sum(values), rel=1e-9)
     assert peak < 40 * 2**20

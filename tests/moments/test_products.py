@@ -1,6 +1,7 @@
 """Terms of one and of several columns that share columns: one pass gives the sums of the definition, by any engine."""
 
 from dataclasses import replace
+from functools import reduce
 from itertools import combinations, pairwise, product
 
 import numpy as np
@@ -8,19 +9,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vff.basis import ColumnBasis, LevelBasis
+from vff.basis import ColumnBasis, Interval, LevelBasis
 from vff.linalg import DenseView
 from vff.moments import (
     Choice,
+    ColumnRequest,
     Coupling,
     LetterFunction,
     MomentRequest,
     Moments,
     TermRequest,
+    column_rows,
     evaluate_letters,
     pair_functions,
     plan_reading,
     read,
+    read_arrays,
     see_term,
     summed,
 )
@@ -133,7 +137,7 @@ def test_a_full_lattice_is_a_grid(which, make_table, assert_equal):
         _assert_is_the_definition(found, full, 1.0)
         assert_equal(found, full.read("table", 1.0), 1e-13)
     plan = plan_reading(len(points), full.request, full.books, "grid")
-    reasons = [one.choice.reason for one in plan.sets] + [choice.reason for choice in plan.columns.values() if choice]
+    reasons = [one.choice.reason for one in (*plan.sets, *plan.alone) if one.choice]
     assert all(reason.startswith(f"grid: {len(points)} rows are all combinations of 4 x 5") for reason in reasons)
     with pytest.raises(ValueError, match="needs every combination of their values exactly once"):
         full.rows(slice(1, None)).read("grid")
@@ -266,7 +270,7 @@ def test_a_request_knows_its_columns_pairs_and_places(make_table):
     assert request.slices == (slice(0, 25), slice(25, 49), slice(49, 61))
     assert request.pairs == ((0, 1), (0, 2), (1, 2))
     assert request.harmonics == ((2, 1), (3, 1), (5,))
-    assert {columns: set(pairs) for columns, pairs in couplings_of(request).items()} == {
+    assert {tuple(axis.columns[0] for axis in axes): set(pairs) for axes, pairs in couplings_of(request).items()} == {
         (0, 2): {(0, 0), (0, 2)},
         (0, 1, 2): {(0, 1), (1, 2)},
         (0, 1): {(1, 1)},
@@ -277,7 +281,7 @@ def test_a_request_knows_its_columns_pairs_and_places(make_table):
 def test_a_pass_over_products_is_a_pass_over_every_set_once(make_table):
     table = _table(make_table, "mains and their product", 30, 0)
     plan = plan_reading(30, table.request, table.books)
-    assert sorted(plan.columns) == [0, 1]
+    assert [one.columns for one in plan.alone] == [(0,), (1,)]
     (one,) = plan.sets
     assert one.columns == (0, 1)
     assert one.projects == (2,)
@@ -293,3 +297,41 @@ def test_a_term_over_the_same_column_with_other_levels_is_refused(make_table):
     other = TermRequest(term.columns, (replace(term.factors[0], basis=LevelBasis(("a", "z"))),))
     with pytest.raises(ValueError, match="a column has one set of levels"):
         _ = MomentRequest((*table.request.terms, other)).columns
+
+
+@pytest.mark.parametrize("engine", ["auto", "dense", "nufft", "table"])
+@pytest.mark.parametrize("N", [60, 3000])
+def test_two_factors_may_read_one_column(engine, N, rng):
+    """On domains of their own, as a season that changes does; beside terms on one of them, and on another column."""
+    whole, part = Interval(0.0, 10.0), Interval(-5.0, 15.0)
+    slow, fast = ColumnRequest(whole, ColumnBasis(2, 1)), ColumnRequest(part, ColumnBasis(3, 0))
+    terms = (
+        TermRequest((0, 0), (fast, slow)),
+        TermRequest((0,), (ColumnRequest(whole, ColumnBasis(4, 2)),)),
+        TermRequest((1, 0), (ColumnRequest(whole, ColumnBasis(1, 1)), fast)),
+    )
+    columns = [np.round(rng.uniform(0.0, 10.0, N), 1 if engine == "table" else 9), np.round(rng.uniform(0, 10, N), 1)]
+    y, w = rng.normal(size=N), rng.uniform(0.0, 2.0, N)
+    request = MomentRequest(terms)
+    assert [axis.columns for axis in request.axes] == [(0,), (0,), (1,)]
+    assert len(request.columns) == 2
+    moments = read_arrays(request, columns, y, w, engine)
+    phi = np.concatenate([_features(term, columns) for term in terms], axis=1)
+    np.testing.assert_allclose(moments.gram_matrix(), phi.T @ (w[:, None] * phi), rtol=0, atol=1e-10 * w.sum())
+    np.testing.assert_allclose(moments.project, phi.T @ (w * y), rtol=0, atol=1e-10 * w.sum())
+    rows = [column_rows(request.columns[c], x) for c, x in enumerate(columns)]
+    S = rng.normal(size=(request.size, request.size))
+    S, places = S + S.T, request.slices
+    couplings = {(s, t): Coupling(terms[s], terms[t]) for s, t in request.pairs}
+    functions = pair_functions(couplings, {(s, t): 2.0 * S[places[s], places[t]] for s, t in request.pairs})
+    for term, place in zip(terms, places, strict=True):
+        coupling, own = Coupling(term, term), S[place, place]
+        functions.append(LetterFunction(coupling.columns, coupling.alphabets, coupling.letters(own), coupling.domains))
+    expected = np.einsum("np,pq,nq->n", phi, S, phi)
+    np.testing.assert_allclose(summed(rows, functions), expected, rtol=0, atol=1e-10 * np.abs(S).sum())
+
+
+def _features(term: TermRequest, columns: list[np.ndarray]) -> np.ndarray:
+    both = zip(term.columns, term.factors, strict=True)
+    written = [factor.basis.evaluate(factor.domain.to_unit(columns[c])) for c, factor in both]
+    return np.array([reduce(np.kron, [own[n] for own in written]) for n in range(columns[0].size)])

@@ -1,8 +1,7 @@
-"""Several columns at once: tallies agree with loops over rows, readers are their transposes, choices say why."""
+"""Several columns at once: functions of any of them are evaluated together, choices say why."""
 
 import re
 from dataclasses import replace
-from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -12,8 +11,8 @@ from hypothesis import strategies as st
 from vff.basis import Codes, ColumnBasis, Interval, LevelBasis
 from vff.linalg import DenseView
 from vff.moments import (
-    READERS,
-    TALLIES,
+    ENGINES,
+    Choice,
     Codebook,
     ColumnRequest,
     ColumnRows,
@@ -21,7 +20,8 @@ from vff.moments import (
     Job,
     LetterFunction,
     MomentRequest,
-    choose_set,
+    Work,
+    choose,
     column_rows,
     evaluate_letters,
     evaluate_several,
@@ -30,130 +30,15 @@ from vff.moments import (
     read_arrays,
     summed,
 )
-from vff.moments.engines.sets import pivot
-
-NUMBERS = ("integer", "decimal", "continuous", "constant")
-SIZES = [(name, k) for name in TALLIES for k in (2, 3, 4) if name != "nufft" or k < 4]
-LARGEST_M = {2: 9, 3: 4, 4: 2}
+from vff.moments.engines.grouped import pivot
 
 
-def _letters_of_row(job, columns, n):
-    """All products of letters of one row, by the definition."""
-    letters = np.ones(())
-    for alphabet, column in zip(job.alphabets, columns, strict=True):
-        letters = np.multiply.outer(letters, alphabet.evaluate(column.t[n : n + 1])[0])
-    return letters
-
-
-def _looped(job, columns, strengths):
-    total = np.zeros(job.shape)
-    for n in range(strengths.size):
-        total += strengths[n] * _letters_of_row(job, columns, n)
-    return total
-
-
-def _tallied(name, jobs, columns, w, weighted, cuts=()):
-    """What a tally answers when rows come in pieces."""
-    tally = TALLIES[name](jobs, [replace(column, x=column.x[:0], remembered={}) for column in columns])
-    ends = [0, *sorted(cuts), w.size]
-    for start, stop in pairwise(ends):
-        rows = [replace(column, x=column.x[start:stop], remembered={}) for column in columns]
-        if start < stop:
-            tally.add(rows, w[start:stop], weighted[start:stop])
-    return tally.read()
-
-
-def _assert_laws(name, jobs, columns, w, y, seed, cuts=()):
-    """Sums are the loops, values are the letters times coefficients, and the two maps are adjoint."""
-    rng = np.random.default_rng(seed)
-    found = _tallied(name, jobs, columns, w, w * y, cuts)
-    assert len(found) == len(jobs)
-    for job, sums in zip(jobs, found, strict=True):
-        strengths = w * y if job.targets else w
-        assert sums.shape == job.shape
-        size = np.abs(w).sum() * max(1.0, np.abs(y).max())
-        np.testing.assert_allclose(sums, _looped(job, columns, strengths), rtol=0, atol=1e-10 * size)
-        S = rng.normal(size=job.shape)
-        values = READERS[name](columns, job, S)
-        expected = [np.sum(_letters_of_row(job, columns, n) * S) for n in range(w.size)]
-        np.testing.assert_allclose(values, expected, rtol=0, atol=1e-10 * np.abs(S).sum())
-        assert np.sum(sums * S) == pytest.approx(strengths @ values, abs=1e-11 * size * np.abs(S).sum())
-
-
-@st.composite
-def bases_of(draw, k):
-    """A basis per column, not too large for loops."""
-    return [ColumnBasis(draw(st.integers(1, LARGEST_M[k])), draw(st.integers(0, 5 - k))) for _ in range(k)]
-
-
-@pytest.mark.parametrize(("name", "k"), SIZES)
-@settings(max_examples=12)
-@given(data=st.data(), N=st.integers(1, 30), seed=st.integers(0, 10**6))
-def test_sums_of_any_letters_of_several_columns(name, k, make_table, data, N, seed):
-    """Single and double letters mixed at will, weights and targets, rows in any number of pieces."""
-    kinds = data.draw(st.tuples(*[st.sampled_from(NUMBERS)] * k))
-    table = make_table(N, seed, kinds).with_bases(data.draw(bases_of(k)))
-    doubled = data.draw(st.lists(st.tuples(*[st.booleans()] * k), min_size=1, max_size=3))
-    targets = data.draw(st.lists(st.booleans(), min_size=len(doubled), max_size=len(doubled)))
-    bases = [column.basis for column in table.column_rows]
-    jobs = [
-        Job(tuple(b.double if two else b.single for b, two in zip(bases, both, strict=True)), target)
-        for both, target in zip(doubled, targets, strict=True)
-    ]
-    cuts = data.draw(st.lists(st.integers(0, N), max_size=2))
-    _assert_laws(name, jobs, table.column_rows, table.w, table.y, seed, cuts)
-
-
-WITH_LEVELS = [
-    ("levels", "continuous"),
-    ("continuous", "levels"),
-    ("integer", "levels"),
-    ("levels", "levels"),
-    ("levels", "continuous", "integer"),
-    ("continuous", "levels", "decimal"),
-    ("integer", "levels", "levels"),
-    ("continuous", "integer", "levels", "decimal"),
-]
-
-
-@pytest.mark.parametrize("name", ["dense", "table", "grouped"])
-@pytest.mark.parametrize("kinds", WITH_LEVELS, ids=" ".join)
-def test_sums_with_levels_among_the_columns(name, kinds, make_table):
-    small = {"continuous": ColumnBasis(2, 2), "integer": ColumnBasis(3, 1), "decimal": ColumnBasis(2, 0)}
-    table = make_table(40, 8, kinds)
-    table = table.with_bases([small.get(kind, LevelBasis(tuple("abcd"))) for kind in kinds])
-    columns = table.column_rows
-    if name == "grouped":  # no book for a continuous column: the groups are those of another
-        columns = [replace(c, book=None) if kind == "continuous" else c for c, kind in zip(columns, kinds, strict=True)]
-    bases = [column.basis for column in columns]
-    jobs = [
-        Job(tuple(basis.double for basis in bases)),
-        Job(tuple(basis.single for basis in bases), targets=True),
-        Job((bases[0].single, *(basis.double for basis in bases[1:]))),
-    ]
-    _assert_laws(name, jobs, columns, table.w, table.y, 3, cuts=(17,))
-
-
-@pytest.mark.parametrize("name", ["table", "grouped", "dense", "nufft"])
-def test_one_weight_for_all_rows_counts_like_weights_written_out(name, make_table):
-    table = make_table(400, 2, ("constant", "integer"))  # more rows than cells, and then fewer
-    jobs = [Job(tuple(column.basis.double for column in table.column_rows))]
-    for rows in (table, table.rows(slice(2))):
-        same, columns = np.broadcast_to(0.7, rows.y.size), rows.column_rows
-        (short,), (long,) = (_tallied(name, jobs, columns, w, w) for w in (same, same.copy()))
-        np.testing.assert_allclose(short, long, rtol=0, atol=1e-12 * rows.y.size)
-
-
-@pytest.mark.parametrize("name", TALLIES)
-def test_rows_at_both_edges_are_summed_like_others(name):
-    """The lattice is periodic, the interval is not: rows at -1 and at 1 must not meet."""
-    corners = np.array(list(product([-1.0, 1.0], repeat=2)))
-    place = Interval(-1.0, 1.0)
-    columns = [
-        ColumnRows(ColumnRequest(place, ColumnBasis(4, 3)), x, Codebook(np.array([-1.0, 1.0]))) for x in corners.T
-    ]
-    jobs = [Job(tuple(column.basis.single for column in columns)), Job((ColumnBasis(4, 3).double,) * 2, True)]
-    _assert_laws(name, jobs, columns, np.array([1.0, 2.0, 4.0, 8.0]), np.array([1.0, -1.0, 3.0, 0.5]), 0)
+def _at_row(function, rows, n):
+    """A function of letters at one row, by the definition."""
+    product = np.ones(())
+    for c, letters in zip(function.columns, function.alphabets, strict=True):
+        product = np.multiply.outer(product, letters.evaluate(rows[c].t[n : n + 1])[0])
+    return np.sum(product * function.coefficients)
 
 
 def test_groups_are_those_of_levels_or_of_the_most_letters():
@@ -161,7 +46,7 @@ def test_groups_are_those_of_levels_or_of_the_most_letters():
     assert pivot([None, 7, None], [job]) == 1
     assert pivot([4, 7, None], [job]) == 1
     assert pivot([4, 7, 900], [job]) == 2
-    assert pivot([4, 7, 900], [Job((LevelBasis(("a", "b")).single, *job.alphabets[1:]))]) == 0
+    assert pivot([4, 7, 900], [Job((LevelBasis(("a", "b")).single, *job.letters[1:]))]) == 0
 
 
 def _quad(table, rows, S, engine, engine_of_sets):
@@ -205,10 +90,8 @@ def test_functions_of_any_number_of_columns_are_evaluated_together(engine, make_
     functions, expected = [], []
     for numbers in ((1,), (0, 2), (1,), (0, 1, 3), (3, 0), (0, 1, 2, 3)):
         alphabets = tuple(rows[c].basis.single for c in numbers)
-        job = Job(alphabets)
-        functions.append(LetterFunction(numbers, alphabets, rng.normal(size=job.shape)))
-        some = [rows[c] for c in numbers]
-        expected.append([np.sum(_letters_of_row(job, some, n) * functions[-1].coefficients) for n in range(50)])
+        functions.append(LetterFunction(numbers, alphabets, rng.normal(size=Job(alphabets).shape)))
+        expected.append([_at_row(functions[-1], rows, n) for n in range(50)])
     values = evaluate_letters(rows, functions, engine)
     for found, wanted, function in zip(values, expected, functions, strict=True):
         np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-10 * np.abs(function.coefficients).sum())
@@ -234,7 +117,7 @@ def test_a_level_never_seen_has_no_interaction(name, rng):
     number = column_rows(_number(2), np.array([10.0, 10.0, 10.0, 500.0, 10.0]))
     job = Job((levels.basis.single, number.basis.single))
     number = replace(number, book=Codebook(np.array([10.0, 500.0])))
-    values = READERS[name]([levels, number], job, rng.normal(size=job.shape))
+    (values,) = ENGINES[name].evaluate([levels, number], [job], [rng.normal(size=job.shape)])
     np.testing.assert_array_equal(values == 0.0, [False, True, False, True, False])
 
 
@@ -252,6 +135,11 @@ def _book(size: int) -> Codebook:
 
 def _block(*requests: ColumnRequest) -> list[Job]:
     return [Job(tuple(request.basis.single for request in requests))]
+
+
+def _choice(N, jobs, requests, books) -> Choice:
+    columns = [ColumnRows(own, np.empty(0), book) for own, book in zip(requests, books, strict=True)]
+    return choose(Work(N, jobs(*requests), columns))
 
 
 def _own(*requests: ColumnRequest) -> list[Job]:
@@ -276,7 +164,7 @@ def _own(*requests: ColumnRequest) -> list[Job]:
 )
 def test_the_choice_for_a_pair_says_why(N, M, sizes, expected, number):
     books = [None if size is None else _book(size) for size in sizes]
-    choice = choose_set(N, _block(_number(M), _number(M)), books)
+    choice = _choice(N, _block, [_number(M), _number(M)], books)
     assert choice.name == expected
     assert choice.reason.startswith(f"{expected}: ")
     assert number in choice.reason
@@ -293,7 +181,7 @@ def test_the_choice_for_a_pair_says_why(N, M, sizes, expected, number):
 )
 def test_the_choice_for_a_product_says_why(N, sizes, expected, number):
     books = [None if size is None else _book(size) for size in sizes]
-    choice = choose_set(N, _own(*[_number(4)] * len(sizes)), books)
+    choice = _choice(N, _own, [_number(4)] * len(sizes), books)
     assert choice.name == expected
     assert choice.reason.startswith(f"{expected}: ")
     assert number in choice.reason
@@ -302,7 +190,7 @@ def test_the_choice_for_a_product_says_why(N, sizes, expected, number):
 @pytest.mark.parametrize("N", [100, 10**6])
 def test_levels_beside_a_continuous_column_say_why(N):
     for requests, books in (((_levels(), _number()), [_book(3), None]), ((_number(), _levels()), [None, _book(3)])):
-        choice = choose_set(N, _block(*requests), books)
+        choice = _choice(N, _block, requests, books)
         assert choice.name == "grouped"
         assert f"{N} rows in 3 groups" in choice.reason
 
@@ -310,13 +198,14 @@ def test_levels_beside_a_continuous_column_say_why(N):
 def test_a_plan_explains_every_column_and_set():
     request = MomentRequest.of_columns((_number(), _number(), _levels()))
     plan = plan_reading(10**6, request, [_book(40), None, _book(3)])
-    assert {c: choice and choice.name for c, choice in plan.columns.items()} == {0: "table", 1: None, 2: "table"}
+    names = {one.columns: one.choice and one.choice.name for one in plan.alone}
+    assert names == {(0,): "table", (1,): None, (2,): "table"}
     assert {one.columns: one.choice.name for one in plan.sets} == {
         (0, 1): "nufft",
         (0, 2): "table",
         (1, 2): "grouped",
     }
-    for choice in [*filter(None, plan.columns.values()), *(one.choice for one in plan.sets)]:
+    for choice in filter(None, (one.choice for one in (*plan.alone, *plan.sets))):
         assert choice.reason.startswith(f"{choice.name}: ")
         assert re.search(r"\d+ (rows|cells|levels)|\d+ x \d+ cells", choice.reason)
     asked = plan_reading(10**6, request, [_book(40), None, _book(3)], "nufft")

@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vff.basis import ColumnBasis, EdgeLetters, HarmonicBlock, Interval
-from vff.moments import TALLIES, ColumnRequest, ColumnRows, Job, gram_tensor
+from vff.moments import ENGINES, ColumnRequest, ColumnRows, Job, Work, gram_tensor
 from vff.moments.engines.nufft import interpolate
-from vff.moments.engines.sets import EPSILON, highest, nodes_for
-from vff.moments.engines.spreading import Ruler
+from vff.moments.engines.ruler import Ruler
+from vff.moments.engines.spread import EPSILON, nodes_for
 
 UNIT = Interval(-1.0, 1.0)
 
@@ -32,7 +32,7 @@ def _met(ruler: Ruler, alphabet: EdgeLetters, t: np.ndarray) -> np.ndarray:
 def test_node_values_are_seen_as_the_letters_between_the_nodes(M, q, spare, seed):
     basis, t = ColumnBasis(M, q), _points(seed)
     for alphabet in (basis.single, basis.double):
-        found = _met(Ruler(highest([alphabet]) + spare, EPSILON), alphabet, t)
+        found = _met(Ruler(alphabet.band + spare, EPSILON), alphabet, t)
         np.testing.assert_allclose(found, alphabet.evaluate(t), rtol=0, atol=2e-11)
 
 
@@ -75,10 +75,10 @@ def test_a_ruler_reaches_beyond_the_interval_and_is_fine_enough():
 
 
 def test_the_highest_harmonic_counts_those_inside_edge_functions():
-    assert highest([ColumnBasis(7, 0).single]) == 7
-    assert highest([ColumnBasis(7, 2).single]) == 7
-    assert highest([ColumnBasis(7, 2).double, ColumnBasis(9, 0).single]) == 14
-    assert highest([EdgeLetters(5, 2, (HarmonicBlock((1, 2), 3),))]) == 13
+    assert ColumnBasis(7, 0).single.band == 7
+    assert ColumnBasis(7, 2).single.band == 7
+    assert Work(0, [Job((ColumnBasis(7, 2).double,)), Job((ColumnBasis(9, 0).single,))], []).bands == [14]
+    assert EdgeLetters(5, 2, (HarmonicBlock((1, 2), 3),)).band == 13
 
 
 @pytest.mark.parametrize("q", [1, 2, 3])
@@ -97,6 +97,4 @@ def test_gram_matrix_of_the_lattice_is_right_relative_to_its_diagonal(M, q):
 
 
 def _gram(name, jobs, columns, w):
-    tally = TALLIES[name](jobs, columns)
-    tally.add(columns, w, w)
-    return gram_tensor([column.basis for column in columns], tally.read()[0])
+    return gram_tensor([column.basis for column in columns], ENGINES[name].sum(columns, jobs, w, w)[0])

@@ -160,7 +160,7 @@ class TrigonometricLetters(Letters):
 
     @property
     def size(self) -> int:
-        return sum(block.size for block in self.blocks)
+        return self.slices[-1][1].stop
 
     @property
     def highest(self) -> int:
@@ -196,27 +196,27 @@ class Change(ABC):
     """From sums over the letters of one basis to those over the letters of another, and the transposes."""
 
     @abstractmethod
-    def single(self, sums: np.ndarray) -> np.ndarray:
+    def single(self, values: np.ndarray) -> np.ndarray:
         """Sums over features, (P, ...) to (P', ...)."""
 
     @abstractmethod
-    def single_transpose(self, coefficients: np.ndarray) -> np.ndarray:
+    def single_transpose(self, values: np.ndarray) -> np.ndarray:
         """Coefficients of features, (P', ...) to (P, ...): of the same function."""
 
     @abstractmethod
-    def double(self, sums: np.ndarray) -> np.ndarray:
+    def double(self, values: np.ndarray) -> np.ndarray:
         """Sums over double letters, (Q, ...) to (Q', ...)."""
 
     @abstractmethod
-    def double_transpose(self, coefficients: np.ndarray) -> np.ndarray:
+    def double_transpose(self, values: np.ndarray) -> np.ndarray:
         """Coefficients of double letters, (Q', ...) to (Q, ...): of the same function."""
 
 
 class Same(Change):
     """No change."""
 
-    def single(self, sums: np.ndarray) -> np.ndarray:
-        return sums
+    def single(self, values: np.ndarray) -> np.ndarray:
+        return values
 
     single_transpose = double = double_transpose = single
 
@@ -332,6 +332,10 @@ class Basis(ABC):
         """How many ``nodes`` there are: a little closer than the highest harmonic of the double letters asks for."""
         band = self.double.band
         return (int(np.pi * band) if band is not None else 2 * self.double.size) + _MORE_NODES
+
+    def suits(self, domain: Domain) -> bool:
+        """Whether inputs from this domain are what its features take."""
+        return not domain.discrete
 
     @abstractmethod
     def check(self) -> None:

@@ -15,7 +15,7 @@ from vff.estimators.arguments import flag, quantile_levels, seeded, whole_number
 from vff.estimators.named import beside, recognised
 from vff.estimators.observed import extra_of, refuse_negative
 from vff.estimators.tables import ExtrapolationWarning, Table, check_target, check_weights
-from vff.inference import SampledPosterior, Samples, TargetScale, chosen
+from vff.inference import Samples, TargetScale, chosen
 from vff.likelihoods import AbstractLikelihood, Mixture, Predictive
 
 _JOINT_ROWS = 20_000  # a covariance matrix of this size takes 3.2 GB
@@ -83,13 +83,9 @@ class PosteriorFace(BaseEstimator):
         x, extra = self._joint_rows(table), self._extra(table)
         if self.samples_ is not None:
             some = chosen(len(self.samples_.kept), n_samples, rng)
-            return self._mixture(self._sampled().sample_some(x, some, rng), extra, some).sample(rng)
+            return self._mixture(self.posterior_.sample_some(x, some, rng), extra, some).sample(rng)
         function = self.target_.mean + self.target_.scale * self.posterior_.sample(x, n_samples, rng)
         return np.asarray(self.likelihood_.sample(function, extra[:, None], rng), dtype=float)
-
-    def _sampled(self) -> SampledPosterior:
-        assert isinstance(self.posterior_, SampledPosterior)
-        return self.posterior_
 
     def _mixture(self, f: np.ndarray, extra: np.ndarray, some: np.ndarray) -> Mixture:
         """Some of the draws, with f at rows as learning sees it, (N, S)."""
@@ -111,7 +107,7 @@ class PosteriorFace(BaseEstimator):
             for at in range(0, len(piece), step):
                 x = piece[at : at + step]
                 rows = slice(start, start + len(x))
-                values, rest = self._sampled().values(x)
+                values, rest = self.posterior_.values(x)
                 yield rows, self._mixture(values + np.sqrt(rest)[:, None] * noise, extra[rows], every)
                 start = rows.stop
 

@@ -13,7 +13,7 @@ from vff.inference import KINDS, LARGEST_DIRECT, largest_that_fits, memory_neede
 from vff.moments import ENGINES, MomentRequest
 from vff.words import listed, shown
 
-ENGINE_NAMES = ("auto", *ENGINES)
+ENGINE_NAMES = ("auto", *(name for name, engine in ENGINES.items() if engine.offered))
 COVARIANCES = ("full", *KINDS)
 _MOST_FREQUENCIES = 10**9
 _LEAST_BATCH = 256

@@ -11,7 +11,6 @@ from vff.estimators.intake import Clock
 from vff.estimators.options import check_noise
 from vff.estimators.rows import Rows, check_unchanged
 from vff.estimators.sums import SumModelFace
-from vff.inference import Spec
 from vff.kernels import Kernel
 from vff.likelihoods import AbstractLikelihood, by_name
 from vff.words import shown
@@ -240,8 +239,8 @@ class GPRegressor(RegressionFace, SumModelFace):
         return rows
 
     def _check_sums(self, method: str) -> None:
-        fit, spec = getattr(self, "fit_", None), Spec(self._asked_likelihood())
-        if not spec.conjugate or (fit is not None and not fit.from_sums):
+        fit = getattr(self, "fit_", None)
+        if not self._asked_likelihood().conjugate or (fit is not None and not fit.from_sums):
             raise ValueError(
                 f"{method} works on sums over rows with Gaussian noise, and this model has another likelihood, whose "
                 "sums change as it learns; fit all rows together, or call partial_fit with more of them"

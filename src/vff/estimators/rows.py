@@ -303,9 +303,9 @@ def summary_of(choices: Sequence[Choice], plan: ReadingPlan, labels: Sequence[st
     if not plan.sets and len(choices) == 1:
         return choices[0]
     used: dict[str, list[str]] = {}
-    for one in plan.sets:
-        why = one.choice.reason.removeprefix(f"{one.choice.name}: ")
-        used.setdefault(one.choice.name, []).append(f"{' x '.join(labels[c] for c in one.columns)}: {why}")
+    for one, choice in ((one, one.choice) for one in plan.sets if one.choice is not None):
+        why = choice.reason.removeprefix(f"{choice.name}: ")
+        used.setdefault(choice.name, []).append(f"{' x '.join(labels[c] for c in one.columns)}: {why}")
     names = sorted(used, key=lambda name: -len(used[name]))
     parts = [f"{name} for {len(used[name])} set(s) of columns, such as {used[name][0]}" for name in names]
     name = names[0] if len({*names, *(choice.name for choice in choices)}) == 1 else "mixed"

@@ -11,9 +11,7 @@ from vff.estimators.cells import Grid
 from vff.estimators.rows import Rows
 from vff.estimators.saved_sums import (
     KINDS_OF_COLUMNS,
-    Shape,
     check_array,
-    check_blocks,
     check_finite,
     check_moments,
     check_positive,
@@ -22,10 +20,7 @@ from vff.estimators.saved_sums import (
     with_file_error,
 )
 from vff.factors import Kernel, Prior, Term, TermTransform, normal_form
-from vff.inference import METHODS, Fit, SampledPosterior, Samples, SumPosterior, TermPosterior
-from vff.inference.posterior import AbstractSumPosterior
-from vff.inference.probed_posterior import ProbedPosterior, ProbedTerm
-from vff.inference.structured_posterior import StructuredTerm
+from vff.inference import METHODS, Fit, Posterior, Samples
 from vff.inference.target import REACH
 from vff.likelihoods import WIDEST_EXPONENT
 from vff.moments import ColumnRequest, MomentRequest
@@ -106,10 +101,10 @@ def check_fit(fit: Fit, rows: Rows) -> None:
         check_array(memory.psi, (R,), "parameters of the likelihood")
         demand(memory.information.shape == (R, R), "information about them", memory.information.shape)
         demand(memory.sums.request == rows.moments.request, "sums of the same functions", "others")
-    sampled = isinstance(fit.posterior, SampledPosterior)
-    demand(sampled == (fit.samples is not None), "draws with a posterior of draws", type(fit.posterior).__name__)
-    if fit.samples is not None and isinstance(fit.posterior, SampledPosterior):
-        _check_samples(fit.samples, len(fit.posterior.coefficients))
+    count = fit.posterior.covariance.count
+    demand(bool(count) == (fit.samples is not None), "draws with a posterior of draws", count)
+    if fit.samples is not None:
+        _check_samples(fit.samples, count)
     _check_answers(fit)
 
 
@@ -147,7 +142,7 @@ def _check_learnt(fit: Fit, rows: Rows) -> None:
         demand(len(parameters) == len(values.lengthscales), "a lengthscale for every Matérn", values.lengthscales)
         for (_, d, parameter), value in zip(parameters, values.lengthscales, strict=True):
             prior = term.factors[d]
-            if not isinstance(fit.posterior, SampledPosterior):
+            if not fit.posterior.covariance.count:
                 used = prior.values[parameter.name] * prior.domain.unit(parameter.unit)
                 demand(np.isclose(used, value, rtol=1e-6, atol=0.0), f"a {parameter.name} of {used:g}", value)
 
@@ -170,12 +165,12 @@ def _check_samples(samples: Samples, kept: int) -> None:
     check_positive(samples.scale, "scale")
 
 
-def check_posterior(posterior: AbstractSumPosterior, summed: MomentRequest) -> None:
+def check_posterior(posterior: Posterior, summed: MomentRequest) -> None:
     """Every array has the shape that the request asks for, which has no more harmonics than were summed."""
-    request = posterior.request
-    sizes = [term.coefficients.mean.size for term in posterior.terms]
-    check_sizes(request, sizes)
-    demand(len(request.terms) == len(summed.terms), "the terms of the sums", len(request.terms))
+    request, covariance = posterior.request, posterior.covariance
+    demand(request.size == posterior.mean.size, f"{posterior.mean.size} features", request.size)
+    check_sizes(request, request.sizes)
+    demand(len(request.terms) == len(summed.terms) == len(posterior.terms), "the terms of the sums", len(request.terms))
     for own, other in zip(request.terms, summed.terms, strict=True):
         demand(own.columns == other.columns, "the columns of the sums", own.columns)
         for mine, theirs in zip(own.factors, other.factors, strict=True):
@@ -185,17 +180,19 @@ def check_posterior(posterior: AbstractSumPosterior, summed: MomentRequest) -> N
         demand(term.columns == own.columns, "the columns of the term", term.columns)
         requests = [_request_of(prior) for prior in term.factors]
         demand(requests == list(own.factors), "the functions of the term", requests)
-        _check_term(term, own.shape)
+        check_positive(term.variance, "variance")
+        _check_transform(term.transform, term.factors)
+    P = request.size
+    for array, what in ((posterior.mean, "means"), (posterior.centre, "a centre")):
+        check_array(array, (P,), what)
+    check_array(posterior.centre_covariance, (P,), "its covariance")
     if posterior.constant is not None:
         check_finite(posterior.constant.mean, "mean of the constant")
         check_positive(posterior.constant.variance, "variance of the constant")
-        check_array(posterior.constant.answer, (request.size,), "how coefficients follow the constant")
-    if isinstance(posterior, SumPosterior):
-        check_blocks(posterior.shared, request)
-    elif isinstance(posterior, ProbedPosterior):
-        _check_form(posterior, request)
-    elif isinstance(posterior, SampledPosterior):
-        _check_sampled(posterior, summed)
+        check_array(posterior.constant.answer, (P,), "how coefficients follow the constant")
+    covariance.check()
+    for array, shape, what in covariance.arrays():
+        check_array(array, shape, what)
 
 
 def _within(own: Basis, other: Basis) -> bool:
@@ -213,68 +210,10 @@ def _request_of(prior: Prior) -> ColumnRequest:
     return ColumnRequest(prior.domain, prior.basis)
 
 
-def _check_term(term: TermPosterior, shape: Shape) -> None:
-    P, own = int(np.prod(shape)), term.coefficients
-    check_positive(term.variance, "variance")
-    for array, what in ((own.mean, "means"), (own.centre, "a centre"), (own.centre_covariance, "its covariance")):
-        check_array(array, (P,), what)
-    written = not isinstance(term, ProbedTerm | StructuredTerm)
-    check_array(own.explained, (P, P) if written else (0, 0), "what was explained")
-    _check_transform(term.transform, term.factors)
-    if isinstance(term, ProbedTerm):
-        for array in (term.away, term.signs):
-            check_array(array, (P, term.signs.shape[-1]), "probes")
-        demand(term.white.shape == shape, f"a term of shape {shape}", term.white.shape)
-        corner = term.white.corner_places.size
-        check_array(term.excess, (corner, corner), "a corner")
-    if isinstance(term, StructuredTerm):
-        demand(len(term.pieces) > 0, "a covariance", term.pieces)
-        demand(len(term.whiteners) == len(shape), "a root for every factor", len(term.whiteners))
-        for root, size in zip(term.whiteners, shape, strict=True):
-            check_array(root, (size, root.shape[-1]), "a root of the prior")
-        for piece in term.pieces:
-            groups = shape if len(piece) == len(shape) else (P,)
-            demand(len(piece) == len(groups), "a root for every group", len(piece))
-            for root, size in zip(piece, groups, strict=True):
-                check_array(root, (size, root.shape[-1]), "a root of the covariance")
-
-
 def _check_transform(transform: TermTransform, priors: Sequence[Prior]) -> None:
     demand(len(transform.factors) == len(priors), "coordinates for every factor", len(transform.factors))
     for own, prior in zip(transform.factors, priors, strict=True):
         check_array(own.X, prior.transform.X.shape, "coordinates of the edge functions")
-
-
-def _check_form(posterior: ProbedPosterior, request: MomentRequest) -> None:
-    form = posterior.form
-    check_array(form.b, (request.size,), "projections", np.inf)
-    check_positive(form.noise, "noise variance")
-    demand(len(form.terms) == len(request.terms), "every term in the solver", len(form.terms))
-    for white, own in zip(form.terms, request.terms, strict=True):
-        demand(white.shape == own.shape, f"a term of shape {own.shape}", white.shape)
-        check_positive(white.scale, "scale")
-        nodes = tuple(len(F) for F in white.features)
-        check_array(white.weights, nodes, "weights of the nodes")
-        for F, G, size in zip(white.features, white.by_column, own.shape, strict=True):
-            check_array(F, (len(F), size), "functions at the nodes")
-            check_array(G, (size, size), "a Gram matrix")
-    demand(1 <= form.probes <= 2**12, "a number of probes", form.probes)
-    check_blocks(form.blocks, request)
-    probes = {term.signs.shape[1] for term in posterior.terms}
-    demand(probes == {form.probes}, f"{form.probes} probes", probes)
-
-
-def _check_sampled(posterior: SampledPosterior, summed: MomentRequest) -> None:
-    S, P = len(posterior.coefficients), posterior.request.size
-    demand(S > 0, "draws", S)
-    check_array(posterior.coefficients, (S, P), "draws of the coefficients")
-    check_array(posterior.level, (S,), "draws of the constant")
-    if posterior.with_level is not None:
-        check_array(posterior.with_level, (P + 1,), "how coefficients go with the constant")
-    check_array(posterior.one, (posterior.request.sizes[0],), "the constant function")
-    for inner in (posterior.moments, posterior.rest):
-        demand(inner.request == posterior.request, "the request of the draws", "another")
-        check_posterior(inner, summed)
 
 
 def check_cox(

@@ -11,8 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from vff.inference import REACH, ConstantPosterior, Fit, SampledPosterior, SumPosterior
-from vff.inference.probed_posterior import ProbedPosterior
+from vff.inference import REACH, ConstantPosterior, Fit
 
 HELD = (
     "the file was written by a vff that took the constant of the function for known, so that its variances and "
@@ -32,23 +31,21 @@ def with_constant(fit: Fit, centred: bool) -> Fit:
 
 def _has_constant(fit: Fit) -> bool:
     """Whether the posterior speaks of the constant, or the likelihood has a location in place of one."""
-    if fit.from_sums:
-        sampled = isinstance(fit.posterior, SampledPosterior) and fit.posterior.level.any()
-        return bool(sampled) or fit.posterior.constant is not None
-    return fit.samples is not None or fit.posterior.constant is not None or fit.likelihood.locates
+    if fit.posterior.constant is not None:
+        return True
+    return not fit.from_sums and (fit.samples is not None or fit.likelihood.locates)
 
 
 def _constant_of(fit: Fit) -> ConstantPosterior | None:
     """From the sums of the sites; None where these, or A^-1, are not in the file."""
     posterior = fit.posterior
-    if fit.memory is None or not isinstance(posterior, SumPosterior | ProbedPosterior):
+    if fit.memory is None:
         return None
     sums = fit.memory.sums.restricted(posterior.request.harmonics)
     parts = zip(posterior.terms, sums.features_sums, strict=True)
     h = np.concatenate([term.transform.forward(raw) for term, raw in parts])
-    if isinstance(posterior, ProbedPosterior):
-        answer = posterior.form.solve(h[:, None])[:, 0]
-    else:
-        answer = posterior.coefficient_covariance() @ h
+    answer = posterior.covariance.apply(h)
+    if answer is None:
+        return None
     precision = sums.weight - float(h @ answer) + REACH**-2
     return ConstantPosterior(0.0, 1.0 / precision, answer) if precision > 0.0 else None

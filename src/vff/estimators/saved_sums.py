@@ -106,17 +106,18 @@ def check_sizes(request: MomentRequest, sizes: Sequence[int]) -> None:
     demand(len(request.terms) == len(sizes) > 0, "sums for every term", len(sizes))
     for term, size in zip(request.terms, sizes, strict=True):
         demand(len(term.columns) == len(term.factors) > 0, "a factor per column", term.columns)
-        demand(len(set(term.columns)) == len(term.columns), "different columns in a product", term.columns)
+        demand(len(set(term.axes)) == len(term.axes), "different columns in a product", term.columns)
         demand(min(term.columns) >= 0, "columns from zero", term.columns)
         for factor in term.factors:
             _check_column(factor)
         demand(term.size == size, f"{term.size} features", size)
     used = {column for term in request.terms for column in term.columns}
     demand(used == set(range(len(used))), "columns that follow one another", sorted(used))
-    places: dict[int, Any] = {}
+    places: dict[Any, Any] = {}
     for term in request.terms:
         for column, factor in zip(term.columns, term.factors, strict=True):
-            demand(places.setdefault(column, factor.place) == factor.place, "one place for a column", factor.place)
+            kind = column, type(factor.place)
+            demand(places.setdefault(kind, factor.place) == factor.place, "one place for a column", factor.place)
     _ = request.columns  # refuses two sets of levels on one column
 
 

@@ -1,10 +1,13 @@
 """Files of earlier format versions: their trees as the records of now have them, before these are made.
 
 Version 1 took the constant of the function for known (``saved_constant`` works out what is missing). Up to version 2 a
-fit under a likelihood that is not Gaussian had all that is peculiar to it in a record of its own, ``Climb``.
+fit under a likelihood that is not Gaussian had all that is peculiar to it in a record of its own, ``Climb``; and there
+was a posterior, and a term of one, for every kind of covariance.
 """
 
 from typing import Any
+
+import numpy as np
 
 Tree = Any
 
@@ -22,6 +25,7 @@ def upgraded(tree: Tree, version: int) -> Tree:
 
 def _fit(fit: dict[str, Tree], rows: dict[str, Tree]) -> dict[str, Tree]:
     climb, samples = fit.pop("climb", None), fit.get("samples")
+    fit["posterior"] = {"Posterior": _posterior(fit["posterior"])}
     if climb is None:
         beyond = sum(tail["TailRows"]["r"].size for tail in rows["tails"])
         more = {
@@ -51,3 +55,57 @@ def _memory(climb: dict[str, Tree]) -> dict[str, Tree]:
     names = {"asked": "likelihood", "constant": "intercept", "anchor": "intercept_prior"}
     kept = ("asked", "sums", "psi", "information", "constant", "anchor", "units")
     return {names.get(name, name): climb.get(name, 0.0) for name in kept}
+
+
+def _posterior(tree: Tree) -> dict[str, Tree]:
+    ((kind, own),) = tree.items()
+    terms = [next(iter(term.values())) for term in own["terms"]]
+    coefficients = [term["coefficients"]["TermCoefficients"] for term in terms]
+    names = ("variance", "columns", "factors", "transform")
+    parts = {
+        "request": own["request"],
+        "terms": [{"TermProcess": {name: term[name] for name in names}} for term in terms],
+    }
+    found = {name: _joined(coefficients, name) for name in ("mean", "centre", "centre_covariance")}
+    found["constant"] = own.get("constant")
+    if kind == "ProbedPosterior":
+        probes = {name: _joined(terms, name) for name in ("away", "signs")}
+        return found | {"covariance": {"Probed": parts | {"form": own["form"]} | probes}}
+    if kind == "StructuredPosterior":
+        roots = [term["pieces"] for term in terms], [term["whiteners"] for term in terms]
+        return found | {"covariance": {"Pieces": parts | dict(zip(("roots", "whiteners"), roots, strict=True))}}
+    taken = [one["explained"] for one in coefficients]
+    if kind == "SumPosterior":
+        return found | {"covariance": {"Direct": parts | {"taken": taken, "shared": own["shared"]}}}
+    return _sampled(own, parts, found, taken)
+
+
+def _joined(records: list[dict[str, Tree]], name: str) -> np.ndarray:
+    return np.concatenate([record[name] for record in records])
+
+
+def _sampled(
+    own: dict[str, Tree], parts: dict[str, Tree], found: dict[str, Tree], taken: list[np.ndarray]
+) -> dict[str, Tree]:
+    """Draws, whose first term had the constant in it."""
+    draws, levels, sizes = own["coefficients"], own["level"], [len(block) for block in taken]
+    ends = np.cumsum(sizes)
+    places = [slice(end - size, end) for end, size in zip(ends, sizes, strict=True)]
+    one = np.append(own["one"], np.zeros(ends[-1] - own["one"].size))
+    known = own.get("with_level")
+    together, variance = draws.T @ levels / len(levels), float(np.mean(levels**2))
+    if known is not None:
+        together, variance = known[:-1], float(known[-1])
+    rest = [next(iter(term.values()))["coefficients"] for term in own["rest"]["SumPosterior"]["terms"]]
+    shared = own["moments"]["SumPosterior"]["shared"]
+    if variance > 0.0:
+        root, answer = together / np.sqrt(variance), one - together / variance
+        taken = [block + np.outer(root[own], root[own]) for block, own in zip(taken, places, strict=True)]
+        shared = [[key, block - np.outer(root[places[key[0]]], root[places[key[1]]])] for key, block in shared]
+        lost = [root[own] * float(root[own] @ found["centre"][own]) for own in places]
+        found["centre_covariance"] = found["centre_covariance"] - np.concatenate(lost)
+        found["constant"] = {"ConstantPosterior": {"mean": 0.0, "variance": variance, "answer": answer}}
+        draws = draws - np.multiply.outer(levels, one)
+    kept = {"carried": [term["TermCoefficients"]["explained"] for term in rest], "coefficients": draws}
+    covariance = parts | {"taken": taken, "shared": shared} | kept | {"levels": levels}
+    return found | {"covariance": {"Averaged": covariance}}

@@ -24,18 +24,17 @@ from vff.inference.methods import (
     registered,
     structured_memory,
 )
-from vff.inference.model import LARGEST_DIRECT, SumModel
+from vff.inference.model import SumModel
 from vff.inference.optimise import Model, Optimum, maximise, rescale
 from vff.inference.plan import harmonics_in_product, largest_harmonic, rows_beyond
-from vff.inference.posterior import SumPosterior
+from vff.inference.posterior import Posterior, TermProcess, chosen
 from vff.inference.row_sites import Observed
-from vff.inference.sampling.posterior import SampledPosterior, chosen
 from vff.inference.sampling.samples import Samples
 from vff.inference.scout import choose_harmonics
 from vff.inference.screening import gain_of
+from vff.inference.solvers import LARGEST_DIRECT, SOLVERS
 from vff.inference.structured import KINDS
 from vff.inference.target import REACH, TargetScale
-from vff.inference.term_posterior import TermPosterior
 from vff.inference.terms import Term
 
 __all__ = [
@@ -43,6 +42,7 @@ __all__ = [
     "LARGEST_DIRECT",
     "METHODS",
     "REACH",
+    "SOLVERS",
     "AbstractCrowd",
     "Answers",
     "ClosedForm",
@@ -57,19 +57,18 @@ __all__ = [
     "NormalEquations",
     "Observed",
     "Optimum",
+    "Posterior",
     "Question",
-    "SampledPosterior",
     "Samples",
     "SiteMemory",
     "Spec",
     "SumModel",
-    "SumPosterior",
     "Sums",
     "TargetScale",
     "Term",
     "TermFit",
     "TermPlan",
-    "TermPosterior",
+    "TermProcess",
     "Visited",
     "Walked",
     "choose",

@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol, Self
 import numpy as np
 
 from vff.inference.averages import feature_averages
-from vff.inference.posterior import AbstractSumPosterior
+from vff.inference.posterior import Posterior
 from vff.inference.row_sites import Observed, RowSites, first_sites, sites_of
 from vff.inference.target import TargetScale
 from vff.likelihoods import AbstractLikelihood, parameter_derivatives
@@ -63,7 +63,7 @@ class Opinion:
 
     likelihood: AbstractLikelihood
     psi: np.ndarray
-    posterior: AbstractSumPosterior
+    posterior: Posterior
     anchor: float
     """What f is measured from."""
     tables: Tables = field(default_factory=dict, compare=False)

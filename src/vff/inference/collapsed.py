@@ -69,12 +69,20 @@ class ClosedForm(AbstractForm):
     def solve(self, v: np.ndarray) -> np.ndarray:
         return self.factor.solve(v)
 
+    def covariance(self) -> np.ndarray:
+        return self.inverse.matrix
+
     @property
     def explained(self) -> float:
         return self.prior.trace_solve(self.G)
 
     def energy_of(self, c: np.ndarray) -> float:
         return float(c @ self.G @ c)
+
+    def spread_over(self, other: AbstractForm) -> float:
+        if not isinstance(other, ClosedForm):
+            return super().spread_over(other)
+        return float(np.sum(other.G * self.inverse.matrix))
 
     @property
     def log_gain(self) -> float:

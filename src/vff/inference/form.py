@@ -93,6 +93,10 @@ class AbstractForm(ABC):
     def solve(self, v: np.ndarray) -> np.ndarray:
         """A^-1 v, (P, S); the constant held."""
 
+    def covariance(self) -> np.ndarray:
+        """A^-1 written out, (P, P); the constant held."""
+        return self.solve(np.eye(self.b.size))
+
     @property
     @abstractmethod
     def solutions(self) -> np.ndarray:
@@ -148,6 +152,10 @@ class AbstractForm(ABC):
     def energy(self) -> float:
         """sum w f^2 of the posterior mean."""
         return self.energy_of(self.mean) + self.of_constant.energy
+
+    def spread_over(self, other: "AbstractForm") -> float:
+        """tr(G A^-1) with the Gram matrix of the same features over other rows."""
+        raise ValueError("rows are added to models of at most 4,500 features; use fewer frequencies, or fit again")
 
     @property
     @abstractmethod

@@ -2,8 +2,7 @@
 
 from math import prod
 
-from vff.inference.model import iterates
-from vff.inference.probed_posterior import most_probes
+from vff.inference.solvers import SOLVERS, choose_solver, most_probes
 from vff.inference.whitening import CORNER
 from vff.moments import MomentRequest, lattice_size
 
@@ -16,7 +15,7 @@ def memory_needed(request: MomentRequest) -> int:
     """Bytes, for the sums and for the solver that will be used."""
     sums = sum(3 * prod(term.double_shape) for term in request.terms)
     blocks = 3 * sum(request.sizes[s] * request.sizes[t] for s, t in request.pairs)
-    solver = _iterative(request) if iterates(request) else _SQUARES * request.size**2
+    solver = _SQUARES * request.size**2 if choose_solver(SOLVERS, request).exact else _iterative(request)
     return _NUMBER * (sums + blocks + solver)
 
 

@@ -8,24 +8,20 @@ from typing import NamedTuple
 import numpy as np
 
 from vff.factors import Prior, StackedTransform, TailRows
-from vff.inference.collapsed import ClosedForm, NormalEquations
+from vff.inference.collapsed import NormalEquations
 from vff.inference.form import AbstractForm, Constant, Cotangents, MissedCotangents
-from vff.inference.iterative import IterativeForm
+from vff.inference.posterior import Posterior
+from vff.inference.solvers import SOLVERS, Solver, choose_solver
 from vff.inference.terms import Term
-from vff.inference.whitening import LatticeGram, whitened_terms
+from vff.inference.whitening import LatticeGram
 from vff.linalg import BlockDiagonal
-from vff.moments import ColumnRequest, Harmonics, MomentRequest, Moments
+from vff.moments import ColumnRequest, Harmonics, Moments
 from vff.parameters import PositiveVector
 
 NOISE_BOUNDS = (1e-8, 1e4)  # relative to the variance of the targets, which are standardised before they get here
 
 
-SMALL, LARGEST_DIRECT = 1500, 4500  # features; beyond, iterations are faster than a Cholesky factor
-
-
-def iterates(request: MomentRequest) -> bool:
-    """Whether a model of these terms is solved without a factor; terms of one column alone have nothing to gain."""
-    return request.size > LARGEST_DIRECT and any(len(term.factors) > 1 for term in request.terms)
+SMALL = 1500  # features, of which a factor is computed in a moment
 
 
 class Setting(NamedTuple):
@@ -140,30 +136,19 @@ class SumModel:
         return self.parameters.pack({**values, "noise": setting.noise})
 
     @property
-    def iterative(self) -> bool:
-        """Whether the model is solved without a factor of its P x P matrix."""
-        return iterates(self.moments.request)
+    def solver(self) -> Solver:
+        """What its equations are solved by."""
+        return choose_solver(SOLVERS, self.moments.request)
 
     @property
-    def solver(self) -> str:
-        """What its equations are solved by."""
-        return "iterative" if self.iterative else "direct"
+    def iterative(self) -> bool:
+        """Whether the model is solved without a factor of its P x P matrix."""
+        return not self.solver.exact
 
     @cached_property
-    def _lattice(self) -> LatticeGram:
+    def lattice(self) -> LatticeGram:
+        """Weighted nodes that stand for the rows, for products with the Gram matrix."""
         return LatticeGram(self.moments)
-
-    def _iterative_form(self, setting: Setting, prior: BlockDiagonal, variance: float) -> IterativeForm:
-        transform = self.transform(setting)
-        terms = whitened_terms(self._lattice, self.terms, setting.terms, prior, 1.0 / setting.noise)
-        blocks = {
-            (s, t): transform.transforms[t].forward(transform.transforms[s].forward(block).T).T
-            for (s, t), block in self.moments.blocks.items()
-        }
-        b, yy = transform.forward(self.moments.project), self.moments.target_squared
-        own = b, yy, self.weight, variance * self.weight
-        constant = self._constant(setting)
-        return IterativeForm(prior, *own, setting.noise, terms, blocks, sites=self.sites, constant=constant)
 
     @cached_property
     def _inside(self) -> NormalEquations:
@@ -176,7 +161,7 @@ class SumModel:
         parts = zip(self.terms, self.columns, setting.terms, strict=True)
         return StackedTransform(tuple(term.transform(basis, values) for term, basis, values in parts))
 
-    def _equations(self, setting: Setting) -> NormalEquations:
+    def equations(self, setting: Setting) -> NormalEquations:
         """What the rows say, in the coordinates of the prior at this setting."""
         inside, transform = self._inside, self.transform(setting)
         b, G = transform.forward(inside.b), transform.gram(inside.G)
@@ -198,7 +183,7 @@ class SumModel:
             return self.transform(setting).forward(np.concatenate(self.averages))
         return self._features_total(setting) / self.weight
 
-    def _constant(self, setting: Setting) -> Constant | None:
+    def constant_at(self, setting: Setting) -> Constant | None:
         """What the rows say of the constant."""
         if self.constant is None:
             return None
@@ -218,11 +203,11 @@ class SumModel:
         parts = zip(self.terms, self.columns, setting.terms, strict=True)
         prior = BlockDiagonal(tuple(term.precision(basis, values) for term, basis, values in parts))
         variance = sum(values["variance"] for values in setting.terms)
-        if self.iterative:
-            return self._iterative_form(setting, prior, variance)
-        trace = variance * self.weight
-        how = {"sites": self.sites, "constant": self._constant(setting)}
-        return ClosedForm.of(prior, self._equations(setting), trace, setting.noise, **how)
+        return self.solver.at(self, setting, prior, variance)
+
+    def posterior(self, form: AbstractForm, theta: np.ndarray) -> Posterior:
+        """q(f) at log hyperparameters, from the form that the model has there."""
+        return self.solver.posterior(form, self, self.setting(theta))
 
     def pull_back(self, theta: np.ndarray, cotangents: Cotangents | MissedCotangents) -> np.ndarray:
         setting, prior = self.setting(theta), block_prior(cotangents.model)

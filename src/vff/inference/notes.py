@@ -8,15 +8,12 @@ import numpy as np
 from vff.basis import Domain
 from vff.inference.growth import Stage
 from vff.inference.model import SumModel
-from vff.inference.posterior import AbstractSumPosterior
-from vff.inference.probed_posterior import FEW_ROWS, ProbedPosterior
 from vff.inference.start import highest_standing_out
 from vff.moments import Survey
 
 if TYPE_CHECKING:
     from vff.inference.methods.task import TermPlan
 
-_POOR_VARIANCE = 0.01  # relative standard error that is worth a note
 _FEW_ROWS = 20  # below which 95 % intervals of pure noise were seen to hold less than 91 % of new rows
 
 
@@ -33,25 +30,6 @@ def notes_on(final: Stage, whole: SumModel, plans: "Sequence[TermPlan]") -> tupl
     names = [" * ".join(columns) for columns in labels]
     chosen = [[M is None for M in plan.M] for plan in plans]
     return (*notes, *_on_bound(final, whole, names, labels, chosen), *_on_learning(final, names, labels))
-
-
-def on_iterations(posterior: AbstractSumPosterior) -> tuple[str, ...]:
-    """Where the iterative solver falls short of what it aims at."""
-    if not isinstance(posterior, ProbedPosterior):
-        return ()
-    notes = []
-    if not posterior.form.converged:
-        notes.append(
-            "the iterations for so many features stopped at their limit before they converged: mean, bound and "
-            "variances are rough; use fewer frequencies, or a larger noise_variance"
-        )
-    if posterior.relative_error > _POOR_VARIANCE:
-        notes.append(
-            f"variances of the function at more than {FEW_ROWS} rows at a time carry a standard error of about "
-            f"{100 * posterior.relative_error:.2g} %; ask for fewer rows at a time, which are solved for exactly, or "
-            "use fewer frequencies"
-        )
-    return tuple(notes)
 
 
 def _on_detail(final: Stage, whole: SumModel, label: str) -> list[str]:

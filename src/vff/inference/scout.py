@@ -15,14 +15,13 @@ from vff.inference.start import look_alone, power_of, stands_out
 from vff.inference.target import TargetScale, standardised
 from vff.inference.terms import Term
 from vff.moments import (
-    ENGINES,
     ColumnRequest,
     MomentRequest,
     Profile,
-    choose_engine,
     column_rows,
     evaluate_several,
     read_arrays,
+    sum_letters,
 )
 
 _BLOCKS, _BLOCK = 64, 2048  # stretches of rows at random places
@@ -54,7 +53,7 @@ def _highest_worth_having(profile: Profile, factor: Factor, column: ColumnReques
         return 0
     residual = y - _smooth(ColumnRequest(place, column.basis.resized(usual)), profile, factor)
     rows = column_rows(ColumnRequest(place, basis), x)
-    (waves,) = ENGINES[choose_engine(rows).name].sum_letters(rows, [(basis.single, w * residual)])
+    waves = sum_letters(rows, basis.single, w * residual)
     power = power_of(waves, most)
     spread = float(w @ (y - np.average(y, weights=w)) ** 2) + within
     matters = 2.0 * power > _WORTH_IT * float(w.sum()) * spread

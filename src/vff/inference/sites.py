@@ -7,14 +7,12 @@ from typing import Any
 import numpy as np
 
 from vff.inference.asking import AbstractCrowd, FirstGuess, Opinion
-from vff.inference.collapsed import ClosedForm
 from vff.inference.form import AbstractForm
 from vff.inference.growth import Stage, grow, learn, tolerance
 from vff.inference.model import SumModel
 from vff.inference.natural import Step, Visit, arrive
 from vff.inference.optimise import Optimum
-from vff.inference.posterior import AbstractSumPosterior
-from vff.inference.probed_posterior import posterior_of
+from vff.inference.posterior import Posterior
 from vff.inference.row_sites import is_positive
 from vff.inference.target import REACH
 from vff.inference.terms import Term
@@ -47,9 +45,8 @@ class SiteStanding:
         return self.form.error
 
     @cached_property
-    def posterior(self) -> AbstractSumPosterior:
-        model = self.stage.model
-        return posterior_of(self.form, model, model.setting(self.stage.optimum.theta))
+    def posterior(self) -> Posterior:
+        return self.stage.model.posterior(self.form, self.stage.optimum.theta)
 
 
 @dataclass(frozen=True)
@@ -159,9 +156,7 @@ class SiteProblem:
             return 0.0
         sums, form = self.memory.sums, stage.closed
         old = self.model(sums).restricted(stage.harmonics).at(stage.optimum.theta)
-        if not (isinstance(old, ClosedForm) and isinstance(form, ClosedForm)):
-            raise ValueError("rows are added to models of at most 4,500 features; use fewer frequencies, or fit again")
-        m, spread = form.mean, float(np.sum(old.G * form.inverse.matrix))
+        m, spread = form.mean, form.spread_over(old)
         value = float(m @ old.b) - 0.5 * (old.energy_of(m) + spread + old.residual)
         if form.level is not None and old.constant is not None:
             m0, variance, u = form.level.mean, form.level.variance, form.level.answer

@@ -20,9 +20,9 @@ With one column, M = 1, q = 0 and theta = pi (t + 1): gram = sum w [1, cos, cos 
 ``Moments`` adds, subtracts and scales; a pass for M harmonics holds the sums for every smaller M. ``offset`` is a
 number near the mean of y that keeps the sums free of cancellation; ``Moments.recentred`` changes it.
 
-How it is summed is an engine's business: ``sum_letters`` (rows -> moments) and its transpose ``evaluate_letters``
-(coefficients -> rows) for one column, tallies and readers for a set of several (``engines/sets.py``). A ``ReadingPlan``
-names the engine of every column and set, and ``read`` walks the rows once, in chunks; a ``Walk`` does so many times.
+How it is summed is an engine's business (``engines``): rows -> sums of letters, and its transpose, coefficients ->
+rows, for any set of axes; a column by itself is a set of one. A ``ReadingPlan`` names the engine of every set, and
+``read`` walks the rows once, in chunks; a ``Walk`` does so many times.
 A column with few distinct values is summed per value, a set of such columns per combination of values (a contingency
 table), continuous columns on a lattice that serves every letter, and the features are met only at the end; what the
 sums hold does not depend on the engine.
@@ -31,7 +31,7 @@ sums hold does not depend on the engine.
 from vff.moments.cells import Cells, Whole, read_cells
 from vff.moments.collapse import collapse
 from vff.moments.coupling import Coupling
-from vff.moments.engines import ENGINES, READERS, TALLIES, Choice, Engine, Job, choose_engine, choose_set, contract
+from vff.moments.engines import ENGINES, Choice, Cost, Engine, Job, Work, choose, contract, registered
 from vff.moments.gram import gram_columns_adjoint, gram_tensor, see_term
 from vff.moments.lattice import Codebook, Survey, codebook_of, survey
 from vff.moments.operations import (
@@ -41,6 +41,7 @@ from vff.moments.operations import (
     evaluate_letters,
     evaluate_several,
     pair_functions,
+    sum_letters,
     summed,
 )
 from vff.moments.pairs import KeyedByPairs, Pair
@@ -55,13 +56,12 @@ from vff.moments.walking import Walk
 __all__ = [
     "ENGINES",
     "LARGEST_SAMPLE",
-    "READERS",
-    "TALLIES",
     "Cells",
     "Choice",
     "Codebook",
     "ColumnRequest",
     "ColumnRows",
+    "Cost",
     "Coupling",
     "Engine",
     "Harmonics",
@@ -80,9 +80,9 @@ __all__ = [
     "TermRequest",
     "Walk",
     "Whole",
+    "Work",
     "books_for",
-    "choose_engine",
-    "choose_set",
+    "choose",
     "codebook_of",
     "collapse",
     "column_rows",
@@ -100,8 +100,10 @@ __all__ = [
     "read",
     "read_arrays",
     "read_cells",
+    "registered",
     "sample_of",
     "see_term",
+    "sum_letters",
     "summed",
     "survey",
     "survey_columns",

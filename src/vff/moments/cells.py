@@ -5,6 +5,7 @@ w (y - offset), so a cell is as good as a row that carries the weight and the we
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -12,7 +13,6 @@ import numpy as np
 from vff.moments.engines import Choice
 from vff.moments.planning import ReadingPlan
 from vff.moments.reading import Sums
-from vff.moments.rows import ColumnRows
 from vff.moments.statistics import Moments
 
 
@@ -45,11 +45,10 @@ def read_cells(
     """
     sums = Sums(plan)
     sums.n, sums.weight, sums.target, sums.target_squared = whole
-    for c, tally in sums.own.items():
-        (x,), w, weighted = cells((c,))
-        tally.add(ColumnRows(tally.request, x, plan.books[c]), w, weighted)
-    for one, tally in sums.sets:
-        columns, w, weighted = cells(one.columns)
-        numbered = zip(one.columns, columns, strict=True)
-        tally.add([ColumnRows(plan.request.columns[c], x, plan.books[c]) for c, x in numbered], w, weighted)
+    for one, own in (*sums.alone, *sums.sets):
+        wanted = tuple(dict.fromkeys(one.columns))
+        columns, w, weighted = cells(wanted)
+        values = dict(zip(wanted, columns, strict=True))
+        empty = zip(plan.empty(one), one.columns, strict=True)
+        own.add([replace(column, x=values[c], remembered={}) for column, c in empty], w, weighted)
     return sums.moments(offset), sums.choices

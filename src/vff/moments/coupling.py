@@ -1,6 +1,6 @@
-"""Two terms and the columns they live on: from sums over products of letters to their block of the Gram matrix.
+"""Two terms and the axes they live on: from sums over products of letters to their block of the Gram matrix.
 
-A column that only one of the terms uses contributes that term's single letters. In a column that both use, products of
+An axis that only one of the terms has contributes that term's single letters. Along an axis that both have, products of
 two features are needed: the double letters of a basis that holds both, expanded to pairs of features and restricted to
 each term's own.
 """
@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from vff.basis import Basis, Letters
+from vff.basis import Axis, Basis, Domain, Letters
 from vff.moments.axes import along
 from vff.moments.rows import TermRequest
 from vff.moments.statistics import joint
@@ -27,20 +27,31 @@ class Coupling:
     right: TermRequest
 
     @cached_property
-    def columns(self) -> tuple[int, ...]:
-        """The columns of the rows that either term uses."""
-        return tuple(sorted({*self.left.columns, *self.right.columns}))
+    def axes(self) -> tuple[Axis, ...]:
+        """What either term reads."""
+        every = dict.fromkeys((*self.left.axes, *self.right.axes))
+        return tuple(sorted(every, key=lambda axis: (axis.columns, axis.family, repr(axis.domain))))
 
-    def _bases(self, column: int) -> tuple[Basis | None, Basis | None]:
-        one, other = self.left.factor_of(column), self.right.factor_of(column)
+    @property
+    def columns(self) -> tuple[int, ...]:
+        """The column of the rows behind every axis."""
+        return tuple(axis.columns[0] for axis in self.axes)
+
+    @property
+    def domains(self) -> tuple[Domain, ...]:
+        """Of every axis."""
+        return tuple(axis.domain for axis in self.axes)
+
+    def _bases(self, axis: Axis) -> tuple[Basis | None, Basis | None]:
+        one, other = self.left.factor_of(axis), self.right.factor_of(axis)
         return (
             None if one is None else self.left.bases[one],
             None if other is None else self.right.bases[other],
         )
 
-    def alphabet(self, column: int) -> Letters:
-        """The letters to be summed in one column."""
-        one, other = self._bases(column)
+    def _letters(self, axis: Axis) -> Letters:
+        """The letters to be summed along one axis."""
+        one, other = self._bases(axis)
         if one is not None and other is not None:
             return joint(one, other).double
         alone = one if one is not None else other
@@ -49,28 +60,29 @@ class Coupling:
 
     @cached_property
     def alphabets(self) -> tuple[Letters, ...]:
-        return tuple(self.alphabet(column) for column in self.columns)
+        """The letters to be summed along every axis."""
+        return tuple(self._letters(axis) for axis in self.axes)
 
     @cached_property
     def _order(self) -> list[int]:
-        """Where the axes of (left factors, right factors) stand among those of the columns' features, expanded."""
+        """Where the axes of (left factors, right factors) stand among those of all axes' features, expanded."""
         labels = self._labels
-        wanted = [("left", column) for column in self.left.columns]
-        wanted += [("right", column) for column in self.right.columns]
+        wanted = [("left", axis) for axis in self.left.axes]
+        wanted += [("right", axis) for axis in self.right.axes]
         return [labels.index(label) for label in wanted]
 
     @cached_property
-    def _labels(self) -> list[tuple[str, int]]:
-        """Axes of features, column by column; a shared column has two."""
+    def _labels(self) -> list[tuple[str, Axis]]:
+        """Axes of features, one after another; a shared one has two."""
         sides = (("left", self.left), ("right", self.right))
-        return [(side, column) for column in self.columns for side, term in sides if column in term.columns]
+        return [(side, axis) for axis in self.axes for side, term in sides if axis in term.axes]
 
     def block(self, letters: np.ndarray) -> np.ndarray:
         """sum w phi_s phi_t' (P_s, P_t) from the sums of products of letters."""
         tensor = letters
         axis = 0
-        for column in self.columns:
-            one, other = self._bases(column)
+        for own in self.axes:
+            one, other = self._bases(own)
             if one is not None and other is not None:
                 tensor = _expanded(tensor, axis, one, other)
                 axis += 1
@@ -81,8 +93,8 @@ class Coupling:
         """Coefficients of products of letters whose sum is phi_s' S phi_t; the transpose of ``block``."""
         tensor = S.reshape(*self.left.shape, *self.right.shape).transpose(np.argsort(self._order))
         axis = len(self._labels)
-        for column in reversed(self.columns):
-            one, other = self._bases(column)
+        for own in reversed(self.axes):
+            one, other = self._bases(own)
             axis -= 1
             if one is not None and other is not None:
                 axis -= 1

@@ -6,14 +6,14 @@ quad     diag(Phi S Phi')  the double letters of every term, and the letters of 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from vff.basis import Letters
+from vff.basis import Domain, Letters
 from vff.moments.cores import cores, workers
 from vff.moments.coupling import Coupling
-from vff.moments.engines import ENGINES, READERS, Job, choose_engine, choose_set
-from vff.moments.engines.sets import groups, look_up, table_of
+from vff.moments.engines import ENGINES, Job, Work, choose
 from vff.moments.lattice import Codebook, codebook_of
 from vff.moments.pairs import Pair
 from vff.moments.rows import ColumnRequest, ColumnRows
@@ -22,45 +22,59 @@ from vff.moments.rows import ColumnRequest, ColumnRows
 def column_rows(request: ColumnRequest, x: np.ndarray) -> ColumnRows:
     """Rows in memory, with their distinct values when these are few; codes of levels are always worked on by value."""
     book = codebook_of(x)
-    if book is None and request.place.discrete:
+    if book is None and request.domain.discrete:
         book = Codebook(np.unique(x))
     return ColumnRows(request, x, book)
 
 
 @dataclass(frozen=True)
 class LetterFunction:
-    """A function of some columns: products of letters, one per column, with coefficients."""
+    """A function of some axes: products of letters, one per axis, with coefficients."""
 
     columns: tuple[int, ...]
+    """The column of the rows behind every axis."""
     alphabets: tuple[Letters, ...]
     coefficients: np.ndarray
+    domains: tuple[Domain, ...] = ()
+    """Of every axis; those of the columns where there are none."""
+
+    @property
+    def job(self) -> Job:
+        return Job(self.alphabets)
+
+    def on(self, rows: "Rows") -> list[ColumnRows]:
+        """Its axes at these rows."""
+        columns = [rows[c] for c in self.columns]
+        if not self.domains:
+            return columns
+        return [one.on(domain) for one, domain in zip(columns, self.domains, strict=True)]
 
 
-Tables = dict[int, np.ndarray]
-"""Values of functions, by their number, at all combinations of their columns' values."""
+Rows = Sequence[ColumnRows] | Mapping[int, ColumnRows]
+"""Rows by column."""
+Tables = dict[Any, dict[Any, np.ndarray]]
+"""What engines keep of functions, by their number, from stretch to stretch of the same columns."""
 
 
 def evaluate_letters(
-    rows: Sequence[ColumnRows],
-    functions: Sequence[LetterFunction],
-    engine: str = "auto",
-    tables: Tables | None = None,
+    rows: Rows, functions: Sequence[LetterFunction], engine: str = "auto", tables: Tables | None = None
 ) -> list[np.ndarray]:
-    """Every function at every row, (N,) each. Those of one column are taken together.
+    """Every function at every row, (N,) each. Those of one axis are taken together.
 
     Who asks for the same functions at stretch after stretch of the same columns keeps ``tables`` between them.
     """
     values: list[np.ndarray] = [np.empty(0)] * len(functions)
-    single: dict[int, list[int]] = {}
+    alone: dict[tuple[int, tuple[Domain, ...]], list[int]] = {}
     several: list[int] = []
     for number, function in enumerate(functions):
         if len(function.columns) == 1:
-            single.setdefault(function.columns[0], []).append(number)
+            alone.setdefault((function.columns[0], function.domains), []).append(number)
         else:
             several.append(number)
-    for c, numbers in single.items():
-        jobs = [(functions[number].alphabets[0], functions[number].coefficients) for number in numbers]
-        for number, found in zip(numbers, _one_column(rows[c], jobs, engine), strict=True):
+    for numbers in alone.values():
+        some = [functions[number] for number in numbers]
+        jobs, coefficients = [own.job for own in some], [own.coefficients for own in some]
+        for number, found in zip(numbers, _one_axis(some[0].on(rows)[0], jobs, coefficients, engine), strict=True):
             values[number] = found
     found = _several(rows, {number: functions[number] for number in several}, engine, {} if tables is None else tables)
     for number, value in found.items():
@@ -68,61 +82,55 @@ def evaluate_letters(
     return values
 
 
-def _one_column(rows: ColumnRows, jobs: Sequence[tuple[Letters, np.ndarray]], engine: str) -> list[np.ndarray]:
-    asked = engine != "auto" and not rows.request.place.discrete  # levels have one engine
-    name = engine if asked else choose_engine(rows).name
-    if (
-        name != "dense"
-        and len({alphabet.trigonometric and alphabet.trigonometric.multipliers for alphabet, _ in jobs}) > 1
-    ):
-        # an engine takes its edge functions from one basis
-        return [value for job in jobs for value in ENGINES[name].evaluate_letters(rows, [job])]
-    return ENGINES[name].evaluate_letters(rows, jobs)
+def _one_axis(
+    rows: ColumnRows, jobs: Sequence[Job], coefficients: Sequence[np.ndarray], engine: str
+) -> list[np.ndarray]:
+    work = Work(rows.x.size, jobs, [rows])
+    name = engine if engine != "auto" and not rows.request.domain.discrete else choose(work).name
+    return ENGINES[name].evaluate([rows], jobs, coefficients)
 
 
-def _several(
-    rows: Sequence[ColumnRows], functions: Mapping[int, LetterFunction], engine: str, tables: Tables
-) -> dict[int, np.ndarray]:
-    jobs = {number: Job(function.alphabets) for number, function in functions.items()}
-    names = {number: _engine(rows, function, jobs[number], engine) for number, function in functions.items()}
-    grouped = {c for number, function in functions.items() if names[number] == "grouped" for c in function.columns}
-    for c in grouped:
-        if rows[c].book is not None:
-            groups(rows[c])
+def _several(rows: Rows, functions: Mapping[int, LetterFunction], engine: str, tables: Tables) -> dict[int, np.ndarray]:
+    columns = {number: function.on(rows) for number, function in functions.items()}
+    names = {number: _engine(columns[number], function.job, engine) for number, function in functions.items()}
+    for number, name in names.items():
+        ENGINES[name].prepare(columns[number])
 
     def one(number: int) -> np.ndarray:
-        function, job = functions[number], jobs[number]
-        columns = [rows[c] for c in function.columns]
-        if names[number] != "table":
-            return READERS[names[number]](columns, job, function.coefficients)
-        if number not in tables:
-            tables[number] = table_of(columns, job, function.coefficients)
-        return look_up(columns, tables[number])
+        function, kept = functions[number], tables.setdefault((names[number], number), {})
+        (values,) = ENGINES[names[number]].evaluate(columns[number], [function.job], [function.coefficients], kept)
+        return values
 
-    alone = [number for number, name in names.items() if name == "dense" or len(functions) == 1]
+    alone = [number for number, name in names.items() if ENGINES[name].parallel or len(functions) == 1]
     with workers(cores()) as pool:
         together = [number for number in functions if number not in alone]
         found = dict(zip(together, pool.map(one, together), strict=True))
     return found | {number: one(number) for number in alone}
 
 
-def _engine(rows: Sequence[ColumnRows], function: LetterFunction, job: Job, engine: str) -> str:
-    some = [rows[c] for c in function.columns]
-    books = [column.book for column in some]
-    smooth = all(alphabet.band is not None for alphabet in function.alphabets)
-    if engine not in ("auto", "grid") and smooth and not (engine == "nufft" and len(some) > 3):
+def _engine(columns: Sequence[ColumnRows], job: Job, engine: str) -> str:
+    work = Work(columns[0].x.size, [job], columns)
+    if engine not in ("auto", "grid") and work.bands is not None and not (engine == "nufft" and len(columns) > 3):
         return engine
-    return choose_set(some[0].x.size, [job], books).name
+    return choose(work).name
 
 
 def evaluate_several(
     rows: ColumnRows, vectors: Sequence[np.ndarray], S_letters: np.ndarray | None = None, engine: str = "auto"
 ) -> list[np.ndarray]:
     """Phi c for several c, and diag(Phi S Phi') when S is given, of one column, (N,) each, in one go."""
-    jobs = [(rows.basis.single, c) for c in vectors]
+    jobs, coefficients = [Job((rows.basis.single,)) for _ in vectors], [*vectors]
     if S_letters is not None:
-        jobs.append((rows.basis.double, S_letters))
-    return _one_column(rows, jobs, engine)
+        jobs.append(Job((rows.basis.double,)))
+        coefficients.append(S_letters)
+    return _one_axis(rows, jobs, coefficients, engine)
+
+
+def sum_letters(rows: ColumnRows, letters: Letters, strengths: np.ndarray) -> np.ndarray:
+    """Strengths times the letters of one column, summed over its rows, (size,)."""
+    jobs = [Job((letters,))]
+    engine = ENGINES[choose(Work(rows.x.size, jobs, [rows])).name]
+    return engine.sum([rows], jobs, strengths, strengths)[0]
 
 
 def pair_functions(couplings: Mapping[Pair, Coupling], S: Mapping[Pair, np.ndarray]) -> list[LetterFunction]:
@@ -130,10 +138,10 @@ def pair_functions(couplings: Mapping[Pair, Coupling], S: Mapping[Pair, np.ndarr
     merged: dict[tuple, LetterFunction] = {}
     for pair, block in S.items():
         coupling = couplings[pair]
-        key, letters = (coupling.columns, coupling.alphabets), coupling.letters(block)
+        key, letters = (coupling.axes, coupling.alphabets), coupling.letters(block)
         seen = merged.get(key)  # functions of the same letters are one function
         total = letters if seen is None else seen.coefficients + letters
-        merged[key] = LetterFunction(coupling.columns, coupling.alphabets, total)
+        merged[key] = LetterFunction(coupling.columns, coupling.alphabets, total, coupling.domains)
     return list(merged.values())
 
 

@@ -1,19 +1,18 @@
 """What one pass over the rows will sum, and which engine sums it."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import cached_property, reduce
 from itertools import combinations_with_replacement
 from math import prod
 
 import numpy as np
 
-from vff.basis import Basis
+from vff.basis import Axis, Letters
 from vff.moments.cores import cores
 from vff.moments.coupling import Coupling
-from vff.moments.engines import LARGEST_CONTINGENCY, Choice, Job, choose_engine, choose_set
-from vff.moments.engines.sets import highest, nodes_for
+from vff.moments.engines import ENGINES, LARGEST_CONTINGENCY, Choice, Job, Work, choose
 from vff.moments.lattice import Codebook, Survey, survey
 from vff.moments.pairs import Pair
 from vff.moments.rows import ColumnRequest, ColumnRows, TermRequest
@@ -22,7 +21,6 @@ from vff.moments.statistics import MomentRequest, joint
 _CHUNK = 2**22  # rows of one column at a time
 _CHUNK_OF_FEW = 2**20
 _CHUNK_OF_SEVERAL = 2**18  # fresh memory costs more than the counting that is done in it
-_MOST_NODES = 2**27  # of one lattice, two gibibytes
 _MOST_CELLS = 2**26  # of all contingency tables together, half a gibibyte
 
 
@@ -48,44 +46,58 @@ class Source:
 
 @dataclass(frozen=True)
 class SetPlan:
-    """The sums over one set of columns: what for, and how."""
+    """The sums over one set of axes: what for, and how."""
 
-    columns: tuple[int, ...]
-    choice: Choice
+    axes: tuple[Axis, ...]
+    choice: Choice | None
+    """None: chosen for every chunk."""
     couplings: Mapping[Pair, Coupling]
-    """Pairs s <= t of terms that live on exactly these columns together."""
-    projects: tuple[int, ...]
-    """Terms of which these are the columns."""
+    """Pairs s <= t of terms that live on exactly these axes together."""
 
     @property
+    def columns(self) -> tuple[int, ...]:
+        """The column of the rows behind every axis."""
+        return tuple(axis.columns[0] for axis in self.axes)
+
+    @property
+    def projects(self) -> tuple[int, ...]:
+        """Terms of which these are the axes."""
+        return tuple(s for s, t in self.couplings if s == t)
+
+    @cached_property
+    def alone(self) -> ColumnRequest | None:
+        """What to sum of a column by itself: a basis that holds those of all terms on it alone."""
+        if len(self.axes) > 1:
+            return None
+        factors = [self.couplings[s, s].left.factors[0] for s in self.projects]
+        return replace(factors[0], basis=reduce(joint, [factor.basis for factor in factors]))
+
+    @cached_property
     def jobs(self) -> tuple[Job, ...]:
-        """What to sum, in the order of couplings and projects."""
-        return jobs_of(self.couplings, self.projects)
+        """What to sum, in the order of couplings and projects; for a column by itself, what holds them all."""
+        if self.alone is not None:
+            return Job((self.alone.basis.double,)), Job((self.alone.basis.single,), targets=True)
+        grams = tuple(Job(coupling.alphabets) for coupling in self.couplings.values())
+        terms = [self.couplings[s, s].left for s in self.projects]
+        return (*grams, *(Job(tuple(_in_order(term, self.axes)), targets=True) for term in terms))
 
 
-def jobs_of(couplings: Mapping[Pair, Coupling], projects: Sequence[int]) -> tuple[Job, ...]:
-    grams = tuple(Job(coupling.alphabets) for coupling in couplings.values())
-    targets = tuple(
-        Job(tuple(basis.single for basis in _sorted_bases(couplings[s, s].left)), targets=True) for s in projects
-    )
-    return (*grams, *targets)
-
-
-def _sorted_bases(term: TermRequest) -> tuple[Basis, ...]:
-    """The bases of a term in the order of the columns of the rows."""
-    return tuple(basis for _, basis in sorted(zip(term.columns, term.bases, strict=True), key=lambda pair: pair[0]))
+def _in_order(term: TermRequest, axes: Sequence[Axis]) -> Iterator[Letters]:
+    """The single letters of a term, in the order of its axes."""
+    return (term.bases[term.axes.index(axis)].single for axis in axes)
 
 
 @dataclass(frozen=True)
 class ReadingPlan:
-    """Engines by column (None: chosen for every chunk) and by set of columns, with reasons."""
+    """What is summed over which sets of axes, and by which engine."""
 
     request: MomentRequest
     books: tuple[Codebook | None, ...]
-    columns: Mapping[int, Choice | None]
-    """The columns that have terms of their own."""
+    """The distinct values of every column of the rows, where they are few."""
+    alone: tuple[SetPlan, ...]
+    """Columns that have terms of their own."""
     sets: tuple[SetPlan, ...]
-    """Sets of two or more columns."""
+    """Sets of two or more axes."""
 
     @property
     def chunk(self) -> int:
@@ -94,90 +106,72 @@ class ReadingPlan:
             return _CHUNK
         return _CHUNK_OF_FEW if len(self.books) <= 3 else _CHUNK_OF_SEVERAL
 
+    def empty(self, one: SetPlan) -> list[ColumnRows]:
+        """The axes of a set, and no rows."""
+        requests = [one.alone] if one.alone is not None else [self.request.axes[axis] for axis in one.axes]
+        both = zip(requests, one.columns, strict=True)
+        return [ColumnRows(asked, np.empty(0), self.books[c]) for asked, c in both]
 
-def couplings_of(request: MomentRequest) -> dict[tuple[int, ...], dict[Pair, Coupling]]:
-    """Pairs s <= t of terms, by the set of columns they live on together."""
-    sets: dict[tuple[int, ...], dict[Pair, Coupling]] = {}
+
+def couplings_of(request: MomentRequest) -> dict[tuple[Axis, ...], dict[Pair, Coupling]]:
+    """Pairs s <= t of terms, by the set of axes they live on together."""
+    sets: dict[tuple[Axis, ...], dict[Pair, Coupling]] = {}
     for s, t in combinations_with_replacement(range(len(request.terms)), 2):
         coupling = Coupling(request.terms[s], request.terms[t])
-        sets.setdefault(coupling.columns, {})[s, t] = coupling
+        sets.setdefault(coupling.axes, {})[s, t] = coupling
     return sets
 
 
 def plan_reading(n: int, request: MomentRequest, books: Sequence[Codebook | None], engine: str = "auto") -> ReadingPlan:
     """Choose by cost, or as asked."""
-    room, sets, found = _MOST_CELLS, [], couplings_of(request)
-    own = {set_of[0] for set_of in found if len(set_of) == 1}
-    grid = _grid_choice(n, books) if engine == "grid" and len(books) > 1 else None
-    columns = {c: grid or _column_choice(n, own_request(found[c,]), books[c], engine) for c in sorted(own)}
+    every = [SetPlan(axes, None, couplings) for axes, couplings in couplings_of(request).items()]
+    every.sort(key=lambda one: one.columns)
+    plan = ReadingPlan(
+        request,
+        tuple(books),
+        tuple(one for one in every if len(one.axes) == 1),
+        tuple(one for one in every if len(one.axes) > 1),
+    )
+    whole = None  # rows that form a lattice of all columns are one piece of work
+    if engine != "auto" and len(books) > 1:
+        columns = [ColumnRows(own, np.empty(0), book) for own, book in zip(request.columns, books, strict=True)]
+        whole = ENGINES[engine].requested_of_all(Work(n, (), columns))
+    alone = tuple(replace(one, choice=whole or _choice_alone(n, plan, one, engine)) for one in plan.alone)
+    room, chosen = _MOST_CELLS, {}
     # all tables live at once, so that they share what memory is for them, small ones first
-    for numbers in sorted((key for key in found if len(key) > 1), key=lambda key: _cells(books, key)):
-        couplings, some = found[numbers], [books[c] for c in numbers]
-        projects = tuple(s for s, t in couplings if s == t)
-        most = min(room, LARGEST_CONTINGENCY)
-        choice = grid or _set_choice(n, jobs_of(couplings, projects), some, engine, most)
-        if choice.name == "table":
-            room -= _cells(books, numbers)
-        sets.append(SetPlan(numbers, choice, couplings, projects))
-    return ReadingPlan(request, tuple(books), columns, tuple(sorted(sets, key=lambda one: one.columns)))
+    for one in sorted(plan.sets, key=lambda one: _cells(books, one.columns)):
+        work = Work(n, one.jobs, plan.empty(one), min(room, LARGEST_CONTINGENCY))
+        chosen[one.axes] = whole or _choice(work, engine)
+        room -= ENGINES[chosen[one.axes].name].cells(work)
+    sets = tuple(replace(one, choice=chosen[one.axes]) for one in plan.sets)
+    return replace(plan, alone=alone, sets=sets)
 
 
-def own_request(couplings: Mapping[Pair, Coupling]) -> ColumnRequest:
-    """What to sum of a column by itself: a basis that holds those of all terms on it alone."""
-    factors = [coupling.left.factors[0] for (s, t), coupling in couplings.items() if s == t]
-    return replace(factors[0], basis=reduce(joint, [factor.basis for factor in factors]))
+def _choice(work: Work, engine: str) -> Choice:
+    """As asked, where all letters are trigonometric; others go where they are best."""
+    if engine == "auto" or work.bands is None:
+        return choose(work)
+    return ENGINES[engine].requested(work)
+
+
+def _choice_alone(n: int, plan: ReadingPlan, one: SetPlan, engine: str) -> Choice | None:
+    """Of a column by itself; None where every chunk chooses, as it may unless sums wait for all rows."""
+    work = Work(n, one.jobs, plan.empty(one))
+    (column,) = work.columns
+    if column.request.domain.discrete:
+        return choose(work)
+    if engine != "auto" and (work.bands is not None or ENGINES[engine].cost(work).seconds is not None):
+        return ENGINES[engine].requested(work)
+    if column.book is None:
+        return None
+    choice = choose(work)
+    return choice if ENGINES[choice.name].by_value else None
 
 
 def _cells(books: Sequence[Codebook | None], columns: Sequence[int]) -> int:
     """Cells of the contingency table of some columns; 0 when there is none."""
     some = [books[c] for c in columns]
     return prod(book.size for book in some if book is not None) if None not in some else 0
-
-
-def _column_choice(n: int, request: ColumnRequest, book: Codebook | None, engine: str) -> Choice | None:
-    if request.place.discrete:
-        return Choice("table", f"table: {request.basis.size} levels")
-    if engine != "auto":
-        return Choice(engine, f"{engine}: as asked")
-    if book is None:
-        return None
-    # only the table engine's sums wait for all rows; the others are chosen chunk by chunk
-    choice = choose_engine(ColumnRows(request, np.broadcast_to(book.values[:1], n), book))
-    return choice if choice.name == "table" else None
-
-
-def _set_choice(n: int, jobs: Sequence[Job], books: Sequence[Codebook | None], engine: str, most_cells: int) -> Choice:
-    if engine == "auto" or any(letters.band is None for letters in jobs[0].alphabets):
-        return choose_set(n, jobs, books, most_cells)
-    cells = prod(book.size for book in books if book is not None)
-    if engine == "table" and cells > LARGEST_CONTINGENCY:
-        raise ValueError(
-            f"engine='table' counts rows per combination of values, and {len(books)} of the columns have {cells:.3g} "
-            f"of them where at most {LARGEST_CONTINGENCY} fit; use engine='auto', or round these columns"
-        )
-    if engine == "nufft" and len(books) <= 3:
-        nodes = [nodes_for(highest(alphabets)) for alphabets in zip(*(job.alphabets for job in jobs), strict=True)]
-        if prod(nodes) > _MOST_NODES:
-            raise ValueError(
-                f"engine='nufft' would spread rows on {' x '.join(map(str, nodes))} nodes for {len(books)} columns at "
-                f"once, where at most {_MOST_NODES} fit; use engine='auto', or fewer frequencies"
-            )
-    if engine == "nufft" and len(books) > 3:
-        return replace(choose_set(n, jobs, [None] * len(books)), reason="dense: engine='nufft' ends at three columns")
-    return Choice(engine, f"{engine}: as asked")
-
-
-def _grid_choice(n: int, books: Sequence[Codebook | None]) -> Choice:
-    """Rows on a lattice in several columns: every combination of values once, summed separably."""
-    if None in books or prod(book.size for book in books if book is not None) != n:
-        found = " x ".join("many" if book is None else str(book.size) for book in books)
-        raise ValueError(
-            f"engine='grid' in several columns needs every combination of their values exactly once, and {n} rows hold "
-            f"{found} values; use engine='auto'"
-        )
-    return Choice(
-        "table", f"grid: {n} rows are all combinations of {' x '.join(str(b.size) for b in books if b)} values"
-    )
 
 
 def survey_columns(source: Source, columns: Iterable[int]) -> list[Survey]:
@@ -194,11 +188,10 @@ def books_for(
     Without a source, whose rows are not in memory, these must have been found.
     """
     books = [found.book for found in surveys]
-    if engine == "table":
+    if engine != "auto" and ENGINES[engine].by_value:
         books = [book or Codebook(_every_value(s, surveys[s], source)) for s, book in enumerate(books)]
-    levels = [column.place.discrete for column in request.columns]
-    sizes = [column.basis.size for column in request.columns]
-    return [_level_book(sizes[s]) if levels[s] else book for s, book in enumerate(books)]
+    both = zip(request.columns, books, strict=True)
+    return [_level_book(column.basis.size) if column.domain.discrete else book for column, book in both]
 
 
 def _every_value(s: int, found: Survey, source: Source | None) -> np.ndarray:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from vff.basis import Basis
-from vff.moments.engines.sets import contract
+from vff.moments.engines import contract
 from vff.moments.rows import TermRequest
 
 _RESOLVED = 1e-13  # of the largest singular value

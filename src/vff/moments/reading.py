@@ -1,18 +1,16 @@
 """One pass over the rows: the sums that a plan asks for."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
 from vff.moments.cores import cores, workers
-from vff.moments.coupling import Coupling
-from vff.moments.engines import ENGINES, TALLIES, Choice, SetTally, choose_engine
-from vff.moments.engines.sets import groups
-from vff.moments.lattice import Codebook, survey
+from vff.moments.engines import ENGINES, Accumulator, Choice, Work, choose
+from vff.moments.lattice import survey
 from vff.moments.pairs import Pair
-from vff.moments.planning import ReadingPlan, SetPlan, Source, books_for, couplings_of, own_request, plan_reading
-from vff.moments.rows import ColumnRequest, ColumnRows, TermRequest
+from vff.moments.planning import ReadingPlan, SetPlan, Source, books_for, plan_reading
+from vff.moments.rows import ColumnRows, TermRequest
 from vff.moments.statistics import MomentRequest, Moments, joint
 
 
@@ -36,13 +34,13 @@ def read_arrays(
 def read(
     plan: ReadingPlan, source: Source, offset: float = 0.0, progress: Callable[[int], None] = lambda rows: None
 ) -> tuple[Moments, list[Choice]]:
-    """The moments of the rows that lie inside all places, and the engine of every column, with the reason."""
+    """The moments of the rows that lie inside all domains, and the engine of every column, with the reason."""
     sums = Sums(plan)
     with workers(cores()) as pool:
         for rows in chunks_of(plan, source.n):
             stretch = prepare(plan, source, rows, pool)
-            residual, w, stretch = _inside(stretch, source.y[rows] - offset, source.w[rows])
-            sort_groups(plan, stretch, pool)
+            residual, w, stretch = _inside(plan, stretch, source.y[rows] - offset, source.w[rows])
+            prepare_sets(plan, stretch, pool)
             sums.add(stretch, w, w * residual, float((w * residual) @ residual), pool)
             progress(rows.stop)
     return sums.moments(offset), sums.choices
@@ -58,13 +56,8 @@ class Sums:
 
     def __init__(self, plan: ReadingPlan):
         self.plan = plan
-        empty = [
-            ColumnRows(column, np.empty(0), book) for column, book in zip(plan.request.columns, plan.books, strict=True)
-        ]
-        self.own = {
-            c: _ColumnTally(own_request(found), plan.books[c], plan.columns[c]) for c, found in _own(plan).items()
-        }
-        self.sets = [(one, TALLIES[one.choice.name](one.jobs, [empty[c] for c in one.columns])) for one in plan.sets]
+        self.alone = [(one, _ColumnSums(one, plan.empty(one))) for one in plan.alone]
+        self.sets = [(one, _accumulator(one, plan.empty(one))) for one in plan.sets]
         self.n, self.weight, self.target, self.target_squared = 0, 0.0, 0.0, 0.0
 
     def add(
@@ -79,15 +72,48 @@ class Sums:
         self.n, self.weight, self.target = self.n + w.size, self.weight + float(w.sum()), self.target + weighted.sum()
         self.target_squared += target_squared
         if w.size:
-            _add_sets(self.sets, stretch, w, weighted, pool)
-            _add_columns(self.own, stretch, w, weighted, pool)
+            self._add_sets(stretch, w, weighted, pool)
+            self._add_columns(stretch, w, weighted, pool)
+
+    def _add_sets(
+        self, stretch: Sequence[ColumnRows], w: np.ndarray, weighted: np.ndarray, pool: ThreadPoolExecutor
+    ) -> None:
+        """Sets side by side, one core each, but for engines that use all cores by themselves, and for a set alone."""
+
+        def one(item: tuple[SetPlan, Accumulator]) -> None:
+            item[1].add(on_axes(self.plan, item[0], stretch), w, weighted)
+
+        def by_itself(item: tuple[SetPlan, Accumulator]) -> bool:
+            choice = item[0].choice
+            return len(self.sets) == 1 or (choice is not None and ENGINES[choice.name].parallel)
+
+        list(pool.map(one, [item for item in self.sets if not by_itself(item)]))
+        for item in filter(by_itself, self.sets):
+            one(item)
+
+    def _add_columns(
+        self, stretch: Sequence[ColumnRows], w: np.ndarray, weighted: np.ndarray, pool: ThreadPoolExecutor
+    ) -> None:
+        """Several columns side by side; one by itself may use all cores."""
+
+        def one(item: tuple[SetPlan, _ColumnSums]) -> None:
+            item[1].add(on_axes(self.plan, item[0], stretch), w, weighted)
+
+        if len(self.alone) == 1:
+            one(self.alone[0])
+        else:
+            list(pool.map(one, self.alone))
 
     def moments(self, offset: float) -> Moments:
         """What the rows sum to, their targets measured from ``offset``."""
         request = self.plan.request
-        grams, projects, blocks = _own_sums(self.plan, self.own)
-        for one, tally in self.sets:
-            _read_set(one, tally.read(), grams, projects, blocks)
+        grams: dict[int, np.ndarray] = {}
+        projects: dict[int, np.ndarray] = {}
+        blocks: dict[Pair, np.ndarray] = {}
+        for one, sums in self.alone:
+            _read_column(one, sums.read(), grams, projects, blocks)
+        for one, sums in self.sets:
+            _read_set(one, sums.read(), grams, projects, blocks)
         terms = range(len(request.terms))
         return Moments(
             request,
@@ -104,34 +130,38 @@ class Sums:
     @property
     def choices(self) -> list[Choice]:
         """The engine of every column."""
-        return [tally.choice or Choice("dense", "dense: no rows") for tally in self.own.values()]
+        return [sums.choice or Choice("dense", "dense: no rows") for _, sums in self.alone]
 
 
-def _own(plan: ReadingPlan) -> dict[int, dict[Pair, Coupling]]:
-    """Terms on one column alone, and pairs of such terms, by column."""
-    found = couplings_of(plan.request)
-    return {c: found[c,] for c in plan.columns}
+def _accumulator(one: SetPlan, columns: Sequence[ColumnRows]) -> Accumulator:
+    assert one.choice is not None
+    return ENGINES[one.choice.name].accumulator(one.jobs, columns)
 
 
-def _own_sums(
-    plan: ReadingPlan, tallies: Mapping[int, "_ColumnTally"]
-) -> tuple[dict[int, np.ndarray], dict[int, np.ndarray], dict[Pair, np.ndarray]]:
-    """Grams, projects and blocks of the terms on one column alone, each in its own basis."""
-    grams: dict[int, np.ndarray] = {}
-    projects: dict[int, np.ndarray] = {}
-    blocks: dict[Pair, np.ndarray] = {}
-    for c, couplings in _own(plan).items():
-        gram, project = tallies[c].read()
-        whole = tallies[c].request.basis
-        for (s, t), coupling in couplings.items():
-            both = joint(coupling.left.bases[0], coupling.right.bases[0])
-            change = whole.to(both)
-            letters = change.double(gram)
-            if s == t:
-                grams[s], projects[s] = letters, change.single(project)
-            else:
-                blocks[s, t] = coupling.block(letters)
-    return grams, projects, blocks
+def on_axes(plan: ReadingPlan, one: SetPlan, stretch: Sequence[ColumnRows]) -> list[ColumnRows]:
+    """The rows of a set of axes, out of those of all columns."""
+    requests = [one.alone] if one.alone is not None else [plan.request.axes[axis] for axis in one.axes]
+    return [stretch[c].asked(asked) for asked, c in zip(requests, one.columns, strict=True)]
+
+
+def _read_column(
+    one: SetPlan,
+    sums: Sequence[np.ndarray],
+    grams: dict[int, np.ndarray],
+    projects: dict[int, np.ndarray],
+    blocks: dict[Pair, np.ndarray],
+) -> None:
+    """Put the sums of one column where they belong, each in its own basis."""
+    assert one.alone is not None
+    gram, project = sums
+    for (s, t), coupling in one.couplings.items():
+        both = joint(coupling.left.bases[0], coupling.right.bases[0])
+        change = one.alone.basis.to(both)
+        letters = change.double(gram)
+        if s == t:
+            grams[s], projects[s] = letters, change.single(project)
+        else:
+            blocks[s, t] = coupling.block(letters)
 
 
 def _read_set(
@@ -144,55 +174,16 @@ def _read_set(
     """Put the sums of one set where they belong; axes are those of the columns in order."""
     for ((s, t), coupling), letters in zip(one.couplings.items(), sums, strict=False):
         if s == t:
-            grams[s] = np.ascontiguousarray(letters.transpose(_places(coupling.left)))
+            grams[s] = np.ascontiguousarray(letters.transpose(_places(coupling.left, one)))
         else:
             blocks[s, t] = coupling.block(letters)
     for s, sums_of in zip(one.projects, sums[len(one.couplings) :], strict=True):
-        projects[s] = np.ascontiguousarray(sums_of.transpose(_places(one.couplings[s, s].left))).reshape(-1)
+        projects[s] = np.ascontiguousarray(sums_of.transpose(_places(one.couplings[s, s].left, one))).reshape(-1)
 
 
-def _places(term: TermRequest) -> list[int]:
-    """Where the term's columns stand among the same columns in order."""
-    order = sorted(term.columns)
-    return [order.index(column) for column in term.columns]
-
-
-def _add_sets(
-    tallies: Sequence[tuple[SetPlan, SetTally]],
-    stretch: Sequence[ColumnRows],
-    w: np.ndarray,
-    weighted: np.ndarray,
-    pool: ThreadPoolExecutor,
-) -> None:
-    """Sets side by side, one core each; written letters use all cores by themselves, and so does a set alone."""
-
-    def one(item: tuple[SetPlan, SetTally]) -> None:
-        item[1].add([stretch[c] for c in item[0].columns], w, weighted)
-
-    def alone(item: tuple[SetPlan, SetTally]) -> bool:
-        return len(tallies) == 1 or item[0].choice.name == "dense"
-
-    list(pool.map(one, [item for item in tallies if not alone(item)]))
-    for item in filter(alone, tallies):
-        one(item)
-
-
-def _add_columns(
-    columns: Mapping[int, "_ColumnTally"],
-    stretch: Sequence[ColumnRows],
-    w: np.ndarray,
-    weighted: np.ndarray,
-    pool: ThreadPoolExecutor,
-) -> None:
-    """Several columns side by side; one by itself may use all cores."""
-
-    def one(c: int) -> None:
-        columns[c].add(stretch[c].asked(columns[c].request), w, weighted)
-
-    if len(columns) == 1:
-        one(next(iter(columns)))
-    else:
-        list(pool.map(one, columns))
+def _places(term: TermRequest, one: SetPlan) -> list[int]:
+    """Where the term's axes stand among those of its set."""
+    return [one.axes.index(axis) for axis in term.axes]
 
 
 def prepare(plan: ReadingPlan, source: Source, rows: slice, pool: ThreadPoolExecutor) -> list[ColumnRows]:
@@ -206,17 +197,18 @@ def prepare(plan: ReadingPlan, source: Source, rows: slice, pool: ThreadPoolExec
     return list(pool.map(one, range(len(plan.books))))
 
 
-def sort_groups(plan: ReadingPlan, columns: Sequence[ColumnRows], pool: ThreadPoolExecutor) -> None:
-    """Rows that lie inside, in the order of their values, for the engines that take equal values together."""
-    grouped = {c for one in plan.sets if one.choice.name == "grouped" for c in one.columns}
-    list(pool.map(groups, [columns[c] for c in sorted(grouped) if columns[c].book is not None]))
+def prepare_sets(plan: ReadingPlan, columns: Sequence[ColumnRows], pool: ThreadPoolExecutor) -> None:
+    """What several sets need of rows that lie inside, worked out once."""
+    wanted = {(one.choice.name, c) for one in plan.sets if one.choice is not None for c in one.columns}
+    list(pool.map(lambda own: ENGINES[own[0]].prepare([columns[own[1]]]), sorted(wanted)))
 
 
 def _inside(
-    columns: list[ColumnRows], residual: np.ndarray, w: np.ndarray
+    plan: ReadingPlan, columns: list[ColumnRows], residual: np.ndarray, w: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, list[ColumnRows]]:
     """The rows that lie inside, with y less the offset and the weights."""
-    outside = [mask for mask in map(_outside, columns) if mask is not None]
+    every = [columns[axis.columns[0]].asked(own) for axis, own in plan.request.axes.items()]
+    outside = [mask for mask in (column.outside() for column in every) if mask is not None]
     if not outside:
         return residual, w, columns
     inside = ~np.logical_or.reduce(outside)
@@ -224,43 +216,23 @@ def _inside(
     return residual[inside], w[inside], columns
 
 
-def _outside(column: ColumnRows) -> np.ndarray | None:
-    """Which rows lie outside their place; None when all are inside, by far the usual case."""
-    if column.book is None or column.request.place.discrete:  # a level never seen is not in the book
-        outside = ~column.request.place.contains(column.t)
-        return outside if outside.any() else None
-    values = ~column.request.place.contains(column.values)
-    return values[column.codes] if values.any() else None
+class _ColumnSums:
+    """The sums of one column, by the engine of the plan, or by the best for every chunk."""
 
+    def __init__(self, one: SetPlan, columns: Sequence[ColumnRows]):
+        self.jobs, self.choice = one.jobs, one.choice
+        self.fixed = None if one.choice is None else _accumulator(one, columns)
+        self.totals = [np.zeros(job.shape) for job in self.jobs]
 
-class _ColumnTally:
-    """The sums of one column: per value of its book when it has an engine "table", else per letter."""
-
-    def __init__(self, request: ColumnRequest, book: Codebook | None, choice: Choice | None):
-        self.request, self.book, self.fixed, self.choice = request, book, choice, choice
-        self.by_value = choice is not None and choice.name == "table" and book is not None
-        sizes = (book.size,) * 2 if self.by_value and book else (request.basis.double.size, request.basis.size)
-        self.gram, self.project = np.zeros(sizes[0]), np.zeros(sizes[1])
-
-    def add(self, rows: ColumnRows, w: np.ndarray, weighted: np.ndarray) -> None:
-        if self.by_value:
-            D = self.gram.size
-            same = w.strides == (0,) and w.size
-            self.gram += w[0] * np.bincount(rows.codes, minlength=D) if same else np.bincount(rows.codes, w, D)
-            self.project += np.bincount(rows.codes, weighted, D)
+    def add(self, columns: Sequence[ColumnRows], w: np.ndarray, weighted: np.ndarray) -> None:
+        if self.fixed is not None:
+            self.fixed.add(columns, w, weighted)
         elif w.size:
-            choice = self.fixed or choose_engine(rows)
+            choice = choose(Work(w.size, self.jobs, columns))
             self.choice = self.choice or choice
-            jobs = [(self.request.basis.double, w), (self.request.basis.single, weighted)]
-            gram, project = ENGINES[choice.name].sum_letters(rows, jobs)
-            self.gram += gram
-            self.project += project
+            sums = ENGINES[choice.name].sum(columns, self.jobs, w, weighted)
+            for total, some in zip(self.totals, sums, strict=True):
+                total += some
 
-    def read(self) -> tuple[np.ndarray, np.ndarray]:
-        if not self.by_value:
-            return self.gram, self.project
-        assert self.book is not None
-        values, basis = ColumnRows(self.request, np.empty(0), self.book), self.request.basis
-        if self.request.place.discrete:  # letters at the values are the values
-            return self.gram, self.project
-        return self.gram @ values.letters(basis.double), self.project @ values.letters(basis.single)
+    def read(self) -> list[np.ndarray]:
+        return self.totals if self.fixed is None else self.fixed.read()

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from vff.basis import Basis, Domain, Letters
+from vff.basis import Axis, Basis, Domain, Letters
 from vff.moments.lattice import Codebook
 
 _REMEMBERED = 2**21  # letters of one column, 16 MiB
@@ -21,13 +21,25 @@ class ColumnRequest:
     place: Domain
     basis: Basis
 
+    @property
+    def domain(self) -> Domain:
+        return self.place
+
+    def check(self) -> None:
+        """ValueError unless this is something that can be summed, wherever it came from."""
+        self.domain.check()
+        self.basis.check()
+        if not self.basis.suits(self.domain):
+            wanted = "an interval" if self.domain.discrete else "codes of levels"
+            raise ValueError(f"{wanted} was expected, found {self.domain!r:.120}")
+
 
 @dataclass(frozen=True)
 class TermRequest:
     """What to sum for one term: products of the features of its columns, the last column's running fastest."""
 
     columns: tuple[int, ...]
-    """Which columns of the rows, all different."""
+    """Which column of the rows every factor reads."""
     factors: tuple[ColumnRequest, ...]
     """The features of each."""
 
@@ -50,9 +62,15 @@ class TermRequest:
         """Double letters of every factor."""
         return tuple(basis.double.size for basis in self.bases)
 
-    def factor_of(self, column: int) -> int | None:
-        """Which factor is over this column of the rows; None when none is."""
-        return self.columns.index(column) if column in self.columns else None
+    @cached_property
+    def axes(self) -> tuple[Axis, ...]:
+        """What every factor reads, all different; two may read one column."""
+        both = zip(self.columns, self.factors, strict=True)
+        return tuple(Axis((column,), factor.domain, factor.basis.family) for column, factor in both)
+
+    def factor_of(self, axis: Axis) -> int | None:
+        """Which factor is over this axis; None when none is."""
+        return self.axes.index(axis) if axis in self.axes else None
 
     def with_basis(self, d: int, basis: Basis) -> "TermRequest":
         """The same term with another basis for one factor."""
@@ -79,10 +97,11 @@ class ColumnRows:
 
     @property
     def t(self) -> np.ndarray:
-        """Where the rows lie in the unit interval, (N,)."""
-        if "t" not in self.remembered:
-            self.remembered["t"] = self.request.place.to_unit(self.x)
-        return self.remembered["t"]
+        """Where the rows lie in the unit domain, (N,)."""
+        key = "t", self.request.domain
+        if key not in self.remembered:
+            self.remembered[key] = self.request.domain.to_unit(self.x)
+        return self.remembered[key]
 
     @property
     def codebook(self) -> Codebook:
@@ -98,30 +117,50 @@ class ColumnRows:
         return self.remembered["codes"]
 
     def asked(self, request: ColumnRequest) -> "ColumnRows":
-        """The same rows for other features in the same place; what was worked out about them is shared."""
+        """The same rows for other features, or on another domain; what was worked out about them is shared."""
         return self if request == self.request else replace(self, request=request)
+
+    def on(self, domain: Domain) -> "ColumnRows":
+        """The same rows on another domain."""
+        return self if domain == self.request.domain else self.asked(replace(self.request, place=domain))
 
     @cached_property
     def values(self) -> np.ndarray:
-        """Where the values of the book lie in the unit interval, (D,)."""
-        return self.request.place.to_unit(self.codebook.values)
+        """Where the values of the book lie in the unit domain, (D,)."""
+        return self.request.domain.to_unit(self.codebook.values)
 
-    def letters(self, alphabet: Letters) -> np.ndarray:
+    def letters(self, letters: Letters) -> np.ndarray:
         """Letters at the values of the book, (D, size)."""
-        if self.codebook.size * alphabet.size > _REMEMBERED:
-            return alphabet.evaluate(self.values)
-        found, key = self.codebook.remembered, (self.request.place, alphabet)
+        if self.codebook.size * letters.size > _REMEMBERED:
+            return letters.evaluate(self.values)
+        found, key = self.codebook.remembered, (self.request.domain, letters)
         if key not in found:
-            found[key] = alphabet.evaluate(self.values)
+            found[key] = letters.evaluate(self.values)
         return found[key]
 
-    def written(self, alphabet: Letters) -> np.ndarray:
+    def letters_are_values(self, letters: Letters) -> bool:
+        """Whether every letter is the indicator of a value of the book, in the same order."""
+        values = self.codebook.values
+        codes = self.request.domain.discrete and letters.local == 1 and values.size == letters.size
+        return codes and bool(values.size == 0 or (values[0] == 0.0 and values[-1] == values.size - 1.0))
+
+    def written(self, letters: Letters) -> np.ndarray:
         """Letters at the rows themselves, (N, size); kept when they are few, for the next set and the next walk."""
-        if self.x.size * alphabet.size > _KEPT:
-            return alphabet.evaluate(self.t)
-        if alphabet not in self.remembered:
-            self.remembered[alphabet] = alphabet.evaluate(self.t)
-        return self.remembered[alphabet]
+        if self.x.size * letters.size > _KEPT:
+            return letters.evaluate(self.t)
+        key = self.request.domain, letters
+        if key not in self.remembered:
+            self.remembered[key] = letters.evaluate(self.t)
+        return self.remembered[key]
+
+    def outside(self) -> np.ndarray | None:
+        """Which rows lie outside their domain; None when all are inside, by far the usual case."""
+        domain = self.request.domain
+        if self.book is None or domain.discrete:  # a level never seen is not in the book
+            outside = ~domain.contains(self.t)
+            return outside if outside.any() else None
+        values = ~domain.contains(self.values)
+        return values[self.codes] if values.any() else None
 
     @cached_property
     def features(self) -> np.ndarray:

@@ -7,7 +7,7 @@ from itertools import combinations
 
 import numpy as np
 
-from vff.basis import Basis, Change
+from vff.basis import Axis, Basis, Change
 from vff.moments.axes import along
 from vff.moments.gram import features_sum, gram_tensor
 from vff.moments.pairs import KeyedByPairs, Pair
@@ -35,14 +35,20 @@ class MomentRequest:
         return 1 + max(column for term in self.terms for column in term.columns)
 
     @cached_property
-    def columns(self) -> tuple[ColumnRequest, ...]:
-        """Every column of the rows, with a basis that holds those of all its factors."""
-        found: dict[int, ColumnRequest] = {}
+    def axes(self) -> dict[Axis, ColumnRequest]:
+        """Everything that is read, column after column, with a basis that holds those of all its factors."""
+        found: dict[Axis, ColumnRequest] = {}
         for term in self.terms:
-            for column, factor in zip(term.columns, term.factors, strict=True):
-                seen = found.get(column)
-                found[column] = factor if seen is None else replace(factor, basis=joint(seen.basis, factor.basis))
-        return tuple(found[column] for column in range(self.n_columns))
+            for axis, factor in zip(term.axes, term.factors, strict=True):
+                seen = found.get(axis)
+                found[axis] = factor if seen is None else replace(factor, basis=joint(seen.basis, factor.basis))
+        return dict(sorted(found.items(), key=lambda own: own[0].columns))
+
+    @cached_property
+    def columns(self) -> tuple[ColumnRequest, ...]:
+        """Every column of the rows, as the first of its axes reads it."""
+        first = {axis.columns[0]: own for axis, own in reversed(self.axes.items())}
+        return tuple(first[column] for column in range(self.n_columns))
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:

@@ -13,7 +13,7 @@ import numpy as np
 from vff.moments.cores import cores, workers
 from vff.moments.engines import Choice
 from vff.moments.planning import ReadingPlan, Source, plan_reading
-from vff.moments.reading import Sums, chunks_of, prepare, sort_groups
+from vff.moments.reading import Sums, chunks_of, prepare, prepare_sets
 from vff.moments.rows import ColumnRows
 from vff.moments.statistics import MomentRequest, Moments
 
@@ -50,7 +50,7 @@ class Walk:
                 yield rows, self._kept[number]
                 continue
             columns = prepare(self.plan, self.source, rows, pool)
-            sort_groups(self.plan, columns, pool)
+            prepare_sets(self.plan, columns, pool)
             if self._keeps:
                 self._kept.append(columns)
             yield rows, columns

@@ -1,6 +1,5 @@
 """The posterior that draws stand for: against closed forms where noise is Gaussian, and against the draws."""
 
-from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -9,9 +8,9 @@ import pytest
 from scipy.stats import poisson
 
 from vff import Categorical, GPRegressor, Matern12, Matern32
+from vff.inference import Posterior
 from vff.inference.model import SumModel
 from vff.inference.sampling.collapsed_fit import _posterior
-from vff.inference.sampling.posterior import SampledPosterior
 from vff.inference.target import standardised
 from vff.likelihoods import Gaussian
 
@@ -131,7 +130,7 @@ FAR = np.array([[0.0, 1.0], [-1.0, 1.0], [1.0, 4.3], [1.0, 90.0], [-1.0, 90.0]])
 
 
 @cache
-def averaged(levels: int) -> SampledPosterior:
+def averaged(levels: int) -> Posterior:
     """Over the same settings of the hyperparameters, with the levels as the first term or as the second."""
     terms = [Matern32(0)]
     terms.insert(levels, Categorical(2))
@@ -161,9 +160,9 @@ def test_it_does_not_matter_which_term_writes_the_constant():
 def test_effects_of_the_first_term_are_those_of_its_draws(levels):
     posterior = averaged(levels)
     x, first = FAR[:, :: 1 - 2 * levels], posterior.terms[0]
-    alone = posterior.coefficients[:, : posterior.one.size] - np.multiply.outer(posterior.level, posterior.one)
-    drawn = (first.features(x) - first.coefficients.centre) @ alone.T
-    unseen = posterior.rest.effect(0, x, posterior.rows(x))[1]
+    P, covariance = first.size, posterior.covariance
+    drawn = (first.features(x) - posterior.centre[:P]) @ covariance.coefficients[:, :P].T
+    unseen = first.variance - covariance._rest.answers(0, x, posterior.rows(x), [])[1]
     mean, variance = posterior.effect(0, x, posterior.rows(x))
     S = drawn.shape[1]
     np.testing.assert_allclose(drawn.var(axis=1) + unseen, variance, rtol=5.0 * np.sqrt(2.0 / S))
@@ -173,11 +172,7 @@ def test_effects_of_the_first_term_are_those_of_its_draws(levels):
 def test_sampled_effects_far_away_are_those_of_the_draws():
     posterior = counted().posterior_
     x, first = np.array([[-20.0], [2.0], [4.2], [30.0]]), posterior.terms[0]
-    alone = posterior.coefficients - np.multiply.outer(posterior.level, posterior.one)
-    drawn = (first.features(x) - first.coefficients.centre) @ alone.T
+    drawn = (first.features(x) - posterior.centre) @ posterior.covariance.coefficients.T
     mean, variance = posterior.effect(0, x, posterior.rows(x))
     np.testing.assert_allclose(mean, drawn.mean(axis=1), atol=1e-9)
     np.testing.assert_allclose(variance, drawn.var(axis=1) + posterior.values(x)[1], rtol=1e-7)
-    older = replace(posterior, with_level=None)  # as older files have it
-    np.testing.assert_allclose(older.effect(0, x, older.rows(x))[1], variance, rtol=1e-9)
-    np.testing.assert_allclose(older.marginals(x), posterior.marginals(x), rtol=1e-9)

@@ -29,35 +29,35 @@ class FewerHarmonics(Change):
         coefficients[:, self.M + 1 : self.M + 1 + self.m] = 0.0
         return coefficients
 
-    def single(self, sums: np.ndarray) -> np.ndarray:
+    def single(self, values: np.ndarray) -> np.ndarray:
         H, q = 2 * self.M + 1, self.fewer
-        edges = sums[H : H + q] + self._extra()[:q] @ sums[:H]
-        return np.concatenate([trim(sums[:H], self.M, self.m), edges])
+        edges = values[H : H + q] + self._extra()[:q] @ values[:H]
+        return np.concatenate([trim(values[:H], self.M, self.m), edges])
 
-    def single_transpose(self, coefficients: np.ndarray) -> np.ndarray:
+    def single_transpose(self, values: np.ndarray) -> np.ndarray:
         H, q = 2 * self.m + 1, self.fewer
-        edges = coefficients[H:]
-        waves = pad(coefficients[:H], self.m, self.M) + self._extra()[:q].T @ edges
-        unused = np.zeros((self.q - q, *coefficients.shape[1:]))
+        edges = values[H:]
+        waves = pad(values[:H], self.m, self.M) + self._extra()[:q].T @ edges
+        unused = np.zeros((self.q - q, *values.shape[1:]))
         return np.concatenate([waves, edges, unused])
 
-    def double(self, sums: np.ndarray) -> np.ndarray:
-        if sums.ndim > 1:
-            return _double_map(self) @ sums
+    def double(self, values: np.ndarray) -> np.ndarray:
+        if values.ndim > 1:
+            return _double_map(self) @ values
         q, places = self.fewer, {block.edges: place for block, place in double_letters(self.M, self.q).slices}
         extra = self._extra()
-        harmonics = sums[places[()]]
-        crosses = [sums[places[j + 1,]] for j in range(q)]  # sums of R_j times harmonics up to the larger M
+        harmonics = values[places[()]]
+        crosses = [values[places[j + 1,]] for j in range(q)]  # sums of R_j times harmonics up to the larger M
         products = [_wave_product(harmonics, extra[j], self.M) for j in range(q)]
         letters = [trim(harmonics, 2 * self.M, 2 * self.m)]
         letters += [trim(crosses[j] + products[j], self.M, self.m) for j in range(q)]
         for i, j in combinations_with_replacement(range(q), 2):
             mixed = extra[j] @ crosses[i] + extra[i] @ crosses[j] + extra[i] @ products[j]
-            letters.append(sums[places[i + 1, j + 1]] + mixed)
+            letters.append(values[places[i + 1, j + 1]] + mixed)
         return np.concatenate(letters)
 
-    def double_transpose(self, coefficients: np.ndarray) -> np.ndarray:
-        return _double_map(self).T @ coefficients
+    def double_transpose(self, values: np.ndarray) -> np.ndarray:
+        return _double_map(self).T @ values
 
 
 @lru_cache(maxsize=32)

@@ -118,6 +118,9 @@ class LevelBasis(Basis):
     def nodes(self) -> np.ndarray:
         return np.arange(float(self.size))
 
+    def suits(self, domain: Domain) -> bool:
+        return domain.discrete
+
     def check(self) -> None:
         if not 0 < len(set(self.levels)) == len(self.levels):
             raise ValueError(f"different levels were expected, found {self.levels[:5]!r:.120}")
@@ -131,13 +134,13 @@ class MoreLevels(Change):
     """Where the old levels stand among the new."""
     size: int
 
-    def single(self, sums: np.ndarray) -> np.ndarray:
-        new = np.zeros((self.size, *sums.shape[1:]))
-        new[self.place] = sums
+    def single(self, values: np.ndarray) -> np.ndarray:
+        new = np.zeros((self.size, *values.shape[1:]))
+        new[self.place] = values
         return new
 
-    def single_transpose(self, coefficients: np.ndarray) -> np.ndarray:
-        return coefficients[self.place]
+    def single_transpose(self, values: np.ndarray) -> np.ndarray:
+        return values[self.place]
 
     double, double_transpose = single, single_transpose
 

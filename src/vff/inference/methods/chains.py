@@ -26,7 +26,7 @@ class CollapsedChains:
 
     def accepts(self, spec: Spec) -> str | None:
         """Gaussian noise of one variance."""
-        return _refused(spec) if spec.conjugate else ""
+        return _refused(spec) if spec.likelihood.conjugate else ""
 
     def fit(self, task: FitTask) -> Fit:
         """From where learning ends."""
@@ -45,7 +45,7 @@ class Chains:
 
     def accepts(self, spec: Spec) -> str | None:
         """Any other likelihood, when no more rows will come."""
-        if spec.conjugate:
+        if spec.likelihood.conjugate:
             return ""
         if spec.growing and spec.covariance == "full":
             return (

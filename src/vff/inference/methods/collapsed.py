@@ -9,8 +9,7 @@ from vff.inference.methods.fit import Fit, Milestone, Outcome, record
 from vff.inference.methods.learning import Last, learn_from_sums, shares_of
 from vff.inference.methods.task import FitTask, Spec
 from vff.inference.model import NOISE_BOUNDS, SumModel
-from vff.inference.notes import notes_on, on_iterations
-from vff.inference.probed_posterior import posterior_of
+from vff.inference.notes import notes_on
 from vff.inference.start import highest_standing_out
 from vff.inference.target import REACH, TargetScale, Units, standardised
 from vff.likelihoods import Gaussian
@@ -27,7 +26,7 @@ class Collapsed:
 
     def accepts(self, spec: Spec) -> str | None:
         """Gaussian noise of one variance, and no structure."""
-        if not spec.conjugate:
+        if not spec.likelihood.conjugate:
             return ""
         if spec.covariance != "full":
             return not_gaussian(spec)
@@ -39,7 +38,7 @@ class Collapsed:
         stages = _stages(task, model, units)
         final = stages[-1]
         setting = final.model.setting(final.optimum.theta)
-        posterior = posterior_of(final.closed, final.model, setting)
+        posterior = final.model.posterior(final.closed, final.optimum.theta)
         found = Outcome(
             self.name,
             Gaussian(setting.noise),
@@ -47,7 +46,7 @@ class Collapsed:
             units.outer(setting.terms),
             shares_of(final),
             tuple(Milestone(stage.harmonics, stage.optimum, stage.missed, stage.tolerance) for stage in stages),
-            final.model.solver,
+            final.model.solver.name,
             final.model.weight,
             model.moments.n + sum(tail.r.size for tail in model.tails),
             final.closed.elbo,
@@ -56,7 +55,7 @@ class Collapsed:
             setting.noise,
             bounds=(final.closed.elbo,),
             visits=1,
-            notes=(*notes_on(final, model, task.plans), *on_iterations(posterior)),
+            notes=(*notes_on(final, model, task.plans), *posterior.covariance.notes()),
         )
         return record(task, units, found)
 

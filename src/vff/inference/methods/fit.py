@@ -8,7 +8,7 @@ import numpy as np
 
 from vff.inference.methods.task import FitTask
 from vff.inference.optimise import Optimum
-from vff.inference.posterior import AbstractSumPosterior
+from vff.inference.posterior import Posterior
 from vff.inference.target import TargetScale, Units
 from vff.likelihoods import AbstractLikelihood
 from vff.moments import Choice, Harmonics, Moments
@@ -78,7 +78,7 @@ class Fit:
     """Of inference, as ``METHODS`` has it."""
     likelihood: AbstractLikelihood
     """With its parameters learnt."""
-    posterior: AbstractSumPosterior
+    posterior: Posterior
     target: TargetScale
     terms: tuple[TermFit, ...]
     noise_variance: float
@@ -125,7 +125,7 @@ class Outcome:
     method: str
     likelihood: AbstractLikelihood
     """With its parameters learnt."""
-    posterior: AbstractSumPosterior
+    posterior: Posterior
     values: Sequence[Sequence[float]]
     """Variance and lengthscales of every term, in the user's units."""
     shares: Sequence[TermShare]

@@ -15,7 +15,7 @@ from vff.inference.methods.learning import learn_from_sums, shares_of
 from vff.inference.methods.task import FitTask, Spec
 from vff.inference.model import SumModel
 from vff.inference.natural import Ascent, Step, arrive, ascend
-from vff.inference.notes import notes_on, on_iterations
+from vff.inference.notes import notes_on
 from vff.inference.row_sites import Observed
 from vff.inference.scout import sample_pieces
 from vff.inference.sites import Memory, SiteProblem, SiteStanding
@@ -46,7 +46,7 @@ class Natural:
 
     def accepts(self, spec: Spec) -> str | None:
         """Any likelihood but that for which there is a closed form."""
-        return "" if spec.conjugate or spec.covariance != "full" else None
+        return "" if spec.likelihood.conjugate or spec.covariance != "full" else None
 
     def fit(self, task: FitTask) -> Fit:
         """From the rows; those of an earlier fit, which are gone, are remembered by the sums of their sites."""
@@ -294,7 +294,7 @@ def _fit_of(task: FitTask, ascent: Ascent[Moments, SiteStanding], target: Target
     posterior = replace(last.standing, stage=stage).posterior
     whole = replace(model, moments=last.sums.recentred(anchor))
     level, units = stage.closed.level, task.units(target, model.moments.request)
-    notes = (*notes_on(stage, whole, task.plans), *on_iterations(posterior))
+    notes = (*notes_on(stage, whole, task.plans), *posterior.covariance.notes())
     intercept = anchor if level is None else anchor + level.mean
     found = Outcome(
         Natural.name,
@@ -303,7 +303,7 @@ def _fit_of(task: FitTask, ascent: Ascent[Moments, SiteStanding], target: Target
         units.outer(model.setting(stage.optimum.theta).terms),
         shares_of(stage),
         (Milestone(stage.harmonics, stage.optimum, stage.missed, stage.tolerance),),
-        model.solver,
+        model.solver.name,
         crowd.weight,
         crowd.n,
         last.elbo,

@@ -19,11 +19,12 @@ from vff.inference.methods.natural import Prepared, fit_prepared, prepared
 from vff.inference.methods.task import FitTask, Spec
 from vff.inference.model import Setting, SumModel
 from vff.inference.optimise import Optimum
+from vff.inference.posterior import Pieces, Posterior
 from vff.inference.row_sites import is_positive
+from vff.inference.solvers import processes
 from vff.inference.structured import KINDS, LARGEST_CLIMB, Kind, ProductTerm, StructuredFit, fit_structured
-from vff.inference.structured_bound import evaluated
+from vff.inference.structured_bound import evaluated, projected
 from vff.inference.structured_constant import means_with_constant, with_constant, without_constant
-from vff.inference.structured_posterior import StructuredPosterior, centre_of, structured_term
 from vff.likelihoods.rules import counts_for
 from vff.moments import Choice, MomentRequest, Moments, TermRequest, Walk, plan_reading
 from vff.words import shown
@@ -67,7 +68,7 @@ class Structured:
         """Likelihoods that are not Gaussian, when no more rows will come."""
         if spec.covariance not in KINDS:
             return ""
-        if spec.normal:
+        if spec.likelihood.normal:
             return not_gaussian(spec)
         if spec.growing:
             return (
@@ -251,21 +252,10 @@ def _record(
 ) -> Fit:
     """The record of the fit."""
     task, setting, w = ready.task, learnt.setting, ready.task.visited.observed.w
-    posterior = StructuredPosterior(
-        learnt.request,
-        tuple(
-            structured_term(
-                fit,
-                s,
-                own.columns,
-                model.terms[s].priors(own.factors, setting.terms[s]),
-                centre_of(terms[s].features, w),
-                model.terms[s].transform(own.factors, setting.terms[s]),
-            )
-            for s, own in enumerate(learnt.request.terms)
-        ),
-        constant=constant,
-    )
+    covariance = Pieces(learnt.request, processes(model, setting), fit.factors, fit.whiteners)
+    centre = np.concatenate([projected(term.features, w / w.sum()) for term in terms])
+    mean = np.concatenate([m.ravel() for m in fit.means])
+    posterior = Posterior(mean, covariance, centre, covariance.times(centre), constant=constant)
     optimum = Optimum(model.pack(setting), fit.elbo, 0, fit.evaluations, fit.converged, "hyperparameters held")
     units = task.units(ready.target, learnt.request)
     found = Outcome(

@@ -55,16 +55,6 @@ class Spec:
     growing: bool = False
     """Whether more rows may come."""
 
-    @property
-    def conjugate(self) -> bool:
-        """Whether sums over the rows say all: Gaussian noise of one variance that is learnt."""
-        return self.likelihood.conjugate
-
-    @property
-    def normal(self) -> bool:
-        """Whether noise is Gaussian."""
-        return self.likelihood.normal
-
 
 @dataclass(frozen=True)
 class Sums:

@@ -7,12 +7,12 @@ from math import prod
 
 import numpy as np
 
-from vff.inference.collapsed import ClosedForm
+from vff.inference.form import AbstractForm
 from vff.inference.methods.collapsed import Collapsed, model_of
 from vff.inference.methods.fit import Fit, Outcome, TermShare, record
 from vff.inference.methods.task import FitTask
-from vff.inference.model import LARGEST_DIRECT, Setting, SumModel
-from vff.inference.posterior import covariance_root
+from vff.inference.model import Setting, SumModel
+from vff.inference.posterior import Posterior, covariance_root
 from vff.inference.sampling.chains import MOST_GRADIENTS, Compilation, run
 from vff.inference.sampling.collapsed import CollapsedData, CollapsedTarget, Registered, Sums, hyperparameters, settled
 from vff.inference.sampling.design import axes_of
@@ -24,10 +24,11 @@ from vff.inference.sampling.hyper import (
     term_parameters,
     with_priors,
 )
-from vff.inference.sampling.posterior import Cloud, Level, SampledPosterior, constant_function, sampled_posterior
+from vff.inference.sampling.posterior import Cloud, Level, sampled_posterior
 from vff.inference.sampling.rows import TermShape
 from vff.inference.sampling.samples import Samples, evenly, on_missed, stats_of
 from vff.inference.sampling.target import OVERDISPERSED, Hyper, entries_of
+from vff.inference.solvers import LARGEST_DIRECT
 from vff.inference.target import Units
 from vff.likelihoods import Gaussian
 
@@ -95,22 +96,19 @@ def _target(
     return target, CollapsedData(number, Hyper.of(parameters), np.zeros(K), np.eye(K), bounds, sums)
 
 
-def _posterior(model: SumModel, t: np.ndarray, rng: np.random.Generator) -> tuple[SampledPosterior, float]:
+def _posterior(model: SumModel, t: np.ndarray, rng: np.random.Generator) -> tuple[Posterior, float]:
     """Averages over settings of the posterior at each, measured from the average of the constant."""
     settings = [model.setting(theta) for theta in t]
-    one = constant_function(model.terms, model.moments.request.terms)
     P, S = model.size, len(t)
     means, covariance, moved = np.empty((S, P)), np.zeros((P, P)), np.empty((S, _EACH, P))
     constants, white, together, variance = np.zeros(S), np.zeros((S, _EACH)), np.zeros(P), 0.0
     for number, (theta, setting) in enumerate(zip(t, settings, strict=True)):
         form = model.at(theta)  # three matrices of all features: one setting at a time
-        assert isinstance(form, ClosedForm)
         means[number], inverse = _raw(model, setting, form)
         covariance += inverse
         moved[number] = rng.standard_normal((_EACH, P)) @ covariance_root(inverse).T
         if form.level is not None:
-            # the first term writes the constant; the coefficients answer to it
-            follows = one - model.transform(setting).transpose(form.level.answer)
+            follows = -model.transform(setting).transpose(form.level.answer)
             covariance += form.level.variance * np.multiply.outer(follows, follows)
             together += form.level.variance * follows
             variance += form.level.variance
@@ -119,7 +117,6 @@ def _posterior(model: SumModel, t: np.ndarray, rng: np.random.Generator) -> tupl
             constants[number] = form.level.mean
     constant = float(np.mean(constants))
     apart = constants - constant
-    means += np.multiply.outer(apart, one)
     mean = means.mean(axis=0)
     covariance += (means - mean).T @ (means - mean)
     cloud = Cloud(mean, covariance / S, (means[:, None] + moved).reshape(-1, P))
@@ -129,10 +126,10 @@ def _posterior(model: SumModel, t: np.ndarray, rng: np.random.Generator) -> tupl
     return sampled_posterior(model, settings, cloud, averages, level), constant
 
 
-def _raw(model: SumModel, setting: Setting, closed: ClosedForm) -> tuple[np.ndarray, np.ndarray]:
+def _raw(model: SumModel, setting: Setting, closed: AbstractForm) -> tuple[np.ndarray, np.ndarray]:
     """Mean of the coefficients of the functions that are summed over rows, and covariance with the constant held."""
     transform = model.transform(setting)
-    inverse = transform.transpose(transform.transpose(closed.inverse.matrix).T)
+    inverse = transform.transpose(transform.transpose(closed.covariance()).T)
     return transform.transpose(closed.mean), 0.5 * (inverse + inverse.T)
 
 
@@ -141,7 +138,7 @@ def _record(
     fit: Fit,
     model: SumModel,
     units: Units,
-    posterior: SampledPosterior,
+    posterior: Posterior,
     samples: Samples,
     constant: float,
 ) -> Fit:

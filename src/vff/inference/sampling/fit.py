@@ -16,6 +16,7 @@ from vff.inference.methods.structured import Learnt, learn_first, no_sums
 from vff.inference.methods.task import FitTask
 from vff.inference.model import Setting, SumModel
 from vff.inference.optimise import Optimum
+from vff.inference.posterior import Posterior
 from vff.inference.sampling.chains import MOST_GRADIENTS, Compilation, Drawn, run
 from vff.inference.sampling.compiling import compiled
 from vff.inference.sampling.design import Design, design, features_at
@@ -28,7 +29,7 @@ from vff.inference.sampling.hyper import (
     term_parameters,
     with_priors,
 )
-from vff.inference.sampling.posterior import Cloud, Level, SampledPosterior, constant_function, sampled_posterior
+from vff.inference.sampling.posterior import Cloud, Level, sampled_posterior
 from vff.inference.sampling.samples import Samples, evenly, on_missed, stats_of
 from vff.inference.sampling.start import settled
 from vff.inference.sampling.target import MOST_FACTORED, OVERDISPERSED, Data, Hyper, Sites, Target, entries_of
@@ -206,9 +207,7 @@ def _record(first: First, model: SumModel, draws: _Draws, engine: Choice) -> Fit
     t = samples.t.reshape(-1, L)[samples.kept]
     place = L - 1 - samples.psi.shape[1]
     constant = float(t[:, place].mean())
-    one = constant_function(model.terms, learnt.request.terms)
-    level = t[:, place] - constant
-    cloud = Cloud.of(coefficients + np.multiply.outer(level, one))
+    level, cloud = t[:, place] - constant, Cloud.of(coefficients)
     w = task.visited.observed.w
     averages = feature_averages(task.visited.walk, learnt.request, w)
     settings = [model.setting(np.append(row[:place], 0.0)) for row in t]  # of sites, the noise variance is one
@@ -245,7 +244,7 @@ class _Rows(NamedTuple):
     share: float
 
 
-def _rows(task: FitTask, model: SumModel, posterior: SampledPosterior) -> _Rows:
+def _rows(task: FitTask, model: SumModel, posterior: Posterior) -> _Rows:
     n = task.visited.walk.n
     every = slice(0, n, -(-n // _SHARED_ROWS))
     x = np.stack(
@@ -255,12 +254,12 @@ def _rows(task: FitTask, model: SumModel, posterior: SampledPosterior) -> _Rows:
     return _Rows(x, posterior.rows(x), every, n / len(x))
 
 
-def _missed(first: First, posterior: SampledPosterior, psi: np.ndarray, constant: float, rows: _Rows) -> float:
+def _missed(first: First, posterior: Posterior, psi: np.ndarray, constant: float, rows: _Rows) -> float:
     """What the features leave out on average over draws, nats: half the sum of precision times variance of the rest."""
     observed = first.task.visited.observed
     y, extra, w = (values[rows.every] for values in (observed.y, observed.extra, observed.w))
     mean, _ = posterior.marginals(rows.x, variances=False)
-    rest = posterior.rest.marginals(rows.x)[1]
+    rest = posterior.covariance.rest(rows.x)
     answer = first.task.likelihood.expected(psi, y, extra, constant + mean, rest)
     return float(0.5 * rows.share * np.sum(w * np.maximum(-answer.curvature, 0.0) * rest))
 
@@ -270,9 +269,9 @@ def _tolerated(task: FitTask, determined: Sequence[float]) -> float:
     return max(0.5, 1e-6 * float(task.visited.observed.w.sum()), 0.02 * sum(determined))
 
 
-def _shares(posterior: SampledPosterior, determined: Sequence[float], rows: _Rows) -> list[TermShare]:
+def _shares(posterior: Posterior, determined: Sequence[float], rows: _Rows) -> list[TermShare]:
     """What the mean of the function says of every term."""
-    effects = [term.means(rows.x, rows.columns) for term in posterior.terms]
+    effects = posterior.effects_of_mean(rows.x, rows.columns)
     total = float(np.var(np.sum(effects, axis=0)))
     shares = [float(np.var(effect)) / total if total > 0.0 else 0.0 for effect in effects]
     return [TermShare(share, own, True) for share, own in zip(shares, determined, strict=True)]

@@ -1,34 +1,30 @@
 """Ways to sum letters over rows, and the choice between them.
 
-An engine is a module-level record of two functions that are transposes of one another:
+A new engine is one file with a class (``base.Engine``) and an entry in ``ENGINES``, or a line ``with registered(...)``:
 
-    sum_letters(rows, [(alphabet, strengths), ...])          strengths (N,) -> sums of strengths times letters, (size,)
-    evaluate_letters(rows, [(alphabet, coefficients), ...])  (size,)        -> letters times coefficients, (N,)
+    cost         what it would take, or why it cannot
+    accumulator  rows, chunk by chunk -> sums of weights times products of letters
+    evaluate     its transpose: coefficients of letters -> values at rows
 
-one result per job. A new engine is one file with these two functions and a line in ``ENGINES``. Several columns at once
-are the business of ``sets``.
+``table`` counts rows per combination of distinct values and meets the letters when all rows are read; ``nufft`` spreads
+rows on a lattice instead and then does the same, or asks for transforms when a column is alone; ``grid`` knows columns
+that are equally spaced; ``grouped`` takes the rows of every value of one column together and writes out the letters of
+the others; ``dense`` writes all letters out.
 """
 
-from vff.moments.engines.base import Engine
-from vff.moments.engines.choice import LARGEST_CONTINGENCY, Choice, choose_engine, choose_set
-from vff.moments.engines.dense import DENSE
-from vff.moments.engines.grid import GRID
-from vff.moments.engines.nufft import NUFFT
-from vff.moments.engines.sets import READERS, TALLIES, Job, SetTally, contract
-from vff.moments.engines.table import TABLE
-
-ENGINES: dict[str, Engine] = {engine.name: engine for engine in (DENSE, NUFFT, TABLE, GRID)}
+from vff.moments.engines.base import LARGEST_CONTINGENCY, Accumulator, Choice, Cost, Engine, Job, Work, contract
+from vff.moments.engines.choice import ENGINES, choose, registered
 
 __all__ = [
     "ENGINES",
     "LARGEST_CONTINGENCY",
-    "READERS",
-    "TALLIES",
+    "Accumulator",
     "Choice",
+    "Cost",
     "Engine",
     "Job",
-    "SetTally",
-    "choose_engine",
-    "choose_set",
+    "Work",
+    "choose",
     "contract",
+    "registered",
 ]

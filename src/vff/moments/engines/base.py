@@ -1,23 +1,205 @@
-"""What every engine is."""
+"""What every engine is: a way to sum products of letters over rows, and its transpose.
 
+What is asked for is a list of ``Job``: letters for every axis of a set, and whether the weights or the weighted targets
+are summed against their products. One column by itself is a set of one. An engine says what the work would cost, or why
+it cannot do it; takes rows chunk by chunk and answers at the end (``Accumulator``); and evaluates functions that are
+given by the coefficients of their letters. It knows letters by what they say of themselves (``band``, ``local``), never
+by their kind.
+"""
+
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import Any, ClassVar
 
 import numpy as np
 
 from vff.basis import Letters
 from vff.moments.rows import ColumnRows
 
-Job = tuple[Letters, np.ndarray]
-"""An alphabet with the strengths of the rows (N,) to sum, or with the coefficients of its letters (size,)."""
+# Seconds, measured on two cores; only their ratios matter.
+PER_LETTER = 12e-9  # one cosine and one multiplication
+PER_FLOP, PER_PRODUCT = 4e-11, 2e-9
+START = 1e-3  # of a transform
+CHUNK = 2**18  # rows
+LARGEST_CONTINGENCY = 2**24  # cells, 128 MiB
 
 
 @dataclass(frozen=True)
-class Engine:
-    """A named pair of adjoint maps between rows and letters. Jobs on the same rows share what can be shared."""
+class Job:
+    """Letters of every axis, and what is summed against their products."""
+
+    letters: tuple[Letters, ...]
+    targets: bool = False
+    """Whether the weighted targets are summed, or the weights."""
+
+    @cached_property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(letters.size for letters in self.letters)
+
+    def without(self, d: int) -> "Job":
+        """The same of all axes but one."""
+        return Job((*self.letters[:d], *self.letters[d + 1 :]), self.targets)
+
+
+@dataclass(frozen=True)
+class Work:
+    """What an engine is asked to do: jobs over the rows of a set of axes."""
+
+    n: int
+    jobs: Sequence[Job]
+    columns: Sequence[ColumnRows]
+    """The axes of the set; before the pass their rows are not there yet."""
+    most_cells: int = LARGEST_CONTINGENCY
+    """Of a contingency table."""
+
+    @property
+    def values(self) -> list[int | None]:
+        """How many distinct values every axis has, where they are few."""
+        return [None if column.book is None else column.book.size for column in self.columns]
+
+    @property
+    def bands(self) -> list[int] | None:
+        """The highest harmonic of every axis over all jobs; None unless all letters are trigonometric."""
+        by_axis = [[letters.band for letters in own] for own in zip(*(job.letters for job in self.jobs), strict=True)]
+        if any(band is None for own in by_axis for band in own):
+            return None
+        return [max(band for band in own if band is not None) for own in by_axis]
+
+    @property
+    def alone(self) -> ColumnRows | None:
+        """The axis of a set of one."""
+        return self.columns[0] if len(self.columns) == 1 else None
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Estimated seconds and why; without seconds, why it cannot be done."""
+
+    seconds: float | None
+    reason: str
+    only: bool = False
+    """Whether there is no other way worth looking at."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """An engine's name and why it was taken."""
 
     name: str
-    sum_letters: Callable[[ColumnRows, Sequence[Job]], list[np.ndarray]]
-    """Rows and jobs with strengths (N,) -> for each job the sums of strengths times letters, (size,)."""
-    evaluate_letters: Callable[[ColumnRows, Sequence[Job]], list[np.ndarray]]
-    """Rows and jobs with coefficients (size,) -> for each job the letters times coefficients, (N,)."""
+    reason: str
+
+
+class Accumulator(ABC):
+    """Sums for the jobs of one set of axes."""
+
+    def __init__(self, jobs: Sequence[Job]):
+        self.jobs = tuple(jobs)
+
+    @property
+    def both(self) -> bool:
+        """Whether weighted targets are summed, too."""
+        return any(job.targets for job in self.jobs)
+
+    @abstractmethod
+    def add(self, columns: Sequence[ColumnRows], w: np.ndarray, weighted: np.ndarray) -> None:
+        """Take in a chunk of rows, with their weights and weighted targets."""
+
+    @abstractmethod
+    def read(self) -> list[np.ndarray]:
+        """The sums, one tensor per job."""
+
+
+ColumnSum = Callable[[ColumnRows, Sequence[Letters], Sequence[np.ndarray]], list[np.ndarray]]
+"""Rows, and strengths (N,) by letters -> sums of strengths times letters."""
+
+
+class ColumnAccumulator(Accumulator):
+    """Of one column, by a function that sums a chunk."""
+
+    def __init__(self, jobs: Sequence[Job], summed: ColumnSum):
+        super().__init__(jobs)
+        self.summed = summed
+        self.totals = [np.zeros(job.shape) for job in self.jobs]
+
+    def add(self, columns: Sequence[ColumnRows], w: np.ndarray, weighted: np.ndarray) -> None:
+        strengths = [weighted if job.targets else w for job in self.jobs]
+        for total, some in zip(
+            self.totals, self.summed(columns[0], [job.letters[0] for job in self.jobs], strengths), strict=True
+        ):
+            total += some
+
+    def read(self) -> list[np.ndarray]:
+        return self.totals
+
+
+class Engine(ABC):
+    """A named pair of adjoint maps between rows and letters."""
+
+    name: ClassVar[str]
+    by_value: ClassVar[bool] = False
+    """Whether it works on distinct values: its sums wait for the last row, so it is not chosen chunk by chunk."""
+    offered: ClassVar[bool] = True
+    """Whether users may ask for it by name."""
+    parallel: ClassVar[bool] = False
+    """Whether it uses all cores by itself."""
+
+    @abstractmethod
+    def cost(self, work: Work) -> Cost:
+        """What the work would take, or why it cannot be done."""
+
+    def requested(self, work: Work) -> Choice:
+        """The choice of a user who asked for this engine by name; ValueError where it cannot be had."""
+        return Choice(self.name, f"{self.name}: as asked")
+
+    def requested_of_all(self, work: Work) -> Choice | None:
+        """The same for all columns together; None where every set is chosen for by itself."""
+        return None
+
+    def cells(self, work: Work) -> int:
+        """Cells that are held until the last row."""
+        return 0
+
+    def prepare(self, columns: Sequence[ColumnRows]) -> None:
+        """Work out what several sets over these rows would work out each."""
+        return
+
+    @abstractmethod
+    def accumulator(self, jobs: Sequence[Job], columns: Sequence[ColumnRows]) -> Accumulator:
+        """Sums to be taken chunk by chunk; the columns say what is known of the axes, and have no rows."""
+
+    @abstractmethod
+    def evaluate(
+        self,
+        columns: Sequence[ColumnRows],
+        jobs: Sequence[Job],
+        coefficients: Sequence[np.ndarray],
+        kept: dict[Any, np.ndarray] | None = None,
+    ) -> list[np.ndarray]:
+        """Products of letters times coefficients at the rows, (N,) by job.
+
+        ``kept`` belongs to these functions, whatever the rows: what is worked out for them once may stay there.
+        """
+
+    def sum(
+        self, columns: Sequence[ColumnRows], jobs: Sequence[Job], w: np.ndarray, weighted: np.ndarray
+    ) -> list[np.ndarray]:
+        """The sums of some rows."""
+        sums = self.accumulator(jobs, columns)
+        sums.add(columns, w, weighted)
+        return sums.read()
+
+
+def contract(tensor: np.ndarray, matrices: Sequence[np.ndarray | None]) -> np.ndarray:
+    """Apply a matrix (to, from) along every axis, those that shrink it most first; None leaves an axis as it is."""
+    every = [(matrix.shape[0] / matrix.shape[1], d, matrix) for d, matrix in enumerate(matrices) if matrix is not None]
+    for _, d, matrix in sorted(every, key=lambda one: one[0]):
+        tensor = np.moveaxis(np.tensordot(matrix, tensor, axes=(1, d)), 0, d)
+    return tensor
+
+
+def contraction(jobs: Sequence[Job], nodes: Sequence[int]) -> float:
+    """Seconds to meet the letters at all nodes or values."""
+    return sum(prod(nodes) * min(job.shape) * PER_FLOP + sum(job.shape) * max(nodes) * PER_LETTER for job in jobs)

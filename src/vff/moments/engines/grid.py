@@ -4,13 +4,20 @@ With R = 2 / step whole, rows R apart share every harmonic: fold them and take o
 n = B i + j; exp(i k pi step n) = exp(i k pi step B i) exp(i k pi step j), and the sum is two small matrix products.
 """
 
+from collections.abc import Sequence
+from math import prod
+from typing import Any, ClassVar
+
 import numpy as np
 from scipy.fft import ifft
 
-from vff.moments.engines.sheets import trigonometric_engine
+from vff.moments.engines.base import PER_LETTER, START, Accumulator, Choice, ColumnAccumulator, Cost, Engine, Job, Work
+from vff.moments.engines.transforms import TrigonometricSums
 from vff.moments.lattice import spacing
+from vff.moments.rows import ColumnRows
 
 _CHUNK_ROWS = 2**22
+_PER_ROW, _PER_ROW_AND_HARMONIC = 60e-9, 2e-9
 
 
 def _step(t: np.ndarray) -> float:
@@ -70,4 +77,51 @@ def _type2(t: np.ndarray, coefficients: np.ndarray, K: int) -> np.ndarray:
     return ((coarse.T * waves[:, None, :]) @ fine).reshape(len(waves), -1)[:, :N]
 
 
-GRID = trigonometric_engine("grid", _type1, _type2, _CHUNK_ROWS)
+_SUMS = TrigonometricSums(_type1, _type2, _CHUNK_ROWS)
+
+
+class Grid(Engine):
+    """One column whose rows are equally spaced and in order."""
+
+    name: ClassVar[str] = "grid"
+
+    def cost(self, work: Work) -> Cost:
+        column = work.alone
+        if column is None or work.bands is None or column.request.domain.discrete:
+            return Cost(None, "a lattice of one column of numbers is needed")
+        if column.book is not None:
+            return Cost(None, "distinct values are few, and are counted")
+        if work.n * column.basis.double.size * PER_LETTER <= START:
+            return Cost(None, "so few rows are written out sooner than looked at")
+        if column.x.size != work.n or spacing(column.t) is None:
+            return Cost(None, "the rows are not equally spaced")
+        band = column.basis.double.band or 0
+        return Cost(work.n * (_PER_ROW + _PER_ROW_AND_HARMONIC * band), f"{work.n} rows equally spaced")
+
+    def requested(self, work: Work) -> Choice:
+        if work.alone is None:
+            return Choice("dense", "dense: engine='grid' is for one column at a time")
+        return super().requested(work)
+
+    def requested_of_all(self, work: Work) -> Choice:
+        """Rows on a lattice in several columns: every combination of values once, summed separably."""
+        values = [size for size in work.values if size is not None]
+        if len(values) < len(work.columns) or prod(values) != work.n:
+            found = " x ".join("many" if size is None else str(size) for size in work.values)
+            raise ValueError(
+                f"engine='grid' in several columns needs every combination of their values exactly once, and {work.n} "
+                f"rows hold {found} values; use engine='auto'"
+            )
+        return Choice("table", f"grid: {work.n} rows are all combinations of {' x '.join(map(str, values))} values")
+
+    def accumulator(self, jobs: Sequence[Job], columns: Sequence[ColumnRows]) -> Accumulator:
+        return ColumnAccumulator(jobs, _SUMS.sum)
+
+    def evaluate(
+        self,
+        columns: Sequence[ColumnRows],
+        jobs: Sequence[Job],
+        coefficients: Sequence[np.ndarray],
+        kept: dict[Any, np.ndarray] | None = None,
+    ) -> list[np.ndarray]:
+        return _SUMS.evaluate(columns[0], [job.letters[0] for job in jobs], coefficients)

@@ -1,4 +1,4 @@
-"""Continuous columns: type-1 and type-2 non-uniform FFTs. The only file that knows FINUFFT."""
+"""Type-1 and type-2 non-uniform FFTs, and the spreading that they begin with. The only file that knows FINUFFT."""
 
 from collections.abc import Sequence
 from functools import cache, reduce
@@ -9,10 +9,8 @@ from typing import Any
 import numpy as np
 
 from vff.moments.cores import cores, forked, workers
-from vff.moments.engines.sheets import trigonometric_engine
 
 _TOLERANCE = 1e-14
-_CHUNK_ROWS = 2**21
 _THREAD_ROWS = 2**15  # below this, threads cost more than they bring
 _STRETCHES = 4
 _QUIET = {"showwarn": 0}  # standard error is the user's; what makes a transform wrong comes back as an error
@@ -116,6 +114,3 @@ def kernel_transfer(xi: np.ndarray, eps: float) -> np.ndarray:
     waves = np.exp(1j * np.multiply.outer(xi, nodes))
     seen = interpolate([2.0 * points / n], waves, eps)
     return np.mean(seen * np.exp(-1j * np.multiply.outer(xi, points)), axis=1).real
-
-
-NUFFT = trigonometric_engine("nufft", type1, type2, _CHUNK_ROWS)

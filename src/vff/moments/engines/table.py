@@ -1,20 +1,129 @@
-"""Columns with few distinct values: sum the strengths per value, then work on the values alone. Exact."""
+"""Few distinct values: sums per value, or per combination of values, which meet the letters at the end. Exact."""
 
 from collections.abc import Sequence
+from math import prod
+from typing import Any, ClassVar
 
 import numpy as np
 
-from vff.moments.engines.base import Engine, Job
+from vff.moments.engines.base import (
+    LARGEST_CONTINGENCY,
+    PER_LETTER,
+    Accumulator,
+    Choice,
+    Cost,
+    Engine,
+    Job,
+    Work,
+    contract,
+    contraction,
+)
 from vff.moments.rows import ColumnRows
 
-
-def _sum_letters(rows: ColumnRows, jobs: Sequence[Job]) -> list[np.ndarray]:
-    D = rows.codebook.size
-    return [np.bincount(rows.codes, strengths, D) @ rows.letters(alphabet) for alphabet, strengths in jobs]
+_PER_ROW = 25e-9
+_PER_ROW_CELL, _PER_CELL = 5e-9, 4e-9
 
 
-def _evaluate_letters(rows: ColumnRows, jobs: Sequence[Job]) -> list[np.ndarray]:
-    return [(rows.letters(alphabet) @ coefficients)[rows.codes] for alphabet, coefficients in jobs]
+class Table(Engine):
+    """A contingency table; of one column, a count per value."""
+
+    name: ClassVar[str] = "table"
+    by_value: ClassVar[bool] = True
+
+    def cost(self, work: Work) -> Cost:
+        if work.alone is not None and work.alone.request.domain.discrete:
+            return Cost(0.0, f"{work.alone.basis.size} levels in {work.n} rows", only=True)
+        values = [size for size in work.values if size is not None]
+        if len(values) < len(work.columns):
+            return Cost(None, "some columns have too many distinct values")
+        if work.alone is not None:
+            letters = work.alone.basis.double.size
+            seconds = work.n * _PER_ROW + values[0] * letters * PER_LETTER
+            return Cost(seconds, f"{values[0]} distinct values in {work.n} rows")
+        if prod(values) > work.most_cells and not all(own.local == 1 for job in work.jobs for own in job.letters):
+            return Cost(None, f"{prod(values)} combinations of values are too many")
+        tables = 1 + any(job.targets for job in work.jobs)
+        seconds = work.n * _PER_ROW_CELL * tables + prod(values) * _PER_CELL + contraction(work.jobs, values)
+        return Cost(seconds, f"a contingency table of {' x '.join(map(str, values))} cells")
+
+    def requested(self, work: Work) -> Choice:
+        cells = prod(size for size in work.values if size is not None)
+        if work.alone is None and cells > LARGEST_CONTINGENCY:
+            raise ValueError(
+                f"engine='table' counts rows per combination of values, and {len(work.columns)} of the columns have "
+                f"{cells:.3g} of them where at most {LARGEST_CONTINGENCY} fit; use engine='auto', or round these "
+                "columns"
+            )
+        return super().requested(work)
+
+    def cells(self, work: Work) -> int:
+        return prod(size or 0 for size in work.values)
+
+    def accumulator(self, jobs: Sequence[Job], columns: Sequence[ColumnRows]) -> Accumulator:
+        return _Counts(jobs, columns)
+
+    def evaluate(
+        self,
+        columns: Sequence[ColumnRows],
+        jobs: Sequence[Job],
+        coefficients: Sequence[np.ndarray],
+        kept: dict[Any, np.ndarray] | None = None,
+    ) -> list[np.ndarray]:
+        cells, tables = _cells(columns), {} if kept is None else kept
+        for number, (job, own) in enumerate(zip(jobs, coefficients, strict=True)):
+            if number not in tables:
+                tables[number] = _at_values(columns, job, own)
+        return [tables[number][cells] for number in range(len(jobs))]
 
 
-TABLE = Engine("table", _sum_letters, _evaluate_letters)
+def _at_values(columns: Sequence[ColumnRows], job: Job, coefficients: np.ndarray) -> np.ndarray:
+    """A function of the letters at every combination of values, flat."""
+    every = [column.letters(letters) for column, letters in zip(columns, job.letters, strict=True)]
+    return every[0] @ coefficients if len(every) == 1 else contract(coefficients, every).reshape(-1)
+
+
+class _Counts(Accumulator):
+    """Weights per combination of distinct values."""
+
+    def __init__(self, jobs: Sequence[Job], columns: Sequence[ColumnRows]):
+        super().__init__(jobs)
+        self.columns = [ColumnRows(column.request, column.x[:0], column.book) for column in columns]
+        self.shape = tuple(column.codebook.size for column in columns)
+        self.tables = [np.zeros(prod(self.shape)) for _ in range(1 + self.both)]
+
+    def add(self, columns: Sequence[ColumnRows], w: np.ndarray, weighted: np.ndarray) -> None:
+        cells = _cells(columns)
+        for table, strengths in zip(self.tables, (w, weighted), strict=False):
+            _count(table, cells, strengths)
+
+    def read(self) -> list[np.ndarray]:
+        tables = [table.reshape(self.shape) for table in self.tables]
+        return [self._met(job, tables[int(job.targets)]) for job in self.jobs]
+
+    def _met(self, job: Job, table: np.ndarray) -> np.ndarray:
+        every = [
+            None if column.letters_are_values(letters) else column.letters(letters)
+            for column, letters in zip(self.columns, job.letters, strict=True)
+        ]
+        if len(every) == 1 and every[0] is not None:
+            return table @ every[0]
+        return contract(table, [None if letters is None else letters.T for letters in every])
+
+
+def _cells(columns: Sequence[ColumnRows]) -> np.ndarray:
+    """Number of every row's combination of values, (N,)."""
+    cells = columns[0].codes
+    for column in columns[1:]:
+        cells = cells * column.codebook.size + column.codes
+    return cells
+
+
+def _count(table: np.ndarray, cells: np.ndarray, strengths: np.ndarray) -> None:
+    """Add strengths to the cells of a flat table."""
+    same = strengths.strides == (0,) and strengths.size
+    if table.size > 4 * cells.size:
+        np.add.at(table, cells, strengths[0] if same else strengths)
+    elif same:
+        table += strengths[0] * np.bincount(cells, minlength=table.size)
+    else:
+        table += np.bincount(cells, strengths, table.size)

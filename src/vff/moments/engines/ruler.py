@@ -56,53 +56,53 @@ class Ruler:
         angle = np.multiply.outer(np.pi * (self.nodes + 1.0), degrees)
         return np.exp(1j * angle) * (factor * (-1j) ** order / factorial(order))
 
-    def letters(self, alphabet: TrigonometricLetters) -> np.ndarray:
+    def letters(self, letters: TrigonometricLetters) -> np.ndarray:
         """Node values of every letter, (n, size)."""
-        values = np.empty((self.n, alphabet.size))
-        for sheet, place in alphabet.slices:
-            values[:, place] = self._sheet(alphabet, sheet)
+        values = np.empty((self.n, letters.size))
+        for block, place in letters.slices:
+            values[:, place] = self._block(letters, block)
         return values
 
-    def _sheet(self, alphabet: TrigonometricLetters, sheet: HarmonicBlock) -> np.ndarray:
-        degrees = np.arange(sheet.K + 1)
-        if not sheet.edges:
+    def _block(self, letters: TrigonometricLetters, block: HarmonicBlock) -> np.ndarray:
+        degrees = np.arange(block.K + 1)
+        if not block.edges:
             waves = self.waves(degrees)
-        elif len(sheet.edges) == 1:
-            waves = self._edge_times_waves(alphabet, sheet.edges[0], degrees)
+        elif len(block.edges) == 1:
+            waves = self._edge_times_waves(letters, block.edges[0], degrees)
         else:
-            waves = self._two_edges(alphabet, *sheet.edges)[:, None]
+            waves = self._two_edges(letters, *block.edges)[:, None]
         return np.concatenate([np.real(waves), np.imag(waves)[:, 1:]], axis=1)
 
-    def _edge_times_waves(self, alphabet: TrigonometricLetters, edge: int, degrees: np.ndarray) -> np.ndarray:
+    def _edge_times_waves(self, letters: TrigonometricLetters, edge: int, degrees: np.ndarray) -> np.ndarray:
         """R_n exp(i k theta): the polynomial's part less that of its harmonics."""
         waves = np.zeros((self.n, degrees.size), complex)
         for order in range(edge + 1):
-            waves += alphabet.polynomials(self.nodes, order)[edge - 1][:, None] * self.waves(degrees, order)
-        (M, _), K = alphabet.multipliers, int(degrees[-1])
+            waves += letters.polynomials(self.nodes, order)[edge - 1][:, None] * self.waves(degrees, order)
+        (M, _), K = letters.multipliers, int(degrees[-1])
         high = np.arange(-M, M + K + 1)
         shifted = np.zeros((high.size, degrees.size), complex)
         for k in degrees:
-            shifted[k : k + 2 * M + 1, k] = _two_sided(alphabet, edge)
+            shifted[k : k + 2 * M + 1, k] = _two_sided(letters, edge)
         return waves - self.waves(high) @ shifted
 
-    def _two_edges(self, alphabet: TrigonometricLetters, one: int, other: int) -> np.ndarray:
+    def _two_edges(self, letters: TrigonometricLetters, one: int, other: int) -> np.ndarray:
         """R_i R_j = B_i B_j - B_i h_j - h_i B_j + h_i h_j, h the harmonics of the polynomials."""
-        M, _ = alphabet.multipliers
-        rows = [alphabet.polynomials(self.nodes, order) for order in range(one + other + 1)]
+        M, _ = letters.multipliers
+        rows = [letters.polynomials(self.nodes, order) for order in range(one + other + 1)]
         constant, low = np.zeros(1), np.arange(-M, M + 1)
         total = np.zeros(self.n, complex)
         for order in range(one + other + 1):
             both = sum(comb(order, a) * rows[a][one - 1] * rows[order - a][other - 1] for a in range(order + 1))
             total += both * self.waves(constant, order)[:, 0]
             waves = self.waves(low, order)
-            total -= rows[order][one - 1] * (waves @ _two_sided(alphabet, other))
-            total -= rows[order][other - 1] * (waves @ _two_sided(alphabet, one))
-        product_of_waves = np.convolve(_two_sided(alphabet, one), _two_sided(alphabet, other))
+            total -= rows[order][one - 1] * (waves @ _two_sided(letters, other))
+            total -= rows[order][other - 1] * (waves @ _two_sided(letters, one))
+        product_of_waves = np.convolve(_two_sided(letters, one), _two_sided(letters, other))
         return total + self.waves(np.arange(-2 * M, 2 * M + 1)) @ product_of_waves
 
 
-def _two_sided(alphabet: TrigonometricLetters, edge: int) -> np.ndarray:
+def _two_sided(letters: TrigonometricLetters, edge: int) -> np.ndarray:
     """Coefficients of exp(i l theta), l = -M ... M, of the harmonics of B_n."""
-    (M, _), packed = alphabet.multipliers, alphabet.harmonics()[edge - 1]
+    (M, _), packed = letters.multipliers, letters.harmonics()[edge - 1]
     half = 0.5 * (packed[1 : M + 1] - 1j * packed[M + 1 :])
     return np.concatenate([half[::-1].conj(), [0.0], half])

@@ -1,0 +1,117 @@
+"""S that has a structure: terms are independent, and S_s is a sum of Kronecker products over the term's factors.
+
+K^-1 and S are products over the factors of a term, so that features are written out factor by factor, (N, P_d), a
+stretch of rows at a time, and never (N, P), unless the covariance is dense within a term.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from vff.inference.posterior.covariance import AbstractCovariance, Arrays, Features
+from vff.inference.posterior.term import Written, stretches
+from vff.inference.structured_bound import Pieces as Roots
+from vff.inference.structured_bound import evaluated
+from vff.linalg import apply_along, product_rows
+from vff.moments import ColumnRows
+
+Reduction = Callable[[np.ndarray], np.ndarray]
+
+
+@dataclass(frozen=True)
+class Pieces(AbstractCovariance):
+    """S = sum over pieces of kron_g L_g L_g' for every term."""
+
+    roots: Roots
+    """L by term, piece and group; a group is a factor of the term, or the whole term."""
+    whiteners: tuple[tuple[np.ndarray, ...], ...]
+    """G_d for every factor of every term, K_d^-1 = G_d G_d' for unit variance."""
+
+    def arrays(self) -> Arrays:
+        for shape, pieces, whiteners in zip(
+            (term.shape for term in self.request.terms), self.roots, self.whiteners, strict=True
+        ):
+            for root, size in zip(whiteners, shape, strict=True):
+                yield root, (size, root.shape[-1]), "a root of the prior"
+            for piece in pieces:
+                groups = shape if len(piece) == len(shape) else (prod(shape),)
+                for root, size in zip(piece, groups, strict=True):
+                    yield root, (size, root.shape[-1]), "a root of the covariance"
+
+    def check(self) -> None:
+        if not all(self.roots):
+            raise ValueError("a covariance for every term was expected, found none")
+
+    def _products(self, s: int, phi: Sequence[np.ndarray], reduction: Reduction) -> np.ndarray:
+        """phi'K^-1 phi - phi'S phi, with what ``reduction`` makes of the rows of phi L for every factor L."""
+        pieces, whiteners = self.roots[s], self.whiteners[s]
+        prior = _product([reduction(own @ G) for own, G in zip(phi, whiteners, strict=True)])
+        whole = len(pieces[0]) < len(phi)
+        groups = [product_rows(list(phi))] if whole else list(phi)
+        parts = [_product([reduction(own @ L) for own, L in zip(groups, piece, strict=True)]) for piece in pieces]
+        return self.terms[s].variance * prior - np.sum(parts, axis=0)
+
+    def _written_size(self, s: int) -> int:
+        """Numbers per row that are kept at a time."""
+        sizes = [len(G) for G in self.whiteners[s]]
+        whole = len(self.roots[s][0]) < len(sizes)
+        return 2 * sum(sizes) + (2 if whole else 1) * prod(sizes if whole else sizes[1:])
+
+    def answers(
+        self, s: int, x: np.ndarray, rows: Sequence[ColumnRows], vectors: Sequence[np.ndarray], engine: str = "auto"
+    ) -> tuple[list[np.ndarray], np.ndarray]:
+        found, explained = [np.empty(len(x)) for _ in vectors], np.zeros(len(x))
+        for some in stretches(len(x), self._written_size(s)):
+            phi = self.terms[s].written(x[some]).factors
+            for value, c in zip(found, vectors, strict=True):
+                value[some] = evaluated(phi, c)
+            explained[some] = self._products(s, phi, _squares)
+        return found, explained
+
+    def explained(
+        self, mean: np.ndarray, x: np.ndarray, rows: Sequence[ColumnRows], engine: str
+    ) -> tuple[np.ndarray, np.ndarray]:
+        slices = enumerate(self.request.slices)
+        answers = [self.answers(s, x, rows, [mean[place]]) for s, place in slices]
+        return np.sum([values[0] for values, _ in answers], axis=0), np.sum([own for _, own in answers], axis=0)
+
+    def quad(self, features: Features) -> np.ndarray:
+        return self._sum(features, _squares)
+
+    def outer(self, features: Features) -> np.ndarray:
+        return self._sum(features, _outer)
+
+    def _sum(self, features: Sequence[Written | None], reduction: Reduction) -> np.ndarray:
+        parts = [self._products(s, phi.factors, reduction) for s, phi in enumerate(features) if phi is not None]
+        return np.sum(parts, axis=0)
+
+    def spread(self, v: np.ndarray, own: np.ndarray) -> float:
+        return float(v @ own)
+
+    def times(self, v: np.ndarray) -> np.ndarray:
+        """S_ss v_s of every term s, (P,)."""
+        found = []
+        for s, place in enumerate(self.request.slices):
+            shape = self.request.terms[s].shape if len(self.roots[s][0]) == len(self.whiteners[s]) else (v[place].size,)
+            total = np.zeros(v[place].size)
+            for piece in self.roots[s]:
+                total += apply_along(v[place], shape, [lambda u, L=L: L @ (L.T @ u) for L in piece])
+            found.append(total)
+        return np.concatenate(found)
+
+
+def _product(parts: Sequence[np.ndarray]) -> np.ndarray:
+    total = parts[0]
+    for part in parts[1:]:
+        total = total * part
+    return total
+
+
+def _squares(rows: np.ndarray) -> np.ndarray:
+    return np.einsum("np,np->n", rows, rows)
+
+
+def _outer(rows: np.ndarray) -> np.ndarray:
+    return rows @ rows.T

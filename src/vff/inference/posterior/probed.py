@@ -1,0 +1,249 @@
+"""S of a model that is too large for a factor of A, exact where that is cheap and probed where it is not.
+
+A^-1 = W'W + W'(A~^-1 - I)W with the preconditioner W of ``iterative``. The first part is that of independent columns
+and of a corner of a few functions of all terms; it has letters of its own.
+Variances of a few rows, and covariances, come from solutions of their own and are exact. For many rows the second part
+is an average over random signs z of (phi'W'(A~^-1 z - z)) (phi'W'z): small, and known with a standard error.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, reduce
+
+import numpy as np
+
+from vff.inference.iterative import IterativeForm
+from vff.inference.posterior.covariance import Arrays, Features, WrittenCovariance, columns_of
+from vff.inference.posterior.term import TermProcess, stretches
+from vff.inference.whitening import WhitenedTerm
+from vff.moments import (
+    ColumnRows,
+    LetterFunction,
+    MomentRequest,
+    Pair,
+    contract,
+    evaluate_letters,
+    gram_columns_adjoint,
+)
+
+FEW_ROWS = 64  # whose variances are solved for one by one
+_MOST_JOINT = 2000
+_AT_ONCE = 128
+_MOST_PROBES = 2**12  # that a file may have
+_POOR_VARIANCE = 0.01  # relative standard error that is worth a note
+
+
+@dataclass(frozen=True)
+class Probed(WrittenCovariance):
+    """S = A^-1 behind a form that never writes it."""
+
+    form: IterativeForm
+    away: np.ndarray
+    """W'(A~^-1 z - z), (P, S)."""
+    signs: np.ndarray
+    """W'z, (P, S)."""
+
+    @classmethod
+    def of(cls, form: IterativeForm, request: MomentRequest, terms: tuple[TermProcess, ...]) -> "Probed":
+        """With the probes that the form has."""
+        return cls(request, terms, form, form.to_prior(form.probed.X - form.signs), form.to_prior(form.signs))
+
+    def arrays(self) -> Arrays:
+        P, form = self.request.size, self.form
+        for probes in (self.away, self.signs):
+            yield probes, (P, form.probes), "probes"
+        yield form.b, (P,), "projections"
+        for white, own in zip(form.terms, self.request.terms, strict=True):
+            yield white.weights, tuple(len(F) for F in white.features), "weights of the nodes"
+            for F, G, size in zip(white.features, white.by_column, own.shape, strict=True):
+                yield F, (len(F), size), "functions at the nodes"
+                yield G, (size, size), "a Gram matrix"
+        for (s, t), block in form.blocks.items():
+            yield block, (self.request.sizes[s], self.request.sizes[t]), "sums between terms"
+
+    def check(self) -> None:
+        form = self.form
+        if not 1 <= form.probes <= _MOST_PROBES:
+            raise ValueError(f"a number of probes was expected, found {form.probes}")
+        if not form.noise > 0.0 or not all(white.scale > 0.0 for white in form.terms):
+            raise ValueError("a positive noise variance and positive scales were expected, found others")
+        if any(white.shape != own.shape for white, own in zip(form.terms, self.request.terms, strict=True)):
+            raise ValueError("every term in the solver was expected, found others")
+        if form.blocks and set(form.blocks) != set(self.request.pairs):
+            raise ValueError("sums between all terms were expected, found some")
+
+    def _white(self, s: int) -> WhitenedTerm:
+        return self.form.terms[s]
+
+    def _gain(self, s: int) -> np.ndarray:
+        """K^-1 - U D^-1 U' in the coordinates of U, where it is diagonal; an axis per factor."""
+        return 1.0 / self._white(s).scale - 1.0 / self._white(s).D
+
+    @cached_property
+    def _excesses(self) -> list[np.ndarray]:
+        """What W'W has in the corner beside U D^-1 U', in the coordinates of U, of every term."""
+        return [self.form.corner_excess(s, s) for s in range(len(self.terms))]
+
+    def explained_function(self, s: int) -> LetterFunction:
+        """phi'(K^-1 - W'W)phi; the probes' part is not in it."""
+        term, white = self.terms[s], self._white(s)
+        bases = [factor.basis for factor in term.factors]
+        raw = [T.transpose(U) for T, U in zip(term.transform.factors, white.U, strict=True)]
+        squares = [gram_columns_adjoint(basis, U, U) for basis, U in zip(bases, raw, strict=True)]
+        letters = contract(self._gain(s), squares) - self._corner_letters(s, raw)
+        return LetterFunction(term.columns, tuple(basis.double for basis in bases), letters, term.domains)
+
+    def _corner_letters(self, s: int, raw: Sequence[np.ndarray]) -> np.ndarray:
+        sizes, D = self._white(s).corner, len(raw)
+        order = [axis for d in range(D) for axis in (d, D + d)]
+        tensor = self._excesses[s].reshape(*sizes, *sizes).transpose(order).reshape([size**2 for size in sizes])
+        maps = []
+        for factor, U, size in zip(self.terms[s].factors, raw, sizes, strict=True):
+            left, right = np.repeat(np.arange(size), size), np.tile(np.arange(size), size)
+            maps.append(gram_columns_adjoint(factor.basis, U[:, left], U[:, right]))
+        return contract(tensor, maps)
+
+    @cached_property
+    def between(self) -> dict[Pair, np.ndarray]:
+        """W'W between terms, in the coordinates of the prior, (P_s, P_t)."""
+        pairs = self.request.pairs
+        corners = [self._corner_functions(s) for s in range(len(self.terms))] if pairs else []
+        return {(s, t): corners[s] @ self.form.corner_excess(s, t) @ corners[t].T for s, t in pairs}
+
+    def _corner_functions(self, s: int) -> np.ndarray:
+        """The corner's functions in the coordinates of the prior, (P, J)."""
+        white = self._white(s)
+        return reduce(np.kron, [columns[:, :size] for columns, size in zip(white.U, white.corner, strict=True)])
+
+    def own_quad(self, s: int, features: np.ndarray) -> np.ndarray:
+        white = self._white(s)
+        rotated = np.asarray(white.rotated(features.T)).T
+        corner = rotated[:, white.corner_places]
+        total = rotated**2 @ self._gain(s).reshape(-1)
+        return total - np.einsum("np,np->n", corner @ self._excesses[s], corner)
+
+    def answers(
+        self, s: int, x: np.ndarray, rows: Sequence[ColumnRows], vectors: Sequence[np.ndarray], engine: str = "auto"
+    ) -> tuple[list[np.ndarray], np.ndarray]:
+        values, explained = super().answers(s, x, rows, vectors, engine)
+        away, signs = self._probe_values(s, x, rows, engine)
+        return values, explained - np.mean(away * signs, axis=0)
+
+    def explained(
+        self, mean: np.ndarray, x: np.ndarray, rows: Sequence[ColumnRows], engine: str
+    ) -> tuple[np.ndarray, np.ndarray]:
+        if len(x) <= FEW_ROWS:
+            features = [term.written(x) for term in self.terms]
+            every = np.concatenate([own.product for own in features], axis=1)
+            return every @ mean, np.diagonal(self.outer(features))
+        parts = [
+            super(Probed, self).answers(s, x, rows, [mean[own]], engine) for s, own in enumerate(self.request.slices)
+        ]
+        total = np.sum([explained for _, explained in parts], axis=0)
+        if self.request.pairs:
+            total -= 2.0 * self.pairs(x, rows, engine)
+        for some in stretches(len(x), 2 * self.form.probes):
+            total[some] -= np.mean(np.multiply(*self.probe_values(x[some], engine)), axis=0)
+        return np.sum([values[0] for values, _ in parts], axis=0), total
+
+    def probe_values(self, x: np.ndarray, engine: str = "auto") -> tuple[np.ndarray, np.ndarray]:
+        """phi'W'(A~^-1 z - z) and phi'W'z of all terms together, (S, N) each."""
+        rows = columns_of(self.request, x)
+        values = [self._probe_values(s, x, rows, engine) for s in range(len(self.terms))]
+        away, signs = (np.sum(part, axis=0) for part in zip(*values, strict=True))
+        return away, signs
+
+    def _probe_values(
+        self, s: int, x: np.ndarray, rows: Sequence[ColumnRows], engine: str
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The same of one term."""
+        term, place = self.terms[s], self.request.slices[s]
+        probes = np.concatenate([self.away[place], self.signs[place]], axis=1)
+        S, inside = self.signs.shape[1], term.inside(rows)
+        values = np.empty((2 * S, len(x)))
+        if inside.any():
+            functions = [term.function(c) for c in probes.T]
+            values[:, inside] = np.stack(evaluate_letters(term.within(rows, inside), functions, engine))
+        beyond = np.flatnonzero(~inside)
+        for some in stretches(beyond.size, term.size):
+            values[:, beyond[some]] = (term.features(x[beyond[some]]) @ probes).T
+        return values[:S], values[S:]
+
+    def outer(self, features: Features) -> np.ndarray:
+        """By solutions of their own."""
+        N = len(next(own for own in features if own is not None).product)
+        self._check_few(N)
+        total, parts = np.zeros((N, N)), []
+        for s, own in enumerate(features):
+            phi = np.zeros((N, self.terms[s].size)) if own is None else own.product
+            parts.append(phi)
+            if own is not None:
+                total += phi @ self._white(s).prior.solve(phi.T)
+        every = np.concatenate(parts, axis=1)
+        for start in range(0, N, _AT_ONCE):
+            some = slice(start, start + _AT_ONCE)
+            total[:, some] -= every @ self.form.solve(every[some].T)
+        return 0.5 * (total + total.T)
+
+    def quad(self, features: Features) -> np.ndarray:
+        return np.diagonal(self.outer(features))
+
+    def _check_few(self, N: int) -> None:
+        if N > _MOST_JOINT:
+            raise ValueError(
+                f"a joint distribution over {N} rows of a model with {self.request.size} features needs a "
+                f"solution per row; ask for at most {_MOST_JOINT} rows at a time, or use predict_f(X) for every row by "
+                "itself"
+            )
+
+    def spread(self, v: np.ndarray, own: np.ndarray) -> float:
+        return float(v @ self.apply(v))
+
+    def apply(self, v: np.ndarray) -> np.ndarray:
+        return self.form.solve(v[:, None])[:, 0]
+
+    def times(self, v: np.ndarray) -> np.ndarray:
+        """S_ss v_s of every term s as the probes have it, (P,)."""
+        found = []
+        for s, place in enumerate(self.request.slices):
+            own, X, Z, white = v[place], self.away[place], self.signs[place], self._white(s)
+            rotated = white.rotated(own[:, None])[:, 0]
+            weighed = rotated / white.D.reshape(-1)
+            weighed[white.corner_places] += self._excesses[s] @ rotated[white.corner_places]
+            product = white.turned_back(weighed[:, None])[:, 0]
+            found.append(product + 0.5 * (X @ (Z.T @ own) + Z @ (X.T @ own)) / self.form.probes)
+        return np.concatenate(found)
+
+    @cached_property
+    def relative_error(self) -> float:
+        """Standard error of the latent variance over the probes, relative to it; 95 % of rows inside stay below."""
+        rng, columns = np.random.default_rng(0), self.request.columns
+        x = np.stack([column.place.draw(rng, 200, column.basis.size) for column in columns], axis=1)
+        away, signs = self.probe_values(x)
+        error = np.std(away * signs, axis=0, ddof=1) / np.sqrt(self.form.probes)
+        _, explained = self.explained(self.form.mean, x, columns_of(self.request, x), "auto")
+        variance = sum(term.variance for term in self.terms) - explained + self._of_constant(x)
+        return float(np.quantile(error / np.maximum(variance, 1e-300), 0.95))
+
+    def _of_constant(self, x: np.ndarray) -> np.ndarray:
+        """What the constant adds to the variance."""
+        level = self.form.level
+        if level is None:
+            return np.zeros(len(x))
+        parts = zip(self.terms, self.request.slices, strict=True)
+        return level.variance * (1.0 - sum(term.features(x) @ level.answer[own] for term, own in parts)) ** 2
+
+    def notes(self) -> tuple[str, ...]:
+        notes = []
+        if not self.form.converged:
+            notes.append(
+                "the iterations for so many features stopped at their limit before they converged: mean, bound and "
+                "variances are rough; use fewer frequencies, or a larger noise_variance"
+            )
+        if self.relative_error > _POOR_VARIANCE:
+            notes.append(
+                f"variances of the function at more than {FEW_ROWS} rows at a time carry a standard error of about "
+                f"{100 * self.relative_error:.2g} %; ask for fewer rows at a time, which are solved for exactly, or "
+                "use fewer frequencies"
+            )
+        return tuple(notes)

@@ -1,0 +1,250 @@
+"""The posterior process of a sum of terms: joint over all of them, since the data do not tell terms apart for free.
+
+f(x) | y ~ GP( sum_s phi_s' m_s,  sum_s k_s(x, x') - phi'(K^-1 - S)phi ),      S the covariance of the coefficients
+
+A constant beside the terms (``form``) adds its mean, and var(c0) (1 - phi'u)^2 to the variance: S is that of terms to
+which it is known.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from vff.inference.form import ConstantPosterior
+from vff.inference.posterior.covariance import AbstractCovariance, columns_of, square_root
+from vff.inference.posterior.term import TermProcess, stretches
+from vff.moments import ColumnRows, LetterFunction, MomentRequest, Tables, evaluate_letters
+
+_CHUNK = 2**20
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """q(f) for a sum of terms. Rows x (N, C) hold the modelled columns."""
+
+    mean: np.ndarray
+    """Of the coefficients, in the coordinates of the prior, (P,)."""
+    covariance: AbstractCovariance
+    centre: np.ndarray
+    """Average of the features over the rows of the fit, (P,)."""
+    centre_covariance: np.ndarray
+    """S_ss centre_s of every term s, (P,)."""
+    constant: ConstantPosterior | None = field(default=None, kw_only=True)
+    """None where the function has no constant beside its terms."""
+
+    @property
+    def request(self) -> MomentRequest:
+        return self.covariance.request
+
+    @property
+    def terms(self) -> tuple[TermProcess, ...]:
+        return self.covariance.terms
+
+    @property
+    def variance(self) -> float:
+        """Prior variance of the sum."""
+        return sum(term.variance for term in self.terms)
+
+    def rows(self, x: np.ndarray) -> list[ColumnRows]:
+        """The columns of some rows, ready for the engines."""
+        return columns_of(self.request, x)
+
+    def outside(self, x: np.ndarray) -> np.ndarray:
+        """Which rows lie where the data have no say in some column, (N, C)."""
+        outside = np.zeros(x.shape, bool)
+        for term in self.terms:
+            for c, factor in zip(term.columns, term.factors, strict=True):
+                outside[:, c] |= factor.outside(x[:, c])
+        return outside
+
+    def mean_at(self, x: np.ndarray) -> np.ndarray:
+        """Mean of f at every row, O(P) each."""
+        return self.marginals(x, variances=False)[0]
+
+    def marginals(
+        self, x: np.ndarray, *, variances: bool = True, engine: str = "auto"
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and variance of f at every row of x (N, C); without ``variances`` the second is empty."""
+        mean, variance = np.empty(len(x)), np.empty(len(x))
+        for start in range(0, len(x), _CHUNK):
+            some = slice(start, start + _CHUNK)
+            rows = self.rows(x[some])
+            if variances:
+                mean[some], explained = self.covariance.explained(self.mean, x[some], rows, engine)
+                # the difference is a variance; only rounding can carry it below zero
+                variance[some] = np.maximum(self.variance - explained, 0.0)
+            else:
+                mean[some] = self._means(x[some], rows, engine)
+            if self.constant is not None:
+                mean[some] += self.constant.mean
+                if variances:
+                    variance[some] += self.constant.variance * self._follows(x[some], rows, engine) ** 2
+        return mean, variance
+
+    def _means(self, x: np.ndarray, rows: Sequence[ColumnRows], engine: str) -> np.ndarray:
+        """phi'm at every row."""
+        if all(term.inside(rows).all() for term in self.terms):
+            return np.sum(evaluate_letters(rows, self._mean_functions, engine), axis=0)
+        return np.sum([term.linear(x, rows, m, engine) for term, m in self._by_term(self.mean)], axis=0)
+
+    def _by_term(self, v: np.ndarray) -> list[tuple[TermProcess, np.ndarray]]:
+        return [(term, v[place]) for term, place in zip(self.terms, self.request.slices, strict=True)]
+
+    @cached_property
+    def _mean_functions(self) -> list[LetterFunction]:
+        return [term.function(m) for term, m in self._by_term(self.mean)]
+
+    @cached_property
+    def _answer_functions(self) -> list[LetterFunction]:
+        """phi'u of every term; none without a constant."""
+        if self.constant is None:
+            return []
+        return [term.function(answer) for term, answer in self._by_term(self.constant.answer)]
+
+    def inside(self, rows: Sequence[ColumnRows], tables: Tables) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and variance of f at rows that all lie inside their places and are ready for the engines.
+
+        ``tables`` belong to the caller, who comes back with the next stretch of the same columns.
+        """
+        functions = self.covariance.functions
+        if functions is None:
+            return self.marginals(np.stack([column.x for column in rows], axis=1))
+        (own, between), T = functions, len(self.terms)
+        every = [*self._mean_functions, *own, *self._answer_functions, *between]
+        values = evaluate_letters(rows, every, tables=tables)
+        pairs = 2 * T + len(self._answer_functions)
+        mean, variance = np.sum(values[:T], axis=0), self.variance - np.sum(values[T : 2 * T], axis=0)
+        if between:
+            variance += 2.0 * np.sum(values[pairs:], axis=0)
+        variance = np.maximum(variance, 0.0)
+        if self.constant is not None:
+            mean += self.constant.mean
+            variance += self.constant.variance * (1.0 - np.sum(values[2 * T : pairs], axis=0)) ** 2
+        return mean, variance
+
+    def _follows(self, x: np.ndarray, rows: Sequence[ColumnRows], engine: str = "auto") -> np.ndarray:
+        """1 - phi'u: how far f rises at every row when the constant rises by one."""
+        assert self.constant is not None
+        total = np.ones(len(x))
+        for term, answer in self._by_term(self.constant.answer):
+            if answer.any():
+                total -= term.linear(x, rows, answer, engine)
+        return total
+
+    def joint(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Mean (N,) and covariance (N, N) of f at all rows together."""
+        features = [term.written(x) for term in self.terms]
+        covariance = np.sum([term.covariance(x) for term in self.terms], axis=0) - self.covariance.outer(features)
+        own = zip(features, self.request.slices, strict=True)
+        mean = np.sum([phi.dot(self.mean[place]) for phi, place in own], axis=0)
+        if self.constant is not None:
+            follows = self._follows(x, self.rows(x))
+            mean, covariance = (
+                mean + self.constant.mean,
+                covariance + self.constant.variance * np.outer(follows, follows),
+            )
+        return mean, covariance
+
+    def slope(self, x: np.ndarray, along: int) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and variance of the derivative of f along one column, in its own units, at every row."""
+        mean, variance = np.zeros(len(x)), np.zeros(len(x))
+        prior = sum(term.slope_variance(along) for term in self.terms if along in term.columns)
+        constant = self.constant
+        for some in stretches(len(x), self.request.size):
+            features = [term.written(x[some], along) if along in term.columns else None for term in self.terms]
+            variance[some] = np.maximum(prior - self.covariance.quad(features), 0.0)
+            places = zip(features, self.request.slices, strict=True)
+            own = [(phi, place) for phi, place in places if phi is not None]
+            mean[some] = sum(phi.dot(self.mean[place]) for phi, place in own)
+            if constant is not None:
+                follows = sum(phi.dot(constant.answer[place]) for phi, place in own)
+                variance[some] += constant.variance * follows**2
+        return mean, variance
+
+    def effect(self, s: int, x: np.ndarray, rows: Sequence[ColumnRows]) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and variance of a term less its average over the rows of the fit.
+
+        With f = phi'c + h, the average of the remainder h over many rows is negligible and is left out:
+        var = k(0) - phi'K^-1 phi + (phi - centre)' S (phi - centre).
+        """
+        term, place = self.terms[s], self.request.slices[s]
+        centre, own = self.centre[place], self.centre_covariance[place]
+        (mean, cross), explained = self.covariance.answers(s, x, rows, [self.mean[place], own])
+        # the differences are variances; only rounding can carry them below zero
+        variance = np.maximum(term.variance - explained, 0.0) - 2.0 * cross + float(centre @ own)
+        mean, variance = mean - float(centre @ self.mean[place]), np.maximum(variance, 0.0)
+        if self.constant is not None and self.constant.answer[place].any():
+            answer = self.constant.answer[place]
+            follows = term.linear(x, rows, answer) - float(centre @ answer)
+            variance = variance + self.constant.variance * follows**2
+        return mean, variance
+
+    def effects_of_mean(self, x: np.ndarray, rows: Sequence[ColumnRows]) -> list[np.ndarray]:
+        """phi'm of every term at every row."""
+        return [term.linear(x, rows, m) for term, m in self._by_term(self.mean)]
+
+    def average(self) -> tuple[float, float]:
+        """Mean and variance of f averaged over the rows of the fit: what effects are measured from."""
+        mean, variance = float(self.centre @ self.mean), self.covariance.spread(self.centre, self.centre_covariance)
+        if self.constant is not None:
+            follows = 1.0 - float(self.centre @ self.constant.answer)
+            mean, variance = mean + self.constant.mean, variance + self.constant.variance * follows**2
+        return mean, max(variance, 0.0)
+
+    def distinct(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The different rows, and which of them every row is; rows of levels never seen are not known to be equal."""
+        levels = [column.place.discrete for column in self.request.columns]
+        unseen = self.outside(x) & levels
+        row = np.where(unseen.any(axis=1), np.arange(len(x)), -1)
+        distinct, codes = np.unique(np.column_stack([x, row]), axis=0, return_inverse=True)
+        return distinct[:, :-1], codes.reshape(-1)
+
+    def sample(self, x: np.ndarray, n_samples: int, rng: np.random.Generator) -> np.ndarray:
+        """Joint draws of f, (N, n_samples); equal rows share one.
+
+        Where draws are kept, the part of f that features do not carry is drawn for every distinct row by itself.
+        """
+        if self.covariance.count:
+            return self.sample_some(x, chosen(self.covariance.count, n_samples, rng), rng)
+        distinct, codes = self.distinct(x)
+        mean, covariance = self.joint(distinct)
+        white = rng.standard_normal((mean.size, n_samples))
+        return (mean[:, None] + square_root(covariance) @ white)[codes]
+
+    def values(self, x: np.ndarray, some: np.ndarray | slice = slice(None)) -> tuple[np.ndarray, np.ndarray]:
+        """Some of the draws that are kept at every row, (N, S), and the variance of the rest, (N,)."""
+        return self.covariance.values(x, some)
+
+    def sample_some(self, x: np.ndarray, some: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """The same, with the rest drawn; equal rows share one."""
+        distinct, codes = self.distinct(x)
+        values, rest = self.values(distinct, some)
+        values += np.sqrt(rest)[:, None] * rng.standard_normal(values.shape)
+        return values[codes]
+
+    def draws(self, x: np.ndarray, n_samples: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """Joint draws of the part of f that is drawn, (N, n_samples), and the variance of the rest by row, (N,).
+
+        Where coefficients can be drawn, what features do not carry, k(0) - phi'K^-1 phi, is left out.
+        """
+        if self.covariance.count:
+            return self.values(x, chosen(self.covariance.count, n_samples, rng))
+        away = self.covariance.draws(n_samples, rng)
+        if away is None:
+            return self.sample(x, n_samples, rng), np.zeros(len(x))
+        c, values, rest = self.mean[:, None] + away, np.empty((len(x), n_samples)), np.empty(len(x))
+        for rows in stretches(len(x), self.request.size):
+            values[rows] = np.concatenate([term.features(x[rows]) for term in self.terms], axis=1) @ c
+            rest[rows] = np.sum([term.unseen(x[rows]) for term in self.terms], axis=0)
+        if self.constant is not None:
+            white = np.sqrt(self.constant.variance) * rng.standard_normal(n_samples)
+            values += self.constant.mean + np.multiply.outer(self._follows(x, self.rows(x)), white)
+        return values, rest
+
+
+def chosen(S: int, n: int, rng: np.random.Generator) -> np.ndarray:
+    """n of S draws in random order; each as often as any other, give or take one."""
+    rounds = -(-n // S)
+    return np.concatenate([rng.permutation(S) for _ in range(rounds)])[:n]

@@ -1,0 +1,142 @@
+"""The process of one term, f = phi'c + rest with c ~ N(0, K^-1), at rows inside and outside its columns' domains.
+
+The features of a term are products of its factors'; the prior of a factor knows its features and correlation at any
+rows.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from vff.basis import Domain
+from vff.factors import Prior, TermTransform
+from vff.linalg import DenseView, Kronecker, product_rows
+from vff.moments import ColumnRows, LetterFunction, evaluate_letters, see_term
+
+_WRITTEN = 2**23  # features written out at a time, for the rows that need it
+
+
+def stretches(N: int, size: int) -> Iterator[slice]:
+    """Rows a few at a time, so that ``size`` numbers for each fit in memory."""
+    step = max(1, _WRITTEN // size)
+    return (slice(start, min(start + step, N)) for start in range(0, N, step))
+
+
+@dataclass(frozen=True)
+class Written:
+    """Features of a term at some rows, factor by factor, (N, P_d)."""
+
+    factors: list[np.ndarray]
+
+    @cached_property
+    def product(self) -> np.ndarray:
+        """Of all factors together, (N, P)."""
+        return product_rows(self.factors)
+
+    def dot(self, c: np.ndarray) -> np.ndarray:
+        """phi'c at every row, (N,), factor by factor."""
+        first, *others = self.factors
+        value = first @ c.reshape(first.shape[1], -1)
+        for own in others:
+            value = np.einsum("np,npr->nr", own, value.reshape(*own.shape, -1))
+        return value[:, 0]
+
+
+@dataclass(frozen=True)
+class TermProcess:
+    """One term at its hyperparameters."""
+
+    variance: float
+    columns: tuple[int, ...]
+    """Which of the modelled columns it is over."""
+    factors: tuple[Prior, ...]
+    transform: TermTransform
+
+    @property
+    def size(self) -> int:
+        """P."""
+        return self.transform.size
+
+    @property
+    def domains(self) -> tuple[Domain, ...]:
+        """Where its factors live."""
+        return tuple(factor.domain for factor in self.factors)
+
+    def to_raw(self, v: np.ndarray) -> np.ndarray:
+        """Coefficients of the prior's functions (P, ...) to coefficients of those that are summed over rows."""
+        return self.transform.transpose(v)
+
+    def function(self, c: np.ndarray) -> LetterFunction:
+        """phi'c in the letters of its columns."""
+        alphabets = tuple(factor.basis.single for factor in self.factors)
+        return LetterFunction(self.columns, alphabets, self.to_raw(c).reshape(self.transform.shape), self.domains)
+
+    def square(self, S: np.ndarray) -> LetterFunction:
+        """phi'S phi in the double letters of its columns."""
+        bases = [factor.basis for factor in self.factors]
+        letters = see_term(bases, DenseView(self.to_raw(self.to_raw(S).T)))
+        return LetterFunction(self.columns, tuple(basis.double for basis in bases), letters, self.domains)
+
+    def written(self, x: np.ndarray, along: int | None = None) -> Written:
+        """The prior's functions at any rows x (N, C), or their slopes along one of the columns."""
+        pairs = zip(self.columns, self.factors, strict=True)
+        return Written([factor.features(x[:, c], int(c == along)) for c, factor in pairs])
+
+    def features(self, x: np.ndarray, along: int | None = None) -> np.ndarray:
+        """The same of all factors together, (N, P)."""
+        return self.written(x, along).product
+
+    def covariance(self, x: np.ndarray) -> np.ndarray:
+        """Prior covariance of all rows, (N, N)."""
+        total = np.full((len(x), len(x)), self.variance)
+        for c, factor in zip(self.columns, self.factors, strict=True):
+            column = np.ascontiguousarray(x[:, c])
+            total *= factor.correlation(column, column)
+        return total
+
+    def prior_covariance(self) -> np.ndarray:
+        """K^-1 of its coefficients, (P, P)."""
+        return self.variance * Kronecker.to_dense_of(Kronecker(tuple(factor.K for factor in self.factors)).inverses)
+
+    def unseen(self, x: np.ndarray) -> np.ndarray:
+        """k(0) - phi'K^-1 phi at every row: the variance that the features do not carry."""
+        shares = [factor.carried(x[:, c]) for c, factor in zip(self.columns, self.factors, strict=True)]
+        # the difference is a variance; only rounding can carry it below zero
+        return self.variance * np.maximum(1.0 - np.prod(shares, axis=0), 0.0)
+
+    def slope_variance(self, along: int) -> float:
+        """Prior variance of the slope along one of its columns."""
+        return self.variance * self.factors[self.columns.index(along)].slope_variance()
+
+    def inside(self, rows: Sequence[ColumnRows]) -> np.ndarray:
+        """Which rows lie inside the places of all its columns."""
+        both = zip(self.columns, self.domains, strict=True)
+        return np.logical_and.reduce([domain.contains(rows[c].on(domain).t) for c, domain in both])
+
+    def within(self, rows: Sequence[ColumnRows], inside: np.ndarray) -> Sequence[ColumnRows]:
+        """The columns of the term at the rows that lie inside."""
+        if inside.all():
+            return rows
+        some = {c: ColumnRows(rows[c].request, rows[c].x[inside], rows[c].book) for c in self.columns}
+        return [some.get(c, column) for c, column in enumerate(rows)]
+
+    def linear(self, x: np.ndarray, rows: Sequence[ColumnRows], c: np.ndarray, engine: str = "auto") -> np.ndarray:
+        """phi'c at every row."""
+        inside, values = self.inside(rows), np.empty(len(x))
+        if inside.any():
+            (values[inside],) = evaluate_letters(self.within(rows, inside), [self.function(c)], engine)
+        if not inside.all():
+            values[~inside] = self._beyond(x[~inside], c)
+        return values
+
+    def _beyond(self, x: np.ndarray, c: np.ndarray) -> np.ndarray:
+        """The same outside, where one column may be seen through few states."""
+        parts = self.factors[0].beyond(x[:, self.columns[0]]) if len(self.factors) == 1 else None
+        values = np.zeros(len(x))
+        for rows, weights, Z in parts or ():
+            values[rows] = weights @ (Z.T @ c)
+        for some in stretches(len(x), self.size) if parts is None else ():
+            values[some] = self.written(x[some]).dot(c)
+        return values

@@ -1,0 +1,148 @@
+"""Several columns, one of few values: the rows of every value are taken together, the other letters written out."""
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from math import prod
+from typing import Any, ClassVar
+
+import numpy as np
+
+from vff.moments.engines import dense
+from vff.moments.engines.base import CHUNK, PER_FLOP, Accumulator, Cost, Engine, Job, Work
+from vff.moments.engines.dense import WrittenLetters, halves, per_row_written
+from vff.moments.rows import ColumnRows
+
+_PER_ROW_SORTED, _START_GROUP = 30e-9, 3e-5
+
+
+class Grouped(Engine):
+    """The letters of all axes but one, summed for every value of that one."""
+
+    name: ClassVar[str] = "grouped"
+    offered: ClassVar[bool] = False
+
+    def cost(self, work: Work) -> Cost:
+        if work.alone is not None:
+            return Cost(None, "one column has nothing to be grouped by")
+        if all(size is None for size in work.values):
+            return Cost(None, "no column has few distinct values")
+        d = pivot(work.values, work.jobs)
+        size, rest = work.values[d] or 0, [job.without(d) for job in work.jobs]
+        per_group = _START_GROUP if len(work.columns) > 2 else 0.0
+        at_values = sum(size * prod(job.shape) * PER_FLOP for job in work.jobs)
+        seconds = work.n * (per_row_written(rest) + _PER_ROW_SORTED) + max(1.0, work.n / CHUNK) * size * per_group
+        return Cost(seconds + at_values, f"{work.n} rows in {size} groups of equal values")
+
+    def prepare(self, columns: Sequence[ColumnRows]) -> None:
+        for column in columns:
+            if column.book is not None:
+                groups(column)
+
+    def accumulator(self, jobs: Sequence[Job], columns: Sequence[ColumnRows]) -> Accumulator:
+        return _Groups(jobs, columns)
+
+    def evaluate(
+        self,
+        columns: Sequence[ColumnRows],
+        jobs: Sequence[Job],
+        coefficients: Sequence[np.ndarray],
+        kept: dict[Any, np.ndarray] | None = None,
+    ) -> list[np.ndarray]:
+        return [_evaluated(columns, job, own) for job, own in zip(jobs, coefficients, strict=True)]
+
+
+class _Groups(Accumulator):
+    def __init__(self, jobs: Sequence[Job], columns: Sequence[ColumnRows]):
+        super().__init__(jobs)
+        self.pivot = _pivot(columns, jobs)
+        column = columns[self.pivot]
+        self.column = ColumnRows(column.request, column.x[:0], column.book)
+        self.rest = [job.without(self.pivot) for job in jobs]
+        self.totals = [np.zeros((column.codebook.size, prod(rest.shape))) for rest in self.rest]
+
+    def add(self, columns: Sequence[ColumnRows], w: np.ndarray, weighted: np.ndarray) -> None:
+        others = [other for d, other in enumerate(columns) if d != self.pivot]
+        order, begins = groups(columns[self.pivot])
+        for first, last, start, stop in _runs(begins, self.rest):
+            rows, ends = order[start:stop], np.clip(begins[first : last + 1], start, stop) - start
+            written = WrittenLetters(others, rows)
+            for total, rest in zip(self.totals, self.rest, strict=True):
+                strengths = (weighted if rest.targets else w)[rows]
+                _add_groups(total[first:last], written, rest, strengths, ends)
+
+    def read(self) -> list[np.ndarray]:
+        results = []
+        for total, job, rest in zip(self.totals, self.jobs, self.rest, strict=True):
+            own = job.letters[self.pivot]
+            sums = total if self.column.letters_are_values(own) else self.column.letters(own).T @ total
+            results.append(np.moveaxis(sums.reshape(-1, *rest.shape), 0, self.pivot))
+        return results
+
+
+def _add_groups(total: np.ndarray, written: WrittenLetters, rest: Job, strengths: np.ndarray, ends: np.ndarray) -> None:
+    """Add every group's sums, (groups, letters), rows of a group being next to one another."""
+    if len(rest.letters) == 1:
+        letters = written.column(0, rest.letters[0]) * strengths[:, None]
+        occupied = np.flatnonzero(np.diff(ends))
+        if occupied.size:
+            total[occupied] += np.add.reduceat(letters, ends[occupied], axis=0)
+        return
+    left, right = written.halves(rest)
+    left = left * strengths[:, None]
+    for g, (start, stop) in enumerate(pairwise(ends.tolist())):
+        if start < stop:
+            total[g] += (left[start:stop].T @ right[start:stop]).reshape(-1)
+
+
+def _evaluated(columns: Sequence[ColumnRows], job: Job, coefficients: np.ndarray) -> np.ndarray:
+    d = _pivot(columns, [job])
+    column, others = columns[d], [other for e, other in enumerate(columns) if e != d]
+    at_values = np.tensordot(column.letters(job.letters[d]), coefficients, axes=(1, d))
+    rest, (order, begins) = job.without(d), groups(column)
+    values = np.empty(column.t.size)
+    for first, last, start, stop in _runs(begins, [rest]):
+        rows, ends = order[start:stop], np.clip(begins[first : last + 1], start, stop) - start
+        written = WrittenLetters(others, rows)
+        alone = len(rest.letters) == 1
+        left, right = (written.column(0, rest.letters[0]), None) if alone else written.halves(rest)
+        for g, (low, high) in enumerate(pairwise(ends.tolist()), first):
+            if low < high:
+                some = left[low:high] @ at_values[g].reshape(left.shape[1], -1)
+                total = some[:, 0] if right is None else np.einsum("np,np->n", some, right[low:high])
+                values[rows[low:high]] = total
+    return values
+
+
+def pivot(values: Sequence[int | None], jobs: Sequence[Job]) -> int:
+    """The axis to group by, given how many distinct values each has: indicators, or the one with the most letters."""
+    found = [d for d, size in enumerate(values) if size is not None]
+    levels = [d for d in found if jobs[0].letters[d].local == 1]
+    return max(levels or found, key=lambda d: (max(job.shape[d] for job in jobs), -(values[d] or 0)))
+
+
+def _pivot(columns: Sequence[ColumnRows], jobs: Sequence[Job]) -> int:
+    return pivot([None if column.book is None else column.book.size for column in columns], jobs)
+
+
+def groups(column: ColumnRows) -> tuple[np.ndarray, np.ndarray]:
+    """Rows in the order of their codes, (N,), and where each code's rows begin, (D + 1,)."""
+    if "order" not in column.remembered:
+        codes, D = column.codes, column.codebook.size
+        column.remembered["begins"] = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=D))])
+        # sixteen bits are sorted by counting; last, because another thread may look for it
+        column.remembered["order"] = np.argsort(codes.astype(np.uint16) if D <= 2**16 else codes, kind="stable")
+    return column.remembered["order"], column.remembered["begins"]
+
+
+def _runs(begins: np.ndarray, jobs: Sequence[Job]) -> Iterator[tuple[int, int, int, int]]:
+    """Stretches of codes and of rows that can be written out at once; a long group comes in several."""
+    sizes = [sum(halves(job)) if len(job.letters) > 1 else job.shape[0] for job in jobs]
+    most = max(64, dense.WRITTEN // max(1, *sizes))
+    first, D = 0, begins.size - 1
+    while first < D:
+        last = max(first + 1, int(np.searchsorted(begins, begins[first] + most, side="right")) - 1)
+        last = min(last, D)
+        end = int(begins[last])
+        for start in range(int(begins[first]), end, most):
+            yield first, last, start, min(start + most, end)
+        first = last

@@ -1,0 +1,194 @@
+"""What holds for every kind of basis and its domain: products of features, sums over rows, other sizes, files.
+
+A file with a kind of its own imports these tests and says which cases they run over, by a ``pytest_generate_tests`` of
+its own.
+"""
+
+import pickle
+
+import numpy as np
+import pytest
+from makers.bases import MAKERS, Case, cases
+
+from vff.basis import Basis, Domain
+from vff.linalg import DenseView, OuterView
+from vff.moments import ColumnRequest, TermRequest, equivalent_weights, features_at_nodes
+from vff.storage import Codec
+
+
+def pytest_generate_tests(metafunc):
+    if "case" in metafunc.fixturenames:
+        metafunc.parametrize("case", cases(), ids=lambda case: f"{case.basis!r:.40}")
+
+
+def _leaves(kind):
+    below = [leaf for own in kind.__subclasses__() for leaf in _leaves(own)]
+    return below or [kind]
+
+
+def test_every_kind_has_a_maker():
+    ours = [kind for kind in _leaves(Basis) if kind.__module__.startswith("vff.")]
+    assert set(ours) <= set(MAKERS)
+
+
+def _weights(n, seed=1):
+    return np.random.default_rng(seed).uniform(0.0, 2.0, n)
+
+
+def _sums(letters, t, w):
+    """By the definition."""
+    total = np.zeros(letters.size)
+    for one, weight in zip(t, w, strict=True):
+        total += weight * letters.evaluate(np.array([one]))[0]
+    return total
+
+
+def test_features_are_the_single_letters(case: Case):
+    t = case.units(20)
+    np.testing.assert_allclose(case.basis.evaluate(t), case.basis.single.evaluate(t), atol=1e-14)
+    assert case.basis.size == case.basis.single.size
+
+
+def test_the_gram_matrix_is_a_linear_map_of_the_double_letters(case: Case):
+    basis, t, w = case.basis, case.units(25), _weights(25)
+    gram = np.zeros((basis.size, basis.size))
+    for one, weight in zip(t, w, strict=True):
+        phi = basis.evaluate(np.array([one]))[0]
+        gram += weight * np.outer(phi, phi)
+    sums = _sums(basis.double, t, w)
+    np.testing.assert_allclose(basis.pairs(sums), gram, atol=1e-13 * w.sum())
+    operator = basis.gram(sums)
+    np.testing.assert_allclose(operator.to_dense(), gram, atol=1e-13 * w.sum())
+    np.testing.assert_allclose(operator.diagonal(), np.diagonal(gram), atol=1e-13 * w.sum())
+    many = basis.pairs(np.stack([sums, -2.0 * sums], axis=1))
+    np.testing.assert_allclose(many[:, :, 1], -2.0 * gram, atol=1e-12 * w.sum())
+
+
+def test_products_live_where_the_basis_says(case: Case):
+    basis, found = case.basis, case.basis.products()
+    sums = np.random.default_rng(2).normal(size=basis.double.size)
+    written = np.zeros((basis.size, basis.size))
+    written[found.rows, found.columns] = found.map @ sums
+    np.testing.assert_allclose(basis.pairs(sums), written, atol=1e-14)
+    np.testing.assert_array_equal(found.map.toarray().T, found.transposed.toarray())
+    assert basis.everywhere == (found.rows.size == basis.size**2)
+
+
+def test_seeing_is_the_transpose_of_the_gram_matrix(case: Case):
+    basis, rng = case.basis, np.random.default_rng(3)
+    S, sums = rng.normal(size=(basis.size, basis.size)), rng.normal(size=basis.double.size)
+    X, Z = rng.normal(size=(2, basis.size, 2))
+    assert np.sum(basis.pairs(sums) * S) == pytest.approx(sums @ basis.see(DenseView(S)))
+    outer = OuterView(X, Z)
+    assert np.sum(basis.pairs(sums) * outer.written()) == pytest.approx(sums @ basis.see(outer))
+    t = case.units(9)
+    phi, psi = basis.evaluate(t), basis.double.evaluate(t)
+    np.testing.assert_allclose(psi @ basis.see(DenseView(S)), np.einsum("np,pq,nq->n", phi, S, phi), atol=1e-12)
+
+
+def test_features_are_among_the_double_letters(case: Case):
+    t, w = case.units(25), _weights(25)
+    sums = _sums(case.basis.double, t, w)
+    np.testing.assert_allclose(case.basis.features_sum(sums), _sums(case.basis.single, t, w), atol=1e-12)
+    many = case.basis.features_sum(np.stack([sums, 3.0 * sums], axis=1))
+    np.testing.assert_allclose(many[:, 1], 3.0 * _sums(case.basis.single, t, w), atol=1e-12)
+
+
+def test_a_joint_basis_holds_both(case: Case):
+    t = case.units(15)
+    assert case.basis.joint(case.basis) == case.basis
+    for other in case.others:
+        both = case.basis.joint(other)
+        assert both is not None
+        assert both == other.joint(case.basis)
+        for own in (case.basis, other):
+            np.testing.assert_allclose(both.to(own).single(both.evaluate(t).T).T, own.evaluate(t), atol=1e-12)
+
+
+def test_going_to_a_smaller_basis_commutes_with_summing(case: Case):
+    t, w, rng = case.units(25), _weights(25), np.random.default_rng(4)
+    for other in (case.basis, *case.others):
+        large = case.basis.joint(other)
+        assert large is not None
+        change = large.to(other)
+        double, single = _sums(large.double, t, w), _sums(large.single, t, w)
+        np.testing.assert_allclose(change.double(double), _sums(other.double, t, w), atol=1e-11)
+        np.testing.assert_allclose(change.single(single), _sums(other.single, t, w), atol=1e-11)
+        np.testing.assert_allclose(
+            change.double(np.stack([double, 2.0 * double], axis=1))[:, 1], 2.0 * change.double(double), atol=1e-10
+        )
+        c, d = rng.normal(size=other.size), rng.normal(size=other.double.size)
+        assert change.single(single) @ c == pytest.approx(single @ change.single_transpose(c), abs=1e-10)
+        assert change.double(double) @ d == pytest.approx(double @ change.double_transpose(d), abs=1e-9)
+
+
+def test_another_detail_is_of_the_same_family(case: Case):
+    detail = case.basis.detail
+    if detail is None:
+        assert case.basis.resized(3) == case.basis
+        return
+    larger = case.basis.resized(2 * detail + 1)
+    assert larger.detail == 2 * detail + 1
+    assert larger.family == case.basis.family
+    assert larger.joint(case.basis) == larger
+    assert larger.resized(detail) == case.basis
+
+
+def test_values_that_come_later_add_nothing(case: Case):
+    if not case.domain.discrete:
+        return
+    t, w = case.units(25), _weights(25)
+    before = case.basis.levels  # pyright: ignore[reportAttributeAccessIssue]
+    values = (*case.later, *before)
+    extended, change = case.basis.extended(values)
+    assert extended.size == len(values)
+    for double in (False, True):
+        letters, new = ((own.double if double else own.single) for own in (case.basis, extended))
+        sums = _sums(letters, t, w)
+        moved = (change.double if double else change.single)(sums)
+        assert moved.sum() == pytest.approx(sums.sum())
+        np.testing.assert_array_equal(moved[len(case.later) :], sums)
+        assert moved.shape == (new.size,)
+        back = (change.double_transpose if double else change.single_transpose)(moved)
+        np.testing.assert_array_equal(back, sums)
+    assert case.basis.extended(before)[0] == case.basis
+
+
+def test_nodes_stand_for_rows(case: Case):
+    basis, t, w = case.basis, case.units(200), _weights(200)
+    assert basis.nodes().size == basis.node_count
+    term = TermRequest((0,), (ColumnRequest(case.domain, basis),))
+    weights = equivalent_weights(term, w @ basis.double.evaluate(t))
+    phi, at_nodes = basis.evaluate(t), features_at_nodes(basis)
+    expected = phi.T @ (w[:, None] * phi)
+    np.testing.assert_allclose(at_nodes.T @ (weights[:, None] * at_nodes), expected, atol=1e-9 * w.sum())
+
+
+def test_derivatives_follow_one_another(case: Case):
+    if case.domain.discrete:
+        return
+    t, h = np.linspace(-0.9, 0.9, 13), 1e-6
+    slopes = (case.basis.evaluate(t + h) - case.basis.evaluate(t - h)) / (2.0 * h)
+    np.testing.assert_allclose(case.basis.evaluate(t, 1), slopes, atol=1e-5 * max(1.0, np.abs(slopes).max()))
+
+
+def test_files_pickles_and_keys(case: Case):
+    codec = Codec("vff")
+    for record, kind in ((case.basis, Basis), (case.domain, Domain)):
+        if type(record).__module__.startswith("vff."):
+            assert codec.decode(codec.encode(record, kind), kind) == record
+        assert pickle.loads(pickle.dumps(record)) == record
+        assert {record: 1}[record] == 1
+        record.check()
+    assert case.basis.suits(case.domain)
+    ColumnRequest(case.domain, case.basis).check()
+
+
+def test_domains_know_their_rows(case: Case):
+    domain, x = case.domain, case.draw(50)
+    t = domain.to_unit(x)
+    assert domain.contains(t).all()
+    assert domain.holds(float(x.min()), float(x.max()))
+    assert domain.unit("length") > 0.0
+    assert domain.describe()
+    assert "column speed" in domain.outside_text("speed")
