@@ -119,7 +119,7 @@ def test_what_features_leave_out_is_no_less_than_zero_and_falls(case: Case) -> N
         assert case.basis.detail is None
         close(left[0], np.zeros(x.size))
     elif factor.edges(case.basis) == factor.edges(factor.least(Wish("auto", None, ()))):  # fewer miss the ends
-        # the ends fall more slowly than the tail of the spectrum, which is what ``decay`` says: at least by three powers
+        # ``decay`` is that of the tail of the spectrum; the ends fall more slowly, by about three powers
         assert np.median(left[-1]) < max(3.0 * 0.5 ** min(decay, 3.0) * np.median(left[-2]), 1e-12)
 
 
