@@ -318,17 +318,18 @@ def test_a_fit_is_saved_and_comes_back(case: Case, tmp_path) -> None:
     rng = np.random.default_rng(1)
     column = case.column(rng, 60)
     frame = pd.DataFrame({"x": column, "z": rng.uniform(size=60)})
-    effect = dict(zip(*np.unique(column, return_inverse=True), strict=False)) if case.levels else None
-    f = np.array([effect[own] for own in column], float) if effect else np.sin(column)
+    f = np.linalg.cholesky(case.leaf(column, column) + 1e-6 * np.eye(60)) @ rng.standard_normal(60)
     y = f + np.sin(4.0 * frame["z"]) + 0.2 * rng.standard_normal(60)
     kernel, few = case.leaf.bare() + case.leaf.bare() * vff.Matern32("z"), {"x": 4, "z": 2, "x * z": 2}
     few = few if "frequencies" in case.leaf.factor.options else {"z": 2}
     model = GPRegressor(kernel, frequencies=few).fit(frame, y)
-    assert np.std(y - model.predict(frame)) < 0.5 * np.std(y)
+    assert np.std(y - model.predict(frame)) < 0.8 * np.std(y)
     model.save(tmp_path / "model.vff")
     again = vff.load(tmp_path / "model.vff")
     for one, other in zip(model.predict_f(frame), again.predict_f(frame), strict=True):
         assert np.array_equal(one, other)
     assert again.kernel_ == model.kernel_
     parts = GPRegressor(kernel, frequencies=few, domain=model.domain_).partial_fit(frame[:40], y[:40])
-    assert parts.partial_fit(frame[40:], y[40:]).elbo_ == pytest.approx(model.elbo_, abs=1e-4)
+    parts.partial_fit(frame[40:], y[40:])
+    for one, other in zip(parts.rows_.moments.grams, model.rows_.moments.grams, strict=True):
+        close(one, other)
