@@ -60,7 +60,7 @@ def write_table(folder: Path, rows: int, files: int, form: str) -> None:
 def child(arguments: argparse.Namespace) -> None:
     """Fit, and print the digest of what came out."""
     import vff
-    from vff.sources import checkpoint
+    from vff.data import checkpoint
 
     checkpoint._INTERVAL = arguments.interval
     told: set[str] = set()

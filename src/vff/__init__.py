@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from vff import baselines, basis, datasets, features, kernels, likelihoods, plot, priors
+    from vff.data import scan
     from vff.estimators import (
         CoxProcess,
         Effects,
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
         suggest_interactions,
     )
     from vff.kernels import Categorical, Matern12, Matern32, Matern52, Matern72, Matern92, parse_kernel
-    from vff.sources import scan
 
 __version__ = "0.8.0"
 
@@ -36,7 +36,7 @@ _HOMES = {
     "SlidingWindow": "vff.estimators",
     "load": "vff.estimators",
     "parse_kernel": "vff.kernels",
-    "scan": "vff.sources",
+    "scan": "vff.data",
     "suggest_interactions": "vff.estimators",
 }
 _ROOMS = ("baselines", "basis", "datasets", "features", "kernels", "likelihoods", "plot", "priors")

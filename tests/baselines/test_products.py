@@ -17,7 +17,7 @@ from vff.baselines.evidence import Evidence
 from vff.baselines.features import InducingPoints
 from vff.baselines.model import FeatureModel
 from vff.baselines.products import Column, SumOfProducts
-from vff.estimators.tables import ExtrapolationWarning
+from vff.estimators import ExtrapolationWarning
 from vff.factors.interval.factor import MaternFactor
 from vff.factors.levels.factor import LevelFactor
 from vff.kernels import Categorical, normal_form

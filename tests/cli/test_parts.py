@@ -14,7 +14,7 @@ from vff.cli.failures import UsageError, in_shell_words
 from vff.cli.options import domain, frequencies, names, texts, types
 from vff.cli.progress import Reporter, describe, duration
 from vff.cli.results import as_json, written_whole
-from vff.sources.base import Progress
+from vff.data.source import Progress
 
 
 @pytest.mark.parametrize(

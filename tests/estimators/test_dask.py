@@ -17,11 +17,11 @@ import pandas as pd
 import pytest
 
 from vff import Categorical, GPClassifier, GPRegressor, Matern32
-from vff.estimators.chunked import OneCore
+from vff.data.dask import DaskSource, _Parcel
+from vff.estimators.tasks import OneCore
 from vff.inference.asking import Opinion
 from vff.moments import LARGEST_SAMPLE
 from vff.moments.cores import at_most, cores
-from vff.sources.clusters import DaskSource, _Parcel
 
 # workers do not import the tests
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
@@ -125,7 +125,7 @@ def test_partitions_without_rows_and_levels_of_one_partition(client) -> None:
 
 def test_settings_of_dask_stay_as_they_are(monkeypatch) -> None:
     """A pass may be what imports distributed, which brings settings of its own along."""
-    monkeypatch.setattr("vff.sources.clusters._client", lambda: None)
+    monkeypatch.setattr("vff.data.dask._client", lambda: None)
     monkeypatch.delitem(dask.config.config, "distributed", raising=False)
 
     def import_distributed(chunk: Any) -> int:
@@ -133,7 +133,8 @@ def test_settings_of_dask_stay_as_they_are(monkeypatch) -> None:
         return 0
 
     with dask.config.set(scheduler="synchronous"):
-        DaskSource(ARRAY).reduce(import_distributed, max)
+        import_distributed.merge = max  # type: ignore[attr-defined]
+        DaskSource(ARRAY).reduce(import_distributed)
     assert dask.config.get("distributed.comm") == "settings"
 
 
@@ -245,9 +246,9 @@ def test_a_worker_may_die_in_the_middle_of_a_fit(kind, walking, by_workers, monk
     victim = next(iter(client.run(os.getpid).values()))
     plain, passes = DaskSource.reduce, []
 
-    def reduce(self: DaskSource, task: Any, merge: Any, report: Any = None, without: Any = ()) -> Any:
+    def reduce(self: DaskSource, task: Any, checkpoint: Any = None, without: Any = ()) -> Any:
         passes.append(task)
-        return plain(self, Slow(task, str(mark)) if len(passes) == fatal else task, merge, report, without)
+        return plain(self, Slow(task, str(mark)) if len(passes) == fatal else task, checkpoint, without)
 
     def kill() -> None:
         while not mark.exists():
@@ -280,3 +281,6 @@ class Slow:
         Path(self.mark).touch()
         time.sleep(0.1)
         return self.task(chunk)
+
+    def merge(self, one: Any, other: Any) -> Any:
+        return self.task.merge(one, other)

@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 from vff import CoxProcess, GPClassifier, GPRegressor, Matern32
 from vff import likelihoods as lk
-from vff.estimators.tables import ExtrapolationWarning
+from vff.data.table import ExtrapolationWarning
 from vff.priors import Gamma, LogNormal, Normal
 
 N = 48

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 from vff import Categorical, GPClassifier, GPRegressor, Matern32, scan
-from vff.estimators import conversion, meaning
-from vff.estimators.conversion import Place
-from vff.estimators.meaning import are_written, refuse_to_guess
+from vff.data import conversion, meaning
+from vff.data.conversion import Place
+from vff.data.meaning import are_written, refuse_to_guess
 
 N = 40
 RNG = np.random.default_rng(0)

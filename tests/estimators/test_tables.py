@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from vff.estimators.tables import Table, check_target
+from vff.data.checks import check_target
+from vff.data.table import Table
 
 pd = pytest.importorskip("pandas")
 pl = pytest.importorskip("polars")

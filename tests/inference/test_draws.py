@@ -68,7 +68,7 @@ def test_draws_have_this_covariance(model: GPRegressor) -> None:
     found = np.var(values, axis=1)
     np.testing.assert_allclose(values.mean(axis=1), mean, atol=5 * np.sqrt(variance.max() / 40_000))
     np.testing.assert_allclose(found + rest, variance, rtol=0.03)
-    scale, x = model.target_.scale, model._block(model._table(X), slice(0, 6))
+    scale, x = model.target_.scale, model._answers(X, lambda rows: (rows.x,))[0][:6]
     posterior = model.posterior_
     phi = np.concatenate([term.features(x) for term in posterior.terms], axis=1)
     wanted = scale**2 * (phi @ posterior.covariance.matrix() @ phi.T + of_constant(posterior, phi))

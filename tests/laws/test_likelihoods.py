@@ -4,8 +4,10 @@ A file that registers a kind of its own imports these tests and says which cases
 ``pytest_generate_tests`` of its own.
 """
 
+import ast
 import itertools
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -383,3 +385,19 @@ def test_names_lead_to_it(case: Case) -> None:
             with pytest.raises(ValueError, match=f"A {name} likelihood needs the column of {kind.column_role()}"):
                 lk.by_name(name)
     assert lk.by_name(case.likelihood) is case.likelihood
+
+
+def test_nobody_asks_which_likelihood_it_is() -> None:
+    """Outside their own room kinds are unknown: it is their traits that are asked for."""
+    source = Path(lk.__file__).parents[1]
+    kinds = {kind.__name__ for kind in lk.LIKELIHOODS} | {"AbstractLikelihood"}
+    found = [
+        f"{path.relative_to(source)}:{node.lineno}"
+        for path in sorted(source.rglob("*.py"))
+        if path.parent != source / "likelihoods" and path.parent != source / "priors"
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("isinstance", "issubclass")
+        for name in ast.walk(node.args[1])
+        if getattr(name, "id", getattr(name, "attr", "")) in kinds
+    ]
+    assert found == []

@@ -13,6 +13,7 @@ from vff import GPRegressor, Matern32
 from vff.inference import METHODS, Fit, FitTask, Method, Spec, choose, registered
 from vff.inference.methods.collapsed import Collapsed
 from vff.likelihoods import Gaussian, Poisson
+from vff.moments import Walk
 
 every_method = pytest.mark.parametrize("method", METHODS, ids=[method.name for method in METHODS])
 HELD: dict[str, Any] = {"optimizer": None, "kernel": Matern32(0, variance=1.0, lengthscale=0.3)}
@@ -163,3 +164,22 @@ def test_a_method_of_ones_own_is_asked_for_by_its_word():
     with registered(Twice()):
         model = GPRegressor(SUM, inference="twice", frequencies=8, domain={0: (0.0, 1.0)}).fit(X, noisy(f))
     np.testing.assert_array_equal(model.predict(X), fitted("collapsed").predict(X))
+
+
+@every_method
+def test_effects_are_measured_from_the_average_over_the_rows(method: Method):
+    X, _ = rows()
+    posterior = fitted(method.name).posterior_
+    x = X[:, : len(posterior.request.columns)]
+    features = np.concatenate([term.features(x) for term in posterior.terms], axis=1)
+    np.testing.assert_allclose(posterior.centre, features.mean(axis=0), atol=1e-9)
+
+
+def test_averages_of_features_cost_no_walk_over_the_rows(monkeypatch):
+    """Rows are counted when they are first asked anyway."""
+    walks: list[Walk] = []
+    chunks = Walk.chunks
+    monkeypatch.setattr(Walk, "chunks", lambda walk, pool: (walks.append(walk), chunks(walk, pool))[1])
+    X, f = rows()
+    model = MAKERS["natural"].make().fit(X, MAKERS["natural"].targets(f))
+    assert len(walks) == model.fit_.visits + 1  # and the first guess

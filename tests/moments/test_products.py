@@ -85,7 +85,7 @@ def _assert_is_the_definition(moments, table, offset, tolerance=1e-10):
     phi, w, residual = table.features, table.w, table.y - offset
     size = w.sum()
     atol = tolerance * size * max(1.0, np.abs(residual).max())
-    np.testing.assert_allclose(moments.gram_matrix(), phi.T @ (w[:, None] * phi), rtol=0, atol=tolerance * size)
+    np.testing.assert_allclose(moments.gram().dense(), phi.T @ (w[:, None] * phi), rtol=0, atol=tolerance * size)
     np.testing.assert_allclose(moments.project, phi.T @ (w * residual), rtol=0, atol=atol)
     np.testing.assert_allclose(np.concatenate(moments.features_sums), phi.T @ w, rtol=0, atol=tolerance * size)
     assert moments.n == w.size
@@ -190,17 +190,17 @@ def test_recentring_scaling_and_other_units(name, make_table, assert_equal):
 def test_some_of_the_terms_in_any_order(name, make_table):
     table = _table(make_table, name, 40, 8)
     moments, places, T = table.read("dense", 3.0), table.request.slices, len(table.request.terms)
-    gram = moments.gram_matrix()
+    gram = moments.gram().dense()
     for kept in [(s,) for s in range(T)] + [pair for one in combinations(range(T), 2) for pair in (one, one[::-1])]:
         some = moments.terms(kept)
         which = np.concatenate([np.arange(gram.shape[0])[places[s]] for s in kept])
         assert some.request.terms == tuple(table.request.terms[s] for s in kept)
-        np.testing.assert_array_equal(some.gram_matrix(), gram[np.ix_(which, which)])
+        np.testing.assert_array_equal(some.gram().dense(), gram[np.ix_(which, which)])
         np.testing.assert_array_equal(some.project, moments.project[which])
         assert (some.n, some.weight, some.target, some.offset) == (40, moments.weight, moments.target, 3.0)
     alone = moments.term(T - 1)
     assert alone.blocks == {}
-    np.testing.assert_array_equal(alone.gram_matrix(), gram[places[-1], places[-1]])
+    np.testing.assert_array_equal(alone.gram().dense(), gram[places[-1], places[-1]])
 
 
 @settings(max_examples=15)
@@ -317,7 +317,7 @@ def test_two_factors_may_read_one_column(engine, N, rng):
     assert len(request.columns) == 2
     moments = read_arrays(request, columns, y, w, engine)
     phi = np.concatenate([_features(term, columns) for term in terms], axis=1)
-    np.testing.assert_allclose(moments.gram_matrix(), phi.T @ (w[:, None] * phi), rtol=0, atol=1e-10 * w.sum())
+    np.testing.assert_allclose(moments.gram().dense(), phi.T @ (w[:, None] * phi), rtol=0, atol=1e-10 * w.sum())
     np.testing.assert_allclose(moments.project, phi.T @ (w * y), rtol=0, atol=1e-10 * w.sum())
     rows = [column_rows(request.columns[c], x) for c, x in enumerate(columns)]
     S = rng.normal(size=(request.size, request.size))

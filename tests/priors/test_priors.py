@@ -1,17 +1,13 @@
-"""Priors against their densities: quadrature, compiled formulas, and the statements of probability that set them."""
+"""Single priors: textbooks, the statements of probability that set them, and refusals."""
 
 import math
-import pickle
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from laws.test_priors import GRID, LEVELS, cumulated
 
 from vff.priors import (
-    AbstractPrior,
     Exponential,
     Gamma,
     HalfNormal,
@@ -22,152 +18,6 @@ from vff.priors import (
     PenalisedLengthscale,
     penalised_sd,
 )
-
-PRIORS: dict[str, AbstractPrior] = {
-    "gamma": Gamma(3.0, 0.5),
-    "gamma with a pole": Gamma(0.7, 2.0),
-    "log-normal": LogNormal(0.3, 0.8),
-    "inverse gamma": InverseGamma(2.5, 1.5),
-    "half-normal": HalfNormal(2.0),
-    "exponential": Exponential(0.4),
-    "normal": Normal(-1.0, 1.7),
-    "of a half-normal sd": OfSd(HalfNormal(1.5)),
-    "of a log-normal sd": OfSd(LogNormal(2.0, 0.5)),
-    "penalised sd": penalised_sd(3.0, 0.05),
-    "penalised lengthscale": PenalisedLengthscale(0.2, 0.05),
-    "penalised lengthscale of three": PenalisedLengthscale(0.2, 0.1, columns=3),
-}
-GRID = np.linspace(-80.0, 80.0, 64001)  # of t: the value, or its logarithm
-LEVELS = np.array([0.01, 0.05, 0.3, 0.5, 0.8, 0.95, 0.99])
-
-every_prior = pytest.mark.parametrize("prior", PRIORS.values(), ids=PRIORS.keys())
-
-
-def value_of(prior: AbstractPrior, t: Any) -> Any:
-    return t if prior.support == "real" else np.exp(t)
-
-
-def t_of(prior: AbstractPrior, value: Any) -> Any:
-    return value if prior.support == "real" else np.log(value)
-
-
-def cumulated(prior: AbstractPrior) -> np.ndarray:
-    """The distribution function on the grid, by the trapezoidal rule."""
-    jacobian = 1.0 if prior.support == "real" else np.exp(GRID)
-    heights = np.exp(prior.log_density(value_of(prior, GRID))) * jacobian
-    steps = np.diff(GRID) * (heights[1:] + heights[:-1]) / 2
-    return np.concatenate([[0.0], np.cumsum(steps)])
-
-
-@every_prior
-def test_the_density_integrates_to_one(prior: AbstractPrior) -> None:
-    assert cumulated(prior)[-1] == pytest.approx(1.0, abs=1e-8)
-
-
-@every_prior
-def test_quantiles_invert_the_distribution_function(prior: AbstractPrior) -> None:
-    quantiles = prior.quantile(LEVELS)
-    assert np.interp(t_of(prior, quantiles), GRID, cumulated(prior)) == pytest.approx(LEVELS, abs=1e-5)
-    assert prior.median == pytest.approx(prior.quantile(0.5), rel=1e-14)
-
-
-@every_prior
-def test_samples_have_the_quantiles(prior: AbstractPrior, rng: np.random.Generator) -> None:
-    samples = prior.sample((100, 200), rng)
-    assert samples.shape == (100, 200)
-    assert np.all(np.isfinite(prior.log_density(samples)))
-    shares = np.mean(samples.reshape(-1, 1) <= prior.quantile(LEVELS), axis=0)
-    assert np.all(np.abs(shares - LEVELS) < 4.5 * np.sqrt(LEVELS * (1 - LEVELS) / samples.size))
-
-
-@every_prior
-def test_unconstrained_is_the_density_of_the_logarithm(prior: AbstractPrior) -> None:
-    t = np.linspace(-2.0, 2.0, 9)
-    expected = prior.log_density(value_of(prior, t)) - prior.log_constant
-    expected += t if prior.support == "positive" else 0.0
-    assert prior.unconstrained(t, prior.numbers) == pytest.approx(expected, rel=1e-12, abs=1e-12)
-    assert prior.form.unconstrained(t, prior.numbers) == pytest.approx(expected, rel=1e-12, abs=1e-12)
-
-
-@every_prior
-def test_the_form_has_no_numbers_of_its_own(prior: AbstractPrior) -> None:
-    assert type(prior.form) is type(prior)
-    assert prior.form == prior.form.form
-    assert prior.form.support == prior.support
-    assert prior.form.formula(0.7, *prior.numbers) == prior.formula(0.7, *prior.numbers)
-
-
-@every_prior
-def test_formulas_compile_and_differentiate(prior: AbstractPrior) -> None:
-    """Value and numbers are tracers; in double precision."""
-    jax = pytest.importorskip("jax")
-    form, numbers, step = prior.form, np.array(prior.numbers), 1e-6
-    with jax.enable_x64(True):
-        compiled = jax.jit(lambda t, numbers: form.unconstrained(t, tuple(numbers)))
-        slopes = jax.jit(jax.grad(lambda t, numbers: form.unconstrained(t, tuple(numbers)), argnums=(0, 1)))
-        for t in (-1.3, 0.4):
-            value = compiled(t, numbers)
-            assert value.dtype == np.float64
-            assert float(value) == pytest.approx(prior.unconstrained(t, prior.numbers), rel=1e-13)
-            by_t, by_numbers = slopes(t, numbers)
-            difference = prior.unconstrained(t + step, numbers) - prior.unconstrained(t - step, numbers)
-            assert float(by_t) == pytest.approx(difference / (2 * step), rel=1e-6, abs=1e-7)
-            for k, unit in enumerate(np.eye(len(numbers)) * step):
-                difference = form.unconstrained(t, numbers + unit) - form.unconstrained(t, numbers - unit)
-                assert float(by_numbers[k]) == pytest.approx(difference / (2 * step), rel=1e-6, abs=1e-7)
-
-
-@every_prior
-def test_values_or_numbers_alone_may_be_traced(prior: AbstractPrior) -> None:
-    jax = pytest.importorskip("jax")
-    with jax.enable_x64(True):
-        expected = prior.formula(0.7, *prior.numbers)
-        assert float(jax.jit(lambda v: prior.formula(v, *prior.numbers))(0.7)) == pytest.approx(expected, rel=1e-13)
-        for value in (0.7, np.float64(0.7), np.array([0.7])):
-            numbers_alone = jax.jit(lambda numbers, value=value: prior.formula(value, *numbers))
-            assert np.asarray(numbers_alone(prior.numbers)) == pytest.approx(expected, rel=1e-13)
-        assert float(jax.jit(prior.log_density)(0.7)) == pytest.approx(prior.log_density(0.7), rel=1e-13)
-
-
-@every_prior
-def test_outside_the_support_there_is_nothing(prior: AbstractPrior) -> None:
-    assert prior.log_density(np.inf) == -np.inf
-    assert np.isnan(prior.log_density(np.nan))
-    assert np.isfinite(prior.log_density(1))
-    below = prior.log_density(np.array([[-1.0, 0.0], [1.0, -np.inf]]))
-    assert below.shape == (2, 2)
-    assert np.array_equal(np.isfinite(below), [[prior.support == "real"] * 2, [True, False]])
-
-
-@every_prior
-@given(t=st.floats(-20.0, 20.0))
-def test_the_formula_is_finite_over_seventeen_orders_of_magnitude(prior: AbstractPrior, t: float) -> None:
-    value = prior.unconstrained(t, prior.numbers)
-    assert math.isfinite(value)
-    assert prior.unconstrained(np.array([t, 0.0]), prior.numbers)[0] == pytest.approx(value, rel=1e-12)
-
-
-@every_prior
-@given(t=st.floats(-700.0, 700.0))
-def test_the_density_is_never_nan_and_silent_when_it_vanishes(prior: AbstractPrior, t: float) -> None:
-    assert not np.isnan(prior.log_density(value_of(prior, t)))
-
-
-@every_prior
-@given(level=st.integers(1, 10**6 - 1), other=st.integers(1, 10**6 - 1))
-def test_quantiles_rise(prior: AbstractPrior, level: int, other: int) -> None:
-    """In millionths: SciPy's inverses do not rise between neighbours in float64, where they are all rounding."""
-    low, high = sorted((level, other))
-    assert prior.quantile(low / 10**6) <= prior.quantile(high / 10**6)
-
-
-@every_prior
-def test_priors_are_values(prior: AbstractPrior) -> None:
-    twin = pickle.loads(pickle.dumps(prior))
-    assert twin == prior
-    assert twin.median == prior.median
-    assert hash(twin) == hash(prior)
-    assert len({twin, prior, Gamma(17.0, 1.0)}) == 2
 
 
 def test_formulas_say_what_textbooks_say() -> None:

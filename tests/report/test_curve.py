@@ -41,7 +41,7 @@ def closed() -> Iterator[None]:
 
 def test_draws_curves_rows_and_domain(model: GPRegressor) -> None:
     X, y = rows(300)
-    ax = vff.plot.fit(model, X, y)
+    ax = vff.plot.fit(model, X, y).axes[0]
     texts = [text.get_text() for text in ax.get_legend().get_texts()]
     assert texts == ["posterior mean", "95 % interval of f", "95 % interval of a new y", "300 rows", "domain [a, b]"]
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("column 0", "y")
@@ -50,7 +50,7 @@ def test_draws_curves_rows_and_domain(model: GPRegressor) -> None:
 
 
 def test_the_line_and_the_bands_are_the_prediction(model: GPRegressor) -> None:
-    ax = vff.plot.fit(model, level=0.9)
+    ax = vff.plot.fit(model, level=0.9).axes[0]
     grid, mean = (np.asarray(values) for values in ax.lines[0].get_data())
     expected, std = model.predict(grid[:, None], return_std=True)
     np.testing.assert_allclose(mean, expected, rtol=1e-12)
@@ -63,7 +63,7 @@ def test_the_line_and_the_bands_are_the_prediction(model: GPRegressor) -> None:
 def test_many_rows_become_a_density_that_says_what_is_hidden(model: GPRegressor) -> None:
     X, y = rows(20_000)
     y[:2] = 1e6
-    ax = vff.plot.fit(model, X, y)
+    ax = vff.plot.fit(model, X, y).axes[0]
     meshes = [item for item in ax.collections if isinstance(item, QuadMesh)]
     assert len(meshes) == 1
     shown = np.expm1(np.ma.filled(meshes[0].get_array(), 0.0)).sum()
@@ -78,16 +78,16 @@ def test_names_come_from_the_frame() -> None:
     X, y = rows(200)
     frame = pd.DataFrame({"other": 0.0, "hour": X[:, 0]})
     named = GPRegressor(Matern32("hour"), frequencies=10).fit(frame, y)
-    ax = vff.plot.fit(named, frame, pd.Series(y, name="delay"))
+    ax = vff.plot.fit(named, frame, pd.Series(y, name="delay")).axes[0]
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("hour", "delay")
-    ax = vff.plot.fit(named, frame, y, xlabel="hour of the day", ylabel="delay (min)")
+    ax = vff.plot.fit(named, frame, y, xlabel="hour of the day", ylabel="delay (min)").axes[0]
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("hour of the day", "delay (min)")
 
 
 def test_draws_where_it_is_told_and_beyond_the_domain(model: GPRegressor, tmp_path: Path) -> None:
     figure, axes = pyplot.subplots(1, 2)
     X = np.array([[0.0], [7.0]])
-    assert vff.plot.fit(model, X, np.array([9.0, 11.0]), axes[1]) is axes[1]
+    assert vff.plot.fit(model, X, np.array([9.0, 11.0]), axes[1]) is figure
     assert not axes[0].lines
     grid = np.asarray(axes[1].lines[0].get_xdata())
     assert (grid[0], grid[-1]) == (0.0, 7.0)

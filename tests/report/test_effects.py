@@ -191,5 +191,5 @@ def test_the_curve_of_a_sum_is_refused_and_points_here(model: GPRegressor) -> No
 
 def test_the_curve_over_times_is_ticked_with_dates() -> None:
     X, y = frame()
-    ax = vff.plot.fit(GPRegressor(Matern32("day"), frequencies=8).fit(X, y), X, y)
+    ax = vff.plot.fit(GPRegressor(Matern32("day"), frequencies=8).fit(X, y), X, y).axes[0]
     assert isinstance(ax.xaxis.get_major_formatter(), matplotlib.dates.ConciseDateFormatter)

@@ -29,7 +29,7 @@ def closed() -> Iterator[None]:
 
 def test_one_column() -> None:
     model = CoxProcess(grid=20, frequencies=3, random_state=0).fit(LINE[LINE < 9], (0, 10), exposure=1.0 * ~HIDDEN)
-    ax = vff.plot.intensity(model, level=0.8)
+    ax = vff.plot.intensity(model, level=0.8).axes[0]
     mean, rug = ax.lines
     x, y = np.asarray(mean.get_xdata(), float), np.asarray(mean.get_ydata(), float)
     np.testing.assert_allclose(y, model.intensity(x).mean)
@@ -48,7 +48,7 @@ def test_one_column() -> None:
 
 def test_times_have_dates() -> None:
     frame = pd.DataFrame({"when": pd.Timestamp("2020-01-01") + pd.to_timedelta(10 * LINE, unit="D")})
-    ax = vff.plot.intensity(CoxProcess(grid=20, frequencies=3).fit(frame), xlabel="date")
+    ax = vff.plot.intensity(CoxProcess(grid=20, frequencies=3).fit(frame), xlabel="date").axes[0]
     ax.figure.canvas.draw()
     assert "Feb" in [tick.get_text() for tick in ax.get_xticklabels()]
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("date", "points per day")
@@ -59,7 +59,7 @@ def test_two_columns() -> None:
     inside = frame[frame.east < 3]
     model = CoxProcess(grid=(8, 6), frequencies=2, random_state=0)
     model.fit(inside, [(0, 4), (0, 1)], exposure=lambda c: 2.0 * (c[:, 0] < 3))
-    ax = vff.plot.intensity(model)
+    ax = vff.plot.intensity(model).axes[0]
     (mesh,) = (item for item in ax.collections if isinstance(item, QuadMesh))
     (dots,) = (item for item in ax.collections if isinstance(item, PathCollection))
     shown = mesh.get_array()
@@ -77,7 +77,7 @@ def test_two_columns() -> None:
 def test_given_axes_and_names() -> None:
     model = CoxProcess(grid=6, frequencies=1).fit(PLANE, [(0, 4), (0, 1)])
     _, ax = pyplot.subplots()
-    assert vff.plot.intensity(model, ax, label="trees per hectare", ylabel="up") is ax
+    assert vff.plot.intensity(model, ax, label="trees per hectare", ylabel="up") is ax.figure
     assert ax.get_ylabel() == "up"
     assert ax.child_axes[0].get_ylabel() == "trees per hectare"
 

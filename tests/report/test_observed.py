@@ -50,7 +50,7 @@ def band(ax: Axes, number: int) -> np.ndarray:
 def test_counts_are_drawn_on_their_own_scale() -> None:
     X, y, _ = rows()
     model = GPRegressor(**kept(likelihood="poisson")).fit(X[["x"]], y)
-    ax = vff.plot.fit(model, X[["x"]], y, level=0.9)
+    ax = vff.plot.fit(model, X[["x"]], y, level=0.9).axes[0]
     grid, mean = (np.asarray(values) for values in ax.lines[0].get_data())
     frame = pd.DataFrame({"x": grid})
     np.testing.assert_allclose(mean, model.predict(frame))
@@ -66,7 +66,7 @@ def test_counts_are_drawn_on_their_own_scale() -> None:
 def test_counts_with_an_exposure_are_drawn_per_unit_of_it() -> None:
     X, y, _ = rows()
     model = GPRegressor(**kept(likelihood=Poisson(exposure="hours"))).fit(X, y)
-    ax = vff.plot.fit(model, X, y)
+    ax = vff.plot.fit(model, X, y).axes[0]
     assert ax.get_ylabel() == "y / hours"
     assert "95 % interval of a new y" not in texts(ax)
     grid, mean = (np.asarray(values) for values in ax.lines[0].get_data())
@@ -78,7 +78,7 @@ def test_counts_with_an_exposure_are_drawn_per_unit_of_it() -> None:
 def test_classes_are_drawn_as_the_probability_of_the_second() -> None:
     X, _, labels = rows()
     model = GPClassifier(**kept(likelihood="probit")).fit(X[["x"]], labels)
-    ax = vff.plot.fit(model, X[["x"]], labels)
+    ax = vff.plot.fit(model, X[["x"]], labels).axes[0]
     assert ax.get_ylabel() == "P(y = late)"
     grid, mean = (np.asarray(values) for values in ax.lines[0].get_data())
     np.testing.assert_allclose(mean, model.predict_proba(pd.DataFrame({"x": grid}))[:, 1])

@@ -12,9 +12,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from vff.sources import AbstractPart, AbstractSource, Checkpoint, Chunk, Handling, PartRecord, Standing, reduce, scan
-from vff.sources import checkpoint as checkpoint_module
-from vff.sources.passes import asked
+from vff.data import Checkpoint, Chunk, Handling, Part, PartRecord, PassState, Source, scan
+from vff.data import checkpoint as checkpoint_module
+from vff.data.passes import asked
 from vff.storage import FileError, read_file, write_file
 
 Total = tuple[int, ...]
@@ -45,7 +45,7 @@ class Prices:
         return one
 
 
-class Piece(AbstractPart):
+class Piece(Part):
     def __init__(self, name: str, broken: Exception | None = None) -> None:
         self.name, self.size, self.broken = name, 10, broken
 
@@ -59,7 +59,7 @@ class Piece(AbstractPart):
             raise self.broken
 
 
-class Pieces(AbstractSource):
+class Pieces(Source):
     repeatable = True
     names = None
     n_rows = None
@@ -70,7 +70,7 @@ class Pieces(AbstractSource):
     def restricted(self, columns: Any) -> "Pieces":
         return self
 
-    def parts(self) -> Iterator[AbstractPart]:
+    def parts(self) -> Iterator[Part]:
         for part in self._parts:
             self.asked += 1
             yield part
@@ -83,22 +83,22 @@ def always(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_forty_thousand_parts_are_kept(tmp_path: Path) -> None:
     done = tuple(PartRecord(f"{i}, {{[.csv", f'"{i}" bytes', i, 1, 2, i % 7 == 0) for i in range(40_000))
-    standing = Standing(done, PartRecord("now", "here", 3), (5,), (6,))
+    state = PassState(done, PartRecord("now", "here", 3), (5,), (6,))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         one = Checkpoint.at(str(tmp_path / "state"), "mine")
-        one.note("counting", Total, lambda: standing, complete=True)
-    assert Checkpoint.at(str(tmp_path / "state"), "mine").standing("counting", Total) == standing
+        one.note("counting", Total, lambda: state, complete=True)
+    assert Checkpoint.at(str(tmp_path / "state"), "mine").state("counting", Total) == state
 
 
 def test_a_state_is_for_its_owner_alone(tmp_path: Path) -> None:
-    reduce(Pieces([Piece("a")]), Count(), Checkpoint.at(str(tmp_path / "state"), "mine"))
+    Pieces([Piece("a")]).reduce(Count(), Checkpoint.at(str(tmp_path / "state"), "mine"))
     if os.name == "posix":
         assert stat.S_IMODE((tmp_path / "state").stat().st_mode) == 0o600
 
 
 def test_many_parts_take_no_time_each(tmp_path: Path) -> None:
-    found = reduce(Pieces([Piece(str(i)) for i in range(5000)]), Count(), Checkpoint.at(str(tmp_path / "state"), ""))
+    found = Pieces([Piece(str(i)) for i in range(5000)]).reduce(Count(), Checkpoint.at(str(tmp_path / "state"), ""))
     assert (found.rows, len(found.done), found.committed) == (30_000, 5000, (30_000,))
 
 
@@ -106,7 +106,7 @@ def test_sums_that_no_file_can_hold_are_told_of_once(tmp_path: Path, always: Non
     state = Checkpoint.at(str(tmp_path / "state"), "mine")
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
-        found = reduce(Pieces([Piece("a"), Piece("b")]), Prices(), state)
+        found = Pieces([Piece("a"), Piece("b")]).reduce(Prices(), state)
     assert found.committed == (Decimal("1.5"),)
     assert found.rows == 12
     assert len(told) == 1
@@ -123,7 +123,7 @@ def test_what_went_wrong_first_is_what_is_told(task: Any, tmp_path: Path, monkey
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.raises(ZeroDivisionError, match="first of all"):
-            reduce(Pieces(parts), task, Checkpoint.at(str(tmp_path / "state"), "mine"))
+            Pieces(parts).reduce(task, Checkpoint.at(str(tmp_path / "state"), "mine"))
 
 
 @pytest.mark.parametrize("place", [0, 1, 2])
@@ -133,11 +133,11 @@ def test_a_part_that_was_begun_and_is_gone_is_missed(place: int, tmp_path: Path)
 
     path = str(tmp_path / "state")
     with pytest.raises(KeyboardInterrupt):
-        reduce(Pieces(pieces(place)), Count(), Checkpoint.at(path, ""))
+        Pieces(pieces(place)).reduce(Count(), Checkpoint.at(path, ""))
     left = [part for part in pieces(None) if part.name != "abc"[place]]
     with pytest.raises(ValueError, match=f"^{'abc'[place]} is in the sums that the checkpoint has, and no longer"):
-        reduce(Pieces(left), Count(), Checkpoint.at(path, ""))
-    found = reduce(Pieces(pieces(None)), Count(), Checkpoint.at(path, ""))
+        Pieces(left).reduce(Count(), Checkpoint.at(path, ""))
+    found = Pieces(pieces(None)).reduce(Count(), Checkpoint.at(path, ""))
     assert (found.rows, found.current, found.pending, found.committed) == (18, None, None, (18,))
 
 
@@ -156,21 +156,21 @@ def test_a_part_that_was_begun_and_is_gone_is_missed(place: int, tmp_path: Path)
 )
 def test_a_state_that_makes_no_sense_is_to_be_deleted(change: Any, tmp_path: Path) -> None:
     path = tmp_path / "state"
-    reduce(Pieces([Piece("a")]), Count(), Checkpoint.at(str(path), ""))
+    Pieces([Piece("a")]).reduce(Count(), Checkpoint.at(str(path), ""))
     record = read_file(path, ("checkpoint",)).record
     change(record["phases"]["counting"])
     write_file(path, "checkpoint", record)
     with pytest.raises(FileError, match=r"state: the state of a pass was expected, .*; delete the file to begin anew$"):
-        reduce(Pieces([Piece("a")]), Count(), Checkpoint.at(str(path), ""))
+        Pieces([Piece("a")]).reduce(Count(), Checkpoint.at(str(path), ""))
 
 
 def test_progress_does_not_ask_for_the_rows_once_more() -> None:
     source = Pieces([Piece("a"), Piece("b")], report=lambda progress: None)
-    reduce(source, Count())
+    source.reduce(Count())
     assert source.asked == 2
     source.ahead, source.asked = True, 0
     shares: list[float | None] = []
-    reduce(source.handled(report=lambda progress: shares.append(progress.share)), Count())
+    source.handled(report=lambda progress: shares.append(progress.share)).reduce(Count())
     assert shares == [None] * 4  # a chunk does not say how much of its part it is
     calls: list[int] = []
 
@@ -178,7 +178,7 @@ def test_progress_does_not_ask_for_the_rows_once_more() -> None:
         calls.append(1)
         yield np.ones((2, 1)), np.ones(2)
 
-    reduce(scan(rows, report=lambda progress: None), Count())
+    scan(rows, report=lambda progress: None).reduce(Count())
     assert len(calls) == 1
 
 
@@ -187,7 +187,7 @@ def test_sizes_are_asked_up_to_the_first_that_is_not_known() -> None:
     parts[0].size = None
     source = Pieces(parts, report=lambda progress: None)
     source.ahead = True
-    reduce(source, Count())
+    source.reduce(Count())
     assert source.asked == 1 + 3
 
 
@@ -210,16 +210,16 @@ def test_errors_that_are_not_made_of_a_text_keep_their_kind() -> None:
 def test_other_targets_are_other_rows(tmp_path: Path) -> None:
     rows = pd.DataFrame({"x": np.linspace(0.0, 1.0, 9)})
 
-    def source(change: float) -> AbstractSource:
+    def source(change: float) -> Source:
         y = np.zeros(9)
         y[4] = change
         return scan([(rows, y), (rows, y)], chunk_rows=9)
 
     path = str(tmp_path / "state")
-    reduce(source(0.0), Count(), Checkpoint.at(path, ""))
-    assert reduce(source(0.0), Count(), Checkpoint.at(path, "")).rows == 18
+    source(0.0).reduce(Count(), Checkpoint.at(path, ""))
+    assert source(0.0).reduce(Count(), Checkpoint.at(path, "")).rows == 18
     with pytest.raises(ValueError, match=r"^chunk 0 is not what it was when its rows were summed"):
-        reduce(source(1e-12), Count(), Checkpoint.at(path, ""))
+        source(1e-12).reduce(Count(), Checkpoint.at(path, ""))
 
 
 def test_parts_that_were_left_out_are_not_forgotten_when_nobody_asks_for_that(tmp_path: Path) -> None:
@@ -227,7 +227,7 @@ def test_parts_that_were_left_out_are_not_forgotten_when_nobody_asks_for_that(tm
     pd.DataFrame({"z": [1.0, 2.0]}).to_csv(tmp_path / "b.csv", index=False)
     path, files = str(tmp_path / "state"), str(tmp_path / "*.csv")
     with pytest.warns(UserWarning, match="left out"):
-        found = reduce(scan(files, faulty="skip").restricted(["x"]), Count(), Checkpoint.at(path, ""))
+        found = scan(files, faulty="skip").restricted(["x"]).reduce(Count(), Checkpoint.at(path, ""))
     assert found.rows == 2
     with pytest.raises(ValueError, match=r"b.csv was left out by the run that the checkpoint is of"):
-        reduce(scan(files).restricted(["x"]), Count(), Checkpoint.at(path, ""))
+        scan(files).restricted(["x"]).reduce(Count(), Checkpoint.at(path, ""))

@@ -6,6 +6,7 @@ import signal
 import sys
 import threading
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -18,10 +19,10 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from vff.sources.base import SourceError
-from vff.sources.clusters import FAN_IN, DaskSource
-from vff.sources.opening import scan
-from vff.sources.passes import FaultyPartWarning, check_same_rows, reduce
+from vff.data.dask import FAN_IN, DaskSource
+from vff.data.opening import scan
+from vff.data.passes import FaultyPartWarning, check_same_rows
+from vff.data.source import SourceError
 
 # workers do not import the tests
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
@@ -39,6 +40,22 @@ def client():
     options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
     with LocalCluster(**options) as cluster, Client(cluster) as client:
         yield client
+
+
+@dataclass(frozen=True)
+class Merging:
+    """A task of two functions."""
+
+    task: Any
+    merge: Any
+    phase: ClassVar[str] = "summing"
+
+    def __call__(self, chunk: Any) -> Any:
+        return self.task(chunk)
+
+
+def reduced(source: DaskSource, task: Any, merge: Any, report: Any = None) -> Any:
+    return source.handled(report=report).reduce(Merging(task, merge))
 
 
 def total(chunk) -> float:
@@ -83,11 +100,11 @@ def test_the_tree_is_the_same_for_every_scheduler(client) -> None:
     source = scan(FRAME_20)
     totals = [total(chunk) for part in source.parts() for chunk in part.chunks()]
     reference = by_hand(totals, operator.add)
-    assert source.reduce(total, operator.add).committed == reference
+    assert reduced(source, total, operator.add).committed == reference
     for scheduler in ("synchronous", "threads"):
         with dask.config.set(scheduler=scheduler):
-            assert source.reduce(total, operator.add).committed == reference
-    order = source.reduce(in_order, operator.add).committed
+            assert reduced(source, total, operator.add).committed == reference
+    order = reduced(source, in_order, operator.add).committed
     assert [where for where, _, _ in order] == [f"partition {i} of 20" for i in range(20)]
 
 
@@ -99,7 +116,7 @@ def test_arrays_with_targets_and_weights(rows, columns) -> None:
     source = scan((X, da.from_array(y, chunks=250), da.from_array(w, chunks=N)))
     assert (source.names, source.n_rows) == (None, N)
     with dask.config.set(scheduler="synchronous"):
-        found = source.reduce(lambda chunk: [(chunk.data, chunk.y, chunk.w)], operator.add).committed
+        found = reduced(source, lambda chunk: [(chunk.data, chunk.y, chunk.w)], operator.add).committed
     for whole, parts in zip((Z, y, w), zip(*found, strict=True), strict=True):
         assert np.array_equal(np.concatenate(parts), whole)
 
@@ -109,18 +126,18 @@ def test_targets_of_unknown_length_are_aligned_by_partitions() -> None:
     with dask.config.set(scheduler="synchronous"):
         for y in (kept.y, kept.y.to_dask_array(), "y"):
             source = DaskSource(kept[["x", "y"]], y)
-            pairs = source.reduce(lambda chunk: [(chunk.data.x, chunk.y)], operator.add).committed
+            pairs = reduced(source, lambda chunk: [(chunk.data.x, chunk.y)], operator.add).committed
             inside = FRAME[FRAME.x > 0]
             assert np.array_equal(np.concatenate([x for x, _ in pairs]), inside.x)
             assert np.array_equal(np.concatenate([y for _, y in pairs]), inside.y)
         assert DaskSource(kept, "y", "x").names == ("city",)
         X = kept[["x", "y"]].to_dask_array()
-        found = DaskSource(X, kept.y.to_dask_array()).reduce(lambda chunk: chunk.n_rows, operator.add).committed
+        found = reduced(DaskSource(X, kept.y.to_dask_array()), lambda chunk: chunk.n_rows, operator.add).committed
         assert found == int((FRAME.x > 0).sum())
         with pytest.raises(
             SourceError, match=r"expected as many values of y as rows, found 50 and \d+ in partition \d+ of"
         ):
-            DaskSource(kept, FRAME_20.y).reduce(total, operator.add)
+            reduced(DaskSource(kept, FRAME_20.y), total, operator.add)
 
 
 def test_delayed_tables() -> None:
@@ -129,16 +146,16 @@ def test_delayed_tables() -> None:
         return pa.table({"x": [float(i)], "z": [1]}) if i != 2 else pd.DataFrame({"z": [1]})
 
     with dask.config.set(scheduler="synchronous"):
-        assert scan([load(0), load(1)]).reduce(total, operator.add).committed == 1.0
+        assert reduced(scan([load(0), load(1)]), total, operator.add).committed == 1.0
         source = scan([load(i) for i in range(4)])
         assert source.names == ("x", "z")
         with pytest.raises(SourceError, match=r"expected column 'x', as in the first .* found 'z' in partition 2 of 4"):
-            source.reduce(total, operator.add)
+            reduced(source, total, operator.add)
         with pytest.warns(FaultyPartWarning, match="left out: expected column 'x'"):
-            assert source.handled(faulty="skip").reduce(total, operator.add).committed == 4.0
-        assert source.restricted(["z"]).reduce(lambda chunk: chunk.n_rows, operator.add).committed == 4
+            assert reduced(source.handled(faulty="skip"), total, operator.add).committed == 4.0
+        assert reduced(source.restricted(["z"]), lambda chunk: chunk.n_rows, operator.add).committed == 4
         with pytest.raises(SourceError, match="expected a table in partition 1 of 2, found int"):
-            scan([load(0), dask.delayed(operator.add)(1, 1)]).reduce(total, operator.add)
+            reduced(scan([load(0), dask.delayed(operator.add)(1, 1)]), total, operator.add)
 
 
 def test_partitions_without_rows_are_not_asked() -> None:
@@ -147,14 +164,14 @@ def test_partitions_without_rows_are_not_asked() -> None:
         return chunk.n_rows
 
     with dask.config.set(scheduler="synchronous"):
-        assert scan(FRAME_20[FRAME_20.x > np.sort(FRAME.x)[-11]]).reduce(whole, operator.add).committed == 10
+        assert reduced(scan(FRAME_20[FRAME_20.x > np.sort(FRAME.x)[-11]]), whole, operator.add).committed == 10
         with pytest.raises(ValueError, match="expected rows, found only partitions without any"):
-            scan(FRAME_20[FRAME_20.x > 1e9]).reduce(whole, operator.add)
+            reduced(scan(FRAME_20[FRAME_20.x > 1e9]), whole, operator.add)
 
 
 def test_incomplete_rows_are_left_out_on_the_workers(client) -> None:
     holes = FRAME.assign(x=FRAME.x.where(FRAME.index % 10 != 0))
-    found = scan(dd.from_pandas(holes, npartitions=4), missing="drop").reduce(in_order, operator.add).committed
+    found = reduced(scan(dd.from_pandas(holes, npartitions=4), missing="drop"), in_order, operator.add).committed
     assert [(rows, dropped) for _, rows, dropped in found] == [(225, 25)] * 4
 
 
@@ -177,9 +194,9 @@ def test_an_exception_comes_back_as_itself_with_its_place(client) -> None:
     for scheduler in (None, "synchronous"):
         with dask.config.set({} if scheduler is None else {"scheduler": scheduler}):
             with pytest.raises(ZeroDivisionError, match=r"^partition 7 of 20: there is nothing here$"):
-                source.reduce(refuse, lambda one, other: None)
+                reduced(source, refuse, lambda one, other: None)
             with pytest.raises(Odd):
-                source.reduce(odd, lambda one, other: None)
+                reduced(source, odd, lambda one, other: None)
 
 
 def test_progress_is_told(client) -> None:
@@ -188,7 +205,7 @@ def test_progress_is_told(client) -> None:
     for scheduler in (None, "synchronous"):
         told: list = []
         with dask.config.set({} if scheduler is None else {"scheduler": scheduler}):
-            assert source.reduce(lambda chunk: chunk.n_rows, operator.add, told.append).committed == 100
+            assert reduced(source, lambda chunk: chunk.n_rows, operator.add, told.append).committed == 100
         assert [progress.rows for progress in told] == list(range(10, 101, 10))
         assert (told[-1].share, told[-1].n_rows, told[-1].part) == (1.0, 100, "10 of 10 partitions")
 
@@ -208,7 +225,7 @@ class Large:
 
 
 def test_a_large_task_is_sent_once_to_a_worker(client, tmp_path) -> None:
-    scan(FRAME_20).reduce(Large(str(tmp_path)), operator.add)
+    reduced(scan(FRAME_20), Large(str(tmp_path)), operator.add)
     # unpacked where it is first wanted, and again by the other worker, which fetches it
     assert 1 <= len(list(tmp_path.iterdir())) <= 4
 
@@ -224,7 +241,7 @@ def test_a_worker_may_die(client, tmp_path) -> None:
 
     source = scan(FRAME_20)
     with dask.config.set(scheduler="synchronous"):
-        reference = source.reduce(total, operator.add).committed
+        reference = reduced(source, total, operator.add).committed
     victim = next(iter(client.run(os.getpid).values()))
 
     def kill() -> None:
@@ -236,7 +253,7 @@ def test_a_worker_may_die(client, tmp_path) -> None:
     killer = threading.Thread(target=kill)
     killer.start()
     told: list = []
-    assert source.reduce(slow, operator.add, told.append).committed == reference
+    assert reduced(source, slow, operator.add, told.append).committed == reference
     killer.join()
     assert told[-1].rows == N
     client.wait_for_workers(2, timeout=180)  # a worker starts slowly where others do too
@@ -258,10 +275,10 @@ def test_a_pass_says_what_it_read_of_every_partition() -> None:
     holes = FRAME.assign(x=FRAME.x.where(FRAME.index % 10 != 0))
     source = scan(dd.from_pandas(holes, npartitions=4), missing="drop")
     with dask.config.set(scheduler="synchronous"):
-        found = reduce(source, CountRows())
-        some = reduce(source, CountRows(), without=("partition 1 of 4", "partition 2 of 4"))
+        found = source.reduce(CountRows())
+        some = source.reduce(CountRows(), without=("partition 1 of 4", "partition 2 of 4"))
         with pytest.raises(SourceError, match="found that all are to be left out"):
-            reduce(source, CountRows(), without=tuple(part.name for part in found.done))
+            source.reduce(CountRows(), without=tuple(part.name for part in found.done))
     assert (found.committed, found.rows, found.dropped, found.skipped, found.complete) == (900, 900, 100, (), True)
     assert [(part.name, part.rows, part.dropped) for part in found.done] == [
         (f"partition {i} of 4", 225, 25) for i in range(4)
@@ -279,11 +296,11 @@ def test_a_partition_that_fails_later_is_missed(tmp_path) -> None:
 
     source = scan([load(i) for i in range(4)], faulty="skip")
     with dask.config.set(scheduler="synchronous"):
-        first = reduce(source, CountRows())
+        first = source.reduce(CountRows())
         bad.touch()
         with pytest.warns(FaultyPartWarning, match="found 'z' in partition 2 of 4"):
-            second = reduce(source, CountRows())
-        third = reduce(source, CountRows(), without=second.skipped)
+            second = source.reduce(CountRows())
+        third = source.reduce(CountRows(), without=second.skipped)
     assert (second.rows, second.skipped) == (6, ("partition 2 of 4",))
     with pytest.raises(ValueError, match=r"^partition 2 of 4 changed after the first pass over the rows"):
         check_same_rows(first, second)

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import vff
-from vff.sources import DatabaseRows, DatabaseTable, TooManyGroupsError, is_chunked
+from vff.data import DatabaseRows, DatabaseTable, TooManyGroupsError
+from vff.data.opening import is_chunked
 
 pa = pytest.importorskip("pyarrow")
 duckdb = pytest.importorskip("duckdb")

@@ -15,8 +15,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from vff.sources.base import SourceError
-from vff.sources.opening import scan
+from vff.data.opening import scan
+from vff.data.source import SourceError
 
 TABLE = pa.table(
     {

@@ -14,8 +14,8 @@ import pyarrow.parquet
 import pytest
 
 import vff
-from vff.sources.fingerprints import content_mark
-from vff.sources.opening import scan
+from vff.data.fingerprints import content_mark
+from vff.data.opening import scan
 
 N = 50
 VALUES: dict[str, Any] = {

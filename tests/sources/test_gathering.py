@@ -10,11 +10,11 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from vff.sources import FaultyPartWarning, SourceError, reduce
-from vff.sources.base import Chunk, Handling
-from vff.sources.missing import handled
-from vff.sources.opening import scan
-from vff.sources.streams import StreamSource
+from vff.data import FaultyPartWarning, SourceError
+from vff.data.missing import handled
+from vff.data.opening import scan
+from vff.data.source import Chunk, Handling
+from vff.data.streams import StreamSource
 
 X = np.arange(40.0).reshape(20, 2)
 MAKERS: dict[str, Callable[[np.ndarray], Any]] = {
@@ -102,9 +102,9 @@ class CountRows:
 def test_a_faulty_chunk_is_left_out_alone() -> None:
     items: list[Any] = [X[:2], X[2:4], np.ones((2, 3)), X[4:6], X[6:8]]
     with pytest.raises(SourceError, match=r"found 3 in chunk 2; bring the same columns"):
-        reduce(scan(iter(items)), CountRows())
+        scan(iter(items)).reduce(CountRows())
     with pytest.warns(FaultyPartWarning, match="found 3 in chunk 2"):
-        found = reduce(scan(iter(items), faulty="skip"), CountRows())
+        found = scan(iter(items), faulty="skip").reduce(CountRows())
     assert (found.rows, found.skipped) == (8, ("chunk 2",))
     assert [part.name for part in found.done] == ["chunks 0 to 1", "chunk 2", "chunks 3 to 4"]
 

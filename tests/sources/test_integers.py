@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from vff.sources import arrow as arrow_module
-from vff.sources.base import SourceError
-from vff.sources.opening import scan
+from vff.data import arrow as arrow_module
+from vff.data.opening import scan
+from vff.data.source import SourceError
 
 LARGE = 2**53
 

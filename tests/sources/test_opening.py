@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.dataset
 import pytest
 
-from vff.sources.base import SourceError
-from vff.sources.opening import is_chunked, scan
+from vff.data.opening import is_chunked, scan
+from vff.data.source import SourceError
 
 FRAME = pd.DataFrame({"x": [1.0, 2.0]})
 TABLE = pa.table({"x": [1.0, 2.0]})
@@ -41,6 +41,7 @@ TABLE = pa.table({"x": [1.0, 2.0]})
         [dask.delayed(FRAME)],
         ibis.memtable(TABLE),
         scan([FRAME]),
+        pl.LazyFrame(FRAME),
     ],
     ids=lambda data: type(data).__name__,
 )
@@ -56,7 +57,6 @@ def test_rows_that_have_to_be_fetched(data) -> None:
         TABLE,
         TABLE.to_batches()[0],
         pl.DataFrame(FRAME),
-        pl.LazyFrame(FRAME),
         np.ones((2, 2)),
         np.float64(1.0),
         [[1.0, 2.0], [3.0, 4.0]],
@@ -110,8 +110,8 @@ def test_a_library_that_is_not_there_is_asked_for(monkeypatch, tmp_path, library
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
         return real(name, *arguments, **options)
 
-    for module in ("arrow", "clusters"):
-        monkeypatch.delitem(sys.modules, f"vff.sources.{module}", raising=False)
+    for module in ("arrow", "dask"):
+        monkeypatch.delitem(sys.modules, f"vff.data.{module}", raising=False)
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(ImportError, match=rf"pip install 'vff\[{extra}\]'"):
         scan(data)

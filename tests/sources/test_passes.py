@@ -16,9 +16,9 @@ import pytest
 
 import vff
 from vff import GPRegressor, Matern32
-from vff.sources import FaultyPartWarning, SourceError
-from vff.sources import arrow as arrow_module
-from vff.sources import checkpoint as checkpoint_module
+from vff.data import FaultyPartWarning, SourceError
+from vff.data import arrow as arrow_module
+from vff.data import checkpoint as checkpoint_module
 from vff.storage import FileError
 
 ROWS, CHUNK = 400, 100

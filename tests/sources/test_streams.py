@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vff.sources.base import Chunk, Handling, SourceError
-from vff.sources.missing import handled
-from vff.sources.opening import scan
+from vff.data.missing import handled
+from vff.data.opening import scan
+from vff.data.source import Chunk, Handling, SourceError
 
 X = np.arange(20.0).reshape(10, 2)
 

@@ -13,7 +13,7 @@ from vff.baselines.evidence import Given
 from vff.baselines.products import Column, SumOfProducts
 from vff.baselines.squared_exponential import SquaredExponential
 from vff.basis import Domain
-from vff.estimators.tables import Table
+from vff.data.table import Table
 from vff.factors import Factor, Kernel, Leaf, Term, normal_form
 from vff.inference import REACH, TargetScale
 from vff.kernels import Matern32

@@ -11,11 +11,13 @@ from vff.baselines.features import AbstractFeatures
 from vff.baselines.model import FeatureModel, learn
 from vff.baselines.posterior import FeaturePosterior
 from vff.baselines.problem import notes
+from vff.data.checks import check_target
+from vff.data.memory import given
+from vff.data.table import Table
 from vff.estimators.arguments import flag
 from vff.estimators.face import Posterior, RegressionFace
-from vff.estimators.named import given, introduce
+from vff.estimators.named import introduce
 from vff.estimators.options import check_choice, check_noise
-from vff.estimators.tables import Table, check_target
 from vff.inference import Optimum, TargetScale
 from vff.likelihoods import Gaussian
 

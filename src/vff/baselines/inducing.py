@@ -10,8 +10,8 @@ from vff.baselines.face import GaussianFace
 from vff.baselines.features import InducingPoints
 from vff.baselines.squared_exponential import SquaredExponential
 from vff.basis import Domain
+from vff.data.checks import as_finite
 from vff.estimators.arguments import whole_number
-from vff.estimators.tables import as_finite
 from vff.kernels import Kernel
 from vff.words import shown
 

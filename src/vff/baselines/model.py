@@ -12,7 +12,7 @@ from vff.baselines.evidence import Given
 from vff.baselines.features import AbstractFeatures, chunks
 from vff.baselines.start import look
 from vff.inference import ClosedForm, Constant, Cotangents, NormalEquations, Optimum, maximise, rescale
-from vff.linalg import Diagonal, threads_for
+from vff.linalg import Dense, Diagonal, threads_for
 from vff.parameters import PositiveVector
 
 
@@ -74,7 +74,7 @@ class FeatureModel:
             b += phi.T @ self.y[rows]
             h += weighted.sum(axis=0)
             G += phi.T @ weighted
-        own = NormalEquations(self.weight, 0.0 if self.sites else float(self.y @ self.y), b, G)
+        own = NormalEquations(self.weight, 0.0 if self.sites else float(self.y @ self.y), b, Dense(G))
         if self.constant is None:
             return Equations(own, None)
         return Equations(own, Constant(h, float(self.y.sum()), self.constant))

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.polynomial.legendre import leggauss
 from scipy import sparse
 
-from vff.linalg import AbstractMatrixView, AbstractOperator, Dense
+from vff.linalg import AbstractMatrixView, AbstractSymmetric, Dense
 
 _MORE_NODES = 24
 
@@ -285,6 +285,11 @@ class Basis(ABC):
         """Whether no product of two features vanishes identically."""
         return self.products().rows.size == self.size**2
 
+    @property
+    def orthogonal(self) -> bool:
+        """Whether the product of two different features vanishes, so that Gram matrices are diagonal."""
+        return False
+
     def pairs(self, sums: np.ndarray) -> np.ndarray:
         """sum w phi phi' written out, (P, P, ...), from sum w psi, (Q, ...)."""
         found, flat = self.products(), sums.reshape(sums.shape[0], -1)
@@ -292,7 +297,7 @@ class Basis(ABC):
         written[found.rows, found.columns] = found.map @ flat
         return written.reshape(self.size, self.size, *sums.shape[1:])
 
-    def gram(self, sums: np.ndarray) -> AbstractOperator:
+    def gram(self, sums: np.ndarray) -> AbstractSymmetric:
         """sum w phi phi' from sum w psi, (Q,), with the structure that the features give it."""
         return Dense(self.pairs(sums))
 

@@ -6,15 +6,15 @@ from typing import Any
 from vff.cli.failures import UsageError
 from vff.cli.options import domain, frequencies, texts
 from vff.cli.rows import DataError, kinds_of, need_columns
+from vff.data.source import Source
 from vff.estimators import GPClassifier, GPRegressor
 from vff.kernels import Kernel, normal_form
 from vff.kernels.formula import ColumnError, parse_terms
 from vff.likelihoods import AbstractLikelihood, binary_names, by_name, exposed_names
-from vff.sources.base import AbstractSource
 from vff.words import shortened, shown
 
 
-def make_model(options: Namespace, source: AbstractSource, units: dict[str, str]) -> GPRegressor | GPClassifier:
+def make_model(options: Namespace, source: Source, units: dict[str, str]) -> GPRegressor | GPClassifier:
     """The estimator that the options describe."""
     if options.target is None:
         raise UsageError("--target was expected to name the column to explain, found none; give --target COLUMN")

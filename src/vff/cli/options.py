@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from vff.cli.failures import UsageError
-from vff.sources.base import KINDS
+from vff.data.schema import DECLARABLE
 from vff.words import shortened, shown
 
 Value = TypeVar("Value")
@@ -126,8 +126,8 @@ def types(text: str | None) -> dict[str, str]:
 
 
 def _kind(text: str) -> str:
-    if _word(text) not in KINDS:
-        raise _Unfit("say what a column holds", f"write one of {', '.join(KINDS)}")
+    if _word(text) not in list(DECLARABLE):
+        raise _Unfit("say what a column holds", f"write one of {', '.join(DECLARABLE)}")
     return text
 
 

@@ -1,9 +1,8 @@
 """``vff predict``: new observations with their uncertainty, chunk by chunk, so that memory stays flat."""
 
 import time
-import warnings
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from vff.cli.results import Result, check_output, written_whole
 from vff.cli.rows import DataError, columns_of, level_columns, need_columns, open_for
 from vff.cli.summary import label_text
 from vff.cli.tables import TableWriter
-from vff.sources.base import AbstractPart, AbstractSource, Chunk, Progress, SourceError
+from vff.data import Source
 from vff.words import shown
 
 
@@ -31,7 +30,7 @@ def predict(options: Namespace) -> Result:
         reporter.phase("predicting")
         with written_whole(out) as draft:
             writer = TableWriter(draft, out.suffix.lower() == ".parquet")
-            dropped = _write(model, source, keep, options.level, writer, reporter)
+            dropped = _write(model, source, keep, options.level, writer)
     seconds = time.monotonic() - began
     record = {
         "out": str(out),
@@ -68,7 +67,7 @@ def _check_names(keep: Sequence[str], written: Sequence[str]) -> None:
             )
 
 
-def _opened(model: Any, options: Namespace, keep: Sequence[str], reporter: Reporter) -> AbstractSource:
+def _opened(model: Any, options: Namespace, keep: Sequence[str], reporter: Reporter) -> Source:
     source = open_for(model, options, reporter)
     need_columns(source, [(name, "--keep") for name in keep])
     used = columns_of(model)
@@ -76,12 +75,10 @@ def _opened(model: Any, options: Namespace, keep: Sequence[str], reporter: Repor
     return source.restricted([*used, *keep]).handled(keep_missing=tuple(sorted(harmless)))
 
 
-def _write(
-    model: Any, source: AbstractSource, keep: Sequence[str], level: float, writer: TableWriter, reporter: Reporter
-) -> int:
+def _write(model: Any, source: Source, keep: Sequence[str], level: float, writer: TableWriter) -> int:
     """Predict and write all chunks; how many rows were left out."""
     used, labels, dropped = columns_of(model), output_columns(model), 0
-    for chunk in _chunks(source, reporter):
+    for chunk in source.chunks():
         dropped += chunk.dropped
         if chunk.n_rows == 0:
             continue
@@ -97,34 +94,3 @@ def _write(
             f"rows to predict were expected, found none ({dropped:,} left out); give rows that are complete"
         )
     return dropped
-
-
-def _chunks(source: AbstractSource, reporter: Reporter) -> Iterator[Chunk]:
-    """All chunks, with progress after each."""
-    began, parts, rows = time.monotonic(), list(source.parts()), 0
-    sizes = [getattr(part, "size", None) or 0 for part in parts]
-    for place, part in enumerate(parts):
-        for chunk in _readable(part, source.handling.faulty):
-            yield chunk
-            rows += chunk.n_rows + chunk.dropped
-            share = _share(rows, source.n_rows, sizes, place, getattr(chunk, "share_of_part", None))
-            seconds = time.monotonic() - began
-            reporter(Progress("predicting", rows, source.n_rows, share, seconds, part.name))
-
-
-def _readable(part: AbstractPart, faulty: str) -> Iterator[Chunk]:
-    """The chunks of a part, up to where it cannot be read if that is to be skipped."""
-    try:
-        yield from part.chunks()
-    except SourceError as error:
-        if faulty == "refuse":
-            raise
-        warnings.warn(f"{part.name} was left out from where it cannot be read: {error}", stacklevel=2)
-
-
-def _share(rows: int, n_rows: int | None, sizes: Sequence[int], place: int, of_part: float | None) -> float | None:
-    """How much is done, by rows where they are known, else by bytes."""
-    if n_rows:
-        return rows / n_rows
-    total = sum(sizes)
-    return (sum(sizes[:place]) + (of_part or 0.0) * sizes[place]) / total if total else None

@@ -11,7 +11,7 @@ import time
 from typing import TYPE_CHECKING, Self, TextIO
 
 if TYPE_CHECKING:
-    from vff.sources.base import Progress
+    from vff.data.source import Progress
 
 _PATIENCE = 2.0  # seconds without a word
 _EVERY = {True: 0.2, False: 5.0}  # seconds between lines, on a terminal and elsewhere

@@ -7,8 +7,8 @@ from typing import Any
 
 from vff.cli.options import types as types_given
 from vff.cli.progress import Reporter
-from vff.sources.base import AbstractSource
-from vff.sources.opening import scan
+from vff.data.opening import scan
+from vff.data.source import Source
 from vff.words import shown
 
 _TABS = {"tab": "\t", "\\t": "\t"}
@@ -18,7 +18,7 @@ class DataError(ValueError):
     """Data that are not there, or do not have what the command needs."""
 
 
-def open_rows(options: Namespace, reporter: Reporter | None, types: Mapping[str, str] | None = None) -> AbstractSource:
+def open_rows(options: Namespace, reporter: Reporter | None, types: Mapping[str, str] | None = None) -> Source:
     """The rows of DATA, to be read in chunks; ``types`` are those a model knows, and the user's come first."""
     given = types_given(getattr(options, "types", None))
     try:
@@ -36,13 +36,13 @@ def open_rows(options: Namespace, reporter: Reporter | None, types: Mapping[str,
         raise DataError(str(error)) from error
 
 
-def kinds_of(source: AbstractSource) -> dict[str, str]:
+def kinds_of(source: Source) -> dict[str, str]:
     """What every column holds, in the words of terms; a column with nothing in it yet is taken for numbers."""
     kinds: Mapping[str, str] = getattr(source, "kinds", None) or vars(source)["_kinds"]
     return {name: "number" if kinds[name] in ("integer", "unknown") else kinds[name] for name in source.names or ()}
 
 
-def need_columns(source: AbstractSource, wanted: Iterable[tuple[str, str]]) -> None:
+def need_columns(source: Source, wanted: Iterable[tuple[str, str]]) -> None:
     """Refuse columns, each with who asks for it, that the rows do not have."""
     names = list(source.names or ())
     for name, who in wanted:
@@ -60,7 +60,7 @@ def _nearest(name: str, names: list[str]) -> str:
     return f"the columns are {', '.join(map(shown, names[:8]))}{', ...' if len(names) > 8 else ''}"
 
 
-def open_for(model: Any, options: Namespace, reporter: Reporter | None) -> AbstractSource:
+def open_for(model: Any, options: Namespace, reporter: Reporter | None) -> Source:
     """Rows for a model: its columns are there, and hold text where the model knows text."""
     source = open_rows(options, reporter)
     need_columns(source, [(name, "what the model uses") for name in columns_of(model)])

@@ -6,7 +6,7 @@ from vff.estimators.interactions import Interaction, Interactions, suggest_inter
 from vff.estimators.regressor import GPRegressor
 from vff.estimators.saving import describe, load, save
 from vff.estimators.sums import Effects
-from vff.estimators.tables import ExtrapolationWarning
+from vff.estimators.visiting import ExtrapolationWarning
 from vff.estimators.window import SlidingWindow
 
 __all__ = [

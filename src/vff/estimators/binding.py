@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any
 
-from vff.estimators.conversion import is_grouped
-from vff.estimators.levels import in_order
-from vff.estimators.meaning import are_written, refuse_to_guess, refuse_written
+from vff.data.conversion import is_grouped
+from vff.data.levels import in_order
+from vff.data.meaning import are_written, refuse_to_guess, refuse_written
+from vff.data.table import Table
 from vff.estimators.observed import column_of
-from vff.estimators.tables import Table
 from vff.factors import KINDS, Kernel, Leaf, Sum, Term, normal_form
 from vff.inference import Term as InnerTerm
 from vff.words import shown
@@ -176,7 +176,7 @@ def bind(kernel: Kernel | None, table: Table, *, first: bool = True, beside: Has
 def _bound_column(table: Table, index: int, leaf: Leaf) -> BoundColumn:
     aliases = {leaf.column, index, *([table.names[index]] if table.names else [])}
     levels = table.levels(index) if leaf.reads == "levels" else None
-    return BoundColumn(index, table.label(index), frozenset(aliases), table.kind(index), levels)
+    return BoundColumn(index, table.label(index), frozenset(aliases), table.kind(index).value, levels)
 
 
 def _check_different(term: Term, indices: list[int], table: Table) -> None:

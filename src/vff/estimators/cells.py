@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from vff.data.checks import as_finite
 from vff.estimators.arguments import is_whole
-from vff.estimators.tables import as_finite
 from vff.estimators.windows import Box, Space, as_box, check_part
 from vff.words import shown
 

@@ -1,6 +1,6 @@
 """``GPClassifier``: Gaussian process classification by natural gradients."""
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Self
 
@@ -8,16 +8,19 @@ import numpy as np
 from sklearn.base import ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
+from vff.data import Positive, Roles, Source, Used, open_rows
+from vff.data.checks import check_weights
+from vff.data.labels import as_labels, coded
+from vff.data.memory import beside, given
+from vff.data.table import Table
 from vff.estimators.arguments import flag
-from vff.estimators.database import with_labels
-from vff.estimators.labels import as_labels, coded
-from vff.estimators.named import beside, columns_used, given, introduce
-from vff.estimators.roles import FindLabels, Positive, Roles, check_asked_again
+from vff.estimators.named import columns_used, introduce, levels_used
+from vff.estimators.overview import weights_of
 from vff.estimators.sums import Effects, SumModelFace
-from vff.estimators.tables import Table, check_weights
+from vff.estimators.tasks import FindLabels
+from vff.estimators.visiting import Block, answers
 from vff.kernels import Kernel
 from vff.likelihoods import AbstractLikelihood, Predictive, binary_names, by_name
-from vff.sources import AbstractSource, DatabaseTable, is_chunked, opened, reduce
 from vff.words import shown
 
 
@@ -102,10 +105,8 @@ class GPClassifier(ClassifierMixin, SumModelFace):
         Of a frame, y and sample_weight may be the names of columns. X may also be what ``vff.scan`` takes; then they
         must be.
         """
-        if is_chunked(X):
-            source = opened(X)
-            if isinstance(source, DatabaseTable):
-                return self.fit(*with_labels(self.kernel, self._asked_likelihood(), source, y, sample_weight))
+        source = open_rows(X)
+        if source.whole is None:
             return self._fit_chunks(source, y, sample_weight)
         table, y, sample_weight, target = given(X, y, sample_weight, self._columns_used())
         labels = as_labels(y)
@@ -124,18 +125,21 @@ class GPClassifier(ClassifierMixin, SumModelFace):
     def _columns_used(self) -> tuple[Hashable, ...]:
         return columns_used(self.kernel, self._asked_likelihood())
 
-    def _fit_chunks(self, source: AbstractSource, y: Any, sample_weight: Any) -> Self:
+    def _fit_chunks(self, source: Source, y: Any, sample_weight: Any) -> Self:
         """Labels are found in a pass of their own; then there is a fit per class, or one for two."""
         source, column, weight = source.with_targets(y, sample_weight)
-        roles = Roles.of(source, self.kernel, column, weight, self._asked_likelihood())
-        check_asked_again(source)
-        labels = (roles.target,) if roles.target is not None else ()
-        source = source.handled(keep_missing=roles.levels(self.kernel, source.kinds)).with_integers(labels)
+        used = None if self.kernel is None else Used(self._columns_used(), levels_used(self.kernel))
+        roles = replace(Roles.of(source.schema, used, column, weight), labelled=True)
+        again: Any = source.select(roles).asked_again()
+        if again.whole is not None:
+            return self.fit(again.whole, again.y, again.w)
+        source = source.handled(keep_missing=roles.levels).with_integers(roles.labels)
         # rows that will be left out for another column must not show their labels either
         whole = source.handling.faulty == "skip" or source.handling.missing == "drop"
         columns = [name for name in (roles.all if whole else (roles.target, roles.weight)) if name is not None]
         some = source.restricted(columns) if roles.features is not None and columns else source
-        found = reduce(some, FindLabels(replace(roles, features=None if roles.features is None else ()))).committed
+        labels = FindLabels(replace(roles, features=None if roles.features is None else ()))
+        found = some.reduce(labels).committed
         classes = np.array(() if found is None else found.found)
         _check_several(classes)
         fitted = _copy(self)
@@ -168,7 +172,7 @@ class GPClassifier(ClassifierMixin, SumModelFace):
         Earlier rows are remembered by the Gaussian factors that stood for them when they were seen. Rows of one class
         alone would be explained by a constant and leave nothing to remember, so the first rows must show all classes.
         """
-        if is_chunked(X):
+        if open_rows(X).whole is None:
             raise ValueError(
                 "partial_fit of a classifier takes tables in memory; call it with one chunk after another, or fit "
                 "all rows together"
@@ -218,19 +222,11 @@ class GPClassifier(ClassifierMixin, SumModelFace):
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probability of every class at every row, (N, classes), with the uncertainty of the function in it."""
-        check_is_fitted(self, "classes_")
-        if len(self.functions_) > 1:
-            each = np.stack([model.predict_proba(X)[:, 1] for model in self.functions_], axis=1)
-            return each / each.sum(axis=1, keepdims=True)
-        second = self._asked(self._table(X), lambda one, _: (one.mean(),))[0]
-        return np.stack([1.0 - second, second], axis=1)
+        return self._of_classes(X, lambda rows: (self._probabilities(rows),))[0]
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Logarithms of ``predict_proba``."""
-        check_is_fitted(self, "classes_")
-        if len(self.functions_) > 1:
-            return np.log(self.predict_proba(X))
-        return np.stack(self._log_probabilities(X), axis=1)
+        return self._of_classes(X, lambda rows: (self._log_probabilities(rows),))[0]
 
     def predict(self, X: Any) -> np.ndarray:
         """The most probable class at every row."""
@@ -239,52 +235,87 @@ class GPClassifier(ClassifierMixin, SumModelFace):
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Log odds of the second class at every row, (N,), or of every class against the rest, (N, classes)."""
+
+        def odds(rows: Block) -> np.ndarray:
+            against, for_it = rows.model._log_of_two(rows)
+            return for_it - against
+
+        (found,) = self._of_classes(X, lambda rows: (np.stack([odds(one) for one in rows], axis=1),))
+        return found if len(self.functions_) > 1 else found[:, 0]
+
+    def _of_classes(
+        self, X: Any, ask: Callable[[Sequence[Block]], Sequence[np.ndarray]], *beside: Any
+    ) -> list[np.ndarray]:
+        """What the models of all classes answer, in one pass over the rows; of two classes there is one model."""
         check_is_fitted(self, "classes_")
-        if len(self.functions_) > 1:
-            return np.stack([model.decision_function(X) for model in self.functions_], axis=1)
-        against, for_it = self._log_probabilities(X)
-        return for_it - against
+        return answers(self.functions_, X, ask, *beside)
+
+    def _probabilities(self, rows: Sequence[Block]) -> np.ndarray:
+        """Of every class at some rows, (N, classes)."""
+        seconds = [one.model._new(one, lambda new, _: (new.mean(),))[0] for one in rows]
+        if len(seconds) == 1:
+            return np.stack([1.0 - seconds[0], seconds[0]], axis=1)
+        each = np.stack(seconds, axis=1)
+        return each / each.sum(axis=1, keepdims=True)
+
+    def _log_probabilities(self, rows: Sequence[Block]) -> np.ndarray:
+        """Their logarithms, of two classes each to its own last digits."""
+        return np.stack(self._log_of_two(rows[0]), axis=1) if len(rows) == 1 else np.log(self._probabilities(rows))
+
+    def _log_of_two(self, rows: Block) -> list[np.ndarray]:
+        """log P(first class) and log P(second class) of two at some rows."""
+
+        def ask(one: Predictive, some: slice) -> list[np.ndarray]:
+            return [one.log_density(np.full(some.stop - some.start, y)) for y in (0.0, 1.0)]
+
+        return self._new(rows, ask)
 
     def predict_f(self, X: Any, full_covariance: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance of the latent function: (N,) each, or (N, classes) with more than two."""
         check_is_fitted(self, "classes_")
         if len(self.functions_) == 1:
             return super().predict_f(X, full_covariance)
-        parts = [model.predict_f(X, full_covariance) for model in self.functions_]
-        mean, variance = (np.stack(part, axis=-1) for part in zip(*parts, strict=True))
-        return mean, variance
+        if flag("full_covariance", full_covariance):
+            parts = [model.predict_f(X, full_covariance) for model in self.functions_]
+            mean, covariance = (np.stack(part, axis=-1) for part in zip(*parts, strict=True))
+            return mean, covariance
+        found = answers(self.functions_, X, lambda all_: [part for one in all_ for part in one.model._latent(one)])
+        return np.stack(found[::2], axis=-1), np.stack(found[1::2], axis=-1)
 
     def effects(self, X: Any) -> Effects:
         """Each term's part of the latent function of two classes, as for ``GPRegressor``."""
         self._refuse_several("ask estimators_[k].effects(X)")
         return super().effects(X)
 
-    def log_predictive_density(self, X: Any, y: Any) -> np.ndarray:
+    def log_predictive_density(self, X: Any, y: Any = None) -> np.ndarray:
         """log P(y) of every row, nats."""
-        check_is_fitted(self, "classes_")
-        labels = as_labels(beside(Table.of(X), y, "y"))
-        logarithms, codes = self.predict_log_proba(X), coded(labels, self.classes_)
-        if codes.size != len(logarithms):
-            raise ValueError(
-                f"y has {codes.size} labels, X has {len(logarithms)} rows (inconsistent numbers of samples)"
-            )
-        return logarithms[np.arange(codes.size), codes]
 
-    def _log_probabilities(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
-        """log P(first class) and log P(second class) of two, each to its own last digits."""
+        def codes_of(y: Any, n: int) -> np.ndarray:
+            codes = coded(as_labels(y), self.classes_)
+            if codes.size != n:
+                raise ValueError(f"y has {codes.size} labels, X has {n} rows (inconsistent numbers of samples)")
+            return codes
 
-        def ask(one: Predictive, rows: slice) -> list[np.ndarray]:
-            return [one.log_density(np.full(rows.stop - rows.start, y)) for y in (0.0, 1.0)]
+        def ask(rows: Sequence[Block]) -> tuple[np.ndarray]:
+            return (self._log_probabilities(rows)[np.arange(len(rows[0])), rows[0].y],)
 
-        first, second = self._asked(self._table(X), ask)
-        return first, second
+        return self._of_classes(X, ask, y, None, codes_of)[0]
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """The share of rows whose class is the most probable one; y and the weights may be columns of X, by name."""
-        table = Table.of(X)
-        labels = as_labels(beside(table, y, "y")) if isinstance(y, str) else y
-        weights = beside(table, sample_weight, "sample_weight")
-        return super().score(table, labels, None if weights is None else check_weights(weights, table.n_rows))
+        source = open_rows(X)
+        if source.whole is not None:
+            table = source.whole
+            labels = as_labels(beside(table, y, "y")) if isinstance(y, str) else y
+            weights = beside(table, sample_weight, "sample_weight")
+            return super().score(table, labels, None if weights is None else check_weights(weights, table.n_rows))
+
+        def ask(rows: Sequence[Block]) -> tuple[np.ndarray, np.ndarray]:
+            best = self.classes_[np.argmax(self._probabilities(rows), axis=1)]
+            return best == rows[0].y, weights_of(rows[0].w, len(rows[0]))
+
+        right, weights = self._of_classes(source, ask, y, sample_weight, lambda labels, _: as_labels(labels))
+        return float(np.average(right, weights=weights))
 
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = None) -> np.ndarray:
         """Joint draws of labels at the rows of X, (N, n_samples); of two classes."""

@@ -1,20 +1,19 @@
 """Rows in chunks that are asked again and again, as a likelihood other than the Gaussian asks them."""
 
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
 
-import numpy as np
-
+from vff.data import Chunk, PassState, Source, check_same_rows
 from vff.estimators.binding import Binding
-from vff.estimators.chunked import Reader, reduced
 from vff.estimators.overview import Batch
-from vff.inference import AbstractCrowd, Answers, Observed, Question, TargetScale, Walked, feature_sums
+from vff.estimators.tasks import Reader, RowTask
+from vff.inference import AbstractCrowd, Answers, Observed, Question, TargetScale, Walked
+from vff.inference.averages import FeatureSums
 from vff.moments import MomentRequest, ReadingPlan, Walk, collapse
-from vff.sources import AbstractSource, Chunk, Standing, check_same_rows
 
 
 @dataclass(frozen=True)
-class Asked:
+class Asked(RowTask):
     """One question to all rows."""
 
     reader: Reader
@@ -22,39 +21,17 @@ class Asked:
     plan: ReadingPlan
     target: TargetScale
     question: Question
+    features: bool = False
+    """Whether features are summed over the rows, too."""
     phase: ClassVar[str] = "asking the rows"
     kind: ClassVar[Any] = Answers
 
     def __call__(self, chunk: Chunk) -> Answers:
-        return walked(self.reader.batch(chunk, self.binding), self.plan).in_units(self.target).ask(self.question)
+        rows = walked(self.reader.batch(chunk, self.binding), self.plan).in_units(self.target)
+        return rows.answers(self.question, features=self.features)
 
     def merge(self, one: Answers, other: Answers) -> Answers:
         return one.merged(other)
-
-
-class FeatureSums(NamedTuple):
-    """sum w phi of every term."""
-
-    sums: tuple[np.ndarray, ...]
-
-
-@dataclass(frozen=True)
-class Averaged:
-    """Sums of features over all rows."""
-
-    reader: Reader
-    binding: Binding
-    plan: ReadingPlan
-    request: MomentRequest
-    phase: ClassVar[str] = "averaging"
-    kind: ClassVar[Any] = FeatureSums
-
-    def __call__(self, chunk: Chunk) -> FeatureSums:
-        rows = walked(self.reader.batch(chunk, self.binding), self.plan)
-        return FeatureSums(feature_sums(rows.walk, self.request, rows.observed.w))
-
-    def merge(self, one: FeatureSums, other: FeatureSums) -> FeatureSums:
-        return FeatureSums(tuple(mine + theirs for mine, theirs in zip(one.sums, other.sums, strict=True)))
 
 
 def walked(batch: Batch, plan: ReadingPlan) -> Walked:
@@ -67,16 +44,17 @@ def walked(batch: Batch, plan: ReadingPlan) -> Walked:
 class ChunkCrowd(AbstractCrowd):
     """All rows of a source."""
 
-    source: AbstractSource
+    source: Source
     reader: Reader
     binding: Binding
     plan: ReadingPlan
     rows: int
     total: float
     """sum w."""
-    looked: Standing = Standing()  # noqa: RUF009  a frozen record
+    looked: PassState = PassState()  # noqa: RUF009  a frozen record
     """The first look at the rows: which parts can be read, and how they were then."""
     target: TargetScale = TargetScale(0.0, 1.0)  # noqa: RUF009  a frozen record
+    remembered: dict[str, FeatureSums] = field(default_factory=dict, compare=False)
 
     @property
     def n(self) -> int:
@@ -90,19 +68,14 @@ class ChunkCrowd(AbstractCrowd):
     def request(self) -> MomentRequest:
         return self.plan.request
 
-    def ask(self, question: Question) -> Answers:
-        task = Asked(self.reader, self.binding, self.plan, self.target, question)
-        return self._reduced(task)
+    def answers(self, question: Question, *, features: bool) -> Answers:
+        return self._reduced(Asked(self.reader, self.binding, self.plan, self.target, question, features))
 
     def in_units(self, target: TargetScale) -> "ChunkCrowd":
         return replace(self, target=target)
 
-    def averages(self, request: MomentRequest) -> tuple[np.ndarray, ...]:
-        task = Averaged(self.reader, self.binding, self.plan, request)
-        return tuple(sums / self.total for sums in self._reduced(task).sums)
-
     def _reduced(self, task: Any) -> Any:
-        standing = reduced(self.source, task, without=self.looked.skipped)
-        check_same_rows(self.looked, standing)
-        assert standing.committed is not None  # the look found rows
-        return standing.committed
+        state = self.source.reduce(task, without=self.looked.skipped)
+        check_same_rows(self.looked, state)
+        assert state.committed is not None  # the look found rows
+        return state.committed

@@ -2,24 +2,24 @@
 
 import sys
 import time
-import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.utils.validation import check_is_fitted
+from sklearn.metrics import r2_score
 
+from vff.data import Table, open_rows
+from vff.data.checks import check_target, check_weights
+from vff.data.memory import beside
 from vff.estimators.arguments import flag, quantile_levels, seeded, whole_number
-from vff.estimators.named import beside, recognised
-from vff.estimators.observed import extra_of, refuse_negative
-from vff.estimators.tables import ExtrapolationWarning, Table, check_target, check_weights
+from vff.estimators.overview import weights_of
+from vff.estimators.visiting import Block, Check, answers
 from vff.inference import Samples, TargetScale, chosen
 from vff.likelihoods import AbstractLikelihood, Mixture, Predictive
 
 _JOINT_ROWS = 20_000  # a covariance matrix of this size takes 3.2 GB
-_CHUNK = 2**20
 _DRAWN = 2**22  # values of draws at rows that are held together
 _SEED = 0  # of the part of f that features do not carry, in every draw: the same question has the same answer
 
@@ -66,26 +66,32 @@ class PosteriorFace(BaseEstimator):
     def predict_f(self, X: Any, full_covariance: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance of the latent function at every row; with ``full_covariance`` the (N, N) matrix."""
         if not flag("full_covariance", full_covariance):
-            return self._latent(self._table(X))
-        mean, covariance = self.posterior_.joint(self._joint_rows(self._table(X)))
+            mean, variance = self._answers(X, self._latent)
+            return mean, variance
+        mean, covariance = self.posterior_.joint(self._joint_rows(X)[0])
         scale = self.target_.scale
         return self.target_.mean + scale * mean, scale**2 * covariance
 
     def sample_f(self, X: Any, n_samples: int = 1, random_state: Any = None) -> np.ndarray:
         """Joint draws of the latent function at the rows of X, (N, n_samples)."""
         n_samples, rng = whole_number("n_samples", n_samples), self._generator(random_state)
-        x = self._joint_rows(self._table(X))
+        x, _ = self._joint_rows(X)
         return self.target_.mean + self.target_.scale * self.posterior_.sample(x, n_samples, rng)
 
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = None) -> np.ndarray:
         """Joint draws of new observations at the rows of X, (N, n_samples)."""
-        n_samples, rng, table = whole_number("n_samples", n_samples), self._generator(random_state), self._table(X)
-        x, extra = self._joint_rows(table), self._extra(table)
+        n_samples, rng = whole_number("n_samples", n_samples), self._generator(random_state)
+        x, extra = self._joint_rows(X)
         if self.samples_ is not None:
             some = chosen(len(self.samples_.kept), n_samples, rng)
-            return self._mixture(self.posterior_.sample_some(x, some, rng), extra, some).sample(rng)
+            return self._mixture(self._draws.sample_some(x, some, rng), extra, some).sample(rng)
         function = self.target_.mean + self.target_.scale * self.posterior_.sample(x, n_samples, rng)
         return np.asarray(self.likelihood_.sample(function, extra[:, None], rng), dtype=float)
+
+    @property
+    def _draws(self) -> Any:
+        """The posterior of a model that was sampled, which is made of draws."""
+        return self.posterior_
 
     def _mixture(self, f: np.ndarray, extra: np.ndarray, some: np.ndarray) -> Mixture:
         """Some of the draws, with f at rows as learning sees it, (N, S)."""
@@ -93,28 +99,36 @@ class PosteriorFace(BaseEstimator):
         likelihoods = [self.samples_.likelihoods[number] for number in some]
         return Mixture(likelihoods, self.target_.mean + self.target_.scale * f, extra)
 
-    def _predictives(self, table: Table) -> Iterator[tuple[slice, Predictive]]:
+    def _predictives(self, rows: Block) -> Iterator[tuple[slice, Predictive]]:
         """A new y at the rows, a stretch of them at a time."""
-        extra = self._extra(table)
+        x, extra = rows.x, rows.extra
         if self.samples_ is None:
-            yield slice(0, table.n_rows), self.likelihood_.predictive(*self._latent(table), extra)
+            yield slice(0, len(x)), self.likelihood_.predictive(*self._latent(rows), extra)
             return
         every = np.arange(len(self.samples_.kept))
         # the same for all rows, so that a row is predicted the same in any company
         noise = np.random.default_rng(_SEED).standard_normal(every.size)
-        start, step = 0, max(1, _DRAWN // every.size)
-        for piece in self._pieces(table):
-            for at in range(0, len(piece), step):
-                x = piece[at : at + step]
-                rows = slice(start, start + len(x))
-                values, rest = self.posterior_.values(x)
-                yield rows, self._mixture(values + np.sqrt(rest)[:, None] * noise, extra[rows], every)
-                start = rows.stop
+        step = max(1, _DRAWN // every.size)
+        for start in range(0, len(x), step):
+            some = slice(start, min(start + step, len(x)))
+            values, rest = self._draws.values(x[some])
+            yield some, self._mixture(values + np.sqrt(rest)[:, None] * noise, extra[some], every)
 
-    def _asked(self, table: Table, ask: Callable[[Predictive, slice], Sequence[np.ndarray]]) -> list[np.ndarray]:
-        """What a new y answers at all rows."""
-        parts = [ask(predictive, rows) for rows, predictive in self._predictives(table)]
+    def _new(self, rows: Block, ask: Callable[[Predictive, slice], Sequence[np.ndarray]]) -> list[np.ndarray]:
+        """What a new y answers at some rows."""
+        parts = [ask(predictive, some) for some, predictive in self._predictives(rows)]
         return [np.concatenate(part) for part in zip(*parts, strict=True)]
+
+    def _answers(
+        self,
+        X: Any,
+        ask: Callable[[Block], Sequence[np.ndarray]],
+        y: Any = None,
+        sample_weight: Any = None,
+        check: Check | None = None,
+    ) -> list[np.ndarray]:
+        """What this model answers about all rows of X, chunk by chunk."""
+        return answers((self,), X, lambda blocks: ask(blocks[0]), y, sample_weight, check)
 
     def _function_draws(self, X: Any, n_samples: int, random_state: Any) -> tuple[np.ndarray, np.ndarray]:
         """Draws of the latent function, joint over the rows of X, (N, n_samples), and the variance of the rest, (N,).
@@ -123,29 +137,17 @@ class PosteriorFace(BaseEstimator):
         A posterior that does not tell the two apart draws all of the function.
         """
         if isinstance(self.posterior_, DrawingPosterior):
-            x = np.concatenate(list(self._pieces(self._table(X))))
+            (x,) = self._answers(X, lambda rows: (rows.x,))
             values, rest = self.posterior_.draws(x, n_samples, self._generator(random_state))
         else:
-            x = self._joint_rows(self._table(X))
+            x, _ = self._joint_rows(X)
             values, rest = self.posterior_.sample(x, n_samples, self._generator(random_state)), np.zeros(len(x))
         return self.target_.mean + self.target_.scale * values, self.target_.scale**2 * rest
 
-    def _extra(self, table: Table) -> np.ndarray:
-        """What the likelihood takes from every row beside y: exposure or trials; ones when nothing."""
-        return refuse_negative(extra_of(self.likelihood_, table), self.likelihood_)
-
-    def _latent(self, table: Table) -> tuple[np.ndarray, np.ndarray]:
-        parts = [self.posterior_.marginals(x) for x in self._pieces(table)]
-        mean, variance = (np.concatenate(part) for part in zip(*parts, strict=True))
+    def _latent(self, rows: Block) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and variance of the function at some rows."""
+        mean, variance = self.posterior_.marginals(rows.x)
         return self.target_.mean + self.target_.scale * mean, self.target_.scale**2 * variance
-
-    def _table(self, X: Any) -> Table:
-        """X with its columns where the fit had them, those that the model needs at least."""
-        check_is_fitted(self, "posterior_")
-        table = recognised(self, Table.of(X), self.column_indices_, self.likelihood_.column)
-        if table.n_rows == 0:
-            raise ValueError("X has 0 sample(s), while a minimum of 1 is required: give it a row to predict at")
-        return table
 
     def _block(self, table: Table, rows: slice) -> np.ndarray:
         """The modelled columns of some rows, (N, C), each column contiguous."""
@@ -156,32 +158,23 @@ class PosteriorFace(BaseEstimator):
         ]
         return np.stack(columns).T
 
-    def _pieces(self, table: Table) -> Iterator[np.ndarray]:
-        """The modelled columns a stretch of rows at a time; at the end, a warning if some lay outside."""
-        beyond = np.zeros(len(self.column_indices_), int)
-        for start in range(0, table.n_rows, _CHUNK):
-            x = self._block(table, slice(start, min(start + _CHUNK, table.n_rows)))
-            beyond += self.posterior_.outside(x).reshape(len(x), -1).sum(axis=0)
-            yield x
-        for number in np.flatnonzero(beyond):
-            where = self._place_text(int(number), table.label(self.column_indices_[number]))
-            warnings.warn(
-                f"{beyond[number]} of {table.n_rows} rows {where}; predictions go back to the prior there",
-                ExtrapolationWarning,
-                stacklevel=4,
-            )
-
     def _place_text(self, number: int, label: str) -> str:
         """How a warning says that rows lie outside the numbered column's place."""
         return f"lie outside the domain of column {label}"
 
-    def _joint_rows(self, table: Table) -> np.ndarray:
-        if table.n_rows > _JOINT_ROWS:
-            raise ValueError(
-                f"a joint distribution over {table.n_rows} rows needs {8 * table.n_rows**2 / 2**30:.0f} GiB; ask for "
-                f"at most {_JOINT_ROWS} rows at a time, or use predict_f(X) for every row by itself"
-            )
-        return np.concatenate(list(self._pieces(table)))
+    def _joint_rows(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        """The modelled columns of all rows, and what the likelihood takes beside y: few enough for a joint law."""
+        source, n = open_rows(X), 0
+        _check_joint(source.n_rows or 0)
+
+        def ask(rows: Block) -> tuple[np.ndarray, np.ndarray]:
+            nonlocal n
+            n += len(rows)
+            _check_joint(n)
+            return rows.x, rows.extra
+
+        x, extra = self._answers(source, ask)
+        return x, extra
 
     def _generator(self, random_state: Any) -> np.random.Generator:
         source = seeded(self.random_state if random_state is None else random_state)
@@ -205,43 +198,73 @@ class RegressionFace(RegressorMixin, PosteriorFace):
     """Of Gaussian noise; NaN with another likelihood."""
 
     def predict(self, X: Any, return_std: bool = False) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
-        """Mean of a new observation at every row of X, and its standard deviation when asked for."""
-        table, return_std = self._table(X), flag("return_std", return_std)
-        if self.likelihood_.normal and not return_std:  # the variance does not matter then
-            means = [self.posterior_.mean_at(x) for x in self._pieces(table)]
-            return self.target_.mean + self.target_.scale * np.concatenate(means)
-        if self.likelihood_.normal:  # the moments of f are all that is needed, also of sampled ones
-            mean, variance = self.likelihood_.predictive(*self._latent(table), self._extra(table)).moments()
-            return mean, np.sqrt(variance)
-        if not return_std:
-            return self._asked(table, lambda one, _: (one.mean(),))[0]
-        mean, variance = self._asked(table, lambda one, _: one.moments())
+        """Mean of a new observation at every row of X, and its standard deviation when asked for.
+
+        X is whatever ``fit`` takes: a table, or what ``vff.scan`` opens, which is read chunk by chunk.
+        """
+        if not flag("return_std", return_std):
+            return self._answers(X, lambda rows: (self._mean(rows),))[0]
+        mean, variance = self._answers(X, self._moments)
         return mean, np.sqrt(variance)
+
+    def _mean(self, rows: Block) -> np.ndarray:
+        """Of a new observation at some rows."""
+        if self.likelihood_.normal:  # the variance does not matter then
+            return self.target_.mean + self.target_.scale * self.posterior_.mean_at(rows.x)
+        return self._new(rows, lambda one, _: (one.mean(),))[0]
+
+    def _moments(self, rows: Block) -> Sequence[np.ndarray]:
+        """Mean and variance of a new observation at some rows."""
+        if self.likelihood_.normal:  # the moments of f are all that is needed, also of sampled ones
+            return self.likelihood_.predictive(*self._latent(rows), rows.extra).moments()
+        return self._new(rows, lambda one, _: one.moments())
 
     def predict_quantiles(self, X: Any, levels: Any = (0.05, 0.5, 0.95)) -> np.ndarray:
         """Quantiles of a new observation at every row of X, (N, L), with the uncertainty of the function in them."""
         asked = quantile_levels(levels)
-        return self._asked(self._table(X), lambda one, _: (one.quantiles(asked),))[0]
+        return self._answers(X, lambda rows: self._new(rows, lambda one, _: (one.quantiles(asked),)))[0]
 
     def _described(self, X: Any, level: float) -> tuple[np.ndarray, ...]:
         """Mean, standard deviation and the ends of the central interval of a new observation, (N,) each."""
-        if self.samples_ is not None:  # moments are those of all draws, the interval is that of some of them
-            ends = self._asked(self._table(X), lambda one, _: one.interval(level))
-            return (*self.predict(X, return_std=True), *ends)
-        mean, variance, *ends = self._asked(self._table(X), lambda one, _: (*one.moments(), *one.interval(level)))
+
+        def ask(rows: Block) -> Sequence[np.ndarray]:
+            if self.samples_ is None:
+                return self._new(rows, lambda one, _: (*one.moments(), *one.interval(level)))
+            # moments are those of all draws, the interval is that of some of them
+            return (*self._moments(rows), *self._new(rows, lambda one, _: one.interval(level)))
+
+        mean, variance, *ends = self._answers(X, ask)
         return mean, np.sqrt(variance), *ends
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """The share R² of the variance of y that the mean explains; y and the weights may be columns of X, by name."""
-        table = Table.of(X)
-        weights = beside(table, sample_weight, "sample_weight")
-        if isinstance(y, str):
-            y = check_target(beside(table, y, "y"), table.n_rows)
-        return super().score(table, y, None if weights is None else check_weights(weights, table.n_rows))
+        source = open_rows(X)
+        if source.whole is not None:
+            table = source.whole
+            weights = beside(table, sample_weight, "sample_weight")
+            if isinstance(y, str):
+                y = check_target(beside(table, y, "y"), table.n_rows)
+            return super().score(table, y, None if weights is None else check_weights(weights, table.n_rows))
 
-    def log_predictive_density(self, X: Any, y: Any) -> np.ndarray:
+        def ask(rows: Block) -> tuple[np.ndarray, ...]:
+            return self._mean(rows), rows.y, weights_of(rows.w, len(rows))
+
+        mean, target, weights = self._answers(source, ask, y, sample_weight, check_target)
+        return float(r2_score(target, mean, sample_weight=weights))
+
+    def log_predictive_density(self, X: Any, y: Any = None) -> np.ndarray:
         """log p(y | data) of every row, nats, for y in its own units (a probability where y is discrete)."""
-        table = self._table(X)
-        target = check_target(beside(Table.of(X), y, "y"), table.n_rows)
-        self.likelihood_.check(target, self._extra(table))
-        return self._asked(table, lambda one, rows: (one.log_density(target[rows]),))[0]
+
+        def ask(rows: Block) -> Sequence[np.ndarray]:
+            self.likelihood_.check(rows.y, rows.extra)
+            return self._new(rows, lambda one, some: (one.log_density(rows.y[some]),))
+
+        return self._answers(X, ask, y, None, check_target)[0]
+
+
+def _check_joint(n: int) -> None:
+    if n > _JOINT_ROWS:
+        raise ValueError(
+            f"a joint distribution over {n} rows needs {8 * n**2 / 2**30:.0f} GiB; ask for "
+            f"at most {_JOINT_ROWS} rows at a time, or use predict_f(X) for every row by itself"
+        )

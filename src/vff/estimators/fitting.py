@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from vff.estimators.intake import AbstractIntake, Clock
+from vff.estimators.intake import Clock, Intake
 from vff.estimators.options import check_choice, check_sampling_size, check_size
 from vff.estimators.rows import Rows, after_walks
 from vff.estimators.sampling import ChainOptions, check_installed, check_plan, plan_of
@@ -70,7 +70,7 @@ class Fitted(NamedTuple):
     rows: Rows
 
 
-def fit(spec: FitSpec, intake: AbstractIntake, before: Before | None, clock: Clock, say: Say) -> Fitted:
+def fit(spec: FitSpec, intake: Intake, before: Before | None, clock: Clock, say: Say) -> Fitted:
     """Rows to a posterior, on top of those that came before."""
     method, seen = spec.method(), None if before is None else before.rows
     if method.needs == "sums":
@@ -80,8 +80,8 @@ def fit(spec: FitSpec, intake: AbstractIntake, before: Before | None, clock: Clo
             found = learnt(spec, rows, before and before.fit, say)
         return Fitted(_with_targets(found, spec, rows, intake), rows)
     inner = method.needs == "rows"
-    rows, *visited = intake.walk(seen, spec.growing, clock, quiet=inner, sampled=not inner and spec.batch is None)
-    data = Visited(*visited)
+    found = intake.walk(seen, spec.growing, clock, quiet=inner, sampled=not inner and spec.batch is None)
+    rows, data = found.rows, Visited(found.walk, found.observed, found.everywhere, found.targets)
     with clock("learn"):
         check_room(spec, method, rows, data)
         found = method.fit(_task(spec, rows, data, _remembered(before and before.fit, rows), say))
@@ -152,7 +152,7 @@ def _afterwards(found: Fit, rows: Rows, data: Visited) -> Rows:
     return after_walks(rows, walk, found.memory.sums)
 
 
-def _with_targets(found: Fit, spec: FitSpec, rows: Rows, intake: AbstractIntake) -> Fit:
+def _with_targets(found: Fit, spec: FitSpec, rows: Rows, intake: Intake) -> Fit:
     """Draws with the targets that they are of."""
     if found.samples is None or spec.growing or rows.n > _KEPT_TARGETS:
         return found

@@ -1,8 +1,7 @@
-"""Rows on their way into a model: from a table in memory, or chunk by chunk from a source."""
+"""Rows on their way into a model, wherever they are: what is asked of a source, and what is made of the answers."""
 
 import time
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,22 +10,34 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from vff.estimators.binding import bind, joined
-from vff.estimators.chunked import ChunkedTask, Reader
+from vff.data import ASKED_AGAIN, Checkpoint, PassState, Progress, Source, Used, check_same_rows, open_rows
+from vff.data.checks import check_target, check_weights
+from vff.estimators.binding import BoundColumn, check_levels, is_declared, joined
 from vff.estimators.crowd import ChunkCrowd
-from vff.estimators.named import columns_used, given, introduce, recognised
-from vff.estimators.overview import Batch, Overview, check_enough, look_at, take_batch
-from vff.estimators.roles import Positive, Roles, check_asked_again
-from vff.estimators.rows import PATIENCE, Rows, add, begin, walk_of
+from vff.estimators.named import columns_used, introduce, levels_used, recognised
+from vff.estimators.overview import Batch, Overview, check_enough
+from vff.estimators.rows import (
+    PATIENCE,
+    Rows,
+    begin,
+    check_extents,
+    met,
+    plan_text,
+    progress_of_rows,
+    summary_of,
+    walk_of,
+    with_levels,
+)
 from vff.estimators.settling import Options
-from vff.estimators.tables import Table, check_target, check_weights
+from vff.estimators.tasks import Gather, Gathered, Look, Reader, Sum
+from vff.factors import Kernel, normal_form, tails_together
 from vff.inference import AbstractCrowd, Observed, Walked
-from vff.kernels import Kernel
 from vff.likelihoods import AbstractLikelihood
 from vff.moments import LARGEST_SAMPLE, Walk, books_for, plan_reading
-from vff.sources import AbstractSource, Checkpoint, Progress, Spread
 
 Say = Callable[[str], None]
+_DOMAIN_FIRST = "the domain is to be found in the rows, which then are read twice"
+_GIVE_DOMAIN = "give domain= for every column of numbers, or "
 
 
 def _silent(message: str) -> None:
@@ -58,6 +69,13 @@ class Question:
     talks: bool = False
     """Whether what is said is heard."""
 
+    @property
+    def used(self) -> Used | None:
+        """The columns that the model names."""
+        if self.kernel is None:
+            return None
+        return Used(columns_used(self.kernel, self.likelihood), levels_used(self.kernel))
+
 
 class Walkable(NamedTuple):
     """Rows that can be asked many times."""
@@ -66,9 +84,242 @@ class Walkable(NamedTuple):
     walk: Walk
     observed: Observed
     everywhere: AbstractCrowd | None = None
-    """All rows, where these are not in memory: then ``walk`` and ``observed`` are a sample of them."""
+    """All rows, where these are many: then ``walk`` and ``observed`` are a sample of them."""
     targets: np.ndarray | None = None
     """The different values of y, where there is a sample."""
+
+
+@dataclass(frozen=True)
+class Intake:
+    """A source and what is to be made of it."""
+
+    question: Question
+    source: Source
+    """With roles."""
+    checkpoint: Checkpoint | None = None
+
+    @classmethod
+    def of(cls, question: Question, X: Any, y: Any, sample_weight: Any, known: Any = None) -> "Intake":
+        """Whatever was given for X; ``known`` are the columns of an earlier fit, in their order."""
+        source = open_rows(X).assigned(question.used, y, sample_weight, known)
+        if question.talks and source.dear and source.handling.report is None:
+            source = source.handled(report=_lines(question.say))
+        return cls(question, source)
+
+    @property
+    def reader(self) -> Reader:
+        assert self.source.roles is not None
+        return Reader(self.question.kernel, self.source.roles, self.question.likelihood)
+
+    def known_to(self, model: BaseEstimator, seen: Rows) -> "Intake":
+        """With the columns that a model has seen where it saw them; others are refused."""
+        if self.source.whole is not None:
+            modelled = [column.index for column in seen.binding.columns]
+            table = recognised(model, self.source.whole, modelled, self.question.likelihood.column)
+            return replace(self, source=self.source.with_table(table))
+        features, known = self.reader.roles.features, getattr(model, "feature_names_in_", None)
+        if features is None or known is None or set(features) == set(known):
+            return self
+        if self.question.kernel is None or not set(features) <= set(known):
+            raise ValueError(
+                f"the feature names should match those that were passed during fit, which are {', '.join(known)}; "
+                f"these rows have {', '.join(features)}: name columns as they were"
+            )
+        return self
+
+    def introduce(self, model: BaseEstimator) -> None:
+        """Tell a model how many columns there are, and what they and the target are called."""
+        told, features = vars(model), self.reader.roles.features
+        if self.source.whole is not None:
+            introduce(model, self.source.whole)
+        elif features is not None:
+            told |= {"feature_names_in_": np.array(features, dtype=object), "n_features_in_": len(features)}
+        elif self.source.n_columns is not None:
+            told["n_features_in_"] = self.source.n_columns
+        if self.source.target is not None:
+            told["target_name_"] = self.source.target
+
+    def finish(self) -> None:
+        """All of it has worked."""
+        path = self.source.handling.checkpoint
+        if path is not None:
+            Checkpoint(Path(path), "").remove()
+
+    def targets(self) -> np.ndarray | None:
+        """y of the rows that count, where it is in memory."""
+        table = self.source.whole
+        if table is None:
+            return None
+        chunk = next(next(self.source.parts()).chunks())
+        y, w = check_target(chunk.y, table.n_rows), check_weights(chunk.w, table.n_rows)
+        return y[w > 0.0]
+
+    def summed(self, seen: Rows | None, growing: bool, clock: Clock) -> Rows:
+        """The sums of these rows on top of those seen."""
+        intake = replace(self, checkpoint=self._checkpoint(seen, growing))
+        if not self.source.dear or (seen is None and not self._domains_are_given()):
+            return intake._in_two_passes(seen, growing, clock)
+        with clock("pass"):
+            if seen is not None:
+                return intake._gathered_onto(seen)
+            return intake._gather().rows if growing else intake._gathered()
+
+    def _checkpoint(self, seen: Rows | None, growing: bool) -> Checkpoint | None:
+        """The state of these sums, for these chunks on top of these rows, and of no others."""
+        question, roles = self.question, self.reader.roles
+        identity = f"{question.kernel!r} on {roles.features}, target {roles.target}, weights {roles.weight}, "
+        identity += f"{question.options}, engine {question.engine}"
+        if seen is not None:
+            sums = seen.moments
+            identity += f", on top of {sums.n:,} rows with {sums.weight!r}, {sums.target!r} and {sums.offset!r}"
+        return self.source.checkpoint(identity + (", more to come" if growing else ""))
+
+    def _in_two_passes(self, seen: Rows | None, growing: bool, clock: Clock) -> Rows:
+        question, whole = self.question, self.source.whole
+        with clock("survey"):
+            overview, state = self._overview(seen)
+            rows = met(seen or begin(overview, question.options, growing=growing), overview)
+        with clock("pass"):
+            moments, binding = rows.moments, overview.binding
+            request, beyond = moments.request, any(check_extents(rows))
+            # where rows are at hand, a book may be made of a column that has too many values for a look
+            block = None if whole is None else self._batch(binding).source
+            plan = plan_reading(overview.n, request, books_for(question.engine, request, overview.surveys, block),
+                                question.engine)  # fmt: skip
+            question.say(f"{plan_text(request, overview.n)}{self._chunk_text(len(plan.books))}")
+            report = None if whole is None else progress_of_rows(overview.n, question.say)
+            task = Sum(self.reader, binding, plan, moments.offset, beyond, whole is None, report)
+            second = self._reduced(task, state.skipped)
+            check_same_rows(state, second)
+            new = self._found(second)
+            choice = summary_of(new.choices, plan, [column.label for column in binding.columns])
+            tails = tails_together((*rows.tails, *new.tails)) if new.tails else rows.tails
+            sums = {"moments": moments + new.moments, "tails": tails, "choice": choice}
+            return replace(rows, left_out=rows.left_out + state.dropped, **sums)
+
+    def _overview(self, seen: Rows | None, *, always_sampled: bool = False) -> tuple[Overview, PassState]:
+        """A look at all rows."""
+        if not self.source.repeatable:
+            why, instead = (ASKED_AGAIN, "") if always_sampled else (_DOMAIN_FIRST, _GIVE_DOMAIN)
+            raise ValueError(
+                f"{why}, and an iterator gives them once; {instead}pass a function that returns a new iterator"
+            )
+        offset = None if seen is None else seen.moments.offset
+        state = self._reduced(Look(self.reader, always_sampled, offset))
+        overview = self._found(state)
+        self._check_seen(overview, state, first=seen is None)
+        return overview if seen is None else overview.over(joined(seen.binding, overview.binding)), state
+
+    def _check_seen(self, overview: Overview, state: PassState, first: bool) -> None:
+        check_enough(overview.n, first=first, weighed=overview.n < state.rows)
+        if self.question.kernel is None and first:
+            check_levels(overview.binding, overview.n, self._is_declared)
+
+    def _batch(self, binding: Any) -> Batch:
+        """All rows, where they are in memory."""
+        return self.reader.batch(next(next(self.source.parts()).chunks()), binding)
+
+    def _gathered_onto(self, seen: Rows) -> Rows:
+        """The sums of all rows, on top of those of an earlier fit, in one pass."""
+        state = self._reduced(Gather(self.reader, self.question.options, self.question.engine, seen.emptied()))
+        seen = replace(seen, left_out=seen.left_out + state.dropped)
+        return seen if state.committed is None else seen.merged(state.committed.rows)
+
+    def _gathered(self) -> Rows:
+        """One pass, and then the functions that a look at all rows would have settled on."""
+        overview, rows = self._gather()
+        settled = begin(overview, self.question.options, growing=False)
+        there, wanted = rows.moments.request.harmonics, settled.moments.request.harmonics
+        fewest = [
+            [None if a is None or b is None else min(a, b) for a, b in zip(*pair, strict=True)]
+            for pair in zip(there, wanted, strict=True)
+        ]
+        moments = with_levels(rows.moments, overview.binding).restricted(fewest)
+        kept = {name: getattr(rows, name) for name in ("tails", "extents", "choice", "n", "left_out")}
+        return replace(settled, moments=moments, **kept)
+
+    def _gather(self) -> Gathered:
+        state = self._reduced(Gather(self.reader, self.question.options, self.question.engine))
+        found = self._found(state)
+        self._check_seen(found.overview, state, first=True)
+        request = found.rows.moments.request
+        self.question.say(f"{plan_text(request, found.overview.n)}{self._chunk_text(request.n_columns)}")
+        return found._replace(rows=replace(found.rows, left_out=state.dropped))
+
+    def walk(self, seen: Rows | None, growing: bool, clock: Clock, quiet: bool, sampled: bool) -> Walkable:
+        """The rows, to be walked many times; where they are many, with a sample of them, if that may be."""
+        source = self.source.asked_again()
+        intake, whole = replace(self, source=source), source.whole
+        question, say = self.question, _silent if quiet else self.question.say
+        some = whole is None or (sampled and whole.n_rows > LARGEST_SAMPLE)
+        with clock("survey"):
+            overview, state = intake._overview(seen, always_sampled=some)
+            rows = seen or begin(overview, question.options, growing=growing)
+            rows = replace(rows, left_out=rows.left_out + state.dropped)
+        with clock("learn"):
+            if whole is not None and not some:
+                return Walkable(*walk_of(rows, intake._batch(overview.binding), overview, question.engine, say))
+            found = _walk_of_sample(rows, overview, question.engine, say if whole is None else _silent)
+            if overview.sample is not None and overview.sample.complete:
+                return found
+            if whole is not None:
+                every = Walkable(*walk_of(rows, intake._batch(overview.binding), overview, question.engine, say))
+                crowd = Walked(every.walk, every.observed)
+                return found._replace(rows=every.rows, everywhere=crowd, targets=overview.targets.values)
+        if not sampled:
+            raise ValueError(
+                "rows that come in chunks, more different ones than fit in memory, are fitted with "
+                "inference='variational', covariance='full' and batch_size=None; choose these, or give a sample"
+            )
+        books = books_for(question.engine, found.walk.plan.request, overview.surveys, None)
+        plan = plan_reading(overview.n, found.walk.plan.request, books, question.engine)
+        crowd = ChunkCrowd(source, intake.reader, overview.binding, plan, overview.n, overview.weight, state)
+        return found._replace(everywhere=crowd, targets=overview.targets.values)
+
+    def _chunk_text(self, columns: int) -> str:
+        """What rows take in memory, however many there are: every column, its codes, y, weights and what is beside."""
+        if not self.source.dear:
+            return ""
+        held = 8 * self.source.handling.chunk_rows * (2 * columns + 3) / 2**20
+        return f"; a chunk of rows takes about {held:,.0f} MiB"
+
+    def _domains_are_given(self) -> bool:
+        """Whether every column of numbers has a domain."""
+        domain, kernel = self.question.options.domain, self.question.kernel
+        if isinstance(domain, str):
+            return False
+        if not isinstance(domain, dict):
+            return True
+        if kernel is None:  # columns of text have none: the first rows tell which these are
+            return not self.source.repeatable or all(name in domain for name in self.reader.roles.features or ())
+        columns = {
+            factor.column
+            for term in normal_form(kernel)
+            for factor in term.factors
+            if "domain" in factor.factor.options
+        }
+        return all(domain.get(column) is not None for column in columns)
+
+    def _is_declared(self, column: BoundColumn) -> bool:
+        """Whether a column was opened as text on purpose, or its type says that it is a category."""
+        if any(name in column.aliases and kind == "text" for name, kind in self.source.declared.items()):
+            return True
+        first = (part.chunks() for part in self.source.parts()) if self.source.repeatable else iter(())
+        some = next((chunk for chunks in first for chunk in chunks), None)
+        return some is not None and is_declared(self.reader.roles.split(some)[0], column)
+
+    def _reduced(self, task: Any, without: tuple[str, ...] = ()) -> PassState:
+        state = self.source.reduce(task, self.checkpoint, without)
+        if state.dropped:
+            self.question.say(f"{state.dropped:,} of {state.dropped + state.rows:,} rows left out: a value is missing")
+        return state
+
+    def _found(self, state: PassState) -> Any:
+        if state.committed is None and self.source.whole is not None:
+            check_enough(0, first=True, weighed=False)
+        if state.committed is None:
+            raise ValueError("the source has no rows that can be used; at least two are needed")
+        return state.committed
 
 
 def _walk_of_sample(rows: Rows, overview: Overview, engine: str, say: Say) -> Walkable:
@@ -77,201 +328,6 @@ def _walk_of_sample(rows: Rows, overview: Overview, engine: str, say: Say) -> Wa
     assert sample is not None
     batch = Batch(overview.binding, sample.source, sample.extra)
     return Walkable(*walk_of(rows, batch, overview, engine, say))
-
-
-@dataclass(frozen=True)
-class AbstractIntake(ABC):
-    """Rows and what is to be made of them."""
-
-    question: Question
-
-    @abstractmethod
-    def summed(self, seen: Rows | None, growing: bool, clock: Clock) -> Rows:
-        """The sums of these rows on top of those seen."""
-
-    @abstractmethod
-    def walk(self, seen: Rows | None, growing: bool, clock: Clock, quiet: bool, sampled: bool) -> Walkable:
-        """The rows, to be walked many times; where they are many, with a sample of them, if that may be."""
-
-    @abstractmethod
-    def targets(self) -> np.ndarray | None:
-        """y of the rows that count, where it is in memory."""
-
-    @abstractmethod
-    def known_to(self, model: BaseEstimator, seen: Rows) -> "AbstractIntake":
-        """With the columns that a model has seen where it saw them; others are refused."""
-
-    @abstractmethod
-    def introduce(self, model: BaseEstimator) -> None:
-        """Tell a model how many columns there are, and what they are called."""
-
-    @abstractmethod
-    def finish(self) -> None:
-        """All of it has worked."""
-
-
-@dataclass(frozen=True)
-class TableIntake(AbstractIntake):
-    """A table in memory."""
-
-    table: Table
-    y: Any
-    sample_weight: Any
-    target: str | None = None
-    """What y is called, where it was a column of the table."""
-
-    @classmethod
-    def of(cls, question: Question, X: Any, y: Any, sample_weight: Any) -> "TableIntake":
-        """``y`` and ``sample_weight`` may be names of columns of X."""
-        return cls(question, *given(X, y, sample_weight, columns_used(question.kernel, question.likelihood)))
-
-    def summed(self, seen: Rows | None, growing: bool, clock: Clock) -> Rows:
-        with clock("survey"):
-            batch, overview, rows = self._looked(seen, growing)
-        with clock("pass"):
-            return add(rows, batch, overview, self.question.engine, self.question.say)
-
-    def walk(self, seen: Rows | None, growing: bool, clock: Clock, quiet: bool, sampled: bool) -> Walkable:
-        sampled = sampled and self.table.n_rows > LARGEST_SAMPLE
-        with clock("survey"):
-            batch, overview, rows = self._looked(seen, growing, sampled)
-        say, engine = _silent if quiet else self.question.say, self.question.engine
-        with clock("learn"):
-            if not sampled:
-                return Walkable(*walk_of(rows, batch, overview, engine, say))
-            some = _walk_of_sample(rows, overview, engine, _silent)
-            if overview.sample is not None and overview.sample.complete:
-                return some
-            whole = Walkable(*walk_of(rows, batch, overview, engine, say))
-            crowd = Walked(whole.walk, whole.observed)
-            return some._replace(rows=whole.rows, everywhere=crowd, targets=overview.targets.values)
-
-    def _looked(self, seen: Rows | None, growing: bool, sampled: bool = False) -> tuple[Batch, Overview, Rows]:
-        """The rows, what a look at them found, and what is to be summed."""
-        question, table = self.question, self.table
-        binding = bind(question.kernel, table, first=seen is None, beside=question.likelihood.column)
-        if seen is not None:
-            binding = joined(seen.binding, binding)
-        batch = take_batch(table, binding, self.y, self.sample_weight, question.likelihood)
-        check_enough(batch.source.n, first=seen is None, weighed=batch.source.n < table.n_rows)
-        overview = look_at(batch, always_sampled=sampled)
-        return batch, overview, seen or begin(overview, question.options, growing=growing)
-
-    def targets(self) -> np.ndarray | None:
-        y, w = check_target(self.y, self.table.n_rows), check_weights(self.sample_weight, self.table.n_rows)
-        return y[w > 0.0]
-
-    def known_to(self, model: BaseEstimator, seen: Rows) -> "TableIntake":
-        modelled = [column.index for column in seen.binding.columns]
-        return replace(self, table=recognised(model, self.table, modelled, self.question.likelihood.column))
-
-    def introduce(self, model: BaseEstimator) -> None:
-        introduce(model, self.table)
-        if self.target is not None:
-            vars(model)["target_name_"] = self.target
-
-    def finish(self) -> None:
-        """Nothing is left over."""
-
-
-@dataclass(frozen=True)
-class ChunkIntake(AbstractIntake):
-    """A source of chunks."""
-
-    task: ChunkedTask
-
-    @classmethod
-    def of(
-        cls, question: Question, source: AbstractSource, y: Any, sample_weight: Any, known: Sequence[str] | None = None
-    ) -> "ChunkIntake":
-        """``known`` are the columns of an earlier fit, in their order."""
-        beside = y.column if isinstance(y, Positive) else y
-        source, column, sample_weight = source.with_targets(beside, sample_weight)
-        y = y._replace(column=column) if isinstance(y, Positive) else column
-        roles = Roles.of(source, question.kernel, y, sample_weight, question.likelihood).ordered(known)
-        levels = roles.levels(question.kernel, source.kinds)
-        source = source.handled(keep_missing=levels).with_integers([name for name in levels if isinstance(name, str)])
-        if roles.features is not None:
-            source = source.restricted(roles.all)
-        if question.talks and source.handling.report is None:
-            source = source.handled(report=_lines(question.say))
-        reader = Reader(question.kernel, roles, question.likelihood)
-        return cls(question, ChunkedTask(source, reader, question.options, question.engine, question.say))
-
-    def summed(self, seen: Rows | None, growing: bool, clock: Clock) -> Rows:
-        task = replace(self.task, checkpoint=self._checkpoint(seen, growing))
-        with clock("pass"):
-            if seen is not None:
-                return task.added_to(seen)
-            return task.gathered_so_far() if growing else task.summed()
-
-    def _checkpoint(self, seen: Rows | None, growing: bool) -> Checkpoint | None:
-        """The state of these sums, for these chunks on top of these rows, and of no others."""
-        handling = self.task.source.handling
-        if handling.checkpoint is None:
-            return None
-        if isinstance(self.task.source, Spread):
-            raise ValueError(
-                "a checkpoint is for rows that are read here; on a cluster the scheduler computes again what a dead "
-                "worker took with it: leave checkpoint out"
-            )
-        identity = _identity(self.question, self.task.reader.roles)
-        identity += f", engine {self.question.engine}, {self.task.source.identity}"
-        if seen is not None:
-            sums = seen.moments
-            identity += f", on top of {sums.n:,} rows with {sums.weight!r}, {sums.target!r} and {sums.offset!r}"
-        return Checkpoint.at(handling.checkpoint, identity + (", more to come" if growing else ""))
-
-    def walk(self, seen: Rows | None, growing: bool, clock: Clock, quiet: bool, sampled: bool) -> Walkable:
-        """In memory where the different rows are few; else a sample, and the source to be read again and again."""
-        check_asked_again(self.task.source)
-        question, task = self.question, self.task
-        with clock("survey"):
-            overview, standing = task.overview(always_sampled=True)
-            if seen is not None:
-                overview = overview.over(joined(seen.binding, overview.binding))
-            rows = seen or begin(overview, question.options, growing=growing)
-            rows = replace(rows, left_out=rows.left_out + standing.dropped)
-        found = _walk_of_sample(rows, overview, question.engine, _silent if quiet else question.say)
-        if overview.sample is not None and overview.sample.complete:
-            return found
-        if not sampled:
-            raise ValueError(
-                "rows that come in chunks, more different ones than fit in memory, are fitted with "
-                "inference='variational', covariance='full' and batch_size=None; choose these, or give a sample"
-            )
-        books = books_for(question.engine, found.walk.plan.request, overview.surveys, None)
-        plan = plan_reading(overview.n, found.walk.plan.request, books, question.engine)
-        parts = overview.binding, plan, overview.n, overview.weight, standing
-        crowd = ChunkCrowd(task.source, task.reader, *parts)
-        return found._replace(everywhere=crowd, targets=overview.targets.values)
-
-    def targets(self) -> np.ndarray | None:
-        return None
-
-    def known_to(self, model: Any, seen: Rows) -> "ChunkIntake":
-        features, known = self.task.reader.roles.features, getattr(model, "feature_names_in_", None)
-        if features is not None and known is not None and sorted(features) != sorted(known):
-            raise ValueError(
-                f"the feature names should match those that were passed during fit, which are {', '.join(known)}; "
-                f"these rows have {', '.join(features)}: name columns as they were"
-            )
-        return self
-
-    def introduce(self, model: Any) -> None:
-        roles = self.task.reader.roles
-        if roles.features is not None:
-            model.feature_names_in_ = np.array(roles.features, dtype=object)
-            model.n_features_in_ = len(roles.features)
-        elif self.task.source.n_columns is not None:
-            model.n_features_in_ = self.task.source.n_columns
-        if roles.target is not None:
-            model.target_name_ = roles.target
-
-    def finish(self) -> None:
-        path = self.task.source.handling.checkpoint
-        if path is not None:
-            Checkpoint(Path(path), "").remove()
 
 
 def _lines(say: Say) -> Callable[[Progress], None]:
@@ -288,8 +344,3 @@ def _lines(say: Say) -> Callable[[Progress], None]:
             say(f"{done.phase}: {done.rows:,}{left} rows, {rate:,.0f} rows/s{ahead}; {done.part}")
 
     return report
-
-
-def _identity(question: Question, roles: Roles) -> str:
-    """What a checkpoint is a state of."""
-    return f"{question.kernel!r} on {roles.features}, target {roles.target}, weights {roles.weight}, {question.options}"

@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from vff.data.checks import check_target, check_weights
+from vff.data.memory import beside
+from vff.data.table import Table
 from vff.estimators.binding import Binding, BoundTerm
-from vff.estimators.named import beside, recognised
+from vff.estimators.named import recognised
 from vff.estimators.regressor import GPRegressor
-from vff.estimators.tables import Table, check_target, check_weights
 from vff.factors import Product, Term
 from vff.inference import Term as InnerTerm
 from vff.inference import gain_of

@@ -1,26 +1,14 @@
-"""Columns that go by their names: targets and weights inside a frame, the columns of a fit in another table."""
+"""Columns that go by their names: those of a model, and those of a fit in another table."""
 
 from collections.abc import Hashable, Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import validate_data
 
-from vff.estimators.tables import Table
+from vff.data.table import Table
 from vff.kernels import Kernel, normal_form
 from vff.likelihoods import AbstractLikelihood
-from vff.words import listed, shown
-
-
-class Given(NamedTuple):
-    """What ``fit`` was given, with names replaced by the columns they stand for."""
-
-    table: Table
-    """Without the columns of targets and weights."""
-    y: Any
-    sample_weight: Any
-    target: str | None = None
-    """The name of the column that y was."""
 
 
 def columns_used(kernel: Kernel | None, likelihood: AbstractLikelihood) -> tuple[Hashable, ...]:
@@ -30,34 +18,10 @@ def columns_used(kernel: Kernel | None, likelihood: AbstractLikelihood) -> tuple
     return tuple(used) if likelihood.column is None else (*used, likelihood.column)
 
 
-def given(X: Any, y: Any, sample_weight: Any = None, used: Iterable[Hashable] = ()) -> Given:
-    """A table, and y and weights, which may be names of columns of it; ``used`` are columns that the model names."""
-    table, used = Table.of(X), set(used)
-    target, weight = (value if isinstance(value, str) else None for value in (y, sample_weight))
-    if target is None and weight is None:
-        return Given(table, y, sample_weight)
-    y, sample_weight = beside(table, y, "y"), beside(table, sample_weight, "sample_weight")
-    if target is not None and target in used:
-        raise ValueError(f"the kernel has a term of {target!r}, which is the target; leave it out of the kernel")
-    left = [name for name in table.names or () if name != target and (name != weight or name in used)]
-    if not left:
-        raise ValueError(f"X has no column beside {listed([n for n in (target, weight) if n])}; give it one to model")
-    return Given(table.arranged(left, ()), y, sample_weight, target)
-
-
-def beside(table: Table, value: Any, what: str) -> Any:
-    """Targets or weights: those that were given, or the column of the table that has this name."""
-    if not isinstance(value, str):
-        return value
-    if table.names is None:
-        raise ValueError(f"{what} names column {shown(value)}, and X has no column names; give one number per row")
-    if table.names.count(value) != 1:
-        found = "has more than once" if value in table.names else "does not have"
-        raise ValueError(
-            f"{what} names column {shown(value)}, which X {found}; its columns are {listed(table.names)}: name one of "
-            "them"
-        )
-    return table.raw(table.names.index(value))
+def levels_used(kernel: Kernel) -> tuple[Any, ...]:
+    """The columns that a kernel takes for levels."""
+    factors = [factor for term in normal_form(kernel) for factor in term.factors]
+    return tuple(factor.column for factor in factors if factor.reads == "levels")
 
 
 def introduce(model: Any, table: Table) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Hashable
 
 import numpy as np
 
-from vff.estimators.tables import Table
+from vff.data.table import Table
 from vff.likelihoods import AbstractLikelihood
 from vff.words import listed, shown
 
@@ -16,14 +16,14 @@ def extra_of(likelihood: AbstractLikelihood, table: Table) -> np.ndarray:
     return np.array(table.numbers(column_of(likelihood.column, table)), float)
 
 
-def refuse_negative(extra: np.ndarray, likelihood: AbstractLikelihood) -> np.ndarray:
+def refuse_negative(extra: np.ndarray, likelihood: AbstractLikelihood, first: int = 0) -> np.ndarray:
     """Exposure or trials of new rows, whose y is not there to be checked with them."""
     if np.any(extra < 0.0):
         row = int(np.argmax(extra < 0.0))
         raise ValueError(
             f"column {shown(likelihood.column)}, which the likelihood takes for exposure or trials, must not be "
             "negative; "
-            f"it is {extra[row]:g} in row {row}: drop that row, or mend it"
+            f"it is {extra[row]:g} in row {first + row}: drop that row, or mend it"
         )
     return extra
 

@@ -11,29 +11,45 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from vff.data.checks import as_finite, check_target, check_weights
+from vff.data.table import Table
 from vff.estimators.binding import Binding, united
 from vff.estimators.observed import extra_of
-from vff.estimators.tables import Table, as_finite, check_target, check_weights
 from vff.likelihoods import AbstractLikelihood
-from vff.moments import Profile, Sample, Source, Survey, sample_of, survey, survey_columns
+from vff.moments import Profile, Sample, Survey, sample_of, survey, survey_columns
+from vff.moments import Source as RowBlock
 
 
 class Batch(NamedTuple):
     """Checked rows, in memory."""
 
     binding: Binding
-    source: Source
+    source: RowBlock
     """The columns of the binding, levels as codes."""
     extra: np.ndarray
     """What the likelihood takes from every row beside y: exposure or trials; ones when nothing."""
 
 
-def take_batch(table: Table, binding: Binding, y: Any, sample_weight: Any, likelihood: AbstractLikelihood) -> Batch:
-    """The rows the user gave, checked; those of weight zero are left out, as if they were not there."""
+class Observations(NamedTuple):
+    """What stands beside the columns of rows, checked."""
+
+    y: np.ndarray
+    w: np.ndarray
+    extra: np.ndarray
+
+
+def observations(table: Table, y: Any, sample_weight: Any, likelihood: AbstractLikelihood) -> Observations:
+    """Targets, weights and what the likelihood takes beside them, of all rows, those of weight zero included."""
     w, target = weights_of(sample_weight, table.n_rows), check_target(y, table.n_rows)
     extra = extra_of(likelihood, table)
     counted = w > 0.0 if w.size and w.min() == 0.0 else slice(None)
     likelihood.check(target[counted], extra[counted])
+    return Observations(target, w, extra)
+
+
+def take_batch(table: Table, binding: Binding, observed: Observations) -> Batch:
+    """The rows the user gave; those of weight zero are left out, as if they were not there."""
+    target, w, extra = observed
 
     def column(c: int, rows: slice) -> np.ndarray:
         asked = binding.columns[c]
@@ -41,8 +57,9 @@ def take_batch(table: Table, binding: Binding, y: Any, sample_weight: Any, likel
             return table.codes(asked.index, asked.levels, rows)
         return table.numbers(asked.index, rows)
 
-    source = Source(table.n_rows, column, target, w)
-    if not isinstance(counted, slice):
+    source = RowBlock(table.n_rows, column, target, w)
+    if w.size and w.min() == 0.0:
+        counted = w > 0.0
         source, extra = source.taken(len(binding.columns), [counted]), extra[counted]
     return Batch(binding, source, extra)
 
@@ -128,8 +145,11 @@ def _merged(samples: Sequence[Sample | None]) -> Sample | None:
     return reduce(Sample.merged, found) if found and len(found) == len(samples) else None
 
 
-def look_at(batch: Batch, *, always_sampled: bool = False) -> Overview:
-    """A look at rows in memory, with a sample of them where something is settled by it, or as asked."""
+def look_at(batch: Batch, *, always_sampled: bool = False, sampled: bool = True) -> Overview:
+    """A look at rows in memory, with a sample of them where something is settled by it, or as asked.
+
+    Where earlier rows have settled everything, no sample is taken.
+    """
     binding, source = batch.binding, batch.source
     smooth = [column.levels is None for column in binding.columns]
     found = iter(survey_columns(source, [c for c, use in enumerate(smooth) if use]))
@@ -137,7 +157,8 @@ def look_at(batch: Batch, *, always_sampled: bool = False) -> Overview:
         next(found) if column.levels is None else survey_of_levels(len(column.levels), source.n)
         for column in binding.columns
     )
-    shared = always_sampled or len(binding.terms) > 1 or any(len(term.columns) > 1 for term in binding.terms)
+    several = len(binding.terms) > 1 or any(len(term.columns) > 1 for term in binding.terms)
+    shared = always_sampled or (several and sampled)
     levels = [column.levels for column in binding.columns]
     sample = sample_of(source, batch.extra, levels) if shared and source.n else None
     targets = survey(source.n, lambda rows: source.y[rows]) if always_sampled else Survey(np.inf, -np.inf)

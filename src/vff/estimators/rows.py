@@ -119,22 +119,16 @@ def _are_sums_of_rows(left: Moments, before: Moments) -> bool:
     """Whether the products of features and targets could be those of any rows: no combination has a negative square."""
     for s, size in enumerate(left.request.sizes):
         if size <= _MOST_CHECKED:
-            least = np.linalg.eigvalsh(_bordered(left, s) / _sizes(before, s))[0]
-            if least < -_IMPOSSIBLE:
+            border = left.projects[s], left.target_squared
+            if left.term(s).gram().least_eigenvalue(_sizes(before, s), border) < -_IMPOSSIBLE:
                 return False
     return True
 
 
-def _bordered(moments: Moments, s: int) -> np.ndarray:
-    """[G b; b' yy] of one term, (P + 1, P + 1)."""
-    b = moments.projects[s]
-    return np.block([[moments.term(s).gram_matrix(), b[:, None]], [b[None], np.array([[moments.target_squared]])]])
-
-
 def _sizes(moments: Moments, s: int) -> np.ndarray:
-    squares = np.diag(_bordered(moments, s))
-    scale = np.sqrt(np.maximum(squares, _IMPOSSIBLE * max(float(squares[:-1].max(initial=0.0)), np.finfo(float).tiny)))
-    return np.outer(scale, scale)
+    """Of the functions of a term, and of the targets."""
+    squares = np.append(moments.term(s).gram().diagonal(), moments.target_squared)
+    return np.sqrt(np.maximum(squares, _IMPOSSIBLE * max(float(squares[:-1].max(initial=0.0)), np.finfo(float).tiny)))
 
 
 def _check_same_functions(mine: Rows, theirs: Rows) -> None:
@@ -218,7 +212,7 @@ def add(seen: Rows, batch: Batch, overview: Overview, engine: str, say: Say) -> 
     books = books_for(engine, request, overview.surveys, batch.source)
     plan = plan_reading(batch.source.n, request, books, engine)
     say(plan_text(request, batch.source.n))
-    new, choices = read(plan, batch.source, moments.offset, _reporter(batch.source.n, say))
+    new, choices = read(plan, batch.source, moments.offset, progress_of_rows(batch.source.n, say))
     tails = seen.tails
     if any(outside):
         (factor,) = binding.terms[0].inner.factors
@@ -284,7 +278,7 @@ def plan_text(request: MomentRequest, n: int) -> str:
     return f"{n:,} rows to sum for at most {request.size} features; at most {needed:,.0f} MiB are needed for them"
 
 
-def _reporter(n: int, say: Say) -> Callable[[int], None]:
+def progress_of_rows(n: int, say: Say) -> Callable[[int], None]:
     """A line of progress every two seconds or so."""
     started = last = time.perf_counter()
 

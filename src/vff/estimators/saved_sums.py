@@ -10,6 +10,7 @@ import numpy as np
 from vff.estimators.rows import Rows
 from vff.factors import KINDS, TailRows, Wish
 from vff.kernels.descent import MOST_FACTORS
+from vff.linalg import AbstractSymmetric
 from vff.moments import ColumnRequest, MomentRequest, Moments
 from vff.storage import FileError
 
@@ -164,23 +165,23 @@ def check_learnable(rows: Rows) -> None:
     whole = len(moments.blocks) == comb(len(moments.request.terms), 2)
     together = whole and moments.request.size <= _MOST_FACTORED
     if together:
-        _check_gram(moments.gram_matrix())
+        _check_gram(moments.gram())
     for s, size in enumerate(moments.request.sizes):
         if size <= _MOST_FACTORED:
-            G = moments.term(s).gram_matrix()
-            check_array(G, G.shape, "sums of products", LARGEST * max(weight, 1.0))
+            G = moments.term(s).gram()
+            check_array(G.diagonal(), (size,), "sums of products", LARGEST * max(weight, 1.0))
             if not together:
                 _check_gram(G)
-            _check_project(moments.projects[s], np.diagonal(G), moments)
+            _check_project(moments.projects[s], G.diagonal(), moments)
 
 
-def _check_gram(G: np.ndarray) -> None:
+def _check_gram(G: AbstractSymmetric) -> None:
     """Products of functions over rows: no combination of them has a negative square."""
-    check_array(G, G.shape, "sums of products", np.inf)
-    squares = np.diagonal(G)
+    squares = G.diagonal()
+    check_array(squares, squares.shape, "sums of products", np.inf)
     top = max(float(squares.max()), np.finfo(float).tiny)
     scale = np.sqrt(np.maximum(squares, _SMALL * top))
-    least = float(np.linalg.eigvalsh(G / scale / scale[:, None])[0])
+    least = G.least_eigenvalue(scale)
     demand(least >= -_NEGATIVE, "sums of products of functions over rows, which are positive definite,", least)
 
 

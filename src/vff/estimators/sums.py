@@ -8,20 +8,18 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from vff.data.table import Table
 from vff.estimators.binding import Binding, notes_on
-from vff.estimators.database import DatabaseIntake
 from vff.estimators.face import PosteriorFace
 from vff.estimators.fitting import Before, FitSpec, fit
-from vff.estimators.intake import AbstractIntake, ChunkIntake, Clock, Question, TableIntake
+from vff.estimators.intake import Clock, Intake, Question
 from vff.estimators.options import COVARIANCES, ENGINE_NAMES, check_batch, check_choice
 from vff.estimators.rows import Rows, check_unchanged
 from vff.estimators.sampling import ChainOptions, inference_data
 from vff.estimators.settling import Options
-from vff.estimators.tables import Table
 from vff.inference import Fit
 from vff.kernels import Kernel, Sum
 from vff.likelihoods import AbstractLikelihood
-from vff.sources import DatabaseTable, is_chunked, opened
 from vff.words import shown
 
 Say = Callable[[str], None]
@@ -89,16 +87,11 @@ class SumModelFace(PosteriorFace):
         rows = getattr(self, "rows_", None)
         return None if rows is None else Before(rows, getattr(self, "fit_", None))
 
-    def _opened(self, X: Any, y: Any, sample_weight: Any, likelihood: AbstractLikelihood, say: Say) -> AbstractIntake:
+    def _opened(self, X: Any, y: Any, sample_weight: Any, likelihood: AbstractLikelihood, say: Say) -> Intake:
         """The rows, wherever they are."""
         asked = Question(self.kernel, likelihood, self._options(), self.engine, say, bool(self.verbose))
-        if is_chunked(X):
-            rows = opened(X)
-            if isinstance(rows, DatabaseTable):
-                return DatabaseIntake.of(asked, rows, y, sample_weight)
-            known = getattr(self, "feature_names_in_", None)
-            return ChunkIntake.of(asked, rows, y, sample_weight, None if known is None else list(known))
-        return TableIntake.of(asked, X, y, sample_weight)
+        known = getattr(self, "feature_names_in_", None)
+        return Intake.of(asked, X, y, sample_weight, None if known is None else list(known))
 
     def _spec(self, growing: bool = False) -> FitSpec:
         """What is asked for, when all options make sense together."""
@@ -205,7 +198,7 @@ class SumModelFace(PosteriorFace):
 
         ``column`` says which of several columns the slope is along.
         """
-        x = np.concatenate(list(self._pieces(self._table(X))))
+        (x,) = self._answers(X, lambda rows: (rows.x,))
         columns = self.rows_.binding.columns
         named = isinstance(column, str | Integral) and not isinstance(column, bool)
         along = [c for c, bound in enumerate(columns) if column is None or (named and column in bound.aliases)]
@@ -227,8 +220,7 @@ class SumModelFace(PosteriorFace):
         ``intercept_``, the mean of the fitted function over the rows of the fit, whose own uncertainty is
         ``intercept_std_``.
         """
-        pieces = [self._effects(x) for x in self._pieces(self._table(X))]
-        mean, variance = (np.concatenate(part) for part in zip(*pieces, strict=True))
+        mean, variance = self._answers(X, lambda rows: self._effects(rows.x))
         names = tuple(term.name for term in self.rows_.terms)
         return Effects(names, self.target_.scale * mean, self.target_.scale * np.sqrt(variance))
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from vff.estimators.conversion import Place, finite_floats
-from vff.estimators.tables import Column, Table
+from vff.data.conversion import Place, finite_floats
+from vff.data.table import Column, Table
 from vff.words import listed, shown
 
 MOST_COLUMNS = 3
@@ -34,7 +34,7 @@ class Space:
                 f"points must have one to {MOST_COLUMNS} columns, the coordinates, and have {table.n_columns}; leave "
                 "out those that are no coordinates"
             )
-        kinds = tuple(table.kind(index) for index in range(table.n_columns))
+        kinds = tuple(table.kind(index).value for index in range(table.n_columns))
         named = table.names if table.names and len(set(table.names)) == table.n_columns else None
         return cls(named or tuple(range(table.n_columns)), kinds, type(table.data) if named else None)
 

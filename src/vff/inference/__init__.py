@@ -1,7 +1,6 @@
 """Numbers of size P: bounds, posteriors, learning. Rows are reached only through ``vff.moments``."""
 
 from vff.inference.asking import AbstractCrowd, Answers, Question, Walked
-from vff.inference.averages import feature_sums
 from vff.inference.collapsed import ClosedForm, NormalEquations
 from vff.inference.coverage import on_coverage
 from vff.inference.form import Constant, ConstantPosterior, Cotangents
@@ -74,7 +73,6 @@ __all__ = [
     "choose",
     "choose_harmonics",
     "chosen",
-    "feature_sums",
     "gain_of",
     "harmonics_in_product",
     "inferences",

@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol, Self
 
 import numpy as np
 
-from vff.inference.averages import feature_averages
+from vff.inference.averages import FeatureSums, added, feature_sums, restricted
 from vff.inference.posterior import Posterior
 from vff.inference.row_sites import Observed, RowSites, first_sites, sites_of
 from vff.inference.target import TargetScale
@@ -33,9 +33,12 @@ class Answers(NamedTuple):
     moments: Moments
     """Sums of their sites."""
     totals: np.ndarray
+    features: FeatureSums | None = None
+    """Sums of the features over the rows, each with its weight, where these were asked for."""
 
     def merged(self, other: "Answers") -> "Answers":
-        return Answers(self.moments + other.moments, self.totals + other.totals)
+        features = added(self.features, other.features)
+        return Answers(self.moments + other.moments, self.totals + other.totals, features)
 
 
 class Question(Protocol):
@@ -85,6 +88,11 @@ class Opinion:
 class AbstractCrowd(ABC):
     """All rows of a fit."""
 
+    remembered: dict[str, FeatureSums]
+    """What the rows were asked before, whatever the units of y."""
+    counted: bool = True
+    """Whether these are all rows, and not some of them in turn."""
+
     @property
     @abstractmethod
     def n(self) -> int:
@@ -100,17 +108,25 @@ class AbstractCrowd(ABC):
     def request(self) -> MomentRequest:
         """What is summed over them."""
 
-    @abstractmethod
     def ask(self, question: Question) -> Answers:
-        """What all rows answer."""
+        """What all rows answer. They are counted with the first question, since they are looked at anyway."""
+        answers = self.answers(question, features=self.counted and "features" not in self.remembered)
+        if answers.features is not None:
+            self.remembered["features"] = answers.features
+        return answers
+
+    @abstractmethod
+    def answers(self, question: Question, *, features: bool) -> Answers:
+        """The same, with the sums of features over the rows where these are wanted."""
 
     @abstractmethod
     def in_units(self, target: TargetScale) -> Self:
         """The same rows with y as learning sees it."""
 
-    @abstractmethod
-    def averages(self, request: MomentRequest) -> tuple[np.ndarray, ...]:
-        """Averages of every term's features over the rows, (P,) each."""
+    def averages(self, request: MomentRequest) -> FeatureSums:
+        """Averages of every term's features over the rows that were asked, (P,) each, for features among theirs."""
+        sums = restricted(self.request, self.remembered["features"], request)
+        return tuple(total / self.weight for total in sums)
 
 
 @dataclass(frozen=True)
@@ -119,6 +135,8 @@ class Walked(AbstractCrowd):
 
     walk: Walk
     observed: Observed
+    counted: bool = True
+    remembered: dict[str, FeatureSums] = field(default_factory=dict, compare=False)
 
     @property
     def n(self) -> int:
@@ -132,19 +150,19 @@ class Walked(AbstractCrowd):
     def request(self) -> MomentRequest:
         return self.walk.plan.request
 
-    def ask(self, question: Question) -> Answers:
-        totals = np.zeros(1)
+    def answers(self, question: Question, *, features: bool) -> Answers:
+        totals, sums = np.zeros(1), tuple(np.zeros(size) for size in self.request.sizes) if features else None
 
         def step(rows: slice, columns: Sequence[ColumnRows]) -> RowSites:
-            nonlocal totals
-            answer = question(self.observed.at(rows), columns)
+            nonlocal totals, sums
+            observed = self.observed.at(rows)
+            answer = question(observed, columns)
             totals = totals + answer.totals
+            sums = None if sums is None else added(sums, feature_sums(self.request, columns, observed.w))
             return answer.sites
 
-        return Answers(self.walk.sum(step), totals)
+        moments = self.walk.sum(step)
+        return Answers(moments, totals, sums)
 
     def in_units(self, target: TargetScale) -> "Walked":
         return replace(self, observed=self.observed.in_units(target))
-
-    def averages(self, request: MomentRequest) -> tuple[np.ndarray, ...]:
-        return feature_averages(self.walk, request, self.observed.w)

@@ -1,27 +1,52 @@
 """Averages of features over rows, which effects are centred on: sums of sites have other weights than the rows."""
 
-from dataclasses import replace
+from collections.abc import Sequence
 
 import numpy as np
 
-from vff.moments import MomentRequest, ReadingPlan, Source, TermRequest, Walk, plan_reading, read
+from vff.moments import ENGINES, ColumnRows, Job, MomentRequest, Walk, Work, choose
+from vff.moments.axes import along
+from vff.moments.cores import cores, workers
+
+FeatureSums = tuple[np.ndarray, ...]
+"""sum w phi of every term, (P,) each."""
 
 
-def feature_averages(walk: Walk, request: MomentRequest, w: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Averages of every term's features over the rows, (P,) each."""
-    weight = float(w.sum())
-    return tuple(sums / weight for sums in feature_sums(walk, request, w))
+def feature_sums(request: MomentRequest, columns: Sequence[ColumnRows], w: np.ndarray) -> FeatureSums:
+    """Over rows that are ready for the engines: single letters alone, and nothing between terms."""
+    found = []
+    for term in request.terms:
+        rows = [columns[c].asked(factor) for c, factor in zip(term.columns, term.factors, strict=True)]
+        jobs = (Job(tuple(basis.single for basis in term.bases)),)
+        (sums,) = ENGINES[choose(Work(w.size, jobs, rows)).name].sum(rows, jobs, w, w)
+        found.append(sums.reshape(-1))
+    return tuple(found)
 
 
-def feature_sums(walk: Walk, request: MomentRequest, w: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Sums of every term's features over the rows, (P,) each."""
-    return tuple(_sums_of(walk, term, w) for term in request.terms)
+def feature_averages(walk: Walk, request: MomentRequest, w: np.ndarray) -> FeatureSums:
+    """Averages over rows in memory, for any features of their columns: one walk."""
+    total: FeatureSums | None = tuple(np.zeros(size) for size in request.sizes)
+    with workers(cores()) as pool:
+        for rows, columns in walk.chunks(pool):
+            total = added(total, feature_sums(request, columns, w[rows]))
+    assert total is not None
+    return tuple(sums / float(w.sum()) for sums in total)
 
 
-def _sums_of(walk: Walk, term: TermRequest, w: np.ndarray) -> np.ndarray:
-    """Of one term by itself: no sums between terms are needed."""
-    alone = MomentRequest((replace(term, columns=tuple(range(len(term.columns)))),))
-    books = [walk.plan.books[c] for c in term.columns]
-    source = Source(walk.n, lambda d, rows: walk.source.column(term.columns[d], rows), np.zeros(walk.n), w)
-    plan: ReadingPlan = plan_reading(walk.n, alone, books)
-    return read(plan, source)[0].features_sums[0]
+def added(one: FeatureSums | None, other: FeatureSums | None) -> FeatureSums | None:
+    """Those of all rows, where both are known."""
+    if one is None or other is None:
+        return None
+    return tuple(mine + theirs for mine, theirs in zip(one, other, strict=True))
+
+
+def restricted(request: MomentRequest, sums: FeatureSums, smaller: MomentRequest) -> FeatureSums:
+    """The sums for fewer features of the same terms, read off these."""
+    found = []
+    for term, own, total in zip(request.terms, smaller.terms, sums, strict=True):
+        tensor = total.reshape(term.shape)
+        for d, (large, small) in enumerate(zip(term.bases, own.bases, strict=True)):
+            if large != small:
+                tensor = along(tensor, d, large.to(small).single)
+        found.append(np.ascontiguousarray(tensor).reshape(-1))
+    return tuple(found)

@@ -62,4 +62,4 @@ def deal(rows: Walked, size: int, rng: np.random.Generator) -> Iterator[Walked]:
     count = max(1, round(rows.n / size))
     for some in np.array_split(starts, count):
         pieces = [slice(int(start), min(int(start) + length, rows.n)) for start in some]
-        yield Walked(rows.walk.taken(pieces), rows.observed.taken(pieces))
+        yield Walked(rows.walk.taken(pieces), rows.observed.taken(pieces), counted=False)

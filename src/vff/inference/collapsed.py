@@ -9,8 +9,18 @@ from functools import cached_property
 
 import numpy as np
 
+from vff.factors import StackedTransform
 from vff.inference.form import AbstractForm, Constant
-from vff.linalg import AbstractInvertible, BlockDiagonal, Factor, InverseView, Summary, factorise
+from vff.linalg import (
+    AbstractInvertible,
+    AbstractSymmetric,
+    BlockDiagonal,
+    Dense,
+    Factor,
+    InverseView,
+    Summary,
+    factorise,
+)
 
 
 @dataclass(frozen=True)
@@ -20,15 +30,49 @@ class NormalEquations:
     weight: float
     yy: float
     b: np.ndarray
-    G: np.ndarray
+    G: AbstractSymmetric
+
+
+@dataclass(frozen=True)
+class MovedGram(AbstractSymmetric):
+    """T G T' + sum Z C Z': the Gram matrix in other coordinates, with rows that have few states."""
+
+    G: AbstractSymmetric
+    transform: StackedTransform
+    states: tuple[tuple[np.ndarray, np.ndarray], ...] = ()
+    """Z (P, R) and C (R, R) of every group of such rows."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.G.shape
+
+    def mv(self, v: np.ndarray) -> np.ndarray:
+        image = self.transform.forward(self.G @ self.transform.transpose(v))
+        return image + sum(Z @ (C @ (Z.T @ v)) for Z, C in self.states)
+
+    def diagonal(self) -> np.ndarray:
+        return np.diagonal(self.dense())
+
+    def part(self, place: slice) -> Dense:
+        return Dense(self.dense()[place, place])
+
+    def dense(self) -> np.ndarray:
+        return self._dense
+
+    @cached_property
+    def _dense(self) -> np.ndarray:
+        G = self.transform.gram(self.G.dense())
+        for Z, C in self.states:
+            G = G + Z @ C @ Z.T
+        return G
 
 
 @dataclass(frozen=True)
 class ClosedForm(AbstractForm):
     """A linear-Gaussian model at one setting, with a factor of A."""
 
-    G: np.ndarray
-    """Phi' W Phi, (P, P)."""
+    G: Dense
+    """Phi' W Phi, (P, P), which the factor of A needs all of."""
 
     @classmethod
     def of(
@@ -43,7 +87,7 @@ class ClosedForm(AbstractForm):
     ) -> "ClosedForm":
         """The model of these rows; ``trace`` is sum w k(x, x)."""
         own = equations.b, equations.yy, equations.weight
-        return cls(prior, *own, trace, noise, equations.G, sites=sites, constant=constant)
+        return cls(prior, *own, trace, noise, Dense(equations.G.dense()), sites=sites, constant=constant)
 
     def with_noise(self, noise: float) -> "ClosedForm":
         return replace(self, noise=noise)
@@ -51,7 +95,7 @@ class ClosedForm(AbstractForm):
     @cached_property
     def factor(self) -> Factor:
         """Cholesky factor of the posterior precision A."""
-        return factorise(self.prior.lower_plus(self.tau * self.G))
+        return factorise(self.prior.lower_plus(self.tau * self.G.dense()))
 
     @cached_property
     def inverse(self) -> InverseView:
@@ -77,12 +121,12 @@ class ClosedForm(AbstractForm):
         return self.prior.trace_solve(self.G)
 
     def energy_of(self, c: np.ndarray) -> float:
-        return float(c @ self.G @ c)
+        return float(c @ self.G.dense() @ c)
 
     def spread_over(self, other: AbstractForm) -> float:
         if not isinstance(other, ClosedForm):
             return super().spread_over(other)
-        return float(np.sum(other.G * self.inverse.matrix))
+        return other.G.contract(self.inverse)
 
     @property
     def log_gain(self) -> float:
@@ -114,8 +158,8 @@ class ClosedForm(AbstractForm):
 
     @property
     def explained_by_term(self) -> list[float]:
-        return [block.trace_solve(self.G[place, place]) for block, place in self._blocks()]
+        return [block.trace_solve(self.G.part(place)) for block, place in self._blocks()]
 
     def energies(self) -> list[float]:
-        m, G = self.mean, self.G
+        m, G = self.mean, self.G.dense()
         return [float(m[place] @ G[place, place] @ m[place]) for _, place in self._blocks()]

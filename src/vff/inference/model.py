@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 
 from vff.factors import Prior, StackedTransform, TailRows
-from vff.inference.collapsed import NormalEquations
+from vff.inference.collapsed import MovedGram, NormalEquations
 from vff.inference.form import AbstractForm, Constant, Cotangents, MissedCotangents
 from vff.inference.posterior import Posterior
-from vff.inference.solvers import SOLVERS, Solver, choose_solver
+from vff.inference.solvers import SOLVERS, Solver, block_prior, choose_solver
 from vff.inference.terms import Term
 from vff.inference.whitening import LatticeGram
 from vff.linalg import BlockDiagonal
@@ -29,12 +29,6 @@ class Setting(NamedTuple):
 
     terms: tuple[dict[str, float], ...]
     noise: float
-
-
-def block_prior(closed: AbstractForm) -> BlockDiagonal:
-    """The prior of a sum, which is block diagonal."""
-    assert isinstance(closed.prior, BlockDiagonal)
-    return closed.prior
 
 
 @dataclass(frozen=True)
@@ -154,7 +148,7 @@ class SumModel:
     def _inside(self) -> NormalEquations:
         # rows outside carry their own targets; y'Wy is the only sum that does not depend on the rate
         yy = self.moments.target_squared + sum(tail.yy for tail in self.tails)
-        return NormalEquations(self.weight, yy, self.moments.project, self.moments.gram_matrix())
+        return NormalEquations(self.weight, yy, self.moments.project, self.moments.gram())
 
     def transform(self, setting: Setting) -> StackedTransform:
         """Coordinates of the prior at this setting."""
@@ -164,13 +158,14 @@ class SumModel:
     def equations(self, setting: Setting) -> NormalEquations:
         """What the rows say, in the coordinates of the prior at this setting."""
         inside, transform = self._inside, self.transform(setting)
-        b, G = transform.forward(inside.b), transform.gram(inside.G)
+        b, states = transform.forward(inside.b), []
         if self.tails:
             prior = self._only(setting)
             for tail in self.tails:
                 Z, own = prior.tail_states(tail.side), prior.tail_sums(tail)
-                b, G = b + Z @ own.project, G + Z @ own.gram @ Z.T
-        return replace(inside, b=b, G=G)
+                b = b + Z @ own.project
+                states.append((Z, own.gram))
+        return replace(inside, b=b, G=MovedGram(inside.G, transform, tuple(states)))
 
     def _only(self, setting: Setting) -> Prior:
         """Of the only factor of the only term."""

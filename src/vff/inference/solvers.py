@@ -22,6 +22,12 @@ _GOOD_VARIANCE = 2.5e-3  # relative standard error
 _MOST_PROBES, _MOST_WHEN_LARGE, _LARGE = 192, 96, 20_000  # probes for it, and features
 
 
+def block_prior(closed: AbstractForm) -> BlockDiagonal:
+    """The prior of a sum, which is block diagonal."""
+    assert isinstance(closed.prior, BlockDiagonal)
+    return closed.prior
+
+
 class Solver(Protocol):
     """A way to solve with A = K + tau G."""
 
@@ -62,7 +68,7 @@ class DirectSolver:
         request, inverse = model.moments.request, form.covariance()
         terms, centre, places = processes(model, setting), model.centre(setting), request.slices
         taken = []
-        for block, place in zip(form.prior.blocks, places, strict=True):
+        for block, place in zip(block_prior(form).blocks, places, strict=True):
             explained = block.solve(np.eye(block.shape[0])) - inverse[place, place]
             taken.append(0.5 * (explained + explained.T))
         shared = {(s, t): inverse[places[s], places[t]].copy() for s, t in request.pairs}

@@ -26,6 +26,7 @@ from vff.linalg import (
     AbstractInvertible,
     AbstractView,
     BlockDiagonal,
+    Dense,
     Glimpse,
     Kronecker,
     Summary,
@@ -223,7 +224,7 @@ class WhitenedTerm:
         """What the prior keeps of K^-1 G K^-1."""
         if not isinstance(self.prior, Kronecker):
             F = self.features[0]
-            return self.prior.see_sandwich(F.T @ (self.weights[:, None] * F))
+            return self.prior.see_sandwich(Dense(F.T @ (self.weights[:, None] * F)))
         parts = [F.T @ (_weighted(self.weights, self.leverages, d)[:, None] * F) for d, F in enumerate(self.features)]
         return self.prior.sandwiched(parts)
 

@@ -47,6 +47,9 @@ WIDEST_EXPONENT = 200.0
 """Variance of f where exp(f) is the mean of y: y over twelve decades either way, and exp(2 variance), which is in the
 second moment of y, stays within float64."""
 
+Moments = tuple[np.ndarray, np.ndarray]
+"""Mean and variance, (N,) each."""
+
 _PARAMETER, _COLUMN, _CHOICES = "parameter", "column", "choices"
 
 
@@ -161,9 +164,7 @@ class AbstractLikelihood(ABC):
     def sample(self, f: np.ndarray, extra: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """One y per f."""
 
-    def closed_moments(
-        self, mean: np.ndarray, variance: np.ndarray, extra: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray] | None:
+    def closed_moments(self, mean: np.ndarray, variance: np.ndarray, extra: np.ndarray) -> Moments | None:
         """Mean and variance of y when f ~ N(mean, variance), if known in closed form; else None."""
         return None
 
@@ -175,7 +176,7 @@ class AbstractLikelihood(ABC):
 
     @classmethod
     def mean_cdf(
-        cls, groups: "Sequence[tuple[Self, np.ndarray]]", y: np.ndarray, f: np.ndarray, extra: np.ndarray
+        cls, groups: Sequence[tuple[Any, np.ndarray]], y: np.ndarray, f: np.ndarray, extra: np.ndarray
     ) -> np.ndarray:
         """(N, L) P(Y ≤ y | f) of y (N, L), averaged over draws of f (N, S); ``groups`` says whose each draw is."""
         each = [

@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from scipy import special
 
-from vff.likelihoods.base import AbstractLikelihood, Location, choice, likelihood_column
+from vff.likelihoods.base import AbstractLikelihood, Location, Moments, choice, likelihood_column
 from vff.likelihoods.checks import is_number, require, require_extra, whole
 from vff.words import shown
 
@@ -81,9 +81,7 @@ class Bernoulli(AbstractLikelihood):
     def sample(self, f: np.ndarray, extra: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         return (rng.uniform(size=np.shape(f)) < self.conditional_mean(f, extra)).astype(float)
 
-    def closed_moments(
-        self, mean: np.ndarray, variance: np.ndarray, extra: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray] | None:
+    def closed_moments(self, mean: np.ndarray, variance: np.ndarray, extra: np.ndarray) -> Moments | None:
         """Probit: E Φ(f) = Φ(m / sqrt(1 + v)), and var y = p (1 - p) for any y of 0 and 1."""
         if self.link != "probit":
             return None

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from vff.likelihoods.base import WIDEST_EXPONENT, AbstractLikelihood, Location, likelihood_column, parameter
+from vff.likelihoods.base import WIDEST_EXPONENT, AbstractLikelihood, Location, Moments, likelihood_column, parameter
 from vff.likelihoods.checks import require, require_extra, whole
 from vff.likelihoods.starts import weighted_mean
 
@@ -57,9 +57,7 @@ class Poisson(AbstractCounts):
     def sample(self, f: np.ndarray, extra: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         return rng.poisson(np.minimum(extra * np.exp(f), 1e18)).astype(float)
 
-    def closed_moments(
-        self, mean: np.ndarray, variance: np.ndarray, extra: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray] | None:
+    def closed_moments(self, mean: np.ndarray, variance: np.ndarray, extra: np.ndarray) -> Moments | None:
         """E y = e exp(m + v/2) and var y = E y + (E y)² (exp(v) - 1)."""
         centre = extra * np.exp(mean + variance / 2)
         return centre, centre + centre**2 * np.expm1(variance)
@@ -104,9 +102,7 @@ class NegativeBinomial(AbstractCounts):
         rate = extra * np.exp(f) * rng.gamma(r, 1 / r, size=np.shape(f))
         return rng.poisson(np.minimum(rate, 1e18)).astype(float)
 
-    def closed_moments(
-        self, mean: np.ndarray, variance: np.ndarray, extra: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray] | None:
+    def closed_moments(self, mean: np.ndarray, variance: np.ndarray, extra: np.ndarray) -> Moments | None:
         """As of Poisson, plus dispersion E μ²."""
         centre = extra * np.exp(mean + variance / 2)
         return centre, centre + centre**2 * (np.expm1(variance) + np.exp(variance + self.psi[0]))

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NoReturn, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -115,26 +115,24 @@ class Custom(AbstractLikelihood):
     def width(self, psi: np.ndarray) -> float:
         return float(np.exp(psi[-1])) if self.standardised else 1.0
 
-    def _missing(self, name: str, call: str) -> NoReturn:
-        raise ValueError(f"This needs the {name} of a Custom likelihood; pass Custom(…, {name}=function) of {call}.")
+    def _ask(self, name: str, function: Callable[..., Any] | None, *arguments: Any, call: str) -> np.ndarray:
+        """What a function of the user's says in its own unit."""
+        if function is None:
+            raise ValueError(
+                f"This needs the {name} of a Custom likelihood; pass Custom(…, {name}=function) of {call}."
+            )
+        return np.asarray(function(*arguments, **self.values), dtype=float)
 
     def conditional_mean(self, f: np.ndarray, extra: np.ndarray) -> np.ndarray:
-        if self.mean is None:
-            self._missing("mean", "(f, **parameters)")
-        return self.unit * np.asarray(self.mean(np.asarray(f) / self.unit, **self.values), dtype=float)
+        return self.unit * self._ask("mean", self.mean, np.asarray(f) / self.unit, call="(f, **parameters)")
 
     def conditional_variance(self, f: np.ndarray, extra: np.ndarray) -> np.ndarray:
-        if self.variance is None:
-            self._missing("variance", "(f, **parameters)")
-        variance = np.asarray(self.variance(np.asarray(f) / self.unit, **self.values), dtype=float)
+        variance = self._ask("variance", self.variance, np.asarray(f) / self.unit, call="(f, **parameters)")
         return self.unit**2 * np.broadcast_to(variance, np.shape(f))
 
     def cdf(self, y: np.ndarray, f: np.ndarray, extra: np.ndarray) -> np.ndarray:
-        if self.cumulative is None:
-            self._missing("cdf", "(y, f, **parameters)")
-        return np.asarray(self.cumulative(np.asarray(y) / self.unit, np.asarray(f) / self.unit, **self.values))
+        places = np.asarray(y) / self.unit, np.asarray(f) / self.unit
+        return self._ask("cdf", self.cumulative, *places, call="(y, f, **parameters)")
 
     def sample(self, f: np.ndarray, extra: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        if self.draw is None:
-            self._missing("sample", "(f, rng, **parameters)")
-        return self.unit * np.asarray(self.draw(np.asarray(f) / self.unit, rng, **self.values), dtype=float)
+        return self.unit * self._ask("sample", self.draw, np.asarray(f) / self.unit, rng, call="(f, rng, **parameters)")

@@ -90,9 +90,18 @@ def row_modes(
     extra: np.ndarray,
     centre: np.ndarray | float,
     spread: np.ndarray | float,
+    start: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Per row the f that maximises log p(y | f) - (f - centre)²/(2 spread²); slope and curvature of log p there."""
-    return _modes_from(likelihood, psi, y, extra, centre, centre, spread)
+    """Per row the f that maximises log p(y | f) - (f - centre)²/(2 spread²); slope and curvature of log p there.
+
+    Uphill from ``start``, or from the centre.
+    """
+    from vff.likelihoods import compiled
+
+    function, begin = compiled.modes(likelihood.form), centre if start is None else start
+    parts = (np.broadcast_to(np.asarray(part, dtype=float), y.shape) for part in (begin, centre, spread))
+    f, slope, curvature = _by_blocks(lambda block: function(psi, *block), (y, extra, *parts), 3)
+    return f, slope, curvature
 
 
 def log_predictive(
@@ -115,7 +124,7 @@ def log_predictive(
     function = compiled.log_integral(likelihood.form)
 
     def mode_and_width(start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        f, _, curvature = _modes_from(likelihood, psi, y, extra, start, mean, sd)
+        f, _, curvature = row_modes(likelihood, psi, y, extra, mean, sd, start)
         return f, 1 / np.sqrt(np.maximum(-curvature, 0.0) + 1 / sd**2)
 
     def integral(f: np.ndarray, width: np.ndarray, other: np.ndarray, narrow: np.ndarray) -> np.ndarray:
@@ -131,24 +140,6 @@ def log_predictive(
     second = mode_and_width(y)
     narrow = np.minimum(first[1], second[1])
     return np.logaddexp(integral(*first, second[0], narrow), integral(*second, first[0], narrow))
-
-
-def _modes_from(
-    likelihood: AbstractLikelihood,
-    psi: np.ndarray,
-    y: np.ndarray,
-    extra: np.ndarray,
-    start: np.ndarray | float,
-    centre: np.ndarray | float,
-    spread: np.ndarray | float,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """`row_modes`, uphill from ``start``."""
-    from vff.likelihoods import compiled
-
-    function = compiled.modes(likelihood.form)
-    parts = (np.broadcast_to(np.asarray(part, dtype=float), y.shape) for part in (start, centre, spread))
-    f, slope, curvature = _by_blocks(lambda block: function(psi, *block), (y, extra, *parts), 3)
-    return f, slope, curvature
 
 
 def best_constant(

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from vff.likelihoods.base import WIDEST_EXPONENT, AbstractLikelihood, Location, parameter
+from vff.likelihoods.base import WIDEST_EXPONENT, AbstractLikelihood, Location, Moments, parameter
 from vff.likelihoods.checks import require
 from vff.likelihoods.starts import weighted_mean, weighted_variance
 
@@ -55,9 +55,7 @@ class Gamma(AbstractLikelihood):
         shape = np.exp(self.psi[0])
         return np.exp(f) * rng.gamma(shape, 1 / shape, size=np.shape(f))
 
-    def closed_moments(
-        self, mean: np.ndarray, variance: np.ndarray, extra: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray] | None:
+    def closed_moments(self, mean: np.ndarray, variance: np.ndarray, extra: np.ndarray) -> Moments | None:
         """E y = exp(m + v/2), E y² = (1 + 1/shape) exp(2m + 2v)."""
         centre = np.exp(mean + variance / 2)
         return centre, centre**2 * (np.expm1(variance) + np.exp(variance - self.psi[0]))

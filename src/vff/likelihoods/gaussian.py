@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from scipy import special
 
-from vff.likelihoods.base import AbstractLikelihood, Location, parameter
+from vff.likelihoods.base import AbstractLikelihood, Location, Moments, parameter
 from vff.likelihoods.starts import spread_of, weighted_mean, weighted_variance
 
 
@@ -44,9 +44,7 @@ class Gaussian(AbstractLikelihood):
     def sample(self, f: np.ndarray, extra: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         return rng.normal(f, np.exp(self.psi[0] / 2))
 
-    def closed_moments(
-        self, mean: np.ndarray, variance: np.ndarray, extra: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray] | None:
+    def closed_moments(self, mean: np.ndarray, variance: np.ndarray, extra: np.ndarray) -> Moments | None:
         return mean, variance + np.exp(self.psi[0])
 
     def closed_quantiles(
@@ -56,7 +54,7 @@ class Gaussian(AbstractLikelihood):
 
     @classmethod
     def mean_cdf(
-        cls, groups: Sequence[tuple[Self, np.ndarray]], y: np.ndarray, f: np.ndarray, extra: np.ndarray
+        cls, groups: Sequence[tuple[Any, np.ndarray]], y: np.ndarray, f: np.ndarray, extra: np.ndarray
     ) -> np.ndarray:
         """All draws at once, though each has a variance of its own."""
         scales = np.empty(f.shape[1])

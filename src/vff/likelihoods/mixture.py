@@ -5,12 +5,12 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from vff.likelihoods.base import AbstractLikelihood
-from vff.likelihoods.predictive import AbstractPredictive, checked_levels, inverted, origin
+from vff.likelihoods.predictive import Predictive, checked_levels, inverted, origin
 
 _QUANTILE_DRAWS = 250
 
 
-class Mixture(AbstractPredictive):
+class Mixture(Predictive):
     """Averages over S draws of f at N rows, (N, S), each with its own parameters of the likelihood."""
 
     def __init__(self, likelihoods: Sequence[AbstractLikelihood], f: np.ndarray, extra: np.ndarray):

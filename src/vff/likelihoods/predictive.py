@@ -34,25 +34,18 @@ class Predictive(Protocol):
         """Quantiles of y, (N, L)."""
         ...
 
-    def interval(self, level: float) -> tuple[np.ndarray, np.ndarray]:
-        """The ends of the central interval that holds y with this probability, (N,) each."""
-        ...
-
     def log_density(self, y: np.ndarray) -> np.ndarray:
         """log p(y), (N,)."""
         ...
 
-
-class AbstractPredictive(Predictive):
-    """An interval is a pair of quantiles."""
-
     def interval(self, level: float) -> tuple[np.ndarray, np.ndarray]:
+        """The ends of the central interval that holds y with this probability, (N,) each."""
         low, high = self.quantiles(np.array([0.5 - level / 2, 0.5 + level / 2])).T
         return low, high
 
 
 @dataclass(frozen=True)
-class Marginal(AbstractPredictive):
+class Marginal(Predictive):
     """f ~ N(mean, variance) at every row, and a likelihood whose parameters are all set."""
 
     likelihood: AbstractLikelihood

@@ -6,7 +6,7 @@ from typing import Any, Self
 import numpy as np
 from scipy import special
 
-from vff.likelihoods.base import AbstractLikelihood, Parameter, parameter
+from vff.likelihoods.base import AbstractLikelihood, Moments, Parameter, parameter
 from vff.likelihoods.starts import spread_of
 
 DF_FLOOR = 2.0  # learnt degrees of freedom stay above it, so that a new y has a variance
@@ -75,7 +75,5 @@ class StudentT(AbstractLikelihood):
         scale, df = self._scale_df()
         return f + scale * rng.standard_t(df, size=np.shape(f))
 
-    def closed_moments(
-        self, mean: np.ndarray, variance: np.ndarray, extra: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray] | None:
+    def closed_moments(self, mean: np.ndarray, variance: np.ndarray, extra: np.ndarray) -> Moments | None:
         return mean, variance + self.conditional_variance(mean, extra)

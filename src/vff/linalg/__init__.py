@@ -16,20 +16,23 @@ A sum of terms has one such block per term (``BlockDiagonal``), exchangeable eff
 of columns the ``Kronecker`` product of theirs. What a structure needs of an unstructured matrix to be contracted with
 it is its ``Summary``, taken from a view of that matrix.
 
-The Gram matrix of the data is not invertible and has another structure: every entry is a sum or difference of
-trigonometric moments (Toeplitz plus or minus Hankel). ``trigonometric_gram`` reads it off the moments and
+The Gram matrix of the data is not invertible and has another structure (``BlockGram``): blocks by pairs of terms, each
+with the structure that its features give it. Of harmonics, every entry is a sum or difference of trigonometric moments
+(Toeplitz plus or minus Hankel). ``trigonometric_gram`` reads it off the moments and
 ``trigonometric_gram_adjoint`` is the transpose of that linear map.
 """
 
 from vff.linalg.arrays import namespace
 from vff.linalg.block_diagonal import BlockDiagonal
+from vff.linalg.block_gram import BlockGram
 from vff.linalg.cholesky import Factor, NotPositiveDefinite, factorise
 from vff.linalg.conjugate_gradients import Solution, conjugate_gradients
 from vff.linalg.dense import Dense
 from vff.linalg.diagonal import Diagonal
 from vff.linalg.diagonal_low_rank import BorderedLowRank, PositiveBorderedLowRank
-from vff.linalg.kronecker import Kronecker, apply_along, contracted, product_rows
+from vff.linalg.kronecker import Kronecker, apply_along, product_rows
 from vff.linalg.operators import AbstractInvertible, AbstractOperator
+from vff.linalg.symmetric import AbstractSymmetric, contracted
 from vff.linalg.threads import threads_for
 from vff.linalg.toeplitz import trigonometric_entries, trigonometric_gram, trigonometric_gram_adjoint
 from vff.linalg.views import AbstractMatrixView, AbstractView, DenseView, Glimpse, InverseView, OuterView, Summary
@@ -38,8 +41,10 @@ __all__ = [
     "AbstractInvertible",
     "AbstractMatrixView",
     "AbstractOperator",
+    "AbstractSymmetric",
     "AbstractView",
     "BlockDiagonal",
+    "BlockGram",
     "BorderedLowRank",
     "Dense",
     "DenseView",

@@ -7,7 +7,8 @@ from functools import cached_property
 import numpy as np
 
 from vff.linalg.operators import AbstractInvertible
-from vff.linalg.views import AbstractView, Glimpse, Summary
+from vff.linalg.symmetric import AbstractSymmetric
+from vff.linalg.views import AbstractView, DenseView, Glimpse, OuterView, Summary
 
 
 @dataclass(frozen=True)
@@ -40,9 +41,6 @@ class BlockDiagonal(AbstractInvertible):
     def mv(self, v: np.ndarray) -> np.ndarray:
         return self._stack(lambda block, place: block.mv(v[place]))
 
-    def diagonal(self) -> np.ndarray:
-        return self._stack(lambda block, _: block.diagonal())
-
     def lower_plus(self, dense: np.ndarray) -> np.ndarray:
         if len(self.blocks) == 1:
             return self.blocks[0].lower_plus(dense)
@@ -52,11 +50,14 @@ class BlockDiagonal(AbstractInvertible):
         return total
 
     @property
-    def probes(self) -> np.ndarray | None:
-        raise NotImplementedError("every block looks by itself, through ``see``")
+    def probes(self) -> None:
+        return None
 
     def keep(self, glimpse: Glimpse) -> Summary:
-        raise NotImplementedError("every block keeps its own, through ``see``")
+        if glimpse.outer is not None:
+            return self.see(OuterView(*glimpse.outer))
+        assert glimpse.matrix is not None
+        return self.see(DenseView(glimpse.matrix))
 
     def see(self, view: AbstractView) -> Summary:
         glimpses = view.look(self.places, [block.probes for block in self.blocks])
@@ -83,20 +84,11 @@ class BlockDiagonal(AbstractInvertible):
     def logdet(self) -> float:
         return sum(block.logdet() for block in self.blocks)
 
-    def trace_solve(self, dense: np.ndarray) -> float:
-        return sum(block.trace_solve(dense[place, place]) for block, place in self._each())
+    def trace_solve(self, G: AbstractSymmetric) -> float:
+        return sum(block.trace_solve(G.part(place)) for block, place in self._each())
 
     def see_inverse(self) -> Summary:
         return Summary(tuple(block.see_inverse() for block in self.blocks))
 
-    def see_sandwich(self, dense: np.ndarray) -> Summary:
-        return Summary(tuple(block.see_sandwich(dense[place, place]) for block, place in self._each()))
-
-    @property
-    def sqrt_size(self) -> int:
-        return sum(block.sqrt_size for block in self.blocks)
-
-    def sqrt_mv(self, v: np.ndarray) -> np.ndarray:
-        ends = np.cumsum([block.sqrt_size for block in self.blocks])[:-1]
-        pieces = zip(self.blocks, np.split(v, ends), strict=True)
-        return np.concatenate([block.sqrt_mv(piece) for block, piece in pieces])
+    def see_sandwich(self, G: AbstractSymmetric) -> Summary:
+        return Summary(tuple(block.see_sandwich(G.part(place)) for block, place in self._each()))

@@ -1,4 +1,4 @@
-"""A dense prior, for the baselines: inducing points and random features have no structure to keep."""
+"""A dense matrix: the prior of the baselines, which has no structure to keep, and sums of products of most features."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -7,12 +7,13 @@ import numpy as np
 
 from vff.linalg.cholesky import Factor, factorise
 from vff.linalg.operators import AbstractInvertible
+from vff.linalg.symmetric import AbstractSymmetric
 from vff.linalg.views import Glimpse, Summary
 
 
 @dataclass(frozen=True)
-class Dense(AbstractInvertible):
-    """A symmetric positive definite matrix without structure."""
+class Dense(AbstractInvertible, AbstractSymmetric):
+    """A symmetric matrix without structure; positive definite if it is to be solved with."""
 
     matrix: np.ndarray
 
@@ -29,9 +30,6 @@ class Dense(AbstractInvertible):
 
     def mv(self, v: np.ndarray) -> np.ndarray:
         return self.matrix @ v
-
-    def diagonal(self) -> np.ndarray:
-        return np.diagonal(self.matrix)
 
     def lower_plus(self, dense: np.ndarray) -> np.ndarray:
         return np.asfortranarray(dense + self.matrix)
@@ -50,8 +48,16 @@ class Dense(AbstractInvertible):
     def inner(self, other: Summary) -> float:
         return float(np.sum(self.matrix * other.parts[0]))
 
-    def to_dense(self) -> np.ndarray:
+    def diagonal(self) -> np.ndarray:
+        return np.diagonal(self.matrix)
+
+    def part(self, place: slice) -> "Dense":
+        return Dense(self.matrix[place, place])
+
+    def dense(self) -> np.ndarray:
         return self.matrix
+
+    to_dense = dense
 
     def solve(self, v: np.ndarray) -> np.ndarray:
         return self._factor.solve(v)
@@ -59,18 +65,11 @@ class Dense(AbstractInvertible):
     def logdet(self) -> float:
         return self._factor.logdet()
 
-    def trace_solve(self, dense: np.ndarray) -> float:
-        return float(np.trace(self.solve(dense)))
+    def trace_solve(self, G: AbstractSymmetric) -> float:
+        return float(np.trace(self.solve(G.dense())))
 
     def see_inverse(self) -> Summary:
         return Summary((self._factor.inverse(),))
 
-    def see_sandwich(self, dense: np.ndarray) -> Summary:
-        return Summary((self.solve(self.solve(dense).T),))
-
-    @property
-    def sqrt_size(self) -> int:
-        return self.shape[0]
-
-    def sqrt_mv(self, v: np.ndarray) -> np.ndarray:
-        return self._factor.sqrt_mv(v)
+    def see_sandwich(self, G: AbstractSymmetric) -> Summary:
+        return Summary((self.solve(self.solve(G.dense()).T),))

@@ -1,16 +1,17 @@
-"""A diagonal matrix: the prior of exchangeable effects."""
+"""A diagonal matrix: the prior of exchangeable effects, and sums of products of indicators."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
 from vff.linalg.operators import AbstractInvertible
-from vff.linalg.views import Glimpse, Summary
+from vff.linalg.symmetric import AbstractSymmetric
+from vff.linalg.views import AbstractMatrixView, Glimpse, Summary
 
 
 @dataclass(frozen=True)
-class Diagonal(AbstractInvertible):
-    """diag(d), d > 0."""
+class Diagonal(AbstractInvertible, AbstractSymmetric):
+    """diag(d); d > 0 if it is to be solved with."""
 
     d: np.ndarray
 
@@ -24,9 +25,6 @@ class Diagonal(AbstractInvertible):
 
     def mv(self, v: np.ndarray) -> np.ndarray:
         return (self.d * v.T).T
-
-    def diagonal(self) -> np.ndarray:
-        return self.d
 
     def lower_plus(self, dense: np.ndarray) -> np.ndarray:
         total = np.asfortranarray(dense.T)
@@ -44,8 +42,19 @@ class Diagonal(AbstractInvertible):
     def inner(self, other: Summary) -> float:
         return float(self.d @ other.arrays()[0])
 
-    def to_dense(self) -> np.ndarray:
+    def diagonal(self) -> np.ndarray:
+        return self.d
+
+    def part(self, place: slice) -> "Diagonal":
+        return Diagonal(self.d[place])
+
+    def contract(self, view: AbstractMatrixView) -> float:
+        return float(self.d @ view.diagonal())
+
+    def dense(self) -> np.ndarray:
         return np.diag(self.d)
+
+    to_dense = dense
 
     def solve(self, v: np.ndarray) -> np.ndarray:
         return (v.T / self.d).T
@@ -53,18 +62,11 @@ class Diagonal(AbstractInvertible):
     def logdet(self) -> float:
         return float(np.log(self.d).sum())
 
-    def trace_solve(self, dense: np.ndarray) -> float:
-        return float(np.sum(np.diagonal(dense) / self.d))
+    def trace_solve(self, G: AbstractSymmetric) -> float:
+        return float(np.sum(G.diagonal() / self.d))
 
     def see_inverse(self) -> Summary:
         return Summary((1.0 / self.d,))
 
-    def see_sandwich(self, dense: np.ndarray) -> Summary:
-        return Summary((np.diagonal(dense) / self.d**2,))
-
-    @property
-    def sqrt_size(self) -> int:
-        return self.d.size
-
-    def sqrt_mv(self, v: np.ndarray) -> np.ndarray:
-        return (np.sqrt(self.d) * v.T).T
+    def see_sandwich(self, G: AbstractSymmetric) -> Summary:
+        return Summary((G.diagonal() / self.d**2,))

@@ -16,6 +16,7 @@ from scipy.linalg.blas import dsyrk  # pyright: ignore[reportAttributeAccessIssu
 from scipy.linalg.lapack import dtrtri  # pyright: ignore[reportAttributeAccessIssue]
 
 from vff.linalg.operators import AbstractInvertible, AbstractOperator
+from vff.linalg.symmetric import AbstractSymmetric
 from vff.linalg.views import Glimpse, Summary
 
 
@@ -49,9 +50,6 @@ class BorderedLowRank(AbstractOperator):
             [self.d[:, None] * V[:H] + self.border @ V[H:], self.border.T @ V[:H] + self.corner @ V[H:]]
         )
         return (base + self.Z @ (self.C @ (self.Z.T @ V))).reshape(v.shape)
-
-    def diagonal(self) -> np.ndarray:
-        return np.concatenate([self.d, np.diagonal(self.corner)]) + np.einsum("pr,rs,ps->p", self.Z, self.C, self.Z)
 
     def lower_plus(self, dense: np.ndarray) -> np.ndarray:
         H, P = self.d.size, self.shape[0]
@@ -130,9 +128,6 @@ class PositiveBorderedLowRank(AbstractInvertible):
     def mv(self, v: np.ndarray) -> np.ndarray:
         return self.operator.mv(v)
 
-    def diagonal(self) -> np.ndarray:
-        return self.operator.diagonal()
-
     def lower_plus(self, dense: np.ndarray) -> np.ndarray:
         return self.operator.lower_plus(dense)
 
@@ -201,30 +196,18 @@ class PositiveBorderedLowRank(AbstractInvertible):
     def see_inverse(self) -> Summary:
         return Summary((self._inverse_diagonal(), self.solve(self.probes)))
 
-    def see_sandwich(self, dense: np.ndarray) -> Summary:
-        return Summary((self._sandwich_diagonal(dense), self.solve(dense @ self.solve(self.probes))))
+    def see_sandwich(self, G: AbstractSymmetric) -> Summary:
+        return Summary((self._sandwich_diagonal(G), self.solve(G @ self.solve(self.probes))))
 
-    def trace_solve(self, dense: np.ndarray) -> float:
+    def trace_solve(self, G: AbstractSymmetric) -> float:
         U1, U2 = self._inverse_roots
-        low_rank = np.sum(U2 * (dense @ U2)) - np.sum(U1 * (dense @ U1))
-        return float(np.sum(np.diagonal(dense)[: self.d.size] / self.d) + low_rank)
+        low_rank = np.sum(U2 * (G @ U2)) - np.sum(U1 * (G @ U1))
+        return float(np.sum(G.diagonal()[: self.d.size] / self.d) + low_rank)
 
-    def _sandwich_diagonal(self, dense: np.ndarray) -> np.ndarray:
+    def _sandwich_diagonal(self, G: AbstractSymmetric) -> np.ndarray:
         U = np.concatenate(self._inverse_roots, axis=1)
         signed = U * np.repeat([-1.0, 1.0], [self.Z.shape[1], self.root.shape[0]])
         e = np.concatenate([1.0 / self.d, np.zeros(self.root.shape[0])])
-        image = dense @ U
+        image = G @ U
         cross = 2.0 * e * np.einsum("pr,pr->p", image, signed)
-        return e**2 * np.diagonal(dense) + cross + np.einsum("pr,pr->p", signed @ (U.T @ image), signed)
-
-    @property
-    def sqrt_size(self) -> int:
-        return self.d.size + self.root.shape[1] + self.Z.shape[1]
-
-    def sqrt_mv(self, v: np.ndarray) -> np.ndarray:
-        # R = [[diag(d)^1/2, 0, W_h], [border' diag(d)^-1/2, root, W_e]]; without a border this is the paper's
-        # R = [diag(alpha)^1/2, beta] ("Centring of variables for MCMC")
-        V, H, end = _columns(v), self.d.size, self.d.size + self.root.shape[1]
-        wave = np.sqrt(self.d)[:, None] * V[:H]
-        base = np.concatenate([wave, self.border.T @ (wave / self.d[:, None]) + self.root @ V[H:end]])
-        return (base + self._W @ V[end:]).reshape(self.shape[0], *v.shape[1:])
+        return e**2 * G.diagonal() + cross + np.einsum("pr,pr->p", signed @ (U.T @ image), signed)

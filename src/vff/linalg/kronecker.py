@@ -14,6 +14,7 @@ from math import prod
 import numpy as np
 
 from vff.linalg.operators import AbstractInvertible, AbstractOperator
+from vff.linalg.symmetric import AbstractSymmetric, contracted
 from vff.linalg.views import DenseView, Glimpse, Summary
 
 
@@ -34,23 +35,6 @@ def product_rows(columns: Sequence[np.ndarray]) -> np.ndarray:
     for column in columns[1:]:
         total = (total[:, :, None] * column[:, None, :]).reshape(total.shape[0], -1)
     return total
-
-
-def contracted(matrix: np.ndarray, factors: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """For every d, (P, P) contracted with all symmetric factors (P_e, P_e) but the d-th: (P_d, P_d)."""
-    D, shape = len(factors), [factor.shape[0] for factor in factors]
-    if D == 1:
-        return [matrix]
-    results: list[np.ndarray] = [matrix] * D
-    # halves: contract the last factor away, and recurse; then the first ones away, for the last
-    tensor = matrix.reshape(prod(shape[:-1]), shape[-1], prod(shape[:-1]), shape[-1])
-    inner = np.tensordot(tensor, factors[-1], axes=([1, 3], [0, 1]))
-    results[:-1] = contracted(inner, factors[:-1])
-    first = factors[0]
-    for factor in factors[1:-1]:
-        first = np.kron(first, factor)
-    results[-1] = np.tensordot(tensor, first, axes=([0, 2], [0, 1]))
-    return results
 
 
 @dataclass(frozen=True)
@@ -85,9 +69,6 @@ class Kronecker(AbstractInvertible):
 
     def mv(self, v: np.ndarray) -> np.ndarray:
         return self.scale * apply_along(v, self.sizes, [factor.mv for factor in self.factors])
-
-    def diagonal(self) -> np.ndarray:
-        return self.scale * _outer([factor.diagonal() for factor in self.factors])
 
     def lower_plus(self, dense: np.ndarray) -> np.ndarray:
         total = np.asfortranarray(dense.T)
@@ -152,37 +133,22 @@ class Kronecker(AbstractInvertible):
         parts = (P // size * factor.logdet() for factor, size in zip(self.factors, self.sizes, strict=True))
         return P * float(np.log(self.scale)) + sum(parts)
 
-    def trace_solve(self, dense: np.ndarray) -> float:
-        return float(np.sum(self.inverses[0] * contracted(dense, self.inverses)[0])) / self.scale
+    def trace_solve(self, G: AbstractSymmetric) -> float:
+        return float(np.sum(self.inverses[0] * G.contracted(self.inverses)[0])) / self.scale
 
     def see_inverse(self) -> Summary:
         P = self.shape[0]
         both = zip(self.inverses, self.sizes, strict=True)
         return Summary(tuple(P // size / self.scale * inverse for inverse, size in both))
 
-    def see_sandwich(self, dense: np.ndarray) -> Summary:
-        return self.sandwiched(contracted(dense, self.inverses))
+    def see_sandwich(self, G: AbstractSymmetric) -> Summary:
+        return self.sandwiched(G.contracted(self.inverses))
 
     def sandwiched(self, parts: Sequence[np.ndarray]) -> Summary:
         """What it keeps of K^-1 G K^-1, given G contracted with the inverses of all factors but one."""
         both = zip(parts, self.inverses, strict=True)
         return Summary(tuple(inverse @ part @ inverse / self.scale**2 for part, inverse in both))
 
-    @property
-    def sqrt_size(self) -> int:
-        return prod(factor.sqrt_size for factor in self.factors)
-
-    def sqrt_mv(self, v: np.ndarray) -> np.ndarray:
-        sizes = [factor.sqrt_size for factor in self.factors]
-        return np.sqrt(self.scale) * apply_along(v, sizes, [factor.sqrt_mv for factor in self.factors])
-
 
 def _same(v: np.ndarray) -> np.ndarray:
     return v
-
-
-def _outer(vectors: Sequence[np.ndarray]) -> np.ndarray:
-    total = np.ones(1)
-    for vector in vectors:
-        total = np.multiply.outer(total, vector).reshape(-1)
-    return total

@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
+from vff.linalg.symmetric import AbstractSymmetric
 from vff.linalg.views import AbstractView, Glimpse, Summary
 
 
@@ -18,10 +19,6 @@ class AbstractOperator(ABC):
     @abstractmethod
     def mv(self, v: np.ndarray) -> np.ndarray:
         """K v for v of shape (P,) or (P, S)."""
-
-    @abstractmethod
-    def diagonal(self) -> np.ndarray:
-        """The diagonal, (P,)."""
 
     @abstractmethod
     def lower_plus(self, dense: np.ndarray) -> np.ndarray:
@@ -66,22 +63,13 @@ class AbstractInvertible(AbstractOperator):
         """log |K|."""
 
     @abstractmethod
-    def trace_solve(self, dense: np.ndarray) -> float:
-        """tr(K^-1 dense)."""
+    def trace_solve(self, G: AbstractSymmetric) -> float:
+        """tr(K^-1 G)."""
 
     @abstractmethod
     def see_inverse(self) -> Summary:
         """What this structure keeps of its own inverse K^-1."""
 
     @abstractmethod
-    def see_sandwich(self, dense: np.ndarray) -> Summary:
-        """What it keeps of K^-1 dense K^-1, for a symmetric ``dense``."""
-
-    @abstractmethod
-    def sqrt_mv(self, v: np.ndarray) -> np.ndarray:
-        """R v with R R' = K; R is P x ``sqrt_size``."""
-
-    @property
-    @abstractmethod
-    def sqrt_size(self) -> int:
-        """How many whitened variables R takes (at least P)."""
+    def see_sandwich(self, G: AbstractSymmetric) -> Summary:
+        """What it keeps of K^-1 G K^-1."""

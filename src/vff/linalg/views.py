@@ -65,6 +65,14 @@ class AbstractMatrixView(AbstractView):
         """Some of its entries."""
         return self.written()[rows, columns]
 
+    def block(self, rows: slice, columns: slice) -> np.ndarray:
+        """Some of its rows and columns."""
+        return self.written()[rows, columns]
+
+    def part(self, place: slice) -> "AbstractMatrixView":
+        """A block on the diagonal."""
+        return DenseView(self.block(place, place))
+
     def diagonal(self) -> np.ndarray:
         """Its diagonal, (P,)."""
         return np.diagonal(self.written()).copy()
@@ -97,6 +105,9 @@ class OuterView(AbstractMatrixView):
     def written(self) -> np.ndarray:
         half = self.X @ self.Z.T
         return 0.5 * (half + half.T)
+
+    def part(self, place: slice) -> "OuterView":
+        return OuterView(self.X[place], self.Z[place])
 
     def at(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         return 0.5 * np.sum(self.X[rows] * self.Z[columns] + self.Z[rows] * self.X[columns], axis=-1)

@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from vff.basis import Axis, Basis, Domain, Letters
+from vff.basis.protocol import Axis, Basis, Domain, Letters
 from vff.moments.axes import along
 from vff.moments.rows import TermRequest
 from vff.moments.statistics import joint

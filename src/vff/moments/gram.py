@@ -5,8 +5,8 @@ from math import prod
 
 import numpy as np
 
-from vff.basis import Basis
-from vff.linalg import AbstractMatrixView
+from vff.basis.protocol import Basis
+from vff.linalg import AbstractMatrixView, AbstractSymmetric, Dense, Diagonal
 from vff.moments.axes import along
 
 
@@ -25,6 +25,15 @@ def gram_tensor(bases: Sequence[Basis], letters: np.ndarray) -> np.ndarray:
     paired = tensor.reshape([size for size in sizes for _ in range(2)])
     order = [2 * d for d in range(D)] + [2 * d + 1 for d in range(D)]
     return np.ascontiguousarray(paired.transpose(order)).reshape(prod(sizes), prod(sizes))
+
+
+def term_gram(bases: Sequence[Basis], letters: np.ndarray) -> AbstractSymmetric:
+    """The same with its structure: diagonal where products of different features vanish."""
+    if len(bases) == 1:
+        return bases[0].gram(letters)
+    if all(basis.orthogonal for basis in bases):  # the features are the double letters
+        return Diagonal(features_sum(bases, letters))
+    return Dense(gram_tensor(bases, letters))
 
 
 def see_term(bases: Sequence[Basis], S: AbstractMatrixView) -> np.ndarray:

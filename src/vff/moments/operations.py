@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from vff.basis import Domain, Letters
+from vff.basis.protocol import Domain, Letters
 from vff.moments.cores import cores, workers
 from vff.moments.coupling import Coupling
 from vff.moments.engines import ENGINES, Job, Work, choose

@@ -9,7 +9,7 @@ from math import prod
 
 import numpy as np
 
-from vff.basis import Axis, Letters
+from vff.basis.protocol import Axis, Letters
 from vff.moments.cores import cores
 from vff.moments.coupling import Coupling
 from vff.moments.engines import ENGINES, LARGEST_CONTINGENCY, Choice, Job, Work, choose

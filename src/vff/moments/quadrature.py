@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vff.basis import Basis
+from vff.basis.protocol import Basis
 from vff.moments.engines import contract
 from vff.moments.rows import TermRequest
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from vff.basis import Axis, Basis, Domain, Letters
+from vff.basis.protocol import Axis, Basis, Domain, Letters
 from vff.moments.lattice import Codebook
 
 _REMEMBERED = 2**21  # letters of one column, 16 MiB

@@ -7,9 +7,10 @@ from itertools import combinations
 
 import numpy as np
 
-from vff.basis import Axis, Basis, Change
+from vff.basis.protocol import Axis, Basis, Change
+from vff.linalg import BlockGram
 from vff.moments.axes import along
-from vff.moments.gram import features_sum, gram_tensor
+from vff.moments.gram import features_sum, term_gram
 from vff.moments.pairs import KeyedByPairs, Pair
 from vff.moments.rows import ColumnRequest, TermRequest
 from vff.words import shown
@@ -160,16 +161,10 @@ class Moments(KeyedByPairs):
         """Phi' W (y - offset) of all features, (P,)."""
         return np.concatenate(self.projects)
 
-    def gram_matrix(self) -> np.ndarray:
-        """Phi' W Phi of all features, (P, P)."""
-        request, places = self.request, self.request.slices
-        gram = np.empty((request.size, request.size))
-        for term, letters, place in zip(request.terms, self.grams, places, strict=True):
-            gram[place, place] = gram_tensor(term.bases, letters)
-        for (s, t), block in self.blocks.items():
-            gram[places[s], places[t]] = block
-            gram[places[t], places[s]] = block.T
-        return gram
+    def gram(self) -> BlockGram:
+        """Phi' W Phi of all features, (P, P), block by block."""
+        both = zip(self.request.terms, self.grams, strict=True)
+        return BlockGram(tuple(term_gram(term.bases, letters) for term, letters in both), self.blocks)
 
     def recentred(self, offset: float) -> "Moments":
         """The same rows with y measured from another offset."""

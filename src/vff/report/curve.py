@@ -7,16 +7,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from vff.data.memory import beside
+from vff.data.table import Table
 from vff.estimators.face import PosteriorFace
-from vff.estimators.named import beside
-from vff.estimators.tables import Table
 from vff.report.canvas import BAND, MEAN, half_width, new_axes
 from vff.report.columns import column_kind, column_name, on_axis, tick
 from vff.report.data import draw_rows, table_like_the_fit, visible_range
+from vff.report.drawn import Data, as_values, finished
 from vff.report.observed import Ends, curves, refuse_several, target_text, targets
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 _GRID = 600
 
@@ -30,13 +32,19 @@ def fit(
     level: float = 0.95,
     xlabel: str | None = None,
     ylabel: str | None = None,
-) -> Axes:
+) -> Figure:
     """Draw a fitted model of one column, with the rows X and y when they are given.
 
     The line is the posterior mean of y, the dark band the interval of the given level of the function (of the mean of y
     that it makes), the light band the interval of a new observation. Of two classes the line is the probability of the
     second, and there is no light band. Counts with an exposure are drawn per unit of it, successes per trial. Dotted
-    lines mark the domain [a, b] of the features. Many rows are drawn as a density. Returns the axes.
+    lines mark the domain [a, b] of the features. Many rows are drawn as a density. ``ax`` are axes to draw on.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        ``figure.data`` is what was drawn, a dictionary of arrays: x, mean, lower and upper (of the function), y_lower
+        and y_upper (of a new observation; NaN where there is no light band).
     """
     refuse_several(model, "plot.fit")
     check_is_fitted(model, "posterior_")
@@ -46,6 +54,10 @@ def fit(
     grid = _grid(model, None if rows is None else rows[0])
     found = curves(model, grid[:, None], level)
     grid = on_axis(kind, grid)
+    nothing = np.full(grid.size, np.nan)
+    new = found.observation or (nothing, nothing)
+    columns = (as_values(kind, grid), found.mean, *found.function, *new)
+    data: Data = dict(zip(("x", "mean", "lower", "upper", "y_lower", "y_upper"), columns, strict=True))
     label = f"{100 * level:g} % interval"
     same = model.likelihood_.normal  # f is the mean of y
     ax.plot(grid, found.mean, color=MEAN, lw=1.6, label="posterior mean" if same else "mean of y", zorder=4)
@@ -63,7 +75,7 @@ def fit(
     ax.set_xlabel(xlabel or column_name(model, 0))
     ax.set_ylabel(ylabel or target_text(model, y))
     ax.legend(loc="best", fontsize="small", framealpha=0.9)
-    return ax
+    return finished(ax, data)
 
 
 def _kind(model: PosteriorFace) -> str:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from vff.data.table import Table
 from vff.estimators.named import recognised
-from vff.estimators.tables import Table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

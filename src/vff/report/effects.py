@@ -11,6 +11,7 @@ from vff.estimators.arguments import is_whole
 from vff.estimators.sums import SumModelFace
 from vff.report.canvas import BAND, MEAN, half_width, legend_below, new_panels
 from vff.report.columns import column_label, column_name
+from vff.report.drawn import Data, finished, joined
 from vff.report.lines import draw_curve, draw_curves, draw_levels
 from vff.report.observed import effect_text, refuse_several
 from vff.report.surfaces import add_bar, draw_surface, frame_surface, share_limits, surface_handles
@@ -30,6 +31,7 @@ _LINES = {"curve": draw_curve, "dots": draw_levels, "curves": draw_curves}
 def effects(
     model: SumModelFace,
     terms: Sequence[str] | str | None = None,
+    ax: Axes | None = None,
     *,
     level: float = 0.95,
     ylabel: str | None = None,
@@ -51,8 +53,14 @@ def effects(
     and the title says where the others are held.
 
     Each panel has its own scale unless ``sharey`` gives one to all curves and one to all images. ``xlabels`` gives
-    labels by the name of a column, or of a term of one column. The panels are ``figure.axes`` in the order of the
-    terms; each bears its term's name, ``ax.get_label()``. Returns the figure.
+    labels by the name of a column, or of a term of one column. One term may be drawn on ``ax``.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The panels are ``figure.axes`` in the order of the terms; each bears its term's name, ``ax.get_label()``.
+        ``figure.data`` is what was drawn, a dictionary of arrays: term, x and y (the columns along the axes; y is NaN
+        where there is one), mean, lower, upper, and known, whether the data say something there.
     """
     if not isinstance(model, SumModelFace):
         raise TypeError(
@@ -68,18 +76,29 @@ def effects(
     roomy = any(len(view.over) == 2 for view in views)
     ncols = ncols or _side_by_side(len(views), _WIDEST_SURFACES if roomy else _WIDEST)
     size = (4.3, 3.1) if roomy else (3.6, 2.7)
-    figure, panels = new_panels(len(views), ncols, width=size[0], height=size[1])
-    images = {}
-    for ax, view in zip(panels, views, strict=True):
-        ax.set_label(model.rows_.terms[view.term].name)
-        _name_axes(ax, model, view, xlabels or {})
-        image = _draw(ax, model, view, z)
-        if image is not None:
-            images[ax] = image
-    _scale(figure, panels, views, images, ncols, ylabel or effect_text(model), sharey=sharey)
+    panels = _panels(ax, len(views), ncols, size)
+    for panel, view in zip(panels, views, strict=True):
+        panel.set_label(model.rows_.terms[view.term].name)
+        _name_axes(panel, model, view, xlabels or {})
+    drawn = {panel: _draw(panel, model, view, z) for panel, view in zip(panels, views, strict=True)}
+    images = {panel: image for panel, (image, _) in drawn.items() if image is not None}
+    figure = finished(panels[0], joined([data for _, data in drawn.values() if data]))
+    own = figure if ax is None else None
+    _scale(own, panels, views, images, ncols, ylabel or effect_text(model), sharey=sharey)
     _finish_unsupported(model, panels, views, sharey=sharey)
-    _explain(figure, panels, views, f"{100 * level:g} % interval")
+    _explain(own, panels, views, f"{100 * level:g} % interval")
     return figure
+
+
+def _panels(ax: Axes | None, count: int, ncols: int, size: tuple[float, float]) -> list[Axes]:
+    """New ones, or the one that was given."""
+    if ax is None:
+        return new_panels(count, ncols, width=size[0], height=size[1])[1]
+    if count > 1:
+        raise ValueError(
+            f"plot.effects draws a panel per term, {count} here, and ax is one; name one of the terms, or leave ax=None"
+        )
+    return [ax]
 
 
 def _places(model: SumModelFace, names: Sequence[str] | str | None) -> list[int]:
@@ -130,8 +149,8 @@ def _has_twin(model: SumModelFace, number: int) -> bool:
     return indices.count(indices[number]) > 1
 
 
-def _draw(ax: Axes, model: SumModelFace, view: View, z: float) -> QuadMesh | None:
-    """Draw a term and its title; the image if it is one."""
+def _draw(ax: Axes, model: SumModelFace, view: View, z: float) -> tuple[QuadMesh | None, Data]:
+    """Draw a term and its title; the image if it is one, and what was drawn."""
     term = model.fit_.terms[view.term]
     name = f"{term.name}: " if len(view.over) == 2 and _has_twin(model, view.term) else ""
     held = held_text(model, view)
@@ -140,12 +159,11 @@ def _draw(ax: Axes, model: SumModelFace, view: View, z: float) -> QuadMesh | Non
     ax.set_title("\n".join(line for line in (says, held) if line), fontsize="small")
     if view.shape != "surface":
         ax.axhline(0.0, color="0.6", lw=0.8, zorder=1)
-        _LINES[view.shape](ax, model, view, z)
-        return None
+        return None, _LINES[view.shape](ax, model, view, z)
     if term.supported:
         return draw_surface(ax, model, view, z)
     frame_surface(ax, model, view)
-    return None
+    return None, {}
 
 
 def _share_text(share: float) -> str:
@@ -155,7 +173,7 @@ def _share_text(share: float) -> str:
 
 
 def _scale(
-    figure: Figure,
+    figure: Figure | None,
     panels: Sequence[Axes],
     views: Sequence[View],
     images: Mapping[Axes, QuadMesh],
@@ -164,13 +182,13 @@ def _scale(
     *,
     sharey: bool,
 ) -> None:
-    """The scales of the effect: vertical ones of lines, colours of images."""
+    """The scales of the effect: vertical ones of lines, colours of images. No figure: it is the caller's."""
     lines = [number for number, view in enumerate(views) if view.shape != "surface"]
-    if len(lines) == len(panels):
+    if len(lines) == len(panels) and figure is not None:
         figure.supylabel(label, fontsize="medium")
     for number in lines:
         leads = number % ncols == 0 or number - 1 not in lines
-        if leads and len(lines) < len(panels):
+        if leads and (len(lines) < len(panels) or figure is None):
             panels[number].set_ylabel(label, fontsize="small")
         if sharey and number != lines[0]:
             panels[number].sharey(panels[lines[0]])
@@ -196,8 +214,8 @@ def _finish_unsupported(model: SumModelFace, panels: Sequence[Axes], views: Sequ
             ax.set_yticks([0.0])
 
 
-def _explain(figure: Figure, panels: Sequence[Axes], views: Sequence[View], interval: str) -> None:
-    """One legend below all panels, for whichever marks were drawn."""
+def _explain(figure: Figure | None, panels: Sequence[Axes], views: Sequence[View], interval: str) -> None:
+    """One legend below all panels, for whichever marks were drawn; on the panel, where the figure is the caller's."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
@@ -209,4 +227,8 @@ def _explain(figure: Figure, panels: Sequence[Axes], views: Sequence[View], inte
         colours = ("0.3", "0.6") if coloured else (MEAN, BAND)
         mean = Line2D([], [], color=colours[0], lw=1.4 if curves else 0.0, marker="" if curves else "o")
         handles = {"posterior mean": mean, interval: Patch(facecolor=(colours[1], 0.4))}
-    legend_below(figure, {**handles, **surface_handles(panels, interval)})
+    handles |= surface_handles(panels, interval)
+    if figure is not None:
+        legend_below(figure, handles)
+    elif handles and panels[0].get_legend() is None:
+        panels[0].legend(list(handles.values()), list(handles), loc="best", fontsize="small", framealpha=0.9)

@@ -11,10 +11,12 @@ from vff.estimators.arguments import interval_level
 from vff.estimators.cox import CoxProcess
 from vff.report.canvas import BAND, MEAN, UNKNOWN, new_axes
 from vff.report.columns import on_axis, tick
+from vff.report.drawn import Data, as_values, finished, lattice_data
 from vff.report.surfaces import add_bar
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 _CURVE = 600
 _FEW = 300  # points, up to which dots are large
@@ -28,12 +30,18 @@ def intensity(
     label: str | None = None,
     xlabel: str | None = None,
     ylabel: str | None = None,
-) -> Axes:
+) -> Figure:
     """Draw a fitted ``CoxProcess`` of one or two columns.
 
     One column: the mean of the intensity, its central interval of the given level, and a stroke per point. Two columns:
-    a map of the mean with the points on it. Grey is what was not observed. ``label`` names the intensity. Returns the
-    axes.
+    a map of the mean with the points on it. Grey is what was not observed. ``label`` names the intensity, ``ax`` are
+    axes to draw on.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        ``figure.data`` is what was drawn, a dictionary of arrays: of one column x, mean, lower, upper; of two x, y (the
+        centres of cells), mean and observed.
     """
     check_is_fitted(model, "model_")
     interval_level(level)
@@ -45,15 +53,15 @@ def intensity(
         )
     ax = new_axes(*((8.0, 4.0) if size == 1 else _map_size(model))) if ax is None else ax
     if size == 1:
-        _curve(ax, model, level)
+        data = _curve(ax, model, level)
         ax.set_ylabel(label or _unit(model))
     else:
-        _map(ax, model, label or _unit(model))
+        data = _map(ax, model, label or _unit(model))
         tick(ax.yaxis, model.kinds_[1])
         ax.set_ylabel(ylabel or _name(model, 1))
     tick(ax.xaxis, model.kinds_[0])
     ax.set_xlabel(xlabel or _name(model, 0))
-    return ax
+    return finished(ax, data)
 
 
 def _map_size(model: CoxProcess) -> tuple[float, float]:
@@ -75,7 +83,7 @@ def _unit(model: CoxProcess) -> str:
     return f"points per {per}{'' if alike else ' and exposure'}"
 
 
-def _curve(ax: Axes, model: CoxProcess, level: float) -> None:
+def _curve(ax: Axes, model: CoxProcess, level: float) -> Data:
     (low, high), (kind,) = model.window_[0], model.kinds_
     x = np.linspace(low, high, _CURVE)
     found = model._intensity_at(x[:, None], level, None)
@@ -95,12 +103,14 @@ def _curve(ax: Axes, model: CoxProcess, level: float) -> None:
     ax.set_xlim(*on_axis(kind, np.array([low, high])))
     ax.set_ylim(0.0, 1.05 * float(found.upper.max()))
     ax.legend(loc="best", fontsize="small", framealpha=0.9)
+    return {"x": as_values(kind, place), "mean": found.mean, "lower": found.lower, "upper": found.upper}
 
 
-def _map(ax: Axes, model: CoxProcess, label: str) -> None:
+def _map(ax: Axes, model: CoxProcess, label: str) -> Data:
     x, y = (on_axis(kind, edges) for kind, edges in zip(model.kinds_, model.grid_.edges, strict=True))
     hidden = model.exposure_ == 0.0
-    shown = np.ma.masked_where(hidden, model.intensity().mean)
+    mean = model.intensity().mean
+    shown = np.ma.masked_where(hidden, mean)
     ax.set_facecolor(UNKNOWN)
     image = ax.pcolormesh(x, y, shown.T, cmap="viridis", vmin=0.0, rasterized=True)
     n = len(model.points_)
@@ -110,3 +120,6 @@ def _map(ax: Axes, model: CoxProcess, label: str) -> None:
     grey = ", grey not observed" if hidden.any() else ""
     ax.set_title(f"posterior mean and {n:,} points{grey}", fontsize="small")
     add_bar(ax, image, label)
+    centres = [(edges[1:] + edges[:-1]) / 2 for edges in model.grid_.edges]
+    places = (as_values(kind, on_axis(kind, centre)) for kind, centre in zip(model.kinds_, centres, strict=True))
+    return lattice_data(*places, mean=mean, observed=~hidden)

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from vff.data.memory import beside
+from vff.data.table import Table
 from vff.estimators.face import PosteriorFace
-from vff.estimators.named import beside
 from vff.estimators.sums import SumModelFace
-from vff.estimators.tables import Table
 from vff.report.canvas import legend_below, new_panels
 from vff.report.columns import column_kind, column_label, on_axis, tick
 from vff.report.data import cell_means, table_like_the_fit
+from vff.report.drawn import as_values, finished, lattice_data
 from vff.report.observed import latent, mean_of_y, refuse_several, scale_text, target_text, targets
 from vff.report.surfaces import add_bar, hide_unknown, surface_handles
 from vff.report.views import UNINFORMED
@@ -63,6 +64,7 @@ def map(
     model: PosteriorFace,
     X: Any = None,
     y: Any = None,
+    ax: Axes | None = None,
     *,
     equal: bool = False,
     xlabel: str | None = None,
@@ -76,9 +78,13 @@ def map(
     that of y and the standard deviation that of the latent function, on its own scale. With X, the rows are dots (a
     sample of them when they are many). With X and y, a panel before the others shows the rows in the colours of the
     mean, averaged over small cells when they are many. ``equal`` gives both columns the same scale; ``label`` says what
-    y is.
+    y is. On ``ax`` the mean alone is drawn, with dots for the rows.
 
-    Returns the figure; its axes are labelled "rows" (with y), "mean" and "std".
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Its axes are labelled "rows" (with y), "mean" and "std". ``figure.data`` is what was drawn, a dictionary of
+        arrays: x, y (the two columns), mean, std, and known, whether the data say something there.
     """
     refuse_several(model, "plot.map")
     check_is_fitted(model, "posterior_")
@@ -88,18 +94,23 @@ def map(
     if rows is not None:
         rows = rows._replace(x=np.stack([on_axis(kind, x) for kind, x in zip(kinds, rows.x.T, strict=True)], axis=1))
     names = ["rows", "mean", "std"] if rows is not None and rows.y is not None else ["mean", "std"]
+    if ax is not None:
+        names, rows = ["mean"], None if rows is None else rows._replace(y=None)
     height = 3.2 if not equal else float(np.clip(3.0 * np.ptp(field.y) / np.ptp(field.x), 1.2, 6.0)) + 0.5
-    figure, panels = new_panels(len(names), len(names), width=4.2, height=height)
-    for ax, name in zip(panels, names, strict=True):
-        ax.set_label(name)
+    panels = new_panels(len(names), len(names), width=4.2, height=height)[1] if ax is None else [ax]
+    for panel, name in zip(panels, names, strict=True):
+        panel.set_label(name)
         latent_std = name == "std" and not model.likelihood_.standardised
-        _PANELS[name](ax, field, rows, scale_text(model) if latent_std else label or target_text(model, y))
-        tick(ax.xaxis, kinds[0])
-        tick(ax.yaxis, kinds[1])
-        ax.set(xlim=field.x[[0, -1]], ylim=field.y[[0, -1]], aspect="equal" if equal else "auto")
-        ax.set_xlabel(xlabel or column_label(model, 0), fontsize="small")
+        _PANELS[name](panel, field, rows, scale_text(model) if latent_std else label or target_text(model, y))
+        tick(panel.xaxis, kinds[0])
+        tick(panel.yaxis, kinds[1])
+        panel.set(xlim=field.x[[0, -1]], ylim=field.y[[0, -1]], aspect="equal" if equal else "auto")
+        panel.set_xlabel(xlabel or column_label(model, 0), fontsize="small")
     panels[0].set_ylabel(ylabel or column_label(model, 1), fontsize="small")
-    legend_below(figure, surface_handles(panels))
+    places = (as_values(kind, at) for kind, at in zip(kinds, (field.x, field.y), strict=True))
+    figure = finished(panels[0], lattice_data(*places, mean=field.mean, std=field.std, known=field.known))
+    if ax is None:
+        legend_below(figure, surface_handles(panels))
     return figure
 
 

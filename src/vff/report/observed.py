@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from vff.data.checks import check_target
+from vff.data.labels import as_labels, coded
+from vff.data.table import Table
 from vff.estimators.face import PosteriorFace
-from vff.estimators.labels import as_labels, coded
 from vff.estimators.observed import extra_of
-from vff.estimators.tables import Table, check_target
 
 Ends = tuple[np.ndarray, np.ndarray]
 _SCALES = {"y": "y", "f": "the latent function", "log": "the logarithm of the mean of y"}

@@ -10,6 +10,7 @@ import numpy as np
 from vff.estimators.sums import SumModelFace
 from vff.report.canvas import UNKNOWN
 from vff.report.columns import column_kind, on_axis, tick, tick_levels
+from vff.report.drawn import Data, effect_data
 from vff.report.views import View, effect_on, levels_of, places
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ _LATTICE = 121  # odd, so that the middle of a range is on it
 _HATCH, _HATCH_COLOUR = "/////", (0.0, 0.0, 0.0, 0.35)
 
 
-def draw_surface(ax: Axes, model: SumModelFace, view: View, z: float) -> QuadMesh:
+def draw_surface(ax: Axes, model: SumModelFace, view: View, z: float) -> tuple[QuadMesh, Data]:
     """The effect as an image with limits symmetric about zero, in the units of y."""
     lattice = {c: places(model, c, _LATTICE) for c in view.over}
     effect = effect_on(model, view, lattice)
@@ -38,7 +39,7 @@ def draw_surface(ax: Axes, model: SumModelFace, view: View, z: float) -> QuadMes
         hatched.set(edgecolor=_HATCH_COLOUR, linewidth=0.0, label="interval")
     hide_unknown(ax, x, y, effect.known, stepped)
     frame_surface(ax, model, view)
-    return image
+    return image, effect_data(model, view, lattice, effect, z)
 
 
 def hide_unknown(

@@ -114,7 +114,7 @@ def test_both_ways_to_the_bound_agree() -> None:
     fitted = GPRegressor(kernel, frequencies=3, domain={"a": (-1.0, 11.0)}).fit(table, Y)
     model = inner(fitted)
     moments, terms = model.moments, model.moments.request.terms
-    sums = Sums(moments.gram_matrix(), moments.project, moments.target_squared, moments.weight)
+    sums = Sums(moments.gram().dense(), moments.project, moments.target_squared, moments.weight)
     shapes = [TermShape(axes_of(*both), lattice=False) for both in zip(model.terms, terms, strict=True)]
     with jax.enable_x64(True):
         bound = jax.jit(jax.value_and_grad(partial(white_bound, shapes, sums)))
@@ -158,7 +158,7 @@ def test_one_setting_is_averaged_at_a_time(sampled: GPRegressor, monkeypatch: py
     assert max(living) <= 2  # the next one is made before the last one goes
     constants = [model.at(own).level.mean for own in theta]
     assert constant == pytest.approx(np.mean(constants))
-    assert posterior.level.shape == (100,)
+    assert posterior.covariance.levels.shape == (100,)
 
 
 def test_rows_no_longer_matter_after_the_pass() -> None:

@@ -95,6 +95,10 @@ class LevelBasis(Basis):
     def products(self) -> Products:
         return _diagonal_products(self.size)
 
+    @property
+    def orthogonal(self) -> bool:
+        return True
+
     def gram(self, sums: np.ndarray) -> Diagonal:
         return Diagonal(sums)
 

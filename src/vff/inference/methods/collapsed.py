@@ -94,6 +94,9 @@ def _last(task: FitTask, units: Units) -> Last | None:
     before = task.before
     if before is None or not before.from_sums:
         return None
-    values = units.inner(plan.named(own) for plan, own in zip(task.plans, before.terms, strict=True))
-    kept = [inner if own.supported else None for inner, own in zip(values, before.terms, strict=True)]
+    values = [plan.named(own) for plan, own in zip(task.plans, before.terms, strict=True)]
+    inner = [
+        {name: value / unit[name] for name, value in own.items()} for own, unit in zip(values, units.terms, strict=True)
+    ]
+    kept = [own if term.supported else None for own, term in zip(inner, before.terms, strict=True)]
     return Last(kept, before.noise_variance / units.target.scale**2)

@@ -114,7 +114,7 @@ def fit_prepared(ready: Prepared) -> Fit:
         ascent = by_batches(problem, step, task.batch, task.progress)
     else:
         ascent = _climb(problem, step, task.progress)
-    return _fit_of(task, ascent, target, problem.anchor)
+    return _fit_of(task, problem, ascent, target)
 
 
 def _tolerance(task: FitTask, crowd: AbstractCrowd) -> float:
@@ -149,7 +149,7 @@ def _fit_more(task: FitTask, before: Fit, memory: SiteMemory) -> Fit:
     sums, _ = problem.first_sums(memory.psi, memory.intercept)
     steps = _starts_of_more(task, problem, before, memory, sums)
     ascent = _climb(problem, max(steps, key=lambda step: step.elbo), task.progress)
-    return replace(_fit_of(task, ascent, memory.units, problem.anchor), elbo=np.nan)
+    return replace(_fit_of(task, problem, ascent, memory.units), elbo=np.nan)
 
 
 def _starts_of_more(
@@ -184,12 +184,13 @@ def _sample(task: FitTask) -> Walked | None:
     """Some of the rows, when they are many."""
     walk, observed = task.visited.walk, task.visited.observed
     if task.visited.everywhere is not None:
-        return Walked(walk.taken([slice(0, walk.n)], _coarser(task)), observed) if task.optimise else None
+        whole = [slice(0, walk.n)]
+        return Walked(walk.taken(whole, _coarser(task)), observed, counted=False) if task.optimise else None
     few = task.batch if task.batch is not None else _MANY_ROWS
     if walk.n <= few or not (task.optimise or task.batch):
         return None
     pieces = sample_pieces(walk.n) if task.batch is None else sample_pieces(walk.n, task.batch)
-    return Walked(walk.taken(pieces, _coarser(task)), observed.taken(pieces))
+    return Walked(walk.taken(pieces, _coarser(task)), observed.taken(pieces), counted=False)
 
 
 def _coarser(task: FitTask) -> MomentRequest:
@@ -285,9 +286,9 @@ def _first_stage(task: FitTask, whole: SumModel, target: TargetScale, power: flo
     return learn_from_sums(whole, given, 1.0, task.wanted, details, **how)[-1]
 
 
-def _fit_of(task: FitTask, ascent: Ascent[Moments, SiteStanding], target: TargetScale, anchor: float) -> Fit:
+def _fit_of(task: FitTask, problem: SiteProblem, ascent: Ascent[Moments, SiteStanding], target: TargetScale) -> Fit:
     """The record of the fit."""
-    last, crowd = ascent.last, task.visited.all
+    last, crowd, anchor = ascent.last, problem.crowd, problem.anchor
     averages = crowd.averages(last.standing.stage.model.moments.request)
     model = replace(last.standing.stage.model, averages=averages)
     stage = replace(last.standing.stage, model=model)

@@ -103,8 +103,12 @@ class Probed(WrittenCovariance):
             maps.append(gram_columns_adjoint(factor.basis, U[:, left], U[:, right]))
         return contract(tensor, maps)
 
-    @cached_property
+    @property
     def between(self) -> dict[Pair, np.ndarray]:
+        return self._between
+
+    @cached_property
+    def _between(self) -> dict[Pair, np.ndarray]:
         """W'W between terms, in the coordinates of the prior, (P_s, P_t)."""
         pairs = self.request.pairs
         corners = [self._corner_functions(s) for s in range(len(self.terms))] if pairs else []
@@ -231,7 +235,8 @@ class Probed(WrittenCovariance):
         if level is None:
             return np.zeros(len(x))
         parts = zip(self.terms, self.request.slices, strict=True)
-        return level.variance * (1.0 - sum(term.features(x) @ level.answer[own] for term, own in parts)) ** 2
+        follows = 1.0 - np.sum([term.features(x) @ level.answer[own] for term, own in parts], axis=0)
+        return level.variance * follows**2
 
     def notes(self) -> tuple[str, ...]:
         notes = []

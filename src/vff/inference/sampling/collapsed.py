@@ -48,7 +48,7 @@ class Sums(NamedTuple):
     def of(cls, model: SumModel) -> "Sums":
         """Those of a model without rows beyond its domain."""
         moments = model.moments
-        G, b, others = moments.gram_matrix(), moments.project, (moments.target_squared, moments.weight)
+        G, b, others = moments.gram().dense(), moments.project, (moments.target_squared, moments.weight)
         if model.constant is None:
             return cls(G, b, *others)
         h = np.concatenate(moments.features_sums)

@@ -145,7 +145,7 @@ def _sites(learnt: Learnt, parameters: Sequence[Parameter]) -> Sites | None:
     at = constant.t if constant.prior is None else constant.to_t(constant.prior.numbers[0])
     sums = learnt.sums.recentred(at)
     h = np.concatenate(sums.features_sums)
-    G = np.block([[sums.gram_matrix(), h[:, None]], [h, np.array([[sums.weight]])]])
+    G = np.block([[sums.gram().dense(), h[:, None]], [h, np.array([[sums.weight]])]])
     # sites of likelihoods that are not log-concave may be negative: the nearest that are not
     values, vectors = np.linalg.eigh(G)
     return Sites((vectors * np.maximum(values, 0.0)) @ vectors.T, np.append(sums.project, sums.target))

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from vff.basis import Letters
+from vff.basis.protocol import Letters
 from vff.moments.rows import ColumnRows
 
 # Seconds, measured on two cores; only their ratios matter.

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from vff.basis import Letters
+from vff.basis.protocol import Letters
 from vff.linalg import product_rows
 from vff.moments.engines.base import (
     PER_FLOP,

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from vff.basis import TrigonometricLetters
+from vff.basis.protocol import TrigonometricLetters
 from vff.moments.engines.base import (
     CHUNK,
     LARGEST_CONTINGENCY,

@@ -19,7 +19,7 @@ from math import prod
 import numpy as np
 from scipy.linalg import norm
 
-from vff.basis import HarmonicBlock, Letters, TrigonometricLetters
+from vff.basis.protocol import HarmonicBlock, Letters, TrigonometricLetters
 from vff.basis.waves import pad, trim
 from vff.moments.rows import ColumnRows
 

@@ -1,0 +1,211 @@
+"""From columns as libraries keep them to float64."""
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from numbers import Real
+from typing import Any, NoReturn
+
+import numpy as np
+
+from vff.data.frames import as_numpy, column, is_grouped, kind_by_type, type_of
+from vff.data.schema import Kind
+from vff.words import shown
+
+_NESTED = re.compile(r"(large_|fixed_size_)?list|List\(|Array\(|struct|Struct\(|map<|\[\(")
+SEVERAL = (list, tuple, set, frozenset, np.ndarray, np.void)
+_PER_DAY = {"D": 1, "h": 24, "m": 1440, "s": 86400, "ms": 86400 * 10**3, "us": 86400 * 10**6, "ns": 86400 * 10**9}
+_TIMES = {Kind.DATETIME: (date, np.datetime64), Kind.DURATION: (timedelta, np.timedelta64)}
+_EXACT = 2.0**53  # from here on, float64 does not hold every whole number
+_WITH_NAN = (float, np.generic, Decimal)
+_MISSING_TYPES = ("NoneType", "NAType", "NaTType")
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where values come from, for messages."""
+
+    what: str
+    first_row: int = 0
+    """The row of the table that the first value stands in."""
+    column: str | None = None
+    """How a kernel writes the column; None for y and for weights, which no kernel can take."""
+
+
+def kind_of(raw: Any) -> Kind:
+    """What a column holds. Groupings are text, and Python objects what all of them are."""
+    return kind_by_type(raw) or _kind_of_objects(raw)
+
+
+def _kind_of_objects(array: np.ndarray) -> Kind:
+    types = {kind for kind in set(map(type, array.flat)) if kind.__name__ not in _MISSING_TYPES}
+    if len(types) > 1 and float in types and not any(type(value) is float and value == value for value in array.flat):
+        types.discard(float)  # NaN alone: how pandas marks what is missing among other objects
+    for kind, classes in _TIMES.items():  # before numbers, for NumPy calls a timedelta an integer
+        if types and all(issubclass(each, classes) for each in types):
+            return kind
+    if types and all(issubclass(each, bool | np.bool_) for each in types):
+        return Kind.BOOLEAN
+    return Kind.NUMBER if all(issubclass(each, Real | Decimal | np.bool_) for each in types) else Kind.TEXT
+
+
+def finite_floats(raw: Any, place: Place) -> np.ndarray:
+    """Finite float64 of the shape of ``raw``, or a sentence. Times are taken from columns of X alone."""
+    raw = column(raw)
+    refuse_nested(raw, place)
+    kind = kind_of(raw)
+    grouped = is_grouped(raw)
+    array = _objects(raw) if grouped or kind == Kind.TEXT else as_numpy(raw, kind)
+    if kind == Kind.TEXT or array.dtype.kind == "O":
+        array = _from_objects(array, kind, place, grouped=grouped)
+    if array.dtype.kind == "c":
+        raise ValueError(
+            f"{place.what}: real numbers were expected. Complex data not supported; use its real part or modulus"
+        )
+    if array.dtype.kind in "mM":
+        array = _days(array, place)
+    values = np.ascontiguousarray(array, dtype=np.float64)
+    _check_finite(values, place)
+    if kind == Kind.NUMBER:
+        _check_told_apart(values, raw, place)
+    return values
+
+
+def _objects(raw: Any) -> np.ndarray:
+    """A column as Python objects, or as NumPy has its text."""
+    return raw if isinstance(raw, np.ndarray) else np.array(raw.to_list(), dtype=object)
+
+
+def refuse_nested(raw: Any, place: Place, several: tuple[type, ...] = SEVERAL) -> None:
+    """A sentence about columns whose values hold several values each."""
+    name = type_of(raw) if is_nested(raw) else None
+    if type_of(raw) == "object":
+        kinds = dict.fromkeys(map(type, np.asarray(raw).flat))  # millions of rows have few types
+        name = next((kind.__name__ for kind in kinds if issubclass(kind, several)), None)
+    if name is not None:
+        raise TypeError(
+            f"{place.what} holds several values in one ({name:.60}); one number per row was expected: give every part "
+            "a column of its own"
+        )
+
+
+def is_nested(raw: Any) -> bool:
+    """Whether the type of an unwrapped column says that its values are lists or records."""
+    return bool(_NESTED.match(type_of(raw)))
+
+
+def _from_objects(array: np.ndarray, kind: str, place: Place, *, grouped: bool) -> np.ndarray:
+    """Numbers or times out of Python objects; never out of text, not even text that looks like numbers."""
+    if kind in _TIMES:
+        nat = np.datetime64("NaT", "us") if kind == Kind.DATETIME else np.timedelta64("NaT", "us")
+        return np.array([nat if value is None else value for value in map(plain, array.flat)])
+    flat = array.ravel().tolist() if array.dtype.kind == "O" else []
+    if array.dtype.kind == "O" and not grouped and not any(isinstance(value, str | bytes) for value in flat):
+        if any(isinstance(value, dict) for value in flat):
+            raise TypeError(f"{place.what}: argument must be a string or a number, got dictionaries; give it numbers")
+        try:
+            return np.array([np.nan if is_missing(value) else value for value in flat], float).reshape(array.shape)
+        except (TypeError, ValueError):
+            pass
+    _refuse_text(array, place, grouped=grouped)
+
+
+def _refuse_text(array: np.ndarray, place: Place, *, grouped: bool) -> NoReturn:
+    values = [value for value in map(plain, array.flat) if value is not None]
+    example = next((value for value in values if not isinstance(value, int | float)), values[0] if values else None)
+    among = ""
+    if array.ndim == 1 and any(isinstance(value, int | float) for value in values) and not grouped:
+        row = next(row for row, value in enumerate(array) if plain(value) is not None and plain(value) == example)
+        among = f" among numbers, first in row {place.first_row + row}"
+    advice = "encode it as numbers"
+    if place.column is not None:
+        advice = f"use Categorical({place.column}) for the effects of its levels, drop the column, or {advice}"
+    raise ValueError(
+        f"{place.what} holds {'categories' if grouped else 'text or objects'} such as {shown(example)}{among}; "
+        f"numbers were expected: {advice} (could not convert string to float)"
+    )
+
+
+def _days(times: np.ndarray, place: Place) -> np.ndarray:
+    """Days since 1970-01-01 00:00, or days that durations last; NaN for NaT. The same whatever the unit of storage."""
+    name, (unit, count) = "datetime64" if times.dtype.kind == "M" else "timedelta64", np.datetime_data(times.dtype)
+    if place.column is None or (name == "timedelta64" and unit in ("Y", "M", "generic")):
+        raise ValueError(
+            f"{place.what} holds {times.dtype}; numbers were expected: subtract a start if it is a time, and divide by "
+            "the unit you want to count in"
+        )
+    if count != 1 or unit not in _PER_DAY:
+        unit = unit if unit in _PER_DAY else "D" if unit in ("Y", "M", "W") else "ns"
+        times = times.astype(f"{name}[{unit}]")
+    whole, part = np.divmod(times.astype(np.int64), _PER_DAY[unit])  # exact, so that units cannot disagree
+    values = whole + part / _PER_DAY[unit]
+    values[np.isnat(times)] = np.nan
+    return values
+
+
+def _check_finite(values: np.ndarray, place: Place) -> None:
+    finite = np.isfinite(values)
+    if finite.all():
+        return
+    row = int(np.argmin(finite.reshape(len(finite), -1).all(axis=1)))
+    missing = bool(np.isnan(values[row]).any())
+    advice = "drop or fill these rows first"
+    if missing and place.column is not None:
+        advice = "drop or fill these rows; a Categorical term takes missing as a level of its own"
+    raise ValueError(
+        f"{place.what} contains {'NaN or another missing value' if missing else 'inf'} "
+        f"({np.count_nonzero(~finite)} of {values.size} values, first in row {place.first_row + row}); "
+        f"finite numbers were expected: {advice}"
+    )
+
+
+def _check_told_apart(values: np.ndarray, raw: Any, place: Place) -> None:
+    """Refuse whole numbers that differ, and are one and the same in float64."""
+    if not values.size or abs(values.flat[0]) < _EXACT or values.min() != values.max():
+        return
+    whole = {int(value) for value in (raw.flat if isinstance(raw, np.ndarray) else raw.to_list())}
+    if len(whole) > 1:
+        raise ValueError(
+            f"{place.what} holds whole numbers from {min(whole)} to {max(whole)}, which float64 does not tell apart; "
+            "subtract a constant from them first"
+        )
+
+
+def is_missing(value: Any) -> bool:
+    """Whether this is None, NaN, NaT or <NA>."""
+    if value is None or type(value).__name__ in _MISSING_TYPES:
+        return True
+    return isinstance(value, _WITH_NAN) and bool(value != value)
+
+
+def types_held(values: list[Any]) -> list[type]:
+    """The types of the values that are not missing, in order of appearance; few values are looked at for that."""
+    kinds = [kind for kind in dict.fromkeys(map(type, values)) if kind.__name__ not in _MISSING_TYPES]
+    return [
+        kind
+        for kind in kinds
+        if not issubclass(kind, _WITH_NAN) or any(type(value) is kind and not is_missing(value) for value in values)
+    ]
+
+
+def plain(value: Any) -> Any:
+    """A value as all containers agree on it: a Python scalar, a ``datetime64`` in UTC, a ``timedelta64``, or None.
+
+    Microseconds unless nanoseconds are needed: equal times are equal levels whatever unit they were stored in.
+    """
+    if is_missing(value):
+        return None
+    if isinstance(value, date | np.datetime64):
+        if isinstance(value, datetime) and value.tzinfo is not None and not hasattr(value, "to_datetime64"):
+            value = value.astimezone(UTC).replace(tzinfo=None)
+        # pandas' own scalars know nanoseconds, which the datetime they pretend to be does not
+        return _coarsest(np.datetime64(getattr(value, "to_datetime64", lambda: value)()), "datetime64[us]")
+    if isinstance(value, timedelta | np.timedelta64):
+        return _coarsest(np.timedelta64(getattr(value, "to_timedelta64", lambda: value)()), "timedelta64[us]")
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _coarsest(time: Any, unit: str) -> Any:
+    rounded = time.astype(unit)
+    return rounded if rounded == time else time

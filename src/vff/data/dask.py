@@ -1,0 +1,386 @@
+"""Rows that lie on other machines, as dask has them: work goes to the partitions, and only sums come back."""
+
+import pickle
+import sys
+import time
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from functools import reduce as fold
+from itertools import chain
+from typing import Any, NamedTuple, Self, TypeVar
+
+import cloudpickle
+import dask.array
+import dask.config
+import dask.dataframe
+from dask.base import compute, tokenize
+from dask.callbacks import Callback
+from dask.delayed import Delayed, delayed
+
+from vff.data.checkpoint import PartRecord, PassState
+from vff.data.frames import column_names, is_arrow, is_table, known_kinds
+from vff.data.missing import handled
+from vff.data.passes import FaultyPartWarning, named
+from vff.data.source import Chunk, Handling, Part, Progress, Report, Source, SourceError
+from vff.data.streams import check_lengths
+from vff.words import listed, shown
+
+FAN_IN = 8
+_LARGE_GRAPHS = {"distributed.admin.large-graph-warning-threshold": "4 GiB"}
+_DISTRIBUTED = ("dask.distributed", "distributed")
+T = TypeVar("T")
+
+
+class Plan(NamedTuple):
+    """How a worker makes a chunk of what a partition holds."""
+
+    names: tuple[str, ...] | None
+    n_columns: int | None
+    y: str | None
+    """Column of the partition that is the target, where it is no partition of its own."""
+    w: str | None
+    handling: Handling
+
+
+class DaskSource(Source):
+    """Rows of a dask frame, a dask array, or a list of delayed tables; every partition is a part.
+
+    ``y`` and ``w`` are dask arrays or series with the same partitions, or names of columns of the frame.
+    """
+
+    repeatable = True
+
+    def __init__(self, data: Any, y: Any = None, w: Any = None, *, handling: Handling | None = None) -> None:
+        self.handling = handling or Handling()
+        if isinstance(data, tuple):
+            data, y, w = (*data, None, None)[:3]
+        self._data = _one_block_of_columns(data)
+        self._first_names, self.n_columns, self.kinds = _columns_of(self._data)
+        self.names = None if self._first_names is None else _without(self._first_names, [y, w])
+        self.n_rows = _known_rows(self._data)
+        self._y, self._w = (self._beside(part, what) for part, what in ((y, "y"), (w, "w")))
+
+    def restricted(self, columns: Sequence[str]) -> Self:
+        """The same rows with these columns alone, in the order of ``names``; dask does not read the others."""
+        absent = [name for name in columns if name not in (self._first_names or ())]
+        if absent:
+            known = listed(self._first_names or ()) or "without names"
+            raise ValueError(f"expected columns of the partitions, found {shown(absent[0])}; the columns are {known}")
+        copy = self.handled()
+        copy.names = tuple(name for name in self._first_names or () if name in columns)
+        vars(copy).pop("_pieces", None)  # cut for other columns
+        return copy
+
+    def with_targets(self, y: Any, w: Any) -> tuple[Source, Any, Any]:
+        """Targets and weights that are dask collections go along with the rows; names are left to be looked up."""
+        if all(value is None or isinstance(value, str) for value in (y, w)):
+            return self, y, w
+        beside = [own if value is None else value for value, own in ((y, self._y), (w, self._w))]
+        twin = DaskSource(
+            self._data, *(None if isinstance(value, str) else value for value in beside), handling=self.handling
+        )
+        names = [value if isinstance(value, str) else None for value in (y, w)]
+        return twin, names[0], names[1]
+
+    def parts(self) -> Iterator[Part]:
+        """A part for every partition, in order."""
+        token = tokenize(self._data, self._y, self._w, self.names)
+        pieces = self._pieces
+        for index, piece in enumerate(pieces):
+            yield DaskPart(_title(index, len(pieces)), f"{token} {index}", piece, self._plan())
+
+    def reduce(self, task: Any, checkpoint: Any = None, without: tuple[str, ...] = ()) -> PassState[Any]:
+        """The answers of a task to all chunks, computed where the partitions are, and merged.
+
+        Partitions without rows are not asked, nor are those named in ``without``. Answers are merged in a tree of eight
+        at a time whose shape depends on the number of partitions alone, so that the same rows give the same bits,
+        whoever computes them. A worker that dies is replaced: the scheduler asks another. An exception of ``task``
+        comes back as it was raised, with the partition's name in front.
+        """
+        report = self.handling.report
+        pieces = [(_title(i, len(self._pieces)), *piece) for i, piece in enumerate(self._pieces)]
+        # made by a task, so that it travels to a worker once and not with every partition
+        task = getattr(task, "on_one_core", task)  # a worker has a thread for every task that it runs at a time
+        tools = delayed(_Parcel)(cloudpickle.dumps((task, task.merge, self._plan())))
+        leaves = [delayed(_answer)(tools, *piece) for piece in pieces if piece[0] not in without]
+        if not leaves:
+            raise SourceError("expected a partition that can be read, found that all are to be left out; repair one")
+        root = _tree(leaves, tools)
+        # only beside a client: set before distributed is imported, it would take all other settings along at the end
+        with dask.config.set({} if _client() is None else _LARGE_GRAPHS):
+            if report is None:
+                return _state_of(root.compute())
+            phase = getattr(task, "phase", "summing")
+            return _state_of(_watched(root, leaves, report, phase, self.n_rows))
+
+    def checkpoint(self, identity: str) -> None:
+        """There is none."""
+        if self.handling.checkpoint is not None:
+            raise ValueError(
+                "a checkpoint is for rows that are read here; on a cluster the scheduler computes again what a dead "
+                "worker took with it: leave checkpoint out"
+            )
+
+    def _plan(self) -> Plan:
+        y, w = (part if isinstance(part, str) else None for part in (self._y, self._w))
+        # whoever listens to reports stays here: it may not even be possible to send it
+        return Plan(self.names, self.n_columns, y, w, replace(self.handling, report=None, checkpoint=None))
+
+    @cached_property
+    def _pieces(self) -> list[tuple[Any, Any, Any]]:
+        """For every partition: its table, its targets and its weights. Kept, since dask takes long to cut many."""
+        data = self._data
+        if self.names is not None and not isinstance(data, list):
+            extra = [part for part in (self._y, self._w) if isinstance(part, str) and part not in self.names]
+            data = data[[*self.names, *extra]]
+        X = _partitions(data)
+        y, w = (_partitions(part) if _is_partitioned(part) else [None] * len(X) for part in (self._y, self._w))
+        return list(zip(X, y, w, strict=True))
+
+    def _beside(self, part: Any, what: str) -> Any:
+        """Targets or weights, cut as the rows are."""
+        if isinstance(part, str) and part not in (self._first_names or ()):
+            raise ValueError(
+                f"expected {what} to name a column of the frame, found {shown(part)}; give one of its columns"
+            )
+        if part is None or isinstance(part, str):
+            return part
+        if not _is_partitioned(part):
+            raise TypeError(
+                f"expected {what} to be a dask array or series beside dask rows, or the name of a column, found "
+                f"{type(part).__name__}; use dask.array.from_array"
+            )
+        if isinstance(part, dask.array.Array):
+            part = _aligned(part, self._data)
+        n, expected = len(_partitions(part)), len(_partitions(self._data))
+        if n != expected:
+            raise ValueError(
+                f"expected {what} to have {expected} partitions, as X has, found {n}; repartition one like the other"
+            )
+        return part
+
+
+class DaskPart(Part):
+    """One partition."""
+
+    def __init__(self, name: str, token: str, piece: tuple[Any, Any, Any], plan: Plan) -> None:
+        self.name = name
+        self._token, self._piece, self._plan = token, piece, plan
+
+    def fingerprint(self) -> str:
+        """What dask calls the graph that leads to the partition."""
+        return self._token
+
+    def chunks(self) -> Iterator[Chunk]:
+        """The partition, fetched."""
+        yield _chunk(self._plan, self.name, *compute(*self._piece))
+
+
+class _Parcel:
+    """A task as bytes, unpacked where it is first wanted.
+
+    What travels on to the next worker is what was sent, not what a task has worked out for itself meanwhile, perhaps
+    in a thread that is still at it.
+    """
+
+    def __init__(self, packed: bytes) -> None:
+        self._packed = packed
+
+    @cached_property
+    def contents(self) -> tuple[Any, Any, Plan]:
+        """The task, how its answers merge, and what a chunk is made of."""
+        return pickle.loads(self._packed)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Parcel, (self._packed,)
+
+    def __sizeof__(self) -> int:
+        return len(self._packed)
+
+
+class _Outcome(NamedTuple):
+    """An answer on its way up the tree, with what was read below it and what could not be."""
+
+    answer: Any
+    """A tuple of one answer, or an empty one."""
+    faults: tuple[str, ...]
+    records: tuple[PartRecord, ...]
+
+
+def _answer(tools: _Parcel, name: str, X: Any, y: Any, w: Any) -> _Outcome:
+    task, _, plan = tools.contents
+    try:
+        chunk = _chunk(plan, name, X, y, w)
+    except SourceError as error:
+        if plan.handling.faulty == "refuse":
+            raise
+        return _Outcome((), (str(error),), (PartRecord(name, "", skipped=True),))
+    # the graph is the same in every pass: that its rows are is for their number to show
+    records = (PartRecord(name, "", chunk.n_rows, chunk.dropped, 1),)
+    if chunk.n_rows == 0:
+        return _Outcome((), (), records)
+    try:
+        return _Outcome((task(chunk),), (), records)
+    except Exception as error:
+        told = named(error, name)
+        if told is error:  # an exception that were its own cause would never end
+            raise
+        raise told from error
+
+
+def _merged(tools: _Parcel, outcomes: Sequence[_Outcome]) -> _Outcome:
+    answers = [outcome.answer[0] for outcome in outcomes if outcome.answer]
+    faults, records = (tuple(chain.from_iterable(each)) for each in list(zip(*outcomes, strict=True))[1:])
+    return _Outcome((fold(tools.contents[1], answers),) if answers else (), faults, records)
+
+
+def _tree(level: Sequence[Any], tools: Any) -> Any:
+    while len(level) > 1:
+        level = [delayed(_merged)(tools, level[i : i + FAN_IN]) for i in range(0, len(level), FAN_IN)]
+    return level[0]
+
+
+def _state_of(outcome: _Outcome) -> PassState[Any]:
+    for fault in outcome.faults:
+        warnings.warn(f"left out: {fault}", FaultyPartWarning, stacklevel=4)
+    if not outcome.answer and outcome.faults:
+        raise SourceError(f"expected a partition that can be read, found none; the first: {outcome.faults[0]}")
+    if not outcome.answer:
+        raise ValueError("expected rows, found only partitions without any; look at what was filtered or left out")
+    return PassState(outcome.records, committed=outcome.answer[0], complete=True)
+
+
+def _watched(root: Any, leaves: Sequence[Any], report: Report, phase: str, n_rows: int | None) -> _Outcome:
+    """The outcome, with a word whenever a partition is done."""
+    began, rows, done = time.monotonic(), 0, 0
+    counts = [delayed(_rows_of)(leaf) for leaf in leaves]
+
+    def tell(more: int) -> None:
+        nonlocal rows, done
+        rows, done = rows + more, done + 1
+        title = f"{done} of {len(leaves)} partitions"
+        report(Progress(phase, rows, n_rows, done / len(leaves), time.monotonic() - began, title))
+
+    client = _client()
+    if client is None:
+        keys = {count.key for count in counts}
+        with Callback(posttask=lambda key, result, *_: tell(result) if key in keys else None):
+            return compute(root, *counts)[0]
+    from distributed import as_completed
+
+    future, *futures = client.compute([root, *counts])
+    for _, more in as_completed(futures, with_results=True):
+        tell(more)
+    return future.result()
+
+
+def _rows_of(outcome: _Outcome) -> int:
+    return sum(record.rows for record in outcome.records)
+
+
+def _client() -> Any:
+    """The cluster that is active, if there is one and no other scheduler was asked for."""
+    if "distributed" not in sys.modules or dask.config.get("scheduler", None) not in (None, *_DISTRIBUTED):
+        return None
+    from distributed import default_client
+
+    try:
+        return default_client()
+    except ValueError:
+        return None
+
+
+def _chunk(plan: Plan, name: str, X: Any, y: Any, w: Any) -> Chunk:
+    """What a partition holds, checked and cut to what is asked for."""
+    if not is_table(X):
+        raise SourceError(
+            f"expected a table in {name}, found {type(X).__name__}; give frames or arrays of two dimensions"
+        )
+    found, names = column_names(X), plan.names
+    wanted = [*(names or ()), *(part for part in (plan.y, plan.w) if part)]
+    absent = [column for column in wanted if column not in (found or ())]
+    if absent or (names is None and X.shape[1] != plan.n_columns):
+        expected = f"column {shown(absent[0])}" if absent else f"{plan.n_columns} columns"
+        has = listed(found) if found else f"{X.shape[1]} without names"
+        raise SourceError(f"expected {expected}, as in the first partition, found {has} in {name}; make them alike")
+    y, w = (_column(X, named) if named else part for named, part in ((plan.y, y), (plan.w, w)))
+    if names is not None:
+        X = X.select(list(names)) if is_arrow(X) else X[list(names)]
+    chunk = Chunk(name, X, y, w, share_of_part=1.0)
+    check_lengths(chunk)
+    return handled(chunk, plan.handling)
+
+
+def _column(X: Any, name: str) -> Any:
+    return X.column(name) if is_arrow(X) else X[name]
+
+
+def _one_block_of_columns(data: Any) -> Any:
+    """Dask rows whose partitions hold all columns."""
+    if isinstance(data, dask.array.Array):
+        if data.ndim != 2:
+            raise ValueError(f"expected a dask array with rows and columns, found {data.ndim} dimension(s); reshape it")
+        columns: Any = {1: -1}
+        return data if data.numblocks[1] == 1 else data.rechunk(columns)
+    if isinstance(data, Delayed):
+        return [data]
+    if isinstance(data, list) and data and all(isinstance(item, Delayed) for item in data):
+        return data
+    if isinstance(data, dask.dataframe.DataFrame):
+        return data
+    raise TypeError(
+        f"expected a dask frame, a dask array or a list of delayed tables, found {type(data).__name__}; "
+        "use dask.dataframe or dask.array"
+    )
+
+
+def _columns_of(data: Any) -> tuple[tuple[str, ...] | None, int | None, Mapping[str, str]]:
+    """Their names, their number, and what they hold."""
+    if isinstance(data, dask.array.Array):
+        return None, int(data.shape[1]), {}
+    return delayed(_seen_in)(data[0]).compute() if isinstance(data, list) else _seen_in(data._meta)
+
+
+def _seen_in(X: Any) -> tuple[tuple[str, ...] | None, int, Mapping[str, str]]:
+    return column_names(X), X.shape[1], known_kinds(X) if column_names(X) else {}
+
+
+def _known_rows(data: Any) -> int | None:
+    """Rows, where dask knows them: an unknown number is NaN, which does not equal itself."""
+    if not isinstance(data, dask.array.Array) or data.shape[0] != data.shape[0]:
+        return None
+    return int(data.shape[0])
+
+
+def _is_partitioned(part: Any) -> bool:
+    kinds = (dask.array.Array, dask.dataframe.Series, dask.dataframe.DataFrame)
+    return isinstance(part, kinds) or (isinstance(part, list) and all(isinstance(item, Delayed) for item in part))
+
+
+def _partitions(data: Any) -> list[Any]:
+    pieces: Any = data if isinstance(data, list) else data.to_delayed()
+    return list(pieces.ravel() if isinstance(data, dask.array.Array) else pieces)
+
+
+def _aligned(part: Any, data: Any) -> Any:
+    """Targets cut where the rows are, if the numbers of both are known; else they must have as many partitions."""
+    if not isinstance(data, dask.array.Array) or _is_unknown(data) or _is_unknown(part):
+        return part
+    if part.shape[0] != data.shape[0]:
+        raise ValueError(f"expected one target or weight per row, found {part.shape[0]} for {data.shape[0]} rows")
+    return part if part.chunks[0] == data.chunks[0] else part.rechunk({0: data.chunks[0]})
+
+
+def _is_unknown(array: Any) -> bool:
+    return any(size != size for size in array.chunks[0])
+
+
+def _without(names: Sequence[str], others: Sequence[Any]) -> tuple[str, ...]:
+    taken = [other for other in others if isinstance(other, str)]
+    return tuple(name for name in names if name not in taken)
+
+
+def _title(index: int, n: int) -> str:
+    return f"partition {index} of {n}"

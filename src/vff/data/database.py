@@ -1,0 +1,197 @@
+"""Tables of a database: questions go there, and sums come back. The only file that knows Ibis.
+
+Where columns have few different values, a model needs no rows: counts and sums for every combination of values say all.
+So a task that can do with them (``from_groups``) is answered by totals and by sums by group; all that a table was
+asked, and how many rows came back each time, stands in its ``queries``.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple, Protocol, Self
+
+from vff.data.checkpoint import PartRecord, PassState
+from vff.data.groups import DatabaseRows
+from vff.data.missing import handled
+from vff.data.roles import Roles
+from vff.data.schema import Kind
+from vff.data.source import Chunk, Handling, Part, Source
+
+_NAME = "vff_rows"  # of a relation without a name of its own
+_KINDS = {
+    "is_boolean": Kind.BOOLEAN,
+    "is_numeric": Kind.NUMBER,
+    "is_timestamp": Kind.DATETIME,
+    "is_date": Kind.DATETIME,
+    "is_interval": Kind.DURATION,
+}
+
+
+class Relation(Protocol):
+    """A table expression of Ibis, or a relation of DuckDB."""
+
+    columns: Any
+
+    def aggregate(self, *args: Any, **kwargs: Any) -> Any: ...
+
+    def limit(self, *args: Any, **kwargs: Any) -> Any: ...
+
+
+class Query(NamedTuple):
+    """A question that was asked of a database."""
+
+    sql: str
+    rows: int
+    """How many came back."""
+    seconds: float
+
+
+def _batches_of(asked: Any, n: int) -> Iterator[Any]:
+    return asked.to_pyarrow_batches(chunk_size=n)
+
+
+@dataclass(frozen=True)
+class DatabaseTable(Source):
+    """A table or query of any backend of Ibis, or a relation of DuckDB."""
+
+    dear: ClassVar[bool] = False  # pyright: ignore[reportIncompatibleVariableOverride]
+
+    expression: Any
+    run: Callable[[Any], tuple[str, Any]] = field(repr=False)
+    """An expression over this table -> the SQL, and the answer as an Arrow table."""
+    handling: Handling = field(default_factory=Handling)
+    batches: str = "to_pyarrow_batches"
+    """The method of the user's table that gives rows in chunks, for advice."""
+    queries: list[Query] = field(default_factory=list, repr=False, compare=False)
+    """All that was asked, in order."""
+    roles: Roles | None = field(default=None, repr=False)
+    """What the columns are for, once that is known."""
+    fetch: Callable[[Any, int], Iterator[Any]] = field(default=_batches_of, repr=False)
+    """An expression over this table, and how many rows at a time -> record batches."""
+
+    @classmethod
+    def of(cls, data: Any, handling: Handling) -> "DatabaseTable":
+        """An Ibis table expression, or a relation of DuckDB, which is asked through Ibis too."""
+        try:
+            import ibis
+        except ImportError as error:
+            raise ImportError("expected ibis, to ask a database, found none; pip install 'vff[database]'") from error
+        if handling.checkpoint is not None:
+            raise ValueError("a database is asked for sums, and there is no long pass to keep; leave checkpoint= out")
+        if not hasattr(data, "query"):
+            if not hasattr(data, "aggregate"):
+                raise TypeError(f"a table of a database was expected, found {type(data).__name__}; select a table")
+            return cls(data, lambda asked: (str(ibis.to_sql(asked)), asked.to_pyarrow()), handling)
+
+        def run(asked: Any) -> tuple[str, Any]:
+            sql = str(ibis.to_sql(asked, dialect="duckdb"))
+            return sql, data.query(_NAME, sql).to_arrow_table()
+
+        def fetch(asked: Any, n: int) -> Iterator[Any]:
+            return data.query(_NAME, str(ibis.to_sql(asked, dialect="duckdb"))).to_arrow_reader(n)
+
+        schema = {column.name: _type_of(column.type) for column in data.limit(0).to_arrow_table().schema}
+        return cls(ibis.table(schema, name=_NAME), run, handling, "to_arrow_reader", fetch=fetch)
+
+    @property
+    def names(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return tuple(self.expression.columns)
+
+    @cached_property
+    def kinds(self) -> Mapping[str, Kind]:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """What the columns hold."""
+        schema = self.expression.schema()
+        return {name: _kind_of(kind) for name, kind in schema.items()}
+
+    @staticmethod
+    def number(value: float) -> Any:
+        """A number, as expressions write it."""
+        import ibis
+
+        return ibis.literal(value, "float64")
+
+    def handled(self, **changes: Any) -> Self:
+        """The same table, to be read in another way."""
+        return replace(self, handling=replace(self.handling, **changes))
+
+    def restricted(self, columns: Sequence[str]) -> Self:
+        """The same table with these columns alone."""
+        return replace(self, expression=self.expression.select([name for name in self.names if name in columns]))
+
+    def select(self, roles: Roles) -> Self:
+        """The same table, in which columns have roles; questions name the columns they are about."""
+        return replace(self.handled(keep_missing=roles.levels), roles=roles)
+
+    def parts(self) -> Iterator[Part]:
+        """All rows together, in the order in which the database hands them out."""
+        yield _Fetched(self)
+
+    def reduce(self, task: Any, checkpoint: Any = None, without: tuple[str, ...] = ()) -> PassState[Any]:
+        """By sums over groups, where the task can do with them."""
+        if not hasattr(task, "from_groups"):
+            return super().reduce(task, checkpoint, without)
+        found = task.from_groups(self.rows)
+        totals = self.rows.totals()
+        record = PartRecord("database", "", totals.n + totals.weightless, totals.dropped, 1)
+        return PassState((record,), committed=found, complete=True)
+
+    def asked_again(self) -> Source:
+        """The different rows with their weights, in memory."""
+        return self.rows.different()
+
+    @cached_property
+    def rows(self) -> DatabaseRows:
+        """The rows with their targets and weights, which have to have a name."""
+        roles = self.roles
+        if roles is None or roles.target is None:
+            raise ValueError(
+                "requires y to be passed, but the target y is None: name the column of the database that holds it"
+            )
+        levels = tuple(name for name in roles.levels if isinstance(name, str))
+        return DatabaseRows(self, roles.features or (), roles.target, roles.weight, levels, roles.labelled)
+
+    def ask(self, question: Any) -> Any:
+        """The answer as an Arrow table."""
+        started = time.perf_counter()
+        sql, answer = self.run(question)
+        self.queries.append(Query(sql, answer.num_rows, time.perf_counter() - started))
+        return answer
+
+
+def _type_of(arrow: Any) -> Any:
+    """What Ibis calls a type of Arrow; a relation may have columns that nobody knows, as long as they are not used."""
+    import ibis
+
+    try:
+        return ibis.dtype(arrow)
+    except (NotImplementedError, TypeError, ValueError):
+        return ibis.dtype("interval('us')" if "interval" in str(arrow) else "unknown")
+
+
+def _kind_of(kind: Any) -> Kind:
+    return next((name for test, name in _KINDS.items() if getattr(kind, test)()), Kind.TEXT)
+
+
+class _Fetched(Part):
+    """All rows of a table."""
+
+    name = "database"
+
+    def __init__(self, table: DatabaseTable) -> None:
+        self._table = table
+
+    def fingerprint(self) -> str:
+        """Nobody knows whether a database has changed."""
+        return ""
+
+    def chunks(self) -> Iterator[Chunk]:
+        """As they are handed out, some at a time."""
+        from vff.data.arrow import table_of  # of what comes from a database, Arrow is there
+
+        first, n = 0, self._table.handling.chunk_rows
+        for batch in self._table.fetch(self._table.expression, n):
+            if batch.num_rows:
+                where = f"database, rows {first:,} to {first + batch.num_rows - 1:,}"
+                yield handled(Chunk(where, table_of([batch])), self._table.handling)
+                first += batch.num_rows

@@ -1,0 +1,263 @@
+"""Sums over the rows of a table of a database, taken where the rows are: totals, and sums by combination of values."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from vff.data.memory import MemorySource
+from vff.data.schema import Kind
+from vff.words import shown
+
+if TYPE_CHECKING:
+    from vff.data.database import DatabaseTable
+
+MOST_CELLS = 2**22
+"""Combinations of values of some columns that are fetched."""
+_LARGEST = float(np.finfo(float).max)
+_LARGEST_TARGET, _LARGEST_WEIGHT = 1e140, 1e15
+
+
+class Totals(NamedTuple):
+    """Sums over all rows that count."""
+
+    rows: int
+    """All of them."""
+    n: int
+    """Rows of positive weight, with nothing missing."""
+    weightless: int
+    """Rows of weight zero."""
+    dropped: int
+    """Rows that were left out, as asked, because something in them is missing."""
+    weight: float
+    target: float
+    """sum w y."""
+
+
+class Groups(NamedTuple):
+    """The different combinations of values of some columns, in order, with sums over their rows."""
+
+    values: Any
+    """An Arrow table of these columns."""
+    w: np.ndarray
+    """sum w."""
+    target: np.ndarray = np.empty(0)
+    """sum w (y - offset), where that was asked for."""
+    squares: np.ndarray = np.empty(0)
+    """sum w (y - offset)^2."""
+
+
+class TooManyGroupsError(ValueError):
+    """Columns have more combinations of values than a database is asked for."""
+
+
+@dataclass(frozen=True)
+class DatabaseRows:
+    """The rows of a table with their targets and weights, to be summed where they are."""
+
+    table: "DatabaseTable"
+    features: tuple[str, ...]
+    target: str
+    weight: str | None
+    levels: tuple[str, ...] = ()
+    """Columns where a missing value is a level of its own."""
+    labels: bool = False
+    """Whether targets are labels, which are told apart and not summed."""
+
+    def __post_init__(self) -> None:
+        for what, name in (("targets", None if self.labels else self.target), ("weights", self.weight)):
+            kind = None if name is None else self.table.kinds[name]
+            if kind is not None and not kind.counts:
+                raise ValueError(
+                    f"{what} must be numbers, and column {shown(name)} holds {kind}: name a column of numbers"
+                )
+        for name in self.features:
+            if self.table.kinds[name] == Kind.TEXT and name not in self.levels:
+                raise ValueError(
+                    f"column {shown(name)} holds text, and numbers were expected: use Categorical({shown(name)}) for "
+                    "the effects "
+                    "of its levels, or leave it out of the kernel"
+                )
+            if self.table.kinds[name] == Kind.DURATION:
+                raise ValueError(
+                    f"column {shown(name)} holds intervals, which databases do not hand out as numbers; make it a "
+                    "number of "
+                    "days or seconds in the query"
+                )
+
+    @property
+    def empty(self) -> Any:
+        """An Arrow table of the features, without a row."""
+        return self.table.expression.select(list(self.features)).schema().to_pyarrow().empty_table()
+
+    def _weight_in(self, rows: Any, where: Any = None) -> Any:
+        """sum w."""
+        if self.weight is None:
+            return rows.count(where=where).cast("float64")
+        return rows[self.weight].cast("float64").sum(where=where)
+
+    def _sum_in(self, rows: Any, values: Any, where: Any = None) -> Any:
+        """sum w values."""
+        weighted = values if self.weight is None else rows[self.weight].cast("float64") * values
+        return weighted.sum(where=where)
+
+    @cached_property
+    def _prefix(self) -> str:
+        """What the names of answers begin with, and no name of the table does; to many engines a is A."""
+        prefix = "vff_"
+        while any(name.lower().startswith(prefix) for name in self.table.names):
+            prefix += "_"
+        return prefix
+
+    @property
+    def _checked(self) -> tuple[str, ...]:
+        """Columns in which nothing may be missing."""
+        named = (*self.features, self.target, *(() if self.weight is None else (self.weight,)))
+        return tuple(dict.fromkeys(name for name in named if name not in self.levels))
+
+    def _is_missing(self, name: str) -> Any:
+        column = self.table.expression[name]
+        if not column.type().is_floating():
+            return column.isnull()
+        # every engine can compare, and for none is NaN or an infinity less than the largest number
+        return column.isnull() | ~(column.cast("float64").abs() <= self.table.number(_LARGEST))
+
+    @property
+    def _counted(self) -> Any:
+        """Whether a row counts: it has a positive weight, and nothing that is missing where that is left out."""
+        counted = None if self.weight is None else self.table.expression[self.weight] > 0
+        if self.table.handling.missing == "drop":
+            for name in self._checked:
+                there = ~self._is_missing(name)
+                counted = there if counted is None else counted & there
+        return counted
+
+    @property
+    def _rows(self) -> Any:
+        counted = self._counted
+        return self.table.expression if counted is None else self.table.expression.filter(counted)
+
+    def totals(self) -> Totals:
+        """One question for all that is to be known before others make sense; refuses what no sum can be taken of."""
+        return self._totals
+
+    @cached_property
+    def _totals(self) -> Totals:
+        table, counted = self.table.expression, self._counted
+        asked = {"rows": table.count(), "n": table.count(where=counted), "weight": self._weight_in(table, counted)}
+        if self.weight is not None:
+            asked |= {"least_weight": table[self.weight].min(), "most_weight": table[self.weight].max()}
+        if not self.labels:
+            y = table[self.target].cast("float64")
+            asked |= {"target": self._sum_in(table, y, counted), "largest": y.abs().max(where=counted)}
+        asked |= {f"missing_{i}": self._is_missing(name).sum() for i, name in enumerate(self._checked)}
+        found = self._answer(table, asked)
+        rows, missing = found["rows"], [found[f"missing_{i}"] or 0 for i in range(len(self._checked))]
+        dropped = self._dropped() if self.table.handling.missing == "drop" and any(missing) else 0
+        if not dropped:
+            self._refuse_missing(missing, rows)
+        self._check_range(found)
+        n = found["n"]
+        weight, target = (float(found.get(name) or 0.0) for name in ("weight", "target"))
+        return Totals(rows, n, rows - dropped - n, dropped, weight, target)
+
+    def _answer(self, rows: Any, asked: Mapping[str, Any]) -> dict[str, Any]:
+        """One row of sums, by the names that they have here."""
+        question = rows.aggregate(**{self._prefix + name: value for name, value in asked.items()})
+        (found,) = self.table.ask(question).to_pylist()
+        return {name: found[self._prefix + name] for name in asked}
+
+    def _dropped(self) -> int:
+        """Rows in which something is missing."""
+        incomplete = self._is_missing(self._checked[0])
+        for name in self._checked[1:]:
+            incomplete = incomplete | self._is_missing(name)
+        return int(self._answer(self.table.expression, {"dropped": incomplete.sum()})["dropped"])
+
+    def _refuse_missing(self, missing: Sequence[int], rows: int) -> None:
+        for name, count in zip(self._checked, missing, strict=True):
+            if count:
+                raise ValueError(
+                    f"column {shown(name)} contains NULL, NaN or an infinite value ({count:,} of {rows:,} rows); "
+                    "finite "
+                    "numbers were expected: filter these rows out, or leave them out with "
+                    "vff.scan(table, missing='drop')"
+                )
+
+    def _check_range(self, found: Mapping[str, Any]) -> None:
+        low, high, largest = (float(found.get(name) or 0.0) for name in ("least_weight", "most_weight", "largest"))
+        if low < 0.0 or high > _LARGEST_WEIGHT:
+            raise ValueError(
+                f"weights count rows, and from 0 to {_LARGEST_WEIGHT:g} was expected; column {shown(self.weight)} "
+                "reaches "
+                f"{low if low < 0.0 else high:g}: mend it in the query"
+            )
+        if largest > _LARGEST_TARGET:
+            raise ValueError(
+                f"column {shown(self.target)} reaches {largest:g}, and its square leaves float64; measure it in "
+                "larger units"
+            )
+
+    @cached_property
+    def _asked(self) -> dict[tuple[Any, ...], Groups]:
+        return {}
+
+    def grouped(self, columns: Sequence[str], offset: float, most: int) -> Groups:
+        """Sums for every combination of values of some columns; ``TooManyGroupsError`` beyond ``most`` of them.
+
+        They are in order, so that nothing depends on how an engine happens to keep its groups. Nothing is asked twice.
+        """
+        key = tuple(columns), offset
+        if key not in self._asked:
+            self._asked[key] = self._grouped(columns, offset, most)
+        return self._asked[key]
+
+    def _grouped(self, columns: Sequence[str], offset: float, most: int) -> Groups:
+        rows = self._rows
+        residual = rows[self.target].cast("float64") - self.table.number(offset)
+        sums = {"target": residual, "squares": residual * residual}
+        return self._groups(rows, columns, most, {name: self._sum_in(rows, part) for name, part in sums.items()})
+
+    def counted(self, columns: Sequence[str], most: int) -> Groups:
+        """Weights alone, as ``grouped``; targets may be anything."""
+        return self._groups(self._rows, columns, most, {})
+
+    def different(self) -> MemorySource:
+        """The different rows with their weights, in memory, for what asks rows again and again."""
+        dropped = self.totals().dropped  # also refuses what no sum can be taken of
+        found = self.counted((*self.features, self.target), MOST_CELLS)
+        target, features = found.values.column(self.target), found.values.select(list(self.features))
+        source = MemorySource(features, target, found.w, handling=self.table.handling)
+        source.target_name, source.dropped = self.target, dropped
+        return source
+
+    def _groups(self, rows: Any, columns: Sequence[str], most: int, targets: Mapping[str, Any]) -> Groups:
+        names = list(dict.fromkeys(columns))
+        sums = {"weight": self._weight_in(rows), **targets}
+        sums = {self._prefix + name: value for name, value in sums.items()}
+        answer = self.table.ask(rows.group_by(names).aggregate(**sums).order_by(names).limit(most + 1))
+        if answer.num_rows > most:
+            raise TooManyGroupsError(_too_many(names, most, self.table.batches))
+        found = [np.array(answer.column(name).to_numpy(), float) for name in sums]
+        return Groups(answer.select(names), *found)
+
+    def combinations(self, columns: Sequence[str]) -> int:
+        """How many different combinations of values some columns have."""
+        different = self._rows.select(list(dict.fromkeys(columns))).distinct()
+        return int(self._answer(different, {"n": different.count()})["n"])
+
+
+def _too_many(names: Sequence[str], most: int, batches: str) -> str:
+    if len(names) == 1:
+        found = (
+            f"column {shown(names[0])} has more than {most:,} different values, and a database is asked for sums by "
+            "value"
+        )
+    else:
+        found = (
+            f"columns {', '.join(map(shown, names))} have more than {most:,} combinations of values, and a database is "
+            "asked for sums by combination"
+        )
+    return f"{found}; round in the query, or fetch the rows in chunks with vff.scan(table.{batches})"

@@ -1,0 +1,115 @@
+"""What a column of objects or of text means, where nobody said it: a default kernel must not guess.
+
+Numbers with a stray word among them, numbers and dates written as text, periods, intervals and times of the day would
+all be levels of a category that means nothing. Each is refused with what to write instead; a kernel that says
+``Categorical`` takes them as they are.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from datetime import date, time, timedelta
+from decimal import Decimal
+from numbers import Real
+from typing import Any, NoReturn
+
+import numpy as np
+
+from vff.data.conversion import SEVERAL, Place, is_missing, refuse_nested, types_held
+from vff.data.frames import type_of
+
+_NUMBER = re.compile(r"\s*[+-]?(\d+(?:[.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?\s*")
+_DATE = re.compile(r"\s*\d{4}-\d{1,2}-\d{1,2}([T ]\d.*)?")
+_WRITTEN = (("numbers", _NUMBER, "pandas.to_numeric"), ("dates", _DATE, "pandas.to_datetime"))
+_CLASSES: dict[str, tuple[type, ...]] = {
+    "times": (date, np.datetime64),
+    "durations": (timedelta, np.timedelta64),
+    "times of the day": (time,),
+    "numbers": (Real, Decimal, np.bool_),
+    "text": (str, bytes),
+}
+_NAMED = {"Period": "periods", "Interval": "intervals"}  # of pandas, known by their names
+_TYPES = {  # how libraries write the types of whole columns
+    "periods": re.compile(r"period\["),
+    "intervals": re.compile(r"interval\["),
+    "times of the day": re.compile(r"Time$|time(32|64)\["),
+}
+_ADVICE = {
+    "periods": "take their beginnings, X[{0}].dt.to_timestamp()",
+    "intervals": "take their midpoints, pandas.arrays.IntervalArray(X[{0}]).mid",
+    "times of the day": "count hours from midnight, hour + minute / 60",
+}
+_OTHERWISE = "write them as numbers or as text"
+
+
+def refuse_to_guess(raw: Any, place: Place) -> None:
+    """A sentence about a column that is neither numbers, nor times, nor text, but would pass for a category."""
+    kind = type_of(raw)
+    refuse_nested(raw, place, (*SEVERAL, dict))
+    held = next((word for word, pattern in _TYPES.items() if pattern.match(kind)), None)
+    if held is None and (kind == "object" or kind.startswith("Object")):
+        held = _held_by(raw.ravel().tolist() if isinstance(raw, np.ndarray) else raw.to_list(), place)
+    if held is None or held == "text":
+        return
+    advice = _ADVICE.get(held, _OTHERWISE).format(place.column)
+    raise ValueError(
+        f"{place.what} holds {held}, which kernel=None does not take for a category: {advice}, or write the kernel "
+        f"with Categorical({place.column}) if every value is a level of its own"
+    )
+
+
+def _held_by(values: list[Any], place: Place) -> str | None:
+    """What Python objects are, if they all are the same; None where all are missing."""
+    words = dict.fromkeys(_word(kind) for kind in types_held(values))
+    if len(words) > 1:
+        _refuse_mixture(values, place)
+    return next(iter(words), None)
+
+
+def _refuse_mixture(values: list[Any], place: Place) -> NoReturn:
+    words = [None if is_missing(value) else _word(type(value)) for value in values]
+    found = Counter(word for word in words if word is not None)
+    usual = found.most_common(1)[0][0]
+    row = next(row for row, word in enumerate(words) if word not in (None, usual))
+    others = f"something else in {found.total() - found[usual]} of {len(values)} rows"
+    raise ValueError(
+        f"{place.what} holds {usual}, and {others}, first {values[row]!r:.60} in row {place.first_row + row}; values "
+        "of one kind were expected: mend or drop these rows, or write the kernel with "
+        f"Categorical({place.column}) to take every value for a level"
+    )
+
+
+def _word(kind: type) -> str:
+    for word, classes in _CLASSES.items():
+        if issubclass(kind, classes):
+            return word
+    return _NAMED.get(kind.__name__, f"objects of type {kind.__name__}")
+
+
+def are_written(levels: Iterable[Any]) -> bool:
+    """Whether most of these levels are numbers or dates, written as text."""
+    words = _words(levels)
+    return any(2 * len(_others(words, pattern)) < len(words) for _, pattern, _ in _WRITTEN)
+
+
+def _words(levels: Iterable[Any]) -> list[str]:
+    return [level for level in levels if isinstance(level, str) and level.strip()]
+
+
+def _others(words: list[str], pattern: re.Pattern[str]) -> list[str]:
+    return [word for word in words if not pattern.fullmatch(word)]
+
+
+def refuse_written(levels: Iterable[Any], label: str) -> None:
+    """The sentence about them."""
+    words = _words(levels)
+    for what, pattern, call in _WRITTEN:
+        others = _others(words, pattern)
+        if 2 * len(others) < len(words):
+            example = next(word for word in words if pattern.fullmatch(word))
+            but = f", all but {len(others)} such as {others[0]!r:.60}" if others else ""
+            raise ValueError(
+                f"column {label} of X holds {what} written as text, such as {example!r:.60}{but}, and kernel=None does "
+                f"not take them for a category: convert the column, for instance with {call}(X[{label}]), or write the "
+                f"kernel with Categorical({label}) if they are codes"
+            )

@@ -1,0 +1,206 @@
+"""What a user hands in, opened as a source of rows by the first kind that knows it."""
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Literal, NamedTuple, overload
+
+from vff.data.database import DatabaseTable, Relation
+from vff.data.frames import is_frame, is_table
+from vff.data.lazy import LazySource, is_dataset, is_lazy_frame
+from vff.data.memory import MemorySource
+from vff.data.paths import is_path
+from vff.data.source import Handling, Report, Source
+from vff.data.streams import StreamSource
+from vff.data.table import Table
+from vff.words import shown, shown_path
+
+
+class SourceKind(NamedTuple):
+    """A kind of source: whether it opens what was given, and how. Foreign libraries are imported when one is opened."""
+
+    name: str
+    opens: Callable[[Any], bool]
+    open: Callable[..., Source]
+    """What was given, ``handling=``, and where ``typed`` also ``types=`` and ``delimiter=`` -> a source."""
+    typed: bool = False
+    """Whether a user may say what columns are."""
+
+
+def is_chunked(X: Any) -> bool:
+    """Whether rows have to be fetched: files, streams, clusters, databases. False for what is in memory."""
+    return isinstance(X, Source) or kind_of(X) is not _MEMORY
+
+
+def kind_of(data: Any, otherwise: SourceKind | None = None) -> SourceKind:
+    """The first kind that opens this; what nobody knows is taken for a table, which has sentences about it."""
+    return next((kind for kind in SOURCES if kind.opens(data)), otherwise or _MEMORY)
+
+
+@contextmanager
+def registered(kind: SourceKind) -> Iterator[SourceKind]:
+    """With one more kind, which is asked before all others."""
+    SOURCES.insert(0, kind)
+    try:
+        yield kind
+    finally:
+        SOURCES.remove(kind)
+
+
+def open_rows(X: Any) -> Source:
+    """A source as it is, and anything else as the first kind that knows it opens it."""
+    return X if isinstance(X, Source) else kind_of(X).open(X, handling=Handling())
+
+
+@overload
+def scan(  # pyright: ignore[reportOverlappingOverload] - anything else is rows
+    data: Relation | DatabaseTable, *, missing: Literal["refuse", "drop"] = "refuse"
+) -> DatabaseTable: ...
+
+
+@overload
+def scan(
+    data: Any,
+    *,
+    missing: Literal["refuse", "drop"] = "refuse",
+    faulty: Literal["refuse", "skip"] = "refuse",
+    checkpoint: str | os.PathLike[str] | None = None,
+    chunk_rows: int = 2**20,
+    types: Mapping[str, str] | None = None,
+    delimiter: str | None = None,
+    report: Report | None = None,
+) -> Source: ...
+
+
+def scan(
+    data: Any,
+    *,
+    missing: Literal["refuse", "drop"] = "refuse",
+    faulty: Literal["refuse", "skip"] = "refuse",
+    checkpoint: str | os.PathLike[str] | None = None,
+    chunk_rows: int = 2**20,
+    types: Mapping[str, str] | None = None,
+    delimiter: str | None = None,
+    report: Report | None = None,
+) -> Source:
+    """Rows that do not fit into memory, to be handed to ``fit`` in place of X.
+
+    Parameters
+    ----------
+    data : path, list of paths, pyarrow Dataset, iterator, list or function that gives chunks, dask collection, table
+        of a database as an Ibis expression or a DuckDB relation
+        A path is a file, a pattern like ``"2024-*.csv"``, or a folder; names like ``year=2024`` of folders become
+        columns. Formats are CSV and TSV (packed with gzip or not), Parquet, Arrow IPC and Feather. A function without
+        arguments returns a new iterator every time, so that the rows can be read twice.
+    missing : "refuse" or "drop"
+        What happens to rows with a missing, NaN or infinite value in a column that is used.
+    faulty : "refuse" or "skip"
+        What happens to files that cannot be read, or have other columns than the first.
+    checkpoint : path, optional
+        File that a long pass writes its state to, and goes on from.
+    chunk_rows : int
+        Rows that are in memory at one time; smaller chunks of a stream are put together up to so many.
+    types : mapping from columns to "text", "number", "integer", "datetime" or "boolean", optional
+        What columns are, where their first rows do not say it.
+    delimiter : str, optional
+        Character between the columns of a CSV file, where the header does not show it.
+    report : callable, optional
+        Is told the ``Progress`` now and then.
+    """
+    path = None if checkpoint is None else os.fspath(checkpoint)
+    handling = Handling(missing=missing, faulty=faulty, checkpoint=path, chunk_rows=chunk_rows, report=report)
+    _check(handling, delimiter)
+    if isinstance(data, Source):
+        return data.handled(**{name: getattr(handling, name) for name in handling.__dataclass_fields__})
+    kind = kind_of(data, _STREAM)
+    if kind.typed:
+        return kind.open(data, types=types, delimiter=delimiter, handling=handling)
+    if types or delimiter:
+        raise ValueError("types= and delimiter= are for files, and these rows come from none; leave them out")
+    return kind.open(data, handling=handling)
+
+
+def _check(handling: Handling, delimiter: str | None) -> None:
+    if handling.missing not in ("refuse", "drop"):
+        raise ValueError(f'expected missing="refuse" or "drop", found {shown(handling.missing)}; use one of these')
+    if handling.faulty not in ("refuse", "skip"):
+        raise ValueError(f'expected faulty="refuse" or "skip", found {shown(handling.faulty)}; use one of these')
+    if isinstance(handling.chunk_rows, bool) or not isinstance(handling.chunk_rows, int) or handling.chunk_rows < 1:
+        raise ValueError(f"expected chunk_rows to be a positive integer, found {shown(handling.chunk_rows)}; try 2**20")
+    if delimiter is not None and len(delimiter) != 1:
+        raise ValueError(
+            f"expected delimiter= to be one character, found {shown(delimiter)}; give the one in the header"
+        )
+
+
+def _library(data: Any) -> str:
+    """Where the type of this comes from: "dask", "ibis", "pyarrow.dataset"; "" for what needs no opener."""
+    modules = [base.__module__ for base in type(data).__mro__]
+    if any(name in ("pyarrow._dataset", "pyarrow.dataset") for name in modules):
+        return "pyarrow.dataset"
+    library = modules[0].split(".")[0]
+    if library == "dask_expr":
+        return "dask"
+    is_list = isinstance(data, list | tuple) and len(data) > 0
+    if is_list and all(type(item).__module__.split(".")[0] == "dask" for item in data):
+        return "dask"
+    return library
+
+
+def _is_stream(data: Any) -> bool:
+    """Iterators, and functions that return them; a class is no stream, nor is what has a shape."""
+    if isinstance(data, type) or hasattr(data, "shape"):
+        return False
+    return isinstance(data, Iterator) or callable(data)
+
+
+def _is_list_of_chunks(data: Any) -> bool:
+    """Frames in a list are chunks; arrays in a list could be one array, unless targets stand beside them."""
+    if not isinstance(data, list) or not data:
+        return False
+    return all(is_frame(item) or (isinstance(item, tuple) and item and is_table(item[0])) for item in data)
+
+
+def _is_file(data: Any) -> bool:
+    return is_path(data) or _library(data) == "pyarrow.dataset"
+
+
+def _open_files(data: Any, *, handling: Handling, types: Any = None, delimiter: str | None = None) -> Source:
+    try:
+        import vff.data.arrow  # noqa: F401
+    except ImportError as error:
+        raise ImportError(
+            f"expected pyarrow, to read {shown_path(data)}, found none; pip install 'vff[files]'"
+        ) from error
+    from vff.data.files import FileSource
+
+    return FileSource(data, types=types, delimiter=delimiter, handling=handling)
+
+
+def _open_dask(data: Any, *, handling: Handling) -> Source:
+    try:
+        from vff.data.dask import DaskSource
+    except ImportError as error:
+        raise ImportError(f"expected all of dask, found no {error.name}; pip install 'vff[dask]'") from error
+    return DaskSource(data, handling=handling)
+
+
+def _open_table(data: Any, *, handling: Handling) -> Source:
+    """In memory; as a single chunk where rows may be left out, or a state is to be kept."""
+    if is_table(data) and (handling.missing != "refuse" or handling.checkpoint is not None):
+        return StreamSource([data], handling=handling)
+    return MemorySource(data, handling=handling)
+
+
+_MEMORY = SourceKind("table", lambda data: isinstance(data, Table) or is_table(data), _open_table)
+_STREAM = SourceKind("stream", lambda data: _is_stream(data) or _is_list_of_chunks(data), StreamSource)
+SOURCES: list[SourceKind] = [
+    SourceKind("files", _is_file, _open_files, typed=True),
+    SourceKind("dask", lambda data: _library(data) == "dask", _open_dask),
+    SourceKind("lazy frame", is_lazy_frame, LazySource.of_frame),
+    SourceKind("dataset", is_dataset, LazySource.of_dataset),
+    SourceKind("database", lambda data: _library(data) in ("duckdb", "_duckdb", "ibis"), DatabaseTable.of),
+    _STREAM,
+    _MEMORY,
+]
+"""All kinds, in the order in which they are asked. ``registered`` adds one."""

@@ -1,0 +1,125 @@
+"""What the columns of a source are for: features, target, weights, labels."""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from vff.data.labels import as_labels
+from vff.data.schema import Kind, Schema
+from vff.data.table import Table
+from vff.words import listed, shown
+
+if TYPE_CHECKING:
+    from vff.data.source import Chunk
+
+
+class Positive(NamedTuple):
+    """A column of labels, one of which is told from the others; None where chunks bring the labels along."""
+
+    column: str | None
+    label: Any
+
+
+class Used(NamedTuple):
+    """The columns that a model names, where it names any: without a kernel all that have no other role are features."""
+
+    columns: tuple[Hashable, ...]
+    levels: tuple[str | int, ...]
+    """Those among them that are levels."""
+
+
+@dataclass(frozen=True)
+class Roles:
+    """What the columns of a source are for."""
+
+    features: tuple[str, ...] | None
+    """Those of the model; None where columns have no names, or all are taken as they come."""
+    target: str | None = None
+    weight: str | None = None
+    levels: tuple[str | int, ...] = ()
+    """The columns of levels, where a missing value is a level of its own."""
+    positive: tuple[Any, ...] = ()
+    """The label that counts as one, all others as zero; empty where targets are numbers."""
+    labelled: bool = False
+    """Whether targets are labels, which are told apart and not summed."""
+
+    @classmethod
+    def of(cls, schema: Schema, used: Used | None, y: Any, sample_weight: Any) -> "Roles":
+        """By the names that the model, ``y`` and ``sample_weight`` give."""
+        if isinstance(y, Positive):
+            return replace(cls.of(schema, used, y.column, sample_weight), positive=(y.label,), labelled=True)
+        levels = () if used is None else used.levels
+        if schema.names is None:
+            _refuse_names(y, sample_weight)
+            return cls(None, levels=levels)
+        target, weight = (_name(value, what, schema) for value, what in ((y, "y"), (sample_weight, "sample_weight")))
+        if used is None:
+            features = tuple(name for name in schema.names if name not in (target, weight))
+            return cls(features, target, weight, tuple(n for n in features if schema.kinds.get(n) == Kind.TEXT))
+        for column in used.columns:
+            _check_column(column, schema.names, target)
+        return cls(tuple(name for name in schema.names if name in used.columns), target, weight, levels)
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        named = (*(self.features or ()), self.target, self.weight)
+        return tuple(dict.fromkeys(name for name in named if name is not None))
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The column of labels, if there is one."""
+        return (self.target,) if self.labelled and self.target is not None else ()
+
+    def ordered(self, known: Sequence[str] | None) -> "Roles":
+        """With the features in the order in which an earlier fit has them."""
+        if known is None or self.features is None or sorted(known) != sorted(self.features):
+            return self
+        return replace(self, features=tuple(known))
+
+    def split(self, chunk: "Chunk") -> tuple[Table, Any, Any]:
+        """X, y and the weights of a chunk."""
+        table, y, w = self._split(chunk)
+        return table, (as_labels(y) == self.positive[0]).astype(float) if self.positive else y, w
+
+    def _split(self, chunk: "Chunk") -> tuple[Table, Any, Any]:
+        table = chunk.table
+        if self.features is None:
+            if chunk.y is None:
+                raise ValueError("targets were expected beside the columns: give chunks as pairs (X, y)")
+            return table, chunk.y, chunk.w
+        y = chunk.y if self.target is None else table.raw(table.index(self.target))
+        w = chunk.w if self.weight is None else table.raw(table.index(self.weight))
+        return table.arranged(self.features) if self.features else table, y, w
+
+
+def _refuse_names(y: Any, sample_weight: Any) -> None:
+    for value, what in ((y, "y"), (sample_weight, "sample_weight")):
+        if value is not None:
+            raise ValueError(
+                f"chunks without column names bring their targets and weights along as (X, y) or (X, y, w); got {what}="
+                f"{shown(value)}: leave it out"
+            )
+
+
+def _name(value: Any, what: str, schema: Schema) -> str | None:
+    """The column that holds targets or weights; None when chunks bring them along."""
+    if value is None:
+        return None
+    names = schema.names or ()
+    if not isinstance(value, str):
+        raise TypeError(
+            f"{what} must be the name of a column when rows come in chunks, got {type(value).__name__}; name one of "
+            f"{listed(names)}"
+        )
+    if value not in names:
+        raise ValueError(f"{what} names column {shown(value)}, and there are {listed(names)}; name one of them")
+    return value
+
+
+def _check_column(column: Any, names: Sequence[str], target: str | None) -> None:
+    if not isinstance(column, str) or column not in names:
+        raise ValueError(
+            f"the kernel asks for column {shown(column)}, and the source has {listed(names)}; use these names"
+        )
+    if column == target:
+        raise ValueError(f"the kernel has a term of {shown(column)}, which is the target; leave it out of the kernel")

@@ -1,0 +1,242 @@
+"""Rows that come in chunks: nobody holds them all.
+
+A source is a list of *parts*, and a part is read in *chunks*. A part is what counts as a whole or not at all: a file, a
+partition. A chunk is what is in memory at one time. A room that wants to know something of all rows hands a *task* to
+``passes.reduce``: it is asked of every chunk, and its answers are merged.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from functools import cached_property
+from importlib import import_module
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
+
+from vff.data.roles import Positive, Roles, Used
+from vff.data.schema import Kind, Schema
+from vff.data.table import Table
+
+if TYPE_CHECKING:
+    from vff.data.checkpoint import Checkpoint, PassState
+
+
+ASKED_AGAIN = "another likelihood than the Gaussian asks the rows again and again"
+
+
+class SourceError(ValueError):
+    """A part that cannot be read: it is not there, truncated, damaged, or has other columns than the rest."""
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Some rows, in memory."""
+
+    where: str
+    """Which rows these are, for messages: "b.csv, rows 1,048,576 to 2,097,151"."""
+    data: Any
+    """An Arrow table, a pandas or polars frame, or an array: whatever an estimator takes for X."""
+    y: Any = None
+    """The targets, where they are not a column of ``data``."""
+    w: Any = None
+    """The weights, where they are not a column of ``data``."""
+    n_rows: Any = None
+    """Rows that are here; those that were left out are not among them. None until they were counted."""
+    dropped: int = 0
+    """Rows that were left out, as asked, because something in them is missing."""
+    share_of_part: float | None = None
+    """How much of its part has been read when this chunk is there, where that is known."""
+
+    @cached_property
+    def memo(self) -> dict[str, Any]:
+        """What was worked out about these rows, and may be asked for again."""
+        return {}
+
+    @cached_property
+    def table(self) -> Table:
+        """The columns, each of which is converted once however often it is asked for."""
+        return Table.of(self.data)
+
+
+class Part(ABC):
+    """Rows that count together or not at all."""
+
+    name: str
+    """What messages call it."""
+    size: int | None = None
+    """In bytes, where that is known."""
+
+    @abstractmethod
+    def fingerprint(self) -> str:
+        """A text that changes when the part does. Reads all of it only where that is in memory anyway."""
+
+    @abstractmethod
+    def chunks(self) -> Iterator[Chunk]:
+        """All rows, in order; the same chunks every time. Raises ``SourceError`` for what cannot be read."""
+
+
+class Progress(NamedTuple):
+    """How far a pass over the rows has come."""
+
+    phase: str
+    """What is being done: "looking at the columns", "summing"."""
+    rows: int
+    n_rows: int | None
+    """All rows, where that is known."""
+    share: float | None
+    """Part of the work that is done, where that is known, by bytes if not by rows."""
+    seconds: float
+    """Since the pass began."""
+    part: str
+    resumed: int = 0
+    """Rows that an earlier run had already done."""
+
+
+Report = Callable[[Progress], None]
+
+
+@dataclass(frozen=True)
+class Handling:
+    """How a source is to be read, apart from what is in it."""
+
+    missing: Literal["refuse", "drop"] = "refuse"
+    """Rows with a missing value in a column that is used: refused by name, or left out and counted."""
+    keep_missing: tuple[str | int, ...] = ()
+    """Columns where missing is a level of its own: no reason to leave a row out. Numbers where there are no names."""
+    faulty: Literal["refuse", "skip"] = "refuse"
+    """Parts that cannot be read: refused by name, or left out whole, with a warning."""
+    chunk_rows: int = 2**20
+    checkpoint: str | None = None
+    """File that a long pass writes its state to, and goes on from."""
+    report: Report | None = None
+
+
+class Source(ABC):
+    """Rows in parts. ``names`` are known before the first row is read."""
+
+    names: tuple[str, ...] | None
+    """Columns; None where these have no names."""
+    n_columns: int | None = None
+    """How many there are, where they have no names."""
+    kinds: Mapping[str, str] = MappingProxyType({})
+    """What the columns hold, where that is known before the first row is read."""
+    declared: Mapping[str, str] = MappingProxyType({})
+    """What whoever opened the source said that columns hold."""
+    n_rows: int | None = None
+    """All rows, where that is known without reading them."""
+    repeatable: bool = True
+    """Whether the rows can be read a second time."""
+    ahead: bool = False
+    """Whether the next chunk may be read, in another thread, while one is worked on."""
+    whole: Table | None = None
+    """All rows, where they are in memory."""
+    dear: bool = True
+    """Whether a pass over the rows costs so much that one which looks and sums at once is worth more sums."""
+    handling: Handling = Handling()
+    roles: Roles | None = None
+    """What the columns are for, once that is known."""
+
+    @property
+    def target(self) -> str | None:
+        """What y is called, where it is a column."""
+        return None if self.roles is None else self.roles.target
+
+    @property
+    def schema(self) -> Schema:
+        """What is known before the first row is read."""
+        kinds = {name: Kind(kind) for name, kind in self.kinds.items()}
+        return Schema(self.names, kinds, self.n_columns, self.n_rows)
+
+    @property
+    def identity(self) -> str:
+        """All that settles which rows come out of the same data, in writing: sums of others are of no use."""
+        how = self.handling
+        kept = ", ".join(map(repr, how.keep_missing)) or "none"
+        # not imported above: it knows the rooms over this one
+        version = import_module("vff").__version__
+        return f"vff {version}, chunks of {how.chunk_rows:,} rows, missing {how.missing!r} but kept in {kept}"
+
+    @abstractmethod
+    def parts(self) -> Iterator[Part]:
+        """All parts, in an order that does not change."""
+
+    def reduce(self, task: Any, checkpoint: "Checkpoint | None" = None, without: tuple[str, ...] = ()) -> "PassState":
+        """The answers of a task to all rows, merged; parts named in ``without`` are not asked.
+
+        Chunk by chunk and here, unless a source knows better: the task may travel to the rows, or be answered by sums.
+        """
+        from vff.data.passes import read_through  # which knows sources
+
+        return read_through(self, task, checkpoint, without)
+
+    def checkpoint(self, identity: str) -> "Checkpoint | None":
+        """The state of a fit that is made of these rows, as far as an earlier run came with it, where one is kept."""
+        from vff.data.checkpoint import Checkpoint  # which knows storage
+
+        path = self.handling.checkpoint
+        return None if path is None else Checkpoint.at(path, f"{identity}, {self.identity}")
+
+    def chunks(self, phase: str = "predicting") -> Iterator[Chunk]:
+        """All rows in order, for predictions. What cannot be read is refused or left out as in a pass."""
+        from vff.data.passes import in_order
+
+        return in_order(self, phase)
+
+    def assigned(
+        self, used: Used | None, y: Any, sample_weight: Any = None, known: Sequence[str] | None = None
+    ) -> "Source":
+        """The same rows with a role for every column that is read; ``known`` are the features of an earlier fit."""
+        beside = y.column if isinstance(y, Positive) else y
+        source, column, sample_weight = self.with_targets(beside, sample_weight)
+        y = y._replace(column=column) if isinstance(y, Positive) else column
+        return source.select(Roles.of(source.schema, used, y, sample_weight).ordered(known))
+
+    def select(self, roles: Roles) -> Self:
+        """The same rows with the columns that have a role; nothing else is read."""
+        names = [name for name in roles.levels if isinstance(name, str)]
+        chosen = self.handled(keep_missing=roles.levels).with_integers([*names, *roles.labels])
+        chosen = chosen if roles.features is None else chosen.restricted(roles.all)
+        chosen.roles = roles
+        return chosen
+
+    def restricted(self, columns: Sequence[str]) -> Self:
+        """The same rows with these columns alone, in the order of ``names``; others are not even read if possible."""
+        twin = self.handled()
+        twin.names = tuple(name for name in self.names or () if name in columns)
+        return twin
+
+    def with_table(self, table: Table) -> Self:
+        """Rows in memory with the columns of another table over them."""
+        raise NotImplementedError
+
+    def with_targets(self, y: Any, w: Any) -> "tuple[Source, Any, Any]":
+        """The same rows with targets and weights beside them, and what names are left to be looked up in them."""
+        return self, y, w
+
+    def expecting_text(self, names: Sequence[str]) -> "Source":
+        """The same rows for a model that knows these columns as text: some formats can read numbers so, too."""
+        return self
+
+    def asked_again(self) -> "Source":
+        """The same rows, to be asked at every step, as likelihoods other than the Gaussian do; or why they cannot."""
+        if self.handling.checkpoint is not None:
+            raise ValueError(
+                "a checkpoint keeps sums over the rows, which say all with Gaussian noise alone; another likelihood "
+                "asks the rows again at every step: leave checkpoint out"
+            )
+        if not self.repeatable:
+            raise ValueError(
+                f"{ASKED_AGAIN}, and an iterator gives them once; pass a function that returns a new iterator"
+            )
+        return self
+
+    def with_integers(self, names: Sequence[str]) -> Self:
+        """The same rows where these columns are levels or labels, which floats would run together above 2**53."""
+        return self
+
+    def handled(self, **changes: Any) -> Self:
+        """The same rows, to be read in another way."""
+        twin = copy(self)
+        twin.handling = replace(self.handling, **changes)
+        return twin

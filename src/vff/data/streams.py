@@ -1,0 +1,217 @@
+"""Rows that somebody else brings, a chunk at a time: iterators, lists of chunks, functions that return iterators."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import copy
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+
+from vff.data.fingerprints import content_mark
+from vff.data.frames import column_names, is_table, known_kinds, row_count, selected, sliced
+from vff.data.gathering import Numbered, gathered
+from vff.data.missing import handled
+from vff.data.source import Chunk, Handling, Part, Source, SourceError
+from vff.words import listed, shown
+
+
+class StreamSource(Source):
+    """Chunks that come one after another: tables, or tuples (X, y) or (X, y, w).
+
+    Small ones are put together up to ``chunk_rows``, as long as they are made alike; what comes of it is a part.
+
+    An iterator can be read once. A list, and a function without arguments that returns a new iterator every time it is
+    called, can be read as often as one likes.
+    """
+
+    def __init__(self, data: Any, *, handling: Handling | None = None) -> None:
+        self.handling = handling or Handling()
+        self._supply = _Supply(data)
+        self._lent = not isinstance(data, list | tuple)
+        self.repeatable = self._supply.repeatable
+        first = item_of(self._supply.first, 0)
+        self._model = first
+        self.names = column_names(first.data)
+        if self.names is not None and len(set(self.names)) < len(self.names):
+            twice = next(name for name in self.names if self.names.count(name) > 1)
+            raise ValueError(
+                f"expected every column to have a name of its own, found {shown(twice)} twice in chunk 0; rename it"
+            )
+        self.kinds = {} if self.names is None else known_kinds(first.data)
+        self.n_columns = None if self.names is not None else np.shape(first.data)[1]
+        self.n_rows = sum(row_count(item_of(item, 0).data) for item in data) if isinstance(data, list | tuple) else None
+
+    def restricted(self, columns: Sequence[str]) -> Self:
+        """The same rows with these columns alone, in the order of ``names``."""
+        absent = [name for name in columns if name not in (self.names or ())]
+        if absent:
+            known = listed(self.names or ()) or "without names"
+            raise ValueError(f"expected columns of the chunks, found {shown(absent[0])}; the columns are {known}")
+        twin = self.handled()
+        twin.names = tuple(name for name in self.names or () if name in columns)
+        return twin
+
+    def parts(self) -> Iterator[Part]:
+        """A part for every group of chunks. Of an iterator, a part is gone when the next one is asked for."""
+        for found in gathered(self._chunks(), self.handling.chunk_rows, lent=self._lent):
+            yield StreamPart(found, self.handling)
+
+    def _chunks(self) -> Iterator[Numbered]:
+        """Chunks as they are brought, each checked by itself."""
+        for index, item in enumerate(self._supply.items()):
+            try:
+                chunk = conforming(item_of(item, index), self._model, self.names)
+            except SourceError as error:
+                chunk = error
+            yield Numbered(index, index, chunk)
+
+
+class StreamPart(Part):
+    """Chunks that were brought, put together; or one that is not like the others, and why."""
+
+    def __init__(self, found: Numbered, handling: Handling) -> None:
+        self.name, self._found, self._handling = found.name, found.chunk, handling
+
+    def fingerprint(self) -> str:
+        """Number of rows, and a checksum of all that was brought. What is no table is refused when it is read."""
+        return self._mark
+
+    @cached_property
+    def _mark(self) -> str:
+        chunk = self._found
+        if isinstance(chunk, SourceError):
+            return str(chunk)
+        return f"{row_count(chunk.data):,} rows, {content_mark(chunk.data, chunk.y, chunk.w)}"
+
+    def chunks(self) -> Iterator[Chunk]:
+        """The rows, cut where they are more than ``chunk_rows``."""
+        chunk = self._found
+        if isinstance(chunk, SourceError):
+            raise chunk
+        n, step = row_count(chunk.data), self._handling.chunk_rows
+        for start in range(0, n, step):
+            stop = min(start + step, n)
+            y, w = (None if part is None else sliced(part, start, stop) for part in (chunk.y, chunk.w))
+            where = self.name if n <= step else f"{self.name}, rows {start:,} to {stop - 1:,}"
+            piece = Chunk(where, sliced(chunk.data, start, stop), y, w, share_of_part=stop / n)
+            yield handled(piece, self._handling)
+
+
+class _Supply:
+    """Where chunks come from; the first is looked at without being lost. Copies of a source share it."""
+
+    def __init__(self, data: Any) -> None:
+        self._make: Callable[[], Any] | None = None
+        if not isinstance(data, Iterator) and callable(data):
+            self._make = data
+        elif isinstance(data, Iterable) and not isinstance(data, Iterator):
+            self._make = lambda: iter(data)
+        elif not isinstance(data, Iterator):
+            raise TypeError(
+                "expected a path, an iterator, a list or a function that gives chunks of rows, or a dask collection, "
+                f"found {type(data).__name__}; rows that are in memory are handed to fit as they are"
+            )
+        self.repeatable = self._make is not None
+        self._made: Any = data if self._make is None else self._called(self._make)
+        self._rest: Iterator[Any] | None = iter(self._made)
+        try:
+            self.first = next(self._rest)
+        except StopIteration:
+            raise ValueError("expected at least one chunk of rows, found none; is the iterator used up?") from None
+
+    def replaced(self, make: Callable[[], Any]) -> "_Supply":
+        """Chunks of the same rows, made in another way."""
+        twin = copy(self)
+        twin._make, twin._made, twin._rest = make, None, None
+        return twin
+
+    def items(self) -> Iterator[Any]:
+        """All chunks from the first on."""
+        if self._rest is not None:
+            rest, self._rest = self._rest, None
+            yield self.first
+            yield from rest
+            return
+        if self._make is None:
+            raise ValueError(
+                "expected rows that can be read again, found an iterator that is used up; "
+                "pass a function without arguments that returns a new iterator"
+            )
+        yield from self._again(self._make)
+
+    def _again(self, make: Callable[[], Any]) -> Iterable[Any]:
+        made = self._called(make)
+        if made is self._made and isinstance(made, Iterator):
+            raise ValueError(
+                "expected a function that returns a new iterator every time it is called, found the same one again; "
+                "make it inside the function"
+            )
+        return made
+
+    def _called(self, make: Callable[[], Any]) -> Any:
+        made = make()
+        if not isinstance(made, Iterable):
+            raise TypeError(f"expected a function that returns an iterator of chunks, found {type(made).__name__}")
+        return made
+
+
+def item_of(item: Any, index: int) -> Chunk:
+    """A chunk as somebody brings it: a table, or a tuple with targets and weights beside it."""
+    parts = item if isinstance(item, tuple) else (item,)
+    if not 1 <= len(parts) <= 3 or not is_table(parts[0]):
+        raise SourceError(
+            f"expected every chunk to be a table or a tuple (X, y) or (X, y, w), found {_described(item)} as chunk "
+            f"{index}; X is a frame, an Arrow table or an array with rows and columns"
+        )
+    chunk = Chunk(f"chunk {index}", *parts)
+    check_lengths(chunk)
+    return chunk
+
+
+def check_lengths(chunk: Chunk) -> None:
+    """Targets and weights are as many as rows."""
+    for what, values in (("y", chunk.y), ("w", chunk.w)):
+        if values is not None and len(values) != row_count(chunk.data):
+            raise SourceError(
+                f"expected as many values of {what} as rows, found {len(values)} and {row_count(chunk.data)} "
+                f"in {chunk.where}; bring them together"
+            )
+
+
+def conforming(chunk: Chunk, model: Chunk, names: tuple[str, ...] | None) -> Chunk:
+    """The chunk with the columns that are asked for, if it is made like the first."""
+    found, expected = column_names(chunk.data), column_names(model.data)
+    if (found is None) != (expected is None) or [chunk.y is None, chunk.w is None] != [
+        model.y is None,
+        model.w is None,
+    ]:
+        raise SourceError(
+            f"expected every chunk to be made like the first, {_shape(model)}, found {_shape(chunk)} in {chunk.where}; "
+            "bring all of them in the same way"
+        )
+    if found is None or names is None:
+        if chunk.data.shape[1] != model.data.shape[1]:
+            raise SourceError(
+                f"expected {model.data.shape[1]} column(s), as in the first chunk, found {chunk.data.shape[1]} "
+                f"in {chunk.where}; bring the same columns in all of them"
+            )
+        return chunk
+    absent = [name for name in names if name not in found]
+    if absent:
+        raise SourceError(
+            f"expected column {shown(absent[0])}, as in the first chunk, found {listed(found)} "
+            f"in {chunk.where}; bring the same columns in all of them"
+        )
+    return chunk if found == names else Chunk(chunk.where, selected(chunk.data, names), chunk.y, chunk.w)
+
+
+def _shape(chunk: Chunk) -> str:
+    extra = "".join(f", {what}" for what, part in (("y", chunk.y), ("w", chunk.w)) if part is not None)
+    return f"({'array' if column_names(chunk.data) is None else 'table with names'}{extra})"
+
+
+def _described(item: Any) -> str:
+    if isinstance(item, tuple):
+        return f"a tuple of {len(item)} ({', '.join(type(part).__name__ for part in item[:4])})"
+    shape = getattr(item, "shape", None)
+    return type(item).__name__ if shape is None else f"{type(item).__name__} of shape {tuple(shape)}"

@@ -1,0 +1,215 @@
+"""Tables as users have them, turned into checked float64 columns. Every refusal is one sentence that teaches."""
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from vff.data.conversion import Place, finite_floats, kind_of
+from vff.data.frames import column, column_at, is_arrow, is_frame
+from vff.data.levels import codes_into, encode, find_levels
+from vff.data.schema import Kind
+from vff.data.shapes import refuse_what_is_no_table, two_dimensional
+from vff.words import listed, shown
+
+Column = str | int
+
+_PIECE = 1 << 20  # rows looked at together when levels are sought
+_KEPT = 2**30  # bytes of converted columns that are kept
+_ALL = slice(None)
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of named or numbered columns; a column is converted when it is asked for."""
+
+    data: Any
+    names: tuple[str, ...] | None
+    n_rows: int
+    n_columns: int
+    places: tuple[int | None, ...] | None = None
+    """Where the columns stand in the data, None for one that is not there; None where all do as they come."""
+    first: int = 0
+    """The row of the data that this begins with."""
+    converted: dict[tuple[str, int], Any] = field(default_factory=dict, repr=False, compare=False)
+    """Columns that were converted, by where they stand in the data: nobody does it twice."""
+
+    @classmethod
+    def of(cls, X: Any) -> "Table":
+        """Wrap a pandas or polars frame or an Arrow table as it is; anything else becomes a 2D NumPy array."""
+        if isinstance(X, Table):
+            return X
+        refuse_what_is_no_table(X)
+        if is_frame(X):
+            table = cls(X, _names_of(tuple(X.column_names if is_arrow(X) else X.columns)), *X.shape)
+        else:
+            array = two_dimensional(X)
+            table = cls(array, None, *array.shape)
+        if table.n_columns == 0:
+            shape = (table.n_rows, table.n_columns)
+            raise ValueError(f"X has 0 feature(s) (shape={shape}) while a minimum of 1 is required: give it a column")
+        return table
+
+    def arranged(self, names: Sequence[str], needed: Collection[str] | None = None) -> "Table":
+        """The columns of these names in this order, wherever they stand and whatever stands beside them.
+
+        Those that are not ``needed`` may be absent, if nobody asks for them.
+        """
+        known = self.names or ()
+        check_columns(names, known, names if needed is None else needed)
+        places = [self._place_in_data(known.index(name)) if name in known else None for name in names]
+        return replace(self, names=tuple(names), n_columns=len(names), places=tuple(places))
+
+    def sliced(self, start: int, stop: int) -> "Table":
+        """Some of the rows, one after another; messages go on counting from the first of all."""
+        return replace(self, first=self.first + start, n_rows=stop - start, converted={})
+
+    def _place_in_data(self, index: int) -> Any:
+        return index if self.places is None else self.places[index]
+
+    def index(self, column: Column) -> int:
+        """Where a kernel's column stands."""
+        if isinstance(column, str):
+            if self.names is None:
+                raise ValueError(
+                    f"the kernel names column {shown(column)}, but X has no column names; "
+                    "pass a pandas or polars frame, or give the kernel the index of the column"
+                )
+            if self.names.count(column) != 1:
+                found = "does not have" if column not in self.names else "has more than once"
+                raise ValueError(
+                    f"the kernel names column {shown(column)}, which X {found}; its columns are {listed(self.names)}"
+                )
+            return self.names.index(column)
+        if not -self.n_columns <= column < self.n_columns:
+            raise ValueError(f"the kernel asks for column {column}, but X has {self.n_columns} column(s), from 0")
+        return column % self.n_columns
+
+    def label(self, index: int) -> str:
+        """How a column is called in messages."""
+        return shown(self.names[index]) if self.names else str(index)
+
+    def kind(self, index: int) -> Kind:
+        """What a column holds.
+
+        Strings, objects, and what a library keeps as categories (whatever these are) are text. Python objects that are
+        all numbers, or all times, are what they are.
+        """
+        return self._kept("kind", index, lambda: kind_of(self._piece(index, _ALL)))
+
+    def numbers(self, index: int, rows: slice = _ALL) -> np.ndarray:
+        """One column, or some of its rows, as contiguous finite float64.
+
+        Booleans become 0 and 1. Integers, floats and decimals of every width and library become float64. Times become
+        days since 1970-01-01 00:00 UTC (those without a time zone are taken as they are), durations days. Text,
+        categories, missing and infinite values are refused. The result may be a view of X: do not write to it.
+        """
+        start, stop = self._bounds(rows)
+        if self._keeps:
+            try:
+                return self._kept("numbers", index, lambda: self._floats(index, _ALL))[start:stop]
+            except ValueError:
+                if stop - start == self.n_rows:
+                    raise  # else what is wrong may lie elsewhere
+        return self._floats(index, rows)
+
+    def _floats(self, index: int, rows: slice) -> np.ndarray:
+        try:
+            return finite_floats(self._piece(index, rows), self.place(index, rows))
+        except ValueError:
+            # count over the whole column before refusing it
+            finite_floats(self._stretch(index, 0, None), self._place(index, 0))
+            raise
+
+    @property
+    def _keeps(self) -> bool:
+        return self.n_rows <= _PIECE or 8 * self.n_rows * self.n_columns <= _KEPT
+
+    def _kept(self, what: str, index: int, convert: Callable[[], Any]) -> Any:
+        """What was worked out about a column, by whoever asked first."""
+        key = what, self._place_in_data(index)
+        if key not in self.converted:
+            self.converted[key] = convert()
+        return self.converted[key]
+
+    def raw(self, index: int) -> Any:
+        """One column as its library keeps it."""
+        return self._piece(index, _ALL)
+
+    def column(self, index: int) -> np.ndarray:
+        """The whole column, as ``numbers`` gives it."""
+        return self.numbers(index)
+
+    def levels(self, index: int, rows: slice = _ALL) -> tuple:
+        """The distinct values of a column as Python scalars (times as ``datetime64`` in UTC, or ``timedelta64``).
+
+        They are sorted when they can be, else in order of appearance. None stands for missing and is last.
+        """
+        return find_levels(self._encoded(index, rows))
+
+    def codes(self, index: int, levels: Sequence[Any], rows: slice = _ALL) -> np.ndarray:
+        """Where the rows of a column stand in ``levels``, as float64; -1 for a value that is not among them."""
+        pieces = [codes_into(*piece, levels) for piece in self._encoded(index, rows)]
+        return pieces[0] if len(pieces) == 1 else np.concatenate([np.empty(0), *pieces])
+
+    def _encoded(self, index: int, rows: slice) -> Iterator[tuple[np.ndarray, list[Any]]]:
+        """Codes of the rows and the values they point to, a piece at a time where there are very many."""
+        start, stop = self._bounds(rows)
+        if self._keeps:
+            codes, values = self._kept("codes", index, lambda: encode(self._piece(index, _ALL), self.place(index)))
+            yield codes[start:stop], values
+            return
+        for first in range(start, stop, _PIECE):
+            some = slice(first, min(first + _PIECE, stop))
+            yield encode(self._piece(index, some), self.place(index, some))
+
+    def place(self, index: int, rows: slice = _ALL) -> Place:
+        """How messages speak of a column, or of some rows of it."""
+        return self._place(index, self.first + self._bounds(rows)[0])
+
+    def _place(self, index: int, row: int) -> Place:
+        label = self.label(index)
+        return Place(f"column {label} of X", row, label)
+
+    def _bounds(self, rows: slice) -> tuple[int, int]:
+        start, stop, step = rows.indices(self.n_rows)
+        if step != 1:
+            raise ValueError(f"rows are read one after another, got {rows}; give a slice with step 1")
+        return start, max(start, stop)
+
+    def _piece(self, index: int, rows: slice) -> Any:
+        """Rows of one column as its library keeps them, without a copy."""
+        start, stop = self._bounds(rows)
+        return self._stretch(index, self.first + start, self.first + stop)
+
+    def _stretch(self, index: int, start: int, stop: int | None) -> Any:
+        place = self._place_in_data(index)
+        if isinstance(self.data, np.ndarray):
+            return column(self.data[start:stop, place])
+        return column_at(self.data, place, start, stop)
+
+
+def check_columns(names: Sequence[str], known: Sequence[str], needed: Collection[str]) -> None:
+    """Refuse a table in which columns that a model needs are absent, or there more than once."""
+    absent = [name for name in names if name not in known and name in needed]
+    if absent:
+        said = f"column{'s' if len(absent) > 1 else ''} {listed(absent)}"
+        raise ValueError(f"X has no {said}, which the model was fitted to; its feature names are {listed(known)}")
+    twice = [name for name in needed or names if known.count(name) > 1]
+    if twice:
+        raise ValueError(f"X has more than one column {twice[0]!r}, and columns go by name; rename or drop one")
+
+
+def _names_of(labels: tuple[Any, ...]) -> tuple[str, ...] | None:
+    """Names of columns; None where these are numbered in order, so that a number is a label and a place alike."""
+    texts = [isinstance(label, str) for label in labels]
+    if all(texts):
+        return labels
+    if all(isinstance(label, Real) and label == place for place, label in enumerate(labels)):
+        return None
+    raise (TypeError if any(texts) else ValueError)(
+        "X was expected to have columns that are named by text, or numbered 0, 1, 2, ... in order, found the labels "
+        f"{listed(labels)}; call them by text, X.columns = X.columns.map(str), also in the kernel"
+    )

@@ -1,0 +1,206 @@
+"""What is asked of the rows of a fit, chunk by chunk. Tasks travel to other machines: they hold what they need.
+
+``Look`` is the first of two passes, ``Sum`` the second, for what that look settled. Where the domain of every column is
+given, one pass does both (``Gather``): it sums for as many harmonics as the look might ask for, and what the look does
+ask for is read off at the end. A database answers the first two by sums over groups (``from_groups``).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from vff.data import Chunk, DatabaseRows, Roles
+from vff.data.labels import as_labels
+from vff.estimators.binding import Binding, bind, joined
+from vff.estimators.grouped import look_at_groups, sum_groups
+from vff.estimators.overview import Batch, Observations, Overview, look_at, observations, take_batch, weights_of
+from vff.estimators.rows import Rows, add, begin
+from vff.estimators.settling import Options
+from vff.factors import Kernel, TailRows, tails_together
+from vff.inference import rows_beyond
+from vff.likelihoods import AbstractLikelihood
+from vff.moments import Choice, Moments, ReadingPlan, read
+from vff.moments import Source as RowBlock
+from vff.moments.cores import at_most
+
+
+@dataclass(frozen=True)
+class Reader:
+    """How chunks become rows of a model."""
+
+    kernel: Kernel | None
+    roles: Roles
+    likelihood: AbstractLikelihood
+
+    def batch(self, chunk: Chunk, binding: Binding | None = None, seen: Binding | None = None) -> Batch:
+        """The rows of a chunk; ``binding`` knows all levels, ``seen`` those of earlier rows, where there are any."""
+        table, observed = self._split(chunk)
+        if binding is None:
+            binding = bind(self.kernel, table, first=False, beside=self.likelihood.column)
+            binding = binding if seen is None else joined(seen, binding)
+        return take_batch(table, binding, observed)
+
+    def _split(self, chunk: Chunk) -> tuple[Any, Observations]:
+        """The table and what stands beside it, checked once."""
+        if "rows" not in chunk.memo:
+            table, y, w = self.roles.split(chunk)
+            chunk.memo["rows"] = table, observations(table, y, w, self.likelihood)
+        return chunk.memo["rows"]
+
+
+class RowTask:
+    """What tasks share: at a worker, which has a thread for every task that it runs at a time, they use one core."""
+
+    @property
+    def on_one_core(self) -> "OneCore":
+        return OneCore(self)
+
+
+@dataclass(frozen=True)
+class OneCore:
+    """A task that leaves the other cores to those that run beside it."""
+
+    task: Any
+
+    @property
+    def phase(self) -> str:
+        """That of the task."""
+        return self.task.phase
+
+    def __call__(self, chunk: Chunk) -> Any:
+        with at_most(1):
+            return self.task(chunk)
+
+    def merge(self, one: Any, other: Any) -> Any:
+        return self.task.merge(one, other)
+
+
+@dataclass(frozen=True)
+class Look(RowTask):
+    """The first of two passes."""
+
+    reader: Reader
+    always_sampled: bool = False
+    offset: float | None = None
+    """That targets of earlier rows are measured from, if there are any: these have settled what a sample would."""
+    phase: ClassVar[str] = "looking at the columns"
+    kind: ClassVar[Any] = Overview
+
+    def __call__(self, chunk: Chunk) -> Overview:
+        batch = self.reader.batch(chunk)
+        return look_at(batch, always_sampled=self.always_sampled, sampled=self.offset is None)
+
+    def merge(self, one: Overview, other: Overview) -> Overview:
+        return one.merged(other)
+
+    def from_groups(self, rows: DatabaseRows) -> Overview:
+        """Every column by itself: its values, and the sums of the rows at each."""
+        return look_at_groups(rows, self.reader.kernel, self.offset)
+
+
+class Summed(NamedTuple):
+    """Sums over some rows, the rows beyond the domain, and the engines of the columns."""
+
+    moments: Moments
+    tails: tuple[TailRows, ...]
+    choices: tuple[Choice, ...]
+
+
+@dataclass(frozen=True)
+class Sum(RowTask):
+    """The second pass."""
+
+    reader: Reader
+    binding: Binding
+    plan: ReadingPlan
+    offset: float
+    beyond: bool
+    """Whether rows may lie beyond the domain."""
+    read_again: bool = True
+    """Whether these might be other rows than those of the look."""
+    report: Callable[[int], None] | None = None
+    """Is told how many rows of a chunk are done, where that is heard."""
+    phase: ClassVar[str] = "summing"
+    kind: ClassVar[Any] = Summed
+
+    def __call__(self, chunk: Chunk) -> Summed:
+        source = self.reader.batch(chunk, self.binding).source
+        if self.read_again:
+            self._check_known(source)
+        moments, choices = read(self.plan, source, self.offset, *(() if self.report is None else (self.report,)))
+        tails: tuple[TailRows, ...] = ()
+        if self.beyond:
+            (factor,) = self.binding.terms[0].inner.factors
+            tails = rows_beyond(factor, self.plan.request.columns[0].place, source, self.offset)
+        return Summed(moments, tails, tuple(choices))
+
+    def _check_known(self, source: RowBlock) -> None:
+        """Refuse rows that are not those of the look: a value that nobody saw would count as another one."""
+        for c, book in enumerate(self.plan.books):
+            if book is not None and not book.holds(source.column(c, slice(0, source.n))):
+                raise ValueError(
+                    f"column {self.binding.columns[c].label} holds a value that the first pass over the rows did not "
+                    "see; the rows must be the same in both"
+                )
+
+    def merge(self, one: Summed, other: Summed) -> Summed:
+        return Summed(
+            one.moments + other.moments, tails_together((*one.tails, *other.tails)), one.choices or other.choices
+        )
+
+    def from_groups(self, rows: DatabaseRows) -> Summed:
+        """By combination of values of every set of columns that terms share."""
+        return Summed(*sum_groups(rows, self.binding, self.plan, self.offset, self.beyond))
+
+
+class Gathered(NamedTuple):
+    overview: Overview
+    rows: Rows
+
+
+@dataclass(frozen=True)
+class Gather(RowTask):
+    """The only pass, where the domain is known, or where rows are added to those of an earlier fit."""
+
+    reader: Reader
+    options: Options
+    engine: str
+    seen: Rows | None = None
+    """The earlier fit, without its sums."""
+    phase: ClassVar[str] = "summing"
+    kind: ClassVar[Any] = Gathered
+
+    def __call__(self, chunk: Chunk) -> Gathered:
+        batch = self.reader.batch(chunk, seen=None if self.seen is None else self.seen.binding)
+        overview = look_at(batch, sampled=self.seen is None)
+        # without a sample, what is summed does not depend on these rows, and chunks agree on it
+        alike = replace(overview, sample=None, weight=overview.weight or 1.0)
+        seen = self.seen or begin(alike, self.options, growing=True)
+        return Gathered(overview, add(seen, batch, overview, self.engine, lambda message: None))
+
+    def merge(self, one: Gathered, other: Gathered) -> Gathered:
+        return Gathered(one.overview.merged(other.overview), one.rows.merged(other.rows))
+
+
+class Labels(NamedTuple):
+    found: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class FindLabels:
+    """The different labels of rows of positive weight."""
+
+    roles: Roles
+    phase: ClassVar[str] = "looking at the labels"
+    kind: ClassVar[Any] = Labels
+
+    def __call__(self, chunk: Chunk) -> Labels:
+        _, y, w = self.roles.split(chunk)
+        labels = as_labels(y)
+        counted = labels if w is None else labels[weights_of(w, labels.size) > 0.0]
+        return Labels(tuple(np.unique(counted).tolist()))
+
+    def merge(self, one: Labels, other: Labels) -> Labels:
+        return Labels(tuple(sorted({*one.found, *other.found})))
