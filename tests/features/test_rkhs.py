@@ -1,6 +1,5 @@
 """K_uu, features and tails against the definition of the RKHS inner product on [a, b], by quadrature."""
 
-import itertools
 from math import comb
 
 import mpmath
@@ -134,47 +133,6 @@ def _mp_gauss(count):
     return nodes, weights
 
 
-@pytest.mark.parametrize("p", range(4))
-@pytest.mark.parametrize("x", [-1.0, -0.3, 0.8, 1.0])
-def test_reproducing_property(p, x):
-    """<phi, k(x, .)> = phi(x) inside: the reason cov(u, f(x)) = phi(x)."""
-    prior = ColumnPrior(ColumnBasis(4, p + 2), p, 2.5)
-    expected = prior.transform.forward(prior.basis.evaluate(np.array([x]))[0])
-    np.testing.assert_allclose(_inner_with_kernel(prior, x), expected, atol=1e-9)
-
-
-@pytest.mark.parametrize("p", range(4))
-@pytest.mark.parametrize("x", [-2.7, -1.4, -1.01, 1.3, 4.0])
-def test_tails_are_the_inner_product_with_the_kernel_outside(p, x):
-    """cov(u, f(x)) = <phi, k(x, .)> for x beyond the edges, on both sides."""
-    prior = ColumnPrior(ColumnBasis(4, p + 2), p, 2.5)
-    np.testing.assert_allclose(tail_features(prior, np.array([x]))[0], _inner_with_kernel(prior, x), atol=1e-9)
-
-
-def _inner_with_kernel(prior: ColumnPrior, x: float) -> np.ndarray:
-    basis, p, kernel = prior.basis, prior.p, HalfInteger(prior.p, prior.rate)
-    total = np.zeros(basis.size)
-    cuts = sorted({-1.0, 1.0, min(max(x, -1.0), 1.0)})
-    for low, high in itertools.pairwise(cuts):
-        t, w = leggauss(80)
-        t, w = low + (high - low) * (t + 1) / 2, w * (high - low) / 2
-        image = prior.transform.forward(_operator(lambda i, t=t: basis.evaluate(t, i), p, prior.rate).T)
-        target = _operator(lambda i, t=t: kernel_derivative(kernel, t - x, i), p, prior.rate)
-        total += image @ (w * target) / kernel.diffusion
-    edge = np.stack([prior.transform.forward(basis.evaluate(np.array([-1.0]), j)[0]) for j in range(p + 1)], axis=1)
-    lag = np.array([-1.0 - x])
-    if lag[0] == 0.0:
-        lag = np.array([-0.0])
-    state = np.array([kernel_derivative(kernel, lag, j)[0] for j in range(p + 1)])
-    return total + edge @ np.linalg.solve(kernel.state_covariance(), state)
-
-
-def kernel_derivative(kernel: HalfInteger, lag: np.ndarray, order: int) -> np.ndarray:
-    """k^(order) at signed lags; the sign of zero tells from which side."""
-    sided = np.where(lag == 0.0, -1e-300 if np.signbit(lag).all() else 1e-300, lag)
-    return kernel.covariance_derivative(sided, order)
-
-
 @pytest.mark.parametrize("r", [0.0, 0.3, 2.0])
 def test_table_one_of_the_paper(r):
     """The printed tails of cosines and sines for the three Matérns (lambda per half domain)."""
@@ -208,16 +166,3 @@ def test_conditioning_does_not_depend_on_the_lengthscale(p):
             K = ColumnPrior(ColumnBasis(M, p + 2), p, rate).matrix()
             dense, scale = K.to_dense(), 1.0 / np.sqrt(np.diagonal(K.to_dense()))
             assert np.linalg.cond(dense * scale * scale[:, None]) < 100.0
-
-
-@pytest.mark.parametrize("p", [0, 1, 2])
-def test_residual_variance_is_positive_and_falls_with_every_feature(p):
-    t = np.linspace(-1, 1, 41)
-    previous = np.ones(41)
-    for M in (2, 4, 8, 16):
-        prior = ColumnPrior(ColumnBasis(M, p + 2), p, 4.0)
-        phi = prior.transform.forward(prior.basis.evaluate(t).T)
-        residual = 1.0 - np.sum(phi * prior.matrix().solve(phi), axis=0)
-        assert np.all(residual > -1e-12)
-        assert np.all(residual <= previous + 1e-12)
-        previous = residual

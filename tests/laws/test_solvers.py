@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from tests.makers.solvers import CASES, MAKERS, posterior, problem, rows, solved
 
-from vff.inference import SOLVERS, SumModel
+from vff.inference import SumModel
 from vff.inference.form import AbstractForm
 from vff.inference.model import effective_by_term
 from vff.inference.posterior import Posterior

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from makers import factors
 
 from vff.basis import Basis, Codes, ColumnBasis, Domain, Interval, LevelBasis
 
@@ -44,5 +45,6 @@ MAKERS: dict[type[Basis], Callable[[], Iterator[Case]]] = {ColumnBasis: _columns
 
 
 def cases() -> list[Case]:
-    """All of them."""
-    return [case for maker in MAKERS.values() for case in maker()]
+    """All of them; of a kind of factor that has none here, those of its factors."""
+    own = [case for maker in MAKERS.values() for case in maker()]
+    return own + [Case(case.basis, case.domain) for case in factors.cases() if type(case.basis) not in MAKERS]

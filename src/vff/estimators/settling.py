@@ -166,10 +166,10 @@ def settle_term(
         shared = harmonics_in_product(known, products, _combinations(term, overview), growing=growing)
         found = [M or other for M, other in zip(asked, shared, strict=True)]
     elif found == [None] and least[0].detail is not None:
-        (c,) = term.columns
+        (c,), (factor, *_) = term.columns, term.inner.factors
         bases = [_least(own, e, binding, options) for own, e in _on_column(c, binding)]
         column = ColumnRequest(places[c], least[0])
-        found[0], detail = _detail_alone(c, factors[0], column, factors[0].largest(bases), overview, growing=growing)
+        found[0], detail = _detail_alone(c, factor, column, factor.largest(bases), overview, growing=growing)
     requests = tuple(
         ColumnRequest(places[c], basis if basis.detail is None else basis.resized(M or 1))
         for c, basis, M in zip(term.columns, least, found, strict=True)

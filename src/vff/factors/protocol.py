@@ -12,7 +12,7 @@ its own of them and a line in ``registry``.
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from vff.factors.outside import TailRows
 from vff.factors.transform import EdgeTransform
 from vff.linalg import AbstractInvertible, AbstractOperator
 from vff.priors import AbstractPrior, LogNormal
+
+D = TypeVar("D", bound=Domain)
+B = TypeVar("B", bound=Basis)
 
 Values = Mapping[str, float]
 """Hyperparameters of one factor by name, in units of its domain."""
@@ -115,14 +118,19 @@ class Block(NamedTuple):
     speed: float = 1.0
 
 
-class Prior(ABC):
+class Prior(ABC, Generic[D, B]):
     """A factor at some values. Stored with posteriors: what defines it are its fields.
 
     ``domain`` and ``basis`` may be fields or follow from them.
     """
 
-    domain: Domain
-    basis: Basis
+    if TYPE_CHECKING:
+
+        @property
+        def domain(self) -> D: ...
+
+        @property
+        def basis(self) -> B: ...
 
     @property
     @abstractmethod
@@ -189,7 +197,7 @@ class Prior(ABC):
         raise TypeError(f"{type(self).__name__} has no edges")
 
 
-class Factor(ABC):
+class Factor(ABC, Generic[D, B]):
     """A kind of function of one column, its hyperparameters free. Frozen and hashable."""
 
     family: ClassVar[str]
@@ -204,7 +212,7 @@ class Factor(ABC):
     def title(self) -> str:
         """What it is, as in "a Matérn of order 1"."""
 
-    def check(self) -> None:  # noqa: B027  # most have nothing to check
+    def check(self) -> None:  # most have nothing to check
         """ValueError unless its fields make sense, wherever they came from."""
 
     @property
@@ -218,22 +226,22 @@ class Factor(ABC):
         return None
 
     @abstractmethod
-    def least(self, wish: Wish) -> Basis:
+    def least(self, wish: Wish) -> B:
         """The basis that the options ask for, with the least detail."""
 
     @abstractmethod
-    def spanning(self, low: float, high: float) -> Domain:
+    def spanning(self, low: float, high: float) -> D:
         """The smallest domain that holds all inputs between two."""
 
-    def settled(self, found: Extent, bases: Sequence[Basis], *, growing: bool) -> Domain:
+    def settled(self, found: Extent, bases: Sequence[B], *, growing: bool) -> D:
         """The domain of a column that none was given for; ``bases`` are those of all factors over it."""
         return self.spanning(found.low, found.high)
 
-    def largest(self, bases: Sequence[Basis]) -> int:
+    def largest(self, bases: Sequence[B]) -> int:
         """The largest detail that float64 resolves, beside the bases of all factors over the column."""
         return 10**9
 
-    def edges(self, basis: Basis) -> int | None:
+    def edges(self, basis: B) -> int | None:
         """How many edge functions a basis has; None where there is no such thing."""
         return None
 
@@ -241,16 +249,16 @@ class Factor(ABC):
         """Cosines 0 ... detail, then sines 1 ... detail, with which its features begin; None if they do not."""
         return None
 
-    def coarse(self, basis: Basis, distinct: int) -> Basis:
+    def coarse(self, basis: B, distinct: int) -> B:
         """A few of the features, for a first look at a product."""
         return basis
 
-    def one(self, basis: Basis) -> np.ndarray:
+    def one(self, basis: B) -> np.ndarray:
         """Coefficients of the function that is one everywhere, (P,)."""
         return np.eye(1, basis.size)[0]
 
     @abstractmethod
-    def prior(self, domain: Domain, basis: Basis, values: Values) -> Prior:
+    def prior(self, domain: D, basis: B, values: Values) -> Prior[D, B]:
         """The prior at these values."""
 
     def ladder(self, detail: int) -> Sequence[Rung]:
@@ -263,7 +271,7 @@ class Factor(ABC):
         """The detail that carries most of the prior variance at these values; None where there is none to choose."""
         return None
 
-    def tails(self, domain: Domain, x: np.ndarray, y: np.ndarray, w: np.ndarray) -> tuple[TailRows, ...]:
+    def tails(self, domain: D, x: np.ndarray, y: np.ndarray, w: np.ndarray) -> tuple[TailRows, ...]:
         """Rows outside the domain, as they are kept; a kind without edges has none."""
         return ()
 
@@ -275,20 +283,23 @@ class Factor(ABC):
         """log |u| for draws u from its spectral density at unit lengthscale, (count,); None where it has none."""
         return None
 
-    def white(self, basis: Basis) -> "WhiteFactor":
+    def white(self, basis: B) -> "WhiteFactor[B]":
         """White variables to coefficients, in JAX."""
         from vff.factors.white import DenseWhite
 
         return DenseWhite(self, basis)
 
 
-class WhiteFactor(ABC):
+class WhiteFactor(ABC, Generic[B]):
     """White variables v ~ N(0, I) to coefficients of the functions of a basis, in JAX. Frozen and hashable.
 
     What compiled code depends on is in its fields; values of hyperparameters are traced.
     """
 
-    basis: Basis
+    if TYPE_CHECKING:
+
+        @property
+        def basis(self) -> B: ...
 
     @property
     def size(self) -> int:

@@ -14,15 +14,15 @@ import numpy as np
 from jax.scipy.linalg import solve_triangular
 
 from vff.basis import Basis
-from vff.factors.protocol import Factor, Prior, WhiteFactor
+from vff.factors.protocol import B, Factor, Prior, WhiteFactor
 
 
 @dataclass(frozen=True)
-class DenseWhite(WhiteFactor):
+class DenseWhite(WhiteFactor[B]):
     """c = L^-T v with L L' = K."""
 
     factor: Factor
-    basis: Basis
+    basis: B  # pyright: ignore[reportIncompatibleMethodOverride]  # a field
 
     @property
     def n_values(self) -> int:
@@ -69,7 +69,7 @@ def _precision_of(factor: Factor, basis: Basis) -> Any:
     def precision(logs: Any) -> Any:
         return called(logs)[0]
 
-    @precision.defjvp
+    @precision.defjvp  # pyright: ignore[reportFunctionMemberAccess]
     def _(primals: Any, tangents: Any) -> Any:
         (K, *slopes), (moved,) = called(primals[0]), tangents
         return K, sum((moved[n] * slope for n, slope in enumerate(slopes)), jnp.zeros((P, P)))

@@ -73,22 +73,6 @@ def test_features_explain_no_more_than_there_is(column):
         assert np.all(explained <= 1.0 + 1e-10)
 
 
-@pytest.mark.parametrize("column", [Column(ColumnBasis(5, 0), 0), Column(ColumnBasis(5, 4), 2)], ids=str)
-def test_slopes_in_the_lengthscale(column):
-    rng = np.random.default_rng(5)
-    a, b = rng.standard_normal((column.size, column.white_size)), rng.standard_normal(POINTS.size)
-
-    def number(log_lengthscale):
-        B, explained = compiled(column)(jax.numpy.exp(log_lengthscale))
-        return jax.numpy.sum(a * B) + jax.numpy.sum(b * explained)
-
-    slope, h = jax.jit(jax.grad(number)), 1e-5
-    for lengthscale in (0.1, 1.0, 6.0):
-        t = float(np.log(lengthscale))
-        central = (number(t + h) - number(t - h)) / (2.0 * h)
-        assert float(slope(t)) == pytest.approx(float(central), rel=1e-6, abs=1e-6)
-
-
 @pytest.mark.parametrize("lattice", [True, False])
 def test_a_product_is_a_kronecker_product(lattice):
     rng = np.random.default_rng(2)

@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from vff.basis import Basis
 from vff.factors.interval.basis import ColumnBasis, Interval
 from vff.factors.interval.bernoulli import largest_resolved
 from vff.factors.interval.matern import HalfInteger, covariance_coefficients
@@ -31,7 +30,7 @@ LENGTHSCALE = Parameter("lengthscale", "length", (2e-4, 1e2), (2.0, 0.6, 0.2), t
 
 
 @dataclass(frozen=True)
-class MaternFactor(Factor):
+class MaternFactor(Factor[Interval, ColumnBasis]):
     """A Matérn of order p, in harmonics and edge functions."""
 
     p: int
@@ -58,18 +57,18 @@ class MaternFactor(Factor):
     def spanning(self, low: float, high: float) -> Interval:
         return Interval(low, high)
 
-    def settled(self, found: Extent, bases: Sequence[Basis], *, growing: bool) -> Interval:
+    def settled(self, found: Extent, bases: Sequence[ColumnBasis], *, growing: bool) -> Interval:
         """Hug the data where edge functions are; pad, as the paper advises, where not, or when more rows will come."""
         if found.constant:
             # one value: any interval around it will do, as long as it follows the units of the column
             half = 0.5 * abs(found.low) or 1.0
             return Interval(found.low - half, found.low + half)
-        share = _PAPER_PADDING if min(_edges(bases)) == 0 else _ROOM_TO_GROW if growing else 0.0
+        share = _PAPER_PADDING if min(basis.q for basis in bases) == 0 else _ROOM_TO_GROW if growing else 0.0
         pad = share * (found.high - found.low)
         return Interval(found.low - pad, found.high + pad)
 
-    def largest(self, bases: Sequence[Basis]) -> int:
-        return largest_resolved(max(_edges(bases)))
+    def largest(self, bases: Sequence[ColumnBasis]) -> int:
+        return largest_resolved(max(basis.q for basis in bases))
 
     def edges(self, basis: ColumnBasis) -> int:
         return basis.q
@@ -127,7 +126,7 @@ class MaternFactor(Factor):
         """
         return np.log(np.abs(rng.standard_t(2 * self.p + 1, size=count)))
 
-    def white(self, basis: ColumnBasis) -> WhiteFactor:
+    def white(self, basis: ColumnBasis) -> WhiteFactor[ColumnBasis]:
         from vff.factors.interval.white import ColumnWhite
 
         return ColumnWhite(basis, self.p)
@@ -149,10 +148,6 @@ def checked_edges(value: Any, p: int, M: int | None) -> int:
             f"use frequencies of at most {largest_resolved(int(value))}, or edges='auto'"
         )
     return int(value)
-
-
-def _edges(bases: Sequence[Basis]) -> list[int]:
-    return [basis.q for basis in bases if isinstance(basis, ColumnBasis)]
 
 
 def _horner(coefficients: np.ndarray, s: np.ndarray) -> np.ndarray:

@@ -27,7 +27,7 @@ def column_prior(basis: ColumnBasis, p: int, rate: float) -> ColumnPrior:
 
 
 @dataclass(frozen=True)
-class IntervalPrior(Prior):
+class IntervalPrior(Prior[Interval, ColumnBasis]):
     """A Matérn over an interval."""
 
     stored_as: ClassVar[str] = "ColumnFactor"  # what files of all versions call it

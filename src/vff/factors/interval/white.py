@@ -39,10 +39,10 @@ class ColumnRoot(NamedTuple):
 
 
 @dataclass(frozen=True)
-class ColumnWhite(WhiteFactor):
+class ColumnWhite(WhiteFactor[ColumnBasis]):
     """A Matérn over an interval."""
 
-    basis: ColumnBasis
+    basis: ColumnBasis  # pyright: ignore[reportIncompatibleMethodOverride]  # a field
     p: int
 
     @property

@@ -11,7 +11,7 @@ from vff.factors.protocol import Block, Factor, Values, WhiteFactor, Wish
 
 
 @dataclass(frozen=True)
-class LevelFactor(Factor):
+class LevelFactor(Factor[Codes, LevelBasis]):
     """Independent effects of equal variance, one per level."""
 
     family: ClassVar[str] = "levels"
@@ -37,7 +37,7 @@ class LevelFactor(Factor):
     def block(self, x: np.ndarray, z: np.ndarray, values: Values) -> Block:
         return Block(np.equal.outer(x, z).astype(float), None, list, lambda: None)
 
-    def white(self, basis: LevelBasis) -> WhiteFactor:
+    def white(self, basis: LevelBasis) -> WhiteFactor[LevelBasis]:
         from vff.factors.levels.white import LevelWhite
 
         return LevelWhite(basis)

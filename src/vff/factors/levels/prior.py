@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class LevelPrior(Prior):
+class LevelPrior(Prior[Codes, LevelBasis]):
     """Independent effects of unit variance."""
 
     stored_as: ClassVar[str] = "LevelFactor"  # what files of all versions call it
-    basis: LevelBasis
+    basis: LevelBasis  # pyright: ignore[reportIncompatibleMethodOverride]  # a field
 
     @property
     def factor(self) -> "LevelFactor":

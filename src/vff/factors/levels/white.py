@@ -10,10 +10,10 @@ from vff.factors.protocol import WhiteFactor
 
 
 @dataclass(frozen=True)
-class LevelWhite(WhiteFactor):
+class LevelWhite(WhiteFactor[LevelBasis]):
     """Nothing to be done."""
 
-    basis: LevelBasis
+    basis: LevelBasis  # pyright: ignore[reportIncompatibleMethodOverride]  # a field
 
     @property
     def n_values(self) -> int:
