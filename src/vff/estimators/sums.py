@@ -13,7 +13,7 @@ from vff.estimators.binding import Binding, notes_on
 from vff.estimators.face import PosteriorFace
 from vff.estimators.fitting import Before, FitSpec, fit
 from vff.estimators.intake import Clock, Intake, Question
-from vff.estimators.options import COVARIANCES, ENGINE_NAMES, check_batch, check_choice
+from vff.estimators.options import COVARIANCES, check_batch, check_choice, engine_names
 from vff.estimators.rows import Rows, check_unchanged
 from vff.estimators.sampling import ChainOptions, inference_data
 from vff.estimators.settling import Options
@@ -96,7 +96,7 @@ class SumModelFace(PosteriorFace):
     def _spec(self, growing: bool = False) -> FitSpec:
         """What is asked for, when all options make sense together."""
         likelihood = self._asked_likelihood()
-        check_choice("engine", self.engine, ENGINE_NAMES)
+        check_choice("engine", self.engine, engine_names())
         check_choice("optimizer", self.optimizer, ("lbfgs", None))
         check_choice("covariance", self.covariance, COVARIANCES)
         batch, centred, noise = check_batch(self.batch_size), self._centred(), self._noise()
