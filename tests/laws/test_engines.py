@@ -14,8 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from makers.engines import MAKERS, Case, cases, column, jobs_of
 
+from vff import GPRegressor, Matern32
 from vff.basis import ColumnBasis
 from vff.moments import ENGINES, ColumnRows, Engine, Job, Work, choose
+from vff.moments.engines.dense import DenseEngine
 
 
 def pytest_generate_tests(metafunc):
@@ -143,6 +145,28 @@ def test_names_of_engines_are_their_own():
         ENGINES.registered(ENGINES["dense"]),
     ):
         pass
+
+
+class Named(DenseEngine):
+    """Letters written out, under another name."""
+
+    name = "named"
+
+
+def test_an_engine_of_somebody_else_sums_and_evaluates(rng):
+    x = rng.uniform(0.0, 1.0, (60, 2))
+    y = np.sin(5.0 * x[:, 0]) + x[:, 1] ** 2
+    kernel = Matern32(0) * Matern32(1) + Matern32(0)
+    expected = GPRegressor(kernel, frequencies=3, engine="dense").fit(x, y)
+    with ENGINES.registered(Named()):
+        assert_laws(
+            ENGINES["named"], jobs_of(own := Case("named", ("continuous", "slope")).columns()), own, y[:40], y[20:]
+        )
+        model = GPRegressor(kernel, frequencies=3, engine="named").fit(x, y)
+        assert model.engine_ == "named"
+        np.testing.assert_allclose(model.predict(x), expected.predict(x), rtol=1e-10)
+    with pytest.raises(ValueError, match="engine"):
+        GPRegressor(kernel, engine="named").fit(x, y)
 
 
 SIZES = {"dense": (1, 2, 3, 4), "nufft": (1, 2, 3), "table": (1, 2, 3, 4), "grouped": (2, 3, 4)}

@@ -13,18 +13,17 @@ from vff.inference import KINDS, LARGEST_DIRECT, largest_that_fits, memory_neede
 from vff.moments import ENGINES, MomentRequest
 from vff.words import listed, shown
 
-
-def engine_names() -> tuple[str, ...]:
-    """What users may ask for."""
-    return ("auto", *(engine.name for engine in ENGINES if engine.offered))
-
-
 COVARIANCES = ("full", *KINDS)
 _MOST_FREQUENCIES = 10**9
 _LEAST_BATCH = 256
 _SHARE_OF_MEMORY = 0.8
 _CARRIED = 48  # numbers that chains keep of a row of one column: more are carried from nodes
 _COPIES_SAMPLED = 6
+
+
+def engine_names() -> tuple[str, ...]:
+    """What engines users may ask for."""
+    return ("auto", *(engine.name for engine in ENGINES if engine.offered))
 
 
 def for_column(option: Any, name: str, column: Set[Any], everybody: Set[Any]) -> Any:
