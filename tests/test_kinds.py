@@ -11,6 +11,11 @@ from pathlib import Path
 import pytest
 
 import vff
+from vff.data import DatabaseTable, MemorySource
+from vff.data.dask import DaskSource
+from vff.data.files import FileSource
+from vff.data.lazy import LazySource
+from vff.data.streams import StreamSource
 from vff.factors import KINDS
 
 SRC = Path(vff.__file__).parent
@@ -20,7 +25,8 @@ ALLOWED: dict[str, int] = {}
 
 def registered() -> dict[str, tuple[type, ...]]:
     """The classes of all kinds, by registry. A new registry is a line here."""
-    return {"factors": tuple(own for kind in KINDS for own in kind.classes)}
+    sources = (MemorySource, StreamSource, LazySource, FileSource, DaskSource, DatabaseTable)
+    return {"factors": tuple(own for kind in KINDS for own in kind.classes), "sources": sources}
 
 
 def names_of(classes: Iterable[type]) -> dict[str, set[Path]]:
