@@ -45,7 +45,7 @@ def of_constant(posterior: Posterior, phi: np.ndarray) -> np.ndarray:
 
 def test_both_parts_make_the_joint_covariance(model: GPRegressor) -> None:
     """phi'A^-1 phi' and the constant, plus what the prior has beyond the features; the latter by row is the rest."""
-    posterior, x = model.posterior_, model._block(model._table(rows(model)), slice(0, 12))
+    posterior, x = model.posterior_, model._answers(rows(model), lambda some: (some.x,))[0][:12]
     _, covariance = posterior.joint(x)
     phi = np.concatenate([term.features(x) for term in posterior.terms], axis=1)
     carried = phi @ posterior.covariance.matrix() @ phi.T + of_constant(posterior, phi)

@@ -207,7 +207,7 @@ def test_interrupted_while_it_learns(folder, tmp_path, monkeypatch) -> None:
     cut_short(folder / "1.parquet")
     state = str(tmp_path / "state")
     with monkeypatch.context() as patch:
-        patch.setattr(GPRegressor, "_learn", _interrupt)
+        patch.setattr("vff.estimators.fitting.learnt", _interrupt)
         with pytest.warns(FaultyPartWarning), pytest.raises(KeyboardInterrupt):
             fit(str(folder), checkpoint=state, faulty="skip")
     with warnings.catch_warnings():

@@ -1,14 +1,14 @@
 """Files of data, opened as the options say, with sentences about columns that are not there."""
 
 from argparse import Namespace
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Any
 
 from vff.cli.options import types as types_given
 from vff.cli.progress import Reporter
+from vff.data import Kind, Source
 from vff.data.opening import scan
-from vff.data.source import Source
 from vff.words import shown
 
 _TABS = {"tab": "\t", "\\t": "\t"}
@@ -18,9 +18,8 @@ class DataError(ValueError):
     """Data that are not there, or do not have what the command needs."""
 
 
-def open_rows(options: Namespace, reporter: Reporter | None, types: Mapping[str, str] | None = None) -> Source:
-    """The rows of DATA, to be read in chunks; ``types`` are those a model knows, and the user's come first."""
-    given = types_given(getattr(options, "types", None))
+def open_rows(options: Namespace, reporter: Reporter | None) -> Source:
+    """The rows of DATA, to be read in chunks."""
     try:
         return scan(
             list(options.data),
@@ -28,7 +27,7 @@ def open_rows(options: Namespace, reporter: Reporter | None, types: Mapping[str,
             faulty=getattr(options, "faulty", "refuse"),
             checkpoint=getattr(options, "checkpoint", None),
             chunk_rows=getattr(options, "chunk_rows", 2**20),
-            types={**(types or {}), **given},
+            types=types_given(getattr(options, "types", None)),
             delimiter=_TABS.get(options.delimiter, options.delimiter),
             report=reporter,
         )
@@ -38,8 +37,8 @@ def open_rows(options: Namespace, reporter: Reporter | None, types: Mapping[str,
 
 def kinds_of(source: Source) -> dict[str, str]:
     """What every column holds, in the words of terms; a column with nothing in it yet is taken for numbers."""
-    kinds: Mapping[str, str] = getattr(source, "kinds", None) or vars(source)["_kinds"]
-    return {name: "number" if kinds[name] in ("integer", "unknown") else kinds[name] for name in source.names or ()}
+    kinds = source.schema.kinds
+    return {name: kinds[name].family.value for name in source.names or ()}
 
 
 def need_columns(source: Source, wanted: Iterable[tuple[str, str]]) -> None:
@@ -64,9 +63,7 @@ def open_for(model: Any, options: Namespace, reporter: Reporter | None) -> Sourc
     """Rows for a model: its columns are there, and hold text where the model knows text."""
     source = open_rows(options, reporter)
     need_columns(source, [(name, "what the model uses") for name in columns_of(model)])
-    kinds = kinds_of(source)
-    wanted = {name: kind for name, kind in model_kinds(model).items() if kind == "text" != kinds[name]}
-    return open_rows(options, reporter, wanted) if wanted else source
+    return source.expecting_text([name for name, kind in model_kinds(model).items() if kind == Kind.TEXT])
 
 
 def columns_of(model: Any) -> list[str]:

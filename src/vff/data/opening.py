@@ -73,15 +73,16 @@ def scan(
     delimiter: str | None = None,
     report: Report | None = None,
 ) -> Source:
-    """Rows that do not fit into memory, to be handed to ``fit`` in place of X.
+    """Rows that do not fit into memory, to be handed to ``fit``, ``predict`` and the like in place of X.
 
     Parameters
     ----------
-    data : path, list of paths, pyarrow Dataset, iterator, list or function that gives chunks, dask collection, table
-        of a database as an Ibis expression or a DuckDB relation
+    data : path, list of paths, pyarrow Dataset, iterator, list or function that gives chunks, dask collection, polars
+        LazyFrame, xarray Dataset, table of a database as an Ibis expression or a DuckDB relation, or a table in memory
         A path is a file, a pattern like ``"2024-*.csv"``, or a folder; names like ``year=2024`` of folders become
         columns. Formats are CSV and TSV (packed with gzip or not), Parquet, Arrow IPC and Feather. A function without
-        arguments returns a new iterator every time, so that the rows can be read twice.
+        arguments returns a new iterator every time, so that the rows can be read twice. A dataset of xarray has a row
+        for every combination of its coordinates.
     missing : "refuse" or "drop"
         What happens to rows with a missing, NaN or infinite value in a column that is used.
     faulty : "refuse" or "skip"
