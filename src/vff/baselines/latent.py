@@ -1,11 +1,11 @@
-"""Any likelihood on dense features: the climb of ``vff.inference.natural`` with the rows kept.
+"""Any likelihood on dense features: the climb of ``vff.inference.methods.natural.ascent`` with the rows kept.
 
 f(x) = c0 + phi(x)'c + remainder with c ~ N(0, I) and phi(x) = L^-1 k(z, x), L L' = k(z, z). A site of precision s and
 pull l at every row gives, for a constant c0 that is held,
 
     q(c) = N(m, A^-1),    A = I + Phi'SPhi,    A m = Phi'(l - c0 s)
 
-and ``vff.inference.form`` eliminates the constant.
+and ``vff.inference.solvers.linear_gaussian`` eliminates the constant.
 
 Phi depends on the hyperparameters, so the sites themselves are kept and not their sums. With z at all distinct rows the
 features span the process at the rows, Phi Phi' = k(x, x), and q is the best of all Gaussians. Sites may be negative as
@@ -33,8 +33,8 @@ from vff.baselines.features import InducingPoints
 from vff.baselines.model import FeatureModel, start_of
 from vff.baselines.posterior import FeaturePosterior
 from vff.inference import ClosedForm, Observed, Optimum
-from vff.inference.natural import Step, Visit, arrive, ascend
-from vff.inference.row_sites import RowSites, first_sites, is_positive, sites_of
+from vff.inference.methods.natural.ascent import Step, Visit, arrive, ascend
+from vff.inference.methods.natural.row_sites import RowSites, first_sites, is_positive, sites_of
 from vff.likelihoods import AbstractLikelihood, best_constant, parameter_derivatives
 from vff.linalg import threads_for
 

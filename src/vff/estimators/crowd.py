@@ -8,7 +8,7 @@ from vff.estimators.binding import Binding
 from vff.estimators.overview import Batch
 from vff.estimators.tasks import Reader, RowTask
 from vff.inference import AbstractCrowd, Answers, Observed, Question, TargetScale, Walked
-from vff.inference.averages import FeatureSums
+from vff.inference.methods.natural.feature_sums import FeatureSums
 from vff.moments import MomentRequest, ReadingPlan, Walk, collapse
 
 
