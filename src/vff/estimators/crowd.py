@@ -7,7 +7,7 @@ from vff.data import Chunk, PassState, Source, check_same_rows
 from vff.estimators.binding import Binding
 from vff.estimators.overview import Batch
 from vff.estimators.tasks import Reader, RowTask
-from vff.inference import AbstractCrowd, Answers, Observed, Question, TargetScale, Walked
+from vff.inference import MemoryRows, Observed, RowOracle, SiteQuery, SiteSums, TargetScale
 from vff.inference.methods.natural.feature_sums import FeatureSums
 from vff.moments import MomentRequest, ReadingPlan, Walk, collapse
 
@@ -20,28 +20,28 @@ class Asked(RowTask):
     binding: Binding
     plan: ReadingPlan
     target: TargetScale
-    question: Question
+    question: SiteQuery
     features: bool = False
     """Whether features are summed over the rows, too."""
     phase: ClassVar[str] = "asking the rows"
-    kind: ClassVar[Any] = Answers
+    kind: ClassVar[Any] = SiteSums
 
-    def __call__(self, chunk: Chunk) -> Answers:
+    def __call__(self, chunk: Chunk) -> SiteSums:
         rows = walked(self.reader.batch(chunk, self.binding), self.plan).in_units(self.target)
-        return rows.answers(self.question, features=self.features)
+        return rows.sums(self.question, features=self.features)
 
-    def merge(self, one: Answers, other: Answers) -> Answers:
+    def merge(self, one: SiteSums, other: SiteSums) -> SiteSums:
         return one.merged(other)
 
 
-def walked(batch: Batch, plan: ReadingPlan) -> Walked:
+def walked(batch: Batch, plan: ReadingPlan) -> MemoryRows:
     """The rows of a chunk, equal ones taken together."""
     source, extra = collapse(batch.source, batch.extra, plan.books)
-    return Walked(Walk(plan, source), Observed(source.y, extra, source.w))
+    return MemoryRows(Walk(plan, source), Observed(source.y, extra, source.w))
 
 
 @dataclass(frozen=True)
-class ChunkCrowd(AbstractCrowd):
+class SourceRows(RowOracle):
     """All rows of a source."""
 
     source: Source
@@ -68,10 +68,10 @@ class ChunkCrowd(AbstractCrowd):
     def request(self) -> MomentRequest:
         return self.plan.request
 
-    def answers(self, question: Question, *, features: bool) -> Answers:
-        return self._reduced(Asked(self.reader, self.binding, self.plan, self.target, question, features))
+    def sums(self, query: SiteQuery, *, features: bool) -> SiteSums:
+        return self._reduced(Asked(self.reader, self.binding, self.plan, self.target, query, features))
 
-    def in_units(self, target: TargetScale) -> "ChunkCrowd":
+    def in_units(self, target: TargetScale) -> "SourceRows":
         return replace(self, target=target)
 
     def _reduced(self, task: Any) -> Any:

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 from vff.data import ASKED_AGAIN, Checkpoint, PassState, Progress, Source, Used, check_same_rows, open_rows
 from vff.data.checks import check_target, check_weights
 from vff.estimators.binding import BoundColumn, check_levels, is_declared, joined
-from vff.estimators.crowd import ChunkCrowd
+from vff.estimators.crowd import SourceRows
 from vff.estimators.named import columns_used, introduce, levels_used, recognised
 from vff.estimators.overview import Batch, Overview, check_enough
 from vff.estimators.rows import (
@@ -31,7 +31,7 @@ from vff.estimators.rows import (
 from vff.estimators.settling import Options
 from vff.estimators.tasks import Gather, Gathered, Look, Reader, Sum
 from vff.factors import Kernel, normal_form, tails_together
-from vff.inference import AbstractCrowd, Observed, Walked
+from vff.inference import MemoryRows, Observed, RowOracle
 from vff.likelihoods import AbstractLikelihood
 from vff.moments import LARGEST_SAMPLE, Walk, books_for, plan_reading
 
@@ -83,7 +83,7 @@ class Walkable(NamedTuple):
     rows: Rows
     walk: Walk
     observed: Observed
-    everywhere: AbstractCrowd | None = None
+    everywhere: RowOracle | None = None
     """All rows, where these are many: then ``walk`` and ``observed`` are a sample of them."""
     targets: np.ndarray | None = None
     """The different values of y, where there is a sample."""
@@ -264,8 +264,8 @@ class Intake:
                 return found
             if whole is not None:
                 every = Walkable(*walk_of(rows, intake._batch(overview.binding), overview, question.engine, say))
-                crowd = Walked(every.walk, every.observed)
-                return found._replace(rows=every.rows, everywhere=crowd, targets=overview.targets.values)
+                oracle = MemoryRows(every.walk, every.observed)
+                return found._replace(rows=every.rows, everywhere=oracle, targets=overview.targets.values)
         if not sampled:
             raise ValueError(
                 "rows that come in chunks, more different ones than fit in memory, are fitted with "
@@ -273,8 +273,8 @@ class Intake:
             )
         books = books_for(question.engine, found.walk.plan.request, overview.surveys, None)
         plan = plan_reading(overview.n, found.walk.plan.request, books, question.engine)
-        crowd = ChunkCrowd(source, intake.reader, overview.binding, plan, overview.n, overview.weight, state)
-        return found._replace(everywhere=crowd, targets=overview.targets.values)
+        oracle = SourceRows(source, intake.reader, overview.binding, plan, overview.n, overview.weight, state)
+        return found._replace(everywhere=oracle, targets=overview.targets.values)
 
     def _chunk_text(self, columns: int) -> str:
         """What rows take in memory, however many there are: every column, its codes, y, weights and what is beside."""

@@ -26,7 +26,7 @@ from vff.inference.methods import (
 )
 from vff.inference.methods.chains.samples import Samples
 from vff.inference.methods.coverage import on_coverage
-from vff.inference.methods.natural.oracle import AbstractCrowd, Answers, Question, Walked
+from vff.inference.methods.natural.oracle import MemoryRows, RowOracle, SiteQuery, SiteSums
 from vff.inference.methods.natural.row_sites import Observed
 from vff.inference.methods.structured.fit import KINDS
 from vff.inference.model.scale import REACH, TargetScale
@@ -41,14 +41,13 @@ __all__ = [
     "METHODS",
     "REACH",
     "SOLVERS",
-    "AbstractCrowd",
-    "Answers",
     "ClosedForm",
     "Constant",
     "ConstantPosterior",
     "Cotangents",
     "Fit",
     "FitTask",
+    "MemoryRows",
     "Method",
     "Milestone",
     "Model",
@@ -56,9 +55,11 @@ __all__ = [
     "Observed",
     "Optimum",
     "Posterior",
-    "Question",
+    "RowOracle",
     "Samples",
     "SiteMemory",
+    "SiteQuery",
+    "SiteSums",
     "Spec",
     "SumModel",
     "Sums",
@@ -68,7 +69,6 @@ __all__ = [
     "TermPlan",
     "TermProcess",
     "Visited",
-    "Walked",
     "choose",
     "choose_harmonics",
     "chosen",

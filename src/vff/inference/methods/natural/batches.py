@@ -15,7 +15,7 @@ from dataclasses import replace
 import numpy as np
 
 from vff.inference.methods.natural.ascent import Ascent, Step, arrive, ascend, newton, positive
-from vff.inference.methods.natural.oracle import Walked
+from vff.inference.methods.natural.oracle import MemoryRows
 from vff.inference.methods.natural.sites import SiteProblem, SiteStanding
 from vff.moments import Moments
 
@@ -32,14 +32,14 @@ def by_batches(
     epochs: int = _EPOCHS,
 ) -> Ascent[Moments, SiteStanding]:
     """Some epochs of steps on ``size`` rows each from a first q, and a few steps on all rows at the end."""
-    held, rows = replace(problem, optimise=False, grows=False), problem.crowd.in_memory
+    held, rows = replace(problem, optimise=False, grows=False), problem.oracle.in_memory
     assert rows is not None  # batches are dealt from rows in memory
     standing, psi, sums = first.standing, first.psi, first.sums
     rng, t = np.random.default_rng(0), 0
     for epoch in range(epochs):
         for some in deal(rows, size, rng):
             rate = (2.0 + t / _STEADY) ** -_FALL
-            batch = replace(held, crowd=some)
+            batch = replace(held, oracle=some)
             visit = batch.visit(standing, psi)
             asked = visit.sums.scaled(float(rows.weight / some.weight))
             for halving in range(_MOST_HALVINGS):  # negative sites of few rows may make no q at a high rate
@@ -55,11 +55,11 @@ def by_batches(
     return ascend(problem, last, tolerance=problem.tolerance, most_steps=_LAST_STEPS, progress=progress)
 
 
-def deal(rows: Walked, size: int, rng: np.random.Generator) -> Iterator[Walked]:
+def deal(rows: MemoryRows, size: int, rng: np.random.Generator) -> Iterator[MemoryRows]:
     """All rows once, in batches of about ``size`` made of stretches from all over the table."""
     length = max(1, size // _STRETCHES)
     starts = rng.permutation(np.arange(0, rows.n, length))
     count = max(1, round(rows.n / size))
     for some in np.array_split(starts, count):
         pieces = [slice(int(start), min(int(start) + length, rows.n)) for start in some]
-        yield Walked(rows.walk.taken(pieces), rows.observed.taken(pieces), counted=False)
+        yield MemoryRows(rows.walk.taken(pieces), rows.observed.taken(pieces), counted=False)

@@ -15,7 +15,7 @@ from vff.inference.methods.fit import Fit, Milestone, Outcome, SiteMemory, recor
 from vff.inference.methods.from_sums import learn_from_sums, shares_of
 from vff.inference.methods.natural.ascent import Ascent, Step, arrive, ascend
 from vff.inference.methods.natural.batches import by_batches
-from vff.inference.methods.natural.oracle import AbstractCrowd, Walked
+from vff.inference.methods.natural.oracle import MemoryRows, RowOracle
 from vff.inference.methods.natural.row_sites import Observed
 from vff.inference.methods.natural.sites import Memory, SiteProblem, SiteStanding
 from vff.inference.methods.notes import notes_on
@@ -81,10 +81,10 @@ def prepared(task: FitTask) -> Prepared:
     return Prepared(replace(task, rows=inner, likelihood=asked), psi, target)
 
 
-def problem_of(task: FitTask, crowd: AbstractCrowd, memory: Memory | None = None) -> SiteProblem:
+def problem_of(task: FitTask, oracle: RowOracle, memory: Memory | None = None) -> SiteProblem:
     """What natural gradients climb."""
     how = task.likelihood, task.optimise, task.has_intercept, task.free_harmonics
-    return SiteProblem(task.terms, crowd, *how, _tolerance(task, crowd), memory=memory)
+    return SiteProblem(task.terms, oracle, *how, _tolerance(task, oracle), memory=memory)
 
 
 def _check_given(task: FitTask) -> None:
@@ -101,27 +101,27 @@ def _check_given(task: FitTask) -> None:
 def fit_prepared(ready: Prepared) -> Fit:
     """Of rows that are the first."""
     task, psi, target = ready.task, ready.psi, ready.target
-    sample, crowd = _sample(task), task.visited.all
+    sample, oracle = _sample(task), task.visited.all
     if sample is not None:
-        task.progress(f"{crowd.n:,} rows, of which {sample.n:,} are learnt from first")
+        task.progress(f"{oracle.n:,} rows, of which {sample.n:,} are learnt from first")
         first = _begin(task, sample, psi, target)
         rough = ascend(*first, tolerance=_ROUGHLY * _tolerance(task, sample))
-        problem = replace(problem_of(task, crowd), anchor=first[0].anchor)
+        problem = replace(problem_of(task, oracle), anchor=first[0].anchor)
         step = _onto_all_rows(problem, rough)
     else:
-        problem, step = _begin(task, crowd, psi, target)
-    if task.batch is not None and task.batch < crowd.n:
+        problem, step = _begin(task, oracle, psi, target)
+    if task.batch is not None and task.batch < oracle.n:
         ascent = by_batches(problem, step, task.batch, task.progress)
     else:
         ascent = _climb(problem, step, task.progress)
     return _fit_of(task, problem, ascent, target)
 
 
-def _tolerance(task: FitTask, crowd: AbstractCrowd) -> float:
+def _tolerance(task: FitTask, oracle: RowOracle) -> float:
     """Nats that a last step may still gain: more where a step is dear, which heavy weights do not make it."""
     if not task.optimise and not np.any(task.likelihood.free):
         return _KEPT_TOLERANCE
-    return max(_TOLERANCE[0], _TOLERANCE[1] * min(crowd.weight, crowd.n))
+    return max(_TOLERANCE[0], _TOLERANCE[1] * min(oracle.weight, oracle.n))
 
 
 def _climb(
@@ -180,17 +180,17 @@ def _scale_of(task: FitTask) -> TargetScale:
     return TargetScale.of_targets(observed.y, observed.w, centred=task.centred, robust=robust)
 
 
-def _sample(task: FitTask) -> Walked | None:
+def _sample(task: FitTask) -> MemoryRows | None:
     """Some of the rows, when they are many."""
     walk, observed = task.visited.walk, task.visited.observed
     if task.visited.everywhere is not None:
         whole = [slice(0, walk.n)]
-        return Walked(walk.taken(whole, _coarser(task)), observed, counted=False) if task.optimise else None
+        return MemoryRows(walk.taken(whole, _coarser(task)), observed, counted=False) if task.optimise else None
     few = task.batch if task.batch is not None else _MANY_ROWS
     if walk.n <= few or not (task.optimise or task.batch):
         return None
     pieces = sample_pieces(walk.n) if task.batch is None else sample_pieces(walk.n, task.batch)
-    return Walked(walk.taken(pieces, _coarser(task)), observed.taken(pieces), counted=False)
+    return MemoryRows(walk.taken(pieces, _coarser(task)), observed.taken(pieces), counted=False)
 
 
 def _coarser(task: FitTask) -> MomentRequest:
@@ -212,11 +212,11 @@ def _fewer(term: TermRequest, asked: tuple[int | None, ...], share: float) -> Te
 
 
 def _begin(
-    task: FitTask, crowd: AbstractCrowd, psi: np.ndarray, target: TargetScale
+    task: FitTask, oracle: RowOracle, psi: np.ndarray, target: TargetScale
 ) -> tuple[SiteProblem, Step[Moments, SiteStanding]]:
     """A first q from a guess at every row by itself."""
-    problem = problem_of(task, crowd)
-    observed = (crowd.in_memory or task.visited).observed
+    problem = problem_of(task, oracle)
+    observed = (oracle.in_memory or task.visited).observed
     constant = 0.0
     if problem.centred:
         if not task.likelihood.standardised:  # else y is measured from its middle already
@@ -228,7 +228,7 @@ def _begin(
     assert standing is not None  # the first sites are positive
     step = arrive(problem, standing, psi, sums)
     flat = task.likelihood.expected(psi, observed.y, observed.extra, *_flat(constant, observed))
-    nothing = float(observed.w @ flat.value) * crowd.weight / float(observed.w.sum())
+    nothing = float(observed.w @ flat.value) * oracle.weight / float(observed.w.sum())
     nothing -= max(_HOPELESS, 0.1 * abs(nothing))  # a guess that is not too bad will do
     return problem, step if step.elbo > nothing else _from_prior(problem, stage, psi, step)
 
@@ -246,7 +246,7 @@ def _from_prior(
     Sites that know nothing yet would teach them that there is nothing to know.
     """
     # the constant is held too: under its own prior, a mean that grows like exp(f) would be all but infinite
-    zero, held = Moments.zero(problem.crowd.request), replace(problem, optimise=False, grows=False, centred=False)
+    zero, held = Moments.zero(problem.oracle.request), replace(problem, optimise=False, grows=False, centred=False)
     stage, steps = replace(stage, free=stage.model.all_but_noise), [other]
     for variance in _QUIET if problem.optimise else (None,):
         theta = stage.optimum.theta.copy()
@@ -288,8 +288,8 @@ def _first_stage(task: FitTask, whole: SumModel, target: TargetScale, power: flo
 
 def _fit_of(task: FitTask, problem: SiteProblem, ascent: Ascent[Moments, SiteStanding], target: TargetScale) -> Fit:
     """The record of the fit."""
-    last, crowd, anchor = ascent.last, problem.crowd, problem.anchor
-    averages = crowd.averages(last.standing.stage.model.moments.request)
+    last, oracle, anchor = ascent.last, problem.oracle, problem.anchor
+    averages = oracle.averages(last.standing.stage.model.moments.request)
     model = replace(last.standing.stage.model, averages=averages)
     stage = replace(last.standing.stage, model=model)
     posterior = replace(last.standing, stage=stage).posterior
@@ -305,8 +305,8 @@ def _fit_of(task: FitTask, problem: SiteProblem, ascent: Ascent[Moments, SiteSta
         shares_of(stage),
         (Milestone(stage.harmonics, stage.optimum, stage.missed, stage.tolerance),),
         model.solver.name,
-        crowd.weight,
-        crowd.n,
+        oracle.weight,
+        oracle.n,
         last.elbo,
         stage.closed.error,
         intercept=anchor,

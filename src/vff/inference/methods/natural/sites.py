@@ -10,7 +10,7 @@ from vff.inference.learning.growth import Stage, grow, learn, tolerance
 from vff.inference.learning.model import SumModel
 from vff.inference.learning.optimise import Optimum
 from vff.inference.methods.natural.ascent import Step, Visit, arrive
-from vff.inference.methods.natural.oracle import AbstractCrowd, FirstGuess, Opinion
+from vff.inference.methods.natural.oracle import ExpectedSites, InitialSites, RowOracle
 from vff.inference.methods.natural.row_sites import is_positive
 from vff.inference.model.scale import REACH
 from vff.inference.model.term import Term
@@ -66,7 +66,7 @@ class SiteProblem:
     """Rows with a likelihood, and a sum of terms."""
 
     terms: tuple[Term, ...]
-    crowd: AbstractCrowd
+    oracle: RowOracle
     """All rows."""
     likelihood: AbstractLikelihood
     optimise: bool
@@ -89,8 +89,8 @@ class SiteProblem:
 
     def first_sums(self, psi: np.ndarray, constant: float) -> tuple[Moments, float]:
         """Of a first guess at every site; and the sum of the squares of l - s constant, their power in any harmonic."""
-        answers = self.crowd.ask(FirstGuess(self.likelihood, psi, constant))
-        return self._remembering(answers.moments), float(answers.totals[0])
+        found = self.oracle.visit(InitialSites(self.likelihood, psi, constant))
+        return self._remembering(found.moments), float(found.totals[0])
 
     def _remembering(self, sums: Moments) -> Moments:
         """With the sites of earlier rows."""
@@ -179,9 +179,9 @@ class SiteProblem:
     def visit(self, standing: SiteStanding, psi: np.ndarray) -> Visit[Moments]:
         """See ``natural.Problem``."""
         R = self.likelihood.free.size
-        answers = self.crowd.ask(Opinion(self.likelihood, psi, standing.posterior, self.anchor))
-        sums, total = self._remembering(answers.moments), float(answers.totals[0])
-        gradient, hessian = answers.totals[1 : 1 + R], answers.totals[1 + R :].reshape(R, R).copy()
+        found = self.oracle.visit(ExpectedSites(self.likelihood, psi, standing.posterior, self.anchor))
+        sums, total = self._remembering(found.moments), float(found.totals[0])
+        gradient, hessian = found.totals[1 : 1 + R], found.totals[1 + R :].reshape(R, R).copy()
         if self.memory is not None:
             away, known = psi - self.memory.psi, self.memory.information
             total -= 0.5 * float(away @ known @ away)
