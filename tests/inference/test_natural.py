@@ -232,11 +232,11 @@ class _Toy:
     def __init__(self, much: float, edge: float = np.inf):
         self.much, self.edge = much, edge
 
-    def stand(self, sums: _Number, here: _Number, learn: float) -> _Number | None:
+    def update(self, sums: _Number, here: _Number, learn: float) -> _Number | None:
         return sums if sums.x < self.edge else None
 
-    def visit(self, standing: _Number, psi: np.ndarray) -> Visit[Any]:
-        x = standing.x
+    def visit(self, iterate: _Number, psi: np.ndarray) -> Visit[Any]:
+        x = iterate.x
         value = -(x**2) - float(np.sum((psi - 2.0) ** 2))
         return Visit(value, _Number(x - self.much * x), -2.0 * (psi - 2.0), -2.0 * np.eye(psi.size))
 

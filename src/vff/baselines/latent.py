@@ -44,7 +44,7 @@ _NOWHERE = 1e6  # nats, by which what is no model is worse than one
 
 
 @dataclass(frozen=True)
-class Standing:
+class LatentIterate:
     """q at some sites."""
 
     closed: ClosedForm
@@ -67,7 +67,7 @@ class Standing:
         return FeaturePosterior.from_form((), self.features, self.closed)
 
 
-Place = Step[RowSites, Standing]
+Place = Step[RowSites, LatentIterate]
 
 
 @dataclass(frozen=True)
@@ -93,48 +93,48 @@ class LatentProblem:
         """The Gaussian model of some sites, measured from the prior mean."""
         return replace(self.model, y=sites.pull - self.anchor * sites.precision, precision=sites.precision)
 
-    def stand(self, sites: RowSites, here: Standing, learn: float) -> Standing | None:
+    def update(self, sites: RowSites, here: LatentIterate, learn: float) -> LatentIterate | None:
         """See ``natural.Problem``."""
         return self.settled(sites, here.theta)
 
-    def settled(self, sites: RowSites, theta: np.ndarray) -> Standing | None:
+    def settled(self, sites: RowSites, theta: np.ndarray) -> LatentIterate | None:
         """q at these hyperparameters; None when the sites make none."""
         model = self.at_sites(sites)
         features = model.features(theta)
         assert isinstance(features, InducingPoints)
         closed = model.closed(model.equations(features), features.values)
-        return Standing(closed, features, theta) if is_positive(closed) else None
+        return LatentIterate(closed, features, theta) if is_positive(closed) else None
 
-    def visit(self, standing: Standing, psi: np.ndarray) -> Visit[RowSites]:
+    def visit(self, iterate: LatentIterate, psi: np.ndarray) -> Visit[RowSites]:
         """See ``natural.Problem``."""
         y, extra, w = self._rows
-        mean, variance = self._marginals(standing)
+        mean, variance = self._marginals(iterate)
         answer = self.likelihood.expected(psi, y, extra, mean, variance)
         held = np.zeros(psi.size), -np.eye(psi.size)  # no slope, and a step of none
         return Visit(float(w @ answer.value), sites_of(answer, w, mean), *held)
 
-    def _marginals(self, standing: Standing) -> tuple[np.ndarray, np.ndarray]:
-        mean, variance = standing.posterior.inside(self.model.T)
+    def _marginals(self, iterate: LatentIterate) -> tuple[np.ndarray, np.ndarray]:
+        mean, variance = iterate.posterior.inside(self.model.T)
         return self.anchor + mean, variance
 
     def place(self, theta: np.ndarray, psi: np.ndarray, sites: RowSites) -> Place:
         """Where q climbs to, from some sites; from a first guess at them where these make no q."""
-        standing = self.settled(sites, theta)
-        if standing is None:
+        iterate = self.settled(sites, theta)
+        if iterate is None:
             sites = self.first_sites(psi)
-            standing = self.settled(sites, theta)
-        assert standing is not None  # the first sites are positive
-        return ascend(self, arrive(self, standing, psi, sites), tolerance=_ENOUGH).last
+            iterate = self.settled(sites, theta)
+        assert iterate is not None  # the first sites are positive
+        return ascend(self, arrive(self, iterate, psi, sites), tolerance=_ENOUGH).last
 
     def slopes(self, place: Place) -> tuple[np.ndarray, np.ndarray]:
         """Of the profile in theta and psi."""
-        standing, psi = place.standing, place.psi
+        iterate, psi = place.iterate, place.psi
         model = self.at_sites(place.sums)
-        hyper = model.pull_back(standing.theta, standing.closed.cotangents)
+        hyper = model.pull_back(iterate.theta, iterate.closed.cotangents)
         if not self.likelihood.free.any():
             return hyper, np.zeros(psi.size)
         y, extra, w = self._rows
-        return hyper, parameter_derivatives(self.likelihood, psi, y, extra, w, *self._marginals(standing))[1]
+        return hyper, parameter_derivatives(self.likelihood, psi, y, extra, w, *self._marginals(iterate))[1]
 
 
 class LatentFit(NamedTuple):
@@ -148,8 +148,8 @@ class LatentFit(NamedTuple):
     """What f is measured from."""
 
     @property
-    def standing(self) -> Standing:
-        return self.place.standing
+    def iterate(self) -> LatentIterate:
+        return self.place.iterate
 
 
 def climb(
@@ -176,8 +176,8 @@ def climb(
         progress(f"bound {place.elbo:.4f} nats after {optimum.steps} steps")
         if release and optimise:
             latent = replace(latent, model=replace(model, free=True))
-            theta = np.concatenate([place.standing.theta, coordinates.ravel()])
-            place, optimum = _learn(latent, replace(place, standing=replace(place.standing, theta=theta)), optimise)
+            theta = np.concatenate([place.iterate.theta, coordinates.ravel()])
+            place, optimum = _learn(latent, replace(place, iterate=replace(place.iterate, theta=theta)), optimise)
             progress(f"locations released: bound {place.elbo:.4f} nats after {optimum.steps} steps")
     return LatentFit(place, optimum, likelihood.with_values(place.psi), latent.anchor)
 
@@ -201,11 +201,11 @@ def _learn(latent: LatentProblem, start: Place, optimise: bool) -> tuple[Place, 
     layout, best = latent.model.parameters, start
     held = np.array([name == "noise" or not optimise for name in layout.names])
     free = np.concatenate([~held, latent.likelihood.free])
-    P, whole = held.size, np.concatenate([start.standing.theta, start.psi])
+    P, whole = held.size, np.concatenate([start.iterate.theta, start.psi])
     if not free.any():
-        return best, Optimum(start.standing.theta, start.elbo, 0, 1, True, "hyperparameters kept as given")
+        return best, Optimum(start.iterate.theta, start.elbo, 0, 1, True, "hyperparameters kept as given")
     # the curvature is about half the coefficients that the data determine, and half the rows in psi
-    steep = [latent.model.scales(start.standing.closed), np.full(start.psi.size, float(latent.observed.y.size))]
+    steep = [latent.model.scales(start.iterate.closed), np.full(start.psi.size, float(latent.observed.y.size))]
     unit = np.sqrt(0.5 * np.concatenate(steep))[free]
 
     def objective(z: np.ndarray) -> tuple[float, np.ndarray]:
@@ -227,10 +227,10 @@ def _learn(latent: LatentProblem, start: Place, optimise: bool) -> tuple[Place, 
         (None if low is None else low * u, None if high is None else high * u)
         for (low, high), u in zip(np.array(ends, object)[free], unit, strict=True)
     ]
-    first = np.concatenate([layout.clip(start.standing.theta), start.psi])[free]
+    first = np.concatenate([layout.clip(start.iterate.theta), start.psi])[free]
     options = {"maxiter": 200, "maxcor": 20, "ftol": 1e-11, "gtol": 1e-4}
     result = minimize(objective, first * unit, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
     # a search that ends in rounding has arrived when nothing is left to climb
     converged = bool(result.success) or float(np.abs(result.jac).max()) < _FLAT
     counts = int(result.nit), int(result.nfev)
-    return best, Optimum(best.standing.theta, best.elbo, *counts, converged, str(result.message))
+    return best, Optimum(best.iterate.theta, best.elbo, *counts, converged, str(result.message))

@@ -66,7 +66,7 @@ class LikelihoodFace(BaselineFace):
             release=release,
             progress=self._progress(),
         )
-        last, target = fit.standing, problem.target
+        last, target = fit.iterate, problem.target
         self.posterior_ = replace(last.posterior, places=problem.places)
         self.target_ = TargetScale(target.mean + target.scale * fit.anchor, target.scale)
         self.kernel_ = problem.design.with_values(problem.in_user_units(last.features.values))
@@ -226,7 +226,7 @@ class InducingPointVGP(LikelihoodFace):
         """Fit to a table X and a vector y."""
         problem, likelihood, extra = self._latent_problem(X, y)
         fit = self._climb(problem, likelihood, extra, self._start(problem), release=self.optimise_inducing)
-        self.inducing_ = in_column_units(fit.standing.features.places, problem.intervals)
+        self.inducing_ = in_column_units(fit.iterate.features.places, problem.intervals)
         return self
 
     def _start(self, problem: Problem) -> np.ndarray:

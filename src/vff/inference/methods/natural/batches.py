@@ -16,7 +16,7 @@ import numpy as np
 
 from vff.inference.methods.natural.ascent import Ascent, Step, arrive, ascend, newton, positive
 from vff.inference.methods.natural.oracle import MemoryRows
-from vff.inference.methods.natural.sites import SiteProblem, SiteStanding
+from vff.inference.methods.natural.sites import SiteIterate, SiteProblem
 from vff.moments import Moments
 
 _STRETCHES = 64  # of rows, in a batch
@@ -26,32 +26,32 @@ _STEADY, _FALL = 10.0, 0.7
 
 def by_batches(
     problem: SiteProblem,
-    first: Step[Moments, SiteStanding],
+    first: Step[Moments, SiteIterate],
     size: int,
     progress: Callable[[str], None],
     epochs: int = _EPOCHS,
-) -> Ascent[Moments, SiteStanding]:
+) -> Ascent[Moments, SiteIterate]:
     """Some epochs of steps on ``size`` rows each from a first q, and a few steps on all rows at the end."""
     held, rows = replace(problem, optimise=False, grows=False), problem.oracle.in_memory
     assert rows is not None  # batches are dealt from rows in memory
-    standing, psi, sums = first.standing, first.psi, first.sums
+    iterate, psi, sums = first.iterate, first.psi, first.sums
     rng, t = np.random.default_rng(0), 0
     for epoch in range(epochs):
         for some in deal(rows, size, rng):
             rate = (2.0 + t / _STEADY) ** -_FALL
             batch = replace(held, oracle=some)
-            visit = batch.visit(standing, psi)
+            visit = batch.visit(iterate, psi)
             asked = visit.sums.scaled(float(rows.weight / some.weight))
             for halving in range(_MOST_HALVINGS):  # negative sites of few rows may make no q at a high rate
                 shorter = rate * 0.5**halving
                 trial = replace(sums.blended(asked, shorter), n=rows.n)
-                moved = held.stand(trial, standing, shorter)
+                moved = held.update(trial, iterate, shorter)
                 if moved is not None:
-                    sums, standing, t = trial, moved, t + 1
+                    sums, iterate, t = trial, moved, t + 1
                     psi = psi + shorter * newton(visit.gradient, positive(-visit.hessian))
                     break
         progress(f"epoch {epoch + 1} of {epochs}: {t} steps of {size:,} rows")
-    last = arrive(problem, standing, psi, sums)
+    last = arrive(problem, iterate, psi, sums)
     return ascend(problem, last, tolerance=problem.tolerance, most_steps=_LAST_STEPS, progress=progress)
 
 

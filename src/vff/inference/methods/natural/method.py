@@ -17,7 +17,7 @@ from vff.inference.methods.natural.ascent import Ascent, Step, arrive, ascend
 from vff.inference.methods.natural.batches import by_batches
 from vff.inference.methods.natural.oracle import MemoryRows, RowOracle
 from vff.inference.methods.natural.row_sites import Observed
-from vff.inference.methods.natural.sites import Memory, SiteProblem, SiteStanding
+from vff.inference.methods.natural.sites import Memory, SiteIterate, SiteProblem
 from vff.inference.methods.notes import notes_on
 from vff.inference.methods.task import FitTask, Spec
 from vff.inference.model.scale import TargetScale
@@ -125,8 +125,8 @@ def _tolerance(task: FitTask, oracle: RowOracle) -> float:
 
 
 def _climb(
-    problem: SiteProblem, step: Step[Moments, SiteStanding], progress: Callable[[str], None]
-) -> Ascent[Moments, SiteStanding]:
+    problem: SiteProblem, step: Step[Moments, SiteIterate], progress: Callable[[str], None]
+) -> Ascent[Moments, SiteIterate]:
     """To the top; and on from there, as long as a term that was switched off on the way comes back to life."""
     ascent = ascend(problem, step, tolerance=problem.tolerance, progress=progress)
     for _ in range(_MOST_REVIVALS if problem.optimise else 0):
@@ -154,15 +154,15 @@ def _fit_more(task: FitTask, before: Fit, memory: SiteMemory) -> Fit:
 
 def _starts_of_more(
     task: FitTask, problem: SiteProblem, before: Fit, memory: SiteMemory, sums: Moments
-) -> list[Step[Moments, SiteStanding]]:
+) -> list[Step[Moments, SiteIterate]]:
     """From the hyperparameters of before, and from new ones: few rows may have switched off what more of them show."""
     last = before.history[-1]
-    standings = [problem.given(sums, last.optimum.theta, last.harmonics)]
+    iterates = [problem.given(sums, last.optimum.theta, last.harmonics)]
     if task.optimise:
         with suppress(FloatingPointError):  # negative sites of earlier rows
             stage = _first_stage(task, problem.model(sums), memory.units, np.inf)
-            standings.append(problem.settled(sums, stage))
-    steps = [arrive(problem, standing, memory.psi, sums) for standing in standings if standing is not None]
+            iterates.append(problem.settled(sums, stage))
+    steps = [arrive(problem, iterate, memory.psi, sums) for iterate in iterates if iterate is not None]
     if not steps:  # from what earlier rows say alone
         old = problem.given(memory.sums, last.optimum.theta, last.harmonics)
         assert old is not None  # it stood before
@@ -213,7 +213,7 @@ def _fewer(term: TermRequest, asked: tuple[int | None, ...], share: float) -> Te
 
 def _begin(
     task: FitTask, oracle: RowOracle, psi: np.ndarray, target: TargetScale
-) -> tuple[SiteProblem, Step[Moments, SiteStanding]]:
+) -> tuple[SiteProblem, Step[Moments, SiteIterate]]:
     """A first q from a guess at every row by itself."""
     problem = problem_of(task, oracle)
     observed = (oracle.in_memory or task.visited).observed
@@ -224,9 +224,9 @@ def _begin(
         problem = replace(problem, anchor=constant)
     sums, power = problem.first_sums(psi, constant)
     stage = _first_stage(task, problem.model(sums), target, power)
-    standing = problem.settled(sums, stage)
-    assert standing is not None  # the first sites are positive
-    step = arrive(problem, standing, psi, sums)
+    iterate = problem.settled(sums, stage)
+    assert iterate is not None  # the first sites are positive
+    step = arrive(problem, iterate, psi, sums)
     flat = task.likelihood.expected(psi, observed.y, observed.extra, *_flat(constant, observed))
     nothing = float(observed.w @ flat.value) * oracle.weight / float(observed.w.sum())
     nothing -= max(_HOPELESS, 0.1 * abs(nothing))  # a guess that is not too bad will do
@@ -239,8 +239,8 @@ def _flat(constant: float, observed: Observed) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _from_prior(
-    problem: SiteProblem, stage: Stage, psi: np.ndarray, other: Step[Moments, SiteStanding]
-) -> Step[Moments, SiteStanding]:
+    problem: SiteProblem, stage: Stage, psi: np.ndarray, other: Step[Moments, SiteIterate]
+) -> Step[Moments, SiteIterate]:
     """Where the first guess is worse than no function at all: from the prior uphill, hyperparameters held at first.
 
     Sites that know nothing yet would teach them that there is nothing to know.
@@ -256,24 +256,24 @@ def _from_prior(
         if quiet is None:
             continue
         rough = ascend(held, arrive(held, quiet, psi, zero), tolerance=_ROUGHLY * problem.tolerance).last
-        standing = problem.settled(rough.sums, rough.standing.stage)
-        if standing is not None:
-            steps.append(arrive(problem, standing, rough.psi, rough.sums))
+        iterate = problem.settled(rough.sums, rough.iterate.stage)
+        if iterate is not None:
+            steps.append(arrive(problem, iterate, rough.psi, rough.sums))
     return max((step for step in steps if np.isfinite(step.elbo)), key=lambda step: step.elbo, default=other)
 
 
-def _onto_all_rows(problem: SiteProblem, rough: Ascent[Moments, SiteStanding]) -> Step[Moments, SiteStanding]:
+def _onto_all_rows(problem: SiteProblem, rough: Ascent[Moments, SiteIterate]) -> Step[Moments, SiteIterate]:
     """The q that some rows taught, asked of all of them, and then the q that their sites make."""
     last = rough.last
-    sums = problem.visit(last.standing, last.psi).sums
-    stage = replace(last.standing.stage, free=last.standing.stage.model.all_but_noise)
-    here = replace(last.standing, stage=stage)
-    standing = problem.stand(sums, here, 1.0)
-    if standing is None:  # negative sites: begin with those of every row by itself
+    sums = problem.visit(last.iterate, last.psi).sums
+    stage = replace(last.iterate.stage, free=last.iterate.stage.model.all_but_noise)
+    here = replace(last.iterate, stage=stage)
+    iterate = problem.update(sums, here, 1.0)
+    if iterate is None:  # negative sites: begin with those of every row by itself
         sums, _ = problem.first_sums(last.psi, problem.anchor)
-        standing = problem.stand(sums, here, 0.0)
-    assert standing is not None  # the first sites are positive
-    return arrive(problem, standing, last.psi, sums)
+        iterate = problem.update(sums, here, 0.0)
+    assert iterate is not None  # the first sites are positive
+    return arrive(problem, iterate, last.psi, sums)
 
 
 def _first_stage(task: FitTask, whole: SumModel, target: TargetScale, power: float) -> Stage:
@@ -286,13 +286,13 @@ def _first_stage(task: FitTask, whole: SumModel, target: TargetScale, power: flo
     return learn_from_sums(whole, given, 1.0, task.wanted, details, **how)[-1]
 
 
-def _fit_of(task: FitTask, problem: SiteProblem, ascent: Ascent[Moments, SiteStanding], target: TargetScale) -> Fit:
+def _fit_of(task: FitTask, problem: SiteProblem, ascent: Ascent[Moments, SiteIterate], target: TargetScale) -> Fit:
     """The record of the fit."""
     last, oracle, anchor = ascent.last, problem.oracle, problem.anchor
-    averages = oracle.averages(last.standing.stage.model.moments.request)
-    model = replace(last.standing.stage.model, averages=averages)
-    stage = replace(last.standing.stage, model=model)
-    posterior = replace(last.standing, stage=stage).posterior
+    averages = oracle.averages(last.iterate.stage.model.moments.request)
+    model = replace(last.iterate.stage.model, averages=averages)
+    stage = replace(last.iterate.stage, model=model)
+    posterior = replace(last.iterate, stage=stage).posterior
     whole = replace(model, moments=last.sums.recentred(anchor))
     level, units = stage.closed.level, task.units(target, model.moments.request)
     notes = (*notes_on(stage, whole, task.plans), *posterior.covariance.notes())
@@ -329,7 +329,7 @@ def _on_tails(task: FitTask, psi: np.ndarray) -> tuple[str, ...]:
     )
 
 
-def _on_climb(ascent: Ascent[Moments, SiteStanding]) -> tuple[str, ...]:
+def _on_climb(ascent: Ascent[Moments, SiteIterate]) -> tuple[str, ...]:
     if ascent.converged:
         return ()
     return (

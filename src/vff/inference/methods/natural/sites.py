@@ -24,7 +24,7 @@ _LEARNT = 0.1  # of the tolerance of the climb, for hyperparameters on the way
 
 
 @dataclass(frozen=True)
-class SiteStanding:
+class SiteIterate:
     """q at some sums of sites."""
 
     stage: Stage
@@ -96,7 +96,7 @@ class SiteProblem:
         """With the sites of earlier rows."""
         return sums if self.memory is None else self.memory.sums + sums
 
-    def stand(self, sums: Moments, here: SiteStanding, learn_share: float) -> SiteStanding | None:
+    def update(self, sums: Moments, here: SiteIterate, learn_share: float) -> SiteIterate | None:
         """See ``natural.Problem``."""
         stage, model = here.stage, self.model(sums)
         if not learn_share or not (self.optimise or self.grows):
@@ -118,12 +118,12 @@ class SiteProblem:
             return grow(model, stage.optimum.theta, stage.harmonics, known=known, **how)[-1]
         return learn(model.restricted(stage.harmonics), stage.optimum.theta, **known, **how)
 
-    def revived(self, step: Step[Moments, SiteStanding]) -> Step[Moments, SiteStanding] | None:
+    def revived(self, step: Step[Moments, SiteIterate]) -> Step[Moments, SiteIterate] | None:
         """From where a climb ended, with the terms that it switched off in play again; None if none gains.
 
         On a logarithmic scale a vanishing variance has no slope, so that what early sites switched off stays off.
         """
-        stage = step.standing.stage
+        stage = step.iterate.stage
         variances = stage.model.variances
         off = variances[~stage.free[variances]]
         if off.size == 0:
@@ -132,14 +132,14 @@ class SiteProblem:
         theta[off] = np.log(_REVIVED)
         free = stage.model.all_but_noise
         lifted = replace(stage, free=free, optimum=replace(stage.optimum, theta=theta, curvature=None))
-        here = replace(step.standing, stage=lifted)
-        standing = self.stand(step.visit.sums, here, 1.0)
-        if standing is None:
+        here = replace(step.iterate, stage=lifted)
+        iterate = self.update(step.visit.sums, here, 1.0)
+        if iterate is None:
             return None
-        there = arrive(self, standing, step.psi, step.visit.sums)
+        there = arrive(self, iterate, step.psi, step.visit.sums)
         return there if there.elbo > step.elbo + _WORTH_IT else None
 
-    def _settle(self, model: SumModel, stage: Stage) -> SiteStanding | None:
+    def _settle(self, model: SumModel, stage: Stage) -> SiteIterate | None:
         """q at the hyperparameters of a stage."""
         form = model.at(stage.optimum.theta)
         if not is_positive(form):
@@ -148,7 +148,7 @@ class SiteProblem:
         stage = replace(
             stage, model=model, closed=form, tolerance=enough, optimum=replace(stage.optimum, elbo=form.elbo)
         )
-        return SiteStanding(stage, self._credit(stage))
+        return SiteIterate(stage, self._credit(stage))
 
     def _credit(self, stage: Stage) -> float:
         """E[sum l f - s f^2 / 2] over the sites of earlier rows, f = anchor + c0 + phi'c + remainder."""
@@ -166,20 +166,20 @@ class SiteProblem:
             value += m0 * (old.constant.target - float(h @ m)) - 0.5 * (m0**2 * weight + variance * moved)
         return value + self.anchor * sums.target - 0.5 * self.anchor**2 * sums.weight
 
-    def settled(self, sums: Moments, stage: Stage) -> SiteStanding | None:
+    def settled(self, sums: Moments, stage: Stage) -> SiteIterate | None:
         """q for some sums at the hyperparameters of a stage."""
         return self._settle(self.model(sums).restricted(stage.harmonics), stage)
 
-    def given(self, sums: Moments, theta: np.ndarray, harmonics: Any) -> SiteStanding | None:
+    def given(self, sums: Moments, theta: np.ndarray, harmonics: Any) -> SiteIterate | None:
         """q for some sums at hyperparameters that are kept."""
         model = self.model(sums).restricted(harmonics)
         optimum = Optimum(theta, np.nan, 0, 1, True, "hyperparameters kept as given")
         return self._settle(model, Stage(model, optimum, model.at(theta), np.inf, model.all_but_noise, False))
 
-    def visit(self, standing: SiteStanding, psi: np.ndarray) -> Visit[Moments]:
+    def visit(self, iterate: SiteIterate, psi: np.ndarray) -> Visit[Moments]:
         """See ``natural.Problem``."""
         R = self.likelihood.free.size
-        found = self.oracle.visit(ExpectedSites(self.likelihood, psi, standing.posterior, self.anchor))
+        found = self.oracle.visit(ExpectedSites(self.likelihood, psi, iterate.posterior, self.anchor))
         sums, total = self._remembering(found.moments), float(found.totals[0])
         gradient, hessian = found.totals[1 : 1 + R], found.totals[1 + R :].reshape(R, R).copy()
         if self.memory is not None:

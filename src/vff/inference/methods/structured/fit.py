@@ -117,13 +117,13 @@ def _begun(rows: Rows, objective: Objective, means: Sequence[np.ndarray] | None)
     states = [prior_state(rows, scale) for scale in _SCALES]
     if means is not None:
         states += [state._replace(means=tuple(means)) for state in states]
-    standing = [search for search in (first, *map(first.moved, states)) if search.stands]
-    if not standing:
+    possible = [search for search in (first, *map(first.moved, states)) if search.finite]
+    if not possible:
         raise ValueError(
             "log p(y | f) or a derivative of it is not finite at the prior mean of f: write it so that it is, for "
             "every f, or give hyperparameters nearer to the targets"
         )
-    return max(standing, key=lambda search: search.sites.bound)
+    return max(possible, key=lambda search: search.sites.bound)
 
 
 def _two_piece_starts(search: Search) -> list[State]:
@@ -161,13 +161,13 @@ def _split(search: Search, tolerance: float) -> tuple[Search, float]:
     """The climb with two pieces, from the most promising start; never below the one piece it comes from."""
     trials = [search.moved(state) for state in _two_piece_starts(search)]
     *_, added = trials
-    standing = [trial for trial in trials if trial.stands]
-    for trial in standing:
+    possible = [trial for trial in trials if trial.finite]
+    for trial in possible:
         for _ in range(3):
             step_mean(trial)
-    standing.sort(key=lambda trial: trial.sites.bound)
-    nearest = [added] if added.stands and standing[-1] is not added else []
-    for best in [*standing[-1:], *nearest]:
+    possible.sort(key=lambda trial: trial.sites.bound)
+    nearest = [added] if added.finite and possible[-1] is not added else []
+    for best in [*possible[-1:], *nearest]:
         slope = climb(best, tolerance, _ROUND)
         if best.sites.bound >= search.sites.bound:
             return best, slope

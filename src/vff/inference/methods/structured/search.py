@@ -57,14 +57,14 @@ class Search:
         return Search(self.rows, self.objective, state, self.objective.sites(state), self.written)
 
     @property
-    def stands(self) -> bool:
+    def finite(self) -> bool:
         """Whether the bound and what the rows say are numbers: a variance can be too much for a likelihood."""
         return all(np.isfinite(part).all() for part in (self.sites.bound, self.sites.slope, self.sites.weight))
 
     def improves(self, state: State) -> bool:
         """Go there if the bound does not fall, but for rounding."""
         there = self.moved(state)
-        if not there.stands or there.sites.bound < self.sites.bound - 1e-12 * (1.0 + abs(self.sites.bound)):
+        if not there.finite or there.sites.bound < self.sites.bound - 1e-12 * (1.0 + abs(self.sites.bound)):
             return False
         self.state, self.sites = state, there.sites
         return True
