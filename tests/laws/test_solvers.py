@@ -11,7 +11,7 @@ from vff.inference import SumModel
 from vff.inference.learning.model import effective_by_term
 from vff.inference.learning.solver import SOLVERS, DirectSolver, Solver
 from vff.inference.posterior import Posterior
-from vff.inference.solvers.linear_gaussian import AbstractForm
+from vff.inference.solvers.linear_gaussian import LinearGaussian
 from vff.moments import MomentRequest
 
 DIRECT = DirectSolver()
@@ -19,7 +19,7 @@ every_solver = pytest.mark.parametrize("solver", SOLVERS, ids=[solver.name for s
 every_problem = pytest.mark.parametrize("name", CASES)
 
 
-def forms(solver: Solver, name: str, model: SumModel, theta: np.ndarray) -> Iterator[AbstractForm]:
+def forms(solver: Solver, name: str, model: SumModel, theta: np.ndarray) -> Iterator[LinearGaussian]:
     for circumstances in MAKERS[solver.name](name):
         with circumstances:
             yield solved(solver, model, theta)
@@ -102,7 +102,7 @@ def test_gradient_is_that_of_the_direct_solver(name, solver):
 def test_bound_evidence_and_upper_bound_are_in_order(solver):
     """The evidence is that of the process itself at all rows, written out."""
     model, theta, x = problem("independent", 300, ((8, 8),))
-    setting = model.setting(theta)
+    setting = model.unpack(theta)
     (own,) = posterior(DIRECT, model, theta).terms
     y, w = rows("independent", 300)[1:]
     covariance = own.covariance(x) + np.diag(setting.noise / w)

@@ -32,7 +32,7 @@ from vff.baselines.evidence import Given
 from vff.baselines.features import InducingPoints
 from vff.baselines.model import FeatureModel, start_of
 from vff.baselines.posterior import FeaturePosterior
-from vff.inference import ClosedForm, Observed, Optimum
+from vff.inference import DirectLinearGaussian, Observed, Optimum
 from vff.inference.methods.natural.ascent import Step, Visit, arrive, ascend
 from vff.inference.methods.natural.row_sites import RowSites, first_sites, is_positive, sites_of
 from vff.likelihoods import AbstractLikelihood, best_constant, parameter_derivatives
@@ -47,7 +47,7 @@ _NOWHERE = 1e6  # nats, by which what is no model is worse than one
 class LatentIterate:
     """q at some sites."""
 
-    closed: ClosedForm
+    closed: DirectLinearGaussian
     """The Gaussian model of the sites."""
     features: InducingPoints
     theta: np.ndarray

@@ -11,7 +11,7 @@ from vff.baselines.covariances import AbstractCovariance, Values
 from vff.baselines.evidence import Given
 from vff.baselines.features import AbstractFeatures, chunks
 from vff.baselines.start import look
-from vff.inference import ClosedForm, Constant, Cotangents, NormalEquations, Optimum, maximise, rescale
+from vff.inference import Constant, Cotangents, DirectLinearGaussian, NormalEquations, Optimum, maximise, rescale
 from vff.linalg import Dense, Diagonal, threads_for
 from vff.parameters import PositiveVector
 
@@ -92,18 +92,18 @@ class FeatureModel:
         """S Phi, for some rows."""
         return phi if self.precision is None else self.precision[rows, None] * phi
 
-    def closed(self, equations: Equations, values: Values) -> ClosedForm:
+    def closed(self, equations: Equations, values: Values) -> DirectLinearGaussian:
         """The model of whitened coefficients: their prior precision is I."""
         own, constant = equations
         prior = Diagonal(np.ones(own.b.size))
         trace = values.variance * own.weight
-        return ClosedForm.of(prior, own, trace, values.noise, sites=self.sites, constant=constant)
+        return DirectLinearGaussian.of(prior, own, trace, values.noise, sites=self.sites, constant=constant)
 
-    def at(self, theta: np.ndarray) -> ClosedForm:
+    def at(self, theta: np.ndarray) -> DirectLinearGaussian:
         features = self.features(theta)
         return self.closed(self.equations(features), features.values)
 
-    def scales(self, closed: ClosedForm) -> np.ndarray:
+    def scales(self, closed: DirectLinearGaussian) -> np.ndarray:
         """Rough curvature in every parameter: the rows in the noise, the coefficients they determine in all others."""
         others = max(1.0, closed.cotangents.effective)
         names = self.parameters.names
@@ -128,7 +128,7 @@ class FeatureModel:
 
 def learn(
     model: FeatureModel, given: Given, *, optimise: bool, release: bool, progress: Callable[[str], None]
-) -> tuple[FeatureModel, Optimum, ClosedForm]:
+) -> tuple[FeatureModel, Optimum, DirectLinearGaussian]:
     """Start from the data, learn the hyperparameters and then, with ``release``, the coordinates along with them."""
     with threads_for(2 * len(model.coordinates)):
         return _learn(model, given, optimise=optimise, release=release, progress=progress)
@@ -136,7 +136,7 @@ def learn(
 
 def _learn(
     model: FeatureModel, given: Given, *, optimise: bool, release: bool, progress: Callable[[str], None]
-) -> tuple[FeatureModel, Optimum, ClosedForm]:
+) -> tuple[FeatureModel, Optimum, DirectLinearGaussian]:
     theta = start_of(model, given).theta
     if not optimise:
         closed = model.at(theta)

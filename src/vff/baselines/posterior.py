@@ -11,7 +11,7 @@ from vff.baselines.design import to_unit
 from vff.baselines.evidence import Evidence
 from vff.baselines.features import AbstractFeatures, chunks
 from vff.basis import Domain
-from vff.inference import ClosedForm, ConstantPosterior
+from vff.inference import ConstantPosterior, DirectLinearGaussian
 from vff.linalg import factorise
 
 
@@ -55,7 +55,7 @@ class FeaturePosterior:
 
     @classmethod
     def from_form(
-        cls, places: tuple[Domain, ...], features: AbstractFeatures, closed: ClosedForm
+        cls, places: tuple[Domain, ...], features: AbstractFeatures, closed: DirectLinearGaussian
     ) -> "FeaturePosterior":
         return cls(places, features, closed.mean, closed.factor.lower, closed.level)
 

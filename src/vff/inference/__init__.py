@@ -32,7 +32,7 @@ from vff.inference.methods.structured.fit import KINDS
 from vff.inference.model.scale import REACH, TargetScale
 from vff.inference.model.term import Term
 from vff.inference.posterior import Posterior, TermProcess, chosen
-from vff.inference.solvers.direct import ClosedForm, NormalEquations
+from vff.inference.solvers.direct import DirectLinearGaussian, NormalEquations
 from vff.inference.solvers.linear_gaussian import Constant, ConstantPosterior, Cotangents
 
 __all__ = [
@@ -41,10 +41,10 @@ __all__ = [
     "METHODS",
     "REACH",
     "SOLVERS",
-    "ClosedForm",
     "Constant",
     "ConstantPosterior",
     "Cotangents",
+    "DirectLinearGaussian",
     "Fit",
     "FitTask",
     "MemoryRows",

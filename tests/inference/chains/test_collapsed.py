@@ -21,7 +21,7 @@ from vff.inference.methods.chains.design import axes_of
 from vff.inference.methods.chains.diagnostics import bulk_ess
 from vff.inference.methods.chains.points import TermShape
 from vff.inference.model.scale import standardised
-from vff.inference.solvers.linear_gaussian import AbstractForm
+from vff.inference.solvers.linear_gaussian import LinearGaussian
 from vff.priors import Gamma, HalfNormal, LogNormal, OfSd
 
 rng = np.random.default_rng(0)
@@ -139,11 +139,11 @@ def test_the_bound_and_its_gradient_come_back_whole(sampled: GPRegressor) -> Non
 
 def test_one_setting_is_averaged_at_a_time(sampled: GPRegressor, monkeypatch: pytest.MonkeyPatch) -> None:
     """A closed form holds matrices of all features, and there are hundreds of settings."""
-    made: list[weakref.ref[AbstractForm]] = []
+    made: list[weakref.ref[LinearGaussian]] = []
     living: list[int] = []
     at = SumModel.at
 
-    def counted(self: SumModel, theta: np.ndarray) -> AbstractForm:
+    def counted(self: SumModel, theta: np.ndarray) -> LinearGaussian:
         form = at(self, theta)
         made.append(weakref.ref(form))
         living.append(sum(own() is not None for own in made))

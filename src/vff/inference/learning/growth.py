@@ -17,7 +17,7 @@ import numpy as np
 from vff.inference.learning.model import SumModel, effective_by_term
 from vff.inference.learning.optimise import Optimum, curvature_at, maximise, polish, with_enough_noise
 from vff.inference.model.term import Term
-from vff.inference.solvers.linear_gaussian import AbstractForm
+from vff.inference.solvers.linear_gaussian import LinearGaussian
 from vff.linalg import NotPositiveDefinite, threads_for
 from vff.moments import Harmonics
 
@@ -41,7 +41,7 @@ class Stage:
 
     model: SumModel
     optimum: Optimum
-    closed: AbstractForm
+    closed: LinearGaussian
     """The model at the optimum."""
     tolerance: float
     """What may be missed."""
@@ -128,8 +128,8 @@ def _text(harmonics: Harmonics) -> str:
 
 
 def _settled(
-    model: SumModel, optimum: Optimum, closed: AbstractForm, free: np.ndarray, gain: float | None
-) -> tuple[Optimum, AbstractForm, np.ndarray]:
+    model: SumModel, optimum: Optimum, closed: LinearGaussian, free: np.ndarray, gain: float | None
+) -> tuple[Optimum, LinearGaussian, np.ndarray]:
     """Terms that came to nothing taken out, and the others learnt to the end without them."""
     while True:
         optimum, closed, kept = _without_nothings(model, optimum, closed, free)
@@ -147,8 +147,8 @@ def _settled(
 
 
 def _without_nothings(
-    model: SumModel, optimum: Optimum, closed: AbstractForm, free: np.ndarray
-) -> tuple[Optimum, AbstractForm, np.ndarray]:
+    model: SumModel, optimum: Optimum, closed: LinearGaussian, free: np.ndarray
+) -> tuple[Optimum, LinearGaussian, np.ndarray]:
     """Terms without which the bound loses next to nothing get the least variance, and stay there.
 
     On a logarithmic scale a vanishing variance would creep towards zero for ever.

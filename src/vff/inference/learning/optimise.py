@@ -6,7 +6,7 @@ from typing import Protocol, TypeVar
 import numpy as np
 from scipy.optimize import minimize
 
-from vff.inference.solvers.linear_gaussian import AbstractForm, Cotangents
+from vff.inference.solvers.linear_gaussian import Cotangents, LinearGaussian
 from vff.linalg import NotPositiveDefinite
 from vff.parameters import PositiveVector
 
@@ -25,7 +25,7 @@ _MOST_PARAMETERS = 40  # for a Hessian by differences
 _STEEPEST = 1e-13  # of the longest step that a search would take: what is shorter is rounding
 _FLATTEST, _FLATTER = 0.1, 1e-3  # nats per squared log unit: flatter directions are taken to be this steep
 
-F = TypeVar("F", bound=AbstractForm)
+F = TypeVar("F", bound=LinearGaussian)
 
 
 class Model(Protocol[F]):
@@ -297,7 +297,7 @@ def _secant(curvature: np.ndarray, moved: np.ndarray, fell: np.ndarray) -> np.nd
     return curvature + np.outer(fell, fell) / (fell @ moved) - np.outer(bent, bent) / (moved @ bent)
 
 
-def rescale(closed: AbstractForm) -> tuple[float, float]:
+def rescale(closed: LinearGaussian) -> tuple[float, float]:
     """The factor on all variances (prior and noise together) that maximises the bound, and the bound there.
 
     The bound depends on it only through -1/2 [n log s + quadratic / s]; hence s = quadratic / n. A constant whose prior

@@ -6,23 +6,23 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from vff.inference.posterior import Direct, Posterior, Probed, TermProcess
-from vff.inference.solvers.direct import ClosedForm
-from vff.inference.solvers.iterative import IterativeForm
-from vff.inference.solvers.linear_gaussian import AbstractForm
+from vff.inference.solvers.direct import DirectLinearGaussian
+from vff.inference.solvers.iterative import IterativeLinearGaussian
+from vff.inference.solvers.linear_gaussian import LinearGaussian
 from vff.inference.solvers.whitening import whitened_terms
 from vff.linalg import BlockDiagonal
 from vff.moments import MomentRequest
 from vff.registry import Registry
 
 if TYPE_CHECKING:
-    from vff.inference.learning.model import Setting, SumModel
+    from vff.inference.learning.model import Hyperparameters, SumModel
 
 LARGEST_DIRECT = 4500  # features; beyond, iterations are faster than a Cholesky factor
 _GOOD_VARIANCE = 2.5e-3  # relative standard error
 _MOST_PROBES, _MOST_WHEN_LARGE, _LARGE = 192, 96, 20_000  # probes for it, and features
 
 
-def block_prior(closed: AbstractForm) -> BlockDiagonal:
+def block_prior(closed: LinearGaussian) -> BlockDiagonal:
     """The prior of a sum, which is block diagonal."""
     assert isinstance(closed.prior, BlockDiagonal)
     return closed.prior
@@ -43,11 +43,13 @@ class Solver(Protocol):
         """Of one setting, in operations that compare; None where it has nothing to offer."""
         ...
 
-    def at(self, model: "SumModel", setting: "Setting", prior: BlockDiagonal, variance: float) -> AbstractForm:
+    def at(
+        self, model: "SumModel", setting: "Hyperparameters", prior: BlockDiagonal, variance: float
+    ) -> LinearGaussian:
         """The model at a setting; ``variance`` is that of all terms together."""
         ...
 
-    def posterior(self, form: Any, model: "SumModel", setting: "Setting") -> Posterior:
+    def posterior(self, form: Any, model: "SumModel", setting: "Hyperparameters") -> Posterior:
         """The posterior at a setting, from the form that it had there."""
         ...
 
@@ -60,11 +62,13 @@ class DirectSolver:
     def cost(self, request: MomentRequest) -> float:
         return float(request.size) ** 3
 
-    def at(self, model: "SumModel", setting: "Setting", prior: BlockDiagonal, variance: float) -> ClosedForm:
+    def at(
+        self, model: "SumModel", setting: "Hyperparameters", prior: BlockDiagonal, variance: float
+    ) -> DirectLinearGaussian:
         how = {"sites": model.sites, "constant": model.constant_at(setting)}
-        return ClosedForm.of(prior, model.equations(setting), variance * model.weight, setting.noise, **how)
+        return DirectLinearGaussian.of(prior, model.equations(setting), variance * model.weight, setting.noise, **how)
 
-    def posterior(self, form: ClosedForm, model: "SumModel", setting: "Setting") -> Posterior:
+    def posterior(self, form: DirectLinearGaussian, model: "SumModel", setting: "Hyperparameters") -> Posterior:
         request, inverse = model.moments.request, form.covariance()
         terms, centre, places = processes(model, setting), model.centre(setting), request.slices
         taken = []
@@ -87,7 +91,9 @@ class IterativeSolver:
             return None  # terms of one column alone have nothing to gain
         return LARGEST_DIRECT * float(request.size) ** 2
 
-    def at(self, model: "SumModel", setting: "Setting", prior: BlockDiagonal, variance: float) -> IterativeForm:
+    def at(
+        self, model: "SumModel", setting: "Hyperparameters", prior: BlockDiagonal, variance: float
+    ) -> IterativeLinearGaussian:
         transform, moments = model.transform(setting), model.moments
         terms = whitened_terms(model.lattice, model.terms, setting.terms, prior, 1.0 / setting.noise)
         blocks = {
@@ -96,9 +102,9 @@ class IterativeSolver:
         }
         own = transform.forward(moments.project), moments.target_squared, model.weight, variance * model.weight
         how = {"sites": model.sites, "constant": model.constant_at(setting)}
-        return IterativeForm(prior, *own, setting.noise, terms, blocks, **how)
+        return IterativeLinearGaussian(prior, *own, setting.noise, terms, blocks, **how)
 
-    def posterior(self, form: IterativeForm, model: "SumModel", setting: "Setting") -> Posterior:
+    def posterior(self, form: IterativeLinearGaussian, model: "SumModel", setting: "Hyperparameters") -> Posterior:
         """With as many probes as its variances need."""
         request, terms = model.moments.request, processes(model, setting)
         covariance, most = Probed.of(form, request, terms), most_probes(request.size)
@@ -123,7 +129,7 @@ def most_probes(P: int) -> int:
     return _MOST_PROBES if P <= _LARGE else _MOST_WHEN_LARGE
 
 
-def processes(model: "SumModel", setting: "Setting") -> tuple[TermProcess, ...]:
+def processes(model: "SumModel", setting: "Hyperparameters") -> tuple[TermProcess, ...]:
     """The terms of a model at a setting."""
     return tuple(
         TermProcess(

@@ -37,7 +37,7 @@ class Collapsed:
         model, units = model_of(task)
         stages = _stages(task, model, units)
         final = stages[-1]
-        setting = final.model.setting(final.optimum.theta)
+        setting = final.model.unpack(final.optimum.theta)
         posterior = final.model.posterior(final.closed, final.optimum.theta)
         found = Outcome(
             self.name,

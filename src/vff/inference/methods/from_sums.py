@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from vff.inference.learning.growth import Stage, grow, learn
-from vff.inference.learning.model import Setting, SumModel, capped, effective_by_term, shrunk
+from vff.inference.learning.model import Hyperparameters, SumModel, capped, effective_by_term, shrunk
 from vff.inference.learning.start import Given, Start, look, sized_for
 from vff.inference.methods.fit import TermShare
 from vff.inference.methods.notes import supported
@@ -25,9 +25,9 @@ class Last(NamedTuple):
 
     def start(self, model: SumModel, found: Start) -> Start:
         """With what was found in the data for terms that came to nothing."""
-        others = model.setting(found.theta).terms
+        others = model.unpack(found.theta).terms
         values = tuple(dict(other if own is None else own) for own, other in zip(self.terms, others, strict=True))
-        setting = Setting(values, self.noise)
+        setting = Hyperparameters(values, self.noise)
         sized = sized_for(model, setting)
         theta = sized.parameters.clip(sized.pack(setting))
         return Start(theta, sized.harmonics, sized.at(theta).elbo)
@@ -79,15 +79,15 @@ def _better(found: Start, start: Start | None) -> Start:
     return found if start is None or found.elbo > start.elbo + BETTER_START else start
 
 
-def given_setting(given: tuple[Given, ...], noise: float | None) -> Setting | None:
+def given_setting(given: tuple[Given, ...], noise: float | None) -> Hyperparameters | None:
     """The user's values, when all are given."""
     values = [{name: value for name, value in term.items() if value is not None} for term in given]
     if noise is None or any(len(some) < len(term) for some, term in zip(values, given, strict=True)):
         return None
-    return Setting(tuple(values), noise)
+    return Hyperparameters(tuple(values), noise)
 
 
-def given_start(model: SumModel, setting: Setting | None) -> Start | None:
+def given_start(model: SumModel, setting: Hyperparameters | None) -> Start | None:
     if setting is None:
         return None
     sized = sized_for(model, setting)
@@ -108,7 +108,7 @@ def shares_of(final: Stage) -> list[TermShare]:
     model, closed, effective = final.model, final.closed, effective_by_term(final.closed)
     # of sites, first and second moments are both weighted by their precisions
     known = model.weight > 0.0  # sites that know nothing leave nothing to share
-    setting = model.setting(final.optimum.theta)
+    setting = model.unpack(final.optimum.theta)
     centre = replace(model, averages=None).centre(setting) if known else np.zeros(closed.mean.size)
     energies = np.array(closed.energies()) / model.weight if known else np.zeros(len(model.terms))
     total = _spread_of_targets(final, centre) if known else 0.0

@@ -46,7 +46,7 @@ def _on_detail(final: Stage, whole: SumModel, label: str) -> list[str]:
 
 def _follows(final: Stage, detail: int) -> bool:
     """Whether the fitted prior leaves a harmonic enough variance for the data to speak in it."""
-    (term,), setting, ((M,),) = final.model.terms, final.model.setting(final.optimum.theta), final.harmonics
+    (term,), setting, ((M,),) = final.model.terms, final.model.unpack(final.optimum.theta), final.harmonics
     if M is None:
         return True
     values = setting.terms[0]

@@ -14,7 +14,7 @@ import numpy as np
 
 from vff.inference.posterior.covariance import Arrays, Features, WrittenCovariance, columns_of
 from vff.inference.posterior.term import TermProcess, stretches
-from vff.inference.solvers.iterative import IterativeForm
+from vff.inference.solvers.iterative import IterativeLinearGaussian
 from vff.inference.solvers.whitening import WhitenedTerm
 from vff.moments import (
     ColumnRows,
@@ -37,14 +37,14 @@ _POOR_VARIANCE = 0.01  # relative standard error that is worth a note
 class Probed(WrittenCovariance):
     """S = A^-1 behind a form that never writes it."""
 
-    form: IterativeForm
+    form: IterativeLinearGaussian
     away: np.ndarray
     """W'(A~^-1 z - z), (P, S)."""
     signs: np.ndarray
     """W'z, (P, S)."""
 
     @classmethod
-    def of(cls, form: IterativeForm, request: MomentRequest, terms: tuple[TermProcess, ...]) -> "Probed":
+    def of(cls, form: IterativeLinearGaussian, request: MomentRequest, terms: tuple[TermProcess, ...]) -> "Probed":
         """With the probes that the form has."""
         return cls(request, terms, form, form.to_prior(form.probed.X - form.signs), form.to_prior(form.signs))
 

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from vff.factors import StackedTransform
-from vff.inference.solvers.linear_gaussian import AbstractForm, Constant
+from vff.inference.solvers.linear_gaussian import Constant, LinearGaussian
 from vff.linalg import (
     AbstractInvertible,
     AbstractSymmetric,
@@ -68,7 +68,7 @@ class MovedGram(AbstractSymmetric):
 
 
 @dataclass(frozen=True)
-class ClosedForm(AbstractForm):
+class DirectLinearGaussian(LinearGaussian):
     """A linear-Gaussian model at one setting, with a factor of A."""
 
     G: Dense
@@ -84,12 +84,12 @@ class ClosedForm(AbstractForm):
         *,
         sites: bool = False,
         constant: Constant | None = None,
-    ) -> "ClosedForm":
+    ) -> "DirectLinearGaussian":
         """The model of these rows; ``trace`` is sum w k(x, x)."""
         own = equations.b, equations.yy, equations.weight
         return cls(prior, *own, trace, noise, Dense(equations.G.dense()), sites=sites, constant=constant)
 
-    def with_noise(self, noise: float) -> "ClosedForm":
+    def with_noise(self, noise: float) -> "DirectLinearGaussian":
         return replace(self, noise=noise)
 
     @cached_property
@@ -123,8 +123,8 @@ class ClosedForm(AbstractForm):
     def energy_of(self, c: np.ndarray) -> float:
         return float(c @ self.G.dense() @ c)
 
-    def spread_over(self, other: AbstractForm) -> float:
-        if not isinstance(other, ClosedForm):
+    def spread_over(self, other: LinearGaussian) -> float:
+        if not isinstance(other, DirectLinearGaussian):
             return super().spread_over(other)
         return other.G.contract(self.inverse)
 

@@ -15,12 +15,12 @@ over the probes is part of the answer.
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from vff.inference.solvers.linear_gaussian import AbstractForm
+from vff.inference.solvers.linear_gaussian import LinearGaussian
 from vff.inference.solvers.whitening import PreconditionerView, WhitenedTerm
 from vff.linalg import BlockDiagonal, Factor, OuterView, Solution, Summary, conjugate_gradients, factorise
 from vff.moments import KeyedByPairs, Pair
@@ -32,8 +32,10 @@ _ERRORS = 3.0  # standard errors, the width of what is stated
 
 
 @dataclass(frozen=True)
-class IterativeForm(KeyedByPairs, AbstractForm):
+class IterativeLinearGaussian(KeyedByPairs, LinearGaussian):
     """A linear-Gaussian model at one setting of its hyperparameters, solved without a factor of A."""
+
+    stored_as: ClassVar[str] = "IterativeForm"
 
     prior: BlockDiagonal
     terms: tuple[WhitenedTerm, ...]
@@ -45,7 +47,7 @@ class IterativeForm(KeyedByPairs, AbstractForm):
         # cotangents point back to this form, which formats that follow no references cannot write; they are made anew
         return {name: value for name, value in super().__getstate__().items() if name != "cotangents"}
 
-    def with_noise(self, noise: float) -> "IterativeForm":
+    def with_noise(self, noise: float) -> "IterativeLinearGaussian":
         return replace(self, terms=tuple(term.at_tau(1.0 / noise) for term in self.terms), noise=noise)
 
     @property

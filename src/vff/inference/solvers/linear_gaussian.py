@@ -69,7 +69,7 @@ class _Share(NamedTuple):
 
 
 @dataclass(frozen=True)
-class AbstractForm(ABC):
+class LinearGaussian(ABC):
     """A linear-Gaussian model at one setting of its hyperparameters."""
 
     prior: AbstractInvertible
@@ -153,7 +153,7 @@ class AbstractForm(ABC):
         """sum w f^2 of the posterior mean."""
         return self.energy_of(self.mean) + self.of_constant.energy
 
-    def spread_over(self, other: "AbstractForm") -> float:
+    def spread_over(self, other: "LinearGaussian") -> float:
         """tr(G A^-1) with the Gram matrix of the same features over other rows."""
         raise ValueError("rows are added to models of at most 4,500 features; use fewer frequencies, or fit again")
 
@@ -280,7 +280,7 @@ class AbstractForm(ABC):
 class Cotangents:
     """Derivatives of the bound, as far as each structure needs them."""
 
-    model: AbstractForm
+    model: LinearGaussian
 
     @property
     def inverse(self) -> Summary:
@@ -339,7 +339,7 @@ class Cotangents:
 class MissedCotangents:
     """Derivatives of T, answering to the same names as ``Cotangents``. O(P^2)."""
 
-    model: AbstractForm
+    model: LinearGaussian
 
     @cached_property
     def prior(self) -> Summary:

@@ -7,7 +7,7 @@ from math import prod
 
 import numpy as np
 
-from vff.inference.learning.model import Setting, SumModel
+from vff.inference.learning.model import Hyperparameters, SumModel
 from vff.inference.learning.solver import LARGEST_DIRECT
 from vff.inference.methods.chains.collapsed_density import (
     CollapsedData,
@@ -36,7 +36,7 @@ from vff.inference.methods.fit import Fit, Outcome, TermShare, record
 from vff.inference.methods.task import FitTask
 from vff.inference.model.scale import Units
 from vff.inference.posterior import Posterior, covariance_root
-from vff.inference.solvers.linear_gaussian import AbstractForm
+from vff.inference.solvers.linear_gaussian import LinearGaussian
 from vff.likelihoods import Gaussian
 
 _MOST_DIFFERENTIATED = 250  # white variables: beyond, gradients by hand are faster
@@ -105,7 +105,7 @@ def _target(
 
 def _posterior(model: SumModel, t: np.ndarray, rng: np.random.Generator) -> tuple[Posterior, float]:
     """Averages over settings of the posterior at each, measured from the average of the constant."""
-    settings = [model.setting(theta) for theta in t]
+    settings = [model.unpack(theta) for theta in t]
     P, S = model.size, len(t)
     means, covariance, moved = np.empty((S, P)), np.zeros((P, P)), np.empty((S, _EACH, P))
     constants, white, together, variance = np.zeros(S), np.zeros((S, _EACH)), np.zeros(P), 0.0
@@ -133,7 +133,7 @@ def _posterior(model: SumModel, t: np.ndarray, rng: np.random.Generator) -> tupl
     return sampled_posterior(model, settings, cloud, averages, level), constant
 
 
-def _raw(model: SumModel, setting: Setting, closed: AbstractForm) -> tuple[np.ndarray, np.ndarray]:
+def _raw(model: SumModel, setting: Hyperparameters, closed: LinearGaussian) -> tuple[np.ndarray, np.ndarray]:
     """Mean of the coefficients of the functions that are summed over rows, and covariance with the constant held."""
     transform = model.transform(setting)
     inverse = transform.transpose(transform.transpose(closed.covariance()).T)

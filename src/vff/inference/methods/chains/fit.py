@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from vff.inference.learning.model import Setting, SumModel
+from vff.inference.learning.model import Hyperparameters, SumModel
 from vff.inference.learning.optimise import Optimum
 from vff.inference.methods.chains.compiling import compiled
 from vff.inference.methods.chains.density import MOST_FACTORED, OVERDISPERSED, Data, Hyper, Sites, Target, entries_of
@@ -109,7 +109,7 @@ def _parameters(first: First) -> list[Parameter]:
     return with_priors(found, task.priors)
 
 
-def _largest_rest(task: FitTask, model: SumModel, setting: Setting) -> float:
+def _largest_rest(task: FitTask, model: SumModel, setting: Hyperparameters) -> float:
     """The largest standard deviation of what the features leave out, at some of the rows."""
     n = task.visited.walk.n
     some, total = slice(0, n, -(-n // _FEW_ROWS)), 0.0
@@ -210,7 +210,7 @@ def _record(first: First, model: SumModel, draws: _Draws, engine: Choice) -> Fit
     level, cloud = t[:, place] - constant, Cloud.of(coefficients)
     w = task.visited.observed.w
     averages = feature_averages(task.visited.walk, learnt.request, w)
-    settings = [model.setting(np.append(row[:place], 0.0)) for row in t]  # of sites, the noise variance is one
+    settings = [model.unpack(np.append(row[:place], 0.0)) for row in t]  # of sites, the noise variance is one
     posterior = sampled_posterior(model, settings, cloud, averages, Level.of(level, cloud))
     psi = np.median(samples.psi, axis=0)
     rows = _rows(task, model, posterior)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from vff.factors import TermTransform
-from vff.inference.learning.model import Setting, SumModel
+from vff.inference.learning.model import Hyperparameters, SumModel
 from vff.inference.learning.solver import processes
 from vff.inference.model.term import Term
 from vff.inference.posterior import Averaged, Posterior
@@ -59,7 +59,7 @@ class Level:
 
 
 def sampled_posterior(
-    model: SumModel, settings: Sequence[Setting], cloud: Cloud, averages: Sequence[np.ndarray], level: Level
+    model: SumModel, settings: Sequence[Hyperparameters], cloud: Cloud, averages: Sequence[np.ndarray], level: Level
 ) -> Posterior:
     """From draws of settings, of coefficients and of the constant.
 
@@ -96,13 +96,13 @@ def sampled_posterior(
     return Posterior(inner(cloud.mean), covariance, centre, np.concatenate(own_centre), constant=constant)
 
 
-def _median(settings: Sequence[Setting]) -> Setting:
+def _median(settings: Sequence[Hyperparameters]) -> Hyperparameters:
     """Every hyperparameter by itself."""
     terms = tuple(
         {name: float(np.median([setting.terms[s][name] for setting in settings])) for name in first}
         for s, first in enumerate(settings[0].terms)
     )
-    return Setting(terms, float(np.median([setting.noise for setting in settings])))
+    return Hyperparameters(terms, float(np.median([setting.noise for setting in settings])))
 
 
 def _inverse(transform: TermTransform) -> TermTransform:

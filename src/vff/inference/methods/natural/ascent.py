@@ -1,4 +1,4 @@
-"""Natural gradients for any likelihood: an ascent of the bound that visits the rows about once per step (theory §10).
+"""Natural gradients for any likelihood: an ascent of the bound that visits the rows about once per step (theory §9).
 
 q(c) = N(m, A^-1) in coefficient space, and with g and h the first two derivatives of log p(y | f),
 

@@ -301,7 +301,7 @@ def _fit_of(task: FitTask, problem: SiteProblem, ascent: Ascent[Moments, SiteIte
         Natural.name,
         task.likelihood.with_values(last.psi),
         posterior,
-        units.outer(model.setting(stage.optimum.theta).terms),
+        units.outer(model.unpack(stage.optimum.theta).terms),
         shares_of(stage),
         (Milestone(stage.harmonics, stage.optimum, stage.missed, stage.tolerance),),
         model.solver.name,

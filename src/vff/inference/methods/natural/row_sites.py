@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from vff.inference.model.scale import TargetScale
-from vff.inference.solvers.linear_gaussian import AbstractForm
+from vff.inference.solvers.linear_gaussian import LinearGaussian
 from vff.likelihoods import AbstractLikelihood, Expected, row_modes
 
 _SPREAD = 2.0  # of the latent function around its constant, for a first guess at every row by itself
@@ -82,7 +82,7 @@ def first_sites(likelihood: AbstractLikelihood, psi: np.ndarray, observed: Obser
     return RowSites(w * precision, w * (slope + precision * f))
 
 
-def is_positive(form: AbstractForm) -> bool:
+def is_positive(form: LinearGaussian) -> bool:
     """Whether the sites, some of which may be negative, make a q: A is positive definite, with the constant in it."""
     try:
         return form.jitter == 0.0 and (form.level is None or form.level.variance > 0.0)

@@ -15,7 +15,7 @@ from vff.inference.methods.natural.row_sites import is_positive
 from vff.inference.model.scale import REACH
 from vff.inference.model.term import Term
 from vff.inference.posterior import Posterior
-from vff.inference.solvers.linear_gaussian import AbstractForm
+from vff.inference.solvers.linear_gaussian import LinearGaussian
 from vff.likelihoods import AbstractLikelihood
 from vff.moments import Moments
 
@@ -33,7 +33,7 @@ class SiteIterate:
     """What earlier rows, which are gone, say for q."""
 
     @property
-    def form(self) -> AbstractForm:
+    def form(self) -> LinearGaussian:
         return self.stage.closed
 
     @property

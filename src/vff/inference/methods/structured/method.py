@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from vff.inference.learning.model import Setting, SumModel
+from vff.inference.learning.model import Hyperparameters, SumModel
 from vff.inference.learning.optimise import Optimum
 from vff.inference.learning.solver import processes
 from vff.inference.methods.collapsed import not_gaussian
@@ -43,7 +43,7 @@ _VECTORS = 80  # of the size of q that L-BFGS keeps
 class Learnt:
     """All that q is fitted at, as learning saw it."""
 
-    setting: Setting
+    setting: Hyperparameters
     psi: np.ndarray
     constant: float
     anchor: float
@@ -179,7 +179,7 @@ def _learn(ready: Prepared, most: int) -> Learnt:
     memory = first.memory
     assert memory is not None
     learnt = first.history[-1].optimum.theta
-    setting = SumModel(task.terms, no_sums(small), sites=True).setting(learnt)
+    setting = SumModel(task.terms, no_sums(small), sites=True).unpack(learnt)
     request = _request(task, small, first)
     supported, notes = tuple(term.supported for term in first.terms), _on_learning(task, first, small, request)
     sums = memory.sums.restricted(request.harmonics) if _holds(memory.sums.request, request) else None
@@ -230,7 +230,7 @@ def _request(task: FitTask, small: MomentRequest, first: Fit) -> MomentRequest:
     return MomentRequest(tuple(terms))
 
 
-def _product_terms(task: FitTask, model: SumModel, setting: Setting) -> list[ProductTerm]:
+def _product_terms(task: FitTask, model: SumModel, setting: Hyperparameters) -> list[ProductTerm]:
     """Every term at the rows."""
     every, source = slice(0, task.visited.walk.n), task.visited.walk.source
     terms = []
