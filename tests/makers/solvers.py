@@ -13,7 +13,6 @@ from vff.inference import SumModel, Term
 from vff.inference.learning.solver import Solver
 from vff.inference.posterior import Posterior
 from vff.inference.solvers.linear_gaussian import LinearGaussian
-from vff.linalg import BlockDiagonal
 from vff.moments import ColumnRequest, MomentRequest, TermRequest, read_arrays
 
 UNIT, LEVELS = Interval(-1.0, 1.0), ("a", "b", "c", "d", "e")
@@ -80,10 +79,7 @@ MAKERS: dict[str, Callable[[str], Sequence[AbstractContextManager[object]]]] = {
 
 def solved(solver: Solver, model: SumModel, theta: np.ndarray) -> LinearGaussian:
     """The model at log hyperparameters, by this solver whatever the size."""
-    setting = model.unpack(theta)
-    parts = zip(model.terms, model.columns, setting.terms, strict=True)
-    prior = BlockDiagonal(tuple(term.precision(columns, values) for term, columns, values in parts))
-    return solver.at(model, setting, prior, sum(values["variance"] for values in setting.terms))
+    return solver.at(model, model.unpack(theta))
 
 
 def posterior(solver: Solver, model: SumModel, theta: np.ndarray) -> Posterior:

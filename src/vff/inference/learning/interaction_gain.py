@@ -4,9 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vff.inference.learning.model import Hyperparameters, SumModel
+from vff.inference.learning.model import SumModel
 from vff.inference.learning.optimise import maximise
 from vff.inference.learning.start import together
+from vff.inference.model.hyperparameters import Hyperparameters
 from vff.inference.model.term import Term
 from vff.linalg import threads_for
 from vff.moments import Moments

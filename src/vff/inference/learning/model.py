@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 
 from vff.factors import Prior, StackedTransform, TailRows
 from vff.inference.learning.solver import Solver, block_prior, choose_solver
+from vff.inference.model.hyperparameters import NOISE, Hyperparameters, Key
 from vff.inference.model.term import Term
 from vff.inference.posterior import Posterior
 from vff.inference.solvers.direct import MovedGram, NormalEquations
@@ -22,29 +22,6 @@ NOISE_BOUNDS = (1e-8, 1e4)  # relative to the variance of the targets, which are
 
 
 SMALL = 1500  # features, of which a factor is computed in a moment
-
-
-class Key(NamedTuple):
-    """Whose hyperparameter it is."""
-
-    term: int | None
-    """None for the noise variance."""
-    factor: int | None
-    """None where it belongs to the whole term."""
-    name: str
-
-    def __str__(self) -> str:
-        return " ".join(str(part) for part in (self.name, self.term, self.factor) if part is not None)
-
-
-NOISE = Key(None, None, "noise")
-
-
-class Hyperparameters(NamedTuple):
-    """Hyperparameters by term, and the noise variance."""
-
-    terms: tuple[dict[str, float], ...]
-    noise: float
 
 
 @dataclass(frozen=True)
@@ -208,12 +185,17 @@ class SumModel:
                 total = total + prior.tail_states(tail.side) @ prior.tail_sums(tail).total
         return total
 
-    def at(self, theta: np.ndarray) -> LinearGaussian:
-        setting = self.unpack(theta)
+    def prior(self, setting: Hyperparameters) -> BlockDiagonal:
+        """K at this setting."""
         parts = zip(self.terms, self.columns, setting.terms, strict=True)
-        prior = BlockDiagonal(tuple(term.precision(basis, values) for term, basis, values in parts))
-        variance = sum(values["variance"] for values in setting.terms)
-        return self.solver.at(self, setting, prior, variance)
+        return BlockDiagonal(tuple(term.precision(basis, values) for term, basis, values in parts))
+
+    def prior_trace(self, setting: Hyperparameters) -> float:
+        """sum w k(x, x) over all rows."""
+        return sum(values["variance"] for values in setting.terms) * self.weight
+
+    def at(self, theta: np.ndarray) -> LinearGaussian:
+        return self.solver.at(self, self.unpack(theta))
 
     def posterior(self, form: LinearGaussian, theta: np.ndarray) -> Posterior:
         """q(f) at log hyperparameters, from the form that the model has there."""

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from vff.inference.model.hyperparameters import Hyperparameters
 from vff.inference.posterior import Direct, Posterior, Probed, TermProcess
 from vff.inference.solvers.direct import DirectLinearGaussian
 from vff.inference.solvers.iterative import IterativeLinearGaussian
@@ -15,7 +16,7 @@ from vff.moments import MomentRequest
 from vff.registry import Registry
 
 if TYPE_CHECKING:
-    from vff.inference.learning.model import Hyperparameters, SumModel
+    from vff.inference.learning.model import SumModel
 
 LARGEST_DIRECT = 4500  # features; beyond, iterations are faster than a Cholesky factor
 _GOOD_VARIANCE = 2.5e-3  # relative standard error
@@ -43,13 +44,11 @@ class Solver(Protocol):
         """Of one setting, in operations that compare; None where it has nothing to offer."""
         ...
 
-    def at(
-        self, model: "SumModel", setting: "Hyperparameters", prior: BlockDiagonal, variance: float
-    ) -> LinearGaussian:
-        """The model at a setting; ``variance`` is that of all terms together."""
+    def at(self, model: "SumModel", setting: Hyperparameters) -> LinearGaussian:
+        """The model at a setting."""
         ...
 
-    def posterior(self, form: Any, model: "SumModel", setting: "Hyperparameters") -> Posterior:
+    def posterior(self, form: Any, model: "SumModel", setting: Hyperparameters) -> Posterior:
         """The posterior at a setting, from the form that it had there."""
         ...
 
@@ -62,13 +61,12 @@ class DirectSolver:
     def cost(self, request: MomentRequest) -> float:
         return float(request.size) ** 3
 
-    def at(
-        self, model: "SumModel", setting: "Hyperparameters", prior: BlockDiagonal, variance: float
-    ) -> DirectLinearGaussian:
+    def at(self, model: "SumModel", setting: Hyperparameters) -> DirectLinearGaussian:
+        prior, trace = model.prior(setting), model.prior_trace(setting)
         how = {"sites": model.sites, "constant": model.constant_at(setting)}
-        return DirectLinearGaussian.of(prior, model.equations(setting), variance * model.weight, setting.noise, **how)
+        return DirectLinearGaussian.of(prior, model.equations(setting), trace, setting.noise, **how)
 
-    def posterior(self, form: DirectLinearGaussian, model: "SumModel", setting: "Hyperparameters") -> Posterior:
+    def posterior(self, form: DirectLinearGaussian, model: "SumModel", setting: Hyperparameters) -> Posterior:
         request, inverse = model.moments.request, form.covariance()
         terms, centre, places = processes(model, setting), model.centre(setting), request.slices
         taken = []
@@ -91,20 +89,18 @@ class IterativeSolver:
             return None  # terms of one column alone have nothing to gain
         return LARGEST_DIRECT * float(request.size) ** 2
 
-    def at(
-        self, model: "SumModel", setting: "Hyperparameters", prior: BlockDiagonal, variance: float
-    ) -> IterativeLinearGaussian:
-        transform, moments = model.transform(setting), model.moments
+    def at(self, model: "SumModel", setting: Hyperparameters) -> IterativeLinearGaussian:
+        prior, transform, moments = model.prior(setting), model.transform(setting), model.moments
         terms = whitened_terms(model.lattice, model.terms, setting.terms, prior, 1.0 / setting.noise)
         blocks = {
             (s, t): transform.transforms[t].forward(transform.transforms[s].forward(block).T).T
             for (s, t), block in moments.blocks.items()
         }
-        own = transform.forward(moments.project), moments.target_squared, model.weight, variance * model.weight
+        own = transform.forward(moments.project), moments.target_squared, model.weight, model.prior_trace(setting)
         how = {"sites": model.sites, "constant": model.constant_at(setting)}
         return IterativeLinearGaussian(prior, *own, setting.noise, terms, blocks, **how)
 
-    def posterior(self, form: IterativeLinearGaussian, model: "SumModel", setting: "Hyperparameters") -> Posterior:
+    def posterior(self, form: IterativeLinearGaussian, model: "SumModel", setting: Hyperparameters) -> Posterior:
         """With as many probes as its variances need."""
         request, terms = model.moments.request, processes(model, setting)
         covariance, most = Probed.of(form, request, terms), most_probes(request.size)
@@ -129,7 +125,7 @@ def most_probes(P: int) -> int:
     return _MOST_PROBES if P <= _LARGE else _MOST_WHEN_LARGE
 
 
-def processes(model: "SumModel", setting: "Hyperparameters") -> tuple[TermProcess, ...]:
+def processes(model: "SumModel", setting: Hyperparameters) -> tuple[TermProcess, ...]:
     """The terms of a model at a setting."""
     return tuple(
         TermProcess(

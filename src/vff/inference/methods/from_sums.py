@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from vff.inference.learning.growth import Stage, grow, learn
-from vff.inference.learning.model import Hyperparameters, SumModel, capped, effective_by_term, shrunk
+from vff.inference.learning.model import SumModel, capped, effective_by_term, shrunk
 from vff.inference.learning.start import Given, Start, look, sized_for
 from vff.inference.methods.fit import TermShare
 from vff.inference.methods.notes import supported
+from vff.inference.model.hyperparameters import Hyperparameters
 from vff.moments import Harmonics
 
 BETTER_START = 10.0  # nats by which a start found in the data must beat the user's, or the last, to be taken instead

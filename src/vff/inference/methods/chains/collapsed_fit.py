@@ -7,7 +7,7 @@ from math import prod
 
 import numpy as np
 
-from vff.inference.learning.model import Hyperparameters, SumModel
+from vff.inference.learning.model import SumModel
 from vff.inference.learning.solver import LARGEST_DIRECT
 from vff.inference.methods.chains.collapsed_density import (
     CollapsedData,
@@ -34,6 +34,7 @@ from vff.inference.methods.chains.samples import Samples, evenly, on_missed, sta
 from vff.inference.methods.collapsed import Collapsed, model_of
 from vff.inference.methods.fit import Fit, Outcome, TermShare, record
 from vff.inference.methods.task import FitTask
+from vff.inference.model.hyperparameters import Hyperparameters
 from vff.inference.model.scale import Units
 from vff.inference.posterior import Posterior, covariance_root
 from vff.inference.solvers.linear_gaussian import LinearGaussian

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from vff.inference.learning.model import Hyperparameters, SumModel
+from vff.inference.learning.model import SumModel
 from vff.inference.learning.optimise import Optimum
 from vff.inference.methods.chains.compiling import compiled
 from vff.inference.methods.chains.density import MOST_FACTORED, OVERDISPERSED, Data, Hyper, Sites, Target, entries_of
@@ -32,6 +32,7 @@ from vff.inference.methods.natural.feature_sums import feature_averages
 from vff.inference.methods.natural.method import Prepared, prepared
 from vff.inference.methods.structured.method import Learnt, learn_first, no_sums
 from vff.inference.methods.task import FitTask
+from vff.inference.model.hyperparameters import Hyperparameters
 from vff.inference.posterior import Posterior
 from vff.likelihoods.float64 import float64
 from vff.likelihoods.rules import counts_for

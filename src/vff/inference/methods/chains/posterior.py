@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from vff.factors import TermTransform
-from vff.inference.learning.model import Hyperparameters, SumModel
+from vff.inference.learning.model import SumModel
 from vff.inference.learning.solver import processes
+from vff.inference.model.hyperparameters import Hyperparameters
 from vff.inference.model.term import Term
 from vff.inference.posterior import Averaged, Posterior
 from vff.inference.solvers.linear_gaussian import ConstantPosterior

@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from vff.inference.learning.model import Hyperparameters, SumModel
+from vff.inference.learning.model import SumModel
 from vff.inference.learning.optimise import Optimum
 from vff.inference.learning.solver import processes
 from vff.inference.methods.collapsed import not_gaussian
@@ -22,6 +22,7 @@ from vff.inference.methods.natural.row_sites import is_positive
 from vff.inference.methods.structured.fit import KINDS, LARGEST_CLIMB, Kind, ProductTerm, StructuredFit, fit_structured
 from vff.inference.methods.structured.intercept import means_with_constant, with_constant, without_constant
 from vff.inference.methods.task import FitTask, Spec
+from vff.inference.model.hyperparameters import Hyperparameters
 from vff.inference.model.products import evaluated, projected
 from vff.inference.posterior import Pieces, Posterior
 from vff.inference.solvers.linear_gaussian import ConstantPosterior
