@@ -73,7 +73,7 @@ def test_dense_within_the_only_term_is_the_full_covariance(intercept):
         for kind in ("full", "factorised")
     )
     assert other.elbo_ == pytest.approx(full.elbo_, abs=1e-3)
-    assert other.fit_.terms[0].effective == pytest.approx(full.fit_.terms[0].effective, rel=1e-2)
+    assert other.fit_.terms[0].edf == pytest.approx(full.fit_.terms[0].edf, rel=1e-2)
     close: dict[str, Any] = {"rtol": 2e-3, "atol": 2e-3}
     np.testing.assert_allclose(other.predict_f(ROWS), full.predict_f(ROWS), **close)
     np.testing.assert_allclose(other.predict_proba(ROWS), full.predict_proba(ROWS), **close)

@@ -58,10 +58,10 @@ def _written(t, codes):
     return Phi, precision
 
 
-def _evidence(y, w, Q, noise, missed):
+def _evidence(y, w, Q, noise, bound_gap):
     evidence = multivariate_normal(np.zeros(y.size), Q + np.diag(noise / w)).logpdf(y)
     counted = -0.5 * w.sum() * np.log(2 * np.pi * noise) + 0.5 * np.sum(np.log(2 * np.pi * noise / w))
-    return evidence + counted - 0.5 / noise * np.sum(w * missed)
+    return evidence + counted - 0.5 / noise * np.sum(w * bound_gap)
 
 
 def test_bound_is_that_of_a_process_with_a_constant():

@@ -78,12 +78,12 @@ class LatentProblem:
     """The features; its rows are replaced by sites."""
     observed: Observed
     likelihood: AbstractLikelihood
-    anchor: float = 0.0
+    intercept_prior: float = 0.0
     """Prior mean of f; that of its constant, where it has one."""
 
     def first_sites(self, psi: np.ndarray) -> RowSites:
         """Of every row by itself, under a broad prior around the prior mean; all are positive."""
-        return first_sites(self.likelihood, psi, self.observed, self.anchor)
+        return first_sites(self.likelihood, psi, self.observed, self.intercept_prior)
 
     @property
     def _rows(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -91,7 +91,7 @@ class LatentProblem:
 
     def at_sites(self, sites: RowSites) -> FeatureModel:
         """The Gaussian model of some sites, measured from the prior mean."""
-        return replace(self.model, y=sites.pull - self.anchor * sites.precision, precision=sites.precision)
+        return replace(self.model, y=sites.pull - self.intercept_prior * sites.precision, precision=sites.precision)
 
     def update(self, sites: RowSites, here: LatentIterate, learn: float) -> LatentIterate | None:
         """See ``natural.Problem``."""
@@ -115,7 +115,7 @@ class LatentProblem:
 
     def _marginals(self, iterate: LatentIterate) -> tuple[np.ndarray, np.ndarray]:
         mean, variance = iterate.posterior.inside(self.model.T)
-        return self.anchor + mean, variance
+        return self.intercept_prior + mean, variance
 
     def place(self, theta: np.ndarray, psi: np.ndarray, sites: RowSites) -> Place:
         """Where q climbs to, from some sites; from a first guess at them where these make no q."""
@@ -144,7 +144,7 @@ class LatentFit(NamedTuple):
     optimum: Optimum
     likelihood: AbstractLikelihood
     """With its parameters learnt."""
-    anchor: float
+    intercept_prior: float
     """What f is measured from."""
 
     @property
@@ -168,10 +168,10 @@ def climb(
     own = problem.design.covariance, problem.T, problem.y, coordinates
     model = FeatureModel(InducingPoints, *own, constant=problem.constant)
     with threads_for(len(coordinates)):
-        psi, anchor = _first_psi(problem, likelihood, observed), 0.0
+        psi, intercept_prior = _first_psi(problem, likelihood, observed), 0.0
         if problem.constant is not None and not likelihood.standardised:
-            anchor = best_constant(likelihood, psi, observed.y, observed.extra, observed.w)
-        latent = LatentProblem(model, observed, likelihood, anchor)
+            intercept_prior = best_constant(likelihood, psi, observed.y, observed.extra, observed.w)
+        latent = LatentProblem(model, observed, likelihood, intercept_prior)
         place, optimum = _learn(latent, _first(latent, replace(problem.given, noise=1.0), psi), optimise)
         progress(f"bound {place.elbo:.4f} nats after {optimum.steps} steps")
         if release and optimise:
@@ -179,7 +179,7 @@ def climb(
             theta = np.concatenate([place.iterate.theta, coordinates.ravel()])
             place, optimum = _learn(latent, replace(place, iterate=replace(place.iterate, theta=theta)), optimise)
             progress(f"locations released: bound {place.elbo:.4f} nats after {optimum.steps} steps")
-    return LatentFit(place, optimum, likelihood.with_values(place.psi), latent.anchor)
+    return LatentFit(place, optimum, likelihood.with_values(place.psi), latent.intercept_prior)
 
 
 def _first_psi(problem: Problem, likelihood: AbstractLikelihood, observed: Observed) -> np.ndarray:

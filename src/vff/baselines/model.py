@@ -105,7 +105,7 @@ class FeatureModel:
 
     def scales(self, closed: DirectLinearGaussian) -> np.ndarray:
         """Rough curvature in every parameter: the rows in the noise, the coefficients they determine in all others."""
-        others = max(1.0, closed.cotangents.effective)
+        others = max(1.0, closed.cotangents.edf)
         names = self.parameters.names
         return np.array([closed.weight if name == "noise" else others for name in names])
 

@@ -68,7 +68,7 @@ class LikelihoodFace(BaselineFace):
         )
         last, target = fit.iterate, problem.target
         self.posterior_ = replace(last.posterior, places=problem.places)
-        self.target_ = TargetScale(target.mean + target.scale * fit.anchor, target.scale)
+        self.target_ = TargetScale(target.mean + target.scale * fit.intercept_prior, target.scale)
         self.kernel_ = problem.design.with_values(problem.in_user_units(last.features.values))
         self.likelihood_ = fit.likelihood.in_units(target.scale)
         self.noise_variance_ = self.likelihood_.values["variance"] if self.likelihood_.normal else np.nan

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 Tree = Any
+_TERM = {"share": "variance_share", "effective": "edf", "supported": "active"}
+_STAGE = {"missed": "bound_gap"}
 
 
 def upgraded(tree: Tree, version: int) -> Tree:
@@ -26,6 +28,7 @@ def upgraded(tree: Tree, version: int) -> Tree:
 def _fit(fit: dict[str, Tree], rows: dict[str, Tree]) -> dict[str, Tree]:
     climb, samples = fit.pop("climb", None), fit.get("samples")
     fit["posterior"] = {"Posterior": _posterior(fit["posterior"])}
+    fit["terms"], fit["history"] = _named_anew(fit["terms"], _TERM), _named_anew(fit["history"], _STAGE)
     if climb is None:
         beyond = sum(tail["TailRows"]["r"].size for tail in rows["tails"])
         more = {
@@ -49,6 +52,14 @@ def _fit(fit: dict[str, Tree], rows: dict[str, Tree]) -> dict[str, Tree]:
         "engine": own.get("choice"),
     }
     return fit | more
+
+
+def _named_anew(records: list[Tree], names: dict[str, str]) -> list[Tree]:
+    """Records of one kind with the fields of now."""
+    return [
+        {kind: {names.get(name, name): part for name, part in own.items()} for kind, own in one.items()}
+        for one in records
+    ]
 
 
 def _memory(climb: dict[str, Tree]) -> dict[str, Tree]:

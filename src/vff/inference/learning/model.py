@@ -12,7 +12,7 @@ from vff.inference.model.hyperparameters import NOISE, Hyperparameters, Key
 from vff.inference.model.term import Term
 from vff.inference.posterior import Posterior
 from vff.inference.solvers.direct import MovedGram, NormalEquations
-from vff.inference.solvers.linear_gaussian import Constant, Cotangents, LinearGaussian, MissedCotangents
+from vff.inference.solvers.linear_gaussian import Constant, Cotangents, GapCotangents, LinearGaussian
 from vff.inference.solvers.whitening import LatticeGram
 from vff.linalg import BlockDiagonal
 from vff.moments import ColumnRequest, Harmonics, Moments
@@ -201,7 +201,7 @@ class SumModel:
         """q(f) at log hyperparameters, from the form that the model has there."""
         return self.solver.posterior(form, self, self.unpack(theta))
 
-    def pull_back(self, theta: np.ndarray, cotangents: Cotangents | MissedCotangents) -> np.ndarray:
+    def pull_back(self, theta: np.ndarray, cotangents: Cotangents | GapCotangents) -> np.ndarray:
         setting, prior = self.unpack(theta), block_prior(cotangents.model)
         gradient: list[float] = []
         for s, (term, basis, values) in enumerate(zip(self.terms, self.columns, setting.terms, strict=True)):
@@ -217,18 +217,18 @@ class SumModel:
                 gradient[place] += float(np.sum(change.gram * cotangents.gram(Z)) + pulled)
         return np.array([*gradient, cotangents.log_noise])
 
-    def missed_by_term(self, closed: LinearGaussian, theta: np.ndarray) -> np.ndarray:
+    def bound_gap_by_term(self, closed: LinearGaussian, theta: np.ndarray) -> np.ndarray:
         """Each term's part of T = [sum w k(x, x) - tr(K^-1 G)] / (2 noise), nats: what its features miss."""
         whole = np.array([values["variance"] for values in self.unpack(theta).terms]) * self.weight
         return np.maximum(0.5 * closed.tau * (whole - np.array(closed.explained_by_term)), 0.0)
 
     def scales(self, closed: LinearGaussian) -> np.ndarray:
         """Rough curvature of the bound in every log parameter: rows for the noise, coefficients told for a term."""
-        told = np.maximum(1.0, effective_by_term(closed))
+        told = np.maximum(1.0, edf_by_term(closed))
         return np.concatenate([np.repeat(told, [len(term.names) for term in self.terms]), [self.weight]])
 
 
-def effective_by_term(closed: LinearGaussian) -> np.ndarray:
+def edf_by_term(closed: LinearGaussian) -> np.ndarray:
     """P_s - tr((A^-1)_ss K_s) of every term: how many of its coefficients the data determine."""
     prior, inverse = block_prior(closed), closed.cotangents.inverse
     sizes = [block.shape[0] for block in prior.blocks]

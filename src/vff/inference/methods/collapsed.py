@@ -45,7 +45,7 @@ class Collapsed:
             posterior,
             units.outer(setting.terms),
             shares_of(final),
-            tuple(Milestone(stage.harmonics, stage.optimum, stage.missed, stage.tolerance) for stage in stages),
+            tuple(Milestone(stage.harmonics, stage.optimum, stage.bound_gap, stage.tolerance) for stage in stages),
             final.model.solver.name,
             final.model.weight,
             model.moments.n + sum(tail.r.size for tail in model.tails),
@@ -98,5 +98,5 @@ def _last(task: FitTask, units: Units) -> Last | None:
     inner = [
         {name: value / unit[name] for name, value in own.items()} for own, unit in zip(values, units.terms, strict=True)
     ]
-    kept = [own if term.supported else None for own, term in zip(inner, before.terms, strict=True)]
+    kept = [own if term.active else None for own, term in zip(inner, before.terms, strict=True)]
     return Last(kept, before.noise_variance / units.target.scale**2)

@@ -23,7 +23,7 @@ class Milestone:
 
     harmonics: Harmonics
     optimum: Optimum
-    missed: float
+    bound_gap: float
     """How far below the evidence the bound is at least expected to lie, nats."""
     tolerance: float
     """How far it may, before M grows."""
@@ -39,14 +39,14 @@ class TermFit:
     """By column; a column of levels has none."""
     M: int | tuple[int | None, ...] | None
     """Harmonics; of a product, by column."""
-    share: float
+    variance_share: float
     """Variance of its effect over the rows, relative to the variance of y; above one where terms offset one another.
 
     With a likelihood that is not Gaussian, relative to the variance of f, rows weighted by what they tell about it.
     """
-    effective: float
+    edf: float
     """How many of its coefficients the data determine."""
-    supported: bool
+    active: bool
     """False when the data do not support it and its variance shrank to nothing."""
 
 
@@ -113,9 +113,9 @@ class Fit:
 class TermShare(NamedTuple):
     """What the data say of one term."""
 
-    share: float
-    effective: float
-    supported: bool
+    variance_share: float
+    edf: float
+    active: bool
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from vff.inference.learning.growth import Stage, grow, learn
-from vff.inference.learning.model import SumModel, capped, effective_by_term, shrunk
+from vff.inference.learning.model import SumModel, capped, edf_by_term, shrunk
 from vff.inference.learning.start import Given, Start, look, sized_for
 from vff.inference.methods.fit import TermShare
-from vff.inference.methods.notes import supported
+from vff.inference.methods.notes import active
 from vff.inference.model.hyperparameters import Hyperparameters
 from vff.moments import Harmonics
 
@@ -106,7 +106,7 @@ def either(wanted: Harmonics, others: Iterable[tuple[int | None, ...]]) -> Harmo
 
 def shares_of(final: Stage) -> list[TermShare]:
     """What the data say of every term."""
-    model, closed, effective = final.model, final.closed, effective_by_term(final.closed)
+    model, closed, edf = final.model, final.closed, edf_by_term(final.closed)
     # of sites, first and second moments are both weighted by their precisions
     known = model.weight > 0.0  # sites that know nothing leave nothing to share
     setting = model.unpack(final.optimum.theta)
@@ -117,7 +117,7 @@ def shares_of(final: Stage) -> list[TermShare]:
     for s, place in enumerate(model.moments.request.slices):
         spread = float(energies[s] - (centre[place] @ closed.mean[place]) ** 2)
         share = max(0.0, spread) / total if total > 0.0 else 0.0
-        shares.append(TermShare(share, float(effective[s]), supported(final, s)))
+        shares.append(TermShare(share, float(edf[s]), active(final, s)))
     return shares
 
 

@@ -65,7 +65,7 @@ class _Share(NamedTuple):
     energy: float = 0.0
     penalty: float = 0.0
     log_gain: float = 0.0
-    effective: float = 0.0
+    edf: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -248,7 +248,7 @@ class LinearGaussian(ABC):
     @cached_property
     def divergence(self) -> float:
         """KL[q(c) || p(c)] = 1/2 [ tr(K A^-1) - P + m'Km + log|A| - log|K| ], nats, of a model with unit noise."""
-        return 0.5 * (self.penalty + self.log_volume - self.cotangents.effective)
+        return 0.5 * (self.penalty + self.log_volume - self.cotangents.edf)
 
     def upper_bound(self) -> float:
         """An upper bound on the evidence from the same statistics (Titsias, 2014); one more solution."""
@@ -257,11 +257,11 @@ class LinearGaussian(ABC):
 
     @property
     def allowance(self) -> float:
-        """The part of ``missed`` that stands for rounding, nats."""
+        """The part of ``bound_gap`` that stands for rounding, nats."""
         return 0.5 * self.tau * _ROUNDING * self.prior_trace
 
     @property
-    def missed(self) -> float:
+    def bound_gap(self) -> float:
         """T = [sum w k(x, x) - tr(K^-1 G)] / (2 noise), the part of the bound's gap that is known, nats."""
         return 0.5 * self.tau * max(0.0, self.residual)
 
@@ -271,9 +271,9 @@ class LinearGaussian(ABC):
         return Cotangents(self)
 
     @property
-    def missed_cotangents(self) -> "MissedCotangents":
-        """Derivatives of ``missed``; A is not solved with."""
-        return MissedCotangents(self)
+    def gap_cotangents(self) -> "GapCotangents":
+        """Derivatives of ``bound_gap``; A is not solved with."""
+        return GapCotangents(self)
 
 
 @dataclass(frozen=True)
@@ -295,10 +295,10 @@ class Cotangents:
         return -0.5 * (seen + self.model.tau * self.model.seen_sandwich)
 
     @cached_property
-    def effective(self) -> float:
+    def edf(self) -> float:
         """tau tr(A^-1 G) = P - tr(A^-1 K): how many coefficients the data determine, and the constant among them."""
         model = self.model
-        return model.mean.size - model.prior.inner(self.inverse) + model.of_constant.effective
+        return model.mean.size - model.prior.inner(self.inverse) + model.of_constant.edf
 
     @cached_property
     def log_noise(self) -> float:
@@ -306,7 +306,7 @@ class Cotangents:
         model = self.model
         # tau m'Gm = tau m'b - m'Km: the structure of K again
         misfit = model.tau * (model.yy - model.pulled + model.residual) - model.penalty
-        return -0.5 * (model.weight - self.effective - misfit)
+        return -0.5 * (model.weight - self.edf - misfit)
 
     def gram(self, Z: np.ndarray) -> np.ndarray:
         """Z' (dELBO / dG) Z for a few columns Z (P, R); the identity gives all of it."""
@@ -336,7 +336,7 @@ class Cotangents:
 
 
 @dataclass(frozen=True)
-class MissedCotangents:
+class GapCotangents:
     """Derivatives of T, answering to the same names as ``Cotangents``. O(P^2)."""
 
     model: LinearGaussian

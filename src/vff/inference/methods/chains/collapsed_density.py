@@ -131,7 +131,7 @@ class CollapsedTarget:
         return np.array([number for number, entry in enumerate(self.entries) if entry.prior is not None], int)
 
     @property
-    def drifting(self) -> int:
+    def n_hyper(self) -> int:
         """Coordinates that no Gaussian is known for."""
         return self.free.size
 
@@ -162,8 +162,8 @@ def white_bound(terms: Sequence[TermShape], sums: Sums | None, t: Any) -> Any:
     pull = tau * solve_triangular(L, B.T @ sums.b, lower=True)
     variance = sum(jnp.exp(t[own.variance]) for own in places)
     # the difference is a sum of variances; only rounding can carry it below zero
-    missed = jnp.maximum(variance * sums.weight - jnp.trace(C[:features, :features]), 0.0)
-    quadratic = tau * sums.yy - pull @ pull + tau * missed
+    bound_gap = jnp.maximum(variance * sums.weight - jnp.trace(C[:features, :features]), 0.0)
+    quadratic = tau * sums.yy - pull @ pull + tau * bound_gap
     return -0.5 * (sums.weight * (np.log(2.0 * np.pi) + t[-1]) + quadratic) - jnp.sum(jnp.log(jnp.diagonal(L)))
 
 

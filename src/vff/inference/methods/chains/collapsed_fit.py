@@ -28,9 +28,9 @@ from vff.inference.methods.chains.hyper import (
     with_priors,
 )
 from vff.inference.methods.chains.points import TermShape
-from vff.inference.methods.chains.posterior import Cloud, Level, sampled_posterior
+from vff.inference.methods.chains.posterior import CoefficientDraws, InterceptDraws, sampled_posterior
 from vff.inference.methods.chains.run import MOST_GRADIENTS, Compilation, run
-from vff.inference.methods.chains.samples import Samples, evenly, on_missed, stats_of
+from vff.inference.methods.chains.samples import Samples, evenly, on_gap, stats_of
 from vff.inference.methods.collapsed import Collapsed, model_of
 from vff.inference.methods.fit import Fit, Outcome, TermShare, record
 from vff.inference.methods.task import FitTask
@@ -127,9 +127,9 @@ def _posterior(model: SumModel, t: np.ndarray, rng: np.random.Generator) -> tupl
     apart = constants - constant
     mean = means.mean(axis=0)
     covariance += (means - mean).T @ (means - mean)
-    cloud = Cloud(mean, covariance / S, (means[:, None] + moved).reshape(-1, P))
+    cloud = CoefficientDraws(mean, covariance / S, (means[:, None] + moved).reshape(-1, P))
     together, variance = together + apart @ (means - mean), variance + float(apart @ apart)
-    level = Level((apart[:, None] + white).reshape(-1), together / S, variance / S)
+    level = InterceptDraws((apart[:, None] + white).reshape(-1), together / S, variance / S)
     averages = [total / model.moments.weight for total in model.moments.features_sums]
     return sampled_posterior(model, settings, cloud, averages, level), constant
 
@@ -153,15 +153,15 @@ def _record(
     """The fit with medians in place of optima; the bound is the one there."""
     theta = np.median(samples.t.reshape(-1, samples.t.shape[-1]), axis=0)
     closed = model.at(theta)
-    missed = float(model.missed_by_term(closed, theta).sum())
+    bound_gap = float(model.bound_gap_by_term(closed, theta).sum())
     noise = float(np.mean(samples.parameters[-1].values(samples.t[:, :, -1]))) / units.target.scale**2
     found = Outcome(
         "collapsed chains",
         Gaussian(noise),
         posterior,
         samples.medians([len(plan.term.names) for plan in task.plans]),
-        [TermShare(own.share, own.effective, True) for own in fit.terms],
-        (*fit.history, replace(fit.history[-1], missed=missed)),
+        [TermShare(own.variance_share, own.edf, True) for own in fit.terms],
+        (*fit.history, replace(fit.history[-1], bound_gap=bound_gap)),
         fit.solver,
         model.weight,
         fit.n,
@@ -172,7 +172,7 @@ def _record(
         intercept=constant,
         bounds=(closed.elbo,),
         visits=fit.visits,
-        notes=(*fit.notes, *samples.notes(), *on_missed(missed, fit.history[-1].tolerance)),
+        notes=(*fit.notes, *samples.notes(), *on_gap(bound_gap, fit.history[-1].tolerance)),
         samples=samples,
     )
     return record(task, units, found)

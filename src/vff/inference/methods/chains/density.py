@@ -123,7 +123,7 @@ class Function(NamedTuple):
 class _Position(NamedTuple):
     function: Function
     roots: list[tuple[Any, ...]]
-    stretch: Any
+    log_jacobian: Any
     """log |dv / dz|, up to a constant."""
 
 
@@ -180,7 +180,7 @@ class Target:
         return places_of(self.terms)
 
     @property
-    def drifting(self) -> int:
+    def n_hyper(self) -> int:
         """Coordinates that no Gaussian is known for: those of the hyperparameters."""
         return self.free.size
 
@@ -201,7 +201,7 @@ class Target:
         white = data.centre[K:] + data.scale * z[K:]
         t = jnp.asarray(data.hyper.held).at[self.free].set(data.centre[:K] + data.root @ z[:K])
         roots = roots_of(self.terms, self.places, t)
-        v, tensors, stretch = self._transport(data, t, roots, white) if self.transported else (white, None, 0.0)
+        v, tensors, log_jacobian = self._transport(data, t, roots, white) if self.transported else (white, None, 0.0)
         if self.centred:
             mean, sd = self.constant_prior(data.hyper)
             t = t.at[self.constant].set(mean + sd * v[-1])
@@ -210,7 +210,7 @@ class Target:
                 jnp.exp(0.5 * t[places.variance]) * term.coefficients(own, v[slice(*place)])
                 for term, places, place, own in zip(self.terms, self.places, self.white, roots, strict=True)
             ]
-        return _Position(Function(t, tuple(tensors), v), roots, stretch)
+        return _Position(Function(t, tuple(tensors), v), roots, log_jacobian)
 
     def function(self, data: Data, z: Any) -> Function:
         """Hyperparameters and coefficients at a position."""
@@ -258,7 +258,7 @@ class Target:
         """The log-density at z, up to a constant."""
         position = self.at(data, z)
         t, _, v = position.function
-        value = self.log_likelihood(data, position) - 0.5 * (v @ v) + position.stretch
+        value = self.log_likelihood(data, position) - 0.5 * (v @ v) + position.log_jacobian
         numbers = [own for place, own in zip(self._sampled, data.hyper.numbers, strict=True) if place != self.constant]
         value = value + log_prior(self.entries, self.free, numbers, data.hyper, t)
         return jnp.where(jnp.isfinite(value), value, -jnp.inf)

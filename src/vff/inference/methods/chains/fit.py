@@ -23,9 +23,9 @@ from vff.inference.methods.chains.hyper import (
     term_parameters,
     with_priors,
 )
-from vff.inference.methods.chains.posterior import Cloud, Level, sampled_posterior
+from vff.inference.methods.chains.posterior import CoefficientDraws, InterceptDraws, sampled_posterior
 from vff.inference.methods.chains.run import MOST_GRADIENTS, Compilation, Drawn, run
-from vff.inference.methods.chains.samples import Samples, evenly, on_missed, stats_of
+from vff.inference.methods.chains.samples import Samples, evenly, on_gap, stats_of
 from vff.inference.methods.chains.start import settled
 from vff.inference.methods.fit import Fit, Milestone, Outcome, TermShare, record
 from vff.inference.methods.natural.feature_sums import feature_averages
@@ -90,7 +90,7 @@ def sample_likelihood(given: FitTask) -> Fit:
     data, plan = settled(target, data), plan.settled(known=target.transported)
     rng = np.random.default_rng(plan.seed)
     starts = rng.standard_normal((plan.chains, target.size))
-    starts[:, : target.drifting] *= OVERDISPERSED
+    starts[:, : target.n_hyper] *= OVERDISPERSED
     drawn = run(target, data, starts, plan, task.progress, compilation)
     task.progress("averaging over the draws")
     draws = _draws_of(first, target, data, parameters, drawn, time.perf_counter() - started)
@@ -105,7 +105,7 @@ def _parameters(first: First) -> list[Parameter]:
     found = term_parameters(task.plans, [TermValues(own[0], tuple(own[1:])) for own in values], units)
     if not task.optimise:
         found = [replace(own, prior=None) for own in found]
-    found.append(constant_parameter(learnt.constant, learnt.anchor, target, sampled=task.has_intercept))
+    found.append(constant_parameter(learnt.constant, learnt.intercept_prior, target, sampled=task.has_intercept))
     found += likelihood_parameters(task.likelihood, learnt.psi, target)
     return with_priors(found, task.priors)
 
@@ -208,14 +208,14 @@ def _record(first: First, model: SumModel, draws: _Draws, engine: Choice) -> Fit
     t = samples.t.reshape(-1, L)[samples.kept]
     place = L - 1 - samples.psi.shape[1]
     constant = float(t[:, place].mean())
-    level, cloud = t[:, place] - constant, Cloud.of(coefficients)
+    level, cloud = t[:, place] - constant, CoefficientDraws.of(coefficients)
     w = task.visited.observed.w
     averages = feature_averages(task.visited.walk, learnt.request, w)
     settings = [model.unpack(np.append(row[:place], 0.0)) for row in t]  # of sites, the noise variance is one
-    posterior = sampled_posterior(model, settings, cloud, averages, Level.of(level, cloud))
+    posterior = sampled_posterior(model, settings, cloud, averages, InterceptDraws.of(level, cloud))
     psi = np.median(samples.psi, axis=0)
     rows = _rows(task, model, posterior)
-    missed, tolerated = _missed(first, posterior, psi, constant, rows), _tolerated(task, determined)
+    bound_gap, tolerated = _bound_gap(first, posterior, psi, constant, rows), _tolerated(task, determined)
     theta = np.median(t[:, :place], axis=0)
     optimum = Optimum(theta, np.nan, 0, int(samples.stats["n_steps"].sum()), True, "sampled")
     found = Outcome(
@@ -224,12 +224,12 @@ def _record(first: First, model: SumModel, draws: _Draws, engine: Choice) -> Fit
         posterior,
         samples.medians([len(plan.term.names) for plan in task.plans]),
         _shares(posterior, determined, rows),
-        (Milestone(learnt.request.harmonics, optimum, missed, tolerated),),
+        (Milestone(learnt.request.harmonics, optimum, bound_gap, tolerated),),
         "sampled",
         float(w.sum()),
         task.visited.walk.n,
         intercept=constant,
-        notes=(*samples.notes(), *on_missed(missed, tolerated)),
+        notes=(*samples.notes(), *on_gap(bound_gap, tolerated)),
         samples=samples,
         engine=engine,
     )
@@ -255,7 +255,7 @@ def _rows(task: FitTask, model: SumModel, posterior: Posterior) -> _Rows:
     return _Rows(x, posterior.rows(x), every, n / len(x))
 
 
-def _missed(first: First, posterior: Posterior, psi: np.ndarray, constant: float, rows: _Rows) -> float:
+def _bound_gap(first: First, posterior: Posterior, psi: np.ndarray, constant: float, rows: _Rows) -> float:
     """What the features leave out on average over draws, nats: half the sum of precision times variance of the rest."""
     observed = first.task.visited.observed
     y, extra, w = (values[rows.every] for values in (observed.y, observed.extra, observed.w))

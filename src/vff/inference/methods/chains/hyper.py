@@ -112,9 +112,9 @@ def _bare(label: str) -> str:
     return label[1:-1] if len(label) > 2 and label[0] == label[-1] == "'" else label
 
 
-def constant_parameter(constant: float, anchor: float, target: TargetScale, *, sampled: bool) -> Parameter:
+def constant_parameter(constant: float, intercept_prior: float, target: TargetScale, *, sampled: bool) -> Parameter:
     """The constant mean of f, in the user's units."""
-    at, value = target.mean + target.scale * anchor, target.mean + target.scale * constant
+    at, value = target.mean + target.scale * intercept_prior, target.mean + target.scale * constant
     prior = Normal(at, _REACH * target.scale) if sampled else None
     return Parameter("constant", None, prior, value, lower=target.mean, unit=target.scale, real=True)
 

@@ -21,7 +21,7 @@ from vff.factors import WhiteFactor
 from vff.inference.model.products import evaluated
 
 
-class Carried(NamedTuple):
+class Interpolated(NamedTuple):
     """Rows in blocks of one cell each, some places of which are empty."""
 
     weights: Any
@@ -40,7 +40,7 @@ class TermPoints(NamedTuple):
     features: tuple[Any, ...]
     """Of every column, (n_d, P_d): at its values on a lattice, or at every point."""
     codes: Any
-    """(N,) point of every row; None when rows are points, in order, each serving ``copies`` rows; or ``Carried``."""
+    """(N,) point of every row; None when rows are points, each serving ``copies`` rows; or ``Interpolated``."""
 
 
 class RowData(NamedTuple):
@@ -105,7 +105,7 @@ class TermShape:
 
     def at_rows(self, points: TermPoints, values: Any) -> Any:
         """What is known of points, at the rows."""
-        if isinstance(points.codes, Carried):
+        if isinstance(points.codes, Interpolated):
             return _carried(points.codes, values)
         if points.codes is not None:
             return values[points.codes]
@@ -148,7 +148,7 @@ def maps_of(terms: Sequence[TermShape], places: Places, t: Any, roots: Sequence[
     return [jnp.exp(0.5 * t[own.variance]) * term.matrix(root) for term, own, root in parts]
 
 
-def _carried(own: Carried, values: Any) -> Any:
+def _carried(own: Interpolated, values: Any) -> Any:
     """Values at nodes to values at rows."""
     by_cell = values.reshape(-1, own.weights.shape[-1])[own.cell]
     return _picked(jnp.einsum("brj,bj->br", own.weights, by_cell).reshape(-1), own.place, own.row)

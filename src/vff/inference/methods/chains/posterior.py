@@ -19,7 +19,7 @@ _NUMBERS = 2**30
 
 
 @dataclass(frozen=True)
-class Cloud:
+class CoefficientDraws:
     """Draws of the coefficients of all terms, of the functions that are summed over rows, or what is known of them."""
 
     mean: np.ndarray
@@ -30,7 +30,7 @@ class Cloud:
     """(S, P)."""
 
     @classmethod
-    def of(cls, draws: np.ndarray) -> "Cloud":
+    def of(cls, draws: np.ndarray) -> "CoefficientDraws":
         """Moments of the draws themselves."""
         mean = draws.mean(axis=0)
         centred = draws - mean
@@ -38,7 +38,7 @@ class Cloud:
 
 
 @dataclass(frozen=True)
-class Level:
+class InterceptDraws:
     """How far the constant is from its average, and what is known of it beside the draws."""
 
     draws: np.ndarray
@@ -48,9 +48,9 @@ class Level:
     variance: float
 
     @classmethod
-    def of(cls, draws: np.ndarray, cloud: Cloud) -> "Level":
+    def of(cls, draws: np.ndarray, coefficients: CoefficientDraws) -> "InterceptDraws":
         """Moments of the draws themselves."""
-        return cls(draws, cloud.draws.T @ draws / len(draws), float(np.mean(draws**2)))
+        return cls(draws, coefficients.draws.T @ draws / len(draws), float(np.mean(draws**2)))
 
     def posterior(self, together: np.ndarray) -> tuple[ConstantPosterior | None, np.ndarray]:
         """The constant, whose covariance with the coefficients is ``together``, and r: given it they lose rr'."""
@@ -60,7 +60,11 @@ class Level:
 
 
 def sampled_posterior(
-    model: SumModel, settings: Sequence[Hyperparameters], cloud: Cloud, averages: Sequence[np.ndarray], level: Level
+    model: SumModel,
+    settings: Sequence[Hyperparameters],
+    coefficients: CoefficientDraws,
+    averages: Sequence[np.ndarray],
+    intercept: InterceptDraws,
 ) -> Posterior:
     """From draws of settings, of coefficients and of the constant.
 
@@ -74,13 +78,13 @@ def sampled_posterior(
         """From the functions at rows to the coordinates of the prior."""
         return np.concatenate([own.transpose(v[place]) for own, place in zip(back, places, strict=True)])
 
-    constant, root = level.posterior(inner(level.covariance))
+    constant, root = intercept.posterior(inner(intercept.covariance))
     both = zip(terms, averages, strict=True)
     centre = np.concatenate([term.transform.forward(np.asarray(own)) for term, own in both])
     averaged, taken, carried, own_centre = [], [], [], []
     for s, (term, own, process) in enumerate(zip(model.terms, request.terms, terms, strict=True)):
         place = places[s]
-        C = _both(back[s], cloud.covariance[place, place]) - np.outer(root[place], root[place])
+        C = _both(back[s], coefficients.covariance[place, place]) - np.outer(root[place], root[place])
         variance, raw = _average_inverse(term, own, [setting.terms[s] for setting in settings])
         K = _both(back[s], raw)
         averaged.append(replace(process, variance=variance))
@@ -88,13 +92,13 @@ def sampled_posterior(
         carried.append(K)
         own_centre.append(C @ centre[place])
     shared = {
-        (s, t): back[s].transpose(back[t].transpose(cloud.covariance[places[s], places[t]].T).T)
+        (s, t): back[s].transpose(back[t].transpose(coefficients.covariance[places[s], places[t]].T).T)
         - np.outer(root[places[s]], root[places[t]])
         for s, t in request.pairs
     }
-    kept = tuple(carried), inner(cloud.draws.T).T, level.draws
+    kept = tuple(carried), inner(coefficients.draws.T).T, intercept.draws
     covariance = Averaged(request, tuple(averaged), tuple(taken), shared, *kept)
-    return Posterior(inner(cloud.mean), covariance, centre, np.concatenate(own_centre), constant=constant)
+    return Posterior(inner(coefficients.mean), covariance, centre, np.concatenate(own_centre), constant=constant)
 
 
 def _median(settings: Sequence[Hyperparameters]) -> Hyperparameters:

@@ -106,7 +106,7 @@ def fit_prepared(ready: Prepared) -> Fit:
         task.progress(f"{oracle.n:,} rows, of which {sample.n:,} are learnt from first")
         first = _begin(task, sample, psi, target)
         rough = ascend(*first, tolerance=_ROUGHLY * _tolerance(task, sample))
-        problem = replace(problem_of(task, oracle), anchor=first[0].anchor)
+        problem = replace(problem_of(task, oracle), intercept_prior=first[0].intercept_prior)
         step = _onto_all_rows(problem, rough)
     else:
         problem, step = _begin(task, oracle, psi, target)
@@ -145,7 +145,7 @@ def _fit_more(task: FitTask, before: Fit, memory: SiteMemory) -> Fit:
         memory.likelihood.check(observed.y, observed.extra)  # as it was sized by the first rows
     task = replace(task, rows=task.visited.in_units(memory.units), likelihood=memory.likelihood)
     old = Memory(memory.sums, memory.psi, memory.information)
-    problem = replace(problem_of(task, task.visited.all, old), anchor=memory.intercept_prior)
+    problem = replace(problem_of(task, task.visited.all, old), intercept_prior=memory.intercept_prior)
     sums, _ = problem.first_sums(memory.psi, memory.intercept)
     steps = _starts_of_more(task, problem, before, memory, sums)
     ascent = _climb(problem, max(steps, key=lambda step: step.elbo), task.progress)
@@ -221,7 +221,7 @@ def _begin(
     if problem.centred:
         if not task.likelihood.standardised:  # else y is measured from its middle already
             constant = best_constant(task.likelihood, psi, observed.y, observed.extra, observed.w)
-        problem = replace(problem, anchor=constant)
+        problem = replace(problem, intercept_prior=constant)
     sums, power = problem.first_sums(psi, constant)
     stage = _first_stage(task, problem.model(sums), target, power)
     iterate = problem.settled(sums, stage)
@@ -270,7 +270,7 @@ def _onto_all_rows(problem: SiteProblem, rough: Ascent[Moments, SiteIterate]) ->
     here = replace(last.iterate, stage=stage)
     iterate = problem.update(sums, here, 1.0)
     if iterate is None:  # negative sites: begin with those of every row by itself
-        sums, _ = problem.first_sums(last.psi, problem.anchor)
+        sums, _ = problem.first_sums(last.psi, problem.intercept_prior)
         iterate = problem.update(sums, here, 0.0)
     assert iterate is not None  # the first sites are positive
     return arrive(problem, iterate, last.psi, sums)
@@ -288,32 +288,34 @@ def _first_stage(task: FitTask, whole: SumModel, target: TargetScale, power: flo
 
 def _fit_of(task: FitTask, problem: SiteProblem, ascent: Ascent[Moments, SiteIterate], target: TargetScale) -> Fit:
     """The record of the fit."""
-    last, oracle, anchor = ascent.last, problem.oracle, problem.anchor
+    last, oracle, intercept_prior = ascent.last, problem.oracle, problem.intercept_prior
     averages = oracle.averages(last.iterate.stage.model.moments.request)
     model = replace(last.iterate.stage.model, averages=averages)
     stage = replace(last.iterate.stage, model=model)
     posterior = replace(last.iterate, stage=stage).posterior
-    whole = replace(model, moments=last.sums.recentred(anchor))
+    whole = replace(model, moments=last.sums.recentred(intercept_prior))
     level, units = stage.closed.level, task.units(target, model.moments.request)
     notes = (*notes_on(stage, whole, task.plans), *posterior.covariance.notes())
-    intercept = anchor if level is None else anchor + level.mean
+    intercept = intercept_prior if level is None else intercept_prior + level.mean
     found = Outcome(
         Natural.name,
         task.likelihood.with_values(last.psi),
         posterior,
         units.outer(model.unpack(stage.optimum.theta).terms),
         shares_of(stage),
-        (Milestone(stage.harmonics, stage.optimum, stage.missed, stage.tolerance),),
+        (Milestone(stage.harmonics, stage.optimum, stage.bound_gap, stage.tolerance),),
         model.solver.name,
         oracle.weight,
         oracle.n,
         last.elbo,
         stage.closed.error,
-        intercept=anchor,
+        intercept=intercept_prior,
         bounds=ascent.bounds,
         visits=ascent.visits,
         notes=(*notes, *_on_climb(ascent), *_on_tails(task, last.psi)),
-        memory=SiteMemory(task.likelihood, last.sums, last.psi, -last.visit.hessian, intercept, anchor, target),
+        memory=SiteMemory(
+            task.likelihood, last.sums, last.psi, -last.visit.hessian, intercept, intercept_prior, target
+        ),
     )
     return record(task, units, found)
 

@@ -63,7 +63,7 @@ class ExpectedSites:
     likelihood: AbstractLikelihood
     psi: np.ndarray
     posterior: Posterior
-    anchor: float
+    intercept_prior: float
     """What f is measured from."""
     tables: Tables = field(default_factory=dict, compare=False)
     """Worked out at the first stretch of rows, and of use at the next."""
@@ -71,7 +71,7 @@ class ExpectedSites:
     def __call__(self, observed: Observed, columns: Sequence[ColumnRows]) -> ChunkSites:
         y, extra, w, R = observed.y, observed.extra, observed.w, self.likelihood.free.size
         mean, variance = self.posterior.inside(columns, self.tables)
-        mean += self.anchor
+        mean += self.intercept_prior
         answer = self.likelihood.expected(self.psi, y, extra, mean, variance)
         totals = np.zeros(1 + R + R * R)
         totals[0] = float(w @ answer.value)

@@ -77,7 +77,7 @@ class SiteProblem:
     """Whether harmonics may be added on the way."""
     tolerance: float
     """Nats that a last step of the climb may still gain."""
-    anchor: float = 0.0
+    intercept_prior: float = 0.0
     """Prior mean of the latent function; that of its constant, where it has one."""
     memory: Memory | None = None
 
@@ -85,7 +85,7 @@ class SiteProblem:
         """The Gaussian model of some sums."""
         constant = REACH**2 if self.centred else None
         more = {"constant": constant, "widest": self.likelihood.widest}
-        return SumModel(self.terms, sums.recentred(self.anchor), sites=True, **more)
+        return SumModel(self.terms, sums.recentred(self.intercept_prior), sites=True, **more)
 
     def first_sums(self, psi: np.ndarray, constant: float) -> tuple[Moments, float]:
         """Of a first guess at every site; and the sum of the squares of l - s constant, their power in any harmonic."""
@@ -144,7 +144,7 @@ class SiteProblem:
         form = model.at(stage.optimum.theta)
         if not is_positive(form):
             return None
-        enough = tolerance(model.rows, form.cotangents.effective)
+        enough = tolerance(model.rows, form.cotangents.edf)
         stage = replace(
             stage, model=model, closed=form, tolerance=enough, optimum=replace(stage.optimum, elbo=form.elbo)
         )
@@ -164,7 +164,7 @@ class SiteProblem:
             # the constant moves f by 1 - phi'u at every row
             moved = weight - 2.0 * float(h @ u) + old.energy_of(u)
             value += m0 * (old.constant.target - float(h @ m)) - 0.5 * (m0**2 * weight + variance * moved)
-        return value + self.anchor * sums.target - 0.5 * self.anchor**2 * sums.weight
+        return value + self.intercept_prior * sums.target - 0.5 * self.intercept_prior**2 * sums.weight
 
     def settled(self, sums: Moments, stage: Stage) -> SiteIterate | None:
         """q for some sums at the hyperparameters of a stage."""
@@ -179,7 +179,7 @@ class SiteProblem:
     def visit(self, iterate: SiteIterate, psi: np.ndarray) -> Visit[Moments]:
         """See ``natural.Problem``."""
         R = self.likelihood.free.size
-        found = self.oracle.visit(ExpectedSites(self.likelihood, psi, iterate.posterior, self.anchor))
+        found = self.oracle.visit(ExpectedSites(self.likelihood, psi, iterate.posterior, self.intercept_prior))
         sums, total = self._remembering(found.moments), float(found.totals[0])
         gradient, hessian = found.totals[1 : 1 + R], found.totals[1 + R :].reshape(R, R).copy()
         if self.memory is not None:

@@ -54,7 +54,7 @@ class StructuredFit:
     variances: tuple[float, ...]
     whiteners: tuple[tuple[np.ndarray, ...], ...]
     """G_d for every factor, K_d^-1 = G_d G_d'."""
-    effective: tuple[float, ...]
+    edf: tuple[float, ...]
     """P - tr(K S) of every term: how many of its coefficients the data determine."""
     elbo: float
     converged: bool
@@ -249,9 +249,7 @@ def fit_structured(
         factors=factors,
         variances=tuple(term.variance for term in terms),
         whiteners=tuple(whiteners),
-        effective=tuple(
-            float(h.size - trace(own)) for h, own in zip(search.state.means, search.state.pieces, strict=True)
-        ),
+        edf=tuple(float(h.size - trace(own)) for h, own in zip(search.state.means, search.state.pieces, strict=True)),
         elbo=search.sites.bound,
         converged=slope < tolerance,
         slope=slope,

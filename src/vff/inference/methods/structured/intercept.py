@@ -47,7 +47,7 @@ def without_constant(
     P = sum(int(np.prod([phi.shape[1] for phi in term.features])) for term in terms)
     if kind != "factorised":
         constant = ConstantPosterior(float(fit.means[-1].item()), float(fit.covariance(len(terms)).item()), np.zeros(P))
-        left = {name: getattr(fit, name)[:-1] for name in ("means", "factors", "variances", "whiteners", "effective")}
+        left = {name: getattr(fit, name)[:-1] for name in ("means", "factors", "variances", "whiteners", "edf")}
         return replace(fit, **left), constant
     first, own = terms[0], fit.means[0].size - 1
     ((L,),) = fit.factors[0]
@@ -62,6 +62,6 @@ def without_constant(
         factors=(((root[1:, 1:],),), *fit.factors[1:]),
         variances=(first.variance, *fit.variances[1:]),
         whiteners=(whiten(first, w), *fit.whiteners[1:]),
-        effective=(fit.effective[0] - 1.0 + variance / _VARIANCE, *fit.effective[1:]),
+        edf=(fit.edf[0] - 1.0 + variance / _VARIANCE, *fit.edf[1:]),
     )
     return inner, ConstantPosterior(float(fit.means[0][own]), variance, answer)

@@ -47,11 +47,11 @@ class Learnt:
     setting: Hyperparameters
     psi: np.ndarray
     constant: float
-    anchor: float
+    intercept_prior: float
     """Prior mean of the constant."""
     request: MomentRequest
     """At the harmonics of q."""
-    supported: tuple[bool, ...]
+    active: tuple[bool, ...]
     notes: tuple[str, ...] = ()
     sums: Moments | None = None
     """Of the sites that were learnt with, where these have all harmonics of q."""
@@ -112,7 +112,7 @@ def _fit_structure(kind: Kind, ready: Prepared, learnt: Learnt) -> Fit:
         task.likelihood,
         learnt.psi,
         observed.extra,
-        offset=learnt.anchor,
+        offset=learnt.intercept_prior,
         means=_known_means(kind, model, learnt, centred=joined is not terms),
         nodes=max(_FEWEST_NODES, int(counts_for(np.array([spread]))[0])),
         tolerance=_TOLERANCE if model.size <= _LARGE else _TOLERANCE_WHEN_LARGE,
@@ -132,7 +132,7 @@ def _known_means(kind: Kind, model: SumModel, learnt: Learnt, *, centred: bool) 
     if not is_positive(form):
         return None
     means = [form.mean[place] for place in learnt.request.slices]
-    return means_with_constant(kind, means, learnt.constant - learnt.anchor) if centred else means
+    return means_with_constant(kind, means, learnt.constant - learnt.intercept_prior) if centred else means
 
 
 def no_sums(request: MomentRequest, offset: float = 0.0) -> Moments:
@@ -182,10 +182,10 @@ def _learn(ready: Prepared, most: int) -> Learnt:
     learnt = first.history[-1].optimum.theta
     setting = SumModel(task.terms, no_sums(small), sites=True).unpack(learnt)
     request = _request(task, small, first)
-    supported, notes = tuple(term.supported for term in first.terms), _on_learning(task, first, small, request)
+    active, notes = tuple(term.active for term in first.terms), _on_learning(task, first, small, request)
     sums = memory.sums.restricted(request.harmonics) if _holds(memory.sums.request, request) else None
     known = memory.psi, memory.intercept, memory.intercept_prior
-    return Learnt(setting, *known, request, supported, notes, sums)
+    return Learnt(setting, *known, request, active, notes, sums)
 
 
 def _holds(large: MomentRequest, small: MomentRequest) -> bool:
@@ -270,7 +270,7 @@ def _record(
         float(w.sum()),
         task.visited.walk.n,
         fit.elbo,
-        intercept=learnt.anchor,
+        intercept=learnt.intercept_prior,
         bounds=(fit.elbo,),
         visits=fit.evaluations,
         notes=(*learnt.notes, *_on_climb(fit)),
@@ -293,7 +293,7 @@ def _shares(learnt: Learnt, terms: list[ProductTerm], fit: StructuredFit, w: np.
     effects = [evaluated(term.features, m) for term, m in zip(terms, fit.means, strict=True)]
     total = _spread(np.sum(effects, axis=0), w)
     shares = [_spread(effect, w) / total if total > 0.0 else 0.0 for effect in effects]
-    return [TermShare(*own) for own in zip(shares, fit.effective, learnt.supported, strict=True)]
+    return [TermShare(*own) for own in zip(shares, fit.edf, learnt.active, strict=True)]
 
 
 def _spread(values: np.ndarray, w: np.ndarray) -> float:
