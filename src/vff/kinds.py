@@ -6,4 +6,5 @@ Nothing is imported here: ``import vff`` costs nothing, and names can be listed 
 FACTORS = {
     "levels": ("Categorical",),
     "interval": ("Matern12", "Matern32", "Matern52", "Matern72", "Matern92"),
+    "circle": ("Periodic",),
 }
