@@ -21,7 +21,6 @@ from vff.inference.methods.chains.density import OVERDISPERSED, Hyper, entries_o
 from vff.inference.methods.chains.design import axes_of
 from vff.inference.methods.chains.hyper import (
     Parameter,
-    TermValues,
     check_names,
     noise_parameter,
     term_parameters,
@@ -32,7 +31,7 @@ from vff.inference.methods.chains.posterior import CoefficientDraws, InterceptDr
 from vff.inference.methods.chains.run import MOST_GRADIENTS, Compilation, run
 from vff.inference.methods.chains.samples import Samples, evenly, on_gap, stats_of
 from vff.inference.methods.collapsed import Collapsed, model_of
-from vff.inference.methods.fit import Fit, Outcome, TermShare, record
+from vff.inference.methods.fit import Fit, TermShare, record
 from vff.inference.methods.task import FitTask
 from vff.inference.model.hyperparameters import Hyperparameters
 from vff.inference.model.scale import Units
@@ -79,7 +78,7 @@ def sample_sum(task: FitTask) -> Fit:
 
 
 def _parameters(fit: Fit, model: SumModel, task: FitTask) -> list[Parameter]:
-    learnt = [TermValues(own.variance, own.lengthscales) for own in fit.terms]
+    learnt = [(own.variance, *own.lengthscales) for own in fit.terms]
     terms = term_parameters(task.plans, learnt, task.units(fit.target, model.moments.request))
     found = [*terms, noise_parameter(fit.noise_variance, fit.target)]
     return found if task.optimise else [*(replace(own, prior=None) for own in found[:-1]), found[-1]]
@@ -155,24 +154,25 @@ def _record(
     closed = model.at(theta)
     bound_gap = float(model.bound_gap_by_term(closed, theta).sum())
     noise = float(np.mean(samples.parameters[-1].values(samples.t[:, :, -1]))) / units.target.scale**2
-    found = Outcome(
-        "collapsed chains",
-        Gaussian(noise),
-        posterior,
-        samples.medians([len(plan.term.names) for plan in task.plans]),
-        [TermShare(own.variance_share, own.edf, True) for own in fit.terms],
-        (*fit.history, replace(fit.history[-1], bound_gap=bound_gap)),
-        fit.solver,
-        model.weight,
-        fit.n,
-        closed.elbo,
-        fit.elbo_error,
-        closed.upper_bound(),
-        noise,
+    return record(
+        task,
+        units,
+        method="collapsed chains",
+        likelihood=Gaussian(noise),
+        posterior=posterior,
+        values=samples.medians([len(plan.term.names) for plan in task.plans]),
+        shares=[TermShare(own.variance_share, own.edf, True) for own in fit.terms],
+        history=(*fit.history, replace(fit.history[-1], bound_gap=bound_gap)),
+        solver=fit.solver,
+        weight=model.weight,
+        n=fit.n,
+        elbo=closed.elbo,
+        elbo_error=fit.elbo_error,
+        upper_bound=closed.upper_bound(),
+        noise=noise,
         intercept=constant,
         bounds=(closed.elbo,),
         visits=fit.visits,
         notes=(*fit.notes, *samples.notes(), *on_gap(bound_gap, fit.history[-1].tolerance)),
         samples=samples,
     )
-    return record(task, units, found)

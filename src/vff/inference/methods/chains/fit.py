@@ -16,7 +16,6 @@ from vff.inference.methods.chains.density import MOST_FACTORED, OVERDISPERSED, D
 from vff.inference.methods.chains.design import Design, design, features_at
 from vff.inference.methods.chains.hyper import (
     Parameter,
-    TermValues,
     check_names,
     constant_parameter,
     likelihood_parameters,
@@ -27,7 +26,7 @@ from vff.inference.methods.chains.posterior import CoefficientDraws, InterceptDr
 from vff.inference.methods.chains.run import MOST_GRADIENTS, Compilation, Drawn, run
 from vff.inference.methods.chains.samples import Samples, evenly, on_gap, stats_of
 from vff.inference.methods.chains.start import settled
-from vff.inference.methods.fit import Fit, Milestone, Outcome, TermShare, record
+from vff.inference.methods.fit import Fit, Milestone, TermShare, record
 from vff.inference.methods.natural.feature_sums import feature_averages
 from vff.inference.methods.natural.method import Prepared, prepared
 from vff.inference.methods.structured.method import Learnt, learn_first, no_sums
@@ -101,8 +100,7 @@ def _parameters(first: First) -> list[Parameter]:
     """All hyperparameters, in the order of the entries of a target."""
     learnt, target, task = first.learnt, first.ready.target, first.task
     units = task.units(target, learnt.request)
-    values = units.outer(learnt.setting.terms)
-    found = term_parameters(task.plans, [TermValues(own[0], tuple(own[1:])) for own in values], units)
+    found = term_parameters(task.plans, units.outer(learnt.setting.terms), units)
     if not task.optimise:
         found = [replace(own, prior=None) for own in found]
     found.append(constant_parameter(learnt.constant, learnt.intercept_prior, target, sampled=task.has_intercept))
@@ -218,22 +216,23 @@ def _record(first: First, model: SumModel, draws: _Draws, engine: Choice) -> Fit
     bound_gap, tolerated = _bound_gap(first, posterior, psi, constant, rows), _tolerated(task, determined)
     theta = np.median(t[:, :place], axis=0)
     optimum = Optimum(theta, np.nan, 0, int(samples.stats["n_steps"].sum()), True, "sampled")
-    found = Outcome(
-        "chains",
-        task.likelihood.with_values(psi),
-        posterior,
-        samples.medians([len(plan.term.names) for plan in task.plans]),
-        _shares(posterior, determined, rows),
-        (Milestone(learnt.request.harmonics, optimum, bound_gap, tolerated),),
-        "sampled",
-        float(w.sum()),
-        task.visited.walk.n,
+    return record(
+        task,
+        task.units(first.ready.target, learnt.request),
+        method="chains",
+        likelihood=task.likelihood.with_values(psi),
+        posterior=posterior,
+        values=samples.medians([len(plan.term.names) for plan in task.plans]),
+        shares=_shares(posterior, determined, rows),
+        history=(Milestone(learnt.request.harmonics, optimum, bound_gap, tolerated),),
+        solver="sampled",
+        weight=float(w.sum()),
+        n=task.visited.walk.n,
         intercept=constant,
         notes=(*samples.notes(), *on_gap(bound_gap, tolerated)),
         samples=samples,
         engine=engine,
     )
-    return record(task, task.units(first.ready.target, learnt.request), found)
 
 
 class _Rows(NamedTuple):

@@ -70,26 +70,14 @@ class Parameter:
         return self.to_t(float(np.clip(self.start, low, high)))
 
 
-@dataclass(frozen=True)
-class TermValues:
-    """Hyperparameters of a term in the user's units, as the fit before the chains has them."""
-
-    variance: float
-    others: tuple[float, ...]
-
-
-def term_parameters(
-    plans: Sequence[TermPlan],
-    learnt: Sequence[TermValues],
-    units: Units,
-) -> list[Parameter]:
-    """The hyperparameters of every term."""
+def term_parameters(plans: Sequence[TermPlan], learnt: Sequence[Sequence[float]], units: Units) -> list[Parameter]:
+    """The hyperparameters of every term; ``learnt`` are their values before the chains, in the user's units."""
     labels = _labels(plans)
     spread = penalised_sd(_ABOVE * units.target.scale, _PROBABILITY)
     parameters: list[Parameter] = []
     for plan, values, some, names in zip(plans, learnt, units.terms, labels, strict=True):
-        parameters.append(Parameter("variance", plan.name, spread, values.variance, unit=some["variance"]))
-        for (name, d, own), label, value in zip(plan.term.parameters, names, values.others, strict=True):
+        parameters.append(Parameter("variance", plan.name, spread, values[0], unit=some["variance"]))
+        for (name, d, own), label, value in zip(plan.term.parameters, names, values[1:], strict=True):
             extent = plan.extents[d].high - plan.extents[d].low or 2.0 * some[name]
             parameters.append(Parameter(own.name, label, own.prior(extent), value, unit=some[name]))
     return parameters

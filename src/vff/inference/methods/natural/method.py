@@ -11,7 +11,7 @@ from vff.inference.learning.column_scan import sample_pieces
 from vff.inference.learning.growth import Stage
 from vff.inference.learning.model import SumModel
 from vff.inference.learning.start import highest_standing_out
-from vff.inference.methods.fit import Fit, Milestone, Outcome, SiteMemory, record
+from vff.inference.methods.fit import Fit, Milestone, SiteMemory, record
 from vff.inference.methods.from_sums import learn_from_sums, shares_of
 from vff.inference.methods.natural.ascent import Ascent, Step, arrive, ascend
 from vff.inference.methods.natural.batches import by_batches
@@ -297,18 +297,20 @@ def _fit_of(task: FitTask, problem: SiteProblem, ascent: Ascent[Moments, SiteIte
     level, units = stage.closed.level, task.units(target, model.moments.request)
     notes = (*notes_on(stage, whole, task.plans), *posterior.covariance.notes())
     intercept = intercept_prior if level is None else intercept_prior + level.mean
-    found = Outcome(
-        Natural.name,
-        task.likelihood.with_values(last.psi),
-        posterior,
-        units.outer(model.unpack(stage.optimum.theta).terms),
-        shares_of(stage),
-        (Milestone(stage.harmonics, stage.optimum, stage.bound_gap, stage.tolerance),),
-        model.solver.name,
-        oracle.weight,
-        oracle.n,
-        last.elbo,
-        stage.closed.error,
+    return record(
+        task,
+        units,
+        method=Natural.name,
+        likelihood=task.likelihood.with_values(last.psi),
+        posterior=posterior,
+        values=units.outer(model.unpack(stage.optimum.theta).terms),
+        shares=shares_of(stage),
+        history=(Milestone(stage.harmonics, stage.optimum, stage.bound_gap, stage.tolerance),),
+        solver=model.solver.name,
+        weight=oracle.weight,
+        n=oracle.n,
+        elbo=last.elbo,
+        elbo_error=stage.closed.error,
         intercept=intercept_prior,
         bounds=ascent.bounds,
         visits=ascent.visits,
@@ -317,7 +319,6 @@ def _fit_of(task: FitTask, problem: SiteProblem, ascent: Ascent[Moments, SiteIte
             task.likelihood, last.sums, last.psi, -last.visit.hessian, intercept, intercept_prior, target
         ),
     )
-    return record(task, units, found)
 
 
 def _on_tails(task: FitTask, psi: np.ndarray) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from vff.inference.learning.model import SumModel
 from vff.inference.learning.optimise import Optimum
 from vff.inference.learning.solver import processes
 from vff.inference.methods.collapsed import not_gaussian
-from vff.inference.methods.fit import Fit, Milestone, Outcome, TermShare, record
+from vff.inference.methods.fit import Fit, Milestone, TermShare, record
 from vff.inference.methods.from_sums import given_setting
 from vff.inference.methods.natural.method import Prepared, fit_prepared, prepared
 from vff.inference.methods.natural.row_sites import is_positive
@@ -259,24 +259,25 @@ def _record(
     posterior = Posterior(mean, covariance, centre, covariance.times(centre), constant=constant)
     optimum = Optimum(model.pack(setting), fit.elbo, 0, fit.evaluations, fit.converged, "hyperparameters held")
     units = task.units(ready.target, learnt.request)
-    found = Outcome(
-        Structured.name,
-        task.likelihood.with_values(learnt.psi),
-        posterior,
-        units.outer(setting.terms),
-        _shares(learnt, terms, fit, w),
-        (Milestone(learnt.request.harmonics, optimum, np.nan, np.nan),),
-        fit.kind,
-        float(w.sum()),
-        task.visited.walk.n,
-        fit.elbo,
+    return record(
+        task,
+        units,
+        method=Structured.name,
+        likelihood=task.likelihood.with_values(learnt.psi),
+        posterior=posterior,
+        values=units.outer(setting.terms),
+        shares=_shares(learnt, terms, fit, w),
+        history=(Milestone(learnt.request.harmonics, optimum, np.nan, np.nan),),
+        solver=fit.kind,
+        weight=float(w.sum()),
+        n=task.visited.walk.n,
+        elbo=fit.elbo,
         intercept=learnt.intercept_prior,
         bounds=(fit.elbo,),
         visits=fit.evaluations,
         notes=(*learnt.notes, *_on_climb(fit)),
         engine=_WRITTEN,
     )
-    return record(task, units, found)
 
 
 def _on_climb(fit: StructuredFit) -> tuple[str, ...]:
