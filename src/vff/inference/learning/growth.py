@@ -1,9 +1,7 @@
-"""How many harmonics: grow M on the nested statistics of one pass until the bound has no more to gain.
+"""How many harmonics: grow M on the nested statistics of one pass until the bound has no more to gain (theory §8).
 
-The bound misses the evidence by the KL divergence to the exact posterior. For targets drawn from the model its
-expectation lies between T and 2T, where T = tr(K_ff - Q_ff) / (2 noise) (Burt, Rasmussen & van der Wilk, 2019). T costs
-O(P^2) at any M and no factorisation, so the M that the current hyperparameters need is found without trying it. In a
-sum of independent terms T is a sum over terms, so each grows by itself.
+T, theory (8.1), costs O(P^2) at any M and no factorisation, so the M that the current hyperparameters need is found
+without trying it; in a sum of independent terms each grows by itself.
 """
 
 from collections.abc import Callable, Iterator

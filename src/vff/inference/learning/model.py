@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from vff.factors import Prior, StackedTransform, TailRows
+from vff.inference.learning.harmonics import fewer
 from vff.inference.learning.solver import Solver, block_prior, choose_solver
 from vff.inference.model.hyperparameters import NOISE, Hyperparameters, Key
 from vff.inference.model.term import Term
@@ -241,11 +242,7 @@ def shrunk(model: SumModel, most: int = SMALL) -> SumModel:
     share = 1.0
     while model.size > most:
         share *= 0.8
-        harmonics = tuple(
-            tuple(None if M is None else max(2, int(share * M)) for M in term)
-            for term in model.moments.request.harmonics
-        )
-        smaller = model.restricted(capped(harmonics, model.harmonics))
+        smaller = model.restricted(fewer(model.moments.request, share, 2).harmonics)
         if smaller.size <= most or smaller.size == model.size:
             return smaller
     return model

@@ -1,12 +1,8 @@
 """S over draws of coefficients and hyperparameters, which are kept.
 
-Given a draw, f = c0 + phi'c + rest. Inside the domain phi does not depend on hyperparameters (theory, §A), so all draws
-speak of the same functions, and the first two moments of f over draws are those of one Gaussian process,
-
-    mean E[c0] + phi'E[c],      variance E[k(0)] - phi'E[K^-1]phi + var(c0 + phi'c),
-
-whatever the number of draws. ``Direct`` answers with these; what is not Gaussian about f is answered by the draws
-themselves. Beyond the domain, features go on as their tails at the median of the hyperparameters have it.
+The first two moments of f over draws are those of one Gaussian process, theory (12.2), and ``Direct`` answers with
+these; what is not Gaussian about f is answered by the draws themselves. Beyond the domain, features go on as their
+tails at the median of the hyperparameters have it.
 """
 
 from dataclasses import dataclass

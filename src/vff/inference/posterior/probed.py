@@ -1,9 +1,8 @@
 """S of a model that is too large for a factor of A, exact where that is cheap and probed where it is not.
 
-A^-1 = W'W + W'(A~^-1 - I)W with the preconditioner W of ``iterative``. The first part is that of independent columns
-and of a corner of a few functions of all terms; it has letters of its own.
-Variances of a few rows, and covariances, come from solutions of their own and are exact. For many rows the second part
-is an average over random signs z of (phi'W'(A~^-1 z - z)) (phi'W'z): small, and known with a standard error.
+A^-1 = W'W + W'(A~^-1 - I)W with the preconditioner W of ``iterative``. The first part has letters of its own. Variances
+of a few rows, and covariances, are solved for; for many rows the second part is an average over random signs z of
+(phi'W'(A~^-1 z - z)) (phi'W'z): small, and known with a standard error.
 """
 
 from collections.abc import Sequence

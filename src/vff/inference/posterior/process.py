@@ -1,10 +1,4 @@
-"""The posterior process of a sum of terms: joint over all of them, since the data do not tell terms apart for free.
-
-f(x) | y ~ GP( sum_s phi_s' m_s,  sum_s k_s(x, x') - phi'(K^-1 - S)phi ),      S the covariance of the coefficients
-
-A constant beside the terms (``form``) adds its mean, and var(c0) (1 - phi'u)^2 to the variance: S is that of terms to
-which it is known.
-"""
+"""The posterior process of a sum of terms, theory (7.3): joint, since the data do not tell terms apart for free."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

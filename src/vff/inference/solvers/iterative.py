@@ -1,15 +1,9 @@
-"""Closed-form regression without a factor of A: conjugate gradients, and a bound that knows its own error.
+"""Closed-form regression without a factor of A: conjugate gradients, and a bound that knows its own error (theory §11).
 
-The model is that of ``collapsed``; only A = K + tau G is too large to factor. ``whitening`` supplies products with it
-and coordinates in which A is nearly the identity; the corner C = L L' of the leading functions of all terms is factored
-here, and with L^-1 in W, A~ = W A W' is the identity there. Then
-
-    log|A~| = tr(A~ - I) + tr(log A~ - A~ + I)
-
-The first is known exactly, the second is of second order and is estimated by Gauss quadrature along random signs z
-(stochastic Lanczos quadrature). The same solutions give A^-1 = W'W + W'(A~^-1 - I)W, from W'(A~^-1 z - z) and W'z. The
-signs are the same at every setting (common random numbers), so that the bound is a smooth function. Its standard error
-over the probes is part of the answer.
+``whitening`` supplies products with A = K + tau G and coordinates in which it is nearly the identity; the corner
+C = L L' of the leading functions of all terms is factored here, and with L^-1 in W, A~ = W A W' is the identity there.
+The random signs z are the same at every setting (common random numbers), so that the bound is a smooth function; the
+same solutions give A^-1 = W'W + W'(A~^-1 - I)W.
 """
 
 from dataclasses import dataclass, replace

@@ -1,28 +1,9 @@
-"""Closed-form regression in coefficient space: the collapsed bound and its cotangents. Written once, for every solver.
+"""Closed-form regression in coefficient space: the collapsed bound and its cotangents, written once for every solver.
 
-With prior precision K of the coefficients c (for variational features K = K_uu), b = Phi' W y, G = Phi' W Phi, noise
-precision tau and n = sum w (paper, section 2.4.5; design Fact E):
-
-    A    = K + tau G,     c | y ~ N(m, A^-1),     m = tau A^-1 b
-    ELBO = -1/2 [ n log(2 pi / tau) + log|A| - log|K| + tau y'Wy - tau m'b ] - tau/2 [ sum w k(x,x) - tr(K^-1 G) ]
-
-Its derivatives need what the prior's structure keeps of A^-1 and of K^-1 G K^-1:
-
-    dELBO/dK   = -1/2 [ A^-1 + m m' - K^-1 (K - tau G) K^-1 ]
-    dELBO/dG   = -tau/2 [ A^-1 + m m' - K^-1 ]            dELBO/db = tau m
-    dELBO/dtau = 1/2 [ n / tau - tr(A^-1 G) - y'Wy + 2 m'b - m'Gm - (sum w k(x,x) - tr(K^-1 G)) ]
-
-The function may have a constant beside its features, f = c0 + phi'c with c0 ~ N(0, v): a border of one row and column,
-h = Phi' W 1 beside G, sum w y beside b and 1/v beside K. Eliminated, with their answer u = tau A^-1 h to it,
-
-    1 / var(c0) = 1/v + tau sum w (1 - phi'u)^2 + u'Ku          m0 = tau (sum w y - u'b) var(c0)
-    c | y ~ N(tau A^-1 b - u m0, A^-1 + var(c0) uu')            log|A| grows by log(v / var(c0))
-
-and every formula above holds with these in place of m and A^-1. The features carry all of a constant, so the trace does
-not see it.
-
-A form is such a model at one setting of its hyperparameters. How A is solved with is its own business: ``collapsed``
-factors it, ``iterative`` does not.
+With prior precision K of the coefficients c, b = Phi' W y, G = Phi' W Phi and noise precision tau, A = K + tau G and
+m = tau A^-1 b; the bound is theory (7.2), its derivatives (7.4) to (7.6). An intercept beside the features is a border
+of one row and column, eliminated by theory (7.7) and (7.8); every formula holds with these in place of m and A^-1, and
+the trace does not see it, since the features carry all of a constant. How A is solved with is a subclass's business.
 """
 
 from abc import ABC, abstractmethod

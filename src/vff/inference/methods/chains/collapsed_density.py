@@ -1,15 +1,11 @@
-"""Hyperparameters of a model with Gaussian noise, sampled on the collapsed bound: coefficients are integrated out.
+"""Hyperparameters of a model with Gaussian noise, sampled on the collapsed bound (7.2): no step costs any rows.
 
-The bound comes from the sums over the rows, so a step costs the same for a thousand rows and for a billion. There are
-two ways to it. With few features it is written in white variables, where JAX differentiates it: with C = B'GB, A = I
-+ tau C,
+With few features the bound is written in white variables, where JAX differentiates it: with C = B'GB, A = I + tau C,
 
-    bound = -1/2 [W log(2 pi / tau) + log|A| + tau y'Wy - tau^2 b'B A^-1 B'b + tau (W k(0) - tr C)],
+    bound = -1/2 [W log(2 pi / tau) + log|A| + tau y'Wy - tau^2 b'B A^-1 B'b + tau (W k(0) - tr C)].
 
-where a constant beside the terms is one more coefficient, which the trace leaves out.
-
-With many, or with rows beyond the domain, the algebra that learning uses gives bound and gradient, and JAX sees them
-as a function it may call but not look into: differentiating through a large Cholesky factor would take far longer.
+With many, or with rows beyond the domain, the algebra that learning uses gives bound and gradient, and JAX calls back:
+differentiating through a large Cholesky factor would take far longer.
 """
 
 from collections.abc import Sequence

@@ -1,15 +1,10 @@
-"""The log-density that chains sample: log q̂(v, hyperparameters), whitened, in JAX.
+"""The log-density that chains sample, theory (12.1), whitened, in JAX.
 
-    log q̂ = sum_n w_n E_{q(f_n | v)} log p(y_n | f_n)  -  |v|^2 / 2  +  log p(hyperparameters)          (paper, eq. 9)
-
-with f_n | v ~ N(phi_n' c, k(0) - phi_n' K^-1 phi_n) and c the coefficients of v. Hyperparameters are sampled by their
-logarithms, a constant as it is. Numbers of the data are arguments and the structure is what is compiled: a second fit
-of the same shape compiles nothing.
-
-A chain moves in coordinates z, in which the posterior is about as wide as one in every direction, as far as it is
-known: (hyperparameters, v) = centre + (root z, scale z). Where features are few, v is also measured from the Gaussian
-posterior that the sites of a fit make of it at every setting (``transported``): rows that say much then no longer tie
-v to the hyperparameters.
+Hyperparameters are sampled by their logarithms, an intercept as it is. Numbers of the data are arguments and the
+structure is what is compiled: a second fit of the same shape compiles nothing. A chain moves in coordinates z, in which
+the posterior is about as wide as one in every direction: (hyperparameters, v) = centre + (root z, scale z). Where
+features are few, v is also measured from the Gaussian that the sites of a fit make of it (``transported``): rows that
+say much then no longer tie v to the hyperparameters.
 """
 
 from collections.abc import Callable, Sequence

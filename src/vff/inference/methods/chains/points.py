@@ -1,13 +1,8 @@
 """Where rows meet the function, in JAX: every term has points, and rows refer to them.
 
-    lattice    the points are all combinations of a few values per column: one small matrix product per column
-    written    one point after another, with the features of every column written out
-
-A row without a reference is its own point. Where the same function value serves several rows (equal columns with
-other targets, columns of few distinct values), codes say which point a row stands at. Where points are the nodes of
-cells, rows are carried from the nodes of their cell by polynomials, block by block of rows of one cell. The
-transposes, from rows back to coefficients, are those that JAX derives: matrix products again, and sums over the rows
-of a point.
+Points are all combinations of a few values per column (a lattice, one small matrix product per column), or written out
+one after another. A row without a reference is its own point; codes say which point a row stands at; rows at the nodes
+of cells are interpolated by polynomials, block by block of rows of one cell.
 """
 
 from collections.abc import Sequence

@@ -1,19 +1,7 @@
-"""Natural gradients for any likelihood: an ascent of the bound that visits the rows about once per step (theory §9).
+"""Natural gradients for any likelihood: an ascent of the bound that never goes down (theory §9).
 
-q(c) = N(m, A^-1) in coefficient space, and with g and h the first two derivatives of log p(y | f),
-
-    bound = sum_n w_n E[log p(y_n | f_n)] - KL[q || p],        f_n ~ N(mu_n, v_n) under q
-    A = K + Phi' S Phi,   A m = Phi' l,          s_n = -w_n E[h_n],  l_n = w_n E[g_n] + s_n mu_n
-
-The *sites* (s, l) enter only through their sums Phi' S Phi and Phi' l, which are the natural parameters of q less those
-of the prior (the dual parameterisation). A natural-gradient step of rate r replaces the sums by (1 - r) old + r new
-(Khan & Lin, 2017), so nothing as long as the table is kept between steps, rows may come in chunks, and a minibatch is
-the same step with scaled sums.
-
-With the sums held, a model with Gaussian targets l / s and precisions s has the same q, and where the sites have
-settled, the same gradient in the hyperparameters: dE[log p] / dv = E[h] / 2 is all that the likelihood has to say about
-them. So hyperparameters are learnt on the collapsed bound of the sums, at no cost in rows, and the true bound accepts
-the step or not.
+Sites enter only through their sums, so nothing as long as the table is kept between steps. Hyperparameters are learnt
+on the collapsed bound of the sums, at no cost in rows, and the true bound accepts the step or not.
 """
 
 from collections.abc import Callable

@@ -1,12 +1,9 @@
-"""Minibatches: the same natural-gradient step on some rows at a time, with a rate that falls.
+"""Minibatches: the same natural-gradient step (theory §9) on some rows at a time, with a rate that falls.
 
     sums <- (1 - r_t) sums + r_t (n / n_batch) sums of the batch's sites,        r_t = (2 + t / t_0)^-0.7
 
-Sums of sites are the natural parameters of q, so this is a stochastic natural-gradient step (Hoffman et al., 2013), and
-what it keeps between batches does not depend on how many rows there are. The likelihood's parameters follow at the same
-rate. Hyperparameters are held: sums of a few rows, scaled up, would take the scatter of these rows for detail. They
-are learnt before, from a sample, and after, in a few steps on all rows. Every epoch deals all rows into batches anew,
-in short stretches.
+The likelihood's parameters follow at the same rate. Hyperparameters are held, since sums of a few rows, scaled up,
+would take the scatter of these rows for detail: they are learnt before, from a sample, and after, on all rows.
 """
 
 from collections.abc import Callable, Iterator

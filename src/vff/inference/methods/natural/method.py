@@ -9,6 +9,7 @@ import numpy as np
 
 from vff.inference.learning.column_scan import sample_pieces
 from vff.inference.learning.growth import Stage
+from vff.inference.learning.harmonics import fewer
 from vff.inference.learning.model import SumModel
 from vff.inference.learning.start import highest_standing_out
 from vff.inference.methods.fit import Fit, Milestone, SiteMemory, record
@@ -22,7 +23,7 @@ from vff.inference.methods.notes import notes_on
 from vff.inference.methods.task import FitTask, Spec
 from vff.inference.model.scale import TargetScale
 from vff.likelihoods import WIDEST_EXPONENT, best_constant
-from vff.moments import MomentRequest, Moments, TermRequest
+from vff.moments import MomentRequest, Moments
 
 _MANY_ROWS = 2**18  # more are first learnt from a sample of them
 _TOLERANCE = 3e-3, 1e-6  # nats, and nats per row, that a last step may still gain
@@ -199,16 +200,8 @@ def _coarser(task: FitTask) -> MomentRequest:
     request = whole
     while request.size > _FEATURES_OF_SAMPLE and share > _LEAST_SHARE:
         share *= 0.8
-        terms = zip(whole.terms, task.plans, strict=True)
-        request = MomentRequest(tuple(_fewer(term, plan.M, share) for term, plan in terms))
+        request = fewer(whole, share, _LEAST_M, [[M is None for M in plan.M] for plan in task.plans])
     return request
-
-
-def _fewer(term: TermRequest, asked: tuple[int | None, ...], share: float) -> TermRequest:
-    for d, (basis, M) in enumerate(zip(term.bases, asked, strict=True)):
-        if M is None and basis.detail is not None:
-            term = term.with_basis(d, basis.resized(max(min(_LEAST_M, basis.detail), int(share * basis.detail))))
-    return term
 
 
 def _begin(

@@ -1,12 +1,7 @@
-"""Gaussian approximations whose covariance has a structure, for any likelihood.
+"""Gaussian approximations whose covariance has a structure, for any likelihood (theory §10).
 
-In coefficients c = K^-1 u the prior is N(0, K^-1), f = offset + phi(x)'c + residual, and q(c) = N(m, S), m free and S
-
-- ``"kronecker"``: one Kronecker product over the factors of each term;
-- ``"two kroneckers"``: a sum of two of them;
-- ``"factorised"``: dense within a term. With one term, that is the covariance without any restriction.
-
-In all three, terms are independent of one another under q.
+In coefficients c = K^-1 u, f = offset + phi(x)'c + residual, q(c) = N(m, S), terms independent, and S_t one Kronecker
+product over the factors (``"kronecker"``), a sum of two (``"two kroneckers"``), or dense (``"factorised"``).
 """
 
 from collections.abc import Sequence

@@ -11,6 +11,7 @@ from typing import Literal
 
 import numpy as np
 
+from vff.inference.learning.harmonics import fewer
 from vff.inference.learning.model import SumModel
 from vff.inference.learning.optimise import Optimum
 from vff.inference.learning.solver import processes
@@ -27,7 +28,7 @@ from vff.inference.model.products import evaluated, projected
 from vff.inference.posterior import Pieces, Posterior
 from vff.inference.solvers.linear_gaussian import ConstantPosterior
 from vff.likelihoods.rules import counts_for
-from vff.moments import Choice, MomentRequest, Moments, TermRequest, Walk, plan_reading
+from vff.moments import Choice, MomentRequest, Moments, Walk, plan_reading
 from vff.words import shown
 
 _LEARNT_FEATURES, _LEAST_M = 600, 2
@@ -209,15 +210,8 @@ def _few(whole: MomentRequest, most: int) -> MomentRequest:
     request, share = whole, 1.0
     while request.size > most and any(M and M > _LEAST_M for term in request.harmonics for M in term):
         share *= 0.9
-        request = MomentRequest(tuple(_cut(term, share) for term in whole.terms))
+        request = fewer(whole, share, _LEAST_M)
     return request
-
-
-def _cut(term: TermRequest, share: float) -> TermRequest:
-    for d, basis in enumerate(term.bases):
-        if basis.detail is not None:
-            term = term.with_basis(d, basis.resized(max(min(_LEAST_M, basis.detail), int(share * basis.detail))))
-    return term
 
 
 def _request(task: FitTask, small: MomentRequest, first: Fit) -> MomentRequest:
