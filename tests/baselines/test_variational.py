@@ -167,8 +167,8 @@ def test_learning_ends_where_the_bound_is_flat(maker: Any) -> None:
         ahead, behind = bound(log + step), bound(log - step)
         assert max(ahead, behind) < model.elbo_
         assert abs(ahead - behind) / 0.02 < 1e-3  # the slope
-    constant = model.target_.mean
-    assert abs(constant) > 0.1
+    intercept = model.target_.mean
+    assert abs(intercept) > 0.1
 
 
 @pytest.mark.parametrize("maker", [VariationalGP, lambda *a, **k: InducingPointVGP(*a, n_inducing=7, **k)])

@@ -166,10 +166,10 @@ def climb(
     observed = Observed(problem.y, extra, np.ones(problem.y.size))
     likelihood = likelihood.sized(observed.y)
     own = problem.design.covariance, problem.T, problem.y, coordinates
-    model = FeatureModel(InducingPoints, *own, constant=problem.constant)
+    model = FeatureModel(InducingPoints, *own, intercept=problem.intercept)
     with threads_for(len(coordinates)):
         psi, intercept_prior = _first_psi(problem, likelihood, observed), 0.0
-        if problem.constant is not None and not likelihood.standardised:
+        if problem.intercept is not None and not likelihood.standardised:
             intercept_prior = best_constant(likelihood, psi, observed.y, observed.extra, observed.w)
         latent = LatentProblem(model, observed, likelihood, intercept_prior)
         place, optimum = _learn(latent, _first(latent, replace(problem.given, noise=1.0), psi), optimise)

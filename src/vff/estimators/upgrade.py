@@ -78,10 +78,11 @@ def _posterior(tree: Tree) -> dict[str, Tree]:
         "terms": [{"TermProcess": {name: term[name] for name in names}} for term in terms],
     }
     found = {name: _joined(coefficients, name) for name in ("mean", "centre", "centre_covariance")}
-    found["constant"] = own.get("constant")
+    found["intercept"] = own.get("constant")
     if kind == "ProbedPosterior":
+        (form,) = _named_anew([own["form"]], {"constant": "intercept"})
         probes = {name: _joined(terms, name) for name in ("away", "signs")}
-        return found | {"covariance": {"Probed": parts | {"form": own["form"]} | probes}}
+        return found | {"covariance": {"Probed": parts | {"form": form} | probes}}
     if kind == "StructuredPosterior":
         roots = [term["pieces"] for term in terms], [term["whiteners"] for term in terms]
         return found | {"covariance": {"Pieces": parts | dict(zip(("roots", "whiteners"), roots, strict=True))}}
@@ -115,7 +116,7 @@ def _sampled(
         shared = [[key, block - np.outer(root[places[key[0]]], root[places[key[1]]])] for key, block in shared]
         lost = [root[own] * float(root[own] @ found["centre"][own]) for own in places]
         found["centre_covariance"] = found["centre_covariance"] - np.concatenate(lost)
-        found["constant"] = {"ConstantPosterior": {"mean": 0.0, "variance": variance, "answer": answer}}
+        found["intercept"] = {"ConstantPosterior": {"mean": 0.0, "variance": variance, "answer": answer}}
         draws = draws - np.multiply.outer(levels, one)
     kept = {"carried": [term["TermCoefficients"]["explained"] for term in rest], "coefficients": draws}
     covariance = parts | {"taken": taken, "shared": shared} | kept | {"levels": levels}

@@ -33,7 +33,7 @@ from vff.inference.model.scale import REACH, TargetScale
 from vff.inference.model.term import Term
 from vff.inference.posterior import Posterior, TermProcess, chosen
 from vff.inference.solvers.direct import DirectLinearGaussian, NormalEquations
-from vff.inference.solvers.linear_gaussian import Constant, ConstantPosterior, Cotangents
+from vff.inference.solvers.linear_gaussian import Cotangents, Intercept, InterceptPosterior
 
 __all__ = [
     "KINDS",
@@ -41,12 +41,12 @@ __all__ = [
     "METHODS",
     "REACH",
     "SOLVERS",
-    "Constant",
-    "ConstantPosterior",
     "Cotangents",
     "DirectLinearGaussian",
     "Fit",
     "FitTask",
+    "Intercept",
+    "InterceptPosterior",
     "MemoryRows",
     "Method",
     "Milestone",

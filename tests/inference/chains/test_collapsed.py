@@ -152,11 +152,11 @@ def test_one_setting_is_averaged_at_a_time(sampled: GPRegressor, monkeypatch: py
     monkeypatch.setattr(SumModel, "at", counted)
     rows = sampled.rows_
     moments = standardised(rows.moments, rows.tails, sampled.fit_.target)
-    model = SumModel(tuple(term.inner for term in rows.terms), *moments, constant=1e10)
+    model = SumModel(tuple(term.inner for term in rows.terms), *moments, intercept=1e10)
     theta = np.log([0.7, 0.4, 0.1]) + 0.1 * np.random.default_rng(2).standard_normal((20, 3))
     posterior, constant = _posterior(model, theta, np.random.default_rng(3))
     assert max(living) <= 2  # the next one is made before the last one goes
-    constants = [model.at(own).level.mean for own in theta]
+    constants = [model.at(own).intercept_posterior.mean for own in theta]
     assert constant == pytest.approx(np.mean(constants))
     assert posterior.covariance.levels.shape == (100,)
 

@@ -13,7 +13,7 @@ from vff.inference.model.hyperparameters import NOISE, Hyperparameters, Key
 from vff.inference.model.term import Term
 from vff.inference.posterior import Posterior
 from vff.inference.solvers.direct import MovedGram, NormalEquations
-from vff.inference.solvers.linear_gaussian import Constant, Cotangents, GapCotangents, LinearGaussian
+from vff.inference.solvers.linear_gaussian import Cotangents, GapCotangents, Intercept, LinearGaussian
 from vff.inference.solvers.whitening import LatticeGram
 from vff.linalg import BlockDiagonal
 from vff.moments import ColumnRequest, Harmonics, Moments
@@ -37,7 +37,7 @@ class SumModel:
     """Whether the sums are those of sites that stand for another likelihood; the noise variance is one then."""
     averages: tuple[np.ndarray, ...] | None = None
     """Of sites: averages of the features over the rows, (P,) by term, where the weights of the sums are not theirs."""
-    constant: float | None = None
+    intercept: float | None = None
     """Prior variance of a constant beside the terms; None where there is none."""
     widest: float = np.inf
     """The largest prior variance that all terms together are let have."""
@@ -94,7 +94,7 @@ class SumModel:
 
     def alone(self, s: int) -> "SumModel":
         """One term by itself, with the same rows."""
-        more = {"constant": self.constant, "widest": self.widest}
+        more = {"constant": self.intercept, "widest": self.widest}
         return SumModel((self.terms[s],), self.moments.term(s), self.tails, self.sites, **more)
 
     @cached_property
@@ -171,11 +171,11 @@ class SumModel:
             return self.transform(setting).forward(np.concatenate(self.averages))
         return self._features_total(setting) / self.weight
 
-    def constant_at(self, setting: Hyperparameters) -> Constant | None:
+    def intercept_at(self, setting: Hyperparameters) -> Intercept | None:
         """What the rows say of the constant."""
-        if self.constant is None:
+        if self.intercept is None:
             return None
-        return Constant(self._features_total(setting), self.target, self.constant)
+        return Intercept(self._features_total(setting), self.target, self.intercept)
 
     def _features_total(self, setting: Hyperparameters) -> np.ndarray:
         """Sum of the weighted features over all rows, in the coordinates of the prior, (P,)."""

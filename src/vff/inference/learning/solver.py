@@ -63,7 +63,7 @@ class DirectSolver:
 
     def at(self, model: "SumModel", setting: Hyperparameters) -> DirectLinearGaussian:
         prior, trace = model.prior(setting), model.prior_trace(setting)
-        how = {"sites": model.sites, "constant": model.constant_at(setting)}
+        how = {"sites": model.sites, "constant": model.intercept_at(setting)}
         return DirectLinearGaussian.of(prior, model.equations(setting), trace, setting.noise, **how)
 
     def posterior(self, form: DirectLinearGaussian, model: "SumModel", setting: Hyperparameters) -> Posterior:
@@ -76,7 +76,7 @@ class DirectSolver:
         shared = {(s, t): inverse[places[s], places[t]].copy() for s, t in request.pairs}
         own = np.concatenate([inverse[place, place] @ centre[place] for place in places])
         covariance = Direct(request, terms, tuple(taken), shared)
-        return Posterior(form.mean, covariance, centre, own, constant=form.level)
+        return Posterior(form.mean, covariance, centre, own, intercept=form.intercept_posterior)
 
 
 class IterativeSolver:
@@ -97,7 +97,7 @@ class IterativeSolver:
             for (s, t), block in moments.blocks.items()
         }
         own = transform.forward(moments.project), moments.target_squared, model.weight, model.prior_trace(setting)
-        how = {"sites": model.sites, "constant": model.constant_at(setting)}
+        how = {"sites": model.sites, "constant": model.intercept_at(setting)}
         return IterativeLinearGaussian(prior, *own, setting.noise, terms, blocks, **how)
 
     def posterior(self, form: IterativeLinearGaussian, model: "SumModel", setting: Hyperparameters) -> Posterior:
@@ -108,7 +108,7 @@ class IterativeSolver:
             form = replace(form, probes=2 * form.probes)
             covariance = Probed.of(form, request, terms)
         centre = model.centre(setting)
-        return Posterior(form.mean, covariance, centre, covariance.times(centre), constant=form.level)
+        return Posterior(form.mean, covariance, centre, covariance.times(centre), intercept=form.intercept_posterior)
 
 
 SOLVERS: Registry[Solver] = Registry("a solver", DirectSolver(), IterativeSolver())

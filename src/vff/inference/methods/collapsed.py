@@ -73,8 +73,8 @@ def model_of(task: FitTask) -> tuple[SumModel, Units]:
     """The model of the sums, as learning sees it, and the way back."""
     moments, tails = task.sums.moments, task.sums.tails
     target = TargetScale.of(moments, tails, task.centred)
-    constant = REACH**2 if task.centred else None
-    model = SumModel(task.terms, *standardised(moments, tails, target), constant=constant)
+    intercept = REACH**2 if task.centred else None
+    model = SumModel(task.terms, *standardised(moments, tails, target), intercept=intercept)
     return model, task.units(target, moments.request)
 
 

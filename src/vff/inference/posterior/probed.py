@@ -225,12 +225,12 @@ class Probed(WrittenCovariance):
         away, signs = self.probe_values(x)
         error = np.std(away * signs, axis=0, ddof=1) / np.sqrt(self.form.probes)
         _, explained = self.explained(self.form.mean, x, columns_of(self.request, x), "auto")
-        variance = sum(term.variance for term in self.terms) - explained + self._of_constant(x)
+        variance = sum(term.variance for term in self.terms) - explained + self._of_intercept(x)
         return float(np.quantile(error / np.maximum(variance, 1e-300), 0.95))
 
-    def _of_constant(self, x: np.ndarray) -> np.ndarray:
+    def _of_intercept(self, x: np.ndarray) -> np.ndarray:
         """What the constant adds to the variance."""
-        level = self.form.level
+        level = self.form.intercept_posterior
         if level is None:
             return np.zeros(len(x))
         parts = zip(self.terms, self.request.slices, strict=True)

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from vff.factors import StackedTransform
-from vff.inference.solvers.linear_gaussian import Constant, LinearGaussian
+from vff.inference.solvers.linear_gaussian import Intercept, LinearGaussian
 from vff.linalg import (
     AbstractInvertible,
     AbstractSymmetric,
@@ -83,11 +83,11 @@ class DirectLinearGaussian(LinearGaussian):
         noise: float,
         *,
         sites: bool = False,
-        constant: Constant | None = None,
+        intercept: Intercept | None = None,
     ) -> "DirectLinearGaussian":
         """The model of these rows; ``trace`` is sum w k(x, x)."""
         own = equations.b, equations.yy, equations.weight
-        return cls(prior, *own, trace, noise, Dense(equations.G.dense()), sites=sites, constant=constant)
+        return cls(prior, *own, trace, noise, Dense(equations.G.dense()), sites=sites, intercept=intercept)
 
     def with_noise(self, noise: float) -> "DirectLinearGaussian":
         return replace(self, noise=noise)

@@ -9,7 +9,7 @@ the trace does not see it, since the features carry all of a constant. How A is 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple, Self
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -19,8 +19,10 @@ _ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
-class Constant:
-    """What the rows say of a constant beside the features, and its prior N(0, variance)."""
+class Intercept:
+    """What the rows say of an intercept beside the features, and its prior N(0, variance)."""
+
+    stored_as: ClassVar[str] = "Constant"
 
     features: np.ndarray
     """h = Phi' W 1, (P,)."""
@@ -30,8 +32,10 @@ class Constant:
 
 
 @dataclass(frozen=True)
-class ConstantPosterior:
-    """q(c0) of the constant, and how the coefficients follow it."""
+class InterceptPosterior:
+    """q(c0) of the intercept, and how the coefficients follow it."""
+
+    stored_as: ClassVar[str] = "ConstantPosterior"
 
     mean: float
     variance: float
@@ -67,7 +71,7 @@ class LinearGaussian(ABC):
     """Noise variance."""
     sites: bool = field(default=False, kw_only=True)
     """Whether the targets stand for another likelihood (``natural``): their squares are unknown and left out."""
-    constant: Constant | None = field(default=None, kw_only=True)
+    intercept: Intercept | None = field(default=None, kw_only=True)
     """None where the function has no constant of its own."""
 
     @abstractmethod
@@ -86,28 +90,30 @@ class LinearGaussian(ABC):
     @property
     def right_sides(self) -> np.ndarray:
         """tau b, and beside it tau h where there is a constant."""
-        sides = [self.b] if self.constant is None else [self.b, self.constant.features]
+        sides = [self.b] if self.intercept is None else [self.b, self.intercept.features]
         return self.tau * np.stack(sides, axis=1)
 
     @cached_property
-    def level(self) -> ConstantPosterior | None:
+    def intercept_posterior(self) -> InterceptPosterior | None:
         """The constant given the targets."""
-        if self.constant is None:
+        if self.intercept is None:
             return None
-        h, u = self.constant.features, self.solutions[:, 1]
+        h, u = self.intercept.features, self.solutions[:, 1]
         misfit = self.weight - 2.0 * float(h @ u) + self.energy_of(u)
         least = -np.inf if self.sites else 0.0  # below zero there is only rounding
-        precision = 1.0 / self.constant.variance + self.tau * max(least, misfit) + float(u @ self.prior.mv(u))
+        precision = 1.0 / self.intercept.variance + self.tau * max(least, misfit) + float(u @ self.prior.mv(u))
         if not precision > 0.0:
             raise NotPositiveDefinite(
                 "these sites leave the constant of the function undetermined; try another likelihood"
             )
-        return ConstantPosterior(self.tau * (self.constant.target - float(u @ self.b)) / precision, 1.0 / precision, u)
+        return InterceptPosterior(
+            self.tau * (self.intercept.target - float(u @ self.b)) / precision, 1.0 / precision, u
+        )
 
     @cached_property
-    def of_constant(self) -> _Share:
+    def of_intercept(self) -> _Share:
         """What the constant adds to the sums below."""
-        own, level = self.constant, self.level
+        own, level = self.intercept, self.intercept_posterior
         if own is None or level is None:
             return _Share()
         m0, shrunk = level.mean, level.variance / own.variance
@@ -118,7 +124,11 @@ class LinearGaussian(ABC):
     def mean(self) -> np.ndarray:
         """Posterior mean m of the coefficients."""
         alone = self.solutions[:, 0]
-        return alone if self.level is None else alone - self.level.mean * self.level.answer
+        return (
+            alone
+            if self.intercept_posterior is None
+            else alone - self.intercept_posterior.mean * self.intercept_posterior.answer
+        )
 
     @property
     @abstractmethod
@@ -132,7 +142,7 @@ class LinearGaussian(ABC):
     @property
     def energy(self) -> float:
         """sum w f^2 of the posterior mean."""
-        return self.energy_of(self.mean) + self.of_constant.energy
+        return self.energy_of(self.mean) + self.of_intercept.energy
 
     def spread_over(self, other: "LinearGaussian") -> float:
         """tr(G A^-1) with the Gram matrix of the same features over other rows."""
@@ -146,7 +156,7 @@ class LinearGaussian(ABC):
     @cached_property
     def log_volume(self) -> float:
         """log |Q + noise| = n log noise + log |A| - log |K|."""
-        return self.weight * np.log(self.noise) + self.log_gain + self.of_constant.log_gain
+        return self.weight * np.log(self.noise) + self.log_gain + self.of_intercept.log_gain
 
     @property
     @abstractmethod
@@ -166,10 +176,10 @@ class LinearGaussian(ABC):
     @cached_property
     def seen_inverse(self) -> Summary:
         """What the prior's structure keeps of the covariance of the coefficients."""
-        if self.level is None:
+        if self.intercept_posterior is None:
             return self.seen_alone
-        u = self.level.answer[:, None]
-        return self.seen_alone + self.level.variance * self.prior.see(OuterView(u, u))
+        u = self.intercept_posterior.answer[:, None]
+        return self.seen_alone + self.intercept_posterior.variance * self.prior.see(OuterView(u, u))
 
     @property
     @abstractmethod
@@ -213,12 +223,12 @@ class LinearGaussian(ABC):
     @property
     def pulled(self) -> float:
         """sum w y f of the posterior mean."""
-        return float(self.mean @ self.b) + self.of_constant.pulled
+        return float(self.mean @ self.b) + self.of_intercept.pulled
 
     @property
     def penalty(self) -> float:
         """m'Km of the coefficients, and of the constant."""
-        return float(self.mean @ self.prior.mv(self.mean)) + self.of_constant.penalty
+        return float(self.mean @ self.prior.mv(self.mean)) + self.of_intercept.penalty
 
     @cached_property
     def elbo(self) -> float:
@@ -279,7 +289,7 @@ class Cotangents:
     def edf(self) -> float:
         """tau tr(A^-1 G) = P - tr(A^-1 K): how many coefficients the data determine, and the constant among them."""
         model = self.model
-        return model.mean.size - model.prior.inner(self.inverse) + model.of_constant.edf
+        return model.mean.size - model.prior.inner(self.inverse) + model.of_intercept.edf
 
     @cached_property
     def log_noise(self) -> float:
@@ -293,8 +303,10 @@ class Cotangents:
         """Z' (dELBO / dG) Z for a few columns Z (P, R); the identity gives all of it."""
         model = self.model
         moment = Z.T @ (model.solve(Z) - model.prior.solve(Z)) + np.multiply.outer(m := Z.T @ model.mean, m)
-        if model.level is not None:
-            moment += model.level.variance * np.multiply.outer(u := Z.T @ model.level.answer, u)
+        if model.intercept_posterior is not None:
+            moment += model.intercept_posterior.variance * np.multiply.outer(
+                u := Z.T @ model.intercept_posterior.answer, u
+            )
         return -0.5 * model.tau * moment
 
     @property
@@ -305,7 +317,7 @@ class Cotangents:
     @property
     def features(self) -> np.ndarray:
         """dELBO / dh of the constant, (P,)."""
-        level = self.model.level
+        level = self.model.intercept_posterior
         if level is None:
             return np.zeros(self.model.b.size)
         return self.model.tau * (level.variance * level.answer - level.mean * self.model.mean)

@@ -37,7 +37,7 @@ class Sums(NamedTuple):
     """Phi' W y, (P,)."""
     yy: Any
     weight: Any
-    constant: Any = None
+    intercept: Any = None
     """Prior standard deviation of the constant."""
 
     @classmethod
@@ -45,11 +45,11 @@ class Sums(NamedTuple):
         """Those of a model without rows beyond its domain."""
         moments = model.moments
         G, b, others = moments.gram().dense(), moments.project, (moments.target_squared, moments.weight)
-        if model.constant is None:
+        if model.intercept is None:
             return cls(G, b, *others)
         h = np.concatenate(moments.features_sums)
         G = np.block([[G, h[:, None]], [h, np.array([[moments.weight]])]])
-        return cls(G, np.append(b, moments.target), *others, np.sqrt(model.constant))
+        return cls(G, np.append(b, moments.target), *others, np.sqrt(model.intercept))
 
 
 class CollapsedData(NamedTuple):
@@ -150,8 +150,8 @@ def white_bound(terms: Sequence[TermShape], sums: Sums | None, t: Any) -> Any:
     places = places_of(terms)
     blocks = maps_of(terms, places, t, roots_of(terms, places, t))
     features = sum(block.shape[1] for block in blocks)
-    if sums.constant is not None:
-        blocks = [*blocks, jnp.reshape(sums.constant, (1, 1))]
+    if sums.intercept is not None:
+        blocks = [*blocks, jnp.reshape(sums.intercept, (1, 1))]
     B = block_diag(*blocks)
     C, tau = B.T @ sums.G @ B, jnp.exp(-t[-1])
     L = jnp.linalg.cholesky(jnp.eye(len(C)) + tau * C)

@@ -69,12 +69,12 @@ def sample_sum(task: FitTask) -> Fit:
     t = hyperparameters(target, data, [own.position for own in drawn])
     some = evenly(plan.chains, plan.draws, _SETTINGS)
     flat = t.reshape(-1, t.shape[-1])[some]
-    posterior, constant = _posterior(model, flat, np.random.default_rng(plan.seed + 1))
+    posterior, intercept = _posterior(model, flat, np.random.default_rng(plan.seed + 1))
     kept, seconds = np.repeat(some, _EACH), time.perf_counter() - started
     psi = np.repeat(flat[:, -1:], _EACH, axis=0)
     scale = units.target.scale
     samples = Samples(tuple(parameters), t, stats_of(drawn), kept, psi, Gaussian(), scale, seconds, MOST_GRADIENTS)
-    return _record(task, fit, model, units, posterior, samples, constant)
+    return _record(task, fit, model, units, posterior, samples, intercept)
 
 
 def _parameters(fit: Fit, model: SumModel, task: FitTask) -> list[Parameter]:
@@ -114,23 +114,23 @@ def _posterior(model: SumModel, t: np.ndarray, rng: np.random.Generator) -> tupl
         means[number], inverse = _raw(model, setting, form)
         covariance += inverse
         moved[number] = rng.standard_normal((_EACH, P)) @ covariance_root(inverse).T
-        if form.level is not None:
-            follows = -model.transform(setting).transpose(form.level.answer)
-            covariance += form.level.variance * np.multiply.outer(follows, follows)
-            together += form.level.variance * follows
-            variance += form.level.variance
-            white[number] = np.sqrt(form.level.variance) * rng.standard_normal(_EACH)
+        if form.intercept_posterior is not None:
+            follows = -model.transform(setting).transpose(form.intercept_posterior.answer)
+            covariance += form.intercept_posterior.variance * np.multiply.outer(follows, follows)
+            together += form.intercept_posterior.variance * follows
+            variance += form.intercept_posterior.variance
+            white[number] = np.sqrt(form.intercept_posterior.variance) * rng.standard_normal(_EACH)
             moved[number] += np.multiply.outer(white[number], follows)
-            constants[number] = form.level.mean
-    constant = float(np.mean(constants))
-    apart = constants - constant
+            constants[number] = form.intercept_posterior.mean
+    intercept = float(np.mean(constants))
+    apart = constants - intercept
     mean = means.mean(axis=0)
     covariance += (means - mean).T @ (means - mean)
     cloud = CoefficientDraws(mean, covariance / S, (means[:, None] + moved).reshape(-1, P))
     together, variance = together + apart @ (means - mean), variance + float(apart @ apart)
     level = InterceptDraws((apart[:, None] + white).reshape(-1), together / S, variance / S)
     averages = [total / model.moments.weight for total in model.moments.features_sums]
-    return sampled_posterior(model, settings, cloud, averages, level), constant
+    return sampled_posterior(model, settings, cloud, averages, level), intercept
 
 
 def _raw(model: SumModel, setting: Hyperparameters, closed: LinearGaussian) -> tuple[np.ndarray, np.ndarray]:
@@ -147,7 +147,7 @@ def _record(
     units: Units,
     posterior: Posterior,
     samples: Samples,
-    constant: float,
+    intercept: float,
 ) -> Fit:
     """The fit with medians in place of optima; the bound is the one there."""
     theta = np.median(samples.t.reshape(-1, samples.t.shape[-1]), axis=0)
@@ -170,7 +170,7 @@ def _record(
         elbo_error=fit.elbo_error,
         upper_bound=closed.upper_bound(),
         noise=noise,
-        intercept=constant,
+        intercept=intercept,
         bounds=(closed.elbo,),
         visits=fit.visits,
         notes=(*fit.notes, *samples.notes(), *on_gap(bound_gap, fit.history[-1].tolerance)),

@@ -17,7 +17,7 @@ from vff.inference.methods.chains.design import Design, design, features_at
 from vff.inference.methods.chains.hyper import (
     Parameter,
     check_names,
-    constant_parameter,
+    intercept_parameter,
     likelihood_parameters,
     term_parameters,
     with_priors,
@@ -103,7 +103,7 @@ def _parameters(first: First) -> list[Parameter]:
     found = term_parameters(task.plans, units.outer(learnt.setting.terms), units)
     if not task.optimise:
         found = [replace(own, prior=None) for own in found]
-    found.append(constant_parameter(learnt.constant, learnt.intercept_prior, target, sampled=task.has_intercept))
+    found.append(intercept_parameter(learnt.intercept, learnt.intercept_prior, target, sampled=task.has_intercept))
     found += likelihood_parameters(task.likelihood, learnt.psi, target)
     return with_priors(found, task.priors)
 
@@ -130,7 +130,7 @@ def _target(first: First, parameters: Sequence[Parameter], points: Design, rest:
     sites = _sites(first.learnt, parameters) if white <= most else None
     target = Target(points.shapes, likelihood.form, 1, entries, sites is not None)
     if not likelihood.closed_form:
-        ratio = _MARGIN * rest / likelihood.width(held[target.constant + 1 :])
+        ratio = _MARGIN * rest / likelihood.width(held[target.intercept + 1 :])
         target = replace(target, nodes=max(_FEWEST_NODES, int(counts_for(np.array([ratio]))[0])))
     K, S = target.free.size, target.white_size
     return target, Data(points.rows, hyper, np.zeros(K + S), np.ones(S), np.eye(K), sites)
@@ -140,8 +140,8 @@ def _sites(learnt: Learnt, parameters: Sequence[Parameter]) -> Sites | None:
     """The factors that stood for the rows in the fit before, also of the constant where it is sampled."""
     if learnt.sums is None:
         return None
-    constant = parameters[sum(len(own) for own in learnt.setting.terms)]
-    at = constant.t if constant.prior is None else constant.to_t(constant.prior.numbers[0])
+    intercept = parameters[sum(len(own) for own in learnt.setting.terms)]
+    at = intercept.t if intercept.prior is None else intercept.to_t(intercept.prior.numbers[0])
     sums = learnt.sums.recentred(at)
     h = np.concatenate(sums.features_sums)
     G = np.block([[sums.gram().dense(), h[:, None]], [h, np.array([[sums.weight]])]])
@@ -173,9 +173,9 @@ def _draws_of(
             own = kept[(kept >= start) & (kept < start + _BATCH)] - start
             c = np.concatenate([tensor.reshape(_BATCH, -1) for tensor in found.coefficients], axis=1)[: len(batch)]
             parts.append(c[own])
-            seen.append(found.t[: len(batch), target.constant, None] + c @ watched.T)
+            seen.append(found.t[: len(batch), target.intercept, None] + c @ watched.T)
     t = np.concatenate(t).reshape(chains, draws, -1)
-    psi = t.reshape(chains * draws, -1)[kept, target.constant + 1 :]
+    psi = t.reshape(chains * draws, -1)[kept, target.intercept + 1 :]
     likelihood, scale = first.task.likelihood, first.ready.target.scale
     f = np.concatenate(seen).reshape(chains, draws, -1)
     function = {f"f at row {n}": f[:, :, n] for n in range(f.shape[2])}
@@ -205,15 +205,15 @@ def _record(first: First, model: SumModel, draws: _Draws, engine: Choice) -> Fit
     L = samples.t.shape[-1]
     t = samples.t.reshape(-1, L)[samples.kept]
     place = L - 1 - samples.psi.shape[1]
-    constant = float(t[:, place].mean())
-    level, cloud = t[:, place] - constant, CoefficientDraws.of(coefficients)
+    intercept = float(t[:, place].mean())
+    level, cloud = t[:, place] - intercept, CoefficientDraws.of(coefficients)
     w = task.visited.observed.w
     averages = feature_averages(task.visited.walk, learnt.request, w)
     settings = [model.unpack(np.append(row[:place], 0.0)) for row in t]  # of sites, the noise variance is one
     posterior = sampled_posterior(model, settings, cloud, averages, InterceptDraws.of(level, cloud))
     psi = np.median(samples.psi, axis=0)
     rows = _rows(task, model, posterior)
-    bound_gap, tolerated = _bound_gap(first, posterior, psi, constant, rows), _tolerated(task, determined)
+    bound_gap, tolerated = _bound_gap(first, posterior, psi, intercept, rows), _tolerated(task, determined)
     theta = np.median(t[:, :place], axis=0)
     optimum = Optimum(theta, np.nan, 0, int(samples.stats["n_steps"].sum()), True, "sampled")
     return record(
@@ -228,7 +228,7 @@ def _record(first: First, model: SumModel, draws: _Draws, engine: Choice) -> Fit
         solver="sampled",
         weight=float(w.sum()),
         n=task.visited.walk.n,
-        intercept=constant,
+        intercept=intercept,
         notes=(*samples.notes(), *on_gap(bound_gap, tolerated)),
         samples=samples,
         engine=engine,
@@ -254,13 +254,13 @@ def _rows(task: FitTask, model: SumModel, posterior: Posterior) -> _Rows:
     return _Rows(x, posterior.rows(x), every, n / len(x))
 
 
-def _bound_gap(first: First, posterior: Posterior, psi: np.ndarray, constant: float, rows: _Rows) -> float:
+def _bound_gap(first: First, posterior: Posterior, psi: np.ndarray, intercept: float, rows: _Rows) -> float:
     """What the features leave out on average over draws, nats: half the sum of precision times variance of the rest."""
     observed = first.task.visited.observed
     y, extra, w = (values[rows.every] for values in (observed.y, observed.extra, observed.w))
     mean, _ = posterior.marginals(rows.x, variances=False)
     rest = posterior.covariance.rest(rows.x)
-    answer = first.task.likelihood.expected(psi, y, extra, constant + mean, rest)
+    answer = first.task.likelihood.expected(psi, y, extra, intercept + mean, rest)
     return float(0.5 * rows.share * np.sum(w * np.maximum(-answer.curvature, 0.0) * rest))
 
 

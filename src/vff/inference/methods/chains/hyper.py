@@ -1,6 +1,6 @@
 """Hyperparameters that chains sample: what they are called, their units, and their priors.
 
-Names are those that a summary of the draws prints: ``variance[term]``, ``lengthscale[column]``, ``constant``,
+Names are those that a summary of the draws prints: ``variance[term]``, ``lengthscale[column]``, ``intercept``,
 ``noise_variance``, and the likelihood's own. A prior may be given by such a name, or for all of a kind by the part
 before the bracket; a number instead of a prior holds the hyperparameter there.
 
@@ -100,9 +100,9 @@ def _bare(label: str) -> str:
     return label[1:-1] if len(label) > 2 and label[0] == label[-1] == "'" else label
 
 
-def constant_parameter(constant: float, intercept_prior: float, target: TargetScale, *, sampled: bool) -> Parameter:
+def intercept_parameter(intercept: float, intercept_prior: float, target: TargetScale, *, sampled: bool) -> Parameter:
     """The constant mean of f, in the user's units."""
-    at, value = target.mean + target.scale * intercept_prior, target.mean + target.scale * constant
+    at, value = target.mean + target.scale * intercept_prior, target.mean + target.scale * intercept
     prior = Normal(at, _REACH * target.scale) if sampled else None
     return Parameter("constant", None, prior, value, lower=target.mean, unit=target.scale, real=True)
 

@@ -11,7 +11,7 @@ from vff.inference.learning.solver import processes
 from vff.inference.model.hyperparameters import Hyperparameters
 from vff.inference.model.term import Term
 from vff.inference.posterior import Averaged, Posterior
-from vff.inference.solvers.linear_gaussian import ConstantPosterior
+from vff.inference.solvers.linear_gaussian import InterceptPosterior
 from vff.moments import TermRequest
 
 _AVERAGED = 200  # settings over which K^-1 is averaged, and fewer where it is large
@@ -52,11 +52,11 @@ class InterceptDraws:
         """Moments of the draws themselves."""
         return cls(draws, coefficients.draws.T @ draws / len(draws), float(np.mean(draws**2)))
 
-    def posterior(self, together: np.ndarray) -> tuple[ConstantPosterior | None, np.ndarray]:
+    def posterior(self, together: np.ndarray) -> tuple[InterceptPosterior | None, np.ndarray]:
         """The constant, whose covariance with the coefficients is ``together``, and r: given it they lose rr'."""
         if not self.variance > 0.0:
             return None, np.zeros(together.size)
-        return ConstantPosterior(0.0, self.variance, -together / self.variance), together / np.sqrt(self.variance)
+        return InterceptPosterior(0.0, self.variance, -together / self.variance), together / np.sqrt(self.variance)
 
 
 def sampled_posterior(
@@ -78,7 +78,7 @@ def sampled_posterior(
         """From the functions at rows to the coordinates of the prior."""
         return np.concatenate([own.transpose(v[place]) for own, place in zip(back, places, strict=True)])
 
-    constant, root = intercept.posterior(inner(intercept.covariance))
+    known, root = intercept.posterior(inner(intercept.covariance))
     both = zip(terms, averages, strict=True)
     centre = np.concatenate([term.transform.forward(np.asarray(own)) for term, own in both])
     averaged, taken, carried, own_centre = [], [], [], []
@@ -98,7 +98,7 @@ def sampled_posterior(
     }
     kept = tuple(carried), inner(coefficients.draws.T).T, intercept.draws
     covariance = Averaged(request, tuple(averaged), tuple(taken), shared, *kept)
-    return Posterior(inner(coefficients.mean), covariance, centre, np.concatenate(own_centre), constant=constant)
+    return Posterior(inner(coefficients.mean), covariance, centre, np.concatenate(own_centre), intercept=known)
 
 
 def _median(settings: Sequence[Hyperparameters]) -> Hyperparameters:

@@ -79,7 +79,7 @@ def _scales(target: Target, data: Data, t: np.ndarray, mean: np.ndarray, rest: n
     """1 / sqrt(1 + h) with h the curvature of the likelihood along every white variable."""
     rows = data.rows
     y, extra, w = (np.asarray(part) for part in (rows.y, rows.extra, rows.w))
-    precision = -w * target.likelihood.expected(t[target.constant + 1 :], y, extra, mean, rest).curvature
+    precision = -w * target.likelihood.expected(t[target.intercept + 1 :], y, extra, mean, rest).curvature
     found = []
     for term, places, points in zip(target.terms, target.places, rows.terms, strict=True):
         roots = term.roots([tuple(np.exp(t[place]) for place in own) for own in places.factors])
@@ -89,7 +89,7 @@ def _scales(target: Target, data: Data, t: np.ndarray, mean: np.ndarray, rest: n
         ]
         found.append(np.exp(t[places.variance]) * _curvature(term, points, [z**2 for z in white], precision))
     if target.centred:
-        found.append(np.array([precision.sum() * target.constant_prior(data.hyper)[1] ** 2]))
+        found.append(np.array([precision.sum() * target.intercept_prior(data.hyper)[1] ** 2]))
     return 1.0 / np.sqrt(1.0 + np.maximum(np.concatenate(found), 0.0))
 
 

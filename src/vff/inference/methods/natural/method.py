@@ -210,25 +210,25 @@ def _begin(
     """A first q from a guess at every row by itself."""
     problem = problem_of(task, oracle)
     observed = (oracle.in_memory or task.visited).observed
-    constant = 0.0
+    intercept = 0.0
     if problem.centred:
         if not task.likelihood.standardised:  # else y is measured from its middle already
-            constant = best_constant(task.likelihood, psi, observed.y, observed.extra, observed.w)
-        problem = replace(problem, intercept_prior=constant)
-    sums, power = problem.first_sums(psi, constant)
+            intercept = best_constant(task.likelihood, psi, observed.y, observed.extra, observed.w)
+        problem = replace(problem, intercept_prior=intercept)
+    sums, power = problem.first_sums(psi, intercept)
     stage = _first_stage(task, problem.model(sums), target, power)
     iterate = problem.settled(sums, stage)
     assert iterate is not None  # the first sites are positive
     step = arrive(problem, iterate, psi, sums)
-    flat = task.likelihood.expected(psi, observed.y, observed.extra, *_flat(constant, observed))
+    flat = task.likelihood.expected(psi, observed.y, observed.extra, *_flat(intercept, observed))
     nothing = float(observed.w @ flat.value) * oracle.weight / float(observed.w.sum())
     nothing -= max(_HOPELESS, 0.1 * abs(nothing))  # a guess that is not too bad will do
     return problem, step if step.elbo > nothing else _from_prior(problem, stage, psi, step)
 
 
-def _flat(constant: float, observed: Observed) -> tuple[np.ndarray, np.ndarray]:
+def _flat(intercept: float, observed: Observed) -> tuple[np.ndarray, np.ndarray]:
     """A function that is constant and known."""
-    return np.full(observed.y.size, constant), np.zeros(observed.y.size)
+    return np.full(observed.y.size, intercept), np.zeros(observed.y.size)
 
 
 def _from_prior(
@@ -287,7 +287,7 @@ def _fit_of(task: FitTask, problem: SiteProblem, ascent: Ascent[Moments, SiteIte
     stage = replace(last.iterate.stage, model=model)
     posterior = replace(last.iterate, stage=stage).posterior
     whole = replace(model, moments=last.sums.recentred(intercept_prior))
-    level, units = stage.closed.level, task.units(target, model.moments.request)
+    level, units = stage.closed.intercept_posterior, task.units(target, model.moments.request)
     notes = (*notes_on(stage, whole, task.plans), *posterior.covariance.notes())
     intercept = intercept_prior if level is None else intercept_prior + level.mean
     return record(

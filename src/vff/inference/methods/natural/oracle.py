@@ -49,11 +49,11 @@ class InitialSites:
 
     likelihood: AbstractLikelihood
     psi: np.ndarray
-    constant: float
+    intercept: float
 
     def __call__(self, observed: Observed, columns: Sequence[ColumnRows]) -> ChunkSites:
-        sites = first_sites(self.likelihood, self.psi, observed, self.constant)
-        return ChunkSites(sites, np.array([np.sum((sites.pull - sites.precision * self.constant) ** 2)]))
+        sites = first_sites(self.likelihood, self.psi, observed, self.intercept)
+        return ChunkSites(sites, np.array([np.sum((sites.pull - sites.precision * self.intercept) ** 2)]))
 
 
 @dataclass(frozen=True)

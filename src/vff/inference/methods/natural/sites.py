@@ -83,13 +83,13 @@ class SiteProblem:
 
     def model(self, sums: Moments) -> SumModel:
         """The Gaussian model of some sums."""
-        constant = REACH**2 if self.centred else None
-        more = {"constant": constant, "widest": self.likelihood.widest}
+        intercept = REACH**2 if self.centred else None
+        more = {"constant": intercept, "widest": self.likelihood.widest}
         return SumModel(self.terms, sums.recentred(self.intercept_prior), sites=True, **more)
 
-    def first_sums(self, psi: np.ndarray, constant: float) -> tuple[Moments, float]:
+    def first_sums(self, psi: np.ndarray, intercept: float) -> tuple[Moments, float]:
         """Of a first guess at every site; and the sum of the squares of l - s constant, their power in any harmonic."""
-        found = self.oracle.visit(InitialSites(self.likelihood, psi, constant))
+        found = self.oracle.visit(InitialSites(self.likelihood, psi, intercept))
         return self._remembering(found.moments), float(found.totals[0])
 
     def _remembering(self, sums: Moments) -> Moments:
@@ -158,12 +158,13 @@ class SiteProblem:
         old = self.model(sums).restricted(stage.harmonics).at(stage.optimum.theta)
         m, spread = form.mean, form.spread_over(old)
         value = float(m @ old.b) - 0.5 * (old.energy_of(m) + spread + old.residual)
-        if form.level is not None and old.constant is not None:
-            m0, variance, u = form.level.mean, form.level.variance, form.level.answer
-            h, weight = old.constant.features, old.weight
+        known = form.intercept_posterior
+        if known is not None and old.intercept is not None:
+            m0, variance, u = known.mean, known.variance, known.answer
+            h, weight = old.intercept.features, old.weight
             # the constant moves f by 1 - phi'u at every row
             moved = weight - 2.0 * float(h @ u) + old.energy_of(u)
-            value += m0 * (old.constant.target - float(h @ m)) - 0.5 * (m0**2 * weight + variance * moved)
+            value += m0 * (old.intercept.target - float(h @ m)) - 0.5 * (m0**2 * weight + variance * moved)
         return value + self.intercept_prior * sums.target - 0.5 * self.intercept_prior**2 * sums.weight
 
     def settled(self, sums: Moments, stage: Stage) -> SiteIterate | None:

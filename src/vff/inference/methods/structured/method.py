@@ -21,12 +21,12 @@ from vff.inference.methods.from_sums import given_setting
 from vff.inference.methods.natural.method import Prepared, fit_prepared, prepared
 from vff.inference.methods.natural.row_sites import is_positive
 from vff.inference.methods.structured.fit import KINDS, LARGEST_CLIMB, Kind, ProductTerm, StructuredFit, fit_structured
-from vff.inference.methods.structured.intercept import means_with_constant, with_constant, without_constant
+from vff.inference.methods.structured.intercept import means_with_intercept, with_intercept, without_intercept
 from vff.inference.methods.task import FitTask, Spec
 from vff.inference.model.hyperparameters import Hyperparameters
 from vff.inference.model.products import evaluated, projected
 from vff.inference.posterior import Pieces, Posterior
-from vff.inference.solvers.linear_gaussian import ConstantPosterior
+from vff.inference.solvers.linear_gaussian import InterceptPosterior
 from vff.likelihoods.rules import counts_for
 from vff.moments import Choice, MomentRequest, Moments, Walk, plan_reading
 from vff.words import shown
@@ -47,7 +47,7 @@ class Learnt:
 
     setting: Hyperparameters
     psi: np.ndarray
-    constant: float
+    intercept: float
     intercept_prior: float
     """Prior mean of the constant."""
     request: MomentRequest
@@ -101,7 +101,7 @@ def _fit_structure(kind: Kind, ready: Prepared, learnt: Learnt) -> Fit:
     task = ready.task
     model = SumModel(task.terms, no_sums(learnt.request), sites=True)
     terms = _product_terms(task, model, learnt.setting)
-    joined = with_constant(kind, terms) if task.has_intercept else terms
+    joined = with_intercept(kind, terms) if task.has_intercept else terms
     task.progress(f"{model.size:,} features, of which q has a covariance of kind {kind!r}")
     observed = task.visited.observed
     spread = np.sqrt(sum(term.variance for term in terms)) / task.likelihood.width(learnt.psi)
@@ -119,21 +119,21 @@ def _fit_structure(kind: Kind, ready: Prepared, learnt: Learnt) -> Fit:
         tolerance=_TOLERANCE if model.size <= _LARGE else _TOLERANCE_WHEN_LARGE,
     )
     task.progress(f"bound {fit.elbo:.3f} nats for standardised y, {fit.evaluations} evaluations")
-    constant = None
+    intercept = None
     if joined is not terms:
-        fit, constant = without_constant(kind, fit, terms, observed.w)
-    return _record(ready, learnt, model, terms, fit, constant)
+        fit, intercept = without_intercept(kind, fit, terms, observed.w)
+    return _record(ready, learnt, model, terms, fit, intercept)
 
 
 def _known_means(kind: Kind, model: SumModel, learnt: Learnt, *, centred: bool) -> list[np.ndarray] | None:
     """Of the coefficients of every term, as the full covariance has them; None where it had fewer harmonics."""
     if learnt.sums is None:
         return None
-    form = replace(model, moments=learnt.sums.recentred(learnt.constant)).at(model.pack(learnt.setting))
+    form = replace(model, moments=learnt.sums.recentred(learnt.intercept)).at(model.pack(learnt.setting))
     if not is_positive(form):
         return None
     means = [form.mean[place] for place in learnt.request.slices]
-    return means_with_constant(kind, means, learnt.constant - learnt.intercept_prior) if centred else means
+    return means_with_intercept(kind, means, learnt.intercept - learnt.intercept_prior) if centred else means
 
 
 def no_sums(request: MomentRequest, offset: float = 0.0) -> Moments:
@@ -243,14 +243,14 @@ def _record(
     model: SumModel,
     terms: list[ProductTerm],
     fit: StructuredFit,
-    constant: ConstantPosterior | None,
+    intercept: InterceptPosterior | None,
 ) -> Fit:
     """The record of the fit."""
     task, setting, w = ready.task, learnt.setting, ready.task.visited.observed.w
     covariance = Pieces(learnt.request, processes(model, setting), fit.factors, fit.whiteners)
     centre = np.concatenate([projected(term.features, w / w.sum()) for term in terms])
     mean = np.concatenate([m.ravel() for m in fit.means])
-    posterior = Posterior(mean, covariance, centre, covariance.times(centre), constant=constant)
+    posterior = Posterior(mean, covariance, centre, covariance.times(centre), intercept=intercept)
     optimum = Optimum(model.pack(setting), fit.elbo, 0, fit.evaluations, fit.converged, "hyperparameters held")
     units = task.units(ready.target, learnt.request)
     return record(
