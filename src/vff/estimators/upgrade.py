@@ -119,5 +119,5 @@ def _sampled(
         found["intercept"] = {"ConstantPosterior": {"mean": 0.0, "variance": variance, "answer": answer}}
         draws = draws - np.multiply.outer(levels, one)
     kept = {"carried": [term["TermCoefficients"]["explained"] for term in rest], "coefficients": draws}
-    covariance = parts | {"taken": taken, "shared": shared} | kept | {"levels": levels}
+    covariance = parts | {"taken": taken, "shared": shared} | kept | {"intercepts": levels}
     return found | {"covariance": {"Averaged": covariance}}

@@ -158,7 +158,7 @@ def test_one_setting_is_averaged_at_a_time(sampled: GPRegressor, monkeypatch: py
     assert max(living) <= 2  # the next one is made before the last one goes
     constants = [model.at(own).intercept_posterior.mean for own in theta]
     assert constant == pytest.approx(np.mean(constants))
-    assert posterior.covariance.levels.shape == (100,)
+    assert posterior.covariance.intercepts.shape == (100,)
 
 
 def test_rows_no_longer_matter_after_the_pass() -> None:

@@ -94,7 +94,7 @@ class SumModel:
 
     def alone(self, s: int) -> "SumModel":
         """One term by itself, with the same rows."""
-        more = {"constant": self.intercept, "widest": self.widest}
+        more = {"intercept": self.intercept, "widest": self.widest}
         return SumModel((self.terms[s],), self.moments.term(s), self.tails, self.sites, **more)
 
     @cached_property

@@ -125,6 +125,6 @@ def _spread_of_targets(final: Stage, centre: np.ndarray) -> float:
     """Variance of the targets over the rows; of sites, which have none of their own, that of the fitted function."""
     model, closed = final.model, final.closed
     if model.sites:
-        level = 0.0 if closed.intercept_posterior is None else closed.intercept_posterior.mean
-        return closed.energy / model.weight - (float(centre @ closed.mean) + level) ** 2
+        known = 0.0 if closed.intercept_posterior is None else closed.intercept_posterior.mean
+        return closed.energy / model.weight - (float(centre @ closed.mean) + known) ** 2
     return closed.yy / model.weight - (model.target / model.weight) ** 2

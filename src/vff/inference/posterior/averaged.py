@@ -22,7 +22,7 @@ class Averaged(Direct):
     """E[K^-1] of every term, (P_s, P_s)."""
     coefficients: np.ndarray
     """Draws of c, (S, P)."""
-    levels: np.ndarray
+    intercepts: np.ndarray
     """How far the constant is from its average in every draw, (S,)."""
 
     @property
@@ -35,7 +35,7 @@ class Averaged(Direct):
         for own, size in zip(self.carried, self.request.sizes, strict=True):
             yield own, (size, size), "a covariance of the prior"
         yield self.coefficients, (self.count, self.request.size), "draws of the coefficients"
-        yield self.levels, (self.count,), "draws of the constant"
+        yield self.intercepts, (self.count,), "draws of the constant"
 
     def check(self) -> None:
         super().check()
@@ -58,4 +58,4 @@ class Averaged(Direct):
         values = np.empty((len(x), c.shape[1]))
         for rows in stretches(len(x), self.request.size):
             values[rows] = np.concatenate([term.features(x[rows]) for term in self.terms], axis=1) @ c
-        return values + self.levels[some], self.rest(x)
+        return values + self.intercepts[some], self.rest(x)

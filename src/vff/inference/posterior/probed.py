@@ -230,12 +230,12 @@ class Probed(WrittenCovariance):
 
     def _of_intercept(self, x: np.ndarray) -> np.ndarray:
         """What the constant adds to the variance."""
-        level = self.form.intercept_posterior
-        if level is None:
+        known = self.form.intercept_posterior
+        if known is None:
             return np.zeros(len(x))
         parts = zip(self.terms, self.request.slices, strict=True)
-        follows = 1.0 - np.sum([term.features(x) @ level.answer[own] for term, own in parts], axis=0)
-        return level.variance * follows**2
+        follows = 1.0 - np.sum([term.features(x) @ known.answer[own] for term, own in parts], axis=0)
+        return known.variance * follows**2
 
     def notes(self) -> tuple[str, ...]:
         notes = []

@@ -106,29 +106,24 @@ class LinearGaussian(ABC):
             raise NotPositiveDefinite(
                 "these sites leave the constant of the function undetermined; try another likelihood"
             )
-        return InterceptPosterior(
-            self.tau * (self.intercept.target - float(u @ self.b)) / precision, 1.0 / precision, u
-        )
+        mean = self.tau * (self.intercept.target - float(u @ self.b)) / precision
+        return InterceptPosterior(mean, 1.0 / precision, u)
 
     @cached_property
     def of_intercept(self) -> _Share:
         """What the constant adds to the sums below."""
-        own, level = self.intercept, self.intercept_posterior
-        if own is None or level is None:
+        own, known = self.intercept, self.intercept_posterior
+        if own is None or known is None:
             return _Share()
-        m0, shrunk = level.mean, level.variance / own.variance
+        m0, shrunk = known.mean, known.variance / own.variance
         energy = 2.0 * m0 * float(own.features @ self.mean) + m0**2 * self.weight
         return _Share(m0 * own.target, energy, m0**2 / own.variance, -float(np.log(shrunk)), 1.0 - shrunk)
 
     @cached_property
     def mean(self) -> np.ndarray:
         """Posterior mean m of the coefficients."""
-        alone = self.solutions[:, 0]
-        return (
-            alone
-            if self.intercept_posterior is None
-            else alone - self.intercept_posterior.mean * self.intercept_posterior.answer
-        )
+        alone, known = self.solutions[:, 0], self.intercept_posterior
+        return alone if known is None else alone - known.mean * known.answer
 
     @property
     @abstractmethod
@@ -303,10 +298,8 @@ class Cotangents:
         """Z' (dELBO / dG) Z for a few columns Z (P, R); the identity gives all of it."""
         model = self.model
         moment = Z.T @ (model.solve(Z) - model.prior.solve(Z)) + np.multiply.outer(m := Z.T @ model.mean, m)
-        if model.intercept_posterior is not None:
-            moment += model.intercept_posterior.variance * np.multiply.outer(
-                u := Z.T @ model.intercept_posterior.answer, u
-            )
+        if (known := model.intercept_posterior) is not None:
+            moment += known.variance * np.multiply.outer(u := Z.T @ known.answer, u)
         return -0.5 * model.tau * moment
 
     @property
@@ -317,10 +310,10 @@ class Cotangents:
     @property
     def features(self) -> np.ndarray:
         """dELBO / dh of the constant, (P,)."""
-        level = self.model.intercept_posterior
-        if level is None:
+        known = self.model.intercept_posterior
+        if known is None:
             return np.zeros(self.model.b.size)
-        return self.model.tau * (level.variance * level.answer - level.mean * self.model.mean)
+        return self.model.tau * (known.variance * known.answer - known.mean * self.model.mean)
 
     @property
     def prior_trace(self) -> float:

@@ -130,7 +130,7 @@ def _move(
 @lru_cache(maxsize=32)
 def _blocks(target: LogDensity, sampler: str) -> Callable[..., Any]:
     """Some steps of a chain, compiled."""
-    n_hyper: int = getattr(target, "drifting", 0)
+    n_hyper: int = getattr(target, "n_hyper", 0)
     (step_begin, step_add, step_end), (_, mass_add, mass_end) = _adaptations()
 
     def adapted(carry: _Carry, acceptance: Any, stage: Any, ends: Any) -> _Carry:

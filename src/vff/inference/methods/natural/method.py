@@ -287,9 +287,9 @@ def _fit_of(task: FitTask, problem: SiteProblem, ascent: Ascent[Moments, SiteIte
     stage = replace(last.iterate.stage, model=model)
     posterior = replace(last.iterate, stage=stage).posterior
     whole = replace(model, moments=last.sums.recentred(intercept_prior))
-    level, units = stage.closed.intercept_posterior, task.units(target, model.moments.request)
+    known, units = stage.closed.intercept_posterior, task.units(target, model.moments.request)
     notes = (*notes_on(stage, whole, task.plans), *posterior.covariance.notes())
-    intercept = intercept_prior if level is None else intercept_prior + level.mean
+    intercept = intercept_prior if known is None else intercept_prior + known.mean
     return record(
         task,
         units,

@@ -84,7 +84,7 @@ class SiteProblem:
     def model(self, sums: Moments) -> SumModel:
         """The Gaussian model of some sums."""
         intercept = REACH**2 if self.centred else None
-        more = {"constant": intercept, "widest": self.likelihood.widest}
+        more = {"intercept": intercept, "widest": self.likelihood.widest}
         return SumModel(self.terms, sums.recentred(self.intercept_prior), sites=True, **more)
 
     def first_sums(self, psi: np.ndarray, intercept: float) -> tuple[Moments, float]:
