@@ -152,7 +152,7 @@ class LatentFit(NamedTuple):
         return self.place.iterate
 
 
-def climb(
+def ascend_profile(
     problem: Problem,
     coordinates: np.ndarray,
     likelihood: AbstractLikelihood,

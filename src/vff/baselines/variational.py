@@ -10,7 +10,7 @@ from sklearn.utils.metaestimators import available_if
 from vff.baselines.design import Problem, check_numbers_only
 from vff.baselines.face import BaselineFace
 from vff.baselines.inducing import in_column_units, locations
-from vff.baselines.latent import LatentFit, climb
+from vff.baselines.latent import LatentFit, ascend_profile
 from vff.baselines.problem import notes
 from vff.baselines.squared_exponential import SquaredExponential
 from vff.estimators.arguments import is_whole, seeded
@@ -47,7 +47,7 @@ class LikelihoodFace(BaselineFace):
         centred = self.normalize_y and not likelihood.locates
         return Problem.of(design, x, y, None, target, centred=centred), likelihood, extra
 
-    def _climb(
+    def _ascend(
         self,
         problem: Problem,
         likelihood: AbstractLikelihood,
@@ -57,7 +57,7 @@ class LikelihoodFace(BaselineFace):
         release: bool,
     ) -> LatentFit:
         """Learn and store."""
-        fit = climb(
+        fit = ascend_profile(
             problem,
             coordinates,
             likelihood,
@@ -152,7 +152,7 @@ class VariationalGP(LikelihoodFace):
                 f"several matrices and {N**3:.0e} operations a step; give it at most {_MOST_ROWS} rows, or use "
                 "GPRegressor or GPClassifier"
             )
-        self._climb(problem, likelihood, extra, np.unique(problem.T, axis=0), release=False)
+        self._ascend(problem, likelihood, extra, np.unique(problem.T, axis=0), release=False)
         return self
 
 
@@ -225,7 +225,7 @@ class InducingPointVGP(LikelihoodFace):
     def fit(self, X: Any, y: Any) -> Self:
         """Fit to a table X and a vector y."""
         problem, likelihood, extra = self._latent_problem(X, y)
-        fit = self._climb(problem, likelihood, extra, self._start(problem), release=self.optimise_inducing)
+        fit = self._ascend(problem, likelihood, extra, self._start(problem), release=self.optimise_inducing)
         self.inducing_ = in_column_units(fit.iterate.features.places, problem.intervals)
         return self
 

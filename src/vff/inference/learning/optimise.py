@@ -91,7 +91,7 @@ def maximise(
     if curvature is not None and elbo is not None:
         root = np.linalg.cholesky(curvature[np.ix_(free, free)]).T
         rounded, closed = _lbfgs(model, start, free, root, None, elbo, gain, first.error)
-        if closed.mean.size > _LARGE or (rounded.converged and _is_flat(model, rounded.theta, closed, free)):
+        if closed.mean.size > _LARGE or (rounded.converged and _steepness(model, rounded.theta, closed, free) < _STEEP):
             return rounded, closed
         start = rounded.theta
         first = model.at(start)
@@ -103,7 +103,7 @@ def maximise(
         optimum, closed = _lbfgs(model, start, free, np.diag(unit), bounds, first.elbo, gain, first.error)
         gained = optimum.elbo - first.elbo
         optimum = optimum if spent is None else optimum.after(spent)
-        if closed.mean.size > _LARGE or _is_flat(model, optimum.theta, closed, free):
+        if closed.mean.size > _LARGE or _steepness(model, optimum.theta, closed, free) < _STEEP:
             return optimum, closed
         if gained <= _STEEP**2 or optimum.evaluations > _MOST_EVALUATIONS:
             if _steepness(model, optimum.theta, closed, free) > _TOO_STEEP:
@@ -134,11 +134,6 @@ def with_enough_noise(model: Model[F], start: np.ndarray, free: np.ndarray) -> t
 def _unit(model: Model[F], closed: F) -> np.ndarray:
     """Root curvature: about n/2 in the log noise, and half the effective number of coefficients in the others."""
     return np.sqrt(0.5 * model.scales(closed))
-
-
-def _is_flat(model: Model[F], theta: np.ndarray, closed: F, free: np.ndarray) -> bool:
-    """Whether a search that says so has arrived: what was round where it began may not be where it ended."""
-    return _steepness(model, theta, closed, free) < _STEEP
 
 
 def _steepness(model: Model[F], theta: np.ndarray, closed: F, free: np.ndarray) -> float:

@@ -31,7 +31,7 @@ _ROUGHLY = 30.0  # times that, on a sample
 _FEATURES_OF_SAMPLE, _LEAST_SHARE, _LEAST_M = 400, 0.05, 8
 _FIRST_GAIN = 0.1  # nats: what is learnt from the first guess at the sites need not be learnt well
 _HOPELESS = 10.0  # nats below no function at all
-_QUIET = (10.0, 1.0, 0.1)  # variances of a latent function that a climb from nothing tries
+_QUIET = (10.0, 1.0, 0.1)  # variances of a latent function that an ascent from nothing tries
 _HEAVY = 2.1  # degrees of freedom
 _MOST_REVIVALS = 5  # of terms that were switched off on the way
 _KEPT_TOLERANCE = 1e-7  # nats, when hyperparameters are kept
@@ -83,7 +83,7 @@ def prepared(task: FitTask) -> Prepared:
 
 
 def problem_of(task: FitTask, oracle: RowOracle, memory: Memory | None = None) -> SiteProblem:
-    """What natural gradients climb."""
+    """What natural gradients ascend."""
     how = task.likelihood, task.optimise, task.has_intercept, task.free_harmonics
     return SiteProblem(task.terms, oracle, *how, _tolerance(task, oracle), memory=memory)
 
@@ -114,7 +114,7 @@ def fit_prepared(ready: Prepared) -> Fit:
     if task.batch is not None and task.batch < oracle.n:
         ascent = by_batches(problem, step, task.batch, task.progress)
     else:
-        ascent = _climb(problem, step, task.progress)
+        ascent = _ascend_and_revive(problem, step, task.progress)
     return _fit_of(task, problem, ascent, target)
 
 
@@ -125,7 +125,7 @@ def _tolerance(task: FitTask, oracle: RowOracle) -> float:
     return max(_TOLERANCE[0], _TOLERANCE[1] * min(oracle.weight, oracle.n))
 
 
-def _climb(
+def _ascend_and_revive(
     problem: SiteProblem, step: Step[Moments, SiteIterate], progress: Callable[[str], None]
 ) -> Ascent[Moments, SiteIterate]:
     """To the top; and on from there, as long as a term that was switched off on the way comes back to life."""
@@ -149,7 +149,7 @@ def _fit_more(task: FitTask, before: Fit, memory: SiteMemory) -> Fit:
     problem = replace(problem_of(task, task.visited.all, old), intercept_prior=memory.intercept_prior)
     sums, _ = problem.first_sums(memory.psi, memory.intercept)
     steps = _starts_of_more(task, problem, before, memory, sums)
-    ascent = _climb(problem, max(steps, key=lambda step: step.elbo), task.progress)
+    ascent = _ascend_and_revive(problem, max(steps, key=lambda step: step.elbo), task.progress)
     return replace(_fit_of(task, problem, ascent, memory.units), elbo=np.nan)
 
 
@@ -307,7 +307,7 @@ def _fit_of(task: FitTask, problem: SiteProblem, ascent: Ascent[Moments, SiteIte
         intercept=intercept_prior,
         bounds=ascent.bounds,
         visits=ascent.visits,
-        notes=(*notes, *_on_climb(ascent), *_on_tails(task, last.psi)),
+        notes=(*notes, *_on_ascent(ascent), *_on_tails(task, last.psi)),
         memory=SiteMemory(
             task.likelihood, last.sums, last.psi, -last.visit.hessian, intercept, intercept_prior, target
         ),
@@ -325,7 +325,7 @@ def _on_tails(task: FitTask, psi: np.ndarray) -> tuple[str, ...]:
     )
 
 
-def _on_climb(ascent: Ascent[Moments, SiteIterate]) -> tuple[str, ...]:
+def _on_ascent(ascent: Ascent[Moments, SiteIterate]) -> tuple[str, ...]:
     if ascent.converged:
         return ()
     return (

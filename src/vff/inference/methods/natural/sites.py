@@ -20,7 +20,7 @@ from vff.likelihoods import AbstractLikelihood
 from vff.moments import Moments
 
 _REVIVED, _WORTH_IT = 0.1, 0.5  # variance of a term that gets another chance, and nats that it must gain
-_LEARNT = 0.1  # of the tolerance of the climb, for hyperparameters on the way
+_LEARNT = 0.1  # of the tolerance of the ascent, for hyperparameters on the way
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class SiteProblem:
     grows: bool
     """Whether harmonics may be added on the way."""
     tolerance: float
-    """Nats that a last step of the climb may still gain."""
+    """Nats that a last step of the ascent may still gain."""
     intercept_prior: float = 0.0
     """Prior mean of the latent function; that of its constant, where it has one."""
     memory: Memory | None = None
@@ -119,7 +119,7 @@ class SiteProblem:
         return learn(model.restricted(stage.harmonics), stage.optimum.theta, **known, **how)
 
     def revived(self, step: Step[Moments, SiteIterate]) -> Step[Moments, SiteIterate] | None:
-        """From where a climb ended, with the terms that it switched off in play again; None if none gains.
+        """From where an ascent ended, with the terms that it switched off in play again; None if none gains.
 
         On a logarithmic scale a vanishing variance has no slope, so that what early sites switched off stays off.
         """

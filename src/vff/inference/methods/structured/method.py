@@ -20,7 +20,7 @@ from vff.inference.methods.fit import Fit, Milestone, TermShare, record
 from vff.inference.methods.from_sums import given_setting
 from vff.inference.methods.natural.method import Prepared, fit_prepared, prepared
 from vff.inference.methods.natural.row_sites import is_positive
-from vff.inference.methods.structured.fit import KINDS, LARGEST_CLIMB, Kind, ProductTerm, StructuredFit, fit_structured
+from vff.inference.methods.structured.fit import KINDS, LARGEST_JOINT, Kind, ProductTerm, StructuredFit, fit_structured
 from vff.inference.methods.structured.intercept import means_with_intercept, with_intercept, without_intercept
 from vff.inference.methods.task import FitTask, Spec
 from vff.inference.model.hyperparameters import Hyperparameters
@@ -36,7 +36,7 @@ _LARGE = 2000  # features, beyond which the last digits are not worth their time
 _TOLERANCE, _TOLERANCE_WHEN_LARGE = 1e-5, 3e-3
 _FEWEST_NODES = 32
 _NUMBER = 8  # bytes
-_COPIES = 5  # of the features that the climb keeps, and of products of all but one factor
+_COPIES = 5  # of the features that the search keeps, and of products of all but one factor
 _WRITTEN = Choice("dense", "dense: a structured covariance has the features of every factor written out")
 _VECTORS = 80  # of the size of q that L-BFGS keeps
 
@@ -144,15 +144,15 @@ def no_sums(request: MomentRequest, offset: float = 0.0) -> Moments:
 
 
 def structured_memory(kind: Kind, request: MomentRequest, rows: int) -> int:
-    """Bytes that a fit takes at its peak: features by row and group, and what the climb keeps of q."""
+    """Bytes that a fit takes at its peak: features by row and group, and what the search keeps of q."""
     pieces, per_row, size = (2 if kind == "two kroneckers" else 1), 0, 0
     for term in request.terms:
         groups = (term.size,) if kind == "factorised" else term.shape
         rest = prod(groups[1:]) if len(groups) > 1 else 0
         per_row += sum(term.shape) + (1 + pieces) * _COPIES * sum(groups) + _COPIES * rest
         size += term.size + pieces * sum(group**2 for group in groups)
-    climbed = size if kind == "two kroneckers" else min(size, LARGEST_CLIMB)
-    return _NUMBER * (rows * per_row + _COPIES * size + _VECTORS * climbed)
+    moved = size if kind == "two kroneckers" else min(size, LARGEST_JOINT)
+    return _NUMBER * (rows * per_row + _COPIES * size + _VECTORS * moved)
 
 
 def _given(ready: Prepared) -> Learnt | None:
@@ -269,12 +269,12 @@ def _record(
         intercept=learnt.intercept_prior,
         bounds=(fit.elbo,),
         visits=fit.evaluations,
-        notes=(*learnt.notes, *_on_climb(fit)),
+        notes=(*learnt.notes, *_on_search(fit)),
         engine=_WRITTEN,
     )
 
 
-def _on_climb(fit: StructuredFit) -> tuple[str, ...]:
+def _on_search(fit: StructuredFit) -> tuple[str, ...]:
     if fit.converged:
         return ()
     return (
