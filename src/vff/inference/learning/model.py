@@ -57,12 +57,9 @@ class SumModel:
         """P, all features together."""
         return self.moments.request.size
 
-    @property
-    def parameters(self) -> PositiveVector:
-        return self._layout
-
     @cached_property
-    def _layout(self) -> PositiveVector:
+    def parameters(self) -> PositiveVector:
+        """The layout of theta."""
         bounds = [bound for term in self.terms for bound in term.bounds] + [NOISE_BOUNDS]
         for place in self.variances:
             low, high = bounds[place]

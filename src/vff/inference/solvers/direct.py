@@ -102,14 +102,6 @@ class DirectLinearGaussian(LinearGaussian):
         """A^-1, written out when it is first asked for all of it."""
         return InverseView(self.factor)
 
-    @property
-    def solutions(self) -> np.ndarray:
-        return self._solutions
-
-    @cached_property
-    def _solutions(self) -> np.ndarray:
-        return self.factor.solve(self.right_sides)
-
     def solve(self, v: np.ndarray) -> np.ndarray:
         return self.factor.solve(v)
 
@@ -140,12 +132,7 @@ class DirectLinearGaussian(LinearGaussian):
     def jitter(self) -> float:
         return self.factor.jitter
 
-    @property
-    def seen_alone(self) -> Summary:
-        return self._seen_alone
-
-    @cached_property
-    def _seen_alone(self) -> Summary:
+    def _seen(self) -> Summary:
         return self.prior.see(self.inverse)
 
     @property

@@ -129,12 +129,8 @@ class IterativeLinearGaussian(KeyedByPairs, LinearGaussian):
     def _white_solutions(self) -> Solution:
         return conjugate_gradients(self.mv, self.to_white(self.right_sides), _TOLERANCE, _MOST_ITERATIONS)
 
-    @property
-    def solutions(self) -> np.ndarray:
-        return self._solutions
-
     @cached_property
-    def _solutions(self) -> np.ndarray:
+    def solutions(self) -> np.ndarray:
         return self.to_prior(self._white_solutions.X)
 
     @cached_property
@@ -183,12 +179,7 @@ class IterativeLinearGaussian(KeyedByPairs, LinearGaussian):
         """Three standard errors over the probes."""
         return 0.5 * _ERRORS * float(self._remainders.std(ddof=1)) / np.sqrt(self.probes)
 
-    @property
-    def seen_alone(self) -> Summary:
-        return self._seen_alone
-
-    @cached_property
-    def _seen_alone(self) -> Summary:
+    def _seen(self) -> Summary:
         away = self.to_prior(self.probed.X - self.signs)
         outer = self.prior.see(OuterView(away, self.to_prior(self.signs)))
         excesses = tuple(self.corner_excess(s, s) for s in range(len(self.terms)))

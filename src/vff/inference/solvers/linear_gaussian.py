@@ -82,10 +82,10 @@ class LinearGaussian(ABC):
         """A^-1 written out, (P, P); the constant held."""
         return self.solve(np.eye(self.b.size))
 
-    @property
-    @abstractmethod
+    @cached_property
     def solutions(self) -> np.ndarray:
         """A^-1 of the right sides, (P, 1 or 2)."""
+        return self.solve(self.right_sides)
 
     @property
     def right_sides(self) -> np.ndarray:
@@ -163,10 +163,14 @@ class LinearGaussian(ABC):
     def jitter(self) -> float:
         """What rounding made a factor add to its diagonal."""
 
-    @property
-    @abstractmethod
+    @cached_property
     def seen_alone(self) -> Summary:
-        """What the prior's structure keeps of A^-1; the constant held."""
+        """What the prior's structure keeps of A^-1; the intercept held."""
+        return self._seen()
+
+    @abstractmethod
+    def _seen(self) -> Summary:
+        """The same, worked out."""
 
     @cached_property
     def seen_inverse(self) -> Summary:

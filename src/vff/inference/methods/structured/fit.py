@@ -13,7 +13,7 @@ import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 
 from vff.inference.methods.structured.bound import Objective, Pieces, Rows, State, trace
-from vff.inference.methods.structured.search import Search, maximise_jointly, diagonal_precision, iterate, step_mean
+from vff.inference.methods.structured.search import Search, diagonal_precision, iterate, maximise_jointly, step_mean
 from vff.linalg import product_rows
 from vff.words import shown
 
@@ -107,7 +107,7 @@ def prior_state(rows: Rows, scale: float = 1.0) -> State:
 
 
 def _begun(rows: Rows, objective: Objective, means: Sequence[np.ndarray] | None) -> Search:
-    """Where the search starts: at the prior, or with less variance or with known means where the rows like that more."""
+    """Where the search starts: at the prior, or with less variance or known means where the rows like that more."""
     first = Search.from_state(rows, objective, prior_state(rows))
     states = [prior_state(rows, scale) for scale in _SCALES]
     if means is not None:
