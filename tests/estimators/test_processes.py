@@ -13,7 +13,7 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from vff.moments import cores as cores_of_this_machine
-from vff.moments.cores import at_most, cores
+from vff.moments.threads import at_most, cores
 
 SOURCES = Path(__file__).parents[2] / "src"
 LONGEST = 240  # seconds; a few are enough, and a process that hangs takes more than any

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from vff.moments import ENGINES, ColumnRows, Job, MomentRequest, Walk, Work, choose
+from vff.moments import ENGINES, ColumnRows, Job, MomentRequest, PreparedRows, Work, choose
 from vff.moments.axes import along
-from vff.moments.cores import cores, workers
+from vff.moments.threads import cores, workers
 
 FeatureSums = tuple[np.ndarray, ...]
 """sum w phi of every term, (P,) each."""
@@ -23,7 +23,7 @@ def feature_sums(request: MomentRequest, columns: Sequence[ColumnRows], w: np.nd
     return tuple(found)
 
 
-def feature_averages(walk: Walk, request: MomentRequest, w: np.ndarray) -> FeatureSums:
+def feature_averages(walk: PreparedRows, request: MomentRequest, w: np.ndarray) -> FeatureSums:
     """Averages over rows in memory, for any features of their columns: one walk."""
     total: FeatureSums | None = tuple(np.zeros(size) for size in request.sizes)
     with workers(cores()) as pool:

@@ -1,6 +1,6 @@
 """Terms in coordinates in which their block of A = K + tau G is nearly the identity, for solving without a factor of A.
 
-Products. G of a term is that of a lattice of nodes with weights (``moments.quadrature``), so G v is separable.
+Products. G of a term is that of a lattice of nodes with weights (``moments.nodes``), so G v is separable.
 
 Preconditioner. If the columns of a product were independent over the rows, its G would be weight * G_1 x ... x G_D with
 the Gram matrices of the columns by themselves. With U_d' K_d U_d = I and U_d' G_d U_d = diag(lambda_d), A would be

@@ -58,7 +58,7 @@ class Work:
     @property
     def values(self) -> list[int | None]:
         """How many distinct values every axis has, where they are few."""
-        return [None if column.book is None else column.book.size for column in self.columns]
+        return [None if column.distinct is None else column.distinct.size for column in self.columns]
 
     @property
     def bands(self) -> list[int] | None:

@@ -11,9 +11,9 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.fft import ifft
 
+from vff.moments.distinct import spacing
 from vff.moments.engines.base import PER_LETTER, START, Accumulator, Choice, ColumnAccumulator, Cost, Engine, Job, Work
 from vff.moments.engines.transforms import TrigonometricSums
-from vff.moments.lattice import spacing
 from vff.moments.rows import ColumnRows
 
 _CHUNK_ROWS = 2**22
@@ -89,7 +89,7 @@ class GridEngine(Engine):
         column = work.alone
         if column is None or work.bands is None or column.request.domain.discrete:
             return Cost(None, "a lattice of one column of numbers is needed")
-        if column.book is not None:
+        if column.distinct is not None:
             return Cost(None, "distinct values are few, and are counted")
         if work.n * column.basis.double.size * PER_LETTER <= START:
             return Cost(None, "so few rows are written out sooner than looked at")

@@ -35,7 +35,7 @@ class GroupedEngine(Engine):
 
     def prepare(self, columns: Sequence[ColumnRows]) -> None:
         for column in columns:
-            if column.book is not None:
+            if column.distinct is not None:
                 groups(column)
 
     def accumulator(self, jobs: Sequence[Job], columns: Sequence[ColumnRows]) -> Accumulator:
@@ -56,9 +56,9 @@ class _Groups(Accumulator):
         super().__init__(jobs)
         self.pivot = _pivot(columns, jobs)
         column = columns[self.pivot]
-        self.column = ColumnRows(column.request, column.x[:0], column.book)
+        self.column = ColumnRows(column.request, column.x[:0], column.distinct)
         self.rest = [job.without(self.pivot) for job in jobs]
-        self.totals = [np.zeros((column.codebook.size, prod(rest.shape))) for rest in self.rest]
+        self.totals = [np.zeros((column.known_values.size, prod(rest.shape))) for rest in self.rest]
 
     def add(self, columns: Sequence[ColumnRows], w: np.ndarray, weighted: np.ndarray) -> None:
         others = [other for d, other in enumerate(columns) if d != self.pivot]
@@ -121,13 +121,13 @@ def pivot(values: Sequence[int | None], jobs: Sequence[Job]) -> int:
 
 
 def _pivot(columns: Sequence[ColumnRows], jobs: Sequence[Job]) -> int:
-    return pivot([None if column.book is None else column.book.size for column in columns], jobs)
+    return pivot([None if column.distinct is None else column.distinct.size for column in columns], jobs)
 
 
 def groups(column: ColumnRows) -> tuple[np.ndarray, np.ndarray]:
     """Rows in the order of their codes, (N,), and where each code's rows begin, (D + 1,)."""
     if "order" not in column.remembered:
-        codes, D = column.codes, column.codebook.size
+        codes, D = column.codes, column.known_values.size
         column.remembered["begins"] = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=D))])
         # sixteen bits are sorted by counting; last, because another thread may look for it
         column.remembered["order"] = np.argsort(codes.astype(np.uint16) if D <= 2**16 else codes, kind="stable")

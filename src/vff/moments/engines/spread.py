@@ -89,10 +89,10 @@ class NufftEngine(Engine):
 
 
 def _reason_alone(n: int, column: ColumnRows) -> str:
-    if column.book is None:
+    if column.distinct is None:
         return f"{n} rows of a continuous column"
     letters = column.basis.double.size
-    return f"{n} rows, quicker than {letters} letters at each of {column.book.size} distinct values"
+    return f"{n} rows, quicker than {letters} letters at each of {column.distinct.size} distinct values"
 
 
 @lru_cache(maxsize=64)

@@ -87,8 +87,8 @@ class _Counts(Accumulator):
 
     def __init__(self, jobs: Sequence[Job], columns: Sequence[ColumnRows]):
         super().__init__(jobs)
-        self.columns = [ColumnRows(column.request, column.x[:0], column.book) for column in columns]
-        self.shape = tuple(column.codebook.size for column in columns)
+        self.columns = [ColumnRows(column.request, column.x[:0], column.distinct) for column in columns]
+        self.shape = tuple(column.known_values.size for column in columns)
         self.tables = [np.zeros(prod(self.shape)) for _ in range(1 + self.both)]
 
     def add(self, columns: Sequence[ColumnRows], w: np.ndarray, weighted: np.ndarray) -> None:
@@ -114,7 +114,7 @@ def _cells(columns: Sequence[ColumnRows]) -> np.ndarray:
     """Number of every row's combination of values, (N,)."""
     cells = columns[0].codes
     for column in columns[1:]:
-        cells = cells * column.codebook.size + column.codes
+        cells = cells * column.known_values.size + column.codes
     return cells
 
 

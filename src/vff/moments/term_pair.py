@@ -20,7 +20,7 @@ _PAIRS_AT_ONCE = 2**24
 
 
 @dataclass(frozen=True)
-class Coupling:
+class TermPair:
     """The block of two terms."""
 
     left: TermRequest
@@ -59,7 +59,7 @@ class Coupling:
         return alone.single
 
     @cached_property
-    def alphabets(self) -> tuple[Letters, ...]:
+    def axis_letters(self) -> tuple[Letters, ...]:
         """The letters to be summed along every axis."""
         return tuple(self._letters(axis) for axis in self.axes)
 

@@ -5,16 +5,16 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from vff.moments.cores import cores, workers
+from vff.moments.distinct import summarise_column
 from vff.moments.engines import ENGINES, Accumulator, Choice, Work, choose
-from vff.moments.lattice import survey
 from vff.moments.pairs import Pair
-from vff.moments.planning import ReadingPlan, SetPlan, Source, books_for, plan_reading
+from vff.moments.plan import PassPlan, RowBlock, SetPlan, distinct_values_for, plan_pass
 from vff.moments.rows import ColumnRows, TermRequest
 from vff.moments.statistics import MomentRequest, Moments, joint
+from vff.moments.threads import cores, workers
 
 
-def read_arrays(
+def moments_of_arrays(
     request: MomentRequest,
     columns: Sequence[np.ndarray],
     y: np.ndarray,
@@ -23,16 +23,16 @@ def read_arrays(
     offset: float = 0.0,
 ) -> Moments:
     """The moments of rows in memory, in the columns' own units."""
-    source = Source(y.size, lambda s, rows: columns[s][rows], y, w)
+    source = RowBlock(y.size, lambda s, rows: columns[s][rows], y, w)
     if y.size == 0:
         return Moments.zero(request, offset)
-    surveys = [survey(y.size, lambda rows, x=x: x[rows]) for x in columns]
-    plan = plan_reading(y.size, request, books_for(engine, request, surveys, source), engine)
-    return read(plan, source, offset)[0]
+    summaries = [summarise_column(y.size, lambda rows, x=x: x[rows]) for x in columns]
+    plan = plan_pass(y.size, request, distinct_values_for(engine, request, summaries, source), engine)
+    return run_pass(plan, source, offset)[0]
 
 
-def read(
-    plan: ReadingPlan, source: Source, offset: float = 0.0, progress: Callable[[int], None] = lambda rows: None
+def run_pass(
+    plan: PassPlan, source: RowBlock, offset: float = 0.0, progress: Callable[[int], None] = lambda rows: None
 ) -> tuple[Moments, list[Choice]]:
     """The moments of the rows that lie inside all domains, and the engine of every column, with the reason."""
     sums = Sums(plan)
@@ -46,7 +46,7 @@ def read(
     return sums.moments(offset), sums.choices
 
 
-def chunks_of(plan: ReadingPlan, n: int) -> Iterator[slice]:
+def chunks_of(plan: PassPlan, n: int) -> Iterator[slice]:
     """Stretches of rows that are read at once."""
     return (slice(start, min(start + plan.chunk, n)) for start in range(0, n, plan.chunk))
 
@@ -54,7 +54,7 @@ def chunks_of(plan: ReadingPlan, n: int) -> Iterator[slice]:
 class Sums:
     """All sums of a plan, taken chunk by chunk."""
 
-    def __init__(self, plan: ReadingPlan):
+    def __init__(self, plan: PassPlan):
         self.plan = plan
         self.alone = [(one, _ColumnSums(one, plan.empty(one))) for one in plan.alone]
         self.sets = [(one, _accumulator(one, plan.empty(one))) for one in plan.sets]
@@ -111,9 +111,9 @@ class Sums:
         projects: dict[int, np.ndarray] = {}
         blocks: dict[Pair, np.ndarray] = {}
         for one, sums in self.alone:
-            _read_column(one, sums.read(), grams, projects, blocks)
+            _take_column(one, sums.read(), grams, projects, blocks)
         for one, sums in self.sets:
-            _read_set(one, sums.read(), grams, projects, blocks)
+            _take_set(one, sums.read(), grams, projects, blocks)
         terms = range(len(request.terms))
         return Moments(
             request,
@@ -138,13 +138,13 @@ def _accumulator(one: SetPlan, columns: Sequence[ColumnRows]) -> Accumulator:
     return ENGINES[one.choice.name].accumulator(one.jobs, columns)
 
 
-def on_axes(plan: ReadingPlan, one: SetPlan, stretch: Sequence[ColumnRows]) -> list[ColumnRows]:
+def on_axes(plan: PassPlan, one: SetPlan, stretch: Sequence[ColumnRows]) -> list[ColumnRows]:
     """The rows of a set of axes, out of those of all columns."""
     requests = [one.alone] if one.alone is not None else [plan.request.axes[axis] for axis in one.axes]
     return [stretch[c].asked(asked) for asked, c in zip(requests, one.columns, strict=True)]
 
 
-def _read_column(
+def _take_column(
     one: SetPlan,
     sums: Sequence[np.ndarray],
     grams: dict[int, np.ndarray],
@@ -154,17 +154,17 @@ def _read_column(
     """Put the sums of one column where they belong, each in its own basis."""
     assert one.alone is not None
     gram, project = sums
-    for (s, t), coupling in one.couplings.items():
-        both = joint(coupling.left.bases[0], coupling.right.bases[0])
+    for (s, t), term_pair in one.term_pairs.items():
+        both = joint(term_pair.left.bases[0], term_pair.right.bases[0])
         change = one.alone.basis.to(both)
         letters = change.double(gram)
         if s == t:
             grams[s], projects[s] = letters, change.single(project)
         else:
-            blocks[s, t] = coupling.block(letters)
+            blocks[s, t] = term_pair.block(letters)
 
 
-def _read_set(
+def _take_set(
     one: SetPlan,
     sums: Sequence[np.ndarray],
     grams: dict[int, np.ndarray],
@@ -172,13 +172,13 @@ def _read_set(
     blocks: dict[Pair, np.ndarray],
 ) -> None:
     """Put the sums of one set where they belong; axes are those of the columns in order."""
-    for ((s, t), coupling), letters in zip(one.couplings.items(), sums, strict=False):
+    for ((s, t), term_pair), letters in zip(one.term_pairs.items(), sums, strict=False):
         if s == t:
-            grams[s] = np.ascontiguousarray(letters.transpose(_places(coupling.left, one)))
+            grams[s] = np.ascontiguousarray(letters.transpose(_places(term_pair.left, one)))
         else:
-            blocks[s, t] = coupling.block(letters)
-    for s, sums_of in zip(one.projects, sums[len(one.couplings) :], strict=True):
-        projects[s] = np.ascontiguousarray(sums_of.transpose(_places(one.couplings[s, s].left, one))).reshape(-1)
+            blocks[s, t] = term_pair.block(letters)
+    for s, sums_of in zip(one.projects, sums[len(one.term_pairs) :], strict=True):
+        projects[s] = np.ascontiguousarray(sums_of.transpose(_places(one.term_pairs[s, s].left, one))).reshape(-1)
 
 
 def _places(term: TermRequest, one: SetPlan) -> list[int]:
@@ -186,25 +186,25 @@ def _places(term: TermRequest, one: SetPlan) -> list[int]:
     return [one.axes.index(axis) for axis in term.axes]
 
 
-def prepare(plan: ReadingPlan, source: Source, rows: slice, pool: ThreadPoolExecutor) -> list[ColumnRows]:
+def prepare(plan: PassPlan, source: RowBlock, rows: slice, pool: ThreadPoolExecutor) -> list[ColumnRows]:
     """The columns of a stretch of rows, their codes and places worked out side by side."""
 
     def one(s: int) -> ColumnRows:
-        column = ColumnRows(plan.request.columns[s], source.column(s, rows), plan.books[s])
-        _ = column.codes if column.book is not None else column.t
+        column = ColumnRows(plan.request.columns[s], source.column(s, rows), plan.distinct_values[s])
+        _ = column.codes if column.distinct is not None else column.t
         return column
 
-    return list(pool.map(one, range(len(plan.books))))
+    return list(pool.map(one, range(len(plan.distinct_values))))
 
 
-def prepare_sets(plan: ReadingPlan, columns: Sequence[ColumnRows], pool: ThreadPoolExecutor) -> None:
+def prepare_sets(plan: PassPlan, columns: Sequence[ColumnRows], pool: ThreadPoolExecutor) -> None:
     """What several sets need of rows that lie inside, worked out once."""
     wanted = {(one.choice.name, c) for one in plan.sets if one.choice is not None for c in one.columns}
     list(pool.map(lambda own: ENGINES[own[0]].prepare([columns[own[1]]]), sorted(wanted)))
 
 
 def _inside(
-    plan: ReadingPlan, columns: list[ColumnRows], residual: np.ndarray, w: np.ndarray
+    plan: PassPlan, columns: list[ColumnRows], residual: np.ndarray, w: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, list[ColumnRows]]:
     """The rows that lie inside, with y less the offset and the weights."""
     every = [columns[axis.columns[0]].asked(own) for axis, own in plan.request.axes.items()]
@@ -212,7 +212,7 @@ def _inside(
     if not outside:
         return residual, w, columns
     inside = ~np.logical_or.reduce(outside)
-    columns = [ColumnRows(column.request, column.x[inside], column.book) for column in columns]
+    columns = [ColumnRows(column.request, column.x[inside], column.distinct) for column in columns]
     return residual[inside], w[inside], columns
 
 
