@@ -68,7 +68,7 @@ def test_four_operations(engine, kind, M, q, N, seed):
     np.testing.assert_allclose(moments.features_sums[0], phi.T @ w, atol=1e-10 * size)
     c, S = rng.normal(size=basis.size), rng.normal(size=(basis.size, basis.size))
     S = S + S.T
-    values, squares = evaluate_several(_column(basis, t), [c], basis.see(DenseView(S)), engine)
+    values, squares = evaluate_several(_column(basis, t), [c], basis.project(DenseView(S)), engine)
     np.testing.assert_allclose(values, phi @ c, atol=1e-10 * np.abs(c).sum())
     np.testing.assert_allclose(squares, np.einsum("np,pq,nq->n", phi, S, phi), atol=1e-10 * np.abs(S).sum())
 

@@ -24,8 +24,8 @@ from vff.moments import (
     moments_of_arrays,
     pair_functions,
     plan_pass,
+    project_term,
     run_pass,
-    see_term,
     summed,
 )
 from vff.moments import plan as module
@@ -254,7 +254,7 @@ def test_terms_and_pairs_make_up_the_whole_quadratic_form(engine, name, make_tab
     term_pairs = {pair: one for some in term_pairs_of(request).values() for pair, one in some.items()}
     functions = []
     for s, term in enumerate(request.terms):
-        letters = see_term(term.bases, DenseView(S[places[s], places[s]]))
+        letters = project_term(term.bases, DenseView(S[places[s], places[s]]))
         functions.append(LetterFunction(term.columns, tuple(basis.double for basis in term.bases), letters))
     own = np.sum(evaluate_letters(rows, functions, engine), axis=0)
     blocks = {(s, t): S[places[s], places[t]] for s, t in request.pairs}

@@ -55,7 +55,9 @@ def _quad(table, rows, S, engine, engine_of_sets):
     for column, place in zip(rows, places, strict=True):
         name = "table" if isinstance(column.basis, LevelBasis) and engine != "auto" else engine
         size = place.stop - place.start
-        value, square = evaluate_several(column, [np.ones(size)], column.basis.see(DenseView(S[place, place])), name)
+        value, square = evaluate_several(
+            column, [np.ones(size)], column.basis.project(DenseView(S[place, place])), name
+        )
         mean, total = mean + value, total + square
     terms = table.request.terms
     term_pairs = {(s, t): TermPair(terms[s], terms[t]) for s, t in table.request.pairs}

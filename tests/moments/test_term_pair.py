@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from vff.basis import Codes, ColumnBasis, Interval, LevelBasis
 from vff.linalg import DenseView
-from vff.moments import ColumnRequest, TermPair, TermRequest, gram_tensor, see_term
+from vff.moments import ColumnRequest, TermPair, TermRequest, gram_tensor, project_term
 
 UNIT, LEVELS = Interval(-1.0, 1.0), LevelBasis(("a", "b", "c"))
 
@@ -131,7 +131,7 @@ def test_gram_matrix_of_a_product_from_products_of_double_letters(bases, seed):
     gram = gram_tensor(bases, letters)
     np.testing.assert_allclose(gram, phi.T @ (w[:, None] * phi), rtol=0, atol=1e-12 * w.sum())
     S = rng.normal(size=gram.shape)
-    coefficients = see_term(bases, DenseView(S))
+    coefficients = project_term(bases, DenseView(S))
     assert coefficients.shape == letters.shape
     assert np.sum(gram * S) == pytest.approx(np.sum(letters * coefficients), abs=1e-11 * w.sum() * np.abs(S).sum())
     np.testing.assert_allclose(TermPair(term, term).block(letters), gram, rtol=0, atol=1e-12 * w.sum())

@@ -22,7 +22,7 @@ from scipy.linalg import solve_triangular
 
 from vff.inference.form import AbstractForm
 from vff.inference.whitening import PreconditionerView, WhitenedTerm
-from vff.linalg import BlockDiagonal, Factor, OuterView, Solution, Summary, conjugate_gradients, factorise
+from vff.linalg import BlockDiagonal, Factor, OuterView, Solution, StructuredCotangent, conjugate_gradients, factorise
 from vff.moments import KeyedByPairs, Pair
 
 PROBES = 24
@@ -188,19 +188,19 @@ class IterativeForm(KeyedByPairs, AbstractForm):
         return 0.5 * _ERRORS * float(self._remainders.std(ddof=1)) / np.sqrt(self.probes)
 
     @property
-    def seen_alone(self) -> Summary:
-        return self._seen_alone
+    def projected_alone(self) -> StructuredCotangent:
+        return self._projected_alone
 
     @cached_property
-    def _seen_alone(self) -> Summary:
+    def _projected_alone(self) -> StructuredCotangent:
         away = self.to_prior(self.probed.X - self.signs)
-        outer = self.prior.see(OuterView(away, self.to_prior(self.signs)))
+        outer = self.prior.project(OuterView(away, self.to_prior(self.signs)))
         excesses = tuple(self.corner_excess(s, s) for s in range(len(self.terms)))
-        return self.prior.see(PreconditionerView(self.terms, excesses)) + (1.0 / self.probes) * outer
+        return self.prior.project(PreconditionerView(self.terms, excesses)) + (1.0 / self.probes) * outer
 
     @property
-    def seen_sandwich(self) -> Summary:
-        return Summary(tuple(term.sandwich() for term in self.terms))
+    def projected_sandwich(self) -> StructuredCotangent:
+        return StructuredCotangent(tuple(term.sandwich() for term in self.terms))
 
     @property
     def converged(self) -> bool:

@@ -14,7 +14,7 @@ Sizes: d (H,), border (H, Q), root (Q, S), Z (P, R), C (R, R), with P = H + Q, R
 
 A sum of terms has one such block per term (``BlockDiagonal``), exchangeable effects a plain ``Diagonal``, and a product
 of columns the ``Kronecker`` product of theirs. What a structure needs of an unstructured matrix to be contracted with
-it is its ``Summary``, taken from a view of that matrix.
+it is its ``StructuredCotangent``, taken from a view of that matrix.
 
 The Gram matrix of the data is not invertible and has another structure (``BlockGram``): blocks by pairs of terms, each
 with the structure that its features give it. Of harmonics, every entry is a sum or difference of trigonometric moments
@@ -35,29 +35,29 @@ from vff.linalg.operators import AbstractInvertible, AbstractOperator
 from vff.linalg.symmetric import AbstractSymmetric, contracted
 from vff.linalg.threads import threads_for
 from vff.linalg.toeplitz import trigonometric_entries, trigonometric_gram, trigonometric_gram_adjoint
-from vff.linalg.views import AbstractMatrixView, AbstractView, DenseView, Glimpse, InverseView, OuterView, Summary
+from vff.linalg.views import BlockView, DenseView, EntryView, InverseView, MatrixView, OuterView, StructuredCotangent
 
 __all__ = [
     "AbstractInvertible",
-    "AbstractMatrixView",
     "AbstractOperator",
     "AbstractSymmetric",
-    "AbstractView",
     "BlockDiagonal",
     "BlockGram",
+    "BlockView",
     "BorderedLowRank",
     "Dense",
     "DenseView",
     "Diagonal",
+    "EntryView",
     "Factor",
-    "Glimpse",
     "InverseView",
     "Kronecker",
+    "MatrixView",
     "NotPositiveDefinite",
     "OuterView",
     "PositiveBorderedLowRank",
     "Solution",
-    "Summary",
+    "StructuredCotangent",
     "apply_along",
     "conjugate_gradients",
     "contracted",

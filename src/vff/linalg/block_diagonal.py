@@ -8,7 +8,7 @@ import numpy as np
 
 from vff.linalg.operators import AbstractInvertible
 from vff.linalg.symmetric import AbstractSymmetric
-from vff.linalg.views import AbstractView, DenseView, Glimpse, OuterView, Summary
+from vff.linalg.views import BlockView, DenseView, MatrixView, OuterView, StructuredCotangent
 
 
 @dataclass(frozen=True)
@@ -53,23 +53,25 @@ class BlockDiagonal(AbstractInvertible):
     def probes(self) -> None:
         return None
 
-    def keep(self, glimpse: Glimpse) -> Summary:
-        if glimpse.outer is not None:
-            return self.see(OuterView(*glimpse.outer))
-        assert glimpse.matrix is not None
-        return self.see(DenseView(glimpse.matrix))
+    def project_block(self, block_view: BlockView) -> StructuredCotangent:
+        if block_view.outer is not None:
+            return self.project(OuterView(*block_view.outer))
+        assert block_view.matrix is not None
+        return self.project(DenseView(block_view.matrix))
 
-    def see(self, view: AbstractView) -> Summary:
-        glimpses = view.look(self.places, [block.probes for block in self.blocks])
-        return Summary(tuple(block.keep(glimpse) for block, glimpse in zip(self.blocks, glimpses, strict=True)))
+    def project(self, view: MatrixView) -> StructuredCotangent:
+        block_views = view.blocks(self.places, [block.probes for block in self.blocks])
+        return StructuredCotangent(
+            tuple(block.project_block(block_view) for block, block_view in zip(self.blocks, block_views, strict=True))
+        )
 
-    def part(self, other: Summary, number: int) -> Summary:
+    def part(self, other: StructuredCotangent, number: int) -> StructuredCotangent:
         """What the numbered block keeps of another matrix."""
         part = other.parts[number]
-        assert isinstance(part, Summary)
+        assert isinstance(part, StructuredCotangent)
         return part
 
-    def inner(self, other: Summary) -> float:
+    def inner(self, other: StructuredCotangent) -> float:
         return sum(block.inner(self.part(other, number)) for number, block in enumerate(self.blocks))
 
     def to_dense(self) -> np.ndarray:
@@ -87,8 +89,8 @@ class BlockDiagonal(AbstractInvertible):
     def trace_solve(self, G: AbstractSymmetric) -> float:
         return sum(block.trace_solve(G.part(place)) for block, place in self._each())
 
-    def see_inverse(self) -> Summary:
-        return Summary(tuple(block.see_inverse() for block in self.blocks))
+    def project_inverse(self) -> StructuredCotangent:
+        return StructuredCotangent(tuple(block.project_inverse() for block in self.blocks))
 
-    def see_sandwich(self, G: AbstractSymmetric) -> Summary:
-        return Summary(tuple(block.see_sandwich(G.part(place)) for block, place in self._each()))
+    def project_sandwich(self, G: AbstractSymmetric) -> StructuredCotangent:
+        return StructuredCotangent(tuple(block.project_sandwich(G.part(place)) for block, place in self._each()))

@@ -8,7 +8,7 @@ import numpy as np
 
 from vff.linalg.dense import Dense
 from vff.linalg.symmetric import AbstractSymmetric
-from vff.linalg.views import AbstractMatrixView
+from vff.linalg.views import EntryView
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class BlockGram(AbstractSymmetric):
             return self.blocks[self.places.index(place)]
         return Dense(self.dense()[place, place])
 
-    def contract(self, view: AbstractMatrixView) -> float:
+    def contract(self, view: EntryView) -> float:
         every = zip(self.blocks, self.places, strict=True)
         own = sum(block.contract(view.part(place)) for block, place in every)
         both = ((block, view.block(self.places[s], self.places[t])) for (s, t), block in self.between.items())

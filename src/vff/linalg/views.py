@@ -13,24 +13,24 @@ from vff.linalg.cholesky import Factor
 
 
 @dataclass(frozen=True)
-class Summary:
-    """As much of a symmetric matrix M as a structure keeps of it. Linear in M: summaries add and scale."""
+class StructuredCotangent:
+    """As much of a symmetric matrix M as a structure keeps of it. Linear in M: cotangents add and scale."""
 
-    parts: tuple[Union[np.ndarray, "Summary"], ...]
+    parts: tuple[Union[np.ndarray, "StructuredCotangent"], ...]
 
-    def __add__(self, other: "Summary") -> "Summary":
-        return Summary(tuple(mine + theirs for mine, theirs in zip(self.parts, other.parts, strict=True)))
+    def __add__(self, other: "StructuredCotangent") -> "StructuredCotangent":
+        return StructuredCotangent(tuple(mine + theirs for mine, theirs in zip(self.parts, other.parts, strict=True)))
 
-    def __rmul__(self, factor: float) -> "Summary":
-        return Summary(tuple(factor * part for part in self.parts))
+    def __rmul__(self, factor: float) -> "StructuredCotangent":
+        return StructuredCotangent(tuple(factor * part for part in self.parts))
 
     def arrays(self) -> tuple[np.ndarray, ...]:
-        """The parts of a summary that holds no others."""
+        """The parts of one that holds no others."""
         return tuple(part for part in self.parts if isinstance(part, np.ndarray))
 
 
 @dataclass(frozen=True)
-class Glimpse:
+class BlockView:
     """A diagonal block of a matrix: its diagonal and image of some probes, or all of it, or two thin factors of it."""
 
     diagonal: np.ndarray | None = None
@@ -46,15 +46,15 @@ Probes = np.ndarray | None
 """Directions V (P, R) in which a block is looked at beside its diagonal; None for all of it."""
 
 
-class AbstractView(ABC):
+class MatrixView(ABC):
     """A symmetric matrix to be looked at."""
 
     @abstractmethod
-    def look(self, places: Sequence[slice], probes: Sequence[Probes]) -> list[Glimpse]:
-        """A glimpse of every diagonal block."""
+    def blocks(self, places: Sequence[slice], probes: Sequence[Probes]) -> list[BlockView]:
+        """What is asked of every diagonal block."""
 
 
-class AbstractMatrixView(AbstractView):
+class EntryView(MatrixView):
     """A symmetric matrix of which any entry can be asked for."""
 
     @abstractmethod
@@ -69,7 +69,7 @@ class AbstractMatrixView(AbstractView):
         """Some of its rows and columns."""
         return self.written()[rows, columns]
 
-    def part(self, place: slice) -> "AbstractMatrixView":
+    def part(self, place: slice) -> "EntryView":
         """A block on the diagonal."""
         return DenseView(self.block(place, place))
 
@@ -79,7 +79,7 @@ class AbstractMatrixView(AbstractView):
 
 
 @dataclass(frozen=True)
-class DenseView(AbstractMatrixView):
+class DenseView(EntryView):
     """A matrix written out."""
 
     matrix: np.ndarray
@@ -87,16 +87,16 @@ class DenseView(AbstractMatrixView):
     def written(self) -> np.ndarray:
         return self.matrix
 
-    def look(self, places: Sequence[slice], probes: Sequence[Probes]) -> list[Glimpse]:
-        glimpses = []
+    def blocks(self, places: Sequence[slice], probes: Sequence[Probes]) -> list[BlockView]:
+        block_views = []
         for place, V in zip(places, probes, strict=True):
             block = self.matrix[place, place]
-            glimpses.append(Glimpse(matrix=block) if V is None else Glimpse(np.diagonal(block), block @ V))
-        return glimpses
+            block_views.append(BlockView(matrix=block) if V is None else BlockView(np.diagonal(block), block @ V))
+        return block_views
 
 
 @dataclass(frozen=True)
-class OuterView(AbstractMatrixView):
+class OuterView(EntryView):
     """(X Z' + Z X') / 2 for thin X and Z, (P, R)."""
 
     X: np.ndarray
@@ -115,20 +115,20 @@ class OuterView(AbstractMatrixView):
     def diagonal(self) -> np.ndarray:
         return np.einsum("pr,pr->p", self.X, self.Z)
 
-    def look(self, places: Sequence[slice], probes: Sequence[Probes]) -> list[Glimpse]:
-        glimpses = []
+    def blocks(self, places: Sequence[slice], probes: Sequence[Probes]) -> list[BlockView]:
+        block_views = []
         for place, V in zip(places, probes, strict=True):
             X, Z = self.X[place], self.Z[place]
             if V is None:
-                glimpses.append(Glimpse(outer=(X, Z)))
+                block_views.append(BlockView(outer=(X, Z)))
             else:
                 image = 0.5 * (X @ (Z.T @ V) + Z @ (X.T @ V))
-                glimpses.append(Glimpse(np.einsum("pr,pr->p", X, Z), image))
-        return glimpses
+                block_views.append(BlockView(np.einsum("pr,pr->p", X, Z), image))
+        return block_views
 
 
 @dataclass(frozen=True)
-class InverseView(AbstractMatrixView):
+class InverseView(EntryView):
     """A^-1 from the factor of A; written out only when a block asks for all of it."""
 
     factor: Factor
@@ -143,9 +143,9 @@ class InverseView(AbstractMatrixView):
     def diagonal(self) -> np.ndarray:
         return self.factor.inverse_diagonal()
 
-    def look(self, places: Sequence[slice], probes: Sequence[Probes]) -> list[Glimpse]:
+    def blocks(self, places: Sequence[slice], probes: Sequence[Probes]) -> list[BlockView]:
         if any(V is None for V in probes):
-            return DenseView(self.matrix).look(places, probes)
+            return DenseView(self.matrix).blocks(places, probes)
         diagonal, thin = self.factor.inverse_diagonal(), [V for V in probes if V is not None]
         every = np.zeros((diagonal.size, sum(V.shape[1] for V in thin)))
         ends = np.cumsum([0, *(V.shape[1] for V in thin)])
@@ -153,4 +153,4 @@ class InverseView(AbstractMatrixView):
         for place, V, some in zip(places, thin, columns, strict=True):
             every[place, some] = V
         images = self.factor.solve(every)
-        return [Glimpse(diagonal[place], images[place, some]) for place, some in zip(places, columns, strict=True)]
+        return [BlockView(diagonal[place], images[place, some]) for place, some in zip(places, columns, strict=True)]

@@ -32,7 +32,7 @@ from vff.moments.cells import Cells, Whole, moments_of_cells
 from vff.moments.distinct import ColumnSummary, DistinctValues, distinct_values_of, summarise_column
 from vff.moments.engines import ENGINES, Choice, Cost, Engine, Job, Work, choose, contract
 from vff.moments.equal_rows import merge_equal_rows
-from vff.moments.gram import gram_columns_adjoint, gram_tensor, see_term
+from vff.moments.gram import gram_columns_adjoint, gram_tensor, project_term
 from vff.moments.nodes import equivalent_weights, features_at_nodes, lattice_size
 from vff.moments.operations import (
     LetterFunction,
@@ -99,9 +99,9 @@ __all__ = [
     "moments_of_cells",
     "pair_functions",
     "plan_pass",
+    "project_term",
     "run_pass",
     "sample_of",
-    "see_term",
     "sum_letters",
     "summarise_column",
     "summarise_columns",

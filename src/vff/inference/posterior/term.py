@@ -13,7 +13,7 @@ import numpy as np
 from vff.basis import Domain
 from vff.factors import Prior, TermTransform
 from vff.linalg import DenseView, Kronecker, product_rows
-from vff.moments import ColumnRows, LetterFunction, evaluate_letters, see_term
+from vff.moments import ColumnRows, LetterFunction, evaluate_letters, project_term
 
 _WRITTEN = 2**23  # features written out at a time, for the rows that need it
 
@@ -76,7 +76,7 @@ class TermProcess:
     def square(self, S: np.ndarray) -> LetterFunction:
         """phi'S phi in the double letters of its columns."""
         bases = [factor.basis for factor in self.factors]
-        letters = see_term(bases, DenseView(self.to_raw(self.to_raw(S).T)))
+        letters = project_term(bases, DenseView(self.to_raw(self.to_raw(S).T)))
         return LetterFunction(self.columns, tuple(basis.double for basis in bases), letters, self.domains)
 
     def written(self, x: np.ndarray, along: int | None = None) -> Written:
