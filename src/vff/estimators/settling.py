@@ -11,7 +11,7 @@ from vff.basis import Basis, Domain
 from vff.estimators.binding import Binding, BoundTerm
 from vff.estimators.options import check_domain, check_frequencies, check_resolution, for_column
 from vff.estimators.overview import Overview
-from vff.factors import Factor, Wish
+from vff.factors import Factor, FactorOptions
 from vff.inference import choose_harmonics, harmonics_in_product, largest_harmonic
 from vff.moments import ColumnRequest, TermRequest
 from vff.words import shortened, shown
@@ -136,7 +136,7 @@ def _least(term: BoundTerm, d: int, binding: Binding, options: Options) -> Basis
     if "frequencies" in factor.options:
         asked = [_frequencies_of(other, e, binding, options) for other, e in _on_column(term.columns[d], binding)]
     most = max((M for M in asked if M is not None), default=None)
-    return factor.least(Wish(edges, most, column.levels or ()))
+    return factor.least(FactorOptions(edges, most, column.levels or ()))
 
 
 def _on_column(c: int, binding: Binding) -> list[tuple[BoundTerm, int]]:
