@@ -1,22 +1,8 @@
-"""Any likelihood on dense features: the climb of ``vff.inference.natural`` with the rows kept.
+"""Any likelihood on dense features, theory §9 with the rows kept: A = I + Phi'SPhi, A m = Phi'(l - c0 s).
 
-f(x) = c0 + phi(x)'c + remainder with c ~ N(0, I) and phi(x) = L^-1 k(z, x), L L' = k(z, z). A site of precision s and
-pull l at every row gives, for a constant c0 that is held,
-
-    q(c) = N(m, A^-1),    A = I + Phi'SPhi,    A m = Phi'(l - c0 s)
-
-and ``vff.inference.form`` eliminates the constant.
-
-Phi depends on the hyperparameters, so the sites themselves are kept and not their sums. With z at all distinct rows the
-features span the process at the rows, Phi Phi' = k(x, x), and q is the best of all Gaussians. Sites may be negative as
-long as A is positive definite.
-
-Everything but q is learnt on the profile of the bound, its maximum over q: L-BFGS outside, the climb inside, from
-the last sites. Where the sites have settled, the collapsed bound of held sites has the profile's gradient in the
-hyperparameters and in z, and E[d log p / d psi] is that in the likelihood's parameters. A yardstick can afford this,
-and it does not depend on how far hyperparameters may go before the sites must follow.
-
-Two rows at one x with sites (s, l) = (1, 1) each, variance one: phi = 1, A = 1 + 2, m = 2/3, and f has variance 1/3.
+Phi depends on the hyperparameters, so the sites themselves are kept and not their sums. With z at all distinct rows q
+is the best of all Gaussians. Sites may be negative as long as A is positive definite. Everything but q is learnt on
+the profile of the bound, its maximum over q: L-BFGS outside, the climb inside, from the last sites.
 """
 
 from collections.abc import Callable

@@ -1,7 +1,7 @@
-"""The data pass: sums over rows of the letters of every column. It cannot name a kernel (design Fact A).
+"""The data pass: sums over rows of the letters of every column. It cannot name a kernel (theory §1 to §3).
 
 What is summed, for terms whose features phi_s are products of single letters and psi_s of double ones, one letter per
-column of the term (see ``vff.basis``):
+column of the term:
 
     n                       rows
     weight                  sum w
@@ -11,21 +11,10 @@ column of the term (see ``vff.basis``):
     projects s: (P_s,)      sum w (y - offset) phi_s
     blocks   s<t: (P_s,P_t) sum w phi_s phi_t'      the Gram matrix between two terms (``term_pair.py``)
 
-With one column, M = 1, q = 0 and theta = pi (t + 1): gram = sum w [1, cos, cos 2, sin, sin 2], and
-
-    Phi' W Phi =  sum w  [ 1        cos            sin         ]
-                         [ cos   (1 + cos 2)/2   (sin 2)/2     ]
-                         [ sin    (sin 2)/2     (1 - cos 2)/2  ]
-
 ``Moments`` adds, subtracts and scales; a pass for M harmonics holds the sums for every smaller M. ``offset`` is a
-number near the mean of y that keeps the sums free of cancellation; ``Moments.recentred`` changes it.
-
-How it is summed is an engine's business (``engines``): rows -> sums of letters, and its transpose, coefficients ->
-rows, for any set of axes; a column by itself is a set of one. A ``PassPlan`` names the engine of every set, and
+number near the mean of y that keeps the sums free of cancellation. How it is summed is an engine's business
+(``engines``), and what the sums hold does not depend on it. A ``PassPlan`` names the engine of every set of axes, and
 ``run_pass`` goes through the rows once, in chunks; ``PreparedRows`` many times.
-A column with few distinct values is summed per value, a set of such columns per combination of values (a contingency
-table), continuous columns on a lattice that serves every letter, and the features are met only at the end; what the
-sums hold does not depend on the engine.
 """
 
 from vff.moments.cells import Cells, Whole, moments_of_cells

@@ -1,4 +1,4 @@
-"""Coefficients to rows: the mean and the quadratic form that a posterior asks for (design Fact C).
+"""Coefficients to rows: the mean and the quadratic form that a posterior asks for, theory (3.1).
 
 evaluate Phi c             the single letters of every term
 quad     diag(Phi S Phi')  the double letters of every term, and the letters of every pair of terms

@@ -1,8 +1,6 @@
-"""Many walks over the same rows: what they are is worked out once, what is summed changes from walk to walk.
+"""Many passes over the same rows: what they are is worked out once, what is summed changes (theory §9).
 
-A Gaussian model reads its rows once. With any other likelihood every step asks the rows again: coefficients to rows for
-the marginals there, and back, with new weights, to the sums (design Fact C). Both directions meet the rows chunk by
-chunk, so that nothing as long as the table is kept but the table itself.
+Both directions meet the rows chunk by chunk, so that nothing as long as the table is kept but the table itself.
 """
 
 from collections.abc import Callable, Iterator, Sequence

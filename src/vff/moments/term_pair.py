@@ -1,9 +1,4 @@
-"""Two terms and the axes they live on: from sums over products of letters to their block of the Gram matrix.
-
-An axis that only one of the terms has contributes that term's single letters. Along an axis that both have, products of
-two features are needed: the double letters of a basis that holds both, expanded to pairs of features and restricted to
-each term's own.
-"""
+"""Two terms and the axes they live on: from sums over products of letters to their block (theory §2)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
