@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
 
 import numpy as np
 
@@ -65,55 +66,35 @@ class Sums:
         stretch: Sequence[ColumnRows],
         w: np.ndarray,
         weighted: np.ndarray,
-        target_squared: float,
+        squares: float,
         pool: ThreadPoolExecutor,
     ) -> None:
-        """Take in rows that lie inside, with their weights and weighted targets."""
+        """Take in rows that lie inside, with their weights, weighted targets and w (y - offset)^2 summed.
+
+        Sets and columns side by side, one core each, but for engines that use all cores by themselves, and for a set
+        or a column alone.
+        """
         self.n, self.weight, self.target = self.n + w.size, self.weight + float(w.sum()), self.target + weighted.sum()
-        self.target_squared += target_squared
-        if w.size:
-            self._add_sets(stretch, w, weighted, pool)
-            self._add_columns(stretch, w, weighted, pool)
+        self.target_squared += squares
+        if not w.size:
+            return
 
-    def _add_sets(
-        self, stretch: Sequence[ColumnRows], w: np.ndarray, weighted: np.ndarray, pool: ThreadPoolExecutor
-    ) -> None:
-        """Sets side by side, one core each, but for engines that use all cores by themselves, and for a set alone."""
-
-        def one(item: tuple[SetPlan, Accumulator]) -> None:
+        def one(item: tuple[SetPlan, Accumulator | _ColumnSums]) -> None:
             item[1].add(on_axes(self.plan, item[0], stretch), w, weighted)
 
-        def by_itself(item: tuple[SetPlan, Accumulator]) -> bool:
-            choice = item[0].choice
-            return len(self.sets) == 1 or (choice is not None and ENGINES[choice.name].parallel)
-
-        list(pool.map(one, [item for item in self.sets if not by_itself(item)]))
-        for item in filter(by_itself, self.sets):
-            one(item)
-
-    def _add_columns(
-        self, stretch: Sequence[ColumnRows], w: np.ndarray, weighted: np.ndarray, pool: ThreadPoolExecutor
-    ) -> None:
-        """Several columns side by side; one by itself may use all cores."""
-
-        def one(item: tuple[SetPlan, _ColumnSums]) -> None:
-            item[1].add(on_axes(self.plan, item[0], stretch), w, weighted)
-
-        if len(self.alone) == 1:
-            one(self.alone[0])
-        else:
-            list(pool.map(one, self.alone))
+        for items in (self.sets, self.alone):
+            by_itself = [len(items) == 1 or (items is self.sets and _is_parallel(own)) for own, _ in items]
+            list(pool.map(one, [item for item, apart in zip(items, by_itself, strict=True) if not apart]))
+            for item in (item for item, apart in zip(items, by_itself, strict=True) if apart):
+                one(item)
 
     def moments(self, offset: float) -> Moments:
         """What the rows sum to, their targets measured from ``offset``."""
-        request = self.plan.request
-        grams: dict[int, np.ndarray] = {}
-        projects: dict[int, np.ndarray] = {}
-        blocks: dict[Pair, np.ndarray] = {}
+        request, found = self.plan.request, _Found({}, {}, {})
         for one, sums in self.alone:
-            _take_column(one, sums.read(), grams, projects, blocks)
+            found.take_column(one, sums.read())
         for one, sums in self.sets:
-            _take_set(one, sums.read(), grams, projects, blocks)
+            found.take_set(one, sums.read())
         terms = range(len(request.terms))
         return Moments(
             request,
@@ -122,15 +103,19 @@ class Sums:
             offset,
             float(self.target),
             self.target_squared,
-            tuple(grams[s] for s in terms),
-            tuple(projects[s] for s in terms),
-            {pair: blocks[pair] for pair in request.pairs},
+            tuple(found.grams[s] for s in terms),
+            tuple(found.projects[s] for s in terms),
+            {pair: found.blocks[pair] for pair in request.pairs},
         )
 
     @property
     def choices(self) -> list[Choice]:
         """The engine of every column."""
         return [sums.choice or Choice("dense", "dense: no rows") for _, sums in self.alone]
+
+
+def _is_parallel(one: SetPlan) -> bool:
+    return one.choice is not None and ENGINES[one.choice.name].parallel
 
 
 def _accumulator(one: SetPlan, columns: Sequence[ColumnRows]) -> Accumulator:
@@ -144,44 +129,37 @@ def on_axes(plan: PassPlan, one: SetPlan, stretch: Sequence[ColumnRows]) -> list
     return [stretch[c].asked(asked) for asked, c in zip(requests, one.columns, strict=True)]
 
 
-def _take_column(
-    one: SetPlan,
-    sums: Sequence[np.ndarray],
-    grams: dict[int, np.ndarray],
-    projects: dict[int, np.ndarray],
-    blocks: dict[Pair, np.ndarray],
-) -> None:
-    """Put the sums of one column where they belong, each in its own basis."""
-    assert one.alone is not None
-    gram, project = sums
-    for (s, t), term_pair in one.term_pairs.items():
-        both = joint(term_pair.left.bases[0], term_pair.right.bases[0])
-        change = one.alone.basis.to(both)
-        letters = change.double(gram)
-        if s == t:
-            grams[s], projects[s] = letters, change.single(project)
-        else:
-            blocks[s, t] = term_pair.block(letters)
+class _Found(NamedTuple):
+    """Sums where they belong, each in its own basis."""
+
+    grams: dict[int, np.ndarray]
+    projects: dict[int, np.ndarray]
+    blocks: dict[Pair, np.ndarray]
+
+    def take_column(self, one: SetPlan, sums: Sequence[np.ndarray]) -> None:
+        """Of one column by itself."""
+        assert one.alone is not None
+        gram, project = sums
+        for (s, t), term_pair in one.term_pairs.items():
+            change = one.alone.basis.to(joint(term_pair.left.bases[0], term_pair.right.bases[0]))
+            letters = change.double(gram)
+            if s == t:
+                self.grams[s], self.projects[s] = letters, change.single(project)
+            else:
+                self.blocks[s, t] = term_pair.block(letters)
+
+    def take_set(self, one: SetPlan, sums: Sequence[np.ndarray]) -> None:
+        """Of one set; axes are those of the columns in order."""
+        for ((s, t), term_pair), letters in zip(one.term_pairs.items(), sums, strict=False):
+            if s == t:
+                self.grams[s] = np.ascontiguousarray(letters.transpose(_order(term_pair.left, one)))
+            else:
+                self.blocks[s, t] = term_pair.block(letters)
+        for s, own in zip(one.projects, sums[len(one.term_pairs) :], strict=True):
+            self.projects[s] = np.ascontiguousarray(own.transpose(_order(one.term_pairs[s, s].left, one))).reshape(-1)
 
 
-def _take_set(
-    one: SetPlan,
-    sums: Sequence[np.ndarray],
-    grams: dict[int, np.ndarray],
-    projects: dict[int, np.ndarray],
-    blocks: dict[Pair, np.ndarray],
-) -> None:
-    """Put the sums of one set where they belong; axes are those of the columns in order."""
-    for ((s, t), term_pair), letters in zip(one.term_pairs.items(), sums, strict=False):
-        if s == t:
-            grams[s] = np.ascontiguousarray(letters.transpose(_places(term_pair.left, one)))
-        else:
-            blocks[s, t] = term_pair.block(letters)
-    for s, sums_of in zip(one.projects, sums[len(one.term_pairs) :], strict=True):
-        projects[s] = np.ascontiguousarray(sums_of.transpose(_places(one.term_pairs[s, s].left, one))).reshape(-1)
-
-
-def _places(term: TermRequest, one: SetPlan) -> list[int]:
+def _order(term: TermRequest, one: SetPlan) -> list[int]:
     """Where the term's axes stand among those of its set."""
     return [one.axes.index(axis) for axis in term.axes]
 
