@@ -1,6 +1,6 @@
 """``VariationalGP`` and ``InducingPointVGP``: any likelihood, with a Gaussian q of all rows or of inducing points."""
 
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -84,6 +84,7 @@ class LikelihoodFace(BaselineFace):
         return np.stack([1.0 - one, one], axis=1)
 
 
+@dataclass(eq=False, repr=False)
 class VariationalGP(LikelihoodFace):
     """The exact variational Gaussian process: E_q[log p(y | f)] - KL[q || p] at its best over all Gaussian q(f).
 
@@ -120,24 +121,13 @@ class VariationalGP(LikelihoodFace):
         How learning ended, when there is something to say.
     """
 
-    kernel: Kernel | SquaredExponential | str | None
-
-    def __init__(
-        self,
-        kernel: Kernel | SquaredExponential | str | None = None,
-        *,
-        likelihood: str | AbstractLikelihood = "probit",
-        optimizer: str | None = "lbfgs",
-        normalize_y: bool = True,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.kernel = kernel
-        self.likelihood = likelihood
-        self.optimizer = optimizer
-        self.normalize_y = normalize_y
-        self.random_state = random_state
-        self.verbose = verbose
+    kernel: Kernel | SquaredExponential | str | None = None
+    _: KW_ONLY
+    likelihood: str | AbstractLikelihood = "probit"
+    optimizer: str | None = "lbfgs"
+    normalize_y: bool = True
+    random_state: Any = None
+    verbose: int = 0
 
     def _check_kernel(self, n_columns: int) -> None:
         """All kernels will do."""
@@ -156,6 +146,7 @@ class VariationalGP(LikelihoodFace):
         return self
 
 
+@dataclass(eq=False, repr=False)
 class InducingPointVGP(LikelihoodFace):
     """Sparse variational Gaussian process with inducing points and a full covariance (Hensman et al., 2015).
 
@@ -194,30 +185,16 @@ class InducingPointVGP(LikelihoodFace):
         Locations in the columns' units, (P, C), or (P,) for one column.
     """
 
-    kernel: Kernel | SquaredExponential | str | None
-
-    def __init__(
-        self,
-        kernel: Kernel | SquaredExponential | str | None = None,
-        *,
-        likelihood: str | AbstractLikelihood = "probit",
-        n_inducing: int = 50,
-        inducing: Any = None,
-        optimise_inducing: bool = False,
-        optimizer: str | None = "lbfgs",
-        normalize_y: bool = True,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.kernel = kernel
-        self.likelihood = likelihood
-        self.n_inducing = n_inducing
-        self.inducing = inducing
-        self.optimise_inducing = optimise_inducing
-        self.optimizer = optimizer
-        self.normalize_y = normalize_y
-        self.random_state = random_state
-        self.verbose = verbose
+    kernel: Kernel | SquaredExponential | str | None = None
+    _: KW_ONLY
+    likelihood: str | AbstractLikelihood = "probit"
+    n_inducing: int = 50
+    inducing: Any = None
+    optimise_inducing: bool = False
+    optimizer: str | None = "lbfgs"
+    normalize_y: bool = True
+    random_state: Any = None
+    verbose: int = 0
 
     def _check_kernel(self, n_columns: int) -> None:
         check_numbers_only(self.kernel)
