@@ -80,7 +80,7 @@ class ExactGP(GaussianFace):
         learnt = learn(covariance, T, target, problem.given, constant=constant, **effort, progress=self._progress())
         values = covariance.values(learnt.theta)
         evidence = Evidence(covariance, values, problem.T, problem.y, constant)
-        posterior = ExactPosterior.from_evidence(evidence, problem.places)
+        posterior = ExactPosterior.from_evidence(evidence, problem.domains)
         self._store(problem, learnt, values, posterior, evidence.value)
         self.log_marginal_likelihood_ = self.elbo_
         return self

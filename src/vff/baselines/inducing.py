@@ -77,7 +77,7 @@ class InducingPointGP(GaussianFace):
         problem = self._problem(X, y)
         start = locations(self.inducing, problem.intervals)
         features = self._fit_features(problem, InducingPoints, start, release=self.optimise_inducing)
-        self.inducing_ = in_column_units(features.places, problem.intervals)
+        self.inducing_ = in_column_units(features.locations, problem.intervals)
         return self
 
 
@@ -109,10 +109,10 @@ def locations(inducing: Any, intervals: Sequence[Domain]) -> np.ndarray:
     return to_unit(intervals, points)
 
 
-def in_column_units(places: np.ndarray, intervals: Sequence[Domain]) -> np.ndarray:
+def in_column_units(points: np.ndarray, intervals: Sequence[Domain]) -> np.ndarray:
     """Locations from half ranges back to the columns' units, (P, C), or (P,) for one column."""
     centres = np.array([0.5 * sum(interval.ends or (0.0, 0.0)) for interval in intervals])
-    points = centres + np.array([interval.unit() for interval in intervals]) * places
+    points = centres + np.array([interval.unit() for interval in intervals]) * points
     return points[:, 0] if points.shape[1] == 1 else points
 
 

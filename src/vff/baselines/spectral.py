@@ -76,7 +76,7 @@ class RandomFourierGP(GaussianFace):
                 f"{factor.factor.title} has no spectral density to draw from; use a Matérn, or GPRegressor"
             )
         features = self._fit_features(problem, Frequencies, coordinates, release=self._learns_frequencies)
-        self.frequencies_ = features.places / problem.intervals[0].unit()
+        self.frequencies_ = features.locations / problem.intervals[0].unit()
         return self
 
 

@@ -11,7 +11,6 @@ from vff.baselines.design import Problem, check_numbers_only
 from vff.baselines.face import BaselineFace
 from vff.baselines.inducing import in_column_units, locations
 from vff.baselines.latent import LatentFit, climb
-from vff.baselines.problem import notes
 from vff.baselines.squared_exponential import SquaredExponential
 from vff.estimators.arguments import is_whole, seeded
 from vff.estimators.observed import extra_of
@@ -67,13 +66,13 @@ class LikelihoodFace(BaselineFace):
             progress=self._progress(),
         )
         last, target = fit.standing, problem.target
-        self.posterior_ = replace(last.posterior, places=problem.places)
+        self.posterior_ = replace(last.posterior, domains=problem.domains)
         self.target_ = TargetScale(target.mean + target.scale * fit.anchor, target.scale)
         self.kernel_ = problem.design.with_values(problem.in_user_units(last.features.values))
         self.likelihood_ = fit.likelihood.in_units(target.scale)
         self.noise_variance_ = self.likelihood_.values["variance"] if self.likelihood_.normal else np.nan
-        self.elbo_ = float(problem.evidence_in_user_units(fit.place.elbo))
-        self._say_notes(notes(fit.optimum, problem.design.covariance.layout))
+        self.elbo_ = float(problem.evidence_in_user_units(fit.step.elbo))
+        self._store_notes(fit.optimum, problem.design.covariance.layout)
         return fit
 
     @available_if(_is_binary)
@@ -203,7 +202,7 @@ class InducingPointVGP(LikelihoodFace):
         """Fit to a table X and a vector y."""
         problem, likelihood, extra = self._latent_problem(X, y)
         fit = self._climb(problem, likelihood, extra, self._start(problem), release=self.optimise_inducing)
-        self.inducing_ = in_column_units(fit.standing.features.places, problem.intervals)
+        self.inducing_ = in_column_units(fit.standing.features.locations, problem.intervals)
         return self
 
     def _start(self, problem: Problem) -> np.ndarray:

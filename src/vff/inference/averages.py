@@ -16,7 +16,7 @@ def feature_sums(request: MomentRequest, columns: Sequence[ColumnRows], w: np.nd
     """Over rows that are ready for the engines: single letters alone, and nothing between terms."""
     found = []
     for term in request.terms:
-        rows = [columns[c].asked(factor) for c, factor in zip(term.columns, term.factors, strict=True)]
+        rows = [columns[c].for_request(factor) for c, factor in zip(term.columns, term.factors, strict=True)]
         jobs = (Job(tuple(basis.single for basis in term.bases)),)
         (sums,) = ENGINES[choose(Work(w.size, jobs, rows)).name].sum(rows, jobs, w, w)
         found.append(sums.reshape(-1))

@@ -110,7 +110,7 @@ class PassPlan:
         """The axes of a set, and no rows."""
         requests = [one.alone] if one.alone is not None else [self.request.axes[axis] for axis in one.axes]
         both = zip(requests, one.columns, strict=True)
-        return [ColumnRows(asked, np.empty(0), self.distinct_values[c]) for asked, c in both]
+        return [ColumnRows(own, np.empty(0), self.distinct_values[c]) for own, c in both]
 
 
 def term_pairs_of(request: MomentRequest) -> dict[tuple[Axis, ...], dict[Pair, TermPair]]:

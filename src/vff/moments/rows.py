@@ -116,13 +116,13 @@ class ColumnRows:
             self.remembered["codes"] = self.known_values.encode(self.x)
         return self.remembered["codes"]
 
-    def asked(self, request: ColumnRequest) -> "ColumnRows":
+    def for_request(self, request: ColumnRequest) -> "ColumnRows":
         """The same rows for other features, or on another domain; what was worked out about them is shared."""
         return self if request == self.request else replace(self, request=request)
 
     def on(self, domain: Domain) -> "ColumnRows":
         """The same rows on another domain."""
-        return self if domain == self.request.domain else self.asked(replace(self.request, place=domain))
+        return self if domain == self.request.domain else self.for_request(replace(self.request, place=domain))
 
     @cached_property
     def values(self) -> np.ndarray:

@@ -126,7 +126,7 @@ def _accumulator(one: SetPlan, columns: Sequence[ColumnRows]) -> Accumulator:
 def on_axes(plan: PassPlan, one: SetPlan, stretch: Sequence[ColumnRows]) -> list[ColumnRows]:
     """The rows of a set of axes, out of those of all columns."""
     requests = [one.alone] if one.alone is not None else [plan.request.axes[axis] for axis in one.axes]
-    return [stretch[c].asked(asked) for asked, c in zip(requests, one.columns, strict=True)]
+    return [stretch[c].for_request(own) for own, c in zip(requests, one.columns, strict=True)]
 
 
 class _Found(NamedTuple):
@@ -185,7 +185,7 @@ def _inside(
     plan: PassPlan, columns: list[ColumnRows], residual: np.ndarray, w: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, list[ColumnRows]]:
     """The rows that lie inside, with y less the offset and the weights."""
-    every = [columns[axis.columns[0]].asked(own) for axis, own in plan.request.axes.items()]
+    every = [columns[axis.columns[0]].for_request(own) for axis, own in plan.request.axes.items()]
     outside = [mask for mask in (column.outside() for column in every) if mask is not None]
     if not outside:
         return residual, w, columns
