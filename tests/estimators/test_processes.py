@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from threadpoolctl import threadpool_limits
 
-from vff.moments import cores as cores_of_this_machine
+from vff.moments import threads as cores_of_this_machine
 from vff.moments.threads import at_most, cores
 
 SOURCES = Path(__file__).parents[2] / "src"
