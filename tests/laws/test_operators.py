@@ -122,7 +122,7 @@ def test_block_diagonal_is_its_blocks_and_zeros():
         stop = start + block.shape[0]
         dense[start:stop, start:stop] = block.to_dense()
         start = stop
-    assert [place.stop - place.start for place in K.places] == [9, 4, 11]
+    assert [place.stop - place.start for place in K.slices] == [9, 4, 11]
     np.testing.assert_array_equal(K.to_dense(), dense)
 
 
@@ -130,7 +130,7 @@ def test_a_block_sees_its_part_of_a_summary():
     K = BlockDiagonal((*blocks().blocks, product()))
     G = symmetric(K.shape[0])
     cotangent = K.project(DenseView(G))
-    for number, (block, place) in enumerate(zip(K.blocks, K.places, strict=True)):
+    for number, (block, place) in enumerate(zip(K.blocks, K.slices, strict=True)):
         own = G[place, place]
         part = K.part(cotangent, number)
         _assert_same_cotangent(part, block.project(DenseView(own)), 1e-14)

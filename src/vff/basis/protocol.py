@@ -21,7 +21,7 @@ import numpy as np
 from numpy.polynomial.legendre import leggauss
 from scipy import sparse
 
-from vff.linalg import AbstractSymmetric, Dense, EntryView
+from vff.linalg import AbstractSymmetric, Dense, EntryView, slices_of
 
 _MORE_NODES = 24
 
@@ -175,8 +175,7 @@ class TrigonometricLetters(Letters):
     @cached_property
     def slices(self) -> tuple[tuple[HarmonicBlock, slice], ...]:
         """Each block with the places of its letters."""
-        ends = np.cumsum([block.size for block in self.blocks]).tolist()
-        return tuple((block, slice(end - block.size, end)) for block, end in zip(self.blocks, ends, strict=True))
+        return tuple(zip(self.blocks, slices_of(block.size for block in self.blocks), strict=True))
 
     def evaluate(self, t: np.ndarray) -> np.ndarray:
         """All letters at t, (N, size). The definition; engines avoid forming it."""

@@ -154,7 +154,7 @@ class ClosedForm(AbstractForm):
 
     def _blocks(self) -> Iterator[tuple[AbstractInvertible, slice]]:
         assert isinstance(self.prior, BlockDiagonal)
-        return zip(self.prior.blocks, self.prior.places, strict=True)
+        return zip(self.prior.blocks, self.prior.slices, strict=True)
 
     @property
     def explained_by_term(self) -> list[float]:

@@ -8,7 +8,7 @@ that matrix. The Gram matrix of the data (``BlockGram``) has blocks by pairs of 
 features give it. ``to_dense`` exists for tests; nothing here calls it.
 """
 
-from vff.linalg.arrays import namespace
+from vff.linalg.arrays import namespace, slices_of
 from vff.linalg.block_diagonal import BlockDiagonal
 from vff.linalg.block_gram import BlockGram
 from vff.linalg.cholesky import Factor, NotPositiveDefinite, factorise
@@ -50,6 +50,7 @@ __all__ = [
     "factorise",
     "namespace",
     "product_rows",
+    "slices_of",
     "threads_for",
     "trigonometric_entries",
     "trigonometric_gram",

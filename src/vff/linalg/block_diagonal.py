@@ -6,6 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
+from vff.linalg.arrays import slices_of
 from vff.linalg.operators import AbstractInvertible
 from vff.linalg.symmetric import AbstractSymmetric
 from vff.linalg.views import BlockView, DenseView, MatrixView, OuterView, StructuredCotangent
@@ -18,35 +19,33 @@ class BlockDiagonal(AbstractInvertible):
     blocks: tuple[AbstractInvertible, ...]
 
     @cached_property
-    def places(self) -> tuple[slice, ...]:
+    def slices(self) -> tuple[slice, ...]:
         """Rows and columns of every block."""
-        sizes = [block.shape[0] for block in self.blocks]
-        ends = np.cumsum(sizes).tolist()
-        return tuple(slice(end - size, end) for size, end in zip(sizes, ends, strict=True))
+        return slices_of(block.shape[0] for block in self.blocks)
 
     def _each(self) -> Iterator[tuple[AbstractInvertible, slice]]:
-        return zip(self.blocks, self.places, strict=True)
+        return zip(self.blocks, self.slices, strict=True)
 
     def _stack(self, part: Callable[[AbstractInvertible, slice], np.ndarray]) -> np.ndarray:
-        return np.concatenate([part(block, place) for block, place in self._each()])
+        return np.concatenate([part(block, own) for block, own in self._each()])
 
     @property
     def shape(self) -> tuple[int, int]:
-        P = self.places[-1].stop
+        P = self.slices[-1].stop
         return P, P
 
     def scaled(self, factor: float) -> "BlockDiagonal":
         return BlockDiagonal(tuple(block.scaled(factor) for block in self.blocks))
 
     def mv(self, v: np.ndarray) -> np.ndarray:
-        return self._stack(lambda block, place: block.mv(v[place]))
+        return self._stack(lambda block, own: block.mv(v[own]))
 
     def lower_plus(self, dense: np.ndarray) -> np.ndarray:
         if len(self.blocks) == 1:
             return self.blocks[0].lower_plus(dense)
         total = np.asfortranarray(dense.T)
-        for block, place in self._each():
-            total[place, place] = block.lower_plus(np.ascontiguousarray(total[place, place].T))
+        for block, own in self._each():
+            total[own, own] = block.lower_plus(np.ascontiguousarray(total[own, own].T))
         return total
 
     @property
@@ -60,7 +59,7 @@ class BlockDiagonal(AbstractInvertible):
         return self.project(DenseView(block_view.matrix))
 
     def project(self, view: MatrixView) -> StructuredCotangent:
-        block_views = view.blocks(self.places, [block.probes for block in self.blocks])
+        block_views = view.blocks(self.slices, [block.probes for block in self.blocks])
         return StructuredCotangent(
             tuple(block.project_block(block_view) for block, block_view in zip(self.blocks, block_views, strict=True))
         )
@@ -76,21 +75,21 @@ class BlockDiagonal(AbstractInvertible):
 
     def to_dense(self) -> np.ndarray:
         dense = np.zeros(self.shape)
-        for block, place in self._each():
-            dense[place, place] = block.to_dense()
+        for block, own in self._each():
+            dense[own, own] = block.to_dense()
         return dense
 
     def solve(self, v: np.ndarray) -> np.ndarray:
-        return self._stack(lambda block, place: block.solve(v[place]))
+        return self._stack(lambda block, own: block.solve(v[own]))
 
     def logdet(self) -> float:
         return sum(block.logdet() for block in self.blocks)
 
     def trace_solve(self, G: AbstractSymmetric) -> float:
-        return sum(block.trace_solve(G.part(place)) for block, place in self._each())
+        return sum(block.trace_solve(G.part(own)) for block, own in self._each())
 
     def project_inverse(self) -> StructuredCotangent:
         return StructuredCotangent(tuple(block.project_inverse() for block in self.blocks))
 
     def project_sandwich(self, G: AbstractSymmetric) -> StructuredCotangent:
-        return StructuredCotangent(tuple(block.project_sandwich(G.part(place)) for block, place in self._each()))
+        return StructuredCotangent(tuple(block.project_sandwich(G.part(own)) for block, own in self._each()))

@@ -51,8 +51,8 @@ class Dense(AbstractInvertible, AbstractSymmetric):
     def diagonal(self) -> np.ndarray:
         return np.diagonal(self.matrix)
 
-    def part(self, place: slice) -> "Dense":
-        return Dense(self.matrix[place, place])
+    def part(self, own: slice) -> "Dense":
+        return Dense(self.matrix[own, own])
 
     def dense(self) -> np.ndarray:
         return self.matrix

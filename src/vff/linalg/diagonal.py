@@ -45,8 +45,8 @@ class Diagonal(AbstractInvertible, AbstractSymmetric):
     def diagonal(self) -> np.ndarray:
         return self.d
 
-    def part(self, place: slice) -> "Diagonal":
-        return Diagonal(self.d[place])
+    def part(self, own: slice) -> "Diagonal":
+        return Diagonal(self.d[own])
 
     def contract(self, view: EntryView) -> float:
         return float(self.d @ view.diagonal())

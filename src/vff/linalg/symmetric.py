@@ -32,7 +32,7 @@ class AbstractSymmetric(ABC):
         """The matrix written out, (P, P); not to be written to."""
 
     @abstractmethod
-    def part(self, place: slice) -> "AbstractSymmetric":
+    def part(self, own: slice) -> "AbstractSymmetric":
         """A block on the diagonal."""
 
     def contract(self, view: EntryView) -> float:

@@ -1,6 +1,5 @@
 """Symmetric matrices that are not written out, looked at as far as structured ones need to be contracted with them."""
 
-import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,6 +8,7 @@ from typing import Union
 
 import numpy as np
 
+from vff.linalg.arrays import slices_of
 from vff.linalg.cholesky import Factor
 
 
@@ -50,7 +50,7 @@ class MatrixView(ABC):
     """A symmetric matrix to be looked at."""
 
     @abstractmethod
-    def blocks(self, places: Sequence[slice], probes: Sequence[Probes]) -> list[BlockView]:
+    def blocks(self, slices: Sequence[slice], probes: Sequence[Probes]) -> list[BlockView]:
         """What is asked of every diagonal block."""
 
 
@@ -69,9 +69,9 @@ class EntryView(MatrixView):
         """Some of its rows and columns."""
         return self.written()[rows, columns]
 
-    def part(self, place: slice) -> "EntryView":
+    def part(self, own: slice) -> "EntryView":
         """A block on the diagonal."""
-        return DenseView(self.block(place, place))
+        return DenseView(self.block(own, own))
 
     def diagonal(self) -> np.ndarray:
         """Its diagonal, (P,)."""
@@ -87,10 +87,10 @@ class DenseView(EntryView):
     def written(self) -> np.ndarray:
         return self.matrix
 
-    def blocks(self, places: Sequence[slice], probes: Sequence[Probes]) -> list[BlockView]:
+    def blocks(self, slices: Sequence[slice], probes: Sequence[Probes]) -> list[BlockView]:
         block_views = []
-        for place, V in zip(places, probes, strict=True):
-            block = self.matrix[place, place]
+        for own, V in zip(slices, probes, strict=True):
+            block = self.matrix[own, own]
             block_views.append(BlockView(matrix=block) if V is None else BlockView(np.diagonal(block), block @ V))
         return block_views
 
@@ -106,8 +106,8 @@ class OuterView(EntryView):
         half = self.X @ self.Z.T
         return 0.5 * (half + half.T)
 
-    def part(self, place: slice) -> "OuterView":
-        return OuterView(self.X[place], self.Z[place])
+    def part(self, own: slice) -> "OuterView":
+        return OuterView(self.X[own], self.Z[own])
 
     def at(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         return 0.5 * np.sum(self.X[rows] * self.Z[columns] + self.Z[rows] * self.X[columns], axis=-1)
@@ -115,10 +115,10 @@ class OuterView(EntryView):
     def diagonal(self) -> np.ndarray:
         return np.einsum("pr,pr->p", self.X, self.Z)
 
-    def blocks(self, places: Sequence[slice], probes: Sequence[Probes]) -> list[BlockView]:
+    def blocks(self, slices: Sequence[slice], probes: Sequence[Probes]) -> list[BlockView]:
         block_views = []
-        for place, V in zip(places, probes, strict=True):
-            X, Z = self.X[place], self.Z[place]
+        for own, V in zip(slices, probes, strict=True):
+            X, Z = self.X[own], self.Z[own]
             if V is None:
                 block_views.append(BlockView(outer=(X, Z)))
             else:
@@ -143,14 +143,13 @@ class InverseView(EntryView):
     def diagonal(self) -> np.ndarray:
         return self.factor.inverse_diagonal()
 
-    def blocks(self, places: Sequence[slice], probes: Sequence[Probes]) -> list[BlockView]:
+    def blocks(self, slices: Sequence[slice], probes: Sequence[Probes]) -> list[BlockView]:
         if any(V is None for V in probes):
-            return DenseView(self.matrix).blocks(places, probes)
+            return DenseView(self.matrix).blocks(slices, probes)
         diagonal, thin = self.factor.inverse_diagonal(), [V for V in probes if V is not None]
         every = np.zeros((diagonal.size, sum(V.shape[1] for V in thin)))
-        ends = np.cumsum([0, *(V.shape[1] for V in thin)])
-        columns = [slice(start, stop) for start, stop in itertools.pairwise(ends)]
-        for place, V, some in zip(places, thin, columns, strict=True):
-            every[place, some] = V
+        columns = slices_of(V.shape[1] for V in thin)
+        for own, V, some in zip(slices, thin, columns, strict=True):
+            every[own, some] = V
         images = self.factor.solve(every)
-        return [BlockView(diagonal[place], images[place, some]) for place, some in zip(places, columns, strict=True)]
+        return [BlockView(diagonal[own], images[own, some]) for own, some in zip(slices, columns, strict=True)]

@@ -8,7 +8,7 @@ from itertools import combinations
 import numpy as np
 
 from vff.basis.protocol import Axis, Basis, Change
-from vff.linalg import BlockGram
+from vff.linalg import BlockGram, slices_of
 from vff.moments.axes import along
 from vff.moments.gram import features_sum, term_gram
 from vff.moments.pairs import KeyedByPairs, Pair
@@ -64,8 +64,7 @@ class MomentRequest:
     @property
     def slices(self) -> tuple[slice, ...]:
         """Where each term's features stand among all of them."""
-        ends = np.cumsum(self.sizes).tolist()
-        return tuple(slice(end - size, end) for end, size in zip(ends, self.sizes, strict=True))
+        return slices_of(self.sizes)
 
     @property
     def pairs(self) -> tuple[Pair, ...]:
