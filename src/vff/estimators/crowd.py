@@ -9,7 +9,7 @@ from vff.estimators.overview import Batch
 from vff.estimators.tasks import Reader, RowTask
 from vff.inference import MemoryRows, Observed, RowOracle, SiteQuery, SiteSums, TargetScale
 from vff.inference.methods.natural.feature_sums import FeatureSums
-from vff.moments import MomentRequest, ReadingPlan, Walk, collapse
+from vff.moments import MomentRequest, PassPlan, PreparedRows, merge_equal_rows
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class Asked(RowTask):
 
     reader: Reader
     binding: Binding
-    plan: ReadingPlan
+    plan: PassPlan
     target: TargetScale
     question: SiteQuery
     features: bool = False
@@ -34,10 +34,10 @@ class Asked(RowTask):
         return one.merged(other)
 
 
-def walked(batch: Batch, plan: ReadingPlan) -> MemoryRows:
+def walked(batch: Batch, plan: PassPlan) -> MemoryRows:
     """The rows of a chunk, equal ones taken together."""
-    source, extra = collapse(batch.source, batch.extra, plan.books)
-    return MemoryRows(Walk(plan, source), Observed(source.y, extra, source.w))
+    source, extra = merge_equal_rows(batch.source, batch.extra, plan.distinct_values)
+    return MemoryRows(PreparedRows(plan, source), Observed(source.y, extra, source.w))
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class SourceRows(RowOracle):
     source: Source
     reader: Reader
     binding: Binding
-    plan: ReadingPlan
+    plan: PassPlan
     rows: int
     total: float
     """sum w."""

@@ -33,7 +33,7 @@ from vff.estimators.tasks import Gather, Gathered, Look, Reader, Sum
 from vff.factors import Kernel, normal_form, tails_together
 from vff.inference import MemoryRows, Observed, RowOracle
 from vff.likelihoods import AbstractLikelihood
-from vff.moments import LARGEST_SAMPLE, Walk, books_for, plan_reading
+from vff.moments import LARGEST_SAMPLE, PreparedRows, distinct_values_for, plan_pass
 
 Say = Callable[[str], None]
 _DOMAIN_FIRST = "the domain is to be found in the rows, which then are read twice"
@@ -81,7 +81,7 @@ class Walkable(NamedTuple):
     """Rows that can be asked many times."""
 
     rows: Rows
-    walk: Walk
+    walk: PreparedRows
     observed: Observed
     everywhere: RowOracle | None = None
     """All rows, where these are many: then ``walk`` and ``observed`` are a sample of them."""
@@ -182,11 +182,11 @@ class Intake:
         with clock("pass"):
             moments, binding = rows.moments, overview.binding
             request, beyond = moments.request, any(check_extents(rows))
-            # where rows are at hand, a book may be made of a column that has too many values for a look
+            # where rows are at hand, distinct values may be found of a column that has too many values for a look
             block = None if whole is None else self._batch(binding).source
-            plan = plan_reading(overview.n, request, books_for(question.engine, request, overview.surveys, block),
-                                question.engine)  # fmt: skip
-            question.say(f"{plan_text(request, overview.n)}{self._chunk_text(len(plan.books))}")
+            values = distinct_values_for(question.engine, request, overview.summaries, block)
+            plan = plan_pass(overview.n, request, values, question.engine)
+            question.say(f"{plan_text(request, overview.n)}{self._chunk_text(len(plan.distinct_values))}")
             report = None if whole is None else progress_of_rows(overview.n, question.say)
             task = Sum(self.reader, binding, plan, moments.offset, beyond, whole is None, report)
             second = self._reduced(task, state.skipped)
@@ -271,8 +271,8 @@ class Intake:
                 "rows that come in chunks, more different ones than fit in memory, are fitted with "
                 "inference='variational', covariance='full' and batch_size=None; choose these, or give a sample"
             )
-        books = books_for(question.engine, found.walk.plan.request, overview.surveys, None)
-        plan = plan_reading(overview.n, found.walk.plan.request, books, question.engine)
+        distinct_values = distinct_values_for(question.engine, found.walk.plan.request, overview.summaries, None)
+        plan = plan_pass(overview.n, found.walk.plan.request, distinct_values, question.engine)
         oracle = SourceRows(source, intake.reader, overview.binding, plan, overview.n, overview.weight, state)
         return found._replace(everywhere=oracle, targets=overview.targets.values)
 

@@ -17,16 +17,16 @@ from vff.inference import Observed, memory_needed, no_sums, rows_beyond
 from vff.moments import (
     Choice,
     ColumnRequest,
+    ColumnSummary,
     Harmonics,
     MomentRequest,
     Moments,
-    ReadingPlan,
-    Survey,
-    Walk,
-    books_for,
-    collapse,
-    plan_reading,
-    read,
+    PassPlan,
+    PreparedRows,
+    distinct_values_for,
+    merge_equal_rows,
+    plan_pass,
+    run_pass,
 )
 
 Say = Callable[[str], None]
@@ -50,7 +50,7 @@ class Rows:
     moments: Moments
     tails: tuple[TailRows, ...]
     """Rows beyond the domain of a single column, which must be kept as they are."""
-    extents: tuple[Survey, ...]
+    extents: tuple[ColumnSummary, ...]
     """Where the data of every column lie."""
     choice: Choice
     """The engines of the last pass, and why."""
@@ -74,7 +74,7 @@ class Rows:
     def emptied(self) -> "Rows":
         """What was settled, without the rows."""
         zero = Moments.zero(self.moments.request, self.moments.offset)
-        nowhere = tuple(Survey(np.inf, -np.inf) for _ in self.extents)
+        nowhere = tuple(ColumnSummary(np.inf, -np.inf) for _ in self.extents)
         return replace(self, moments=zero, tails=(), extents=nowhere, n=0, left_out=0)
 
     def merged(self, other: "Rows") -> "Rows":
@@ -176,7 +176,7 @@ def with_levels(moments: Moments, binding: Binding) -> Moments:
     return moments
 
 
-def _union(first: Survey, second: Survey) -> Survey:
+def _union(first: ColumnSummary, second: ColumnSummary) -> ColumnSummary:
     return first.extent.merged(second.extent)
 
 
@@ -190,7 +190,7 @@ def begin(overview: Overview, options: Options, *, growing: bool) -> Rows:
     request = MomentRequest(requests)
     check_size(request, [term.key for term in binding.terms], options.covariance)
     offset = overview.target / overview.weight
-    nowhere = tuple(Survey(np.inf, -np.inf) for _ in binding.columns)
+    nowhere = tuple(ColumnSummary(np.inf, -np.inf) for _ in binding.columns)
     said = Options(*map(repr, options))
     zero = Moments.zero(request, offset) if options.covariance == "full" else no_sums(request, offset)
     return Rows(binding, said, asked, details, hugging, zero, (), nowhere, Choice("", ""))
@@ -219,10 +219,10 @@ def add(seen: Rows, batch: Batch, overview: Overview, engine: str, say: Say) -> 
     seen = met(seen, overview)
     moments, binding, request = seen.moments, seen.binding, seen.moments.request
     outside = check_extents(seen)
-    books = books_for(engine, request, overview.surveys, batch.source)
-    plan = plan_reading(batch.source.n, request, books, engine)
+    distinct_values = distinct_values_for(engine, request, overview.summaries, batch.source)
+    plan = plan_pass(batch.source.n, request, distinct_values, engine)
     say(plan_text(request, batch.source.n))
-    new, choices = read(plan, batch.source, moments.offset, progress_of_rows(batch.source.n, say))
+    new, choices = run_pass(plan, batch.source, moments.offset, progress_of_rows(batch.source.n, say))
     tails = seen.tails
     if any(outside):
         (factor,) = binding.terms[0].inner.factors
@@ -234,7 +234,7 @@ def add(seen: Rows, batch: Batch, overview: Overview, engine: str, say: Say) -> 
 
 def met(seen: Rows, overview: Overview) -> Rows:
     """The rows seen, over the levels and the extents of the new ones too, of which none is summed yet."""
-    extents = tuple(_union(*pair) for pair in zip(seen.extents, overview.surveys, strict=True))
+    extents = tuple(_union(*pair) for pair in zip(seen.extents, overview.summaries, strict=True))
     moments = with_levels(seen.moments, overview.binding)
     return replace(seen, binding=overview.binding, moments=moments, extents=extents, n=seen.n + overview.n)
 
@@ -246,26 +246,28 @@ def check_extents(seen: Rows) -> list[bool]:
     return [_check_inside(*part, alone=alone) for part in parts]
 
 
-def walk_of(seen: Rows, batch: Batch, overview: Overview, engine: str, say: Say) -> tuple[Rows, Walk, Observed]:
+def walk_of(seen: Rows, batch: Batch, overview: Overview, engine: str, say: Say) -> tuple[Rows, PreparedRows, Observed]:
     """The rows of a batch, to be walked many times: equal ones taken together, and none outside its domain."""
     rows = met(seen, overview)
     request = rows.moments.request
     for parts in zip(request.columns, rows.hugging, rows.extents, rows.binding.columns, strict=True):
         _check_inside(*parts, alone=False)
-    books = books_for(engine, request, overview.surveys, batch.source)
-    source, extra = collapse(batch.source, batch.extra, books)
-    plan = plan_reading(source.n, request, books, engine)
+    distinct_values = distinct_values_for(engine, request, overview.summaries, batch.source)
+    source, extra = merge_equal_rows(batch.source, batch.extra, distinct_values)
+    plan = plan_pass(source.n, request, distinct_values, engine)
     say(plan_text(request, source.n))
-    return rows, Walk(plan, source), Observed(source.y, extra, source.w)
+    return rows, PreparedRows(plan, source), Observed(source.y, extra, source.w)
 
 
-def after_walks(rows: Rows, walk: Walk, sums: Moments) -> Rows:
+def after_walks(rows: Rows, walk: PreparedRows, sums: Moments) -> Rows:
     """The rows with the sums that the last walk found."""
     summary = summary_of(walk.choices, walk.plan, [column.label for column in rows.binding.columns])
     return replace(rows, moments=sums, choice=summary)
 
 
-def _check_inside(column: ColumnRequest, hugging: bool, extent: Survey, bound: BoundColumn, *, alone: bool) -> bool:
+def _check_inside(
+    column: ColumnRequest, hugging: bool, extent: ColumnSummary, bound: BoundColumn, *, alone: bool
+) -> bool:
     """Whether rows lie outside a domain that the user gave to a model of one column; elsewhere they are refused."""
     domain = column.place
     if domain.holds(extent.low, extent.high):
@@ -302,7 +304,7 @@ def progress_of_rows(n: int, say: Say) -> Callable[[int], None]:
     return report
 
 
-def summary_of(choices: Sequence[Choice], plan: ReadingPlan, labels: Sequence[str]) -> Choice:
+def summary_of(choices: Sequence[Choice], plan: PassPlan, labels: Sequence[str]) -> Choice:
     """One name and one text for all columns and pairs."""
     if not plan.sets and len(choices) == 1:
         return choices[0]

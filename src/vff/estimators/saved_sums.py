@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from vff.estimators.rows import Rows
-from vff.factors import KINDS, TailRows, Wish
+from vff.factors import KINDS, FactorOptions, TailRows
 from vff.kernels.descent import MOST_FACTORS
 from vff.linalg import AbstractSymmetric
 from vff.moments import ColumnRequest, MomentRequest, Moments
@@ -67,11 +67,11 @@ def check_rows(rows: Rows, n_features: int) -> None:
         demand(len(asked.factors) <= MOST_FACTORS, f"at most {MOST_FACTORS} factors in a term", len(asked.factors))
         for c, leaf, factor in zip(asked.columns, term.term.factors, asked.factors, strict=True):
             demand(0 <= c < len(columns), f"one of {len(columns)} columns", c)
-            wish = Wish("auto", None, columns[c].levels or ())
-            family = leaf.factor.least(wish).family
+            options = FactorOptions("auto", None, columns[c].levels or ())
+            family = leaf.factor.least(options).family
             demand(factor.basis.family == family, "features that suit the kernel", type(factor.basis).__name__)
             if factor.place.discrete:
-                same = factor.basis == leaf.factor.least(wish)
+                same = factor.basis == leaf.factor.least(options)
                 demand(same, "the levels of the column", columns[c].label)
     shapes = [len(term.factors) for term in request.terms]
     demand([len(own) for own in rows.harmonics] == shapes, "harmonics for every factor", rows.harmonics)

@@ -21,9 +21,8 @@ from vff.estimators.settling import Options
 from vff.factors import Kernel, TailRows, tails_together
 from vff.inference import rows_beyond
 from vff.likelihoods import AbstractLikelihood
-from vff.moments import Choice, Moments, ReadingPlan, read
-from vff.moments import Source as RowBlock
-from vff.moments.cores import at_most
+from vff.moments import Choice, Moments, PassPlan, RowBlock, run_pass
+from vff.moments.threads import at_most
 
 
 @dataclass(frozen=True)
@@ -114,7 +113,7 @@ class Sum(RowTask):
 
     reader: Reader
     binding: Binding
-    plan: ReadingPlan
+    plan: PassPlan
     offset: float
     beyond: bool
     """Whether rows may lie beyond the domain."""
@@ -129,7 +128,7 @@ class Sum(RowTask):
         source = self.reader.batch(chunk, self.binding).source
         if self.read_again:
             self._check_known(source)
-        moments, choices = read(self.plan, source, self.offset, *(() if self.report is None else (self.report,)))
+        moments, choices = run_pass(self.plan, source, self.offset, *(() if self.report is None else (self.report,)))
         tails: tuple[TailRows, ...] = ()
         if self.beyond:
             (factor,) = self.binding.terms[0].inner.factors
@@ -138,8 +137,8 @@ class Sum(RowTask):
 
     def _check_known(self, source: RowBlock) -> None:
         """Refuse rows that are not those of the look: a value that nobody saw would count as another one."""
-        for c, book in enumerate(self.plan.books):
-            if book is not None and not book.holds(source.column(c, slice(0, source.n))):
+        for c, distinct in enumerate(self.plan.distinct_values):
+            if distinct is not None and not distinct.holds(source.column(c, slice(0, source.n))):
                 raise ValueError(
                     f"column {self.binding.columns[c].label} holds a value that the first pass over the rows did not "
                     "see; the rows must be the same in both"

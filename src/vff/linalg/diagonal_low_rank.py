@@ -17,7 +17,7 @@ from scipy.linalg.lapack import dtrtri  # pyright: ignore[reportAttributeAccessI
 
 from vff.linalg.operators import AbstractInvertible, AbstractOperator
 from vff.linalg.symmetric import AbstractSymmetric
-from vff.linalg.views import Glimpse, Summary
+from vff.linalg.views import BlockView, StructuredCotangent
 
 
 def _inverse_transpose(lower: np.ndarray) -> np.ndarray:
@@ -74,12 +74,12 @@ class BorderedLowRank(AbstractOperator):
         P, Q = self.shape[0], self.corner.shape[0]
         return np.concatenate([self.Z, np.eye(P, Q, Q - P)], axis=1)
 
-    def keep(self, glimpse: Glimpse) -> Summary:
-        assert glimpse.diagonal is not None
-        assert glimpse.image is not None
-        return Summary((glimpse.diagonal, glimpse.image))
+    def project_block(self, block_view: BlockView) -> StructuredCotangent:
+        assert block_view.diagonal is not None
+        assert block_view.image is not None
+        return StructuredCotangent((block_view.diagonal, block_view.image))
 
-    def inner(self, other: Summary) -> float:
+    def inner(self, other: StructuredCotangent) -> float:
         H, R, (diagonal, image) = self.d.size, self.Z.shape[1], other.arrays()
         low_rank = np.sum(self.C * (self.Z.T @ image[:, :R]))
         edge = 2.0 * np.sum(self.border * image[:H, R:]) + np.sum(self.corner * image[H:, R:])
@@ -135,10 +135,10 @@ class PositiveBorderedLowRank(AbstractInvertible):
     def probes(self) -> np.ndarray:
         return self.operator.probes
 
-    def keep(self, glimpse: Glimpse) -> Summary:
-        return self.operator.keep(glimpse)
+    def project_block(self, block_view: BlockView) -> StructuredCotangent:
+        return self.operator.project_block(block_view)
 
-    def inner(self, other: Summary) -> float:
+    def inner(self, other: StructuredCotangent) -> float:
         return self.operator.inner(other)
 
     def to_dense(self) -> np.ndarray:
@@ -193,11 +193,11 @@ class PositiveBorderedLowRank(AbstractInvertible):
         diagonal[: self.d.size] += 1.0 / self.d
         return diagonal
 
-    def see_inverse(self) -> Summary:
-        return Summary((self._inverse_diagonal(), self.solve(self.probes)))
+    def project_inverse(self) -> StructuredCotangent:
+        return StructuredCotangent((self._inverse_diagonal(), self.solve(self.probes)))
 
-    def see_sandwich(self, G: AbstractSymmetric) -> Summary:
-        return Summary((self._sandwich_diagonal(G), self.solve(G @ self.solve(self.probes))))
+    def project_sandwich(self, G: AbstractSymmetric) -> StructuredCotangent:
+        return StructuredCotangent((self._sandwich_diagonal(G), self.solve(G @ self.solve(self.probes))))
 
     def trace_solve(self, G: AbstractSymmetric) -> float:
         U1, U2 = self._inverse_roots

@@ -18,7 +18,7 @@ from vff.linalg import (
     Dense,
     Factor,
     InverseView,
-    Summary,
+    StructuredCotangent,
     factorise,
 )
 
@@ -132,16 +132,16 @@ class DirectLinearGaussian(LinearGaussian):
     def jitter(self) -> float:
         return self.factor.jitter
 
-    def _seen(self) -> Summary:
-        return self.prior.see(self.inverse)
+    def _seen(self) -> StructuredCotangent:
+        return self.prior.project(self.inverse)
 
     @property
-    def seen_sandwich(self) -> Summary:
-        return self.prior.see_sandwich(self.G)
+    def projected_sandwich(self) -> StructuredCotangent:
+        return self.prior.project_sandwich(self.G)
 
     def _blocks(self) -> Iterator[tuple[AbstractInvertible, slice]]:
         assert isinstance(self.prior, BlockDiagonal)
-        return zip(self.prior.blocks, self.prior.places, strict=True)
+        return zip(self.prior.blocks, self.prior.slices, strict=True)
 
     @property
     def explained_by_term(self) -> list[float]:

@@ -16,7 +16,7 @@ from scipy.linalg import solve_triangular
 
 from vff.inference.solvers.linear_gaussian import LinearGaussian
 from vff.inference.solvers.whitening import PreconditionerView, WhitenedTerm
-from vff.linalg import BlockDiagonal, Factor, OuterView, Solution, Summary, conjugate_gradients, factorise
+from vff.linalg import BlockDiagonal, Factor, OuterView, Solution, StructuredCotangent, conjugate_gradients, factorise
 from vff.moments import KeyedByPairs, Pair
 
 PROBES = 24
@@ -65,7 +65,7 @@ class IterativeLinearGaussian(KeyedByPairs, LinearGaussian):
     @cached_property
     def _corner(self) -> np.ndarray:
         """Where the corner's functions stand among all of them."""
-        both = zip(self.terms, self.prior.places, strict=True)
+        both = zip(self.terms, self.prior.slices, strict=True)
         return np.concatenate([place.start + term.corner_places for term, place in both])
 
     @cached_property
@@ -102,7 +102,7 @@ class IterativeLinearGaussian(KeyedByPairs, LinearGaussian):
 
     def _mv(self, v: np.ndarray) -> np.ndarray:
         """The same before the corner is taken together."""
-        places = self.prior.places
+        places = self.prior.slices
         image = np.concatenate([term.mv(v[place]) for term, place in zip(self.terms, places, strict=True)])
         for (s, t), block in self._cross.items():
             image[places[s]] += block @ v[places[t]]
@@ -112,12 +112,12 @@ class IterativeLinearGaussian(KeyedByPairs, LinearGaussian):
     def to_prior(self, v: np.ndarray) -> np.ndarray:
         """W'v."""
         v = self._to_corner(v, transposed=True)
-        both = zip(self.terms, self.prior.places, strict=True)
+        both = zip(self.terms, self.prior.slices, strict=True)
         return np.concatenate([term.to_prior(v[place]) for term, place in both])
 
     def to_white(self, v: np.ndarray) -> np.ndarray:
         """W v."""
-        both = zip(self.terms, self.prior.places, strict=True)
+        both = zip(self.terms, self.prior.slices, strict=True)
         white = np.concatenate([term.to_white(v[place]) for term, place in both])
         return self._to_corner(white, transposed=False)
 
@@ -153,7 +153,7 @@ class IterativeLinearGaussian(KeyedByPairs, LinearGaussian):
         return [term.explained for term in self.terms]
 
     def energy_of(self, c: np.ndarray) -> float:
-        places = self.prior.places
+        places = self.prior.slices
         between = sum(float(c[places[s]] @ block @ c[places[t]]) for (s, t), block in self.blocks.items())
         return sum(self._energies(c)) + 2.0 * between
 
@@ -161,7 +161,7 @@ class IterativeLinearGaussian(KeyedByPairs, LinearGaussian):
         return self._energies(self.mean)
 
     def _energies(self, c: np.ndarray) -> list[float]:
-        return [term.energy(c[place, None]) for term, place in zip(self.terms, self.prior.places, strict=True)]
+        return [term.energy(c[place, None]) for term, place in zip(self.terms, self.prior.slices, strict=True)]
 
     @cached_property
     def _remainders(self) -> np.ndarray:
@@ -179,15 +179,15 @@ class IterativeLinearGaussian(KeyedByPairs, LinearGaussian):
         """Three standard errors over the probes."""
         return 0.5 * _ERRORS * float(self._remainders.std(ddof=1)) / np.sqrt(self.probes)
 
-    def _seen(self) -> Summary:
+    def _seen(self) -> StructuredCotangent:
         away = self.to_prior(self.probed.X - self.signs)
-        outer = self.prior.see(OuterView(away, self.to_prior(self.signs)))
+        outer = self.prior.project(OuterView(away, self.to_prior(self.signs)))
         excesses = tuple(self.corner_excess(s, s) for s in range(len(self.terms)))
-        return self.prior.see(PreconditionerView(self.terms, excesses)) + (1.0 / self.probes) * outer
+        return self.prior.project(PreconditionerView(self.terms, excesses)) + (1.0 / self.probes) * outer
 
     @property
-    def seen_sandwich(self) -> Summary:
-        return Summary(tuple(term.sandwich() for term in self.terms))
+    def projected_sandwich(self) -> StructuredCotangent:
+        return StructuredCotangent(tuple(term.sandwich() for term in self.terms))
 
     @property
     def converged(self) -> bool:

@@ -17,7 +17,7 @@ from vff.inference.methods.chains.interpolation import NODES, Cells
 from vff.inference.methods.chains.points import Interpolated, RowData, TermPoints, TermShape
 from vff.inference.methods.natural.row_sites import Observed
 from vff.inference.model.term import Term
-from vff.moments import Choice, ColumnRequest, MomentRequest, Source, TermRequest
+from vff.moments import Choice, ColumnRequest, MomentRequest, RowBlock, TermRequest
 
 _WORTH = 0.5  # distinct points per row, below which rows refer to points
 _MANY = 2**20  # features of rows, from which cells are worth their while
@@ -37,7 +37,7 @@ class Design(NamedTuple):
 def design(
     terms: Sequence[Term],
     request: MomentRequest,
-    source: Source,
+    source: RowBlock,
     observed: Observed,
     engine: str = "auto",
     *,

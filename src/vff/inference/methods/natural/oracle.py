@@ -12,7 +12,7 @@ from vff.inference.methods.natural.row_sites import Observed, RowSites, first_si
 from vff.inference.model.scale import TargetScale
 from vff.inference.posterior import Posterior
 from vff.likelihoods import AbstractLikelihood, parameter_derivatives
-from vff.moments import ColumnRows, MomentRequest, Moments, Tables, Walk
+from vff.moments import ColumnRows, MomentRequest, Moments, PreparedRows, Tables
 
 
 class ChunkSites(NamedTuple):
@@ -134,7 +134,7 @@ class RowOracle(ABC):
 class MemoryRows(RowOracle):
     """Rows in memory."""
 
-    walk: Walk
+    walk: PreparedRows
     observed: Observed
     counted: bool = True
     remembered: dict[str, FeatureSums] = field(default_factory=dict, compare=False)
