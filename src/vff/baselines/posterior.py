@@ -59,7 +59,7 @@ class FeaturePosterior:
     def from_form(
         cls, domains: tuple[Domain, ...], features: AbstractFeatures, closed: DirectLinearGaussian
     ) -> "FeaturePosterior":
-        return cls(domains, features, closed.mean, closed.factor.lower, closed.level)
+        return cls(domains, features, closed.mean, closed.factor.lower, closed.intercept_posterior)
 
     @property
     def variance(self) -> float:
