@@ -14,9 +14,9 @@ from vff.data.labels import as_labels, coded
 from vff.data.memory import beside, given
 from vff.data.table import Table
 from vff.estimators.arguments import flag
+from vff.estimators.base import AdditiveModel, Effects
 from vff.estimators.named import columns_used, introduce, levels_used
 from vff.estimators.overview import weights_of
-from vff.estimators.sums import Effects, SumModelFace
 from vff.estimators.tasks import FindLabels
 from vff.estimators.visiting import Block, answers
 from vff.kernels import Kernel
@@ -24,7 +24,7 @@ from vff.likelihoods import AbstractLikelihood, Predictive, binary_names, by_nam
 from vff.words import shown
 
 
-class GPClassifier(ClassifierMixin, SumModelFace):
+class GPClassifier(ClassifierMixin, AdditiveModel):
     """Gaussian process classification with variational Fourier features.
 
     Two classes have one latent function f and P(second class) = F(f), F logistic or normal. More classes are fitted one

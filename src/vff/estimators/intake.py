@@ -13,9 +13,9 @@ from sklearn.base import BaseEstimator
 from vff.data import ASKED_AGAIN, Checkpoint, PassState, Progress, Source, Used, check_same_rows, open_rows
 from vff.data.checks import check_target, check_weights
 from vff.estimators.binding import BoundColumn, check_levels, is_declared, joined
-from vff.estimators.crowd import ChunkCrowd
 from vff.estimators.named import columns_used, introduce, levels_used, recognised
 from vff.estimators.overview import Batch, Overview, check_enough
+from vff.estimators.row_oracle import ChunkedRows
 from vff.estimators.rows import (
     PATIENCE,
     Rows,
@@ -273,7 +273,7 @@ class Intake:
             )
         books = books_for(question.engine, found.walk.plan.request, overview.surveys, None)
         plan = plan_reading(overview.n, found.walk.plan.request, books, question.engine)
-        crowd = ChunkCrowd(source, intake.reader, overview.binding, plan, overview.n, overview.weight, state)
+        crowd = ChunkedRows(source, intake.reader, overview.binding, plan, overview.n, overview.weight, state)
         return found._replace(everywhere=crowd, targets=overview.targets.values)
 
     def _chunk_text(self, columns: int) -> str:

@@ -5,18 +5,18 @@ from typing import Any, Self
 from sklearn.utils.validation import check_is_fitted
 
 from vff.estimators.arguments import flag
-from vff.estimators.face import RegressionFace
+from vff.estimators.base import AdditiveModel
 from vff.estimators.fitting import learnt
 from vff.estimators.intake import Clock
 from vff.estimators.options import check_noise
+from vff.estimators.predict import RegressionMixin
 from vff.estimators.rows import Rows, check_unchanged
-from vff.estimators.sums import SumModelFace
 from vff.kernels import Kernel
 from vff.likelihoods import AbstractLikelihood, by_name
 from vff.words import shown
 
 
-class GPRegressor(RegressionFace, SumModelFace):
+class GPRegressor(RegressionMixin, AdditiveModel):
     """Gaussian process regression with variational Fourier features.
 
     Parameters

@@ -7,7 +7,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from vff.basis import Basis
-from vff.estimators.cells import Grid
+from vff.estimators.grid import Grid
 from vff.estimators.rows import Rows
 from vff.estimators.saved_sums import (
     KINDS_OF_COLUMNS,

@@ -16,8 +16,10 @@ from typing import Any
 
 import numpy as np
 
+from vff.estimators.base import AdditiveModel
 from vff.estimators.classifier import GPClassifier, notes_together
 from vff.estimators.cox import CoxProcess
+from vff.estimators.pattern import Space
 from vff.estimators.regressor import GPRegressor
 from vff.estimators.saved_checks import (
     check_columns,
@@ -29,9 +31,7 @@ from vff.estimators.saved_checks import (
 from vff.estimators.saved_constant import HELD, with_constant
 from vff.estimators.saved_records import Description, Labels, Pattern, Saved, description_of, kernel_told
 from vff.estimators.saved_sums import check_learnable, check_rows, demand
-from vff.estimators.sums import SumModelFace
 from vff.estimators.upgrade import upgraded
-from vff.estimators.windows import Space
 from vff.inference import Samples
 from vff.kernels import parse_kernel, write_kernel
 from vff.storage import VERSION, Codec, Content, FileError, check_replaceable, read_file, write_file
@@ -242,7 +242,7 @@ def _name_columns(model: Any, saved: Saved) -> None:
         model.feature_names_in_ = np.array(names, dtype=object)
 
 
-def _fill(model: SumModelFace, saved: Saved) -> None:
+def _fill(model: AdditiveModel, saved: Saved) -> None:
     rows, fit = saved.rows, saved.fit
     if rows is None or isinstance(model, CoxProcess):
         raise FileError("sums over rows were expected, found none")

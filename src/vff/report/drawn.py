@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vff.estimators.sums import SumModelFace
+from vff.estimators.base import AdditiveModel
 from vff.report.columns import column_kind, level_text, on_axis
 from vff.report.views import Effect, View, levels_of
 
@@ -40,7 +40,7 @@ def lattice_data(x: np.ndarray, y: np.ndarray, **fields: np.ndarray) -> Data:
     return {"x": across.ravel(), "y": up.ravel(), **{name: field.ravel() for name, field in fields.items()}}
 
 
-def effect_data(model: SumModelFace, view: View, lattice: Mapping[int, np.ndarray], effect: Effect, z: float) -> Data:
+def effect_data(model: AdditiveModel, view: View, lattice: Mapping[int, np.ndarray], effect: Effect, z: float) -> Data:
     """A term on a lattice of its columns: numbers, times, or levels as they are written."""
     places = [_places(model, c, at) for c, at in lattice.items()]
     grids = [grid.ravel() for grid in np.meshgrid(*places, indexing="ij")]
@@ -56,7 +56,7 @@ def effect_data(model: SumModelFace, view: View, lattice: Mapping[int, np.ndarra
     }
 
 
-def _places(model: SumModelFace, c: int, at: np.ndarray) -> np.ndarray:
+def _places(model: AdditiveModel, c: int, at: np.ndarray) -> np.ndarray:
     kind = column_kind(model, c)
     if kind != "levels":
         return as_values(kind, on_axis(kind, at))

@@ -10,10 +10,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from vff.data.table import Table
 from vff.estimators.binding import Binding, notes_on
-from vff.estimators.face import PosteriorFace
 from vff.estimators.fitting import Before, FitSpec, fit
 from vff.estimators.intake import Clock, Intake, Question
 from vff.estimators.options import COVARIANCES, check_batch, check_choice, engine_names
+from vff.estimators.predict import ProcessMixin
 from vff.estimators.rows import Rows, check_unchanged
 from vff.estimators.sampling import ChainOptions, inference_data
 from vff.estimators.settling import Options
@@ -34,7 +34,7 @@ class Effects(NamedTuple):
     std: np.ndarray
 
 
-class SumModelFace(PosteriorFace):
+class AdditiveModel(ProcessMixin):
     """A sum of terms under a likelihood; with Gaussian noise in closed form, else by natural gradients."""
 
     kernel: Kernel | None

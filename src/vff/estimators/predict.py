@@ -41,7 +41,7 @@ class DrawingPosterior(Protocol):
     def draws(self, x: np.ndarray, n_samples: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]: ...
 
 
-class PosteriorFace(BaseEstimator):
+class ProcessMixin(BaseEstimator):
     """What every fitted process answers about its latent function: written once. Leaves write ``fit``.
 
     A leaf sets ``posterior_`` (a ``Posterior``), ``target_`` (a ``TargetScale``), ``likelihood_`` (with its parameters
@@ -191,7 +191,7 @@ class PosteriorFace(BaseEstimator):
         return say
 
 
-class RegressionFace(RegressorMixin, PosteriorFace):
+class RegressionMixin(RegressorMixin, ProcessMixin):
     """Predictions of a new number at every row."""
 
     noise_variance_: float
