@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vff.moments import Sample, Source, Survey, sample_of, survey
+from vff.moments import ColumnSummary, Sample, Source, sample_of, survey
 from vff.moments import lattice as lattice_module
 from vff.moments import sample as sample_module
 
@@ -131,11 +131,11 @@ def test_the_sample_is_fair(kind, monkeypatch) -> None:
     assert np.sum((counts - expected) ** 2 / expected) < 30.0
 
 
-def of(x: np.ndarray) -> Survey:
+def of(x: np.ndarray) -> ColumnSummary:
     return survey(x.size, lambda at: x[at])
 
 
-def assert_same(one: Survey, other: Survey) -> None:
+def assert_same(one: ColumnSummary, other: ColumnSummary) -> None:
     assert (one.low, one.high, one.n) == (other.low, other.high, other.n)
     assert (one.values is None) == (other.values is None)
     if one.values is not None and other.values is not None:

@@ -3,11 +3,11 @@
 from vff.estimators.base import Effects
 from vff.estimators.classifier import GPClassifier
 from vff.estimators.cox import Count, CoxProcess, Intensity
+from vff.estimators.evaluation import ExtrapolationWarning
 from vff.estimators.interactions import Interaction, Interactions, suggest_interactions
 from vff.estimators.regressor import GPRegressor
 from vff.estimators.saving import describe, load, save
 from vff.estimators.sliding import SlidingWindow
-from vff.estimators.visiting import ExtrapolationWarning
 
 __all__ = [
     "Count",

@@ -11,12 +11,12 @@ from sklearn.utils.validation import check_is_fitted
 from vff.data.table import Table
 from vff.estimators.binding import Binding, notes_on
 from vff.estimators.fitting import Before, FitSpec, fit
-from vff.estimators.intake import Clock, Intake, Question
+from vff.estimators.intake import Intake, Question, Stopwatch
 from vff.estimators.options import COVARIANCES, check_batch, check_choice, engine_names
 from vff.estimators.predict import ProcessMixin
-from vff.estimators.rows import Rows, check_unchanged
+from vff.estimators.resolve import Options
 from vff.estimators.sampling import ChainOptions, inference_data
-from vff.estimators.settling import Options
+from vff.estimators.statistics import Statistics, check_unchanged
 from vff.inference import Fit
 from vff.kernels import Kernel, Sum
 from vff.likelihoods import AbstractLikelihood
@@ -52,6 +52,8 @@ class AdditiveModel(ProcessMixin):
     chains: Any
     sampler: Any
     priors: Any
+    statistics_: Statistics
+    learnt_statistics_: Statistics
 
     @abstractmethod
     def _asked_likelihood(self) -> AbstractLikelihood:
@@ -67,7 +69,7 @@ class AdditiveModel(ProcessMixin):
 
     def _absorb(self, X: Any, y: Any, sample_weight: Any, before: Before | None, *, growing: bool) -> Self:
         """Read rows on top of those that came before; nothing of the estimator changes until all of it has worked."""
-        say, clock, spec = self._progress(), Clock(), self._spec(growing)
+        say, clock, spec = self._progress(), Stopwatch(), self._spec(growing)
         if before is not None:
             self._check_can_grow(before)
         intake = self._opened(X, y, sample_weight, spec.likelihood, say)
@@ -84,7 +86,7 @@ class AdditiveModel(ProcessMixin):
 
     def _before(self) -> Before | None:
         """What this model has seen and learnt."""
-        rows = getattr(self, "rows_", None)
+        rows = getattr(self, "statistics_", None)
         return None if rows is None else Before(rows, getattr(self, "fit_", None))
 
     def _opened(self, X: Any, y: Any, sample_weight: Any, likelihood: AbstractLikelihood, say: Say) -> Intake:
@@ -118,9 +120,9 @@ class AdditiveModel(ProcessMixin):
             )
         check_unchanged(before.rows.options, self._options())
 
-    def _store(self, fit: Fit, rows: Rows, say: Say) -> None:
-        self.rows_, self.fit_, self.posterior_, self.target_ = rows, fit, fit.posterior, fit.target
-        self.learnt_rows_ = rows
+    def _store(self, fit: Fit, rows: Statistics, say: Say) -> None:
+        self.statistics_, self.fit_, self.posterior_, self.target_ = rows, fit, fit.posterior, fit.target
+        self.learnt_statistics_ = rows
         self.column_indices_ = tuple(column.index for column in rows.binding.columns)
         self.column_levels_ = tuple(column.levels for column in rows.binding.columns)
         learnt = tuple(
@@ -143,7 +145,7 @@ class AdditiveModel(ProcessMixin):
         for note in self.notes_:
             say(f"note: {note}")
 
-    def _store_choices(self, fit: Fit, rows: Rows) -> None:
+    def _store_choices(self, fit: Fit, rows: Statistics) -> None:
         """What was settled: domains by column, harmonics and edge functions by term."""
         self.domain_, self.frequencies_, self.edges_ = {}, {}, {}
         for term, request, values in zip(rows.terms, rows.moments.request.terms, fit.terms, strict=True):
@@ -165,9 +167,14 @@ class AdditiveModel(ProcessMixin):
         """
         from vff.estimators.saving import save
 
-        if getattr(self, "learnt_rows_", None) is not getattr(self, "rows_", None) and hasattr(self, "fit_"):
+        if hasattr(self, "fit_") and self.learnt_statistics_ is not self.statistics_:
             raise ValueError("rows were collected after the model was learnt; call learn() before it is saved")
         save(self, path, units=units)  # pyright: ignore[reportArgumentType]
+
+    @property
+    def rows_(self) -> Statistics:
+        """``statistics_``, by its earlier name."""
+        return self.statistics_
 
     @property
     def functions_(self) -> tuple[Any, ...]:
@@ -187,11 +194,11 @@ class AdditiveModel(ProcessMixin):
         try:
             return super()._block(table, rows)
         except ValueError:
-            _refuse_times_as_text(table, self.rows_.binding)
+            _refuse_times_as_text(table, self.statistics_.binding)
             raise
 
     def _place_text(self, number: int, label: str) -> str:
-        return self.rows_.moments.request.columns[number].place.outside_text(label)
+        return self.statistics_.moments.request.columns[number].place.outside_text(label)
 
     def predict_derivative(self, X: Any, column: str | int | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance of the slope df/dx at every row, in units of y per unit of the column.
@@ -199,7 +206,7 @@ class AdditiveModel(ProcessMixin):
         ``column`` says which of several columns the slope is along.
         """
         (x,) = self._answers(X, lambda rows: (rows.x,))
-        columns = self.rows_.binding.columns
+        columns = self.statistics_.binding.columns
         named = isinstance(column, str | Integral) and not isinstance(column, bool)
         along = [c for c, bound in enumerate(columns) if column is None or (named and column in bound.aliases)]
         if len(along) != 1:
@@ -221,7 +228,7 @@ class AdditiveModel(ProcessMixin):
         ``intercept_std_``.
         """
         mean, variance = self._answers(X, lambda rows: self._effects(rows.x))
-        names = tuple(term.name for term in self.rows_.terms)
+        names = tuple(term.name for term in self.statistics_.terms)
         return Effects(names, self.target_.scale * mean, self.target_.scale * np.sqrt(variance))
 
     def _effects(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

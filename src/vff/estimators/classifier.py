@@ -15,10 +15,10 @@ from vff.data.memory import beside, given
 from vff.data.table import Table
 from vff.estimators.arguments import flag
 from vff.estimators.base import AdditiveModel, Effects
+from vff.estimators.evaluation import Block, answers
 from vff.estimators.named import columns_used, introduce, levels_used
-from vff.estimators.overview import weights_of
+from vff.estimators.table_summary import weights_of
 from vff.estimators.tasks import FindLabels
-from vff.estimators.visiting import Block, answers
 from vff.kernels import Kernel
 from vff.likelihoods import AbstractLikelihood, Predictive, binary_names, by_name
 from vff.words import shown
@@ -372,6 +372,6 @@ def _copy(model: GPClassifier) -> GPClassifier:
 
 def notes_together(models: Sequence[GPClassifier], classes: Iterable[Any]) -> tuple[str, ...]:
     """The notes of a model per class, with the class before them; on the rows, which are those of all, once."""
-    rows = models[0].rows_.notes
+    rows = models[0].statistics_.notes
     each = zip(models, classes, strict=True)
     return (*rows, *(f"{label}: {note}" for model, label in each for note in model.notes_ if note not in rows))

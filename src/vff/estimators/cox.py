@@ -19,7 +19,7 @@ from vff.factors import Factor, Wish
 from vff.inference import inferences
 from vff.kernels import Kernel, Matern32, normal_form
 from vff.likelihoods import Poisson
-from vff.moments import Survey
+from vff.moments import ColumnSummary
 from vff.words import shown
 
 _AT_ONCE = 2**24  # numbers drawn together
@@ -210,7 +210,7 @@ class CoxProcess(BaseEstimator):
             values = self.edges.values() if isinstance(self.edges, dict) else (self.edges,)
             padded = any(0 in np.atleast_1d(np.asarray(value, object)) for value in values)
             least = factor.least(Wish(0 if padded else "auto", None, ()))
-            given = factor.settled(Survey(low, high), [least], growing=False).ends or (low, high)
+            given = factor.settled(ColumnSummary(low, high), [least], growing=False).ends or (low, high)
         if given[0] > low or given[1] < high:
             raise ValueError(
                 f"the domain of {space.label(index)} is [{given[0]:g}, {given[1]:g}] and must hold its window "

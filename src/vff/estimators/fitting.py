@@ -4,10 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from vff.estimators.intake import Clock, Intake
+from vff.estimators.intake import Intake, Stopwatch
 from vff.estimators.options import check_choice, check_sampling_size, check_size
-from vff.estimators.rows import Rows, after_walks
 from vff.estimators.sampling import ChainOptions, check_installed, check_plan, plan_of
+from vff.estimators.statistics import Statistics, after_visits
 from vff.inference import (
     METHODS,
     Fit,
@@ -58,7 +58,7 @@ class FitSpec(Spec):
 class Before(NamedTuple):
     """What came before: rows that were summed, and what was learnt from them, if anything was."""
 
-    rows: Rows
+    rows: Statistics
     fit: Fit | None
 
 
@@ -66,10 +66,10 @@ class Fitted(NamedTuple):
     """What rows became."""
 
     fit: Fit
-    rows: Rows
+    rows: Statistics
 
 
-def fit(spec: FitSpec, intake: Intake, before: Before | None, clock: Clock, say: Say) -> Fitted:
+def fit(spec: FitSpec, intake: Intake, before: Before | None, clock: Stopwatch, say: Say) -> Fitted:
     """Rows to a posterior, on top of those that came before."""
     method, seen = spec.method(), None if before is None else before.rows
     if method.needs == "sums":
@@ -88,12 +88,12 @@ def fit(spec: FitSpec, intake: Intake, before: Before | None, clock: Clock, say:
     return Fitted(_with_targets(found, spec, rows, intake), _afterwards(found, rows, data))
 
 
-def learnt(spec: FitSpec, rows: Rows, before: Fit | None, say: Say) -> Fit:
+def learnt(spec: FitSpec, rows: Statistics, before: Fit | None, say: Say) -> Fit:
     """Hyperparameters and posterior from the sums alone, from where an earlier fit left them."""
     return spec.method().fit(_task(spec, rows, Sums(rows.moments, rows.tails), before, say))
 
 
-def _task(spec: FitSpec, rows: Rows, data: Sums | Visited, before: Fit | None, say: Say) -> FitTask:
+def _task(spec: FitSpec, rows: Statistics, data: Sums | Visited, before: Fit | None, say: Say) -> FitTask:
     return FitTask(
         _plans(rows),
         spec.likelihood,
@@ -111,7 +111,7 @@ def _task(spec: FitSpec, rows: Rows, data: Sums | Visited, before: Fit | None, s
     )
 
 
-def _plans(rows: Rows) -> tuple[TermPlan, ...]:
+def _plans(rows: Statistics) -> tuple[TermPlan, ...]:
     """What is asked of every term."""
     return tuple(
         TermPlan(
@@ -120,14 +120,14 @@ def _plans(rows: Rows) -> tuple[TermPlan, ...]:
             term.inner,
             term.given,
             M,
-            tuple(rows.extents[c] for c in term.columns),
+            tuple(rows.ranges[c] for c in term.columns),
             detail,
         )
-        for term, M, detail in zip(rows.terms, rows.harmonics, rows.details, strict=True)
+        for term, M, detail in zip(rows.terms, rows.harmonics, rows.highest_frequencies, strict=True)
     )
 
 
-def check_room(spec: FitSpec, method: Method, rows: Rows, data: Visited) -> None:
+def check_room(spec: FitSpec, method: Method, rows: Statistics, data: Visited) -> None:
     """Refuse what cannot fit in memory."""
     request, n = data.request, data.walk.n
     if method.samples:
@@ -136,21 +136,21 @@ def check_room(spec: FitSpec, method: Method, rows: Rows, data: Visited) -> None
         check_size(request, [term.key for term in rows.terms], spec.covariance, n)
 
 
-def _remembered(before: Fit | None, rows: Rows) -> Fit | None:
+def _remembered(before: Fit | None, rows: Statistics) -> Fit | None:
     """An earlier fit, with the sums of its sites over the levels that are known now."""
     if before is None or before.memory is None:
         return before
     return replace(before, memory=replace(before.memory, sums=rows.moments))
 
 
-def _afterwards(found: Fit, rows: Rows, data: Visited) -> Rows:
+def _afterwards(found: Fit, rows: Statistics, data: Visited) -> Statistics:
     """What is kept of rows that were asked: sums of their sites, or nothing but what they were asked for."""
     if found.memory is None:
         return replace(rows, moments=no_sums(found.posterior.request), choice=found.engine or rows.choice)
-    return after_walks(rows, (data.all.in_memory or data).walk, found.memory.sums)
+    return after_visits(rows, (data.all.in_memory or data).walk, found.memory.sums)
 
 
-def _with_targets(found: Fit, spec: FitSpec, rows: Rows, intake: Intake) -> Fit:
+def _with_targets(found: Fit, spec: FitSpec, rows: Statistics, intake: Intake) -> Fit:
     """Draws with the targets that they are of."""
     if found.samples is None or spec.growing or rows.n > _KEPT_TARGETS:
         return found

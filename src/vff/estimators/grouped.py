@@ -13,21 +13,21 @@ import numpy as np
 from vff.data import DatabaseRows, Groups, Table
 from vff.data.groups import MOST_CELLS
 from vff.estimators.binding import Binding, bind
-from vff.estimators.overview import Overview, survey_of_levels
+from vff.estimators.table_summary import TableSummary, survey_of_levels
 from vff.kernels import Kernel
-from vff.moments import Cells, Choice, Moments, Profile, ReadingPlan, Survey, Whole, read_cells
+from vff.moments import Cells, Choice, ColumnSummary, Moments, Profile, ReadingPlan, Whole, read_cells
 
 _MOST_VALUES = 2**14  # of one column, as many as are worked on in memory
 _TOGETHER = 2**16  # cells that are fetched for several sets at once, rather than asking for each
 _COUNTED = 20_000  # rows, among which combinations of values may be few
 
 
-def look_at_groups(rows: DatabaseRows, kernel: Kernel | None, seen: float | None) -> Overview:
+def look_at_groups(rows: DatabaseRows, kernel: Kernel | None, seen: float | None) -> TableSummary:
     """What a look at the rows would have found, but for a sample; targets are measured as those ``seen``, if any."""
     totals = rows.totals()
     if not totals.n:
-        nothing = Survey(np.inf, -np.inf)
-        return Overview(Binding((), ()), (), 0, 0.0, 0.0, None, nothing)
+        nothing = ColumnSummary(np.inf, -np.inf)
+        return TableSummary(Binding((), ()), (), 0, 0.0, 0.0, None, nothing)
     offset = totals.target / totals.weight if seen is None else seen
     groups = [rows.grouped((name,), offset, _MOST_VALUES) for name in rows.features]
     binding = bind(kernel, Table.of(_side_by_side(groups)), first=False)
@@ -40,8 +40,8 @@ def look_at_groups(rows: DatabaseRows, kernel: Kernel | None, seen: float | None
         profiles.append(_profile(x, found, offset))
     sums = totals.n, totals.weight, totals.target
     counted = {} if seen is not None or totals.n > _COUNTED else _combinations(rows, binding)
-    nothing = Survey(np.inf, -np.inf)
-    return Overview(binding, tuple(surveys), *sums, None, nothing, tuple(profiles), counted)
+    nothing = ColumnSummary(np.inf, -np.inf)
+    return TableSummary(binding, tuple(surveys), *sums, None, nothing, tuple(profiles), counted)
 
 
 def sum_groups(
@@ -125,9 +125,9 @@ def _columns(
     return tuple(found)
 
 
-def _survey(x: np.ndarray, n: int) -> Survey:
+def _survey(x: np.ndarray, n: int) -> ColumnSummary:
     values = np.unique(x)  # two values of the database may be one number
-    return Survey(float(values[0]), float(values[-1]), values, n)
+    return ColumnSummary(float(values[0]), float(values[-1]), values, n)
 
 
 def _profile(x: np.ndarray, groups: Groups, offset: float) -> Profile:

@@ -14,21 +14,21 @@ from vff.data import ASKED_AGAIN, Checkpoint, PassState, Progress, Source, Used,
 from vff.data.checks import check_target, check_weights
 from vff.estimators.binding import BoundColumn, check_levels, is_declared, joined
 from vff.estimators.named import columns_used, introduce, levels_used, recognised
-from vff.estimators.overview import Batch, Overview, check_enough
+from vff.estimators.resolve import Options
 from vff.estimators.row_oracle import ChunkedRows
-from vff.estimators.rows import (
+from vff.estimators.statistics import (
     PATIENCE,
-    Rows,
-    begin,
-    check_extents,
-    met,
+    Statistics,
+    check_ranges,
+    engines_used,
+    extended,
     plan_text,
     progress_of_rows,
-    summary_of,
-    walk_of,
+    resolved,
+    rows_to_visit,
     with_levels,
 )
-from vff.estimators.settling import Options
+from vff.estimators.table_summary import Batch, TableSummary, check_enough
 from vff.estimators.tasks import Gather, Gathered, Look, Reader, Sum
 from vff.factors import Kernel, normal_form, tails_together
 from vff.inference import AbstractCrowd, Observed, Walked
@@ -44,7 +44,7 @@ def _silent(message: str) -> None:
     """Of sums that will not be taken."""
 
 
-class Clock:
+class Stopwatch:
     """Seconds by phase."""
 
     def __init__(self) -> None:
@@ -80,7 +80,7 @@ class Question:
 class Walkable(NamedTuple):
     """Rows that can be asked many times."""
 
-    rows: Rows
+    rows: Statistics
     walk: Walk
     observed: Observed
     everywhere: AbstractCrowd | None = None
@@ -111,7 +111,7 @@ class Intake:
         assert self.source.roles is not None
         return Reader(self.question.kernel, self.source.roles, self.question.likelihood)
 
-    def known_to(self, model: BaseEstimator, seen: Rows) -> "Intake":
+    def known_to(self, model: BaseEstimator, seen: Statistics) -> "Intake":
         """With the columns that a model has seen where it saw them; others are refused."""
         if self.source.whole is not None:
             modelled = [column.index for column in seen.binding.columns]
@@ -154,7 +154,7 @@ class Intake:
         y, w = check_target(chunk.y, table.n_rows), check_weights(chunk.w, table.n_rows)
         return y[w > 0.0]
 
-    def summed(self, seen: Rows | None, growing: bool, clock: Clock) -> Rows:
+    def summed(self, seen: Statistics | None, growing: bool, clock: Stopwatch) -> Statistics:
         """The sums of these rows on top of those seen."""
         intake = replace(self, checkpoint=self._checkpoint(seen, growing))
         if not self.source.dear or (seen is None and not self._domains_are_given()):
@@ -164,7 +164,7 @@ class Intake:
                 return intake._gathered_onto(seen)
             return intake._gather().rows if growing else intake._gathered()
 
-    def _checkpoint(self, seen: Rows | None, growing: bool) -> Checkpoint | None:
+    def _checkpoint(self, seen: Statistics | None, growing: bool) -> Checkpoint | None:
         """The state of these sums, for these chunks on top of these rows, and of no others."""
         question, roles = self.question, self.reader.roles
         identity = f"{question.kernel!r} on {roles.features}, target {roles.target}, weights {roles.weight}, "
@@ -174,30 +174,30 @@ class Intake:
             identity += f", on top of {sums.n:,} rows with {sums.weight!r}, {sums.target!r} and {sums.offset!r}"
         return self.source.checkpoint(identity + (", more to come" if growing else ""))
 
-    def _in_two_passes(self, seen: Rows | None, growing: bool, clock: Clock) -> Rows:
+    def _in_two_passes(self, seen: Statistics | None, growing: bool, clock: Stopwatch) -> Statistics:
         question, whole = self.question, self.source.whole
         with clock("survey"):
-            overview, state = self._overview(seen)
-            rows = met(seen or begin(overview, question.options, growing=growing), overview)
+            summary, state = self._summary(seen)
+            rows = extended(seen or resolved(summary, question.options, growing=growing), summary)
         with clock("pass"):
-            moments, binding = rows.moments, overview.binding
-            request, beyond = moments.request, any(check_extents(rows))
+            moments, binding = rows.moments, summary.binding
+            request, beyond = moments.request, any(check_ranges(rows))
             # where rows are at hand, a book may be made of a column that has too many values for a look
             block = None if whole is None else self._batch(binding).source
-            plan = plan_reading(overview.n, request, books_for(question.engine, request, overview.surveys, block),
+            plan = plan_reading(summary.n, request, books_for(question.engine, request, summary.surveys, block),
                                 question.engine)  # fmt: skip
-            question.say(f"{plan_text(request, overview.n)}{self._chunk_text(len(plan.books))}")
-            report = None if whole is None else progress_of_rows(overview.n, question.say)
+            question.say(f"{plan_text(request, summary.n)}{self._chunk_text(len(plan.books))}")
+            report = None if whole is None else progress_of_rows(summary.n, question.say)
             task = Sum(self.reader, binding, plan, moments.offset, beyond, whole is None, report)
             second = self._reduced(task, state.skipped)
             check_same_rows(state, second)
             new = self._found(second)
-            choice = summary_of(new.choices, plan, [column.label for column in binding.columns])
+            choice = engines_used(new.choices, plan, [column.label for column in binding.columns])
             tails = tails_together((*rows.tails, *new.tails)) if new.tails else rows.tails
             sums = {"moments": moments + new.moments, "tails": tails, "choice": choice}
             return replace(rows, left_out=rows.left_out + state.dropped, **sums)
 
-    def _overview(self, seen: Rows | None, *, always_sampled: bool = False) -> tuple[Overview, PassState]:
+    def _summary(self, seen: Statistics | None, *, always_sampled: bool = False) -> tuple[TableSummary, PassState]:
         """A look at all rows."""
         if not self.source.repeatable:
             why, instead = (ASKED_AGAIN, "") if always_sampled else (_DOMAIN_FIRST, _GIVE_DOMAIN)
@@ -206,75 +206,75 @@ class Intake:
             )
         offset = None if seen is None else seen.moments.offset
         state = self._reduced(Look(self.reader, always_sampled, offset))
-        overview = self._found(state)
-        self._check_seen(overview, state, first=seen is None)
-        return overview if seen is None else overview.over(joined(seen.binding, overview.binding)), state
+        summary = self._found(state)
+        self._check_seen(summary, state, first=seen is None)
+        return summary if seen is None else summary.over(joined(seen.binding, summary.binding)), state
 
-    def _check_seen(self, overview: Overview, state: PassState, first: bool) -> None:
-        check_enough(overview.n, first=first, weighed=overview.n < state.rows)
+    def _check_seen(self, summary: TableSummary, state: PassState, first: bool) -> None:
+        check_enough(summary.n, first=first, weighed=summary.n < state.rows)
         if self.question.kernel is None and first:
-            check_levels(overview.binding, overview.n, self._is_declared)
+            check_levels(summary.binding, summary.n, self._is_declared)
 
     def _batch(self, binding: Any) -> Batch:
         """All rows, where they are in memory."""
         return self.reader.batch(next(next(self.source.parts()).chunks()), binding)
 
-    def _gathered_onto(self, seen: Rows) -> Rows:
+    def _gathered_onto(self, seen: Statistics) -> Statistics:
         """The sums of all rows, on top of those of an earlier fit, in one pass."""
         state = self._reduced(Gather(self.reader, self.question.options, self.question.engine, seen.emptied()))
         seen = replace(seen, left_out=seen.left_out + state.dropped)
         return seen if state.committed is None else seen.merged(state.committed.rows)
 
-    def _gathered(self) -> Rows:
+    def _gathered(self) -> Statistics:
         """One pass, and then the functions that a look at all rows would have settled on."""
-        overview, rows = self._gather()
-        settled = begin(overview, self.question.options, growing=False)
+        summary, rows = self._gather()
+        settled = resolved(summary, self.question.options, growing=False)
         there, wanted = rows.moments.request.harmonics, settled.moments.request.harmonics
         fewest = [
             [None if a is None or b is None else min(a, b) for a, b in zip(*pair, strict=True)]
             for pair in zip(there, wanted, strict=True)
         ]
-        moments = with_levels(rows.moments, overview.binding).restricted(fewest)
-        kept = {name: getattr(rows, name) for name in ("tails", "extents", "choice", "n", "left_out")}
+        moments = with_levels(rows.moments, summary.binding).restricted(fewest)
+        kept = {name: getattr(rows, name) for name in ("tails", "ranges", "choice", "n", "left_out")}
         return replace(settled, moments=moments, **kept)
 
     def _gather(self) -> Gathered:
         state = self._reduced(Gather(self.reader, self.question.options, self.question.engine))
         found = self._found(state)
-        self._check_seen(found.overview, state, first=True)
+        self._check_seen(found.summary, state, first=True)
         request = found.rows.moments.request
-        self.question.say(f"{plan_text(request, found.overview.n)}{self._chunk_text(request.n_columns)}")
+        self.question.say(f"{plan_text(request, found.summary.n)}{self._chunk_text(request.n_columns)}")
         return found._replace(rows=replace(found.rows, left_out=state.dropped))
 
-    def walk(self, seen: Rows | None, growing: bool, clock: Clock, quiet: bool, sampled: bool) -> Walkable:
+    def walk(self, seen: Statistics | None, growing: bool, clock: Stopwatch, quiet: bool, sampled: bool) -> Walkable:
         """The rows, to be walked many times; where they are many, with a sample of them, if that may be."""
         source = self.source.asked_again()
         intake, whole = replace(self, source=source), source.whole
         question, say = self.question, _silent if quiet else self.question.say
         some = whole is None or (sampled and whole.n_rows > LARGEST_SAMPLE)
         with clock("survey"):
-            overview, state = intake._overview(seen, always_sampled=some)
-            rows = seen or begin(overview, question.options, growing=growing)
+            summary, state = intake._summary(seen, always_sampled=some)
+            rows = seen or resolved(summary, question.options, growing=growing)
             rows = replace(rows, left_out=rows.left_out + state.dropped)
         with clock("learn"):
             if whole is not None and not some:
-                return Walkable(*walk_of(rows, intake._batch(overview.binding), overview, question.engine, say))
-            found = _walk_of_sample(rows, overview, question.engine, say if whole is None else _silent)
-            if overview.sample is not None and overview.sample.complete:
+                return Walkable(*rows_to_visit(rows, intake._batch(summary.binding), summary, question.engine, say))
+            found = _walk_of_sample(rows, summary, question.engine, say if whole is None else _silent)
+            if summary.sample is not None and summary.sample.complete:
                 return found
             if whole is not None:
-                every = Walkable(*walk_of(rows, intake._batch(overview.binding), overview, question.engine, say))
+                every = Walkable(*rows_to_visit(rows, intake._batch(summary.binding), summary, question.engine, say))
                 crowd = Walked(every.walk, every.observed)
-                return found._replace(rows=every.rows, everywhere=crowd, targets=overview.targets.values)
+                return found._replace(rows=every.rows, everywhere=crowd, targets=summary.targets.values)
         if not sampled:
             raise ValueError(
                 "rows that come in chunks, more different ones than fit in memory, are fitted with "
                 "inference='variational', covariance='full' and batch_size=None; choose these, or give a sample"
             )
-        books = books_for(question.engine, found.walk.plan.request, overview.surveys, None)
-        plan = plan_reading(overview.n, found.walk.plan.request, books, question.engine)
-        crowd = ChunkedRows(source, intake.reader, overview.binding, plan, overview.n, overview.weight, state)
-        return found._replace(everywhere=crowd, targets=overview.targets.values)
+        books = books_for(question.engine, found.walk.plan.request, summary.surveys, None)
+        plan = plan_reading(summary.n, found.walk.plan.request, books, question.engine)
+        crowd = ChunkedRows(source, intake.reader, summary.binding, plan, summary.n, summary.weight, state)
+        return found._replace(everywhere=crowd, targets=summary.targets.values)
 
     def _chunk_text(self, columns: int) -> str:
         """What rows take in memory, however many there are: every column, its codes, y, weights and what is beside."""
@@ -322,12 +322,12 @@ class Intake:
         return state.committed
 
 
-def _walk_of_sample(rows: Rows, overview: Overview, engine: str, say: Say) -> Walkable:
+def _walk_of_sample(rows: Statistics, summary: TableSummary, engine: str, say: Say) -> Walkable:
     """A sample of the rows, in memory."""
-    sample = overview.sample
+    sample = summary.sample
     assert sample is not None
-    batch = Batch(overview.binding, sample.source, sample.extra)
-    return Walkable(*walk_of(rows, batch, overview, engine, say))
+    batch = Batch(summary.binding, sample.source, sample.extra)
+    return Walkable(*rows_to_visit(rows, batch, summary, engine, say))
 
 
 def _lines(say: Say) -> Callable[[Progress], None]:

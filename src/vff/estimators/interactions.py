@@ -19,9 +19,9 @@ from vff.inference import Term as InnerTerm
 from vff.inference import gain_of
 from vff.moments import (
     ColumnRequest,
+    ColumnSummary,
     MomentRequest,
     Source,
-    Survey,
     TermRequest,
     books_for,
     plan_reading,
@@ -89,8 +89,8 @@ def suggest_interactions(model: GPRegressor, X: Any, y: Any, sample_weight: Any 
     target = check_target(beside(whole, y, "y"), whole.n_rows)
     table = recognised(model, whole, model.column_indices_)
     residual = (target - model.predict(X)) / model.target_.scale
-    source = _source(model.rows_.binding, table, residual, w)
-    surveys = survey_columns(source, range(len(model.rows_.binding.columns)))
+    source = _source(model.statistics_.binding, table, residual, w)
+    surveys = survey_columns(source, range(len(model.statistics_.binding.columns)))
     noise = model.noise_variance_ / model.target_.scale**2
     found = [_look(model, left, right, source, surveys, noise) for left, right in _candidates(model)]
     return Interactions(sorted(found, key=lambda one: -one.gain))
@@ -107,26 +107,31 @@ def _source(binding: Binding, table: Table, residual: np.ndarray, w: np.ndarray)
 
 def _candidates(model: GPRegressor) -> Iterator[tuple[BoundTerm, BoundTerm]]:
     """Pairs of one-column terms over different columns whose product is not in the model."""
-    terms = model.rows_.terms
+    terms = model.statistics_.terms
     taken = {frozenset(term.columns) for term in terms if len(term.columns) > 1}
     own: dict[int, BoundTerm] = {}
     for term in terms:
         if len(term.columns) == 1:
-            own.setdefault(model.rows_.binding.columns[term.columns[0]].index, term)
+            own.setdefault(model.statistics_.binding.columns[term.columns[0]].index, term)
     for left, right in combinations(own.values(), 2):
         if frozenset((*left.columns, *right.columns)) not in taken:
             yield left, right
 
 
 def _look(
-    model: GPRegressor, left: BoundTerm, right: BoundTerm, source: Source, surveys: Sequence[Survey], noise: float
+    model: GPRegressor,
+    left: BoundTerm,
+    right: BoundTerm,
+    source: Source,
+    surveys: Sequence[ColumnSummary],
+    noise: float,
 ) -> Interaction:
     """One pair: sums of residuals against coarse features, and the best product on them."""
     numbers = (left.columns[0], right.columns[0])
     some = Source(source.n, lambda c, rows: source.column(numbers[c], rows), source.y, source.w)
     found = [surveys[c] for c in numbers]
     inner = InnerTerm((*left.inner.factors, *right.inner.factors))
-    columns = [model.rows_.moments.request.columns[c] for c in numbers]
+    columns = [model.statistics_.moments.request.columns[c] for c in numbers]
     factors = tuple(
         ColumnRequest(column.place, factor.coarse(column.basis, surveys[c].distinct))
         for c, column, factor in zip(numbers, columns, inner.factors, strict=True)

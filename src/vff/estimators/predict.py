@@ -14,8 +14,8 @@ from vff.data import Table, open_rows
 from vff.data.checks import check_target, check_weights
 from vff.data.memory import beside
 from vff.estimators.arguments import flag, quantile_levels, seeded, whole_number
-from vff.estimators.overview import weights_of
-from vff.estimators.visiting import Block, Check, answers
+from vff.estimators.evaluation import Block, Check, answers
+from vff.estimators.table_summary import weights_of
 from vff.inference import Samples, TargetScale, chosen
 from vff.likelihoods import AbstractLikelihood, Mixture, Predictive
 

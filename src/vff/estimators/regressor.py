@@ -7,10 +7,10 @@ from sklearn.utils.validation import check_is_fitted
 from vff.estimators.arguments import flag
 from vff.estimators.base import AdditiveModel
 from vff.estimators.fitting import learnt
-from vff.estimators.intake import Clock
+from vff.estimators.intake import Stopwatch
 from vff.estimators.options import check_noise
 from vff.estimators.predict import RegressionMixin
-from vff.estimators.rows import Rows, check_unchanged
+from vff.estimators.statistics import Statistics, check_unchanged
 from vff.kernels import Kernel
 from vff.likelihoods import AbstractLikelihood, by_name
 from vff.words import shown
@@ -103,7 +103,7 @@ class GPRegressor(RegressionMixin, AdditiveModel):
         ``print(samples_)`` is a table; ``samples_.values`` has the draws by name, in the user's units. ``elbo_`` is
         NaN then unless noise is Gaussian, and ``kernel_`` has the medians.
     timing_ : seconds of the last fit by phase: "survey", "pass", "learn"
-    rows_ : the sums over the rows, to which ``partial_fit`` adds
+    statistics_ : the sums over the rows, to which ``partial_fit`` adds
     fit_ : the record of the fit, with every M on the way
     notes_ : tuple of str
         What limits the bound, if anything, and how learning ended.
@@ -178,54 +178,54 @@ class GPRegressor(RegressionMixin, AdditiveModel):
         Sums of rows on different machines are saved, loaded and added up with ``merge``. They add up when ``domain``,
         ``edges`` and the kernel are the same, so give these.
         """
-        self.rows_ = self._collected(X, y, sample_weight, getattr(self, "rows_", None))
+        self.statistics_ = self._collected(X, y, sample_weight, getattr(self, "statistics_", None))
         return self
 
     def learn(self) -> Self:
         """Learn from the sums of all rows seen so far, at a cost that does not depend on how many there are."""
-        check_is_fitted(self, "rows_")
+        check_is_fitted(self, "statistics_")
         self._check_sums("learn")
-        return self._learnt_from(self.rows_)
+        return self._learnt_from(self.statistics_)
 
     def merge(self, other: "GPRegressor") -> Self:
         """Add the rows that another model has seen to this one's; if this one was learnt, it is learnt again.
 
         Both must have the same kernel, ``domain`` and ``edges``; the result is that of all rows together.
         """
-        check_is_fitted(self, "rows_")
-        check_is_fitted(other, "rows_")
+        check_is_fitted(self, "statistics_")
+        check_is_fitted(other, "statistics_")
         self._check_sums("merge")
         other._check_sums("merge")
         check_same_target(self, other)
-        return self._replaced(self.rows_.merged(other.rows_))
+        return self._replaced(self.statistics_.merged(other.statistics_))
 
     def forget(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Take rows back out, and learn again: what is left is the model of the other rows.
 
         The rows must be those that were given, with the same weights; sums do not tell whether they were.
         """
-        check_is_fitted(self, "rows_")
+        check_is_fitted(self, "statistics_")
         self._check_sums("forget")
-        gone = self._collected(X, y, sample_weight, self.rows_.emptied())
-        return self._replaced(self.rows_.without(gone))
+        gone = self._collected(X, y, sample_weight, self.statistics_.emptied())
+        return self._replaced(self.statistics_.without(gone))
 
-    def _replaced(self, rows: Rows) -> Self:
+    def _replaced(self, rows: Statistics) -> Self:
         """Other sums, and if this model was learnt, what they teach."""
         if not hasattr(self, "fit_"):
-            self.rows_ = rows
+            self.statistics_ = rows
             return self
         return self._learnt_from(rows)
 
-    def _learnt_from(self, rows: Rows) -> Self:
+    def _learnt_from(self, rows: Statistics) -> Self:
         """What these sums teach; nothing changes unless all of it works."""
-        say, clock = self._progress(), Clock()
+        say, clock = self._progress(), Stopwatch()
         with clock("learn"):
             found = learnt(self._spec(), rows, getattr(self, "fit_", None), say)
         self.timing_ = clock.seconds
         self._store(found, rows, say)
         return self
 
-    def _collected(self, X: Any, y: Any, sample_weight: Any, seen: Rows | None) -> Rows:
+    def _collected(self, X: Any, y: Any, sample_weight: Any, seen: Statistics | None) -> Statistics:
         """The sums of some rows, on top of those seen."""
         likelihood = self._spec(growing=True).likelihood
         self._check_sums("collect")
@@ -233,7 +233,7 @@ class GPRegressor(RegressionMixin, AdditiveModel):
         if seen is not None:
             check_unchanged(seen.options, self._options())
             intake = intake.known_to(self, seen)
-        rows = intake.summed(seen, True, Clock())
+        rows = intake.summed(seen, True, Stopwatch())
         intake.introduce(self)
         intake.finish()
         return rows

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 from vff.data import Chunk, PassState, Source, check_same_rows
 from vff.estimators.binding import Binding
-from vff.estimators.overview import Batch
+from vff.estimators.table_summary import Batch
 from vff.estimators.tasks import Reader, RowTask
 from vff.inference import AbstractCrowd, Answers, Observed, Question, TargetScale, Walked
 from vff.inference.averages import FeatureSums

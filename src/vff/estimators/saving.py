@@ -161,7 +161,7 @@ def _saved(model: Any) -> Saved:
     if type(model) not in _CLASSES.values():
         raise TypeError(f"save takes a {', '.join(_CLASSES)} of vff, got {type(model).__name__}; give it one of these")
     members = [one for one in getattr(model, "functions_", ()) if one is not model]
-    if not members and not hasattr(model, "rows_"):
+    if not members and not hasattr(model, "statistics_"):
         raise ValueError(
             f"this {type(model).__name__} has seen no rows, so that there is nothing to save; fit it first"
         )
@@ -180,7 +180,7 @@ def _saved(model: Any) -> Saved:
         parameters,
         model.n_features_in_,
         None if names is None else tuple(map(str, names)),
-        getattr(model, "rows_", None),
+        getattr(model, "statistics_", None),
         fit,
         getattr(model, "timing_", None),
         None if classes is None else _saved_labels(classes),
@@ -254,7 +254,7 @@ def _fill(model: AdditiveModel, saved: Saved) -> None:
     if fit is None or fit.from_sums:  # others are sums of sites, which may be negative
         check_learnable(rows)
     if fit is None:
-        vars(model)["rows_"] = rows
+        vars(model)["statistics_"] = rows
         return
     check_fit(fit, rows)
     whole = with_constant(fit, model._centred())

@@ -15,9 +15,17 @@ from vff.data import Chunk, DatabaseRows, Roles
 from vff.data.labels import as_labels
 from vff.estimators.binding import Binding, bind, joined
 from vff.estimators.grouped import look_at_groups, sum_groups
-from vff.estimators.overview import Batch, Observations, Overview, look_at, observations, take_batch, weights_of
-from vff.estimators.rows import Rows, add, begin
-from vff.estimators.settling import Options
+from vff.estimators.resolve import Options
+from vff.estimators.statistics import Statistics, add, resolved
+from vff.estimators.table_summary import (
+    Batch,
+    Observations,
+    TableSummary,
+    look_at,
+    observations,
+    take_batch,
+    weights_of,
+)
 from vff.factors import Kernel, TailRows, tails_together
 from vff.inference import rows_beyond
 from vff.likelihoods import AbstractLikelihood
@@ -86,16 +94,16 @@ class Look(RowTask):
     offset: float | None = None
     """That targets of earlier rows are measured from, if there are any: these have settled what a sample would."""
     phase: ClassVar[str] = "looking at the columns"
-    kind: ClassVar[Any] = Overview
+    kind: ClassVar[Any] = TableSummary
 
-    def __call__(self, chunk: Chunk) -> Overview:
+    def __call__(self, chunk: Chunk) -> TableSummary:
         batch = self.reader.batch(chunk)
         return look_at(batch, always_sampled=self.always_sampled, sampled=self.offset is None)
 
-    def merge(self, one: Overview, other: Overview) -> Overview:
+    def merge(self, one: TableSummary, other: TableSummary) -> TableSummary:
         return one.merged(other)
 
-    def from_groups(self, rows: DatabaseRows) -> Overview:
+    def from_groups(self, rows: DatabaseRows) -> TableSummary:
         """Every column by itself: its values, and the sums of the rows at each."""
         return look_at_groups(rows, self.reader.kernel, self.offset)
 
@@ -156,8 +164,8 @@ class Sum(RowTask):
 
 
 class Gathered(NamedTuple):
-    overview: Overview
-    rows: Rows
+    summary: TableSummary
+    rows: Statistics
 
 
 @dataclass(frozen=True)
@@ -167,21 +175,21 @@ class Gather(RowTask):
     reader: Reader
     options: Options
     engine: str
-    seen: Rows | None = None
+    seen: Statistics | None = None
     """The earlier fit, without its sums."""
     phase: ClassVar[str] = "summing"
     kind: ClassVar[Any] = Gathered
 
     def __call__(self, chunk: Chunk) -> Gathered:
         batch = self.reader.batch(chunk, seen=None if self.seen is None else self.seen.binding)
-        overview = look_at(batch, sampled=self.seen is None)
+        summary = look_at(batch, sampled=self.seen is None)
         # without a sample, what is summed does not depend on these rows, and chunks agree on it
-        alike = replace(overview, sample=None, weight=overview.weight or 1.0)
-        seen = self.seen or begin(alike, self.options, growing=True)
-        return Gathered(overview, add(seen, batch, overview, self.engine, lambda message: None))
+        alike = replace(summary, sample=None, weight=summary.weight or 1.0)
+        seen = self.seen or resolved(alike, self.options, growing=True)
+        return Gathered(summary, add(seen, batch, summary, self.engine, lambda message: None))
 
     def merge(self, one: Gathered, other: Gathered) -> Gathered:
-        return Gathered(one.overview.merged(other.overview), one.rows.merged(other.rows))
+        return Gathered(one.summary.merged(other.summary), one.rows.merged(other.rows))
 
 
 class Labels(NamedTuple):

@@ -7,7 +7,7 @@ import numpy as np
 
 from vff.basis import Basis, Domain
 from vff.factors import Factor, TailRows
-from vff.moments import Source, Survey
+from vff.moments import ColumnSummary, Source
 
 _LARGEST_M = 1024
 _LARGEST_SUM = 640  # harmonics of all terms of a sum together, give or take
@@ -17,7 +17,7 @@ _LEAST_PRODUCTS = 400  # features of all products together that cost next to not
 _LEAST_IN_PRODUCT = 1
 
 
-def largest_harmonic(found: Survey, resolved: int, terms: int, distinct: int, *, growing: bool) -> int:
+def largest_harmonic(found: ColumnSummary, resolved: int, terms: int, distinct: int, *, growing: bool) -> int:
     """The most harmonics worth summing for one of several terms.
 
     ``distinct`` is the largest number of distinct values in any column, a measure of the rows that repeated rows do not
@@ -32,7 +32,7 @@ def largest_harmonic(found: Survey, resolved: int, terms: int, distinct: int, *,
 
 
 def harmonics_in_product(
-    factors: Sequence[tuple[Survey, Basis]], products: int, rows: float, *, growing: bool
+    factors: Sequence[tuple[ColumnSummary, Basis]], products: int, rows: float, *, growing: bool
 ) -> list[int | None]:
     """The harmonics to sum for every factor of a product term: alike, but none more than its column has values for.
 

@@ -33,7 +33,7 @@ from vff.moments.collapse import collapse
 from vff.moments.coupling import Coupling
 from vff.moments.engines import ENGINES, Choice, Cost, Engine, Job, Work, choose, contract
 from vff.moments.gram import gram_columns_adjoint, gram_tensor, see_term
-from vff.moments.lattice import Codebook, Survey, codebook_of, survey
+from vff.moments.lattice import Codebook, ColumnSummary, codebook_of, survey
 from vff.moments.operations import (
     LetterFunction,
     Tables,
@@ -61,6 +61,7 @@ __all__ = [
     "Codebook",
     "ColumnRequest",
     "ColumnRows",
+    "ColumnSummary",
     "Cost",
     "Coupling",
     "Engine",
@@ -75,7 +76,6 @@ __all__ = [
     "ReadingPlan",
     "Sample",
     "Source",
-    "Survey",
     "Tables",
     "TermRequest",
     "Walk",

@@ -70,7 +70,7 @@ class Codebook:
 
 
 @dataclass(frozen=True)
-class Survey:
+class ColumnSummary:
     """What one look at a column found. Looks at different rows merge, and the order of rows leaves no trace."""
 
     low: float
@@ -96,20 +96,20 @@ class Survey:
         return _book_of(self.values) if few and self.values is not None else None
 
     @property
-    def extent(self) -> "Survey":
+    def extent(self) -> "ColumnSummary":
         """Where the rows lie, and nothing else about them."""
-        return Survey(self.low, self.high)
+        return ColumnSummary(self.low, self.high)
 
-    def merged(self, other: "Survey") -> "Survey":
+    def merged(self, other: "ColumnSummary") -> "ColumnSummary":
         """What a look at the rows of both would have found."""
         low, high = min(self.low, other.low), max(self.high, other.high)
         if self.values is None or other.values is None:
-            return Survey(low, high, None, self.n + other.n)
+            return ColumnSummary(low, high, None, self.n + other.n)
         values = np.union1d(self.values, other.values)
-        return Survey(low, high, values if values.size <= _LARGEST_BOOK else None, self.n + other.n)
+        return ColumnSummary(low, high, values if values.size <= _LARGEST_BOOK else None, self.n + other.n)
 
 
-def survey(n: int, pieces: Pieces) -> Survey:
+def survey(n: int, pieces: Pieces) -> ColumnSummary:
     """Range and distinct values of a column of n rows, in one pass."""
     found = _Distinct(_sample(n, pieces))
     low, high = np.inf, -np.inf
@@ -117,7 +117,7 @@ def survey(n: int, pieces: Pieces) -> Survey:
         ends = float(x.min()), float(x.max())
         low, high = min(low, ends[0]), max(high, ends[1])
         found.add(x, *ends)
-    return Survey(low, high, found.values, n)
+    return ColumnSummary(low, high, found.values, n)
 
 
 def codebook_of(x: np.ndarray) -> Codebook | None:

@@ -13,7 +13,7 @@ from vff.basis.protocol import Axis, Letters
 from vff.moments.cores import cores
 from vff.moments.coupling import Coupling
 from vff.moments.engines import ENGINES, LARGEST_CONTINGENCY, Choice, Job, Work, choose
-from vff.moments.lattice import Codebook, Survey, survey
+from vff.moments.lattice import Codebook, ColumnSummary, survey
 from vff.moments.pairs import Pair
 from vff.moments.rows import ColumnRequest, ColumnRows, TermRequest
 from vff.moments.statistics import MomentRequest, joint
@@ -174,14 +174,14 @@ def _cells(books: Sequence[Codebook | None], columns: Sequence[int]) -> int:
     return prod(book.size for book in some if book is not None) if None not in some else 0
 
 
-def survey_columns(source: Source, columns: Iterable[int]) -> list[Survey]:
+def survey_columns(source: Source, columns: Iterable[int]) -> list[ColumnSummary]:
     """A look at some columns, side by side."""
     with ThreadPoolExecutor(cores()) as pool:
         return list(pool.map(lambda s: survey(source.n, lambda rows: source.column(s, rows)), columns))
 
 
 def books_for(
-    engine: str, request: MomentRequest, surveys: Sequence[Survey], source: Source | None
+    engine: str, request: MomentRequest, surveys: Sequence[ColumnSummary], source: Source | None
 ) -> list[Codebook | None]:
     """The distinct values to work with: those that were found, and with engine "table" those of every column.
 
@@ -194,7 +194,7 @@ def books_for(
     return [_level_book(column.basis.size) if column.domain.discrete else book for column, book in both]
 
 
-def _every_value(s: int, found: Survey, source: Source | None) -> np.ndarray:
+def _every_value(s: int, found: ColumnSummary, source: Source | None) -> np.ndarray:
     if found.values is not None:
         return found.values
     if source is None:

@@ -28,7 +28,7 @@ def column_kind(model: ProcessMixin, number: int) -> str:
 
     Models that do not keep what they were given, as the baselines, hold numbers.
     """
-    rows = getattr(model, "rows_", None)
+    rows = getattr(model, "statistics_", None)
     if rows is None:
         levels = model.column_levels_
         return "levels" if levels and levels[number] is not None else "number"

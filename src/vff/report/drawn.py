@@ -46,7 +46,7 @@ def effect_data(model: AdditiveModel, view: View, lattice: Mapping[int, np.ndarr
     grids = [grid.ravel() for grid in np.meshgrid(*places, indexing="ij")]
     count, mean, half = grids[0].size, effect.mean.ravel(), z * effect.std.ravel()
     return {
-        "term": np.full(count, model.rows_.terms[view.term].name, dtype=object),
+        "term": np.full(count, model.statistics_.terms[view.term].name, dtype=object),
         "x": grids[0],
         "y": grids[1] if len(grids) > 1 else np.full(count, np.nan),
         "mean": mean,

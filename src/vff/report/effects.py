@@ -78,7 +78,7 @@ def effects(
     size = (4.3, 3.1) if roomy else (3.6, 2.7)
     panels = _panels(ax, len(views), ncols, size)
     for panel, view in zip(panels, views, strict=True):
-        panel.set_label(model.rows_.terms[view.term].name)
+        panel.set_label(model.statistics_.terms[view.term].name)
         _name_axes(panel, model, view, xlabels or {})
     drawn = {panel: _draw(panel, model, view, z) for panel, view in zip(panels, views, strict=True)}
     images = {panel: image for panel, (image, _) in drawn.items() if image is not None}
@@ -103,7 +103,7 @@ def _panels(ax: Axes | None, count: int, ncols: int, size: tuple[float, float]) 
 
 def _places(model: AdditiveModel, names: Sequence[str] | str | None) -> list[int]:
     """Where the named terms stand; all of them when none are named."""
-    known = [term.name for term in model.rows_.terms]
+    known = [term.name for term in model.statistics_.terms]
     if names is None:
         return list(range(len(known)))
     names = [names] if isinstance(names, str) else list(names)
@@ -115,7 +115,7 @@ def _places(model: AdditiveModel, names: Sequence[str] | str | None) -> list[int
 
 
 def _check_labels(model: AdditiveModel, xlabels: Mapping[str, str]) -> None:
-    alone = [term.name for term in model.rows_.terms if len(term.columns) == 1]
+    alone = [term.name for term in model.statistics_.terms if len(term.columns) == 1]
     known = dict.fromkeys([*alone, *(column_name(model, c) for c in range(len(model.column_indices_)))])
     unknown = [name for name in xlabels if name not in known]
     if unknown:
@@ -133,7 +133,7 @@ def _side_by_side(count: int, widest: int) -> int:
 
 def _name_axes(ax: Axes, model: AdditiveModel, view: View, given: Mapping[str, str]) -> None:
     """The columns along the axes; the term too, if another one has the same columns."""
-    term = model.rows_.terms[view.term]
+    term = model.statistics_.terms[view.term]
     labels = [given.get(column_name(model, c)) or column_label(model, c) for c in view.over]
     if len(term.columns) == 1:
         several = f", term {shown(term.name)}" if _has_twin(model, view.term) else ""
@@ -145,7 +145,7 @@ def _name_axes(ax: Axes, model: AdditiveModel, view: View, given: Mapping[str, s
 
 def _has_twin(model: AdditiveModel, number: int) -> bool:
     """Whether another term is over the same columns of the table."""
-    indices = [{model.column_indices_[c] for c in term.columns} for term in model.rows_.terms]
+    indices = [{model.column_indices_[c] for c in term.columns} for term in model.statistics_.terms]
     return indices.count(indices[number]) > 1
 
 

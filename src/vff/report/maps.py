@@ -155,7 +155,7 @@ def _field(model: ProcessMixin, kinds: tuple[str, str], rows: _Rows | None) -> _
 def _range(model: ProcessMixin, c: int, rows: _Rows | None) -> np.ndarray:
     ends = [] if rows is None else [float(rows.x[:, c].min()), float(rows.x[:, c].max())]
     if isinstance(model, AdditiveModel):
-        ends += [model.rows_.extents[c].low, model.rows_.extents[c].high]
+        ends += [model.statistics_.ranges[c].low, model.statistics_.ranges[c].high]
     if not ends:
         raise ValueError(
             f"a fitted {type(model).__name__} does not keep the range of its data; give plot.map the rows, as in "

@@ -40,7 +40,7 @@ class View:
 
 def view_of(model: AdditiveModel, number: int) -> View:
     """How a term is drawn: over its first two columns that vary."""
-    columns = model.rows_.terms[number].columns
+    columns = model.statistics_.terms[number].columns
     varying = [c for c in columns if not _constant(model, c)]
     over = tuple(varying[:2] or columns[:1])
     if len(over) == 2 and _is_levels(model, over[0]):
@@ -57,7 +57,7 @@ def _shape(model: AdditiveModel, over: tuple[int, ...]) -> str:
 
 def _is_levels(model: AdditiveModel, c: int) -> bool:
     """Whether what is over a column is drawn as dots."""
-    term, d = next((term, term.columns.index(c)) for term in model.rows_.terms if c in term.columns)
+    term, d = next((term, term.columns.index(c)) for term in model.statistics_.terms if c in term.columns)
     return term.inner.factors[d].view == "dots"
 
 
@@ -67,18 +67,18 @@ def _constant(model: AdditiveModel, c: int) -> bool:
 
 def levels_of(model: AdditiveModel, c: int) -> tuple[Any, ...]:
     """The levels of a categorical column."""
-    return model.rows_.binding.columns[c].levels or ()
+    return model.statistics_.binding.columns[c].levels or ()
 
 
 def places(model: AdditiveModel, c: int, count: int) -> np.ndarray:
     """Where a column is evaluated: so many numbers over the range of its data, or all levels."""
-    extent, column = model.rows_.extents[c], model.rows_.moments.request.columns[c]
+    extent, column = model.statistics_.ranges[c], model.statistics_.moments.request.columns[c]
     return column.place.drawn(extent.low, extent.high, count, column.basis.size)
 
 
 def _middle(model: AdditiveModel, c: int) -> float:
     """A valid value of a column: the first level, False, or the middle of its range."""
-    kind, extent = column_kind(model, c), model.rows_.extents[c]
+    kind, extent = column_kind(model, c), model.statistics_.ranges[c]
     if kind == "levels":
         return 0.0
     return extent.low if kind == "boolean" else 0.5 * (extent.low + extent.high)

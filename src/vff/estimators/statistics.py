@@ -10,18 +10,18 @@ import numpy as np
 
 from vff.estimators.binding import Binding, BoundColumn, BoundTerm, joined
 from vff.estimators.options import check_size
-from vff.estimators.overview import Batch, Overview
-from vff.estimators.settling import Options, settle_place, settle_term
+from vff.estimators.resolve import Options, resolve_domain, resolve_term
+from vff.estimators.table_summary import Batch, TableSummary
 from vff.factors import Factor, TailRows, tails_together, tails_without
 from vff.inference import Observed, memory_needed, no_sums, rows_beyond
 from vff.moments import (
     Choice,
     ColumnRequest,
+    ColumnSummary,
     Harmonics,
     MomentRequest,
     Moments,
     ReadingPlan,
-    Survey,
     Walk,
     books_for,
     collapse,
@@ -35,7 +35,7 @@ PATIENCE = 2.0  # seconds between lines of progress
 
 
 @dataclass(frozen=True)
-class Rows:
+class Statistics:
     """All that is kept of the rows of a fit."""
 
     binding: Binding
@@ -43,14 +43,14 @@ class Rows:
     """What was asked for when the first rows came, in writing: the user's objects may change."""
     harmonics: Harmonics
     """Harmonics as asked for, by factor; None when they are to be found, and for levels."""
-    details: tuple[int, ...]
+    highest_frequencies: tuple[int, ...]
     """Highest harmonic that matters in every one-column term of a sum, as far as the first rows say."""
-    hugging: tuple[bool, ...]
+    domain_from_data: tuple[bool, ...]
     """Whether the domain of every column was taken from the first rows."""
     moments: Moments
     tails: tuple[TailRows, ...]
     """Rows beyond the domain of a single column, which must be kept as they are."""
-    extents: tuple[Survey, ...]
+    ranges: tuple[ColumnSummary, ...]
     """Where the data of every column lie."""
     choice: Choice
     """The engines of the last pass, and why."""
@@ -71,29 +71,29 @@ class Rows:
     def terms(self) -> tuple[BoundTerm, ...]:
         return self.binding.terms
 
-    def emptied(self) -> "Rows":
+    def emptied(self) -> "Statistics":
         """What was settled, without the rows."""
         zero = Moments.zero(self.moments.request, self.moments.offset)
-        nowhere = tuple(Survey(np.inf, -np.inf) for _ in self.extents)
-        return replace(self, moments=zero, tails=(), extents=nowhere, n=0, left_out=0)
+        nowhere = tuple(ColumnSummary(np.inf, -np.inf) for _ in self.ranges)
+        return replace(self, moments=zero, tails=(), ranges=nowhere, n=0, left_out=0)
 
-    def merged(self, other: "Rows") -> "Rows":
+    def merged(self, other: "Statistics") -> "Statistics":
         """The rows of both together."""
         binding = joined(other.binding, self.binding)
         _check_same_functions(self, other)
         mine, theirs = (_aligned(rows.moments, binding, self.moments, other.moments) for rows in (self, other))
         shift = other.moments.offset - self.moments.offset
         tails = tails_together((*self.tails, *(replace(tail, y=tail.y + shift) for tail in other.tails)))
-        extents = tuple(_union(*pair) for pair in zip(self.extents, other.extents, strict=True))
+        ranges = tuple(_union(*pair) for pair in zip(self.ranges, other.ranges, strict=True))
         both = zip(self.harmonics, mine.request.harmonics, strict=True)
         harmonics = tuple(
             tuple(min(asked, M) if asked and M else asked for asked, M in zip(*term, strict=True)) for term in both
         )
         together = mine + theirs
-        sums = {"moments": together, "tails": tails, "extents": extents, "n": self.n + other.n}
+        sums = {"moments": together, "tails": tails, "ranges": ranges, "n": self.n + other.n}
         return replace(self, binding=binding, harmonics=harmonics, left_out=self.left_out + other.left_out, **sums)
 
-    def without(self, other: "Rows") -> "Rows":
+    def without(self, other: "Statistics") -> "Statistics":
         """The rows that are left when the other's, which are among them, are taken out."""
         _check_same_functions(self, other)
         for mine, theirs in zip(self.binding.columns, other.binding.columns, strict=True):
@@ -133,7 +133,7 @@ def _sizes(moments: Moments, s: int) -> np.ndarray:
     return np.sqrt(np.maximum(squares, _IMPOSSIBLE * max(float(squares[:-1].max(initial=0.0)), np.finfo(float).tiny)))
 
 
-def _check_same_functions(mine: Rows, theirs: Rows) -> None:
+def _check_same_functions(mine: Statistics, theirs: Statistics) -> None:
     """Two models can be merged when their columns have the same domains and edge functions."""
     both = zip(mine.terms, mine.moments.request.terms, theirs.moments.request.terms, strict=True)
     for term, ours, others in both:
@@ -176,24 +176,24 @@ def with_levels(moments: Moments, binding: Binding) -> Moments:
     return moments
 
 
-def _union(first: Survey, second: Survey) -> Survey:
+def _union(first: ColumnSummary, second: ColumnSummary) -> ColumnSummary:
     return first.extent.merged(second.extent)
 
 
-def begin(overview: Overview, options: Options, *, growing: bool) -> Rows:
+def resolved(summary: TableSummary, options: Options, *, growing: bool) -> Statistics:
     """Settle domains, edges and harmonics on the first rows; no row is summed yet."""
-    binding = overview.binding
-    settled_places = [settle_place(c, overview, options, growing) for c in range(len(binding.columns))]
-    places, hugging = zip(*settled_places, strict=True)
-    settled = [settle_term(term, places, overview, options, growing=growing) for term in binding.terms]
-    requests, asked, details = zip(*settled, strict=True)
+    binding = summary.binding
+    settled_places = [resolve_domain(c, summary, options, growing) for c in range(len(binding.columns))]
+    places, domain_from_data = zip(*settled_places, strict=True)
+    settled = [resolve_term(term, places, summary, options, growing=growing) for term in binding.terms]
+    requests, asked, highest_frequencies = zip(*settled, strict=True)
     request = MomentRequest(requests)
     check_size(request, [term.key for term in binding.terms], options.covariance)
-    offset = overview.target / overview.weight
-    nowhere = tuple(Survey(np.inf, -np.inf) for _ in binding.columns)
+    offset = summary.target / summary.weight
+    nowhere = tuple(ColumnSummary(np.inf, -np.inf) for _ in binding.columns)
     said = Options(*map(repr, options))
     zero = Moments.zero(request, offset) if options.covariance == "full" else no_sums(request, offset)
-    return Rows(binding, said, asked, details, hugging, zero, (), nowhere, Choice("", ""))
+    return Statistics(binding, said, asked, highest_frequencies, domain_from_data, zero, (), nowhere, Choice("", ""))
 
 
 def check_unchanged(settled: Options, now: Options) -> None:
@@ -214,12 +214,12 @@ def _meant(written: str) -> Any:
         return written
 
 
-def add(seen: Rows, batch: Batch, overview: Overview, engine: str, say: Say) -> Rows:
+def add(seen: Statistics, batch: Batch, summary: TableSummary, engine: str, say: Say) -> Statistics:
     """Read the rows of a batch on top of those seen."""
-    seen = met(seen, overview)
+    seen = extended(seen, summary)
     moments, binding, request = seen.moments, seen.binding, seen.moments.request
-    outside = check_extents(seen)
-    books = books_for(engine, request, overview.surveys, batch.source)
+    outside = check_ranges(seen)
+    books = books_for(engine, request, summary.surveys, batch.source)
     plan = plan_reading(batch.source.n, request, books, engine)
     say(plan_text(request, batch.source.n))
     new, choices = read(plan, batch.source, moments.offset, progress_of_rows(batch.source.n, say))
@@ -228,50 +228,54 @@ def add(seen: Rows, batch: Batch, overview: Overview, engine: str, say: Say) -> 
         (factor,) = binding.terms[0].inner.factors
         more = rows_beyond(factor, request.columns[0].place, batch.source, moments.offset)
         tails = tails_together((*tails, *more))
-    summary = summary_of(choices, plan, [column.label for column in binding.columns])
+    summary = engines_used(choices, plan, [column.label for column in binding.columns])
     return replace(seen, moments=moments + new, tails=tails, choice=summary)
 
 
-def met(seen: Rows, overview: Overview) -> Rows:
-    """The rows seen, over the levels and the extents of the new ones too, of which none is summed yet."""
-    extents = tuple(_union(*pair) for pair in zip(seen.extents, overview.surveys, strict=True))
-    moments = with_levels(seen.moments, overview.binding)
-    return replace(seen, binding=overview.binding, moments=moments, extents=extents, n=seen.n + overview.n)
+def extended(seen: Statistics, summary: TableSummary) -> Statistics:
+    """The rows seen, over the levels and the ranges of the new ones too, of which none is summed yet."""
+    ranges = tuple(_union(*pair) for pair in zip(seen.ranges, summary.surveys, strict=True))
+    moments = with_levels(seen.moments, summary.binding)
+    return replace(seen, binding=summary.binding, moments=moments, ranges=ranges, n=seen.n + summary.n)
 
 
-def check_extents(seen: Rows) -> list[bool]:
+def check_ranges(seen: Statistics) -> list[bool]:
     """Which columns have rows outside their domain, where that is allowed."""
-    alone = len(seen.extents) == 1 and len(seen.binding.terms) == 1
-    parts = zip(seen.moments.request.columns, seen.hugging, seen.extents, seen.binding.columns, strict=True)
+    alone = len(seen.ranges) == 1 and len(seen.binding.terms) == 1
+    parts = zip(seen.moments.request.columns, seen.domain_from_data, seen.ranges, seen.binding.columns, strict=True)
     return [_check_inside(*part, alone=alone) for part in parts]
 
 
-def walk_of(seen: Rows, batch: Batch, overview: Overview, engine: str, say: Say) -> tuple[Rows, Walk, Observed]:
+def rows_to_visit(
+    seen: Statistics, batch: Batch, summary: TableSummary, engine: str, say: Say
+) -> tuple[Statistics, Walk, Observed]:
     """The rows of a batch, to be walked many times: equal ones taken together, and none outside its domain."""
-    rows = met(seen, overview)
+    rows = extended(seen, summary)
     request = rows.moments.request
-    for parts in zip(request.columns, rows.hugging, rows.extents, rows.binding.columns, strict=True):
+    for parts in zip(request.columns, rows.domain_from_data, rows.ranges, rows.binding.columns, strict=True):
         _check_inside(*parts, alone=False)
-    books = books_for(engine, request, overview.surveys, batch.source)
+    books = books_for(engine, request, summary.surveys, batch.source)
     source, extra = collapse(batch.source, batch.extra, books)
     plan = plan_reading(source.n, request, books, engine)
     say(plan_text(request, source.n))
     return rows, Walk(plan, source), Observed(source.y, extra, source.w)
 
 
-def after_walks(rows: Rows, walk: Walk, sums: Moments) -> Rows:
+def after_visits(rows: Statistics, walk: Walk, sums: Moments) -> Statistics:
     """The rows with the sums that the last walk found."""
-    summary = summary_of(walk.choices, walk.plan, [column.label for column in rows.binding.columns])
+    summary = engines_used(walk.choices, walk.plan, [column.label for column in rows.binding.columns])
     return replace(rows, moments=sums, choice=summary)
 
 
-def _check_inside(column: ColumnRequest, hugging: bool, extent: Survey, bound: BoundColumn, *, alone: bool) -> bool:
+def _check_inside(
+    column: ColumnRequest, found: bool, extent: ColumnSummary, bound: BoundColumn, *, alone: bool
+) -> bool:
     """Whether rows lie outside a domain that the user gave to a model of one column; elsewhere they are refused."""
     domain = column.place
     if domain.holds(extent.low, extent.high):
         return False
     reach = f"column {bound.label} reaches [{extent.low:g}, {extent.high:g}], beyond the domain {domain.describe()}"
-    if hugging:
+    if found:
         raise ValueError(
             f"{reach} taken from the rows seen so far; give domain=(a, b) wide enough for all rows to come"
         )
@@ -302,7 +306,7 @@ def progress_of_rows(n: int, say: Say) -> Callable[[int], None]:
     return report
 
 
-def summary_of(choices: Sequence[Choice], plan: ReadingPlan, labels: Sequence[str]) -> Choice:
+def engines_used(choices: Sequence[Choice], plan: ReadingPlan, labels: Sequence[str]) -> Choice:
     """One name and one text for all columns and pairs."""
     if not plan.sets and len(choices) == 1:
         return choices[0]

@@ -16,7 +16,7 @@ from vff.data.table import Table
 from vff.estimators.binding import Binding, united
 from vff.estimators.observed import extra_of
 from vff.likelihoods import AbstractLikelihood
-from vff.moments import Profile, Sample, Survey, sample_of, survey, survey_columns
+from vff.moments import ColumnSummary, Profile, Sample, sample_of, survey, survey_columns
 from vff.moments import Source as RowBlock
 
 
@@ -85,11 +85,11 @@ def check_enough(n: int, first: bool, weighed: bool) -> None:
 
 
 @dataclass(frozen=True)
-class Overview:
+class TableSummary:
     """What a look at rows found."""
 
     binding: Binding
-    surveys: tuple[Survey, ...]
+    surveys: tuple[ColumnSummary, ...]
     """Of every column; of one of levels, that of their codes."""
     n: int
     weight: float
@@ -97,7 +97,7 @@ class Overview:
     """sum w y."""
     sample: Sample | None
     """Some of the rows; None where there is nothing to settle by them."""
-    targets: Survey
+    targets: ColumnSummary
     """What y is, where that was asked for."""
     profiles: tuple[Profile, ...] = ()
     """Every column by itself, where there is no sample of rows but sums by value."""
@@ -110,7 +110,7 @@ class Overview:
             return self.profiles[c]
         return None if self.sample is None else self.sample.profile(c)
 
-    def merged(self, other: "Overview") -> "Overview":
+    def merged(self, other: "TableSummary") -> "TableSummary":
         """What a look at the rows of both would have found."""
         binding = united(self.binding, other.binding)
         parts = [part.over(binding) for part in (self, other)]
@@ -121,9 +121,9 @@ class Overview:
         )
         sample = _merged([part.sample for part in parts if part.n])
         sums = self.weight + other.weight, self.target + other.target
-        return Overview(binding, surveys, n, *sums, sample, self.targets.merged(other.targets))
+        return TableSummary(binding, surveys, n, *sums, sample, self.targets.merged(other.targets))
 
-    def over(self, binding: Binding) -> "Overview":
+    def over(self, binding: Binding) -> "TableSummary":
         """The same over more levels, in another order: codes are renumbered."""
         surveys = tuple(
             found if column.levels is None else survey_of_levels(len(column.levels), self.n)
@@ -145,7 +145,7 @@ def _merged(samples: Sequence[Sample | None]) -> Sample | None:
     return reduce(Sample.merged, found) if found and len(found) == len(samples) else None
 
 
-def look_at(batch: Batch, *, always_sampled: bool = False, sampled: bool = True) -> Overview:
+def look_at(batch: Batch, *, always_sampled: bool = False, sampled: bool = True) -> TableSummary:
     """A look at rows in memory, with a sample of them where something is settled by it, or as asked.
 
     Where earlier rows have settled everything, no sample is taken.
@@ -161,14 +161,14 @@ def look_at(batch: Batch, *, always_sampled: bool = False, sampled: bool = True)
     shared = always_sampled or (several and sampled)
     levels = [column.levels for column in binding.columns]
     sample = sample_of(source, batch.extra, levels) if shared and source.n else None
-    targets = survey(source.n, lambda rows: source.y[rows]) if always_sampled else Survey(np.inf, -np.inf)
+    targets = survey(source.n, lambda rows: source.y[rows]) if always_sampled else ColumnSummary(np.inf, -np.inf)
     sums = float(source.w.sum()), float(source.w @ source.y)
-    return Overview(binding, surveys, source.n, *sums, sample, targets)
+    return TableSummary(binding, surveys, source.n, *sums, sample, targets)
 
 
-def survey_of_levels(levels: int, n: int) -> Survey:
+def survey_of_levels(levels: int, n: int) -> ColumnSummary:
     """Of a column of levels: that of their codes."""
-    return Survey(0.0, levels - 1.0, np.arange(float(levels)), n)
+    return ColumnSummary(0.0, levels - 1.0, np.arange(float(levels)), n)
 
 
 def _renumbered(codes: np.ndarray, old: tuple[Any, ...], new: tuple[Any, ...]) -> np.ndarray:
