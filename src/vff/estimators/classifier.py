@@ -123,7 +123,7 @@ class GPClassifier(ClassifierMixin, AdditiveModel):
         return self
 
     def _columns_used(self) -> tuple[Hashable, ...]:
-        return columns_used(self.kernel, self._asked_likelihood())
+        return columns_used(self.kernel, self._requested_likelihood())
 
     def _fit_chunks(self, source: Source, y: Any, sample_weight: Any) -> Self:
         """Labels are found in a pass of their own; then there is a fit per class, or one for two."""
@@ -326,7 +326,7 @@ class GPClassifier(ClassifierMixin, AdditiveModel):
         if len(self.functions_) > 1:
             raise ValueError(f"with {self.classes_.size} classes there is a function per class; {advice}")
 
-    def _asked_likelihood(self) -> AbstractLikelihood:
+    def _requested_likelihood(self) -> AbstractLikelihood:
         names, asked = binary_names(), self.likelihood
         if isinstance(asked, str) and asked in names:
             asked = by_name(asked)

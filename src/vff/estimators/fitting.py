@@ -1,114 +1,59 @@
 """Rows to a posterior: estimators, commands and tests come through here."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
-from vff.estimators.intake import Intake, Stopwatch
-from vff.estimators.options import check_choice, check_sampling_size, check_size
-from vff.estimators.sampling import ChainOptions, check_installed, check_plan, plan_of
+from vff.data import Source
+from vff.estimators.options import check_sampling_size, check_size
+from vff.estimators.passes import RowPasses, Stopwatch
+from vff.estimators.sampling import plan_of
+from vff.estimators.spec import FitSpec
 from vff.estimators.statistics import Statistics, after_visits
-from vff.inference import (
-    METHODS,
-    Fit,
-    FitTask,
-    Method,
-    Spec,
-    Sums,
-    TermPlan,
-    Visited,
-    choose,
-    inferences,
-    no_sums,
-    on_coverage,
-)
+from vff.inference import Fit, FitTask, Method, Sums, TermPlan, Visited, no_sums, on_coverage
 
-Say = Callable[[str], None]
 _KEPT_TARGETS = 2**20  # that draws are kept with
 
 
-@dataclass(frozen=True)
-class FitSpec(Spec):
-    """All that a user asks of a fit, but the rows."""
-
-    engine: str = "auto"
-    optimizer: str | None = "lbfgs"
-    centred: bool = True
-    """Whether the function has a constant mean that the data determine."""
-    noise: float | None = None
-    """Where the variance of Gaussian noise starts; None: from the data."""
-    batch: int | None = None
-    chains: ChainOptions = ChainOptions()  # noqa: RUF009  a named tuple
-
-    def method(self) -> Method:
-        """The method of inference for it; options that make no sense together are refused."""
-        check_choice("inference", self.inference, inferences())
-        method = choose(METHODS, self)
-        if method.samples:
-            check_installed()
-            check_plan(self.chains)
-        elif self.priors is not None:
-            raise ValueError(
-                "priors are for inference='mcmc': with inference='variational' the best hyperparameters are learnt and "
-                "taken as known; set inference='mcmc', or leave priors=None"
-            )
-        return method
-
-
-class Before(NamedTuple):
-    """What came before: rows that were summed, and what was learnt from them, if anything was."""
-
-    rows: Statistics
-    fit: Fit | None
-
-
 class Fitted(NamedTuple):
-    """What rows became."""
+    """What rows became: their sums, and what was learnt from them, if anything was."""
 
-    fit: Fit
-    rows: Statistics
+    statistics: Statistics
+    fit: Fit | None
+    seconds: dict[str, float]
+    """By phase."""
 
 
-def fit(spec: FitSpec, intake: Intake, before: Before | None, clock: Stopwatch, say: Say) -> Fitted:
+def fit(spec: FitSpec, source: Source, before: Fitted | None = None) -> Fitted:
     """Rows to a posterior, on top of those that came before."""
-    method, seen = spec.method(), None if before is None else before.rows
+    method, watch = spec.method(), Stopwatch()
+    seen, last = (None, None) if before is None else (before.statistics, before.fit)
+    passes = RowPasses(spec, source, watch)
     if method.needs == "sums":
-        rows = intake.summed(seen, spec.growing, clock)
-        say(f"{rows.moments.n:,} rows summed; engine {rows.choice.reason}")
-        with clock("learn"):
-            found = learnt(spec, rows, before and before.fit, say)
-        return Fitted(_with_targets(found, spec, rows, intake), rows)
-    inner = method.needs == "rows"
-    found = intake.walk(seen, spec.growing, clock, quiet=inner, sampled=not inner and spec.batch is None)
-    rows, data = found.rows, Visited(found.walk, found.observed, found.everywhere, found.targets)
-    with clock("learn"):
-        check_room(spec, method, rows, data)
-        found = method.fit(_task(spec, rows, data, _remembered(before and before.fit, rows), say))
-    found = replace(found, notes=(*found.notes, *on_coverage(found, data.walk, data.observed)))
-    return Fitted(_with_targets(found, spec, rows, intake), _afterwards(found, rows, data))
+        rows = passes.summed(seen)
+        spec.progress(f"{rows.moments.n:,} rows summed; engine {rows.choice.reason}")
+        with watch("learn"):
+            found = learnt(spec, rows, Sums(rows.moments, rows.tails), last)
+    else:
+        rows, data = passes.visited(seen, method)
+        with watch("learn"):
+            _check_memory(spec, method, rows, data)
+            found = learnt(spec, rows, data, _remembered(last, rows))
+        found = replace(found, notes=(*found.notes, *on_coverage(found, data.walk, data.observed)))
+        rows = _afterwards(found, rows, data)
+    if found.samples is not None and not spec.growing and rows.n <= _KEPT_TARGETS:
+        found = replace(found, samples=replace(found.samples, y=passes.targets()))
+    return Fitted(rows, found, watch.seconds)
 
 
-def learnt(spec: FitSpec, rows: Statistics, before: Fit | None, say: Say) -> Fit:
-    """Hyperparameters and posterior from the sums alone, from where an earlier fit left them."""
-    return spec.method().fit(_task(spec, rows, Sums(rows.moments, rows.tails), before, say))
-
-
-def _task(spec: FitSpec, rows: Statistics, data: Sums | Visited, before: Fit | None, say: Say) -> FitTask:
-    return FitTask(
-        _plans(rows),
-        spec.likelihood,
-        data,
-        spec.optimizer is not None,
-        spec.centred,
-        say,
-        spec.noise,
-        spec.batch,
-        spec.covariance,
-        spec.engine,
-        plan_of(spec.chains) if spec.method().samples else None,
-        spec.priors,
-        before,
-    )
+def learnt(spec: FitSpec, rows: Statistics, data: Sums | Visited, before: Fit | None) -> Fit:
+    """Hyperparameters and posterior, from where an earlier fit left them."""
+    method = spec.method()
+    chains = plan_of(spec.chains) if method.samples else None
+    task = FitTask(
+        _plans(rows), spec.likelihood, data, spec.optimizer is not None, spec.centred, spec.progress, spec.noise,
+        spec.batch, spec.covariance, spec.engine, chains, spec.priors, before,
+    )  # fmt: skip
+    return method.fit(task)
 
 
 def _plans(rows: Statistics) -> tuple[TermPlan, ...]:
@@ -127,7 +72,7 @@ def _plans(rows: Statistics) -> tuple[TermPlan, ...]:
     )
 
 
-def check_room(spec: FitSpec, method: Method, rows: Statistics, data: Visited) -> None:
+def _check_memory(spec: FitSpec, method: Method, rows: Statistics, data: Visited) -> None:
     """Refuse what cannot fit in memory."""
     request, n = data.request, data.walk.n
     if method.samples:
@@ -144,14 +89,7 @@ def _remembered(before: Fit | None, rows: Statistics) -> Fit | None:
 
 
 def _afterwards(found: Fit, rows: Statistics, data: Visited) -> Statistics:
-    """What is kept of rows that were asked: sums of their sites, or nothing but what they were asked for."""
+    """What is kept of rows that were visited: sums of their sites, or nothing but what they were visited for."""
     if found.memory is None:
         return replace(rows, moments=no_sums(found.posterior.request), choice=found.engine or rows.choice)
     return after_visits(rows, (data.all.in_memory or data).walk, found.memory.sums)
-
-
-def _with_targets(found: Fit, spec: FitSpec, rows: Statistics, intake: Intake) -> Fit:
-    """Draws with the targets that they are of."""
-    if found.samples is None or spec.growing or rows.n > _KEPT_TARGETS:
-        return found
-    return replace(found, samples=replace(found.samples, y=intake.targets()))

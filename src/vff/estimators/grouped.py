@@ -13,9 +13,10 @@ import numpy as np
 from vff.data import DatabaseRows, Groups, Table
 from vff.data.groups import MOST_CELLS
 from vff.estimators.binding import Binding, bind
+from vff.estimators.statistics import Summed
 from vff.estimators.table_summary import TableSummary, survey_of_levels
 from vff.kernels import Kernel
-from vff.moments import Cells, Choice, ColumnSummary, Moments, Profile, ReadingPlan, Whole, read_cells
+from vff.moments import Cells, ColumnSummary, Profile, ReadingPlan, Whole, read_cells
 
 _MOST_VALUES = 2**14  # of one column, as many as are worked on in memory
 _TOGETHER = 2**16  # cells that are fetched for several sets at once, rather than asking for each
@@ -44,9 +45,7 @@ def look_at_groups(rows: DatabaseRows, kernel: Kernel | None, seen: float | None
     return TableSummary(binding, tuple(surveys), *sums, None, nothing, tuple(profiles), counted)
 
 
-def sum_groups(
-    rows: DatabaseRows, binding: Binding, plan: ReadingPlan, offset: float, beyond: bool
-) -> tuple[Moments, tuple[()], tuple[Choice, ...]]:
+def sum_groups(rows: DatabaseRows, binding: Binding, plan: ReadingPlan, offset: float, beyond: bool) -> Summed:
     """The sums of a plan, no row that must be kept as it is, and the engines."""
     some = rows.grouped(rows.features[:1], offset, _MOST_VALUES)
     if beyond:
@@ -58,7 +57,7 @@ def sum_groups(
     totals = rows.totals()
     whole = Whole(totals.n, totals.weight, float(some.target.sum()), float(some.squares.sum()))
     moments, choices = read_cells(plan, _cells(rows, binding, plan, offset), whole, offset)
-    return moments, (), tuple(choices)
+    return Summed(moments, (), tuple(choices))
 
 
 def _combinations(rows: DatabaseRows, binding: Binding) -> dict[tuple[int, ...], int]:

@@ -6,11 +6,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from vff.estimators.arguments import flag
 from vff.estimators.base import AdditiveModel
-from vff.estimators.fitting import learnt
-from vff.estimators.intake import Stopwatch
+from vff.estimators.fitting import Fitted, learnt
+from vff.estimators.named import introduce_source
 from vff.estimators.options import check_noise
+from vff.estimators.passes import RowPasses, Stopwatch
 from vff.estimators.predict import RegressionMixin
 from vff.estimators.statistics import Statistics, check_unchanged
+from vff.inference import Sums
 from vff.kernels import Kernel
 from vff.likelihoods import AbstractLikelihood, by_name
 from vff.words import shown
@@ -218,35 +220,33 @@ class GPRegressor(RegressionMixin, AdditiveModel):
 
     def _learnt_from(self, rows: Statistics) -> Self:
         """What these sums teach; nothing changes unless all of it works."""
-        say, clock = self._progress(), Stopwatch()
-        with clock("learn"):
-            found = learnt(self._spec(), rows, getattr(self, "fit_", None), say)
-        self.timing_ = clock.seconds
-        self._store(found, rows, say)
+        spec, watch = self._spec(), Stopwatch()
+        with watch("learn"):
+            found = learnt(spec, rows, Sums(rows.moments, rows.tails), getattr(self, "fit_", None))
+        self._store(Fitted(rows, found, watch.seconds), spec.progress)
         return self
 
     def _collected(self, X: Any, y: Any, sample_weight: Any, seen: Statistics | None) -> Statistics:
         """The sums of some rows, on top of those seen."""
-        likelihood = self._spec(growing=True).likelihood
+        spec = self._spec(growing=True)
         self._check_sums("collect")
-        intake = self._opened(X, y, sample_weight, likelihood, self._progress())
         if seen is not None:
             check_unchanged(seen.options, self._options())
-            intake = intake.known_to(self, seen)
-        rows = intake.summed(seen, True, Stopwatch())
-        intake.introduce(self)
-        intake.finish()
+        source = self._opened(X, y, sample_weight, spec, seen)
+        rows = RowPasses(spec, source, Stopwatch()).summed(seen)
+        introduce_source(self, source)
+        source.finish()
         return rows
 
     def _check_sums(self, method: str) -> None:
         fit = getattr(self, "fit_", None)
-        if not self._asked_likelihood().conjugate or (fit is not None and not fit.from_sums):
+        if not self._requested_likelihood().conjugate or (fit is not None and not fit.from_sums):
             raise ValueError(
                 f"{method} works on sums over rows with Gaussian noise, and this model has another likelihood, whose "
                 "sums change as it learns; fit all rows together, or call partial_fit with more of them"
             )
 
-    def _asked_likelihood(self) -> AbstractLikelihood:
+    def _requested_likelihood(self) -> AbstractLikelihood:
         return by_name(self.likelihood)
 
     def _centred(self) -> bool:

@@ -19,6 +19,7 @@ import numpy as np
 from vff.estimators.base import AdditiveModel
 from vff.estimators.classifier import GPClassifier, notes_together
 from vff.estimators.cox import CoxProcess
+from vff.estimators.fitting import Fitted
 from vff.estimators.pattern import Space
 from vff.estimators.regressor import GPRegressor
 from vff.estimators.saved_checks import (
@@ -249,8 +250,6 @@ def _fill(model: AdditiveModel, saved: Saved) -> None:
     check_rows(rows, saved.n_features)
     check_kernel(model.kernel, rows)
     check_columns(rows, saved.n_features, saved.names)
-    if saved.timing is not None:
-        vars(model)["timing_"] = saved.timing
     if fit is None or fit.from_sums:  # others are sums of sites, which may be negative
         check_learnable(rows)
     if fit is None:
@@ -260,7 +259,7 @@ def _fill(model: AdditiveModel, saved: Saved) -> None:
     whole = with_constant(fit, model._centred())
     if whole.posterior is not fit.posterior:
         check_fit(whole, rows)
-    model._store(whole, rows, lambda message: None)
+    model._store(Fitted(rows, whole, saved.timing or {}), lambda message: None)
     if isinstance(model, GPClassifier):
         model.classes_ = _labels(saved.classes, 2)
 

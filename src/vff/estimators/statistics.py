@@ -1,10 +1,9 @@
 """All that an estimator keeps of the rows it has seen, and how it reads more."""
 
-import time
 from ast import literal_eval
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,6 +21,7 @@ from vff.moments import (
     MomentRequest,
     Moments,
     ReadingPlan,
+    Source,
     Walk,
     books_for,
     collapse,
@@ -29,9 +29,8 @@ from vff.moments import (
     read,
 )
 
-Say = Callable[[str], None]
+Report = Callable[[int], None]
 _MOST_CHECKED, _IMPOSSIBLE = 600, 1e-8  # features of a term, and a square that rounding does not make negative
-PATIENCE = 2.0  # seconds between lines of progress
 
 
 @dataclass(frozen=True)
@@ -84,7 +83,7 @@ class Statistics:
         mine, theirs = (_aligned(rows.moments, binding, self.moments, other.moments) for rows in (self, other))
         shift = other.moments.offset - self.moments.offset
         tails = tails_together((*self.tails, *(replace(tail, y=tail.y + shift) for tail in other.tails)))
-        ranges = tuple(_union(*pair) for pair in zip(self.ranges, other.ranges, strict=True))
+        ranges = _united(self.ranges, other.ranges)
         both = zip(self.harmonics, mine.request.harmonics, strict=True)
         harmonics = tuple(
             tuple(min(asked, M) if asked and M else asked for asked, M in zip(*term, strict=True)) for term in both
@@ -176,24 +175,25 @@ def with_levels(moments: Moments, binding: Binding) -> Moments:
     return moments
 
 
-def _union(first: ColumnSummary, second: ColumnSummary) -> ColumnSummary:
-    return first.extent.merged(second.extent)
+def _united(one: Sequence[ColumnSummary], other: Sequence[ColumnSummary]) -> tuple[ColumnSummary, ...]:
+    return tuple(first.extent.merged(second.extent) for first, second in zip(one, other, strict=True))
 
 
 def resolved(summary: TableSummary, options: Options, *, growing: bool) -> Statistics:
     """Settle domains, edges and harmonics on the first rows; no row is summed yet."""
     binding = summary.binding
-    settled_places = [resolve_domain(c, summary, options, growing) for c in range(len(binding.columns))]
-    places, domain_from_data = zip(*settled_places, strict=True)
+    domains = [resolve_domain(c, summary, options, growing) for c in range(len(binding.columns))]
+    places, from_data = zip(*domains, strict=True)
     settled = [resolve_term(term, places, summary, options, growing=growing) for term in binding.terms]
     requests, asked, highest_frequencies = zip(*settled, strict=True)
     request = MomentRequest(requests)
     check_size(request, [term.key for term in binding.terms], options.covariance)
     offset = summary.target / summary.weight
     nowhere = tuple(ColumnSummary(np.inf, -np.inf) for _ in binding.columns)
-    said = Options(*map(repr, options))
     zero = Moments.zero(request, offset) if options.covariance == "full" else no_sums(request, offset)
-    return Statistics(binding, said, asked, highest_frequencies, domain_from_data, zero, (), nowhere, Choice("", ""))
+    return Statistics(
+        binding, Options(*map(repr, options)), asked, highest_frequencies, from_data, zero, (), nowhere, Choice("", "")
+    )
 
 
 def check_unchanged(settled: Options, now: Options) -> None:
@@ -214,57 +214,74 @@ def _meant(written: str) -> Any:
         return written
 
 
-def add(seen: Statistics, batch: Batch, summary: TableSummary, engine: str, say: Say) -> Statistics:
+class Summed(NamedTuple):
+    """Sums over some rows, the rows beyond the domain, and the engines of the columns."""
+
+    moments: Moments
+    tails: tuple[TailRows, ...]
+    choices: tuple[Choice, ...]
+
+    def merged(self, other: "Summed") -> "Summed":
+        """The sums over the rows of both."""
+        tails = tails_together((*self.tails, *other.tails))
+        return Summed(self.moments + other.moments, tails, self.choices or other.choices)
+
+
+def summed(
+    rows: Source, binding: Binding, plan: ReadingPlan, offset: float, beyond: bool, report: Report | None = None
+) -> Summed:
+    """Sums over rows in memory; ``beyond`` says whether some may lie beyond the domain."""
+    moments, choices = read(plan, rows, offset, *(() if report is None else (report,)))
+    tails: tuple[TailRows, ...] = ()
+    if beyond:
+        (factor,) = binding.terms[0].inner.factors
+        tails = rows_beyond(factor, plan.request.columns[0].place, rows, offset)
+    return Summed(moments, tails, tuple(choices))
+
+
+def add(seen: Statistics, batch: Batch, summary: TableSummary, engine: str) -> Statistics:
     """Read the rows of a batch on top of those seen."""
     seen = extended(seen, summary)
-    moments, binding, request = seen.moments, seen.binding, seen.moments.request
-    outside = check_ranges(seen)
-    books = books_for(engine, request, summary.surveys, batch.source)
-    plan = plan_reading(batch.source.n, request, books, engine)
-    say(plan_text(request, batch.source.n))
-    new, choices = read(plan, batch.source, moments.offset, progress_of_rows(batch.source.n, say))
-    tails = seen.tails
-    if any(outside):
-        (factor,) = binding.terms[0].inner.factors
-        more = rows_beyond(factor, request.columns[0].place, batch.source, moments.offset)
-        tails = tails_together((*tails, *more))
-    summary = engines_used(choices, plan, [column.label for column in binding.columns])
-    return replace(seen, moments=moments + new, tails=tails, choice=summary)
+    beyond, request = any(check_ranges(seen)), seen.moments.request
+    plan = plan_reading(batch.source.n, request, books_for(engine, request, summary.surveys, batch.source), engine)
+    return with_sums(seen, plan, summed(batch.source, seen.binding, plan, seen.moments.offset, beyond))
+
+
+def with_sums(seen: Statistics, plan: ReadingPlan, new: Summed) -> Statistics:
+    """The sums of more rows on top of those seen, which know of them already."""
+    tails = tails_together((*seen.tails, *new.tails)) if new.tails else seen.tails
+    return replace(seen, moments=seen.moments + new.moments, tails=tails, choice=_engines_used(new.choices, plan, seen))
 
 
 def extended(seen: Statistics, summary: TableSummary) -> Statistics:
     """The rows seen, over the levels and the ranges of the new ones too, of which none is summed yet."""
-    ranges = tuple(_union(*pair) for pair in zip(seen.ranges, summary.surveys, strict=True))
+    ranges = _united(seen.ranges, summary.surveys)
     moments = with_levels(seen.moments, summary.binding)
     return replace(seen, binding=summary.binding, moments=moments, ranges=ranges, n=seen.n + summary.n)
 
 
-def check_ranges(seen: Statistics) -> list[bool]:
+def check_ranges(seen: Statistics, *, outside: bool = True) -> list[bool]:
     """Which columns have rows outside their domain, where that is allowed."""
-    alone = len(seen.ranges) == 1 and len(seen.binding.terms) == 1
+    alone = outside and len(seen.ranges) == 1 and len(seen.binding.terms) == 1
     parts = zip(seen.moments.request.columns, seen.domain_from_data, seen.ranges, seen.binding.columns, strict=True)
     return [_check_inside(*part, alone=alone) for part in parts]
 
 
 def rows_to_visit(
-    seen: Statistics, batch: Batch, summary: TableSummary, engine: str, say: Say
+    seen: Statistics, batch: Batch, summary: TableSummary, engine: str
 ) -> tuple[Statistics, Walk, Observed]:
-    """The rows of a batch, to be walked many times: equal ones taken together, and none outside its domain."""
+    """The rows of a batch, to be visited many times: equal ones taken together, and none outside its domain."""
     rows = extended(seen, summary)
+    check_ranges(rows, outside=False)
     request = rows.moments.request
-    for parts in zip(request.columns, rows.domain_from_data, rows.ranges, rows.binding.columns, strict=True):
-        _check_inside(*parts, alone=False)
     books = books_for(engine, request, summary.surveys, batch.source)
     source, extra = collapse(batch.source, batch.extra, books)
-    plan = plan_reading(source.n, request, books, engine)
-    say(plan_text(request, source.n))
-    return rows, Walk(plan, source), Observed(source.y, extra, source.w)
+    return rows, Walk(plan_reading(source.n, request, books, engine), source), Observed(source.y, extra, source.w)
 
 
 def after_visits(rows: Statistics, walk: Walk, sums: Moments) -> Statistics:
-    """The rows with the sums that the last walk found."""
-    summary = engines_used(walk.choices, walk.plan, [column.label for column in rows.binding.columns])
-    return replace(rows, moments=sums, choice=summary)
+    """The rows with the sums that the last visit found."""
+    return replace(rows, moments=sums, choice=_engines_used(walk.choices, walk.plan, rows))
 
 
 def _check_inside(
@@ -288,26 +305,14 @@ def _check_inside(
 
 
 def plan_text(request: MomentRequest, n: int) -> str:
+    """What a pass will take."""
     needed = memory_needed(request) / 2**20
     return f"{n:,} rows to sum for at most {request.size} features; at most {needed:,.0f} MiB are needed for them"
 
 
-def progress_of_rows(n: int, say: Say) -> Callable[[int], None]:
-    """A line of progress every two seconds or so."""
-    started = last = time.perf_counter()
-
-    def report(done: int) -> None:
-        nonlocal last
-        now = time.perf_counter()
-        if now - last > PATIENCE:
-            last = now
-            say(f"{done:,} of {n:,} rows, {done / (now - started):,.0f} rows/s")
-
-    return report
-
-
-def engines_used(choices: Sequence[Choice], plan: ReadingPlan, labels: Sequence[str]) -> Choice:
+def _engines_used(choices: Sequence[Choice], plan: ReadingPlan, rows: Statistics) -> Choice:
     """One name and one text for all columns and pairs."""
+    labels = [column.label for column in rows.binding.columns]
     if not plan.sets and len(choices) == 1:
         return choices[0]
     used: dict[str, list[str]] = {}

@@ -16,7 +16,7 @@ from vff.data.labels import as_labels
 from vff.estimators.binding import Binding, bind, joined
 from vff.estimators.grouped import look_at_groups, sum_groups
 from vff.estimators.resolve import Options
-from vff.estimators.statistics import Statistics, add, resolved
+from vff.estimators.statistics import Statistics, Summed, add, resolved, summed
 from vff.estimators.table_summary import (
     Batch,
     Observations,
@@ -26,10 +26,9 @@ from vff.estimators.table_summary import (
     take_batch,
     weights_of,
 )
-from vff.factors import Kernel, TailRows, tails_together
-from vff.inference import rows_beyond
+from vff.factors import Kernel
 from vff.likelihoods import AbstractLikelihood
-from vff.moments import Choice, Moments, ReadingPlan, read
+from vff.moments import ReadingPlan
 from vff.moments import Source as RowBlock
 from vff.moments.cores import at_most
 
@@ -108,14 +107,6 @@ class Look(RowTask):
         return look_at_groups(rows, self.reader.kernel, self.offset)
 
 
-class Summed(NamedTuple):
-    """Sums over some rows, the rows beyond the domain, and the engines of the columns."""
-
-    moments: Moments
-    tails: tuple[TailRows, ...]
-    choices: tuple[Choice, ...]
-
-
 @dataclass(frozen=True)
 class Sum(RowTask):
     """The second pass."""
@@ -137,12 +128,7 @@ class Sum(RowTask):
         source = self.reader.batch(chunk, self.binding).source
         if self.read_again:
             self._check_known(source)
-        moments, choices = read(self.plan, source, self.offset, *(() if self.report is None else (self.report,)))
-        tails: tuple[TailRows, ...] = ()
-        if self.beyond:
-            (factor,) = self.binding.terms[0].inner.factors
-            tails = rows_beyond(factor, self.plan.request.columns[0].place, source, self.offset)
-        return Summed(moments, tails, tuple(choices))
+        return summed(source, self.binding, self.plan, self.offset, self.beyond, self.report)
 
     def _check_known(self, source: RowBlock) -> None:
         """Refuse rows that are not those of the look: a value that nobody saw would count as another one."""
@@ -154,13 +140,11 @@ class Sum(RowTask):
                 )
 
     def merge(self, one: Summed, other: Summed) -> Summed:
-        return Summed(
-            one.moments + other.moments, tails_together((*one.tails, *other.tails)), one.choices or other.choices
-        )
+        return one.merged(other)
 
     def from_groups(self, rows: DatabaseRows) -> Summed:
         """By combination of values of every set of columns that terms share."""
-        return Summed(*sum_groups(rows, self.binding, self.plan, self.offset, self.beyond))
+        return sum_groups(rows, self.binding, self.plan, self.offset, self.beyond)
 
 
 class Gathered(NamedTuple):
@@ -186,7 +170,7 @@ class Gather(RowTask):
         # without a sample, what is summed does not depend on these rows, and chunks agree on it
         alike = replace(summary, sample=None, weight=summary.weight or 1.0)
         seen = self.seen or resolved(alike, self.options, growing=True)
-        return Gathered(summary, add(seen, batch, summary, self.engine, lambda message: None))
+        return Gathered(summary, add(seen, batch, summary, self.engine))
 
     def merge(self, one: Gathered, other: Gathered) -> Gathered:
         return Gathered(one.summary.merged(other.summary), one.rows.merged(other.rows))
