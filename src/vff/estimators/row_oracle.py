@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 from vff.data import Chunk, PassState, Source, check_same_rows
 from vff.estimators.binding import Binding
-from vff.estimators.overview import Batch
+from vff.estimators.table_summary import Batch
 from vff.estimators.tasks import Reader, RowTask
 from vff.inference import AbstractCrowd, Answers, Observed, Question, TargetScale, Walked
 from vff.inference.averages import FeatureSums
@@ -41,7 +41,7 @@ def walked(batch: Batch, plan: PassPlan) -> Walked:
 
 
 @dataclass(frozen=True)
-class ChunkCrowd(AbstractCrowd):
+class ChunkedRows(AbstractCrowd):
     """All rows of a source."""
 
     source: Source
@@ -71,7 +71,7 @@ class ChunkCrowd(AbstractCrowd):
     def answers(self, question: Question, *, features: bool) -> Answers:
         return self._reduced(Asked(self.reader, self.binding, self.plan, self.target, question, features))
 
-    def in_units(self, target: TargetScale) -> "ChunkCrowd":
+    def in_units(self, target: TargetScale) -> "ChunkedRows":
         return replace(self, target=target)
 
     def _reduced(self, task: Any) -> Any:
