@@ -72,7 +72,11 @@ def statistics() -> GPRegressor:
     """What is there before learning."""
     model = regressor(Matern32("a") + Categorical("group"))
     bare = GPRegressor(Matern32("a") + Categorical("group"), **FEW)
-    bare.rows_, bare.n_features_in_, bare.feature_names_in_ = model.rows_, model.n_features_in_, model.feature_names_in_
+    bare.statistics_, bare.n_features_in_, bare.feature_names_in_ = (
+        model.rows_,
+        model.n_features_in_,
+        model.feature_names_in_,
+    )
     return bare
 
 

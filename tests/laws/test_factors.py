@@ -111,8 +111,8 @@ def test_rows_beyond_see_few_states(case: Case) -> None:
 
 def test_what_features_leave_out_is_no_less_than_zero_and_falls(case: Case) -> None:
     factor, decay = case.leaf.factor, case.leaf.factor.decay
-    x, details = case.domain.spread(np.linspace(0.0, 1.0, 43), case.basis.size)[:-1], (4, 8, 16, 32)
-    left = [1.0 - case.prior(basis=case.basis.resized(M)).carried(x) for M in details]
+    x, highest_frequencies = case.domain.spread(np.linspace(0.0, 1.0, 43), case.basis.size)[:-1], (4, 8, 16, 32)
+    left = [1.0 - case.prior(basis=case.basis.resized(M)).carried(x) for M in highest_frequencies]
     assert all(np.all(own > -1e-10) for own in left)
     assert all(np.all(finer <= coarser + 1e-10) for coarser, finer in pairwise(left))
     if decay is None:

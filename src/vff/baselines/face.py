@@ -14,15 +14,15 @@ from vff.data.checks import check_target
 from vff.data.memory import given
 from vff.data.table import Table
 from vff.estimators.arguments import flag
-from vff.estimators.face import Posterior, RegressionFace
 from vff.estimators.named import introduce
 from vff.estimators.options import check_choice, check_noise
+from vff.estimators.predict import Posterior, RegressionMixin
 from vff.inference import Optimum, TargetScale
 from vff.likelihoods import Gaussian
 from vff.parameters import PositiveVector
 
 
-class BaselineFace(RegressionFace):
+class BaselineFace(RegressionMixin):
     """Leaves write ``__init__``, ``fit`` and which kernels they refuse."""
 
     kernel: Any

@@ -14,17 +14,17 @@ from vff.data.labels import as_labels, coded
 from vff.data.memory import beside, given
 from vff.data.table import Table
 from vff.estimators.arguments import flag
+from vff.estimators.base import AdditiveModel, Effects
+from vff.estimators.evaluation import Block, answers
 from vff.estimators.named import columns_used, introduce, levels_used
-from vff.estimators.overview import weights_of
-from vff.estimators.sums import Effects, SumModelFace
+from vff.estimators.table_summary import weights_of
 from vff.estimators.tasks import FindLabels
-from vff.estimators.visiting import Block, answers
 from vff.kernels import Kernel
 from vff.likelihoods import AbstractLikelihood, Predictive, binary_names, by_name
 from vff.words import shown
 
 
-class GPClassifier(ClassifierMixin, SumModelFace):
+class GPClassifier(ClassifierMixin, AdditiveModel):
     """Gaussian process classification with variational Fourier features.
 
     Two classes have one latent function f and P(second class) = F(f), F logistic or normal. More classes are fitted one
@@ -123,7 +123,7 @@ class GPClassifier(ClassifierMixin, SumModelFace):
         return self
 
     def _columns_used(self) -> tuple[Hashable, ...]:
-        return columns_used(self.kernel, self._asked_likelihood())
+        return columns_used(self.kernel, self._requested_likelihood())
 
     def _fit_chunks(self, source: Source, y: Any, sample_weight: Any) -> Self:
         """Labels are found in a pass of their own; then there is a fit per class, or one for two."""
@@ -326,7 +326,7 @@ class GPClassifier(ClassifierMixin, SumModelFace):
         if len(self.functions_) > 1:
             raise ValueError(f"with {self.classes_.size} classes there is a function per class; {advice}")
 
-    def _asked_likelihood(self) -> AbstractLikelihood:
+    def _requested_likelihood(self) -> AbstractLikelihood:
         names, asked = binary_names(), self.likelihood
         if isinstance(asked, str) and asked in names:
             asked = by_name(asked)
@@ -372,6 +372,6 @@ def _copy(model: GPClassifier) -> GPClassifier:
 
 def notes_together(models: Sequence[GPClassifier], classes: Iterable[Any]) -> tuple[str, ...]:
     """The notes of a model per class, with the class before them; on the rows, which are those of all, once."""
-    rows = models[0].rows_.notes
+    rows = models[0].statistics_.notes
     each = zip(models, classes, strict=True)
     return (*rows, *(f"{label}: {note}" for model, label in each for note in model.notes_ if note not in rows))

@@ -10,11 +10,11 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from vff.estimators.arguments import interval_level, seeded, whole_number
-from vff.estimators.cells import Grid, check_exposed, exposure_on, make_grid, region_volumes
+from vff.estimators.grid import Grid, check_exposed, exposure_on, make_grid, region_volumes
 from vff.estimators.named import introduce, recognised
 from vff.estimators.options import check_choice, check_domain
+from vff.estimators.pattern import Box, Space, as_box, as_table, check_inside, coordinates, range_of
 from vff.estimators.regressor import GPRegressor
-from vff.estimators.windows import Box, Space, as_box, as_table, check_inside, coordinates, range_of
 from vff.factors import Factor, FactorOptions
 from vff.inference import inferences
 from vff.kernels import Kernel, Matern32, normal_form

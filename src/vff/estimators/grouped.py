@@ -13,21 +13,22 @@ import numpy as np
 from vff.data import DatabaseRows, Groups, Table
 from vff.data.groups import MOST_CELLS
 from vff.estimators.binding import Binding, bind
-from vff.estimators.overview import Overview, summary_of_levels
+from vff.estimators.statistics import Summed
+from vff.estimators.table_summary import TableSummary, summary_of_levels
 from vff.kernels import Kernel
-from vff.moments import Cells, Choice, ColumnSummary, Moments, PassPlan, Profile, Whole, moments_of_cells
+from vff.moments import Cells, ColumnSummary, PassPlan, Profile, Whole, moments_of_cells
 
 _MOST_VALUES = 2**14  # of one column, as many as are worked on in memory
 _TOGETHER = 2**16  # cells that are fetched for several sets at once, rather than asking for each
 _COUNTED = 20_000  # rows, among which combinations of values may be few
 
 
-def look_at_groups(rows: DatabaseRows, kernel: Kernel | None, seen: float | None) -> Overview:
+def look_at_groups(rows: DatabaseRows, kernel: Kernel | None, seen: float | None) -> TableSummary:
     """What a look at the rows would have found, but for a sample; targets are measured as those ``seen``, if any."""
     totals = rows.totals()
     if not totals.n:
         nothing = ColumnSummary(np.inf, -np.inf)
-        return Overview(Binding((), ()), (), 0, 0.0, 0.0, None, nothing)
+        return TableSummary(Binding((), ()), (), 0, 0.0, 0.0, None, nothing)
     offset = totals.target / totals.weight if seen is None else seen
     groups = [rows.grouped((name,), offset, _MOST_VALUES) for name in rows.features]
     binding = bind(kernel, Table.of(_side_by_side(groups)), first=False)
@@ -41,12 +42,10 @@ def look_at_groups(rows: DatabaseRows, kernel: Kernel | None, seen: float | None
     sums = totals.n, totals.weight, totals.target
     counted = {} if seen is not None or totals.n > _COUNTED else _combinations(rows, binding)
     nothing = ColumnSummary(np.inf, -np.inf)
-    return Overview(binding, tuple(summaries), *sums, None, nothing, tuple(profiles), counted)
+    return TableSummary(binding, tuple(summaries), *sums, None, nothing, tuple(profiles), counted)
 
 
-def sum_groups(
-    rows: DatabaseRows, binding: Binding, plan: PassPlan, offset: float, beyond: bool
-) -> tuple[Moments, tuple[()], tuple[Choice, ...]]:
+def sum_groups(rows: DatabaseRows, binding: Binding, plan: PassPlan, offset: float, beyond: bool) -> Summed:
     """The sums of a plan, no row that must be kept as it is, and the engines."""
     some = rows.grouped(rows.features[:1], offset, _MOST_VALUES)
     if beyond:
@@ -58,7 +57,7 @@ def sum_groups(
     totals = rows.totals()
     whole = Whole(totals.n, totals.weight, float(some.target.sum()), float(some.squares.sum()))
     moments, choices = moments_of_cells(plan, _cells(rows, binding, plan, offset), whole, offset)
-    return moments, (), tuple(choices)
+    return Summed(moments, (), tuple(choices))
 
 
 def _combinations(rows: DatabaseRows, binding: Binding) -> dict[tuple[int, ...], int]:

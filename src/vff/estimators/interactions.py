@@ -89,8 +89,8 @@ def suggest_interactions(model: GPRegressor, X: Any, y: Any, sample_weight: Any 
     target = check_target(beside(whole, y, "y"), whole.n_rows)
     table = recognised(model, whole, model.column_indices_)
     residual = (target - model.predict(X)) / model.target_.scale
-    source = _source(model.rows_.binding, table, residual, w)
-    summaries = summarise_columns(source, range(len(model.rows_.binding.columns)))
+    source = _source(model.statistics_.binding, table, residual, w)
+    summaries = summarise_columns(source, range(len(model.statistics_.binding.columns)))
     noise = model.noise_variance_ / model.target_.scale**2
     found = [_look(model, left, right, source, summaries, noise) for left, right in _candidates(model)]
     return Interactions(sorted(found, key=lambda one: -one.gain))
@@ -107,12 +107,12 @@ def _source(binding: Binding, table: Table, residual: np.ndarray, w: np.ndarray)
 
 def _candidates(model: GPRegressor) -> Iterator[tuple[BoundTerm, BoundTerm]]:
     """Pairs of one-column terms over different columns whose product is not in the model."""
-    terms = model.rows_.terms
+    terms = model.statistics_.terms
     taken = {frozenset(term.columns) for term in terms if len(term.columns) > 1}
     own: dict[int, BoundTerm] = {}
     for term in terms:
         if len(term.columns) == 1:
-            own.setdefault(model.rows_.binding.columns[term.columns[0]].index, term)
+            own.setdefault(model.statistics_.binding.columns[term.columns[0]].index, term)
     for left, right in combinations(own.values(), 2):
         if frozenset((*left.columns, *right.columns)) not in taken:
             yield left, right
@@ -131,7 +131,7 @@ def _look(
     some = RowBlock(source.n, lambda c, rows: source.column(numbers[c], rows), source.y, source.w)
     found = [summaries[c] for c in numbers]
     inner = InnerTerm((*left.inner.factors, *right.inner.factors))
-    columns = [model.rows_.moments.request.columns[c] for c in numbers]
+    columns = [model.statistics_.moments.request.columns[c] for c in numbers]
     factors = tuple(
         ColumnRequest(column.place, factor.coarse(column.basis, summaries[c].n_distinct))
         for c, column, factor in zip(numbers, columns, inner.factors, strict=True)

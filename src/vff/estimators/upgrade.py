@@ -10,25 +10,45 @@ from typing import Any
 import numpy as np
 
 Tree = Any
-_TERM = {"share": "variance_share", "effective": "edf", "supported": "active"}
-_STAGE = {"missed": "bound_gap"}
+_RECORDS = {"Rows": "Statistics", "Survey": "ColumnSummary"}
+_FIELDS = {
+    "Statistics": {"hugging": "domain_from_data", "extents": "ranges", "details": "highest_frequencies"},
+    "TermFit": {"share": "variance_share", "effective": "edf", "supported": "active"},
+    "Milestone": {"missed": "bound_gap"},
+    "IterativeForm": {"constant": "intercept"},
+}
 
 
 def upgraded(tree: Tree, version: int) -> Tree:
     """The record ``Saved`` of a file of some version."""
-    if version >= 3:
+    return tree if version >= 3 else _saved(_renamed(tree))
+
+
+def _renamed(tree: Tree) -> Tree:
+    """Records and fields by the names that they have now."""
+    if isinstance(tree, list):
+        return [_renamed(part) for part in tree]
+    if not isinstance(tree, dict):
         return tree
+    named = {_RECORDS.get(name, name): _renamed(part) for name, part in tree.items()}
+    for record, fields in ((named[name], _FIELDS[name]) for name in named if name in _FIELDS):
+        for old, new in fields.items():
+            if old in record:
+                record[new] = record.pop(old)
+    return named
+
+
+def _saved(tree: Tree) -> Tree:
     saved = dict(tree["Saved"])
-    saved["members"] = [upgraded(member, version) for member in saved["members"]]
+    saved["members"] = list(map(_saved, saved["members"]))
     if saved["fit"] is not None:
-        saved["fit"] = {"Fit": _fit(dict(saved["fit"]["Fit"]), saved["rows"]["Rows"])}
+        saved["fit"] = {"Fit": _fit(dict(saved["fit"]["Fit"]), saved["rows"]["Statistics"])}
     return {"Saved": saved}
 
 
 def _fit(fit: dict[str, Tree], rows: dict[str, Tree]) -> dict[str, Tree]:
     climb, samples = fit.pop("climb", None), fit.get("samples")
     fit["posterior"] = {"Posterior": _posterior(fit["posterior"])}
-    fit["terms"], fit["history"] = _named_anew(fit["terms"], _TERM), _named_anew(fit["history"], _STAGE)
     if climb is None:
         beyond = sum(tail["TailRows"]["r"].size for tail in rows["tails"])
         more = {
@@ -54,14 +74,6 @@ def _fit(fit: dict[str, Tree], rows: dict[str, Tree]) -> dict[str, Tree]:
     return fit | more
 
 
-def _named_anew(records: list[Tree], names: dict[str, str]) -> list[Tree]:
-    """Records of one kind with the fields of now."""
-    return [
-        {kind: {names.get(name, name): part for name, part in own.items()} for kind, own in one.items()}
-        for one in records
-    ]
-
-
 def _memory(climb: dict[str, Tree]) -> dict[str, Tree]:
     names = {"asked": "likelihood", "constant": "intercept", "anchor": "intercept_prior"}
     kept = ("asked", "sums", "psi", "information", "constant", "anchor", "units")
@@ -80,9 +92,8 @@ def _posterior(tree: Tree) -> dict[str, Tree]:
     found = {name: _joined(coefficients, name) for name in ("mean", "centre", "centre_covariance")}
     found["intercept"] = own.get("constant")
     if kind == "ProbedPosterior":
-        (form,) = _named_anew([own["form"]], {"constant": "intercept"})
         probes = {name: _joined(terms, name) for name in ("away", "signs")}
-        return found | {"covariance": {"Probed": parts | {"form": form} | probes}}
+        return found | {"covariance": {"Probed": parts | {"form": own["form"]} | probes}}
     if kind == "StructuredPosterior":
         roots = [term["pieces"] for term in terms], [term["whiteners"] for term in terms]
         return found | {"covariance": {"Pieces": parts | dict(zip(("roots", "whiteners"), roots, strict=True))}}

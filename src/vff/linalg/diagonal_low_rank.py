@@ -29,9 +29,8 @@ def _columns(v: np.ndarray) -> np.ndarray:
     return v[:, None] if v.ndim == 1 else v
 
 
-@dataclass(frozen=True)
-class BorderedLowRank(AbstractOperator):
-    """[[diag(d), border], [border', corner]] + Z C Z'. Symmetric, of any sign."""
+class _Bordered(AbstractOperator):
+    """What both do, by their parts."""
 
     d: np.ndarray
     border: np.ndarray
@@ -91,7 +90,18 @@ class BorderedLowRank(AbstractOperator):
 
 
 @dataclass(frozen=True)
-class PositiveBorderedLowRank(AbstractInvertible):
+class BorderedLowRank(_Bordered):
+    """[[diag(d), border], [border', corner]] + Z C Z'. Symmetric, of any sign."""
+
+    d: np.ndarray
+    border: np.ndarray
+    corner: np.ndarray
+    Z: np.ndarray
+    C: np.ndarray
+
+
+@dataclass(frozen=True)
+class PositiveBorderedLowRank(_Bordered, AbstractInvertible):
     """[[diag(d), border], [border', border' diag(1/d) border + root root']] + Z C Z', positive definite.
 
     With W W' = Z C Z' and the border eliminated (W_e <- W_e - border' D^-1 W_h), the harmonics' Schur complement is
@@ -110,39 +120,14 @@ class PositiveBorderedLowRank(AbstractInvertible):
     C: np.ndarray
 
     @cached_property
-    def operator(self) -> BorderedLowRank:
-        """The same matrix in its plain form."""
-        corner = self.border.T @ (self.border / self.d[:, None]) + self.root @ self.root.T
-        return BorderedLowRank(self.d, self.border, corner, self.Z, self.C)
+    def corner(self) -> np.ndarray:  # pyright: ignore[reportIncompatibleVariableOverride]  # follows from the others
+        return self.border.T @ (self.border / self.d[:, None]) + self.root @ self.root.T
 
     def scaled(self, factor: float) -> "PositiveBorderedLowRank":
         """factor times this matrix, factor > 0."""
         return PositiveBorderedLowRank(
             factor * self.d, factor * self.border, np.sqrt(factor) * self.root, self.Z, factor * self.C
         )
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.operator.shape
-
-    def mv(self, v: np.ndarray) -> np.ndarray:
-        return self.operator.mv(v)
-
-    def lower_plus(self, dense: np.ndarray) -> np.ndarray:
-        return self.operator.lower_plus(dense)
-
-    @property
-    def probes(self) -> np.ndarray:
-        return self.operator.probes
-
-    def project_block(self, block_view: BlockView) -> StructuredCotangent:
-        return self.operator.project_block(block_view)
-
-    def inner(self, other: StructuredCotangent) -> float:
-        return self.operator.inner(other)
-
-    def to_dense(self) -> np.ndarray:
-        return self.operator.to_dense()
 
     @cached_property
     def _W(self) -> np.ndarray:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -72,8 +72,6 @@ class DistinctValues:
 @dataclass(frozen=True)
 class ColumnSummary:
     """What one look at a column found. Looks at different rows merge, and the order of rows leaves no trace."""
-
-    stored_as: ClassVar[str] = "Survey"  # what files of all versions call it
 
     low: float
     high: float

@@ -84,7 +84,7 @@ def check_enough(n: int, first: bool, weighed: bool) -> None:
 
 
 @dataclass(frozen=True)
-class Overview:
+class TableSummary:
     """What a look at rows found."""
 
     binding: Binding
@@ -109,7 +109,7 @@ class Overview:
             return self.profiles[c]
         return None if self.sample is None else self.sample.profile(c)
 
-    def merged(self, other: "Overview") -> "Overview":
+    def merged(self, other: "TableSummary") -> "TableSummary":
         """What a look at the rows of both would have found."""
         binding = united(self.binding, other.binding)
         parts = [part.over(binding) for part in (self, other)]
@@ -120,9 +120,9 @@ class Overview:
         )
         sample = _merged([part.sample for part in parts if part.n])
         sums = self.weight + other.weight, self.target + other.target
-        return Overview(binding, summaries, n, *sums, sample, self.targets.merged(other.targets))
+        return TableSummary(binding, summaries, n, *sums, sample, self.targets.merged(other.targets))
 
-    def over(self, binding: Binding) -> "Overview":
+    def over(self, binding: Binding) -> "TableSummary":
         """The same over more levels, in another order: codes are renumbered."""
         summaries = tuple(
             found if column.levels is None else summary_of_levels(len(column.levels), self.n)
@@ -144,7 +144,7 @@ def _merged(samples: Sequence[Sample | None]) -> Sample | None:
     return reduce(Sample.merged, found) if found and len(found) == len(samples) else None
 
 
-def look_at(batch: Batch, *, always_sampled: bool = False, sampled: bool = True) -> Overview:
+def look_at(batch: Batch, *, always_sampled: bool = False, sampled: bool = True) -> TableSummary:
     """A look at rows in memory, with a sample of them where something is settled by it, or as asked.
 
     Where earlier rows have settled everything, no sample is taken.
@@ -164,7 +164,7 @@ def look_at(batch: Batch, *, always_sampled: bool = False, sampled: bool = True)
         summarise_column(source.n, lambda rows: source.y[rows]) if always_sampled else ColumnSummary(np.inf, -np.inf)
     )
     sums = float(source.w.sum()), float(source.w @ source.y)
-    return Overview(binding, summaries, source.n, *sums, sample, targets)
+    return TableSummary(binding, summaries, source.n, *sums, sample, targets)
 
 
 def summary_of_levels(levels: int, n: int) -> ColumnSummary:

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 from vff.data import Chunk, PassState, Source, check_same_rows
 from vff.estimators.binding import Binding
-from vff.estimators.overview import Batch
+from vff.estimators.table_summary import Batch
 from vff.estimators.tasks import Reader, RowTask
 from vff.inference import MemoryRows, Observed, RowOracle, SiteQuery, SiteSums, TargetScale
 from vff.inference.methods.natural.feature_sums import FeatureSums
@@ -41,7 +41,7 @@ def walked(batch: Batch, plan: PassPlan) -> MemoryRows:
 
 
 @dataclass(frozen=True)
-class SourceRows(RowOracle):
+class ChunkedRows(RowOracle):
     """All rows of a source."""
 
     source: Source
@@ -71,7 +71,7 @@ class SourceRows(RowOracle):
     def sums(self, query: SiteQuery, *, features: bool) -> SiteSums:
         return self._reduced(Asked(self.reader, self.binding, self.plan, self.target, query, features))
 
-    def in_units(self, target: TargetScale) -> "SourceRows":
+    def in_units(self, target: TargetScale) -> "ChunkedRows":
         return replace(self, target=target)
 
     def _reduced(self, task: Any) -> Any:
