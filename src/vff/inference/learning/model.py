@@ -57,9 +57,12 @@ class SumModel:
         """P, all features together."""
         return self.moments.request.size
 
-    @cached_property
+    @property
     def parameters(self) -> PositiveVector:
-        """The layout of theta."""
+        return self._layout
+
+    @cached_property
+    def _layout(self) -> PositiveVector:
         bounds = [bound for term in self.terms for bound in term.bounds] + [NOISE_BOUNDS]
         for place in self.variances:
             low, high = bounds[place]
