@@ -21,7 +21,7 @@ from vff.estimators.saved_sums import (
 from vff.estimators.statistics import Statistics
 from vff.factors import Kernel, Prior, Term, TermTransform, normal_form
 from vff.inference import METHODS, Fit, Posterior, Samples
-from vff.inference.target import REACH
+from vff.inference.model.scale import REACH
 from vff.likelihoods import WIDEST_EXPONENT
 from vff.moments import ColumnRequest, MomentRequest
 
@@ -186,10 +186,10 @@ def check_posterior(posterior: Posterior, summed: MomentRequest) -> None:
     for array, what in ((posterior.mean, "means"), (posterior.centre, "a centre")):
         check_array(array, (P,), what)
     check_array(posterior.centre_covariance, (P,), "its covariance")
-    if posterior.constant is not None:
-        check_finite(posterior.constant.mean, "mean of the constant")
-        check_positive(posterior.constant.variance, "variance of the constant")
-        check_array(posterior.constant.answer, (P,), "how coefficients follow the constant")
+    if posterior.intercept is not None:
+        check_finite(posterior.intercept.mean, "mean of the constant")
+        check_positive(posterior.intercept.variance, "variance of the constant")
+        check_array(posterior.intercept.answer, (P,), "how coefficients follow the constant")
     covariance.check()
     for array, shape, what in covariance.arrays():
         check_array(array, shape, what)

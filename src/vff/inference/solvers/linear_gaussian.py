@@ -1,0 +1,361 @@
+"""Closed-form regression in coefficient space: the collapsed bound and its cotangents, written once for every solver.
+
+With prior precision K of the coefficients c, b = Phi' W y, G = Phi' W Phi and noise precision tau, A = K + tau G and
+m = tau A^-1 b; the bound is theory (7.2), its derivatives (7.4) to (7.6). An intercept beside the features is a border
+of one row and column, eliminated by theory (7.7) and (7.8); every formula holds with these in place of m and A^-1, and
+the trace does not see it, since the features carry all of a constant. How A is solved with is a subclass's business.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import ClassVar, NamedTuple, Self
+
+import numpy as np
+
+from vff.linalg import AbstractInvertible, NotPositiveDefinite, OuterView, StructuredCotangent
+
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True)
+class Intercept:
+    """What the rows say of an intercept beside the features, and its prior N(0, variance)."""
+
+    stored_as: ClassVar[str] = "Constant"
+
+    features: np.ndarray
+    """h = Phi' W 1, (P,)."""
+    target: float
+    """sum w y."""
+    variance: float
+
+
+@dataclass(frozen=True)
+class InterceptPosterior:
+    """q(c0) of the intercept, and how the coefficients follow it."""
+
+    stored_as: ClassVar[str] = "ConstantPosterior"
+
+    mean: float
+    variance: float
+    answer: np.ndarray
+    """u, (P,): what the coefficients give back when the constant rises by one; f rises by 1 - phi'u."""
+
+
+class _Share(NamedTuple):
+    """What the constant adds to the sums of a form."""
+
+    pulled: float = 0.0
+    energy: float = 0.0
+    penalty: float = 0.0
+    log_gain: float = 0.0
+    edf: float = 0.0
+
+
+@dataclass(frozen=True)
+class LinearGaussian(ABC):
+    """A linear-Gaussian model at one setting of its hyperparameters."""
+
+    prior: AbstractInvertible
+    """K."""
+    b: np.ndarray
+    """Phi' W y, (P,)."""
+    yy: float
+    """sum w y^2."""
+    weight: float
+    """sum w."""
+    prior_trace: float
+    """sum w k(x, x)."""
+    noise: float
+    """Noise variance."""
+    sites: bool = field(default=False, kw_only=True)
+    """Whether the targets stand for another likelihood (``natural``): their squares are unknown and left out."""
+    intercept: Intercept | None = field(default=None, kw_only=True)
+    """None where the function has no constant of its own."""
+
+    @abstractmethod
+    def solve(self, v: np.ndarray) -> np.ndarray:
+        """A^-1 v, (P, S); the constant held."""
+
+    def covariance(self) -> np.ndarray:
+        """A^-1 written out, (P, P); the constant held."""
+        return self.solve(np.eye(self.b.size))
+
+    @cached_property
+    def solutions(self) -> np.ndarray:
+        """A^-1 of the right sides, (P, 1 or 2)."""
+        return self.solve(self.right_sides)
+
+    @property
+    def right_sides(self) -> np.ndarray:
+        """tau b, and beside it tau h where there is a constant."""
+        sides = [self.b] if self.intercept is None else [self.b, self.intercept.features]
+        return self.tau * np.stack(sides, axis=1)
+
+    @cached_property
+    def intercept_posterior(self) -> InterceptPosterior | None:
+        """The constant given the targets."""
+        if self.intercept is None:
+            return None
+        h, u = self.intercept.features, self.solutions[:, 1]
+        misfit = self.weight - 2.0 * float(h @ u) + self.energy_of(u)
+        least = -np.inf if self.sites else 0.0  # below zero there is only rounding
+        precision = 1.0 / self.intercept.variance + self.tau * max(least, misfit) + float(u @ self.prior.mv(u))
+        if not precision > 0.0:
+            raise NotPositiveDefinite(
+                "these sites leave the constant of the function undetermined; try another likelihood"
+            )
+        mean = self.tau * (self.intercept.target - float(u @ self.b)) / precision
+        return InterceptPosterior(mean, 1.0 / precision, u)
+
+    @cached_property
+    def of_intercept(self) -> _Share:
+        """What the constant adds to the sums below."""
+        own, known = self.intercept, self.intercept_posterior
+        if own is None or known is None:
+            return _Share()
+        m0, shrunk = known.mean, known.variance / own.variance
+        energy = 2.0 * m0 * float(own.features @ self.mean) + m0**2 * self.weight
+        return _Share(m0 * own.target, energy, m0**2 / own.variance, -float(np.log(shrunk)), 1.0 - shrunk)
+
+    @cached_property
+    def mean(self) -> np.ndarray:
+        """Posterior mean m of the coefficients."""
+        alone, known = self.solutions[:, 0], self.intercept_posterior
+        return alone if known is None else alone - known.mean * known.answer
+
+    @property
+    @abstractmethod
+    def explained(self) -> float:
+        """tr(K^-1 G)."""
+
+    @abstractmethod
+    def energy_of(self, c: np.ndarray) -> float:
+        """c'G c."""
+
+    @property
+    def energy(self) -> float:
+        """sum w f^2 of the posterior mean."""
+        return self.energy_of(self.mean) + self.of_intercept.energy
+
+    def spread_over(self, other: "LinearGaussian") -> float:
+        """tr(G A^-1) with the Gram matrix of the same features over other rows."""
+        raise ValueError("rows are added to models of at most 4,500 features; use fewer frequencies, or fit again")
+
+    @property
+    @abstractmethod
+    def log_gain(self) -> float:
+        """log |A| - log |K|; the constant held."""
+
+    @cached_property
+    def log_volume(self) -> float:
+        """log |Q + noise| = n log noise + log |A| - log |K|."""
+        return self.weight * np.log(self.noise) + self.log_gain + self.of_intercept.log_gain
+
+    @property
+    @abstractmethod
+    def error(self) -> float:
+        """How far the bound may be off by its computation, nats."""
+
+    @property
+    @abstractmethod
+    def jitter(self) -> float:
+        """What rounding made a factor add to its diagonal."""
+
+    @cached_property
+    def projected_alone(self) -> StructuredCotangent:
+        """What the prior's structure keeps of A^-1; the intercept held."""
+        return self._seen()
+
+    @abstractmethod
+    def _seen(self) -> StructuredCotangent:
+        """The same, worked out."""
+
+    @cached_property
+    def projected_inverse(self) -> StructuredCotangent:
+        """What the prior's structure keeps of the covariance of the coefficients."""
+        if self.intercept_posterior is None:
+            return self.projected_alone
+        u = self.intercept_posterior.answer[:, None]
+        return self.projected_alone + self.intercept_posterior.variance * self.prior.project(OuterView(u, u))
+
+    @property
+    @abstractmethod
+    def projected_sandwich(self) -> StructuredCotangent:
+        """What it keeps of K^-1 G K^-1."""
+
+    @abstractmethod
+    def with_noise(self, noise: float) -> Self:
+        """The same model with another noise variance."""
+
+    @property
+    @abstractmethod
+    def explained_by_term(self) -> list[float]:
+        """tr(K_s^-1 G_ss) of every block of the prior."""
+
+    @abstractmethod
+    def energies(self) -> list[float]:
+        """m_s'G_ss m_s of every block of the prior."""
+
+    @property
+    def tau(self) -> float:
+        """Noise precision."""
+        return 1.0 / self.noise
+
+    @cached_property
+    def residual(self) -> float:
+        """sum w k(x, x) - tr(K^-1 G): prior variance at the rows that the features miss.
+
+        The difference is known to better than 1e-12 of its terms; that much is added, so that the bound stays below the
+        evidence where signal to noise is beyond what the sums resolve, and learning has no reason to go there.
+        """
+        return (1.0 + _ROUNDING) * self.prior_trace - self.explained
+
+    @cached_property
+    def quadratic(self) -> float:
+        """y' (Q + noise)^-1 y as the minimum over m of |y - Phi m|^2 / noise + m' K m: an error in m only raises it."""
+        misfit = self.yy - 2.0 * self.pulled + self.energy
+        least = -np.inf if self.sites else 0.0  # below zero there is only rounding
+        return self.tau * max(least, misfit) + self.penalty
+
+    @property
+    def pulled(self) -> float:
+        """sum w y f of the posterior mean."""
+        return float(self.mean @ self.b) + self.of_intercept.pulled
+
+    @property
+    def penalty(self) -> float:
+        """m'Km of the coefficients, and of the constant."""
+        return float(self.mean @ self.prior.mv(self.mean)) + self.of_intercept.penalty
+
+    @cached_property
+    def elbo(self) -> float:
+        """The collapsed bound, nats."""
+        n = self.weight
+        return -0.5 * (n * np.log(2.0 * np.pi) + self.log_volume + self.quadratic + self.tau * self.residual)
+
+    @cached_property
+    def divergence(self) -> float:
+        """KL[q(c) || p(c)] = 1/2 [ tr(K A^-1) - P + m'Km + log|A| - log|K| ], nats, of a model with unit noise."""
+        return 0.5 * (self.penalty + self.log_volume - self.cotangents.edf)
+
+    def upper_bound(self) -> float:
+        """An upper bound on the evidence from the same statistics (Titsias, 2014); one more solution."""
+        louder = self.with_noise(self.noise + max(0.0, self.residual))
+        return -0.5 * (self.weight * np.log(2.0 * np.pi) + self.log_volume + louder.quadratic) + self.error
+
+    @property
+    def allowance(self) -> float:
+        """The part of ``bound_gap`` that stands for rounding, nats."""
+        return 0.5 * self.tau * _ROUNDING * self.prior_trace
+
+    @property
+    def bound_gap(self) -> float:
+        """T = [sum w k(x, x) - tr(K^-1 G)] / (2 noise), the part of the bound's gap that is known, nats."""
+        return 0.5 * self.tau * max(0.0, self.residual)
+
+    @cached_property
+    def cotangents(self) -> "Cotangents":
+        """Derivatives of ``elbo`` with respect to everything it is made of."""
+        return Cotangents(self)
+
+    @property
+    def gap_cotangents(self) -> "GapCotangents":
+        """Derivatives of ``bound_gap``; A is not solved with."""
+        return GapCotangents(self)
+
+
+@dataclass(frozen=True)
+class Cotangents:
+    """Derivatives of the bound, as far as each structure needs them."""
+
+    model: LinearGaussian
+
+    @property
+    def inverse(self) -> StructuredCotangent:
+        """A^-1 as the prior's structure sees it."""
+        return self.model.projected_inverse
+
+    @cached_property
+    def prior(self) -> StructuredCotangent:
+        """dELBO / dK."""
+        K, m = self.model.prior, self.model.mean[:, None]
+        seen = self.inverse + K.project(OuterView(m, m)) + -1.0 * K.project_inverse()
+        return -0.5 * (seen + self.model.tau * self.model.projected_sandwich)
+
+    @cached_property
+    def edf(self) -> float:
+        """tau tr(A^-1 G) = P - tr(A^-1 K): how many coefficients the data determine, and the constant among them."""
+        model = self.model
+        return model.mean.size - model.prior.inner(self.inverse) + model.of_intercept.edf
+
+    @cached_property
+    def log_noise(self) -> float:
+        """dELBO / d log noise."""
+        model = self.model
+        # tau m'Gm = tau m'b - m'Km: the structure of K again
+        misfit = model.tau * (model.yy - model.pulled + model.residual) - model.penalty
+        return -0.5 * (model.weight - self.edf - misfit)
+
+    def gram(self, Z: np.ndarray) -> np.ndarray:
+        """Z' (dELBO / dG) Z for a few columns Z (P, R); the identity gives all of it."""
+        model = self.model
+        moment = Z.T @ (model.solve(Z) - model.prior.solve(Z)) + np.multiply.outer(m := Z.T @ model.mean, m)
+        if (known := model.intercept_posterior) is not None:
+            moment += known.variance * np.multiply.outer(u := Z.T @ known.answer, u)
+        return -0.5 * model.tau * moment
+
+    @property
+    def projection(self) -> np.ndarray:
+        """dELBO / db, (P,)."""
+        return self.model.tau * self.model.mean
+
+    @property
+    def features(self) -> np.ndarray:
+        """dELBO / dh of the constant, (P,)."""
+        known = self.model.intercept_posterior
+        if known is None:
+            return np.zeros(self.model.b.size)
+        return self.model.tau * (known.variance * known.answer - known.mean * self.model.mean)
+
+    @property
+    def prior_trace(self) -> float:
+        """dELBO / d sum w k(x, x)."""
+        return -0.5 * self.model.tau * (1.0 + _ROUNDING)
+
+
+@dataclass(frozen=True)
+class GapCotangents:
+    """Derivatives of T, answering to the same names as ``Cotangents``. O(P^2)."""
+
+    model: LinearGaussian
+
+    @cached_property
+    def prior(self) -> StructuredCotangent:
+        """dT / dK = tau/2 K^-1 G K^-1."""
+        return 0.5 * self.model.tau * self.model.projected_sandwich
+
+    @property
+    def log_noise(self) -> float:
+        """T is proportional to 1 / noise."""
+        return -0.5 * self.model.tau * self.model.residual
+
+    def gram(self, Z: np.ndarray) -> np.ndarray:
+        """Z' (dT / dG) Z = -tau/2 Z' K^-1 Z."""
+        return -0.5 * self.model.tau * (Z.T @ self.model.prior.solve(Z))
+
+    @property
+    def projection(self) -> np.ndarray:
+        """T does not see the targets."""
+        return np.zeros(self.model.b.size)
+
+    @property
+    def features(self) -> np.ndarray:
+        """Nor the constant."""
+        return np.zeros(self.model.b.size)
+
+    @property
+    def prior_trace(self) -> float:
+        """dT / d sum w k(x, x)."""
+        return 0.5 * self.model.tau * (1.0 + _ROUNDING)
