@@ -46,6 +46,13 @@ class RandomFourierGP(GaussianFace):
         Angular frequencies, radians per unit of the column.
     notes_ : tuple of str
         How learning ended, when there is something to say.
+
+    Examples
+    --------
+    >>> X = np.linspace(0, 6, 40)[:, None]
+    >>> y = np.sin(X[:, 0]) + 0.1 * np.random.default_rng(0).standard_normal(40)
+    >>> vff.baselines.RandomFourierGP(n_frequencies=20, random_state=0).fit(X, y).frequencies_.shape
+    (20,)
     """
 
     def __init__(
@@ -72,7 +79,6 @@ class RandomFourierGP(GaussianFace):
         check_one_column(self.kernel)
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Fit to a table X and a vector y."""
         self.frequencies_ = _fit_spectral(self, self._problem(X, y), release=False)
         return self
 
@@ -111,6 +117,13 @@ class SparseSpectrumGP(GaussianFace):
         Angular frequencies, radians per unit of the column.
     notes_ : tuple of str
         How learning ended, when there is something to say.
+
+    Examples
+    --------
+    >>> X = np.linspace(0, 6, 40)[:, None]
+    >>> y = np.sin(X[:, 0]) + 0.1 * np.random.default_rng(0).standard_normal(40)
+    >>> vff.baselines.SparseSpectrumGP(n_frequencies=5, random_state=0).fit(X, y).frequencies_.shape
+    (5,)
     """
 
     def __init__(
@@ -137,7 +150,6 @@ class SparseSpectrumGP(GaussianFace):
         check_one_column(self.kernel)
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Fit to a table X and a vector y."""
         self.frequencies_ = _fit_spectral(self, self._problem(X, y), release=True)
         return self
 

@@ -35,13 +35,13 @@ class GPClassifier(ClassifierMixin, SumModelFace):
     kernel : kernel expression or None
         As for ``GPRegressor``; the variances are of the latent function.
     likelihood : "logit", "probit" or a ``vff.likelihoods.Bernoulli``
-    frequencies, domain, edges, engine, optimizer, batch_size, covariance, random_state, verbose
+    frequencies, domain, edges, engine, optimizer
         As for ``GPRegressor``.
-    inference, draws, warmup, chains, sampler, priors
-        As for ``GPRegressor``: "variational", or Markov chains.
     fit_intercept : bool
         The latent function has a constant with a weak prior (standard deviation 10 around the constant that fits best),
         which is integrated out; with False its prior mean is zero and there is none.
+    batch_size, covariance, inference, draws, warmup, chains, sampler, priors, random_state, verbose
+        As for ``GPRegressor``.
 
     Attributes
     ----------
@@ -53,6 +53,12 @@ class GPClassifier(ClassifierMixin, SumModelFace):
         deviation; of two classes.
     estimators_ : list of GPClassifier
         With more than two classes: each class against the rest, in the order of ``classes_``.
+
+    Examples
+    --------
+    >>> X = np.linspace(0, 6, 30)[:, None]
+    >>> vff.GPClassifier(vff.Matern32(0), frequencies=5).fit(X, X[:, 0] > 3).predict([[1.0], [5.0]])
+    array([False,  True])
     """
 
     classes_: np.ndarray
@@ -100,10 +106,25 @@ class GPClassifier(ClassifierMixin, SumModelFace):
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Fit to a table X and labels y. A row of weight w counts as w equal rows.
+        """Fit to a table X and labels y.
 
-        Of a frame, y and sample_weight may be the names of columns. X may also be what ``vff.scan`` takes; then they
-        must be.
+        Parameters
+        ----------
+        X : array (N, D), frame, or what ``vff.scan`` takes
+        y : array (N,) of labels, or name of a column of X
+        sample_weight : array (N,), name of a column of X, or None
+            A row of weight w counts as w equal rows.
+
+        Returns
+        -------
+        GPClassifier
+            The model itself, fitted.
+
+        Examples
+        --------
+        >>> X = np.linspace(0, 6, 30)[:, None]
+        >>> vff.GPClassifier(frequencies=8).fit(X, np.where(X[:, 0] > 3, "late", "early")).classes_
+        array(['early', 'late'], dtype='<U5')
         """
         source = open_rows(X)
         if source.whole is None:
@@ -171,6 +192,27 @@ class GPClassifier(ClassifierMixin, SumModelFace):
 
         Earlier rows are remembered by the Gaussian factors that stood for them when they were seen. Rows of one class
         alone would be explained by a constant and leave nothing to remember, so the first rows must show all classes.
+
+        Parameters
+        ----------
+        X, y
+            A table in memory and its labels, as for ``fit``.
+        classes : array of labels
+            All that will come; needed by the first call.
+        sample_weight : array (N,), name of a column of X, or None
+
+        Returns
+        -------
+        GPClassifier
+            The model itself, fitted to all rows seen.
+
+        Examples
+        --------
+        >>> X, model = np.linspace(0, 6, 30)[:, None], vff.GPClassifier(domain=(0, 6), frequencies=8)
+        >>> for part in (slice(0, 30, 2), slice(1, 30, 2)):
+        ...     model = model.partial_fit(X[part], X[part, 0] > 3, classes=[False, True])
+        >>> model.predict([[1.0], [5.0]])
+        array([False,  True])
         """
         if open_rows(X).whole is None:
             raise ValueError(
@@ -221,20 +263,83 @@ class GPClassifier(ClassifierMixin, SumModelFace):
         self.notes_ = notes_together(models, classes)
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Probability of every class at every row, (N, classes), with the uncertainty of the function in it."""
+        """Probability of every class at every row, with the uncertainty of the function in it.
+
+        Parameters
+        ----------
+        X : what ``fit`` takes
+
+        Returns
+        -------
+        array (N, classes)
+            In the order of ``classes_``; rows sum to one.
+
+        Examples
+        --------
+        >>> X = np.linspace(0, 6, 30)[:, None]
+        >>> vff.GPClassifier(frequencies=5).fit(X, X[:, 0] > 3).predict_proba([[1.0]]).round(1)
+        array([[1., 0.]])
+        """
         return self._of_classes(X, lambda rows: (self._probabilities(rows),))[0]
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Logarithms of ``predict_proba``."""
+        """Logarithms of ``predict_proba``, of two classes each to its own last digits.
+
+        Parameters
+        ----------
+        X : what ``fit`` takes
+
+        Returns
+        -------
+        array (N, classes)
+            Nats.
+
+        Examples
+        --------
+        >>> X = np.linspace(0, 6, 30)[:, None]
+        >>> bool(vff.GPClassifier(frequencies=5).fit(X, X[:, 0] > 3).predict_log_proba([[1.0]])[0, 1] < -2)
+        True
+        """
         return self._of_classes(X, lambda rows: (self._log_probabilities(rows),))[0]
 
     def predict(self, X: Any) -> np.ndarray:
-        """The most probable class at every row."""
+        """Most probable class at every row.
+
+        Parameters
+        ----------
+        X : what ``fit`` takes
+
+        Returns
+        -------
+        array (N,) of labels
+
+        Examples
+        --------
+        >>> X = np.linspace(0, 6, 30)[:, None]
+        >>> vff.GPClassifier(frequencies=5).fit(X, X[:, 0] > 3).predict([[1.0], [5.0]])
+        array([False,  True])
+        """
         probabilities = self.predict_proba(X)
         return self.classes_[np.argmax(probabilities, axis=1)]
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Log odds of the second class at every row, (N,), or of every class against the rest, (N, classes)."""
+        """Log odds of the second class at every row, or of every class against the rest.
+
+        Parameters
+        ----------
+        X : what ``fit`` takes
+
+        Returns
+        -------
+        array (N,), or (N, classes) with more than two
+            Nats.
+
+        Examples
+        --------
+        >>> X = np.linspace(0, 6, 30)[:, None]
+        >>> np.sign(vff.GPClassifier(frequencies=5).fit(X, X[:, 0] > 3).decision_function([[1.0], [5.0]]))
+        array([-1.,  1.])
+        """
 
         def odds(rows: Block) -> np.ndarray:
             against, for_it = rows.model._log_of_two(rows)
@@ -271,7 +376,6 @@ class GPClassifier(ClassifierMixin, SumModelFace):
         return self._new(rows, ask)
 
     def predict_f(self, X: Any, full_covariance: bool = False) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and variance of the latent function: (N,) each, or (N, classes) with more than two."""
         check_is_fitted(self, "classes_")
         if len(self.functions_) == 1:
             return super().predict_f(X, full_covariance)
@@ -283,12 +387,28 @@ class GPClassifier(ClassifierMixin, SumModelFace):
         return np.stack(found[::2], axis=-1), np.stack(found[1::2], axis=-1)
 
     def effects(self, X: Any) -> Effects:
-        """Each term's part of the latent function of two classes, as for ``GPRegressor``."""
         self._refuse_several("ask estimators_[k].effects(X)")
         return super().effects(X)
 
     def log_predictive_density(self, X: Any, y: Any = None) -> np.ndarray:
-        """log P(y) of every row, nats."""
+        """Log probability log P(y | data) of every row by itself.
+
+        Parameters
+        ----------
+        X : what ``fit`` takes
+        y : array (N,) of labels, or name of a column of X
+
+        Returns
+        -------
+        array (N,)
+            Nats.
+
+        Examples
+        --------
+        >>> X = np.linspace(0, 6, 30)[:, None]
+        >>> bool(vff.GPClassifier(frequencies=5).fit(X, X[:, 0] > 3).log_predictive_density([[1.0]], [False])[0] > -0.1)
+        True
+        """
 
         def codes_of(y: Any, n: int) -> np.ndarray:
             codes = coded(as_labels(y), self.classes_)
@@ -302,7 +422,25 @@ class GPClassifier(ClassifierMixin, SumModelFace):
         return self._of_classes(X, ask, y, None, codes_of)[0]
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """The share of rows whose class is the most probable one; y and the weights may be columns of X, by name."""
+        """The share of rows whose class is the most probable one.
+
+        Parameters
+        ----------
+        X : what ``fit`` takes
+        y : array (N,) of labels, or name of a column of X
+        sample_weight : array (N,), name of a column of X, or None
+
+        Returns
+        -------
+        float
+            Between zero and one.
+
+        Examples
+        --------
+        >>> X = np.linspace(0, 6, 30)[:, None]
+        >>> vff.GPClassifier(frequencies=5).fit(X, X[:, 0] > 3).score(X, X[:, 0] > 3)
+        1.0
+        """
         source = open_rows(X)
         if source.whole is not None:
             table = source.whole
@@ -318,7 +456,6 @@ class GPClassifier(ClassifierMixin, SumModelFace):
         return float(np.average(right, weights=weights))
 
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = None) -> np.ndarray:
-        """Joint draws of labels at the rows of X, (N, n_samples); of two classes."""
         self._refuse_several("draw labels from predict_proba(X)")
         return self.classes_[super().sample_y(X, n_samples, random_state).astype(int)]
 

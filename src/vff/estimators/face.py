@@ -61,10 +61,50 @@ class PosteriorFace(BaseEstimator):
 
     @abstractmethod
     def fit(self, X: Any, y: Any) -> Any:
-        """Learn from rows."""
+        """Fit to a table X and a vector y.
+
+        Parameters
+        ----------
+        X : array (N, D) or frame
+        y : array (N,) or name of a column of X
+
+        Returns
+        -------
+        estimator
+            The model itself, fitted.
+
+        Examples
+        --------
+        >>> X = np.linspace(0, 6, 40)[:, None]
+        >>> y = np.sin(X[:, 0]) + 0.1 * np.random.default_rng(0).standard_normal(40)
+        >>> vff.baselines.ExactGP().fit(X, y).predict([[1.5]]).round(1)
+        array([0.9])
+        """
 
     def predict_f(self, X: Any, full_covariance: bool = False) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and variance of the latent function at every row; with ``full_covariance`` the (N, N) matrix."""
+        """Mean and variance of the latent function at every row.
+
+        Parameters
+        ----------
+        X : what ``fit`` takes
+        full_covariance : bool
+            Whether to give the covariance of all pairs of rows; of at most 20,000 rows.
+
+        Returns
+        -------
+        mean : array (N,)
+            On the scale of the link; with more than two classes (N, classes), and so on below.
+        variance : array (N,), or (N, N) with ``full_covariance``
+            Not the standard deviation; without the noise.
+
+        Examples
+        --------
+        >>> X = np.linspace(0, 6, 50)[:, None]
+        >>> y = np.sin(X[:, 0]) + 0.1 * np.random.default_rng(0).standard_normal(50)
+        >>> mean, covariance = vff.GPRegressor().fit(X, y).predict_f(X[:3], full_covariance=True)
+        >>> covariance.shape
+        (3, 3)
+        """
         if not flag("full_covariance", full_covariance):
             mean, variance = self._answers(X, self._latent)
             return mean, variance
@@ -73,13 +113,53 @@ class PosteriorFace(BaseEstimator):
         return self.target_.mean + scale * mean, scale**2 * covariance
 
     def sample_f(self, X: Any, n_samples: int = 1, random_state: Any = None) -> np.ndarray:
-        """Joint draws of the latent function at the rows of X, (N, n_samples)."""
+        """Joint draws of the latent function at the rows of X.
+
+        Parameters
+        ----------
+        X : what ``fit`` takes
+            At most 20,000 rows.
+        n_samples : int
+        random_state : int, RandomState or None
+            None is that of the model.
+
+        Returns
+        -------
+        array (N, n_samples)
+            A column is one function.
+
+        Examples
+        --------
+        >>> X = np.linspace(0, 6, 50)[:, None]
+        >>> vff.GPRegressor(frequencies=10).fit(X, np.sin(X[:, 0])).sample_f(X, 5, random_state=0).shape
+        (50, 5)
+        """
         n_samples, rng = whole_number("n_samples", n_samples), self._generator(random_state)
         x, _ = self._joint_rows(X)
         return self.target_.mean + self.target_.scale * self.posterior_.sample(x, n_samples, rng)
 
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = None) -> np.ndarray:
-        """Joint draws of new observations at the rows of X, (N, n_samples)."""
+        """Joint draws of new observations at the rows of X.
+
+        Parameters
+        ----------
+        X : what ``fit`` takes
+            At most 20,000 rows.
+        n_samples : int
+        random_state : int, RandomState or None
+            None is that of the model.
+
+        Returns
+        -------
+        array (N, n_samples)
+            In the units of y; of a classifier of two classes, labels.
+
+        Examples
+        --------
+        >>> X = np.linspace(0, 6, 50)[:, None]
+        >>> vff.GPRegressor(frequencies=10).fit(X, np.sin(X[:, 0])).sample_y(X, 5, random_state=0).shape
+        (50, 5)
+        """
         n_samples, rng = whole_number("n_samples", n_samples), self._generator(random_state)
         x, extra = self._joint_rows(X)
         if self.samples_ is not None:
@@ -200,7 +280,26 @@ class RegressionFace(RegressorMixin, PosteriorFace):
     def predict(self, X: Any, return_std: bool = False) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """Mean of a new observation at every row of X, and its standard deviation when asked for.
 
-        X is whatever ``fit`` takes: a table, or what ``vff.scan`` opens, which is read chunk by chunk.
+        Parameters
+        ----------
+        X : what ``fit`` takes
+            A table, or what ``vff.scan`` opens, which is read chunk by chunk.
+        return_std : bool
+            Whether to return the standard deviation too.
+
+        Returns
+        -------
+        mean : array (N,), in the units of y
+        std : array (N,), in the units of y
+            Only with ``return_std``: of a new y, noise included. (``predict_f`` gives the variance of the function.)
+
+        Examples
+        --------
+        >>> X = np.linspace(0, 6, 50)[:, None]
+        >>> y = np.sin(X[:, 0]) + 0.1 * np.random.default_rng(0).standard_normal(50)
+        >>> mean, std = vff.GPRegressor().fit(X, y).predict([[1.5]], return_std=True)
+        >>> mean.round(1), std.round(1)
+        (array([0.9]), array([0.1]))
         """
         if not flag("return_std", return_std):
             return self._answers(X, lambda rows: (self._mean(rows),))[0]
@@ -220,7 +319,26 @@ class RegressionFace(RegressorMixin, PosteriorFace):
         return self._new(rows, lambda one, _: one.moments())
 
     def predict_quantiles(self, X: Any, levels: Any = (0.05, 0.5, 0.95)) -> np.ndarray:
-        """Quantiles of a new observation at every row of X, (N, L), with the uncertainty of the function in them."""
+        """Quantiles of a new observation at every row of X, with the uncertainty of the function in them.
+
+        Parameters
+        ----------
+        X : what ``fit`` takes
+        levels : sequence of L floats
+            Between zero and one.
+
+        Returns
+        -------
+        array (N, L)
+            In the units of y.
+
+        Examples
+        --------
+        >>> X = np.linspace(0, 6, 50)[:, None]
+        >>> y = np.sin(X[:, 0]) + 0.1 * np.random.default_rng(0).standard_normal(50)
+        >>> vff.GPRegressor().fit(X, y).predict_quantiles([[1.5]], [0.5]).round(1)
+        array([[0.9]])
+        """
         asked = quantile_levels(levels)
         return self._answers(X, lambda rows: self._new(rows, lambda one, _: (one.quantiles(asked),)))[0]
 
@@ -237,7 +355,25 @@ class RegressionFace(RegressorMixin, PosteriorFace):
         return mean, np.sqrt(variance), *ends
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """The share R² of the variance of y that the mean explains; y and the weights may be columns of X, by name."""
+        """The share R² of the variance of y that the mean explains.
+
+        Parameters
+        ----------
+        X : what ``fit`` takes
+        y : array (N,) or name of a column of X
+        sample_weight : array (N,), name of a column of X, or None
+
+        Returns
+        -------
+        float
+            At most one.
+
+        Examples
+        --------
+        >>> X = np.linspace(0, 6, 50)[:, None]
+        >>> round(vff.GPRegressor(frequencies=10).fit(X, np.sin(X[:, 0])).score(X, np.sin(X[:, 0])), 2)
+        1.0
+        """
         source = open_rows(X)
         if source.whole is not None:
             table = source.whole
@@ -253,7 +389,25 @@ class RegressionFace(RegressorMixin, PosteriorFace):
         return float(r2_score(target, mean, sample_weight=weights))
 
     def log_predictive_density(self, X: Any, y: Any = None) -> np.ndarray:
-        """log p(y | data) of every row, nats, for y in its own units (a probability where y is discrete)."""
+        """Log density log p(y | data) of every row by itself.
+
+        Parameters
+        ----------
+        X : what ``fit`` takes
+        y : array (N,) or name of a column of X
+
+        Returns
+        -------
+        array (N,)
+            Nats, for y in its own units; of a probability where y is discrete.
+
+        Examples
+        --------
+        >>> X = np.linspace(0, 6, 50)[:, None]
+        >>> y = np.sin(X[:, 0]) + 0.1 * np.random.default_rng(0).standard_normal(50)
+        >>> bool(vff.GPRegressor().fit(X, y).log_predictive_density(X, y).mean() > 0.5)
+        True
+        """
 
         def ask(rows: Block) -> Sequence[np.ndarray]:
             self.likelihood_.check(rows.y, rows.extra)

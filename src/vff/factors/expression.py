@@ -51,7 +51,23 @@ class _Expression(ABC):
         """Another kernel of this type with other parameters, checked."""
 
     def set_params(self, **params: Any) -> Self:
-        """Change parameters in place, all or none; scikit-learn clones first."""
+        """Change parameters in place, all or none; scikit-learn clones first.
+
+        Parameters
+        ----------
+        **params
+            New values by the names that ``get_params`` has.
+
+        Returns
+        -------
+        kernel
+            Itself.
+
+        Examples
+        --------
+        >>> (vff.Matern32("x") + vff.Matern32("z")).set_params(z__lengthscale=2.0)
+        Matern32('x') + Matern32('z', lengthscale=2)
+        """
         new = self._replaced(params)
         for name in self.get_params(deep=False):
             object.__setattr__(self, name, getattr(new, name))  # frozen for everyone else
@@ -69,9 +85,15 @@ class _Expression(ABC):
 
 @dataclass(frozen=True, repr=False)
 class Leaf(_Expression):
-    """A kernel on one column. Fields beyond ``column`` are positive numbers, or None for "start from the data".
+    """A kernel on one column, the base of all kinds of them.
 
-    Besides the variance, those that its factor learns are called after its parameters; others are given, and stay.
+    Fields beyond ``column`` are positive numbers, or None for "start from the data". Besides the variance, those that
+    its factor learns are called after its parameters; others are given, and stay.
+
+    Examples
+    --------
+    >>> isinstance(vff.Matern32("x"), vff.kernels.Factor)
+    True
     """
 
     nickname: ClassVar[str | None] = None
@@ -151,7 +173,22 @@ class Leaf(_Expression):
         return f"{type(self).__name__}({', '.join([column, *values])})"
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Column, variance, and the lengthscale if there is one."""
+        """Column, variance, and the other hyperparameters by name.
+
+        Parameters
+        ----------
+        deep : bool
+            A kernel of one column has no parts: there is nothing more.
+
+        Returns
+        -------
+        dict
+
+        Examples
+        --------
+        >>> vff.Matern32("x", lengthscale=2.0).get_params()
+        {'column': 'x', 'variance': None, 'lengthscale': 2.0}
+        """
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def _replaced(self, params: dict[str, Any]) -> Self:
@@ -214,7 +251,17 @@ class _Compound(_Expression):
 
 @dataclass(frozen=True, repr=False)
 class Product(_Compound):
-    """A product of one-column kernels; the product of their variances is its one variance."""
+    """A product of one-column kernels; the product of their variances is its one variance.
+
+    Parameters
+    ----------
+    factors : tuple of one-column kernels
+
+    Examples
+    --------
+    >>> (vff.Matern32("x") * vff.Categorical("g")).factors
+    (Matern32('x'), Categorical('g'))
+    """
 
     factors: tuple[Leaf, ...]
 
@@ -236,7 +283,17 @@ class Product(_Compound):
 
 @dataclass(frozen=True, repr=False)
 class Sum(_Compound):
-    """A sum of one-column kernels and products."""
+    """A sum of one-column kernels and products.
+
+    Parameters
+    ----------
+    terms : tuple of one-column kernels and products
+
+    Examples
+    --------
+    >>> (vff.Matern32("x") + vff.Categorical("g")).terms
+    (Matern32('x'), Categorical('g'))
+    """
 
     terms: tuple[Leaf | Product, ...]
 
@@ -290,7 +347,17 @@ def _factors(term: Leaf | Product) -> tuple[Leaf, ...]:
 
 @dataclass(frozen=True)
 class Term:
-    """One summand in normal form: a variance and one factor per column."""
+    """One summand in normal form: a variance and one factor per column.
+
+    Parameters
+    ----------
+    factors : tuple of one-column kernels
+
+    Examples
+    --------
+    >>> vff.kernels.Term((vff.Matern32("day", variance=2.0), vff.Matern32("time", variance=3.0))).variance
+    6.0
+    """
 
     factors: tuple[Leaf, ...]
 
@@ -337,5 +404,20 @@ class Term:
 
 
 def normal_form(kernel: Kernel) -> tuple[Term, ...]:
-    """The kernel as a sum of products, in the order written; a term that was written twice stays twice."""
+    """The kernel as a sum of products, in the order written; a term that was written twice stays twice.
+
+    Parameters
+    ----------
+    kernel : kernel expression
+
+    Returns
+    -------
+    tuple of Term
+
+    Examples
+    --------
+    >>> kernel = (vff.Matern32("x") + vff.Matern32("z")) * vff.Categorical("g")
+    >>> [term.name for term in vff.kernels.normal_form(kernel)]
+    ['x * g', 'z * g']
+    """
     return tuple(Term(_factors(summand)) for summand in _summands(kernel))

@@ -35,16 +35,34 @@ def fit(
 ) -> Figure:
     """Draw a fitted model of one column, with the rows X and y when they are given.
 
-    The line is the posterior mean of y, the dark band the interval of the given level of the function (of the mean of y
-    that it makes), the light band the interval of a new observation. Of two classes the line is the probability of the
-    second, and there is no light band. Counts with an exposure are drawn per unit of it, successes per trial. Dotted
-    lines mark the domain [a, b] of the features. Many rows are drawn as a density. ``ax`` are axes to draw on.
+    The line is the posterior mean of y, the dark band the interval of the function (of the mean of y that it makes),
+    the light band the interval of a new observation. Of two classes the line is the probability of the second, and
+    there is no light band. Counts with an exposure are drawn per unit of it, successes per trial. Dotted lines mark the
+    domain [a, b] of the features. Many rows are drawn as a density.
+
+    Parameters
+    ----------
+    model : fitted estimator of one column
+    X, y : rows, or None
+        As for ``fit``.
+    ax : matplotlib.axes.Axes or None
+        Axes to draw on.
+    level : float
+        Probability of the bands.
+    xlabel, ylabel : str or None
 
     Returns
     -------
     matplotlib.figure.Figure
         ``figure.data`` is what was drawn, a dictionary of arrays: x, mean, lower and upper (of the function), y_lower
         and y_upper (of a new observation; NaN where there is no light band).
+
+    Examples
+    --------
+    >>> X = np.linspace(0, 6, 50)[:, None]
+    >>> figure = vff.plot.fit(vff.GPRegressor(frequencies=10).fit(X, np.sin(X[:, 0])), X, np.sin(X[:, 0]))
+    >>> list(figure.data)
+    ['x', 'mean', 'lower', 'upper', 'y_lower', 'y_upper']
     """
     refuse_several(model, "plot.fit")
     check_is_fitted(model, "posterior_")

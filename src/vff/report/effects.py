@@ -43,17 +43,31 @@ def effects(
 
     An effect is the term's part of the latent function, centred on the rows of the fit: in the units of y where noise
     is Gaussian or Student's, else on the scale of the link, a logit or a logarithm, which the label names. The band is
-    its posterior interval of the given level, from the joint posterior of all terms. Levels of a category are dots with
-    bars, sorted by their effect. With Gaussian noise, titles give the variance of the effect over the rows, relative to
-    that of y; effects that offset one another can have more than all of it.
+    its posterior interval, from the joint posterior of all terms. Levels of a category are dots with bars, sorted by
+    their effect. With Gaussian noise, titles give the variance of the effect over the rows, relative to that of y;
+    effects that offset one another can have more than all of it.
 
-    A product of two columns is an image of the posterior mean, hatched where the interval holds zero and grey where
-    the term is nearly as uncertain as without data; the colours are symmetric about zero. A product of numbers and at
-    most eight levels is a curve per level, dotted where the data say nothing. Of more columns the first two are drawn,
-    and the title says where the others are held.
+    A product of two columns is an image of the posterior mean, hatched where the interval holds zero and grey where the
+    term is nearly as uncertain as without data; the colours are symmetric about zero. A product of numbers and at most
+    eight levels is a curve per level, dotted where the data say nothing. Of more columns the first two are drawn, and
+    the title says where the others are held.
 
-    Each panel has its own scale unless ``sharey`` gives one to all curves and one to all images. ``xlabels`` gives
-    labels by the name of a column, or of a term of one column. One term may be drawn on ``ax``.
+    Parameters
+    ----------
+    model : GPRegressor, or GPClassifier of two classes
+    terms : names of terms, or None
+        None is all.
+    ax : matplotlib.axes.Axes or None
+        Axes to draw one term on.
+    level : float
+        Probability of the band.
+    ylabel : str or None
+    xlabels : mapping to str, or None
+        Labels by the name of a column, or of a term of one column.
+    ncols : int or None
+        Panels side by side.
+    sharey : bool
+        One scale for all curves and one for all images; else each panel has its own.
 
     Returns
     -------
@@ -61,6 +75,13 @@ def effects(
         The panels are ``figure.axes`` in the order of the terms; each bears its term's name, ``ax.get_label()``.
         ``figure.data`` is what was drawn, a dictionary of arrays: term, x and y (the columns along the axes; y is NaN
         where there is one), mean, lower, upper, and known, whether the data say something there.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).uniform(size=(50, 2))
+    >>> figure = vff.plot.effects(vff.GPRegressor(frequencies=5).fit(X, X[:, 0] - X[:, 1]))
+    >>> [panel.get_label() for panel in figure.axes]
+    ['0', '1']
     """
     if not isinstance(model, SumModelFace):
         raise TypeError(

@@ -75,16 +75,34 @@ def map(
 
     One panel is the posterior mean of the function, grey where it is nearly as uncertain as without data; the next is
     its standard deviation, without the noise. Where the likelihood has a link, as for classes and counts, the mean is
-    that of y and the standard deviation that of the latent function, on its own scale. With X, the rows are dots (a
-    sample of them when they are many). With X and y, a panel before the others shows the rows in the colours of the
-    mean, averaged over small cells when they are many. ``equal`` gives both columns the same scale; ``label`` says what
-    y is. On ``ax`` the mean alone is drawn, with dots for the rows.
+    that of y and the standard deviation that of the latent function, on its own scale.
+
+    Parameters
+    ----------
+    model : fitted estimator of two columns
+    X, y : rows, or None
+        With X, the rows are dots (a sample of them when they are many). With X and y, a panel before the others shows
+        the rows in the colours of the mean, averaged over small cells when they are many.
+    ax : matplotlib.axes.Axes or None
+        Axes to draw the mean alone on, with dots for the rows.
+    equal : bool
+        Both columns have the same scale.
+    xlabel, ylabel : str or None
+    label : str or None
+        What y is called.
 
     Returns
     -------
     matplotlib.figure.Figure
         Its axes are labelled "rows" (with y), "mean" and "std". ``figure.data`` is what was drawn, a dictionary of
         arrays: x, y (the two columns), mean, std, and known, whether the data say something there.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).uniform(size=(50, 2))
+    >>> kernel = vff.Matern32(0) * vff.Matern32(1)
+    >>> list(vff.plot.map(vff.GPRegressor(kernel, frequencies=4).fit(X, X.prod(axis=1)), X).data)
+    ['x', 'y', 'mean', 'std', 'known']
     """
     refuse_several(model, "plot.map")
     check_is_fitted(model, "posterior_")
