@@ -29,8 +29,8 @@ FOR_INFERENCE = {
     "parameter_derivatives",
     "row_modes",
 }
-# What fits ask of kernels; users add, multiply and call them, and set their parameters.
-FOR_FITS = {"bare", "clash", "for_columns", "text", "with_values"}
+# What fits and scikit-learn ask of kernels; users add, multiply and call them.
+FOR_FITS = {"bare", "clash", "for_columns", "get_params", "set_params", "text", "with_values"}
 
 SECTION = re.compile(r"^(\w[\w ]*)\n-{3,}$", re.MULTILINE)
 NAMES = re.compile(r"^(\*{0,2}\w+(?:, \*{0,2}\w+)*)(?: :.*)?$", re.MULTILINE)
@@ -111,8 +111,7 @@ def gives(own: Any) -> bool:
 @pytest.mark.parametrize("path", PUBLIC)
 def test_sections_are_complete(path: str) -> None:
     own, found = PUBLIC[path], sections(described(path))
-    summary = found["Summary"].splitlines()
-    assert summary and summary[0].endswith((".", ":", "]")), "the first line is a sentence of its own"
+    assert found["Summary"].split("\n")[0].endswith("."), "the first line is a sentence of its own"
     asked = signature(own)
     told = named(found.get("Parameters", "") or (found.get("Attributes", "") if inspect.isclass(own) else ""))
     assert told[: len(asked)] == asked, "all parameters are described, in their order"

@@ -20,7 +20,6 @@ from vff.kernels import (
     Matern92,
     Product,
     Sum,
-    grammar,
     normal_form,
     parse_kernel,
     write_kernel,

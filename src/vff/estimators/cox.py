@@ -14,33 +14,26 @@ from vff.estimators.cells import Grid, check_exposed, exposure_on, make_grid, re
 from vff.estimators.named import introduce, recognised
 from vff.estimators.options import check_choice, check_domain
 from vff.estimators.regressor import GPRegressor
-from vff.estimators.windows import Box, Space, as_box, as_table, check_inside, coordinates, range_of
+from vff.estimators.windows import (
+    Box,
+    Count,
+    Intensity,
+    Space,
+    as_box,
+    as_table,
+    check_inside,
+    coordinates,
+    factors_of,
+    range_of,
+)
 from vff.factors import Factor, Wish
 from vff.inference import inferences
-from vff.kernels import Kernel, Matern32, normal_form
+from vff.kernels import Kernel, Matern32
 from vff.likelihoods import Poisson
 from vff.moments import Survey
-from vff.words import shown
 
 _AT_ONCE = 2**24  # numbers drawn together
 _BAND_DRAWS = 1000
-
-
-class Intensity(NamedTuple):
-    """Points per unit volume and unit exposure: posterior mean, and the ends of a central interval."""
-
-    mean: np.ndarray
-    lower: np.ndarray
-    upper: np.ndarray
-
-
-class Count(NamedTuple):
-    """The integral of the intensity over a region: posterior mean, standard deviation and a central interval."""
-
-    mean: float
-    std: float
-    lower: float
-    upper: float
 
 
 class _Pattern(NamedTuple):
@@ -196,7 +189,7 @@ class CoxProcess(BaseEstimator):
         kernel = self.kernel
         if kernel is None:
             kernel = prod((Matern32(column) for column in space.columns[1:]), start=Matern32(space.columns[0]))
-        used = _factors_of(kernel, space).items()
+        used = factors_of(kernel, space).items()
         domain = {
             space.columns[index]: self._domain(index, factor, pattern)
             for index, factor in used
@@ -242,12 +235,11 @@ class CoxProcess(BaseEstimator):
 
         Parameters
         ----------
-        points : array (N,) or (N, d), or a frame
+        points : array (N,) or (N, d), a frame, or None
             None is the centres of all cells, in the shape of the grid.
         level : float
             Probability of the interval.
         random_state : int, RandomState or None
-            For the draws, with ``inference="mcmc"``.
 
         Returns
         -------
@@ -300,7 +292,6 @@ class CoxProcess(BaseEstimator):
         n_samples : int
             Draws of the intensity that standard deviation and interval are taken from.
         random_state : int, RandomState or None
-            Of the draws.
 
         Returns
         -------
@@ -336,10 +327,8 @@ class CoxProcess(BaseEstimator):
 
         Examples
         --------
-        (Not run by the tests, since chains are compiled for many seconds.)
-
         >>> model = vff.CoxProcess(grid=16, inference="mcmc", draws=20, warmup=20)
-        >>> draws = model.fit([0.2, 0.3, 0.7], window=(0, 1)).to_arviz()  # doctest: +SKIP
+        >>> draws = model.fit([0.2, 0.3, 0.7], window=(0, 1)).to_arviz()  # doctest: +SKIP - compiled for many seconds
         """
         check_is_fitted(self, "model_")
         return self.model_.to_arviz()
@@ -359,8 +348,7 @@ class CoxProcess(BaseEstimator):
 
         Returns
         -------
-        list of arrays (N_i, d)
-            One per pattern.
+        list of arrays (N_i, d), one per pattern
 
         Examples
         --------
@@ -407,21 +395,6 @@ _NO_WINDOW = (
     "the window was taken from the range of the points, which is smaller than the one they were looked for in; the "
     "intensity is biased upward at its edges: give fit the window"
 )
-
-
-def _factors_of(kernel: Kernel, space: Space) -> dict[int, Factor]:
-    """The first factor over every column that a kernel is over, all of them coordinates and taken as numbers."""
-    used: dict[int, Factor] = {}
-    for term in normal_form(kernel):
-        for factor in term.factors:
-            if factor.reads != "numbers":
-                raise ValueError(
-                    f"the kernel takes column {shown(factor.column)} for a category, and the coordinates of points are "
-                    "numbers; use a Matérn"
-                )
-            for index in space.by_column({factor.column: None}, "the kernel"):
-                used.setdefault(index, factor.factor)
-    return used
 
 
 def _ends(level: float) -> tuple[float, float]:

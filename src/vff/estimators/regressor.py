@@ -237,8 +237,11 @@ class GPRegressor(RegressionFace, SumModelFace):
         Examples
         --------
         >>> X = np.linspace(0, 6, 50)[:, None]
-        >>> vff.GPRegressor(domain=(0, 6), frequencies=10).collect(X, np.sin(X[:, 0])).rows_.n
-        50
+        >>> model = vff.GPRegressor(domain=(0, 6), frequencies=10)
+        >>> for part in (X[:25], X[25:]):
+        ...     model = model.collect(part, np.sin(part[:, 0]))
+        >>> model.learn().predict([[1.5]]).round(1)
+        array([1.])
         """
         self.rows_ = self._collected(X, y, sample_weight, getattr(self, "rows_", None))
         return self
@@ -278,9 +281,10 @@ class GPRegressor(RegressionFace, SumModelFace):
         Examples
         --------
         >>> X = np.linspace(0, 6, 50)[:, None]
-        >>> halves = [vff.GPRegressor(domain=(0, 6)).collect(half, np.sin(half[:, 0])) for half in (X[:25], X[25:])]
-        >>> halves[0].merge(halves[1]).rows_.n
-        50
+        >>> empty = [vff.GPRegressor(domain=(0, 6), frequencies=10) for _ in range(2)]
+        >>> one, two = (model.collect(half, np.sin(half[:, 0])) for model, half in zip(empty, (X[:25], X[25:])))
+        >>> one.merge(two).learn().predict([[1.5], [4.5]]).round(1)
+        array([ 1., -1.])
         """
         check_is_fitted(self, "rows_")
         check_is_fitted(other, "rows_")
@@ -306,8 +310,8 @@ class GPRegressor(RegressionFace, SumModelFace):
         --------
         >>> X = np.linspace(0, 6, 50)[:, None]
         >>> model = vff.GPRegressor(domain=(0, 6), frequencies=10).collect(X, np.sin(X[:, 0]))
-        >>> model.forget(X[:10], np.sin(X[:10, 0])).rows_.n
-        40
+        >>> model.forget(X[:10], np.sin(X[:10, 0])).learn().predict([[4.5]]).round(1)
+        array([-1.])
         """
         check_is_fitted(self, "rows_")
         self._check_sums("forget")

@@ -29,8 +29,8 @@ class SlidingWindow:
     >>> hour = np.linspace(0, 24, 50)[:, None]
     >>> for day in range(3):
     ...     model = window.push(hour, np.sin(hour[:, 0] / 4) + day)
-    >>> len(window), model.rows_.n
-    (2, 100)
+    >>> len(window), model.predict([[0.0]]).round(1)  # of the days 1 and 2
+    (2, array([1.5]))
     """
 
     def __init__(self, model: GPRegressor, length: int) -> None:

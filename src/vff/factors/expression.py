@@ -51,23 +51,7 @@ class _Expression(ABC):
         """Another kernel of this type with other parameters, checked."""
 
     def set_params(self, **params: Any) -> Self:
-        """Change parameters in place, all or none; scikit-learn clones first.
-
-        Parameters
-        ----------
-        **params
-            New values by the names that ``get_params`` has.
-
-        Returns
-        -------
-        kernel
-            Itself.
-
-        Examples
-        --------
-        >>> (vff.Matern32("x") + vff.Matern32("z")).set_params(z__lengthscale=2.0)
-        Matern32('x') + Matern32('z', lengthscale=2)
-        """
+        """Change parameters in place, all or none; scikit-learn clones first."""
         new = self._replaced(params)
         for name in self.get_params(deep=False):
             object.__setattr__(self, name, getattr(new, name))  # frozen for everyone else
@@ -173,22 +157,7 @@ class Leaf(_Expression):
         return f"{type(self).__name__}({', '.join([column, *values])})"
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Column, variance, and the other hyperparameters by name.
-
-        Parameters
-        ----------
-        deep : bool
-            A kernel of one column has no parts: there is nothing more.
-
-        Returns
-        -------
-        dict
-
-        Examples
-        --------
-        >>> vff.Matern32("x", lengthscale=2.0).get_params()
-        {'column': 'x', 'variance': None, 'lengthscale': 2.0}
-        """
+        """Column, variance, and the lengthscale if there is one."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def _replaced(self, params: dict[str, Any]) -> Self:
