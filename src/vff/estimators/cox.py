@@ -237,8 +237,7 @@ class CoxProcess(BaseEstimator):
         ----------
         points : array (N,) or (N, d), a frame, or None
             None is the centres of all cells, in the shape of the grid.
-        level : float
-            Probability of the interval.
+        level : float, probability of the interval
         random_state : int, RandomState or None
 
         Returns
@@ -287,8 +286,7 @@ class CoxProcess(BaseEstimator):
         region : box, boolean array of the shape of the grid, or None
             A box is written as a window (a dictionary may leave columns out); cells that its edge cuts count by the
             volume they have in it. None is the whole window.
-        level : float
-            Probability of the interval.
+        level : float, probability of the interval
         n_samples : int
             Draws of the intensity that standard deviation and interval are taken from.
         random_state : int, RandomState or None
@@ -328,7 +326,7 @@ class CoxProcess(BaseEstimator):
         Examples
         --------
         >>> model = vff.CoxProcess(grid=16, inference="mcmc", draws=20, warmup=20)
-        >>> draws = model.fit([0.2, 0.3, 0.7], window=(0, 1)).to_arviz()  # doctest: +SKIP - compiled for many seconds
+        >>> draws = model.fit([0.2, 0.3, 0.7], window=(0, 1)).to_arviz()  # doctest: +SKIP
         """
         check_is_fitted(self, "model_")
         return self.model_.to_arviz()

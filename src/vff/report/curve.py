@@ -13,8 +13,8 @@ from vff.estimators.face import PosteriorFace
 from vff.report.canvas import BAND, MEAN, half_width, new_axes
 from vff.report.columns import column_kind, column_name, on_axis, tick
 from vff.report.data import draw_rows, table_like_the_fit, visible_range
-from vff.report.drawn import Data, as_values, finished
-from vff.report.observed import Ends, curves, refuse_several, target_text, targets
+from vff.report.drawn import as_values, finished
+from vff.report.observed import Curves, Ends, curves, refuse_several, target_text, targets
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -72,16 +72,7 @@ def fit(
     grid = _grid(model, None if rows is None else rows[0])
     found = curves(model, grid[:, None], level)
     grid = on_axis(kind, grid)
-    nothing = np.full(grid.size, np.nan)
-    new = found.observation or (nothing, nothing)
-    columns = (as_values(kind, grid), found.mean, *found.function, *new)
-    data: Data = dict(zip(("x", "mean", "lower", "upper", "y_lower", "y_upper"), columns, strict=True))
-    label = f"{100 * level:g} % interval"
-    same = model.likelihood_.normal  # f is the mean of y
-    ax.plot(grid, found.mean, color=MEAN, lw=1.6, label="posterior mean" if same else "mean of y", zorder=4)
-    _band(ax, grid, found.function, alpha=0.5, edge=0.0, label=f"{label} of {'f' if same else 'it'}")
-    if found.observation is not None:
-        _band(ax, grid, found.observation, alpha=0.1, edge=0.9, label=f"{label} of a new y")
+    _draw(ax, grid, found, f"{100 * level:g} % interval", same=model.likelihood_.normal)
     ends = found.observation or found.function
     low, high = float(np.min(ends[0])), float(np.max(ends[1]))
     if rows is not None:
@@ -93,7 +84,17 @@ def fit(
     ax.set_xlabel(xlabel or column_name(model, 0))
     ax.set_ylabel(ylabel or target_text(model, y))
     ax.legend(loc="best", fontsize="small", framealpha=0.9)
-    return finished(ax, data)
+    nothing = np.full(grid.size, np.nan)
+    columns = (as_values(kind, grid), found.mean, *found.function, *(found.observation or (nothing, nothing)))
+    return finished(ax, dict(zip(("x", "mean", "lower", "upper", "y_lower", "y_upper"), columns, strict=True)))
+
+
+def _draw(ax: Axes, grid: np.ndarray, found: Curves, label: str, *, same: bool) -> None:
+    """The line and its bands; ``same`` where f is the mean of y."""
+    ax.plot(grid, found.mean, color=MEAN, lw=1.6, label="posterior mean" if same else "mean of y", zorder=4)
+    _band(ax, grid, found.function, alpha=0.5, edge=0.0, label=f"{label} of {'f' if same else 'it'}")
+    if found.observation is not None:
+        _band(ax, grid, found.observation, alpha=0.1, edge=0.9, label=f"{label} of a new y")
 
 
 def _kind(model: PosteriorFace) -> str:

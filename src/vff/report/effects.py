@@ -55,17 +55,13 @@ def effects(
     Parameters
     ----------
     model : GPRegressor, or GPClassifier of two classes
-    terms : names of terms, or None
-        None is all.
-    ax : matplotlib.axes.Axes or None
-        Axes to draw one term on.
-    level : float
-        Probability of the band.
+    terms : names of terms, or None for all
+    ax : matplotlib.axes.Axes or None, to draw one term on
+    level : float, probability of the band
     ylabel : str or None
     xlabels : mapping to str, or None
         Labels by the name of a column, or of a term of one column.
-    ncols : int or None
-        Panels side by side.
+    ncols : int or None, panels side by side
     sharey : bool
         One scale for all curves and one for all images; else each panel has its own.
 
@@ -83,6 +79,16 @@ def effects(
     >>> [panel.get_label() for panel in figure.axes]
     ['0', '1']
     """
+    _check_model(model)
+    half_width(level)  # refuses what is no level
+    views = [view_of(model, s) for s in _places(model, terms)]
+    _check_labels(model, xlabels or {})
+    if ncols is not None and not is_whole(ncols, 1):
+        raise ValueError(f"ncols must be 1 or more, got {shown(ncols)}; it counts the panels side by side")
+    return _figure(model, views, ax, level, ylabel, xlabels or {}, ncols, sharey)
+
+
+def _check_model(model: SumModelFace) -> None:
     if not isinstance(model, SumModelFace):
         raise TypeError(
             f"plot.effects draws the terms of a GPRegressor, got {type(model).__name__}; those of a GPClassifier will "
@@ -90,18 +96,26 @@ def effects(
         )
     refuse_several(model, "plot.effects")
     check_is_fitted(model, "posterior_")
-    z, views = half_width(level), [view_of(model, s) for s in _places(model, terms)]
-    _check_labels(model, xlabels or {})
-    if ncols is not None and not is_whole(ncols, 1):
-        raise ValueError(f"ncols must be 1 or more, got {shown(ncols)}; it counts the panels side by side")
+
+
+def _figure(
+    model: SumModelFace,
+    views: Sequence[View],
+    ax: Axes | None,
+    level: float,
+    ylabel: str | None,
+    xlabels: Mapping[str, str],
+    ncols: int | None,
+    sharey: bool,
+) -> Figure:
     roomy = any(len(view.over) == 2 for view in views)
     ncols = ncols or _side_by_side(len(views), _WIDEST_SURFACES if roomy else _WIDEST)
     size = (4.3, 3.1) if roomy else (3.6, 2.7)
     panels = _panels(ax, len(views), ncols, size)
     for panel, view in zip(panels, views, strict=True):
         panel.set_label(model.rows_.terms[view.term].name)
-        _name_axes(panel, model, view, xlabels or {})
-    drawn = {panel: _draw(panel, model, view, z) for panel, view in zip(panels, views, strict=True)}
+        _name_axes(panel, model, view, xlabels)
+    drawn = {panel: _draw(panel, model, view, half_width(level)) for panel, view in zip(panels, views, strict=True)}
     images = {panel: image for panel, (image, _) in drawn.items() if image is not None}
     figure = finished(panels[0], joined([data for _, data in drawn.values() if data]))
     own = figure if ax is None else None
