@@ -280,9 +280,8 @@ class RegressionFace(RegressorMixin, PosteriorFace):
 
         Examples
         --------
-        >>> X = np.linspace(0, 6, 50)[:, None]
-        >>> y = np.sin(X[:, 0]) + 0.1 * np.random.default_rng(0).standard_normal(50)
-        >>> vff.GPRegressor().fit(X, y).predict([[1.5]], return_std=True)[1].round(1)
+        >>> X, noise = np.linspace(0, 6, 50)[:, None], 0.1 * np.random.default_rng(0).standard_normal(50)
+        >>> vff.GPRegressor().fit(X, np.sin(X[:, 0]) + noise).predict([[1.5]], return_std=True)[1].round(1)
         array([0.1])
         """
         if not flag("return_std", return_std):

@@ -43,12 +43,9 @@ def fit(
     Parameters
     ----------
     model : fitted estimator of one column
-    X, y : rows, or None
-        As for ``fit``.
-    ax : matplotlib.axes.Axes or None
-        Axes to draw on.
-    level : float
-        Probability of the bands.
+    X, y : rows as for ``fit``, or None
+    ax : matplotlib.axes.Axes or None, to draw on
+    level : float, probability of the bands
     xlabel, ylabel : str or None
 
     Returns
@@ -60,8 +57,7 @@ def fit(
     Examples
     --------
     >>> X = np.linspace(0, 6, 50)[:, None]
-    >>> figure = vff.plot.fit(vff.GPRegressor(frequencies=10).fit(X, np.sin(X[:, 0])), X, np.sin(X[:, 0]))
-    >>> list(figure.data)
+    >>> list(vff.plot.fit(vff.GPRegressor(frequencies=10).fit(X, np.sin(X[:, 0])), X, np.sin(X[:, 0])).data)
     ['x', 'mean', 'lower', 'upper', 'y_lower', 'y_upper']
     """
     refuse_several(model, "plot.fit")

@@ -39,12 +39,9 @@ def intensity(
     Parameters
     ----------
     model : CoxProcess
-    ax : matplotlib.axes.Axes or None
-        Axes to draw on.
-    level : float
-        Probability of the interval.
-    label : str or None
-        What the intensity is called.
+    ax : matplotlib.axes.Axes or None, to draw on
+    level : float, probability of the interval
+    label : str or None, what the intensity is called
     xlabel, ylabel : str or None
 
     Returns

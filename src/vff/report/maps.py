@@ -83,17 +83,15 @@ def map(
     X, y : rows, or None
         With X, the rows are dots (a sample of them when they are many). With X and y, a panel before the others shows
         the rows in the colours of the mean, averaged over small cells when they are many.
-    ax : matplotlib.axes.Axes or None
-        Axes to draw the mean alone on, with dots for the rows.
+    ax : matplotlib.axes.Axes or None, to draw the mean alone on, with dots for the rows
     equal : bool, whether both columns have the same scale
-    xlabel, ylabel : str or None
-    label : str or None, what y is called
+    xlabel, ylabel, label : str or None, the last for what y is
 
     Returns
     -------
     matplotlib.figure.Figure
-        Its axes are labelled "rows" (with y), "mean" and "std". ``figure.data`` is what was drawn, a dictionary of
-        arrays: x, y (the two columns), mean, std, and known, whether the data say something there.
+        With axes "rows" (with y), "mean" and "std". ``figure.data`` is what was drawn, arrays by name: x, y (the
+        columns), mean, std, and known, whether the data say something there.
 
     Examples
     --------
@@ -103,8 +101,7 @@ def map(
     """
     refuse_several(model, "plot.map")
     check_is_fitted(model, "posterior_")
-    kinds = _kinds(model)
-    rows = _rows(model, X, y)
+    kinds, rows = _kinds(model), _rows(model, X, y)
     field = _field(model, kinds, rows)
     names, rows = _shown(kinds, rows, alone=ax is not None)
     height = 3.2 if not equal else float(np.clip(3.0 * np.ptp(field.y) / np.ptp(field.x), 1.2, 6.0)) + 0.5
