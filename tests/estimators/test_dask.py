@@ -21,7 +21,7 @@ from vff.data.dask import DaskSource, _Parcel
 from vff.estimators.tasks import OneCore
 from vff.inference.asking import Opinion
 from vff.moments import LARGEST_SAMPLE
-from vff.moments.cores import at_most, cores
+from vff.moments.threads import at_most, cores
 
 # workers do not import the tests
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
@@ -153,7 +153,7 @@ def check_same_climb(found: Any, expected: Any, within: float = 1e-8) -> None:
 def walking(client, monkeypatch):
     """Samples so small that the partitions are asked again at every step."""
     monkeypatch.setattr("vff.moments.sample.LARGEST_SAMPLE", 500)
-    monkeypatch.setattr("vff.estimators.intake.LARGEST_SAMPLE", 500)
+    monkeypatch.setattr("vff.estimators.passes.LARGEST_SAMPLE", 500)
     client.run(patch_workers, 500)
     yield client
     client.run(patch_workers, LARGEST_SAMPLE)

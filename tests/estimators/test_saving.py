@@ -72,7 +72,11 @@ def statistics() -> GPRegressor:
     """What is there before learning."""
     model = regressor(Matern32("a") + Categorical("group"))
     bare = GPRegressor(Matern32("a") + Categorical("group"), **FEW)
-    bare.rows_, bare.n_features_in_, bare.feature_names_in_ = model.rows_, model.n_features_in_, model.feature_names_in_
+    bare.statistics_, bare.n_features_in_, bare.feature_names_in_ = (
+        model.rows_,
+        model.n_features_in_,
+        model.feature_names_in_,
+    )
     return bare
 
 
@@ -461,7 +465,7 @@ def test_only_memories_are_left_out():
     for module in {inspect.getmodule(type(record)) for record in records_in(made("sum").fit_)}:
         for _, kind in inspect.getmembers(module, dataclasses.is_dataclass):
             left |= {f"{kind.__name__}.{own.name}" for own in dataclasses.fields(kind) if not own.compare}
-    assert left <= {"Codebook.remembered", "ColumnRows.remembered"}
+    assert left <= {"DistinctValues.remembered", "ColumnRows.remembered"}
 
 
 def test_a_file_of_another_kind_is_refused(path):

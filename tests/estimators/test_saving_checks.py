@@ -251,7 +251,7 @@ def test_starting_values_may_change_after_the_fit(path):
 
 
 def other_rows(model: GPRegressor) -> None:
-    model.rows_ = regressor((*GROUPS, "z")).rows_
+    model.statistics_ = regressor((*GROUPS, "z")).rows_
 
 
 def other_kernel(model: GPRegressor) -> None:

@@ -77,13 +77,13 @@ def columns_of(model: Any) -> list[str]:
 def model_kinds(model: Any) -> dict[str, str]:
     """What the columns of the terms held when the model was fitted."""
     names = columns_of(model)
-    return {names[column.index]: column.kind for column in one_of(model).rows_.binding.columns}
+    return {names[column.index]: column.kind for column in one_of(model).statistics_.binding.columns}
 
 
 def level_columns(model: Any) -> set[str]:
     """The columns that the model takes as levels, where missing is a level like the others."""
     names = columns_of(model)
-    return {names[column.index] for column in one_of(model).rows_.binding.columns if column.levels is not None}
+    return {names[column.index] for column in one_of(model).statistics_.binding.columns if column.levels is not None}
 
 
 def one_of(model: Any) -> Any:

@@ -32,7 +32,7 @@ def effects(options: Namespace) -> Result:
     out = check_output(options.out, [options.model], (*_PICTURES, ".csv"), force=options.force)
     model, said = load_model(options.model), about(options.model)
     model = _of_class(model, options.of_class)
-    known = [term.name for term in model.rows_.terms]
+    known = [term.name for term in model.statistics_.terms]
     asked = [name_of_term(name) for name in names(options.terms, "--terms")] or known
     unknown = [name for name in asked if name not in known]
     if unknown:
@@ -84,7 +84,7 @@ def _write(model: Any, numbers: Sequence[int], out: Path) -> int:
             lattice = {c: _places(model, c, _ALONG[len(view.over)]) for c in view.over}
             effect = effect_on(model, view, lattice)
             labels = list(_labels(model, view, list(lattice.values())))
-            columns = {"term": [model.rows_.terms[number].name] * len(labels), "x": labels}
+            columns = {"term": [model.statistics_.terms[number].name] * len(labels), "x": labels}
             writer.write({**columns, "effect": effect.mean.ravel(), "sd": effect.std.ravel()})
         writer.close()
     return writer.rows

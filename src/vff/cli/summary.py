@@ -33,21 +33,21 @@ def summary(model: Any, said: Description) -> dict[str, Any]:
         return record | {"learnt": True, "classes": {label_text(label): _learnt(one) for label, one in each}}
     if hasattr(model, "classes_"):
         record["labels"] = [label_text(label) for label in model.classes_]
-    if not hasattr(model, "rows_"):  # a point pattern, which has a model of its cells
+    if not hasattr(model, "statistics_"):  # a point pattern, which has a model of its cells
         return record | summary(model.model_, said) | {"model": said.estimator}
     if not hasattr(model, "kernel_"):
-        return record | {"learnt": False, "terms": [{"term": term.name} for term in model.rows_.terms]}
+        return record | {"learnt": False, "terms": [{"term": term.name} for term in model.statistics_.terms]}
     return record | _learnt(model)
 
 
 def _left_out(model: Any) -> int:
     """Rows that were not taken in, because cells were missing."""
-    return model.functions_[0].rows_.left_out
+    return model.functions_[0].statistics_.left_out
 
 
 def _learnt(model: Any) -> dict[str, Any]:
     """Hyperparameters of one function."""
-    terms = zip(normal_form(model.kernel_), model.rows_.terms, model.fit_.terms, strict=True)
+    terms = zip(normal_form(model.kernel_), model.statistics_.terms, model.fit_.terms, strict=True)
     return {
         "learnt": True,
         "terms": [_term(*each) for each in terms],

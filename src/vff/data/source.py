@@ -11,6 +11,7 @@ from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import import_module
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
@@ -176,6 +177,13 @@ class Source(ABC):
 
         path = self.handling.checkpoint
         return None if path is None else Checkpoint.at(path, f"{identity}, {self.identity}")
+
+    def finish(self) -> None:
+        """All that was to be made of these rows is made: no state has to be kept."""
+        from vff.data.checkpoint import Checkpoint
+
+        if self.handling.checkpoint is not None:
+            Checkpoint(Path(self.handling.checkpoint), "").remove()
 
     def chunks(self, phase: str = "predicting") -> Iterator[Chunk]:
         """All rows in order, for predictions. What cannot be read is refused or left out as in a pass."""

@@ -1,14 +1,14 @@
 """The scikit-learn contract: tables in, checked columns on, answers in the user's units out. No mathematics."""
 
+from vff.estimators.base import Effects
 from vff.estimators.classifier import GPClassifier
 from vff.estimators.cox import CoxProcess
+from vff.estimators.evaluation import ExtrapolationWarning
 from vff.estimators.interactions import Interaction, Interactions, suggest_interactions
+from vff.estimators.pattern import Count, Intensity
 from vff.estimators.regressor import GPRegressor
 from vff.estimators.saving import describe, load, save
-from vff.estimators.sums import Effects
-from vff.estimators.visiting import ExtrapolationWarning
-from vff.estimators.window import SlidingWindow
-from vff.estimators.windows import Count, Intensity
+from vff.estimators.sliding import SlidingWindow
 
 __all__ = [
     "Count",

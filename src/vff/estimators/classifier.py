@@ -13,16 +13,16 @@ from vff.data.labels import as_labels, coded
 from vff.data.memory import given
 from vff.data.table import Table
 from vff.estimators.arguments import flag
+from vff.estimators.base import AdditiveModel, Effects
 from vff.estimators.named import columns_used, introduce, levels_used
-from vff.estimators.predict_classes import ClassificationFace
-from vff.estimators.sums import Effects, SumModelFace
+from vff.estimators.predict_classes import ClassificationMixin
 from vff.estimators.tasks import FindLabels
 from vff.kernels import Kernel
 from vff.likelihoods import AbstractLikelihood, binary_names, by_name
 from vff.words import shown
 
 
-class GPClassifier(ClassificationFace, SumModelFace):
+class GPClassifier(ClassificationMixin, AdditiveModel):
     """Gaussian process classification with variational Fourier features.
 
     Two classes have one latent function f and P(second class) = F(f), F logistic or normal. More classes are fitted one
@@ -142,7 +142,7 @@ class GPClassifier(ClassificationFace, SumModelFace):
         return self
 
     def _columns_used(self) -> tuple[Hashable, ...]:
-        return columns_used(self.kernel, self._asked_likelihood())
+        return columns_used(self.kernel, self._requested_likelihood())
 
     def _fit_chunks(self, source: Source, y: Any, sample_weight: Any) -> Self:
         """Labels are found in a pass of their own; then there is a fit per class, or one for two."""
@@ -264,7 +264,7 @@ class GPClassifier(ClassificationFace, SumModelFace):
         self._refuse_several("ask estimators_[k].effects(X)")
         return super().effects(X)
 
-    def _asked_likelihood(self) -> AbstractLikelihood:
+    def _requested_likelihood(self) -> AbstractLikelihood:
         names, asked = binary_names(), self.likelihood
         if isinstance(asked, str) and asked in names:
             asked = by_name(asked)
@@ -310,6 +310,6 @@ def _copy(model: GPClassifier) -> GPClassifier:
 
 def notes_together(models: Sequence[GPClassifier], classes: Iterable[Any]) -> tuple[str, ...]:
     """The notes of a model per class, with the class before them; on the rows, which are those of all, once."""
-    rows = models[0].rows_.notes
+    rows = models[0].statistics_.notes
     each = zip(models, classes, strict=True)
     return (*rows, *(f"{label}: {note}" for model, label in each for note in model.notes_ if note not in rows))

@@ -10,11 +10,10 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from vff.estimators.arguments import interval_level, seeded, whole_number
-from vff.estimators.cells import Grid, check_exposed, exposure_on, make_grid, region_volumes
+from vff.estimators.grid import Grid, check_exposed, exposure_on, make_grid, region_volumes
 from vff.estimators.named import introduce, recognised
 from vff.estimators.options import check_choice, check_domain
-from vff.estimators.regressor import GPRegressor
-from vff.estimators.windows import (
+from vff.estimators.pattern import (
     Box,
     Count,
     Intensity,
@@ -26,11 +25,12 @@ from vff.estimators.windows import (
     factors_of,
     range_of,
 )
-from vff.factors import Factor, Wish
+from vff.estimators.regressor import GPRegressor
+from vff.factors import Factor, FactorOptions
 from vff.inference import inferences
 from vff.kernels import Kernel, Matern32
 from vff.likelihoods import Poisson
-from vff.moments import Survey
+from vff.moments import ColumnSummary
 
 _AT_ONCE = 2**24  # numbers drawn together
 _BAND_DRAWS = 1000
@@ -221,8 +221,8 @@ class CoxProcess(BaseEstimator):
         if given is None:
             values = self.edges.values() if isinstance(self.edges, dict) else (self.edges,)
             padded = any(0 in np.atleast_1d(np.asarray(value, object)) for value in values)
-            least = factor.least(Wish(0 if padded else "auto", None, ()))
-            given = factor.settled(Survey(low, high), [least], growing=False).ends or (low, high)
+            least = factor.least(FactorOptions(0 if padded else "auto", None, ()))
+            given = factor.settled(ColumnSummary(low, high), [least], growing=False).ends or (low, high)
         if given[0] > low or given[1] < high:
             raise ValueError(
                 f"the domain of {space.label(index)} is [{given[0]:g}, {given[1]:g}] and must hold its window "

@@ -13,40 +13,39 @@ import numpy as np
 from vff.data import DatabaseRows, Groups, Table
 from vff.data.groups import MOST_CELLS
 from vff.estimators.binding import Binding, bind
-from vff.estimators.overview import Overview, survey_of_levels
+from vff.estimators.statistics import Summed
+from vff.estimators.table_summary import TableSummary, summary_of_levels
 from vff.kernels import Kernel
-from vff.moments import Cells, Choice, Moments, Profile, ReadingPlan, Survey, Whole, read_cells
+from vff.moments import Cells, ColumnSummary, PassPlan, Profile, Whole, moments_of_cells
 
 _MOST_VALUES = 2**14  # of one column, as many as are worked on in memory
 _TOGETHER = 2**16  # cells that are fetched for several sets at once, rather than asking for each
 _COUNTED = 20_000  # rows, among which combinations of values may be few
 
 
-def look_at_groups(rows: DatabaseRows, kernel: Kernel | None, seen: float | None) -> Overview:
+def look_at_groups(rows: DatabaseRows, kernel: Kernel | None, seen: float | None) -> TableSummary:
     """What a look at the rows would have found, but for a sample; targets are measured as those ``seen``, if any."""
     totals = rows.totals()
     if not totals.n:
-        nothing = Survey(np.inf, -np.inf)
-        return Overview(Binding((), ()), (), 0, 0.0, 0.0, None, nothing)
+        nothing = ColumnSummary(np.inf, -np.inf)
+        return TableSummary(Binding((), ()), (), 0, 0.0, 0.0, None, nothing)
     offset = totals.target / totals.weight if seen is None else seen
     groups = [rows.grouped((name,), offset, _MOST_VALUES) for name in rows.features]
     binding = bind(kernel, Table.of(_side_by_side(groups)), first=False)
-    surveys, profiles = [], []
+    summaries, profiles = [], []
     for c, column in enumerate(binding.columns):
         found = groups[column.index]
         x = _columns(found, binding, (c,), rows.features)[0]
-        levels = None if column.levels is None else survey_of_levels(len(column.levels), totals.n)
-        surveys.append(levels or _survey(x, totals.n))
+        levels = None if column.levels is None else summary_of_levels(len(column.levels), totals.n)
+        summaries.append(levels or _summary(x, totals.n))
         profiles.append(_profile(x, found, offset))
     sums = totals.n, totals.weight, totals.target
     counted = {} if seen is not None or totals.n > _COUNTED else _combinations(rows, binding)
-    nothing = Survey(np.inf, -np.inf)
-    return Overview(binding, tuple(surveys), *sums, None, nothing, tuple(profiles), counted)
+    nothing = ColumnSummary(np.inf, -np.inf)
+    return TableSummary(binding, tuple(summaries), *sums, None, nothing, tuple(profiles), counted)
 
 
-def sum_groups(
-    rows: DatabaseRows, binding: Binding, plan: ReadingPlan, offset: float, beyond: bool
-) -> tuple[Moments, tuple[()], tuple[Choice, ...]]:
+def sum_groups(rows: DatabaseRows, binding: Binding, plan: PassPlan, offset: float, beyond: bool) -> Summed:
     """The sums of a plan, no row that must be kept as it is, and the engines."""
     some = rows.grouped(rows.features[:1], offset, _MOST_VALUES)
     if beyond:
@@ -57,8 +56,8 @@ def sum_groups(
         )
     totals = rows.totals()
     whole = Whole(totals.n, totals.weight, float(some.target.sum()), float(some.squares.sum()))
-    moments, choices = read_cells(plan, _cells(rows, binding, plan, offset), whole, offset)
-    return moments, (), tuple(choices)
+    moments, choices = moments_of_cells(plan, _cells(rows, binding, plan, offset), whole, offset)
+    return Summed(moments, (), tuple(choices))
 
 
 def _combinations(rows: DatabaseRows, binding: Binding) -> dict[tuple[int, ...], int]:
@@ -71,9 +70,7 @@ def _names(rows: DatabaseRows, binding: Binding, columns: Sequence[int]) -> list
     return [rows.features[binding.columns[c].index] for c in columns]
 
 
-def _cells(
-    rows: DatabaseRows, binding: Binding, plan: ReadingPlan, offset: float
-) -> Callable[[tuple[int, ...]], Cells]:
+def _cells(rows: DatabaseRows, binding: Binding, plan: PassPlan, offset: float) -> Callable[[tuple[int, ...]], Cells]:
     """Cells by columns; a bundle of sets is asked for when the first of them is."""
     every = [_names(rows, binding, (c,)) for c in range(len(binding.columns))]
     sizes = [rows.grouped(names, offset, _MOST_VALUES).w.size for names in every]  # asked before
@@ -125,9 +122,9 @@ def _columns(
     return tuple(found)
 
 
-def _survey(x: np.ndarray, n: int) -> Survey:
+def _summary(x: np.ndarray, n: int) -> ColumnSummary:
     values = np.unique(x)  # two values of the database may be one number
-    return Survey(float(values[0]), float(values[-1]), values, n)
+    return ColumnSummary(float(values[0]), float(values[-1]), values, n)
 
 
 def _profile(x: np.ndarray, groups: Groups, offset: float) -> Profile:

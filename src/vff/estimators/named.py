@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import validate_data
 
-from vff.data.table import Table
+from vff.data import Source, Table
 from vff.kernels import Kernel, normal_form
 from vff.likelihoods import AbstractLikelihood
 
@@ -30,6 +30,35 @@ def introduce(model: Any, table: Table) -> None:
     if table.places is not None:
         model.feature_names_in_ = np.array(table.names, dtype=object)
         model.n_features_in_ = table.n_columns
+
+
+def introduce_source(model: Any, source: Source) -> None:
+    """The same of a source with roles, and what the target is called."""
+    features = None if source.roles is None else source.roles.features
+    if source.whole is not None:
+        introduce(model, source.whole)
+    elif features is not None:
+        model.feature_names_in_, model.n_features_in_ = np.array(features, dtype=object), len(features)
+    elif source.n_columns is not None:
+        model.n_features_in_ = source.n_columns
+    if source.target is not None:
+        model.target_name_ = source.target
+
+
+def recognised_source(model: Any, source: Source, modelled: Iterable[int], likelihood: AbstractLikelihood) -> Source:
+    """A source with the columns that a model has seen where it saw them; others are refused."""
+    if source.whole is not None:
+        return source.with_table(recognised(model, source.whole, modelled, likelihood.column))
+    features = None if source.roles is None else source.roles.features
+    known = getattr(model, "feature_names_in_", None)
+    if features is None or known is None or set(features) == set(known):
+        return source
+    if model.kernel is None or not set(features) <= set(known):
+        raise ValueError(
+            f"the feature names should match those that were passed during fit, which are {', '.join(known)}; "
+            f"these rows have {', '.join(features)}: name columns as they were"
+        )
+    return source
 
 
 def recognised(model: Any, table: Table, modelled: Iterable[int], beside: Any = None) -> Table:

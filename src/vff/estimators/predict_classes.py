@@ -13,13 +13,13 @@ from vff.data.checks import check_weights
 from vff.data.labels import as_labels, coded
 from vff.data.memory import beside
 from vff.estimators.arguments import flag
-from vff.estimators.face import PosteriorFace
-from vff.estimators.overview import weights_of
-from vff.estimators.visiting import Block, answers
+from vff.estimators.evaluation import Block, answers
+from vff.estimators.predict import ProcessMixin
+from vff.estimators.table_summary import weights_of
 from vff.likelihoods import Predictive
 
 
-class ClassificationFace(ClassifierMixin, PosteriorFace):
+class ClassificationMixin(ClassifierMixin, ProcessMixin):
     """Predictions of a class at every row, by one latent function or by one per class."""
 
     classes_: np.ndarray

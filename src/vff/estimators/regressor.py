@@ -5,18 +5,20 @@ from typing import Any, Self
 from sklearn.utils.validation import check_is_fitted
 
 from vff.estimators.arguments import flag
-from vff.estimators.face import RegressionFace
-from vff.estimators.fitting import learnt
-from vff.estimators.intake import Clock
+from vff.estimators.base import AdditiveModel
+from vff.estimators.fitting import Fitted, learnt
+from vff.estimators.named import introduce_source
 from vff.estimators.options import check_noise
-from vff.estimators.rows import Rows, check_unchanged
-from vff.estimators.sums import SumModelFace
+from vff.estimators.passes import RowPasses, Stopwatch
+from vff.estimators.predict import RegressionMixin
+from vff.estimators.statistics import Statistics, check_unchanged
+from vff.inference import Sums
 from vff.kernels import Kernel
 from vff.likelihoods import AbstractLikelihood, by_name
 from vff.words import shown
 
 
-class GPRegressor(RegressionFace, SumModelFace):
+class GPRegressor(RegressionMixin, AdditiveModel):
     """Gaussian process regression with variational Fourier features.
 
     Parameters
@@ -104,7 +106,7 @@ class GPRegressor(RegressionFace, SumModelFace):
         ``print(samples_)`` is a table; ``samples_.values`` has the draws by name, in the user's units. ``elbo_`` is
         NaN then unless noise is Gaussian, and ``kernel_`` has the medians.
     timing_ : seconds of the last fit by phase: "survey", "pass", "learn"
-    rows_ : the sums over the rows, to which ``partial_fit`` adds
+    statistics_ : the sums over the rows, to which ``partial_fit`` adds
     fit_ : the record of the fit, with every M on the way
     notes_ : tuple of str
         What limits the bound, if anything, and how learning ended.
@@ -243,7 +245,7 @@ class GPRegressor(RegressionFace, SumModelFace):
         >>> model.learn().predict([[1.5]]).round(1)
         array([1.])
         """
-        self.rows_ = self._collected(X, y, sample_weight, getattr(self, "rows_", None))
+        self.statistics_ = self._collected(X, y, sample_weight, getattr(self, "statistics_", None))
         return self
 
     def learn(self) -> Self:
@@ -261,9 +263,9 @@ class GPRegressor(RegressionFace, SumModelFace):
         >>> model.predict([[1.5]]).round(1)
         array([1.])
         """
-        check_is_fitted(self, "rows_")
+        check_is_fitted(self, "statistics_")
         self._check_sums("learn")
-        return self._learnt_from(self.rows_)
+        return self._learnt_from(self.statistics_)
 
     def merge(self, other: "GPRegressor") -> Self:
         """Add the rows that another model has seen to this one's; if this one was learnt, it is learnt again.
@@ -286,12 +288,12 @@ class GPRegressor(RegressionFace, SumModelFace):
         >>> one.merge(two).learn().predict([[1.5], [4.5]]).round(1)
         array([ 1., -1.])
         """
-        check_is_fitted(self, "rows_")
-        check_is_fitted(other, "rows_")
+        check_is_fitted(self, "statistics_")
+        check_is_fitted(other, "statistics_")
         self._check_sums("merge")
         other._check_sums("merge")
         check_same_target(self, other)
-        return self._replaced(self.rows_.merged(other.rows_))
+        return self._replaced(self.statistics_.merged(other.statistics_))
 
     def forget(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Take rows back out, and learn again: what is left is the model of the other rows.
@@ -313,49 +315,47 @@ class GPRegressor(RegressionFace, SumModelFace):
         >>> model.forget(X[:10], np.sin(X[:10, 0])).learn().predict([[4.5]]).round(1)
         array([-1.])
         """
-        check_is_fitted(self, "rows_")
+        check_is_fitted(self, "statistics_")
         self._check_sums("forget")
-        gone = self._collected(X, y, sample_weight, self.rows_.emptied())
-        return self._replaced(self.rows_.without(gone))
+        gone = self._collected(X, y, sample_weight, self.statistics_.emptied())
+        return self._replaced(self.statistics_.without(gone))
 
-    def _replaced(self, rows: Rows) -> Self:
+    def _replaced(self, rows: Statistics) -> Self:
         """Other sums, and if this model was learnt, what they teach."""
         if not hasattr(self, "fit_"):
-            self.rows_ = rows
+            self.statistics_ = rows
             return self
         return self._learnt_from(rows)
 
-    def _learnt_from(self, rows: Rows) -> Self:
+    def _learnt_from(self, rows: Statistics) -> Self:
         """What these sums teach; nothing changes unless all of it works."""
-        say, clock = self._progress(), Clock()
-        with clock("learn"):
-            found = learnt(self._spec(), rows, getattr(self, "fit_", None), say)
-        self.timing_ = clock.seconds
-        self._store(found, rows, say)
+        spec, watch = self._spec(), Stopwatch()
+        with watch("learn"):
+            found = learnt(spec, rows, Sums(rows.moments, rows.tails), getattr(self, "fit_", None))
+        self._store(Fitted(rows, found, watch.seconds), spec.progress)
         return self
 
-    def _collected(self, X: Any, y: Any, sample_weight: Any, seen: Rows | None) -> Rows:
+    def _collected(self, X: Any, y: Any, sample_weight: Any, seen: Statistics | None) -> Statistics:
         """The sums of some rows, on top of those seen."""
-        likelihood = self._spec(growing=True).likelihood
+        spec = self._spec(growing=True)
         self._check_sums("collect")
-        intake = self._opened(X, y, sample_weight, likelihood, self._progress())
         if seen is not None:
             check_unchanged(seen.options, self._options())
-            intake = intake.known_to(self, seen)
-        rows = intake.summed(seen, True, Clock())
-        intake.introduce(self)
-        intake.finish()
+        source = self._opened(X, y, sample_weight, spec, seen)
+        rows = RowPasses(spec, source, Stopwatch()).summed(seen)
+        introduce_source(self, source)
+        source.finish()
         return rows
 
     def _check_sums(self, method: str) -> None:
         fit = getattr(self, "fit_", None)
-        if not self._asked_likelihood().conjugate or (fit is not None and not fit.from_sums):
+        if not self._requested_likelihood().conjugate or (fit is not None and not fit.from_sums):
             raise ValueError(
                 f"{method} works on sums over rows with Gaussian noise, and this model has another likelihood, whose "
                 "sums change as it learns; fit all rows together, or call partial_fit with more of them"
             )
 
-    def _asked_likelihood(self) -> AbstractLikelihood:
+    def _requested_likelihood(self) -> AbstractLikelihood:
         return by_name(self.likelihood)
 
     def _centred(self) -> bool:

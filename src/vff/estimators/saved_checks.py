@@ -7,8 +7,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from vff.basis import Basis
-from vff.estimators.cells import Grid
-from vff.estimators.rows import Rows
+from vff.estimators.grid import Grid
 from vff.estimators.saved_sums import (
     KINDS_OF_COLUMNS,
     check_array,
@@ -19,6 +18,7 @@ from vff.estimators.saved_sums import (
     demand,
     with_file_error,
 )
+from vff.estimators.statistics import Statistics
 from vff.factors import Kernel, Prior, Term, TermTransform, normal_form
 from vff.inference import METHODS, Fit, Posterior, Samples
 from vff.inference.target import REACH
@@ -51,7 +51,7 @@ def check_member(member: M, estimator: str) -> M:
     return member
 
 
-def check_kernel(kernel: Kernel | None, rows: Rows) -> None:
+def check_kernel(kernel: Kernel | None, rows: Statistics) -> None:
     """The kernel that a model prints is the one that its rows were summed for, whatever its starting values are."""
     summed = [term.term for term in rows.terms]
     asked = summed if kernel is None else normal_form(kernel)
@@ -59,7 +59,7 @@ def check_kernel(kernel: Kernel | None, rows: Rows) -> None:
     demand(expected == found, f"the kernel {expected:.100} that the rows were summed for", found)
 
 
-def check_columns(rows: Rows, n_features: int, names: Sequence[str] | None) -> None:
+def check_columns(rows: Statistics, n_features: int, names: Sequence[str] | None) -> None:
     """The columns of the kernel are where their names, or their numbers, say."""
     demand(names is None or len(names) == n_features, f"names for {n_features} columns", names)
     for term in rows.terms:
@@ -78,7 +78,7 @@ def _kernel_text(terms: Sequence[Term]) -> str:
 # --- posterior -------------------------------------------------------------------------------------------------------
 
 
-def check_fit(fit: Fit, rows: Rows) -> None:
+def check_fit(fit: Fit, rows: Statistics) -> None:
     """A fit of these sums."""
     check_positive(fit.target.scale, "scale of the targets")
     check_finite(fit.target.mean, "mean of the targets")
@@ -133,7 +133,7 @@ def _rows_all_over(request: MomentRequest) -> np.ndarray:
     return x
 
 
-def _check_learnt(fit: Fit, rows: Rows) -> None:
+def _check_learnt(fit: Fit, rows: Statistics) -> None:
     """The posterior is that of the kernel, and has the hyperparameters that are printed; draws have many."""
     for own, values, term in zip(rows.terms, fit.terms, fit.posterior.terms, strict=True):
         for leaf, prior in zip(own.term.factors, term.factors, strict=True):

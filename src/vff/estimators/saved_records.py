@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from vff.estimators.cells import Grid
-from vff.estimators.rows import Rows
+from vff.estimators.grid import Grid
+from vff.estimators.statistics import Statistics
 from vff.inference import Fit
 from vff.kernels import Kernel, write_kernel
 from vff.likelihoods import AbstractLikelihood
@@ -96,7 +96,7 @@ class Saved:
     parameters: dict[str, Any]
     n_features: int
     names: tuple[str, ...] | None
-    rows: Rows | None
+    rows: Statistics | None
     fit: Fit | None
     timing: dict[str, float] | None
     classes: Labels | None
@@ -154,7 +154,7 @@ def _check_units(units: dict[Any, str], names: tuple[Any, ...], target: Any) -> 
             )
 
 
-def _column_note(index: int, name: str | int, rows: Rows, units: dict[Any, str]) -> ColumnNote:
+def _column_note(index: int, name: str | int, rows: Statistics, units: dict[Any, str]) -> ColumnNote:
     bound = [column for column in rows.binding.columns if column.index == index]
     levels = [len(column.levels) for column in bound if column.levels is not None]
     unit = {str(key): text for key, text in units.items()}.get(str(name))

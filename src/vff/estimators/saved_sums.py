@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from vff.estimators.rows import Rows
-from vff.factors import KINDS, TailRows, Wish
+from vff.estimators.statistics import Statistics
+from vff.factors import KINDS, FactorOptions, TailRows
 from vff.kernels.descent import MOST_FACTORS
 from vff.linalg import AbstractSymmetric
 from vff.moments import ColumnRequest, MomentRequest, Moments
@@ -51,7 +51,7 @@ def check_positive(value: float, what: str) -> None:
     demand(np.isfinite(value) and value > 0.0, f"a positive {what}", value)
 
 
-def check_rows(rows: Rows, n_features: int) -> None:
+def check_rows(rows: Statistics, n_features: int) -> None:
     """The sums of an estimator over a table of so many columns."""
     columns, terms, request = rows.binding.columns, rows.binding.terms, rows.moments.request
     names = [term.name for term in terms]
@@ -67,7 +67,7 @@ def check_rows(rows: Rows, n_features: int) -> None:
         demand(len(asked.factors) <= MOST_FACTORS, f"at most {MOST_FACTORS} factors in a term", len(asked.factors))
         for c, leaf, factor in zip(asked.columns, term.term.factors, asked.factors, strict=True):
             demand(0 <= c < len(columns), f"one of {len(columns)} columns", c)
-            wish = Wish("auto", None, columns[c].levels or ())
+            wish = FactorOptions("auto", None, columns[c].levels or ())
             family = leaf.factor.least(wish).family
             demand(factor.basis.family == family, "features that suit the kernel", type(factor.basis).__name__)
             if factor.place.discrete:
@@ -78,8 +78,10 @@ def check_rows(rows: Rows, n_features: int) -> None:
     for asked, summed in zip(rows.harmonics, request.harmonics, strict=True):
         for M, most in zip(asked, summed, strict=True):
             demand(M is None or (most is not None and 1 <= M <= most), f"at most {most} harmonics", M)
-    demand(len(rows.details) == len(terms), "a detail for every term", rows.details)
-    demand(len(rows.hugging) == len(rows.extents) == len(columns), "an extent for every column", len(rows.extents))
+    demand(len(rows.highest_frequencies) == len(terms), "a detail for every term", rows.highest_frequencies)
+    demand(
+        len(rows.domain_from_data) == len(rows.ranges) == len(columns), "an extent for every column", len(rows.ranges)
+    )
     demand(all(isinstance(text, str) for text in rows.options), "options in writing", "others")
     demand(rows.n >= 0 and rows.left_out >= 0, "numbers of rows", min(rows.n, rows.left_out))
     check_moments(rows.moments)
@@ -153,7 +155,7 @@ def check_blocks(
         check_array(block, (sizes[s], sizes[t]), what, most)
 
 
-def check_learnable(rows: Rows) -> None:
+def check_learnable(rows: Statistics) -> None:
     """Sums with Gaussian noise that learning can do its arithmetic with: those of rows that there may have been."""
     moments, tails = rows.moments, rows.tails
     weight = moments.weight + sum(float(tail.w.sum()) for tail in tails)

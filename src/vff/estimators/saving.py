@@ -16,8 +16,11 @@ from typing import Any
 
 import numpy as np
 
+from vff.estimators.base import AdditiveModel
 from vff.estimators.classifier import GPClassifier, notes_together
 from vff.estimators.cox import CoxProcess
+from vff.estimators.fitting import Fitted
+from vff.estimators.pattern import Space
 from vff.estimators.regressor import GPRegressor
 from vff.estimators.saved_checks import (
     check_columns,
@@ -29,9 +32,7 @@ from vff.estimators.saved_checks import (
 from vff.estimators.saved_constant import HELD, with_constant
 from vff.estimators.saved_records import Description, Labels, Pattern, Saved, description_of, kernel_told
 from vff.estimators.saved_sums import check_learnable, check_rows, demand
-from vff.estimators.sums import SumModelFace
 from vff.estimators.upgrade import upgraded
-from vff.estimators.windows import Space
 from vff.inference import Samples
 from vff.kernels import parse_kernel, write_kernel
 from vff.storage import VERSION, Codec, Content, FileError, check_replaceable, read_file, write_file
@@ -180,7 +181,7 @@ def _saved(model: Any) -> Saved:
     if type(model) not in _CLASSES.values():
         raise TypeError(f"save takes a {', '.join(_CLASSES)} of vff, got {type(model).__name__}; give it one of these")
     members = [one for one in getattr(model, "functions_", ()) if one is not model]
-    if not members and not hasattr(model, "rows_"):
+    if not members and not hasattr(model, "statistics_"):
         raise ValueError(
             f"this {type(model).__name__} has seen no rows, so that there is nothing to save; fit it first"
         )
@@ -199,7 +200,7 @@ def _saved(model: Any) -> Saved:
         parameters,
         model.n_features_in_,
         None if names is None else tuple(map(str, names)),
-        getattr(model, "rows_", None),
+        getattr(model, "statistics_", None),
         fit,
         getattr(model, "timing_", None),
         None if classes is None else _saved_labels(classes),
@@ -261,25 +262,23 @@ def _name_columns(model: Any, saved: Saved) -> None:
         model.feature_names_in_ = np.array(names, dtype=object)
 
 
-def _fill(model: SumModelFace, saved: Saved) -> None:
+def _fill(model: AdditiveModel, saved: Saved) -> None:
     rows, fit = saved.rows, saved.fit
     if rows is None or isinstance(model, CoxProcess):
         raise FileError("sums over rows were expected, found none")
     check_rows(rows, saved.n_features)
     check_kernel(model.kernel, rows)
     check_columns(rows, saved.n_features, saved.names)
-    if saved.timing is not None:
-        vars(model)["timing_"] = saved.timing
     if fit is None or fit.from_sums:  # others are sums of sites, which may be negative
         check_learnable(rows)
     if fit is None:
-        vars(model)["rows_"] = rows
+        vars(model)["statistics_"] = rows
         return
     check_fit(fit, rows)
     whole = with_constant(fit, model._centred())
     if whole.posterior is not fit.posterior:
         check_fit(whole, rows)
-    model._store(whole, rows, lambda message: None)
+    model._store(Fitted(rows, whole, saved.timing or {}), lambda message: None)
     if isinstance(model, GPClassifier):
         model.classes_ = _labels(saved.classes, 2)
 

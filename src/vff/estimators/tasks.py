@@ -15,15 +15,21 @@ from vff.data import Chunk, DatabaseRows, Roles
 from vff.data.labels import as_labels
 from vff.estimators.binding import Binding, bind, joined
 from vff.estimators.grouped import look_at_groups, sum_groups
-from vff.estimators.overview import Batch, Observations, Overview, look_at, observations, take_batch, weights_of
-from vff.estimators.rows import Rows, add, begin
-from vff.estimators.settling import Options
-from vff.factors import Kernel, TailRows, tails_together
-from vff.inference import rows_beyond
+from vff.estimators.resolve import Options
+from vff.estimators.statistics import Statistics, Summed, add, resolved, summed
+from vff.estimators.table_summary import (
+    Batch,
+    Observations,
+    TableSummary,
+    look_at,
+    observations,
+    take_batch,
+    weights_of,
+)
+from vff.factors import Kernel
 from vff.likelihoods import AbstractLikelihood
-from vff.moments import Choice, Moments, ReadingPlan, read
-from vff.moments import Source as RowBlock
-from vff.moments.cores import at_most
+from vff.moments import PassPlan, RowBlock
+from vff.moments.threads import at_most
 
 
 @dataclass(frozen=True)
@@ -86,26 +92,18 @@ class Look(RowTask):
     offset: float | None = None
     """That targets of earlier rows are measured from, if there are any: these have settled what a sample would."""
     phase: ClassVar[str] = "looking at the columns"
-    kind: ClassVar[Any] = Overview
+    kind: ClassVar[Any] = TableSummary
 
-    def __call__(self, chunk: Chunk) -> Overview:
+    def __call__(self, chunk: Chunk) -> TableSummary:
         batch = self.reader.batch(chunk)
         return look_at(batch, always_sampled=self.always_sampled, sampled=self.offset is None)
 
-    def merge(self, one: Overview, other: Overview) -> Overview:
+    def merge(self, one: TableSummary, other: TableSummary) -> TableSummary:
         return one.merged(other)
 
-    def from_groups(self, rows: DatabaseRows) -> Overview:
+    def from_groups(self, rows: DatabaseRows) -> TableSummary:
         """Every column by itself: its values, and the sums of the rows at each."""
         return look_at_groups(rows, self.reader.kernel, self.offset)
-
-
-class Summed(NamedTuple):
-    """Sums over some rows, the rows beyond the domain, and the engines of the columns."""
-
-    moments: Moments
-    tails: tuple[TailRows, ...]
-    choices: tuple[Choice, ...]
 
 
 @dataclass(frozen=True)
@@ -114,7 +112,7 @@ class Sum(RowTask):
 
     reader: Reader
     binding: Binding
-    plan: ReadingPlan
+    plan: PassPlan
     offset: float
     beyond: bool
     """Whether rows may lie beyond the domain."""
@@ -129,35 +127,28 @@ class Sum(RowTask):
         source = self.reader.batch(chunk, self.binding).source
         if self.read_again:
             self._check_known(source)
-        moments, choices = read(self.plan, source, self.offset, *(() if self.report is None else (self.report,)))
-        tails: tuple[TailRows, ...] = ()
-        if self.beyond:
-            (factor,) = self.binding.terms[0].inner.factors
-            tails = rows_beyond(factor, self.plan.request.columns[0].place, source, self.offset)
-        return Summed(moments, tails, tuple(choices))
+        return summed(source, self.binding, self.plan, self.offset, self.beyond, self.report)
 
     def _check_known(self, source: RowBlock) -> None:
         """Refuse rows that are not those of the look: a value that nobody saw would count as another one."""
-        for c, book in enumerate(self.plan.books):
-            if book is not None and not book.holds(source.column(c, slice(0, source.n))):
+        for c, distinct in enumerate(self.plan.distinct_values):
+            if distinct is not None and not distinct.holds(source.column(c, slice(0, source.n))):
                 raise ValueError(
                     f"column {self.binding.columns[c].label} holds a value that the first pass over the rows did not "
                     "see; the rows must be the same in both"
                 )
 
     def merge(self, one: Summed, other: Summed) -> Summed:
-        return Summed(
-            one.moments + other.moments, tails_together((*one.tails, *other.tails)), one.choices or other.choices
-        )
+        return one.merged(other)
 
     def from_groups(self, rows: DatabaseRows) -> Summed:
         """By combination of values of every set of columns that terms share."""
-        return Summed(*sum_groups(rows, self.binding, self.plan, self.offset, self.beyond))
+        return sum_groups(rows, self.binding, self.plan, self.offset, self.beyond)
 
 
 class Gathered(NamedTuple):
-    overview: Overview
-    rows: Rows
+    summary: TableSummary
+    rows: Statistics
 
 
 @dataclass(frozen=True)
@@ -167,21 +158,21 @@ class Gather(RowTask):
     reader: Reader
     options: Options
     engine: str
-    seen: Rows | None = None
+    seen: Statistics | None = None
     """The earlier fit, without its sums."""
     phase: ClassVar[str] = "summing"
     kind: ClassVar[Any] = Gathered
 
     def __call__(self, chunk: Chunk) -> Gathered:
         batch = self.reader.batch(chunk, seen=None if self.seen is None else self.seen.binding)
-        overview = look_at(batch, sampled=self.seen is None)
+        summary = look_at(batch, sampled=self.seen is None)
         # without a sample, what is summed does not depend on these rows, and chunks agree on it
-        alike = replace(overview, sample=None, weight=overview.weight or 1.0)
-        seen = self.seen or begin(alike, self.options, growing=True)
-        return Gathered(overview, add(seen, batch, overview, self.engine, lambda message: None))
+        alike = replace(summary, sample=None, weight=summary.weight or 1.0)
+        seen = self.seen or resolved(alike, self.options, growing=True)
+        return Gathered(summary, add(seen, batch, summary, self.engine))
 
     def merge(self, one: Gathered, other: Gathered) -> Gathered:
-        return Gathered(one.overview.merged(other.overview), one.rows.merged(other.rows))
+        return Gathered(one.summary.merged(other.summary), one.rows.merged(other.rows))
 
 
 class Labels(NamedTuple):

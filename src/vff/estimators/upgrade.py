@@ -10,16 +10,33 @@ from typing import Any
 import numpy as np
 
 Tree = Any
+_RECORDS = {"Rows": "Statistics", "Survey": "ColumnSummary"}
+_FIELDS = {"Statistics": {"hugging": "domain_from_data", "extents": "ranges", "details": "highest_frequencies"}}
 
 
 def upgraded(tree: Tree, version: int) -> Tree:
     """The record ``Saved`` of a file of some version."""
-    if version >= 3:
+    return tree if version >= 3 else _saved(_renamed(tree))
+
+
+def _renamed(tree: Tree) -> Tree:
+    """Records and fields by the names that they have now."""
+    if isinstance(tree, list):
+        return [_renamed(part) for part in tree]
+    if not isinstance(tree, dict):
         return tree
+    named = {_RECORDS.get(name, name): _renamed(part) for name, part in tree.items()}
+    for record, fields in ((named[name], _FIELDS[name]) for name in named if name in _FIELDS):
+        for old, new in fields.items():
+            record[new] = record.pop(old)
+    return named
+
+
+def _saved(tree: Tree) -> Tree:
     saved = dict(tree["Saved"])
-    saved["members"] = [upgraded(member, version) for member in saved["members"]]
+    saved["members"] = list(map(_saved, saved["members"]))
     if saved["fit"] is not None:
-        saved["fit"] = {"Fit": _fit(dict(saved["fit"]["Fit"]), saved["rows"]["Rows"])}
+        saved["fit"] = {"Fit": _fit(dict(saved["fit"]["Fit"]), saved["rows"]["Statistics"])}
     return {"Saved": saved}
 
 

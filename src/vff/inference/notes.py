@@ -9,7 +9,7 @@ from vff.basis import Domain
 from vff.inference.growth import Stage
 from vff.inference.model import SumModel
 from vff.inference.start import highest_standing_out
-from vff.moments import Survey
+from vff.moments import ColumnSummary
 
 if TYPE_CHECKING:
     from vff.inference.methods.task import TermPlan
@@ -55,7 +55,7 @@ def _follows(final: Stage, detail: int) -> bool:
     return bool(detail <= M and informed)
 
 
-def _on_domain(final: Stage, domain: Domain, extent: Survey, label: str) -> list[str]:
+def _on_domain(final: Stage, domain: Domain, extent: ColumnSummary, label: str) -> list[str]:
     notes = []
     outside = sum(tail.r.size for tail in final.model.tails)
     if outside:

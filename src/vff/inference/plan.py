@@ -7,7 +7,7 @@ import numpy as np
 
 from vff.basis import Basis, Domain
 from vff.factors import Factor, TailRows
-from vff.moments import Source, Survey
+from vff.moments import ColumnSummary, RowBlock
 
 _LARGEST_M = 1024
 _LARGEST_SUM = 640  # harmonics of all terms of a sum together, give or take
@@ -17,7 +17,7 @@ _LEAST_PRODUCTS = 400  # features of all products together that cost next to not
 _LEAST_IN_PRODUCT = 1
 
 
-def largest_harmonic(found: Survey, resolved: int, terms: int, distinct: int, *, growing: bool) -> int:
+def largest_harmonic(found: ColumnSummary, resolved: int, terms: int, distinct: int, *, growing: bool) -> int:
     """The most harmonics worth summing for one of several terms.
 
     ``distinct`` is the largest number of distinct values in any column, a measure of the rows that repeated rows do not
@@ -27,12 +27,12 @@ def largest_harmonic(found: Survey, resolved: int, terms: int, distinct: int, *,
     """
     most = _LARGEST_M if terms == 1 else max(_LEAST_M, _LARGEST_SUM // terms)
     least = max(_LEAST_M, _LEAST_SUM // terms)
-    wanted = most if growing else np.clip(min(found.distinct // 2, distinct // terms) + 1, least, most)
+    wanted = most if growing else np.clip(min(found.n_distinct // 2, distinct // terms) + 1, least, most)
     return int(min(wanted, resolved))
 
 
 def harmonics_in_product(
-    factors: Sequence[tuple[Survey, Basis]], products: int, rows: float, *, growing: bool
+    factors: Sequence[tuple[ColumnSummary, Basis]], products: int, rows: float, *, growing: bool
 ) -> list[int | None]:
     """The harmonics to sum for every factor of a product term: alike, but none more than its column has values for.
 
@@ -45,7 +45,7 @@ def harmonics_in_product(
     if not growing:
         budget = max(4.0, min(budget, max(rows, _LEAST_PRODUCTS / products)))
     M = [None if basis.detail is None else _LEAST_IN_PRODUCT for _, basis in factors]
-    most = [int(budget) if growing else max(_LEAST_IN_PRODUCT, found.distinct // 2 + 1) for found, _ in factors]
+    most = [int(budget) if growing else max(_LEAST_IN_PRODUCT, found.n_distinct // 2 + 1) for found, _ in factors]
 
     def size(trial: Sequence[int | None]) -> int:
         return prod(basis.resized(m).size if m else basis.size for (_, basis), m in zip(factors, trial, strict=True))
@@ -62,7 +62,7 @@ def harmonics_in_product(
 
 
 def rows_beyond(
-    factor: Factor, domain: Domain, source: Source, offset: float, piece: int = 2**20
+    factor: Factor, domain: Domain, source: RowBlock, offset: float, piece: int = 2**20
 ) -> tuple[TailRows, ...]:
     """The rows of a single column that lie outside its domain, y measured from the offset."""
     tails: list[TailRows] = []

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vff.estimators.face import PosteriorFace
+from vff.estimators.predict import ProcessMixin
 
 if TYPE_CHECKING:
     from matplotlib.axis import Axis
@@ -17,18 +17,18 @@ _MOST_LABELS = 30
 _LONGEST_LABEL = 16
 
 
-def column_name(model: PosteriorFace, number: int) -> str:
+def column_name(model: ProcessMixin, number: int) -> str:
     """What the numbered one of the modelled columns is called in a picture."""
     index, names = model.column_indices_[number], getattr(model, "feature_names_in_", None)
     return f"column {index}" if names is None else str(names[index])
 
 
-def column_kind(model: PosteriorFace, number: int) -> str:
+def column_kind(model: ProcessMixin, number: int) -> str:
     """What the column holds, as ``Table.kind`` says; "levels" when it is modelled as categories.
 
     Models that do not keep what they were given, as the baselines, hold numbers.
     """
-    rows = getattr(model, "rows_", None)
+    rows = getattr(model, "statistics_", None)
     if rows is None:
         levels = model.column_levels_
         return "levels" if levels and levels[number] is not None else "number"
@@ -36,7 +36,7 @@ def column_kind(model: PosteriorFace, number: int) -> str:
     return column.kind if column.levels is None else "levels"
 
 
-def column_label(model: PosteriorFace, number: int) -> str:
+def column_label(model: ProcessMixin, number: int) -> str:
     """The name of the column, with its unit if the reading of the table gave it one."""
     unit = " (days)" if column_kind(model, number) == "duration" else ""
     return f"{column_name(model, number)}{unit}"

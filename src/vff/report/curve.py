@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from vff.data.memory import beside
 from vff.data.table import Table
-from vff.estimators.face import PosteriorFace
+from vff.estimators.predict import ProcessMixin
 from vff.report.canvas import BAND, MEAN, half_width, new_axes
 from vff.report.columns import column_kind, column_name, on_axis, tick
 from vff.report.data import draw_rows, table_like_the_fit, visible_range
@@ -24,7 +24,7 @@ _GRID = 600
 
 
 def fit(
-    model: PosteriorFace,
+    model: ProcessMixin,
     X: Any = None,
     y: Any = None,
     ax: Axes | None = None,
@@ -93,7 +93,7 @@ def _draw(ax: Axes, grid: np.ndarray, found: Curves, label: str, *, same: bool) 
         _band(ax, grid, found.observation, alpha=0.1, edge=0.9, label=f"{label} of a new y")
 
 
-def _kind(model: PosteriorFace) -> str:
+def _kind(model: ProcessMixin) -> str:
     """What the only column holds; a sentence when there are several, or when it has no order to draw along."""
     count, kind = len(model.column_indices_), column_kind(model, 0)
     if count > 1 or kind == "levels":
@@ -117,13 +117,13 @@ def _rows(model: Any, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray] | None:
     return table.column(model.column_indices_[0]), targets(model, table, beside(Table.of(X), y, "y"))
 
 
-def _domain(model: PosteriorFace) -> tuple[float, float] | None:
+def _domain(model: ProcessMixin) -> tuple[float, float] | None:
     """[a, b] of the features; None for models that have none."""
     domains = getattr(model, "domain_", None)
     return next(iter(domains.values())) if domains else None
 
 
-def _grid(model: PosteriorFace, x: np.ndarray | None) -> np.ndarray:
+def _grid(model: ProcessMixin, x: np.ndarray | None) -> np.ndarray:
     """Where to draw: all of the domain and of the rows."""
     ends = [] if x is None else [float(x.min()), float(x.max())]
     ends += _domain(model) or ()
@@ -136,6 +136,6 @@ def _band(ax: Axes, grid: np.ndarray, ends: Ends, *, alpha: float, edge: float, 
     ax.fill_between(grid, *ends, facecolor=(BAND, alpha), edgecolor=(BAND, 0.8), lw=edge, label=label, zorder=3)
 
 
-def _mark_domain(ax: Axes, model: PosteriorFace, kind: str) -> None:
+def _mark_domain(ax: Axes, model: ProcessMixin, kind: str) -> None:
     for number, end in enumerate(on_axis(kind, np.array(_domain(model) or ()))):
         ax.axvline(end, color="0.35", lw=1.0, ls=":", zorder=1, label="domain [a, b]" if number == 0 else None)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vff.estimators.sums import SumModelFace
+from vff.estimators.base import AdditiveModel
 from vff.report.columns import column_kind, level_text, on_axis
 from vff.report.views import Effect, View, levels_of
 
@@ -40,13 +40,13 @@ def lattice_data(x: np.ndarray, y: np.ndarray, **fields: np.ndarray) -> Data:
     return {"x": across.ravel(), "y": up.ravel(), **{name: field.ravel() for name, field in fields.items()}}
 
 
-def effect_data(model: SumModelFace, view: View, lattice: Mapping[int, np.ndarray], effect: Effect, z: float) -> Data:
+def effect_data(model: AdditiveModel, view: View, lattice: Mapping[int, np.ndarray], effect: Effect, z: float) -> Data:
     """A term on a lattice of its columns: numbers, times, or levels as they are written."""
-    places = [_places(model, c, at) for c, at in lattice.items()]
-    grids = [grid.ravel() for grid in np.meshgrid(*places, indexing="ij")]
+    values = [_axis_values(model, c, at) for c, at in lattice.items()]
+    grids = [grid.ravel() for grid in np.meshgrid(*values, indexing="ij")]
     count, mean, half = grids[0].size, effect.mean.ravel(), z * effect.std.ravel()
     return {
-        "term": np.full(count, model.rows_.terms[view.term].name, dtype=object),
+        "term": np.full(count, model.statistics_.terms[view.term].name, dtype=object),
         "x": grids[0],
         "y": grids[1] if len(grids) > 1 else np.full(count, np.nan),
         "mean": mean,
@@ -56,7 +56,7 @@ def effect_data(model: SumModelFace, view: View, lattice: Mapping[int, np.ndarra
     }
 
 
-def _places(model: SumModelFace, c: int, at: np.ndarray) -> np.ndarray:
+def _axis_values(model: AdditiveModel, c: int, at: np.ndarray) -> np.ndarray:
     kind = column_kind(model, c)
     if kind != "levels":
         return as_values(kind, on_axis(kind, at))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sklearn.utils.validation import check_is_fitted
 
 from vff.estimators.arguments import is_whole
-from vff.estimators.sums import SumModelFace
+from vff.estimators.base import AdditiveModel
 from vff.report.canvas import BAND, MEAN, half_width, legend_below, new_panels
 from vff.report.columns import column_label, column_name
 from vff.report.drawn import Data, finished, joined
@@ -29,7 +29,7 @@ _LINES = {"curve": draw_curve, "dots": draw_levels, "curves": draw_curves}
 
 
 def effects(
-    model: SumModelFace,
+    model: AdditiveModel,
     terms: Sequence[str] | str | None = None,
     ax: Axes | None = None,
     *,
@@ -81,15 +81,15 @@ def effects(
     """
     _check_model(model)
     half_width(level)  # refuses what is no level
-    views = [view_of(model, s) for s in _places(model, terms)]
+    views = [view_of(model, s) for s in _numbers_of(model, terms)]
     _check_labels(model, xlabels or {})
     if ncols is not None and not is_whole(ncols, 1):
         raise ValueError(f"ncols must be 1 or more, got {shown(ncols)}; it counts the panels side by side")
     return _figure(model, views, ax, level, ylabel, xlabels or {}, ncols, sharey)
 
 
-def _check_model(model: SumModelFace) -> None:
-    if not isinstance(model, SumModelFace):
+def _check_model(model: AdditiveModel) -> None:
+    if not isinstance(model, AdditiveModel):
         raise TypeError(
             f"plot.effects draws the terms of a GPRegressor, got {type(model).__name__}; those of a GPClassifier will "
             "do too; plot.fit draws any model of one column, plot.map of two"
@@ -99,7 +99,7 @@ def _check_model(model: SumModelFace) -> None:
 
 
 def _figure(
-    model: SumModelFace,
+    model: AdditiveModel,
     views: Sequence[View],
     ax: Axes | None,
     level: float,
@@ -113,7 +113,7 @@ def _figure(
     size = (4.3, 3.1) if roomy else (3.6, 2.7)
     panels = _panels(ax, len(views), ncols, size)
     for panel, view in zip(panels, views, strict=True):
-        panel.set_label(model.rows_.terms[view.term].name)
+        panel.set_label(model.statistics_.terms[view.term].name)
         _name_axes(panel, model, view, xlabels)
     drawn = {panel: _draw(panel, model, view, half_width(level)) for panel, view in zip(panels, views, strict=True)}
     images = {panel: image for panel, (image, _) in drawn.items() if image is not None}
@@ -136,9 +136,9 @@ def _panels(ax: Axes | None, count: int, ncols: int, size: tuple[float, float]) 
     return [ax]
 
 
-def _places(model: SumModelFace, names: Sequence[str] | str | None) -> list[int]:
+def _numbers_of(model: AdditiveModel, names: Sequence[str] | str | None) -> list[int]:
     """Where the named terms stand; all of them when none are named."""
-    known = [term.name for term in model.rows_.terms]
+    known = [term.name for term in model.statistics_.terms]
     if names is None:
         return list(range(len(known)))
     names = [names] if isinstance(names, str) else list(names)
@@ -149,8 +149,8 @@ def _places(model: SumModelFace, names: Sequence[str] | str | None) -> list[int]
     return [known.index(name) for name in names]
 
 
-def _check_labels(model: SumModelFace, xlabels: Mapping[str, str]) -> None:
-    alone = [term.name for term in model.rows_.terms if len(term.columns) == 1]
+def _check_labels(model: AdditiveModel, xlabels: Mapping[str, str]) -> None:
+    alone = [term.name for term in model.statistics_.terms if len(term.columns) == 1]
     known = dict.fromkeys([*alone, *(column_name(model, c) for c in range(len(model.column_indices_)))])
     unknown = [name for name in xlabels if name not in known]
     if unknown:
@@ -166,9 +166,9 @@ def _side_by_side(count: int, widest: int) -> int:
     return -(-count // rows)
 
 
-def _name_axes(ax: Axes, model: SumModelFace, view: View, given: Mapping[str, str]) -> None:
+def _name_axes(ax: Axes, model: AdditiveModel, view: View, given: Mapping[str, str]) -> None:
     """The columns along the axes; the term too, if another one has the same columns."""
-    term = model.rows_.terms[view.term]
+    term = model.statistics_.terms[view.term]
     labels = [given.get(column_name(model, c)) or column_label(model, c) for c in view.over]
     if len(term.columns) == 1:
         several = f", term {shown(term.name)}" if _has_twin(model, view.term) else ""
@@ -178,20 +178,20 @@ def _name_axes(ax: Axes, model: SumModelFace, view: View, given: Mapping[str, st
         ax.set_ylabel(labels[1], fontsize="small")
 
 
-def _has_twin(model: SumModelFace, number: int) -> bool:
+def _has_twin(model: AdditiveModel, number: int) -> bool:
     """Whether another term is over the same columns of the table."""
-    indices = [{model.column_indices_[c] for c in term.columns} for term in model.rows_.terms]
+    indices = [{model.column_indices_[c] for c in term.columns} for term in model.statistics_.terms]
     return indices.count(indices[number]) > 1
 
 
-def _draw(ax: Axes, model: SumModelFace, view: View, z: float) -> tuple[QuadMesh | None, Data]:
+def _draw(ax: Axes, model: AdditiveModel, view: View, z: float) -> tuple[QuadMesh | None, Data]:
     """Draw a term and its title; the image if it is one, and what was drawn."""
     term = model.fit_.terms[view.term]
     name = f"{term.name}: " if len(view.over) == 2 and _has_twin(model, view.term) else ""
     held = held_text(model, view)
     share = _share_text(term.share) if model.fit_.from_sums else ""
-    says = f"{name}{share if term.supported else 'no effect'}".removesuffix(": ")
-    ax.set_title("\n".join(line for line in (says, held) if line), fontsize="small")
+    title = f"{name}{share if term.supported else 'no effect'}".removesuffix(": ")
+    ax.set_title("\n".join(line for line in (title, held) if line), fontsize="small")
     if view.shape != "surface":
         ax.axhline(0.0, color="0.6", lw=0.8, zorder=1)
         return None, _LINES[view.shape](ax, model, view, z)
@@ -237,12 +237,12 @@ def _scale(
         add_bar(ax, image, label)
 
 
-def _finish_unsupported(model: SumModelFace, panels: Sequence[Axes], views: Sequence[View], *, sharey: bool) -> None:
+def _finish_unsupported(model: AdditiveModel, panels: Sequence[Axes], views: Sequence[View], *, sharey: bool) -> None:
     for ax, view in zip(panels, views, strict=True):
         if model.fit_.terms[view.term].supported:
             continue
-        says = ax.text(0.5, 0.6, "the data do not support\nan effect", ha="center", fontsize="small", zorder=6)
-        says.set(transform=ax.transAxes, bbox={"facecolor": "white", "lw": 0.0, "pad": 1.0})
+        text = ax.text(0.5, 0.6, "the data do not support\nan effect", ha="center", fontsize="small", zorder=6)
+        text.set(transform=ax.transAxes, bbox={"facecolor": "white", "lw": 0.0, "pad": 1.0})
         if view.shape != "surface" and not sharey:
             # what is left of the term is rounding, and ticks of its own would give it a meaning
             ax.set_ylim(-model.target_.scale, model.target_.scale)

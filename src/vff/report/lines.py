@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vff.estimators.sums import SumModelFace
+from vff.estimators.base import AdditiveModel
 from vff.report.canvas import BAND, MEAN
 from vff.report.columns import column_kind, column_label, level_text, on_axis, tick, tick_levels
 from vff.report.drawn import Data, effect_data
@@ -20,7 +20,7 @@ _MANY_DOTS = 30
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#8c6d31")
 
 
-def draw_curve(ax: Axes, model: SumModelFace, view: View, z: float) -> Data:
+def draw_curve(ax: Axes, model: AdditiveModel, view: View, z: float) -> Data:
     """A line with a band; a dot when the column holds one value."""
     (c,) = view.over
     kind, x = column_kind(model, c), places(model, c, _GRID)
@@ -36,7 +36,7 @@ def draw_curve(ax: Axes, model: SumModelFace, view: View, z: float) -> Data:
     return effect_data(model, view, {c: x}, effect, z)
 
 
-def draw_levels(ax: Axes, model: SumModelFace, view: View, z: float) -> Data:
+def draw_levels(ax: Axes, model: AdditiveModel, view: View, z: float) -> Data:
     """Dots with bars, sorted by their effect."""
     (c,) = view.over
     levels, x = levels_of(model, c), places(model, c, 0)
@@ -52,7 +52,7 @@ def _draw_dots(ax: Axes, x: np.ndarray, mean: np.ndarray, std: np.ndarray, z: fl
     ax.errorbar(x, mean, yerr=z * std, fmt="o", ms=size, color=MEAN, ecolor=(BAND, 0.7), elinewidth=1.5, zorder=4)
 
 
-def draw_curves(ax: Axes, model: SumModelFace, view: View, z: float) -> Data:
+def draw_curves(ax: Axes, model: AdditiveModel, view: View, z: float) -> Data:
     """A line with a band for every level; dotted, and without its band, where the data tell nothing."""
     c, by = view.over
     kind, x = column_kind(model, c), places(model, c, _GRID)

@@ -9,8 +9,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from vff.data.memory import beside
 from vff.data.table import Table
-from vff.estimators.face import PosteriorFace
-from vff.estimators.sums import SumModelFace
+from vff.estimators.base import AdditiveModel
+from vff.estimators.predict import ProcessMixin
 from vff.report.canvas import legend_below, new_panels
 from vff.report.columns import column_kind, column_label, on_axis, tick
 from vff.report.data import cell_means, table_like_the_fit
@@ -61,7 +61,7 @@ class _Field(NamedTuple):
 
 
 def map(
-    model: PosteriorFace,
+    model: ProcessMixin,
     X: Any = None,
     y: Any = None,
     ax: Axes | None = None,
@@ -131,7 +131,7 @@ def _shown(kinds: tuple[str, str], rows: _Rows | None, *, alone: bool) -> tuple[
     return ["mean"] if alone else names, rows
 
 
-def _kinds(model: PosteriorFace) -> tuple[str, str]:
+def _kinds(model: ProcessMixin) -> tuple[str, str]:
     """What the two columns hold; a sentence when they are not two, or have no order to draw along."""
     kinds = [column_kind(model, c) for c in range(len(model.column_indices_))]
     if len(kinds) != 2 or "levels" in kinds:
@@ -141,7 +141,7 @@ def _kinds(model: PosteriorFace) -> tuple[str, str]:
     return kinds[0], kinds[1]
 
 
-def _rows(model: PosteriorFace, X: Any, y: Any) -> _Rows | None:
+def _rows(model: ProcessMixin, X: Any, y: Any) -> _Rows | None:
     if X is None:
         if y is not None:
             raise ValueError("plot.map needs X to say where y belongs, and X is None; give both, X alone, or neither")
@@ -151,14 +151,14 @@ def _rows(model: PosteriorFace, X: Any, y: Any) -> _Rows | None:
     return _Rows(x, None if y is None else targets(model, table, beside(Table.of(X), y, "y")))
 
 
-def _field(model: PosteriorFace, kinds: tuple[str, str], rows: _Rows | None) -> _Field:
+def _field(model: ProcessMixin, kinds: tuple[str, str], rows: _Rows | None) -> _Field:
     """The model over the range of its data and of the rows."""
     x, y = (_range(model, c, rows) for c in (0, 1))
     points = np.stack(np.meshgrid(x, y, indexing="ij"), axis=-1).reshape(-1, 2)
     function, variance = latent(model, points)
     mean = mean_of_y(model, function, variance)
     scale, shape = model.target_.scale, (x.size, y.size)
-    prior = scale**2 * model.fit_.posterior.variance if isinstance(model, SumModelFace) else np.inf
+    prior = scale**2 * model.fit_.posterior.variance if isinstance(model, AdditiveModel) else np.inf
     return _Field(
         on_axis(kinds[0], x),
         on_axis(kinds[1], y),
@@ -169,10 +169,10 @@ def _field(model: PosteriorFace, kinds: tuple[str, str], rows: _Rows | None) -> 
     )
 
 
-def _range(model: PosteriorFace, c: int, rows: _Rows | None) -> np.ndarray:
+def _range(model: ProcessMixin, c: int, rows: _Rows | None) -> np.ndarray:
     ends = [] if rows is None else [float(rows.x[:, c].min()), float(rows.x[:, c].max())]
-    if isinstance(model, SumModelFace):
-        ends += [model.rows_.extents[c].low, model.rows_.extents[c].high]
+    if isinstance(model, AdditiveModel):
+        ends += [model.statistics_.ranges[c].low, model.statistics_.ranges[c].high]
     if not ends:
         raise ValueError(
             f"a fitted {type(model).__name__} does not keep the range of its data; give plot.map the rows, as in "

@@ -10,8 +10,8 @@ import numpy as np
 from vff.data.checks import check_target
 from vff.data.labels import as_labels, coded
 from vff.data.table import Table
-from vff.estimators.face import PosteriorFace
 from vff.estimators.observed import extra_of
+from vff.estimators.predict import ProcessMixin
 
 Ends = tuple[np.ndarray, np.ndarray]
 _SCALES = {"y": "y", "f": "the latent function", "log": "the logarithm of the mean of y"}
@@ -28,7 +28,7 @@ class Curves(NamedTuple):
     """Interval of a new y; None where it says nothing: of zeros and ones, and where it would depend on an exposure."""
 
 
-def refuse_several(model: PosteriorFace, caller: str) -> None:
+def refuse_several(model: ProcessMixin, caller: str) -> None:
     """A model of more than two classes is a model per class."""
     if len(getattr(model, "functions_", ())) > 1:
         raise ValueError(
@@ -37,19 +37,19 @@ def refuse_several(model: PosteriorFace, caller: str) -> None:
         )
 
 
-def latent(model: PosteriorFace, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def latent(model: ProcessMixin, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Mean and variance of the latent function at rows x (N, C) of the modelled columns."""
     mean, variance = model.posterior_.marginals(x)
     target = model.target_
     return target.mean + target.scale * mean, target.scale**2 * variance
 
 
-def mean_of_y(model: PosteriorFace, mean: np.ndarray, variance: np.ndarray) -> np.ndarray:
+def mean_of_y(model: ProcessMixin, mean: np.ndarray, variance: np.ndarray) -> np.ndarray:
     """Of a new y where the latent function has this mean and variance."""
     return model.likelihood_.predictive(mean, variance, np.ones(mean.size)).mean()
 
 
-def curves(model: PosteriorFace, x: np.ndarray, level: float) -> Curves:
+def curves(model: ProcessMixin, x: np.ndarray, level: float) -> Curves:
     """The prediction at rows x, with intervals of this level."""
     z, (mean, variance) = NormalDist().inv_cdf(0.5 + 0.5 * level), latent(model, x)
     likelihood, ones, half = model.likelihood_, np.ones(mean.size), z * np.sqrt(variance)
@@ -60,14 +60,14 @@ def curves(model: PosteriorFace, x: np.ndarray, level: float) -> Curves:
     return Curves(new.mean(), (low, high), new.interval(level) if scatters else None)
 
 
-def targets(model: PosteriorFace, table: Table, y: Any) -> np.ndarray:
+def targets(model: ProcessMixin, table: Table, y: Any) -> np.ndarray:
     """y of the rows as it is drawn: a number, 0 or 1 for the classes, or per unit of exposure."""
     if hasattr(model, "classes_"):
         return coded(as_labels(y), getattr(model, "classes_")).astype(float)  # noqa: B009
     return check_target(y, table.n_rows) / extra_of(model.likelihood_, table)
 
 
-def target_text(model: PosteriorFace, y: Any) -> str:
+def target_text(model: ProcessMixin, y: Any) -> str:
     """What the scale of y is called."""
     name = y if isinstance(y, str) else str(getattr(y, "name", None) or "y")
     if model.likelihood_.binary:
@@ -76,12 +76,12 @@ def target_text(model: PosteriorFace, y: Any) -> str:
     return name if column is None else f"{name} / {column}"
 
 
-def effect_text(model: PosteriorFace) -> str:
+def effect_text(model: ProcessMixin) -> str:
     """What an effect is an effect on."""
     return f"effect on {scale_text(model)}"
 
 
-def scale_text(model: PosteriorFace) -> str:
+def scale_text(model: ProcessMixin) -> str:
     """The scale on which the latent function is a sum."""
     name = model.likelihood_.scale_name
     if name in _SCALES:
@@ -89,5 +89,5 @@ def scale_text(model: PosteriorFace) -> str:
     return f"the {name} of " + (f"P(y = {_second(model)})" if model.likelihood_.binary else "the mean of y")
 
 
-def _second(model: PosteriorFace) -> str:
+def _second(model: ProcessMixin) -> str:
     return str(getattr(model, "classes_", (0, 1))[1])

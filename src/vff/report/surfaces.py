@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vff.estimators.sums import SumModelFace
+from vff.estimators.base import AdditiveModel
 from vff.report.canvas import UNKNOWN
 from vff.report.columns import column_kind, on_axis, tick, tick_levels
 from vff.report.drawn import Data, effect_data
@@ -23,7 +23,7 @@ _LATTICE = 121  # odd, so that the middle of a range is on it
 _HATCH, _HATCH_COLOUR = "/////", (0.0, 0.0, 0.0, 0.35)
 
 
-def draw_surface(ax: Axes, model: SumModelFace, view: View, z: float) -> tuple[QuadMesh, Data]:
+def draw_surface(ax: Axes, model: AdditiveModel, view: View, z: float) -> tuple[QuadMesh, Data]:
     """The effect as an image with limits symmetric about zero, in the units of y."""
     lattice = {c: places(model, c, _LATTICE) for c in view.over}
     effect = effect_on(model, view, lattice)
@@ -69,7 +69,7 @@ def _edges(at: np.ndarray) -> np.ndarray:
     return (at[:, None] + [-0.5, 0.5]).ravel()
 
 
-def frame_surface(ax: Axes, model: SumModelFace, view: View) -> None:
+def frame_surface(ax: Axes, model: AdditiveModel, view: View) -> None:
     """Ticks, and limits that are those of the data; levels are read from the top."""
     across, up = view.over
     ax.set_xlim(_frame(ax.xaxis, model, across))
@@ -77,7 +77,7 @@ def frame_surface(ax: Axes, model: SumModelFace, view: View) -> None:
     ax.yaxis.set_inverted(column_kind(model, up) == "levels")
 
 
-def _frame(axis: Axis, model: SumModelFace, c: int) -> tuple[float, float]:
+def _frame(axis: Axis, model: AdditiveModel, c: int) -> tuple[float, float]:
     kind = column_kind(model, c)
     if kind == "levels":
         levels = levels_of(model, c)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from vff.estimators.sums import SumModelFace
+from vff.estimators.base import AdditiveModel
 from vff.report.columns import column_kind, column_name, level_text, value_text
 
 _MOST_CURVES = 8
@@ -38,9 +38,9 @@ class View:
     """ "curve" over numbers, "dots" over levels, "curves" over numbers by level, or "surface"."""
 
 
-def view_of(model: SumModelFace, number: int) -> View:
+def view_of(model: AdditiveModel, number: int) -> View:
     """How a term is drawn: over its first two columns that vary."""
-    columns = model.rows_.terms[number].columns
+    columns = model.statistics_.terms[number].columns
     varying = [c for c in columns if not _constant(model, c)]
     over = tuple(varying[:2] or columns[:1])
     if len(over) == 2 and _is_levels(model, over[0]):
@@ -48,43 +48,43 @@ def view_of(model: SumModelFace, number: int) -> View:
     return View(number, over, tuple(c for c in columns if c not in over), _shape(model, over))
 
 
-def _shape(model: SumModelFace, over: tuple[int, ...]) -> str:
+def _shape(model: AdditiveModel, over: tuple[int, ...]) -> str:
     if len(over) == 1:
         return "dots" if _is_levels(model, over[0]) else "curve"
     few = _is_levels(model, over[1]) and len(levels_of(model, over[1])) <= _MOST_CURVES
     return "curves" if few and not _is_levels(model, over[0]) else "surface"
 
 
-def _is_levels(model: SumModelFace, c: int) -> bool:
+def _is_levels(model: AdditiveModel, c: int) -> bool:
     """Whether what is over a column is drawn as dots."""
-    term, d = next((term, term.columns.index(c)) for term in model.rows_.terms if c in term.columns)
+    term, d = next((term, term.columns.index(c)) for term in model.statistics_.terms if c in term.columns)
     return term.inner.factors[d].view == "dots"
 
 
-def _constant(model: SumModelFace, c: int) -> bool:
+def _constant(model: AdditiveModel, c: int) -> bool:
     return places(model, c, 2).size == 1
 
 
-def levels_of(model: SumModelFace, c: int) -> tuple[Any, ...]:
+def levels_of(model: AdditiveModel, c: int) -> tuple[Any, ...]:
     """The levels of a categorical column."""
-    return model.rows_.binding.columns[c].levels or ()
+    return model.statistics_.binding.columns[c].levels or ()
 
 
-def places(model: SumModelFace, c: int, count: int) -> np.ndarray:
+def places(model: AdditiveModel, c: int, count: int) -> np.ndarray:
     """Where a column is evaluated: so many numbers over the range of its data, or all levels."""
-    extent, column = model.rows_.extents[c], model.rows_.moments.request.columns[c]
+    extent, column = model.statistics_.ranges[c], model.statistics_.moments.request.columns[c]
     return column.place.drawn(extent.low, extent.high, count, column.basis.size)
 
 
-def _middle(model: SumModelFace, c: int) -> float:
+def _middle(model: AdditiveModel, c: int) -> float:
     """A valid value of a column: the first level, False, or the middle of its range."""
-    kind, extent = column_kind(model, c), model.rows_.extents[c]
+    kind, extent = column_kind(model, c), model.statistics_.ranges[c]
     if kind == "levels":
         return 0.0
     return extent.low if kind == "boolean" else 0.5 * (extent.low + extent.high)
 
 
-def held_text(model: SumModelFace, view: View) -> str:
+def held_text(model: AdditiveModel, view: View) -> str:
     """At which values the columns that are not drawn are held; empty when there are none."""
     parts = []
     for c in view.held:
@@ -94,7 +94,7 @@ def held_text(model: SumModelFace, view: View) -> str:
     return f"at {', '.join(parts)}" if parts else ""
 
 
-def effect_on(model: SumModelFace, view: View, lattice: Mapping[int, np.ndarray]) -> Effect:
+def effect_on(model: AdditiveModel, view: View, lattice: Mapping[int, np.ndarray]) -> Effect:
     """The effect of a term on the product of places of its columns, one axis of the result per column."""
     posterior, scale = model.fit_.posterior, model.target_.scale
     grids = np.meshgrid(*lattice.values(), indexing="ij")

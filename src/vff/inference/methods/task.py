@@ -13,7 +13,7 @@ from vff.inference.start import Given
 from vff.inference.target import TargetScale, Units
 from vff.inference.terms import Term
 from vff.likelihoods import AbstractLikelihood
-from vff.moments import MomentRequest, Moments, Survey, Walk
+from vff.moments import ColumnSummary, MomentRequest, Moments, PreparedRows
 
 if TYPE_CHECKING:
     from vff.inference.methods.fit import Fit, TermFit
@@ -34,7 +34,7 @@ class TermPlan:
     """The user's hyperparameters in the user's units, None where free."""
     M: tuple[int | None, ...]
     """Harmonics by factor, or None to find them (or for levels, which have none)."""
-    extents: tuple[Survey, ...]
+    extents: tuple[ColumnSummary, ...]
     """Where the data of its columns lie."""
     detail: int = 0
     """Highest harmonic that matters, when the term is one of several."""
@@ -68,7 +68,7 @@ class Sums:
 class Visited:
     """Rows that can be asked again and again."""
 
-    walk: Walk
+    walk: PreparedRows
     observed: Observed
     everywhere: AbstractCrowd | None = None
     """All rows, where these are not in memory: then ``walk`` and ``observed`` are a sample of them."""

@@ -10,8 +10,8 @@ import numpy as np
 from vff.basis import Basis, Domain
 from vff.estimators.binding import Binding, BoundTerm
 from vff.estimators.options import check_domain, check_frequencies, check_resolution, for_column
-from vff.estimators.overview import Overview
-from vff.factors import Factor, Wish
+from vff.estimators.table_summary import TableSummary
+from vff.factors import Factor, FactorOptions
 from vff.inference import choose_harmonics, harmonics_in_product, largest_harmonic
 from vff.moments import ColumnRequest, TermRequest
 from vff.words import shortened, shown
@@ -30,7 +30,7 @@ class Options(NamedTuple):
     likelihood: Any = "gaussian"
 
 
-class Settled(NamedTuple):
+class ResolvedTerm(NamedTuple):
     """What one term will be summed over."""
 
     request: TermRequest
@@ -49,9 +49,9 @@ def _everybody(binding: Binding) -> frozenset:
     return frozenset().union(*(column.aliases for column in binding.columns), products)
 
 
-def settle_place(c: int, overview: Overview, options: Options, growing: bool) -> tuple[Domain, bool]:
+def resolve_domain(c: int, summary: TableSummary, options: Options, growing: bool) -> tuple[Domain, bool]:
     """The domain of one column, and whether it was taken from the rows."""
-    binding, found = overview.binding, overview.surveys[c]
+    binding, found = summary.binding, summary.summaries[c]
     column, on_column = binding.columns[c], _on_column(c, binding)
     term, d = on_column[0]
     factor = term.inner.factors[d]
@@ -136,7 +136,7 @@ def _least(term: BoundTerm, d: int, binding: Binding, options: Options) -> Basis
     if "frequencies" in factor.options:
         asked = [_frequencies_of(other, e, binding, options) for other, e in _on_column(term.columns[d], binding)]
     most = max((M for M in asked if M is not None), default=None)
-    return factor.least(Wish(edges, most, column.levels or ()))
+    return factor.least(FactorOptions(edges, most, column.levels or ()))
 
 
 def _on_column(c: int, binding: Binding) -> list[tuple[BoundTerm, int]]:
@@ -144,16 +144,16 @@ def _on_column(c: int, binding: Binding) -> list[tuple[BoundTerm, int]]:
     return [(term, d) for term in binding.terms for d, other in enumerate(term.columns) if other == c]
 
 
-def settle_term(
+def resolve_term(
     term: BoundTerm,
     places: Sequence[Domain],
-    overview: Overview,
+    summary: TableSummary,
     options: Options,
     *,
     growing: bool,
-) -> Settled:
+) -> ResolvedTerm:
     """The functions of one term; a detail that was left open is chosen here."""
-    binding, factors = overview.binding, term.inner.factors
+    binding, factors = summary.binding, term.inner.factors
     least = [_least(term, d, binding, options) for d in range(len(factors))]
     asked = tuple(
         _frequencies_of(term, d, binding, options) if "frequencies" in factor.options else None
@@ -161,42 +161,42 @@ def settle_term(
     )
     found, detail = list(asked), 0
     if None in found and len(factors) > 1:
-        known = [(overview.surveys[c], basis) for c, basis in zip(term.columns, least, strict=True)]
+        known = [(summary.summaries[c], basis) for c, basis in zip(term.columns, least, strict=True)]
         products = sum(len(other.columns) > 1 for other in binding.terms)
-        shared = harmonics_in_product(known, products, _combinations(term, overview), growing=growing)
+        shared = harmonics_in_product(known, products, _combinations(term, summary), growing=growing)
         found = [M or other for M, other in zip(asked, shared, strict=True)]
     elif found == [None] and least[0].detail is not None:
         (c,), (factor, *_) = term.columns, term.inner.factors
         bases = [_least(own, e, binding, options) for own, e in _on_column(c, binding)]
         column = ColumnRequest(places[c], least[0])
-        found[0], detail = _detail_alone(c, factor, column, factor.largest(bases), overview, growing=growing)
+        found[0], detail = _detail_alone(c, factor, column, factor.largest(bases), summary, growing=growing)
     requests = tuple(
         ColumnRequest(places[c], basis if basis.detail is None else basis.resized(M or 1))
         for c, basis, M in zip(term.columns, least, found, strict=True)
     )
-    return Settled(TermRequest(term.columns, requests), asked, detail)
+    return ResolvedTerm(TermRequest(term.columns, requests), asked, detail)
 
 
-def _combinations(term: BoundTerm, overview: Overview) -> float:
+def _combinations(term: BoundTerm, summary: TableSummary) -> float:
     """How many different rows there may be in the columns of a term; repeated rows count once."""
-    found, sample = [overview.surveys[c] for c in term.columns], overview.sample
-    counted = overview.combinations.get(term.columns)
+    found, sample = [summary.summaries[c] for c in term.columns], summary.sample
+    counted = summary.combinations.get(term.columns)
     if counted is not None:
         return float(counted)
     if sample is not None and sample.complete and sample.y.size <= _COUNTED:
         return float(len(np.unique(np.column_stack([sample.columns[c] for c in term.columns]), axis=0)))
-    many = [survey.distinct for survey in found if survey.book is None]
-    return float(max(many)) if many else prod(float(survey.distinct) for survey in found)
+    many = [one.n_distinct for one in found if one.distinct is None]
+    return float(max(many)) if many else prod(float(one.n_distinct) for one in found)
 
 
 def _detail_alone(
-    c: int, factor: Factor, column: ColumnRequest, resolved: int, overview: Overview, *, growing: bool
+    c: int, factor: Factor, column: ColumnRequest, resolved: int, summary: TableSummary, *, growing: bool
 ) -> tuple[int, int]:
     """M for a term of one column, at most what is ``resolved``, and the detail that asked for it."""
-    terms = len(overview.binding.terms)
-    distinct, found = max(other.distinct for other in overview.surveys), overview.surveys[c]
+    terms = len(summary.binding.terms)
+    distinct, found = max(other.n_distinct for other in summary.summaries), summary.summaries[c]
     most, usual = (largest_harmonic(found, resolved, among, distinct, growing=growing) for among in (1, terms))
-    profile = overview.profile(c)
+    profile = summary.profile(c)
     if terms == 1 or profile is None:
         return most if terms == 1 else usual, 0
     return choose_harmonics(profile, factor, column, usual, most)

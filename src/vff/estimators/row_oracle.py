@@ -5,11 +5,11 @@ from typing import Any, ClassVar
 
 from vff.data import Chunk, PassState, Source, check_same_rows
 from vff.estimators.binding import Binding
-from vff.estimators.overview import Batch
+from vff.estimators.table_summary import Batch
 from vff.estimators.tasks import Reader, RowTask
 from vff.inference import AbstractCrowd, Answers, Observed, Question, TargetScale, Walked
 from vff.inference.averages import FeatureSums
-from vff.moments import MomentRequest, ReadingPlan, Walk, collapse
+from vff.moments import MomentRequest, PassPlan, PreparedRows, merge_equal_rows
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class Asked(RowTask):
 
     reader: Reader
     binding: Binding
-    plan: ReadingPlan
+    plan: PassPlan
     target: TargetScale
     question: Question
     features: bool = False
@@ -34,20 +34,20 @@ class Asked(RowTask):
         return one.merged(other)
 
 
-def walked(batch: Batch, plan: ReadingPlan) -> Walked:
+def walked(batch: Batch, plan: PassPlan) -> Walked:
     """The rows of a chunk, equal ones taken together."""
-    source, extra = collapse(batch.source, batch.extra, plan.books)
-    return Walked(Walk(plan, source), Observed(source.y, extra, source.w))
+    source, extra = merge_equal_rows(batch.source, batch.extra, plan.distinct_values)
+    return Walked(PreparedRows(plan, source), Observed(source.y, extra, source.w))
 
 
 @dataclass(frozen=True)
-class ChunkCrowd(AbstractCrowd):
+class ChunkedRows(AbstractCrowd):
     """All rows of a source."""
 
     source: Source
     reader: Reader
     binding: Binding
-    plan: ReadingPlan
+    plan: PassPlan
     rows: int
     total: float
     """sum w."""
@@ -71,7 +71,7 @@ class ChunkCrowd(AbstractCrowd):
     def answers(self, question: Question, *, features: bool) -> Answers:
         return self._reduced(Asked(self.reader, self.binding, self.plan, self.target, question, features))
 
-    def in_units(self, target: TargetScale) -> "ChunkCrowd":
+    def in_units(self, target: TargetScale) -> "ChunkedRows":
         return replace(self, target=target)
 
     def _reduced(self, task: Any) -> Any:

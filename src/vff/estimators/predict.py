@@ -14,8 +14,8 @@ from vff.data import Table, open_rows
 from vff.data.checks import check_target, check_weights
 from vff.data.memory import beside
 from vff.estimators.arguments import flag, quantile_levels, seeded, whole_number
-from vff.estimators.overview import weights_of
-from vff.estimators.visiting import Block, Check, answers
+from vff.estimators.evaluation import Block, Check, answers
+from vff.estimators.table_summary import weights_of
 from vff.inference import Samples, TargetScale, chosen
 from vff.likelihoods import AbstractLikelihood, Mixture, Predictive
 
@@ -41,7 +41,7 @@ class DrawingPosterior(Protocol):
     def draws(self, x: np.ndarray, n_samples: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]: ...
 
 
-class PosteriorFace(BaseEstimator):
+class ProcessMixin(BaseEstimator):
     """What every fitted process answers about its latent function: written once. Leaves write ``fit``.
 
     A leaf sets ``posterior_`` (a ``Posterior``), ``target_`` (a ``TargetScale``), ``likelihood_`` (with its parameters
@@ -259,7 +259,7 @@ class PosteriorFace(BaseEstimator):
         return say
 
 
-class RegressionFace(RegressorMixin, PosteriorFace):
+class RegressionMixin(RegressorMixin, ProcessMixin):
     """Predictions of a new number at every row."""
 
     noise_variance_: float

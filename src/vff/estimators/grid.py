@@ -10,7 +10,7 @@ import numpy as np
 
 from vff.data.checks import as_finite
 from vff.estimators.arguments import is_whole
-from vff.estimators.windows import Box, Space, as_box, check_part
+from vff.estimators.pattern import Box, Space, as_box, check_part
 from vff.words import shown
 
 _AUTO = {1: (256,), 2: (64, 64), 3: (16, 16, 16)}

@@ -6,7 +6,7 @@ from typing import Any
 
 from vff.estimators.arguments import is_whole
 from vff.estimators.regressor import GPRegressor
-from vff.estimators.rows import Rows
+from vff.estimators.statistics import Statistics
 from vff.words import shown
 
 
@@ -38,7 +38,7 @@ class SlidingWindow:
             raise ValueError(f"length must be a whole number of batches, 1 or more; got {shown(length)}")
         self.model = model
         self.length = int(length)
-        self._batches: deque[Rows] = deque(maxlen=self.length)
+        self._batches: deque[Statistics] = deque(maxlen=self.length)
 
     def __len__(self) -> int:
         """Batches in the window."""
@@ -67,6 +67,6 @@ class SlidingWindow:
         first = self._batches[-1].emptied() if self._batches else None
         batch = self.model._collected(X, y, sample_weight, first)
         kept = [*self._batches, batch][-self.length :]
-        self.model._learnt_from(reduce(Rows.merged, kept))
+        self.model._learnt_from(reduce(Statistics.merged, kept))
         self._batches.append(batch)
         return self.model

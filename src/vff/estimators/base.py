@@ -8,21 +8,22 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from vff.data.table import Table
+from vff.data import Source, Table, open_rows
 from vff.estimators.binding import Binding, notes_on
-from vff.estimators.face import PosteriorFace
-from vff.estimators.fitting import Before, FitSpec, fit
-from vff.estimators.intake import Clock, Intake, Question
+from vff.estimators.fitting import Fitted, fit
+from vff.estimators.named import introduce_source, recognised_source
 from vff.estimators.options import COVARIANCES, check_batch, check_choice, engine_names
-from vff.estimators.rows import Rows, check_unchanged
+from vff.estimators.passes import lines_of_pass
+from vff.estimators.predict import ProcessMixin
+from vff.estimators.resolve import Options
 from vff.estimators.sampling import ChainOptions, inference_data
-from vff.estimators.settling import Options
+from vff.estimators.spec import FitSpec
+from vff.estimators.statistics import Statistics, check_unchanged
 from vff.inference import Fit
 from vff.kernels import Kernel, Sum
 from vff.likelihoods import AbstractLikelihood
 from vff.words import shown
 
-Say = Callable[[str], None]
 _FROM_TEXT = {"datetime": "to_datetime", "duration": "to_timedelta"}
 
 
@@ -48,7 +49,7 @@ class Effects(NamedTuple):
     std: np.ndarray
 
 
-class SumModelFace(PosteriorFace):
+class AdditiveModel(ProcessMixin):
     """A sum of terms under a likelihood; with Gaussian noise in closed form, else by natural gradients."""
 
     kernel: Kernel | None
@@ -66,9 +67,11 @@ class SumModelFace(PosteriorFace):
     chains: Any
     sampler: Any
     priors: Any
+    statistics_: Statistics
+    learnt_statistics_: Statistics
 
     @abstractmethod
-    def _asked_likelihood(self) -> AbstractLikelihood:
+    def _requested_likelihood(self) -> AbstractLikelihood:
         """The likelihood as the user asked for it."""
 
     @abstractmethod
@@ -79,62 +82,68 @@ class SumModelFace(PosteriorFace):
     def _noise(self) -> float | None:
         """Where the variance of Gaussian noise starts; None: from the data."""
 
-    def _absorb(self, X: Any, y: Any, sample_weight: Any, before: Before | None, *, growing: bool) -> Self:
+    def _absorb(self, X: Any, y: Any, sample_weight: Any, before: Fitted | None, *, growing: bool) -> Self:
         """Read rows on top of those that came before; nothing of the estimator changes until all of it has worked."""
-        say, clock, spec = self._progress(), Clock(), self._spec(growing)
+        spec = self._spec(growing)
         if before is not None:
             self._check_can_grow(before)
-        intake = self._opened(X, y, sample_weight, spec.likelihood, say)
-        if before is not None:
-            intake = intake.known_to(self, before.rows)
-        found, rows = fit(spec, intake, before, clock, say)
+        source = self._opened(X, y, sample_weight, spec, None if before is None else before.statistics)
+        fitted = fit(spec, source, before)
         if before is None:
             vars(self).pop("target_name_", None)  # of an earlier fit
-        intake.introduce(self)
-        self.timing_ = clock.seconds
-        self._store(found, rows, say)
-        intake.finish()
+        introduce_source(self, source)
+        self._store(fitted, spec.progress)
+        source.finish()
         return self
 
-    def _before(self) -> Before | None:
+    def _before(self) -> Fitted | None:
         """What this model has seen and learnt."""
-        rows = getattr(self, "rows_", None)
-        return None if rows is None else Before(rows, getattr(self, "fit_", None))
+        rows = getattr(self, "statistics_", None)
+        return None if rows is None else Fitted(rows, getattr(self, "fit_", None), {})
 
-    def _opened(self, X: Any, y: Any, sample_weight: Any, likelihood: AbstractLikelihood, say: Say) -> Intake:
-        """The rows, wherever they are."""
-        asked = Question(self.kernel, likelihood, self._options(), self.engine, say, bool(self.verbose))
+    def _opened(self, X: Any, y: Any, sample_weight: Any, spec: FitSpec, seen: Statistics | None) -> Source:
+        """The rows, wherever they are, with the columns of those seen before where they were."""
         known = getattr(self, "feature_names_in_", None)
-        return Intake.of(asked, X, y, sample_weight, None if known is None else list(known))
+        source = open_rows(X).assigned(spec.used, y, sample_weight, None if known is None else list(known))
+        if self.verbose and source.dear and source.handling.report is None:
+            source = source.handled(report=lines_of_pass(spec.progress))
+        if seen is None:
+            return source
+        modelled = [column.index for column in seen.binding.columns]
+        return recognised_source(self, source, modelled, spec.likelihood)
 
     def _spec(self, growing: bool = False) -> FitSpec:
         """What is asked for, when all options make sense together."""
-        likelihood = self._asked_likelihood()
+        likelihood = self._requested_likelihood()
         check_choice("engine", self.engine, engine_names())
         check_choice("optimizer", self.optimizer, ("lbfgs", None))
         check_choice("covariance", self.covariance, COVARIANCES)
         batch, centred, noise = check_batch(self.batch_size), self._centred(), self._noise()
         chains = ChainOptions(self.draws, self.warmup, self.chains, self.sampler, self.priors, self.random_state)
-        asked = likelihood, self.inference, self.covariance, self.priors, growing
-        spec = FitSpec(*asked, self.engine, self.optimizer, centred, noise, batch, chains)
+        spec = FitSpec(
+            likelihood, self.inference, self.covariance, self.priors, growing, self.kernel, self._options(),
+            self.engine, self.optimizer, centred, noise, batch, chains, self._progress(),
+        )  # fmt: skip
         spec.method()
         return spec
 
     def _options(self) -> Options:
         return Options(self.frequencies, self.domain, self.edges, self.covariance, self.likelihood)
 
-    def _check_can_grow(self, before: Before) -> None:
+    def _check_can_grow(self, before: Fitted) -> None:
         found = before.fit
         if found is not None and found.samples is not None and not found.from_sums:
             raise ValueError(
                 "the rows seen so far were sampled, which leaves no sums to add to; fit all rows together, or begin "
                 "again with inference='variational'"
             )
-        check_unchanged(before.rows.options, self._options())
+        check_unchanged(before.statistics.options, self._options())
 
-    def _store(self, fit: Fit, rows: Rows, say: Say) -> None:
-        self.rows_, self.fit_, self.posterior_, self.target_ = rows, fit, fit.posterior, fit.target
-        self.learnt_rows_ = rows
+    def _store(self, fitted: Fitted, progress: Callable[[str], None]) -> None:
+        rows, fit, self.timing_ = fitted
+        assert fit is not None
+        self.statistics_, self.fit_, self.posterior_, self.target_ = rows, fit, fit.posterior, fit.target
+        self.learnt_statistics_ = rows
         self.column_indices_ = tuple(column.index for column in rows.binding.columns)
         self.column_levels_ = tuple(column.levels for column in rows.binding.columns)
         learnt = tuple(
@@ -155,9 +164,9 @@ class SumModelFace(PosteriorFace):
         self._store_choices(fit, rows)
         self.notes_ = (*rows.notes, *notes_on(self.kernel, rows.binding, rows.n), *fit.notes)
         for note in self.notes_:
-            say(f"note: {note}")
+            progress(f"note: {note}")
 
-    def _store_choices(self, fit: Fit, rows: Rows) -> None:
+    def _store_choices(self, fit: Fit, rows: Statistics) -> None:
         """What was settled: domains by column, harmonics and edge functions by term."""
         self.domain_, self.frequencies_, self.edges_ = {}, {}, {}
         for term, request, values in zip(rows.terms, rows.moments.request.terms, fit.terms, strict=True):
@@ -190,9 +199,14 @@ class SumModelFace(PosteriorFace):
         """
         from vff.estimators.saving import save
 
-        if getattr(self, "learnt_rows_", None) is not getattr(self, "rows_", None) and hasattr(self, "fit_"):
+        if hasattr(self, "fit_") and self.learnt_statistics_ is not self.statistics_:
             raise ValueError("rows were collected after the model was learnt; call learn() before it is saved")
         save(self, path, units=units)  # pyright: ignore[reportArgumentType]
+
+    @property
+    def rows_(self) -> Statistics:
+        """``statistics_``, by its earlier name."""
+        return self.statistics_
 
     @property
     def functions_(self) -> tuple[Any, ...]:
@@ -227,11 +241,11 @@ class SumModelFace(PosteriorFace):
         try:
             return super()._block(table, rows)
         except ValueError:
-            _refuse_times_as_text(table, self.rows_.binding)
+            _refuse_times_as_text(table, self.statistics_.binding)
             raise
 
     def _place_text(self, number: int, label: str) -> str:
-        return self.rows_.moments.request.columns[number].place.outside_text(label)
+        return self.statistics_.moments.request.columns[number].place.outside_text(label)
 
     def predict_derivative(self, X: Any, column: str | int | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance of the slope df/dx at every row.
@@ -256,7 +270,7 @@ class SumModelFace(PosteriorFace):
         array([-1.])
         """
         (x,) = self._answers(X, lambda rows: (rows.x,))
-        columns = self.rows_.binding.columns
+        columns = self.statistics_.binding.columns
         named = isinstance(column, str | Integral) and not isinstance(column, bool)
         along = [c for c, bound in enumerate(columns) if column is None or (named and column in bound.aliases)]
         if len(along) != 1:
@@ -294,7 +308,7 @@ class SumModelFace(PosteriorFace):
         True
         """
         mean, variance = self._answers(X, lambda rows: self._effects(rows.x))
-        names = tuple(term.name for term in self.rows_.terms)
+        names = tuple(term.name for term in self.statistics_.terms)
         return Effects(names, self.target_.scale * mean, self.target_.scale * np.sqrt(variance))
 
     def _effects(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

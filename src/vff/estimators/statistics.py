@@ -1,41 +1,40 @@
 """All that an estimator keeps of the rows it has seen, and how it reads more."""
 
-import time
 from ast import literal_eval
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from vff.estimators.binding import Binding, BoundColumn, BoundTerm, joined
 from vff.estimators.options import check_size
-from vff.estimators.overview import Batch, Overview
-from vff.estimators.settling import Options, settle_place, settle_term
+from vff.estimators.resolve import Options, resolve_domain, resolve_term
+from vff.estimators.table_summary import Batch, TableSummary
 from vff.factors import Factor, TailRows, tails_together, tails_without
 from vff.inference import Observed, memory_needed, no_sums, rows_beyond
 from vff.moments import (
     Choice,
     ColumnRequest,
+    ColumnSummary,
     Harmonics,
     MomentRequest,
     Moments,
-    ReadingPlan,
-    Survey,
-    Walk,
-    books_for,
-    collapse,
-    plan_reading,
-    read,
+    PassPlan,
+    PreparedRows,
+    RowBlock,
+    distinct_values_for,
+    merge_equal_rows,
+    plan_pass,
+    run_pass,
 )
 
-Say = Callable[[str], None]
+Report = Callable[[int], None]
 _MOST_CHECKED, _IMPOSSIBLE = 600, 1e-8  # features of a term, and a square that rounding does not make negative
-PATIENCE = 2.0  # seconds between lines of progress
 
 
 @dataclass(frozen=True)
-class Rows:
+class Statistics:
     """All that is kept of the rows of a fit."""
 
     binding: Binding
@@ -43,14 +42,14 @@ class Rows:
     """What was asked for when the first rows came, in writing: the user's objects may change."""
     harmonics: Harmonics
     """Harmonics as asked for, by factor; None when they are to be found, and for levels."""
-    details: tuple[int, ...]
+    highest_frequencies: tuple[int, ...]
     """Highest harmonic that matters in every one-column term of a sum, as far as the first rows say."""
-    hugging: tuple[bool, ...]
+    domain_from_data: tuple[bool, ...]
     """Whether the domain of every column was taken from the first rows."""
     moments: Moments
     tails: tuple[TailRows, ...]
     """Rows beyond the domain of a single column, which must be kept as they are."""
-    extents: tuple[Survey, ...]
+    ranges: tuple[ColumnSummary, ...]
     """Where the data of every column lie."""
     choice: Choice
     """The engines of the last pass, and why."""
@@ -71,29 +70,29 @@ class Rows:
     def terms(self) -> tuple[BoundTerm, ...]:
         return self.binding.terms
 
-    def emptied(self) -> "Rows":
+    def emptied(self) -> "Statistics":
         """What was settled, without the rows."""
         zero = Moments.zero(self.moments.request, self.moments.offset)
-        nowhere = tuple(Survey(np.inf, -np.inf) for _ in self.extents)
-        return replace(self, moments=zero, tails=(), extents=nowhere, n=0, left_out=0)
+        nowhere = tuple(ColumnSummary(np.inf, -np.inf) for _ in self.ranges)
+        return replace(self, moments=zero, tails=(), ranges=nowhere, n=0, left_out=0)
 
-    def merged(self, other: "Rows") -> "Rows":
+    def merged(self, other: "Statistics") -> "Statistics":
         """The rows of both together."""
         binding = joined(other.binding, self.binding)
         _check_same_functions(self, other)
         mine, theirs = (_aligned(rows.moments, binding, self.moments, other.moments) for rows in (self, other))
         shift = other.moments.offset - self.moments.offset
         tails = tails_together((*self.tails, *(replace(tail, y=tail.y + shift) for tail in other.tails)))
-        extents = tuple(_union(*pair) for pair in zip(self.extents, other.extents, strict=True))
+        ranges = _united(self.ranges, other.ranges)
         both = zip(self.harmonics, mine.request.harmonics, strict=True)
         harmonics = tuple(
             tuple(min(asked, M) if asked and M else asked for asked, M in zip(*term, strict=True)) for term in both
         )
         together = mine + theirs
-        sums = {"moments": together, "tails": tails, "extents": extents, "n": self.n + other.n}
+        sums = {"moments": together, "tails": tails, "ranges": ranges, "n": self.n + other.n}
         return replace(self, binding=binding, harmonics=harmonics, left_out=self.left_out + other.left_out, **sums)
 
-    def without(self, other: "Rows") -> "Rows":
+    def without(self, other: "Statistics") -> "Statistics":
         """The rows that are left when the other's, which are among them, are taken out."""
         _check_same_functions(self, other)
         for mine, theirs in zip(self.binding.columns, other.binding.columns, strict=True):
@@ -133,7 +132,7 @@ def _sizes(moments: Moments, s: int) -> np.ndarray:
     return np.sqrt(np.maximum(squares, _IMPOSSIBLE * max(float(squares[:-1].max(initial=0.0)), np.finfo(float).tiny)))
 
 
-def _check_same_functions(mine: Rows, theirs: Rows) -> None:
+def _check_same_functions(mine: Statistics, theirs: Statistics) -> None:
     """Two models can be merged when their columns have the same domains and edge functions."""
     both = zip(mine.terms, mine.moments.request.terms, theirs.moments.request.terms, strict=True)
     for term, ours, others in both:
@@ -176,24 +175,25 @@ def with_levels(moments: Moments, binding: Binding) -> Moments:
     return moments
 
 
-def _union(first: Survey, second: Survey) -> Survey:
-    return first.extent.merged(second.extent)
+def _united(one: Sequence[ColumnSummary], other: Sequence[ColumnSummary]) -> tuple[ColumnSummary, ...]:
+    return tuple(first.extent.merged(second.extent) for first, second in zip(one, other, strict=True))
 
 
-def begin(overview: Overview, options: Options, *, growing: bool) -> Rows:
+def resolved(summary: TableSummary, options: Options, *, growing: bool) -> Statistics:
     """Settle domains, edges and harmonics on the first rows; no row is summed yet."""
-    binding = overview.binding
-    settled_places = [settle_place(c, overview, options, growing) for c in range(len(binding.columns))]
-    places, hugging = zip(*settled_places, strict=True)
-    settled = [settle_term(term, places, overview, options, growing=growing) for term in binding.terms]
-    requests, asked, details = zip(*settled, strict=True)
+    binding = summary.binding
+    domains = [resolve_domain(c, summary, options, growing) for c in range(len(binding.columns))]
+    places, from_data = zip(*domains, strict=True)
+    settled = [resolve_term(term, places, summary, options, growing=growing) for term in binding.terms]
+    requests, asked, highest_frequencies = zip(*settled, strict=True)
     request = MomentRequest(requests)
     check_size(request, [term.key for term in binding.terms], options.covariance)
-    offset = overview.target / overview.weight
-    nowhere = tuple(Survey(np.inf, -np.inf) for _ in binding.columns)
-    said = Options(*map(repr, options))
+    offset = summary.target / summary.weight
+    nowhere = tuple(ColumnSummary(np.inf, -np.inf) for _ in binding.columns)
     zero = Moments.zero(request, offset) if options.covariance == "full" else no_sums(request, offset)
-    return Rows(binding, said, asked, details, hugging, zero, (), nowhere, Choice("", ""))
+    return Statistics(
+        binding, Options(*map(repr, options)), asked, highest_frequencies, from_data, zero, (), nowhere, Choice("", "")
+    )
 
 
 def check_unchanged(settled: Options, now: Options) -> None:
@@ -214,64 +214,91 @@ def _meant(written: str) -> Any:
         return written
 
 
-def add(seen: Rows, batch: Batch, overview: Overview, engine: str, say: Say) -> Rows:
-    """Read the rows of a batch on top of those seen."""
-    seen = met(seen, overview)
-    moments, binding, request = seen.moments, seen.binding, seen.moments.request
-    outside = check_extents(seen)
-    books = books_for(engine, request, overview.surveys, batch.source)
-    plan = plan_reading(batch.source.n, request, books, engine)
-    say(plan_text(request, batch.source.n))
-    new, choices = read(plan, batch.source, moments.offset, progress_of_rows(batch.source.n, say))
-    tails = seen.tails
-    if any(outside):
+class Summed(NamedTuple):
+    """Sums over some rows, the rows beyond the domain, and the engines of the columns."""
+
+    moments: Moments
+    tails: tuple[TailRows, ...]
+    choices: tuple[Choice, ...]
+
+    def merged(self, other: "Summed") -> "Summed":
+        """The sums over the rows of both."""
+        tails = tails_together((*self.tails, *other.tails))
+        return Summed(self.moments + other.moments, tails, self.choices or other.choices)
+
+
+def summed(
+    rows: RowBlock, binding: Binding, plan: PassPlan, offset: float, beyond: bool, report: Report | None = None
+) -> Summed:
+    """Sums over rows in memory; ``beyond`` says whether some may lie beyond the domain."""
+    moments, choices = run_pass(plan, rows, offset, *(() if report is None else (report,)))
+    tails: tuple[TailRows, ...] = ()
+    if beyond:
         (factor,) = binding.terms[0].inner.factors
-        more = rows_beyond(factor, request.columns[0].place, batch.source, moments.offset)
-        tails = tails_together((*tails, *more))
-    summary = summary_of(choices, plan, [column.label for column in binding.columns])
-    return replace(seen, moments=moments + new, tails=tails, choice=summary)
+        tails = rows_beyond(factor, plan.request.columns[0].place, rows, offset)
+    return Summed(moments, tails, tuple(choices))
 
 
-def met(seen: Rows, overview: Overview) -> Rows:
-    """The rows seen, over the levels and the extents of the new ones too, of which none is summed yet."""
-    extents = tuple(_union(*pair) for pair in zip(seen.extents, overview.surveys, strict=True))
-    moments = with_levels(seen.moments, overview.binding)
-    return replace(seen, binding=overview.binding, moments=moments, extents=extents, n=seen.n + overview.n)
+def add(seen: Statistics, batch: Batch, summary: TableSummary, engine: str) -> Statistics:
+    """Read the rows of a batch on top of those seen."""
+    seen = extended(seen, summary)
+    beyond, request = any(check_ranges(seen)), seen.moments.request
+    plan = plan_pass(
+        batch.source.n, request, distinct_values_for(engine, request, summary.summaries, batch.source), engine
+    )
+    return with_sums(seen, plan, summed(batch.source, seen.binding, plan, seen.moments.offset, beyond))
 
 
-def check_extents(seen: Rows) -> list[bool]:
+def with_sums(seen: Statistics, plan: PassPlan, new: Summed) -> Statistics:
+    """The sums of more rows on top of those seen, which know of them already."""
+    tails = tails_together((*seen.tails, *new.tails)) if new.tails else seen.tails
+    return replace(seen, moments=seen.moments + new.moments, tails=tails, choice=_engines_used(new.choices, plan, seen))
+
+
+def extended(seen: Statistics, summary: TableSummary) -> Statistics:
+    """The rows seen, over the levels and the ranges of the new ones too, of which none is summed yet."""
+    ranges = _united(seen.ranges, summary.summaries)
+    moments = with_levels(seen.moments, summary.binding)
+    return replace(seen, binding=summary.binding, moments=moments, ranges=ranges, n=seen.n + summary.n)
+
+
+def check_ranges(seen: Statistics, *, outside: bool = True) -> list[bool]:
     """Which columns have rows outside their domain, where that is allowed."""
-    alone = len(seen.extents) == 1 and len(seen.binding.terms) == 1
-    parts = zip(seen.moments.request.columns, seen.hugging, seen.extents, seen.binding.columns, strict=True)
+    alone = outside and len(seen.ranges) == 1 and len(seen.binding.terms) == 1
+    parts = zip(seen.moments.request.columns, seen.domain_from_data, seen.ranges, seen.binding.columns, strict=True)
     return [_check_inside(*part, alone=alone) for part in parts]
 
 
-def walk_of(seen: Rows, batch: Batch, overview: Overview, engine: str, say: Say) -> tuple[Rows, Walk, Observed]:
-    """The rows of a batch, to be walked many times: equal ones taken together, and none outside its domain."""
-    rows = met(seen, overview)
+def rows_to_visit(
+    seen: Statistics, batch: Batch, summary: TableSummary, engine: str
+) -> tuple[Statistics, PreparedRows, Observed]:
+    """The rows of a batch, to be visited many times: equal ones taken together, and none outside its domain."""
+    rows = extended(seen, summary)
+    check_ranges(rows, outside=False)
     request = rows.moments.request
-    for parts in zip(request.columns, rows.hugging, rows.extents, rows.binding.columns, strict=True):
-        _check_inside(*parts, alone=False)
-    books = books_for(engine, request, overview.surveys, batch.source)
-    source, extra = collapse(batch.source, batch.extra, books)
-    plan = plan_reading(source.n, request, books, engine)
-    say(plan_text(request, source.n))
-    return rows, Walk(plan, source), Observed(source.y, extra, source.w)
+    distinct_values = distinct_values_for(engine, request, summary.summaries, batch.source)
+    source, extra = merge_equal_rows(batch.source, batch.extra, distinct_values)
+    return (
+        rows,
+        PreparedRows(plan_pass(source.n, request, distinct_values, engine), source),
+        Observed(source.y, extra, source.w),
+    )
 
 
-def after_walks(rows: Rows, walk: Walk, sums: Moments) -> Rows:
-    """The rows with the sums that the last walk found."""
-    summary = summary_of(walk.choices, walk.plan, [column.label for column in rows.binding.columns])
-    return replace(rows, moments=sums, choice=summary)
+def after_visits(rows: Statistics, walk: PreparedRows, sums: Moments) -> Statistics:
+    """The rows with the sums that the last visit found."""
+    return replace(rows, moments=sums, choice=_engines_used(walk.choices, walk.plan, rows))
 
 
-def _check_inside(column: ColumnRequest, hugging: bool, extent: Survey, bound: BoundColumn, *, alone: bool) -> bool:
+def _check_inside(
+    column: ColumnRequest, found: bool, extent: ColumnSummary, bound: BoundColumn, *, alone: bool
+) -> bool:
     """Whether rows lie outside a domain that the user gave to a model of one column; elsewhere they are refused."""
     domain = column.place
     if domain.holds(extent.low, extent.high):
         return False
     reach = f"column {bound.label} reaches [{extent.low:g}, {extent.high:g}], beyond the domain {domain.describe()}"
-    if hugging:
+    if found:
         raise ValueError(
             f"{reach} taken from the rows seen so far; give domain=(a, b) wide enough for all rows to come"
         )
@@ -284,26 +311,14 @@ def _check_inside(column: ColumnRequest, hugging: bool, extent: Survey, bound: B
 
 
 def plan_text(request: MomentRequest, n: int) -> str:
+    """What a pass will take."""
     needed = memory_needed(request) / 2**20
     return f"{n:,} rows to sum for at most {request.size} features; at most {needed:,.0f} MiB are needed for them"
 
 
-def progress_of_rows(n: int, say: Say) -> Callable[[int], None]:
-    """A line of progress every two seconds or so."""
-    started = last = time.perf_counter()
-
-    def report(done: int) -> None:
-        nonlocal last
-        now = time.perf_counter()
-        if now - last > PATIENCE:
-            last = now
-            say(f"{done:,} of {n:,} rows, {done / (now - started):,.0f} rows/s")
-
-    return report
-
-
-def summary_of(choices: Sequence[Choice], plan: ReadingPlan, labels: Sequence[str]) -> Choice:
+def _engines_used(choices: Sequence[Choice], plan: PassPlan, rows: Statistics) -> Choice:
     """One name and one text for all columns and pairs."""
+    labels = [column.label for column in rows.binding.columns]
     if not plan.sets and len(choices) == 1:
         return choices[0]
     used: dict[str, list[str]] = {}
