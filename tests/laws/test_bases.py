@@ -8,7 +8,7 @@ import pickle
 
 import numpy as np
 import pytest
-from makers.bases import Case, cases
+from tests.makers.bases import Case, cases
 
 from vff.basis import Basis, Domain
 from vff.linalg import DenseView, OuterView

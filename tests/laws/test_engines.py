@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from makers.engines import MAKERS, Case, cases, column, jobs_of
+from tests.makers.engines import MAKERS, Case, cases, column, jobs_of
 
 from vff import GPRegressor, Matern32
 from vff.basis import ColumnBasis

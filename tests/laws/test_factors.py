@@ -10,7 +10,7 @@ import jax
 import numpy as np
 import pandas as pd
 import pytest
-from makers.factors import MAKERS, Case, cases
+from tests.makers.factors import MAKERS, Case, cases
 
 import vff
 from vff import GPRegressor, parse_kernel

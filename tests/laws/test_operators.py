@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from makers.operators import INVERTIBLE, blocks, grams, product, symmetric
+from tests.makers.operators import INVERTIBLE, blocks, grams, product, symmetric
 
 import vff
 from vff.basis import ColumnBasis

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from makers.priors import MAKERS, PRIORS
+from tests.makers.priors import MAKERS, PRIORS
 
 from vff import priors
 from vff.linalg import namespace

@@ -4,6 +4,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
@@ -34,6 +35,10 @@ class MomentRequest:
     def n_columns(self) -> int:
         """Columns of the rows."""
         return 1 + max(column for term in self.terms for column in term.columns)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What follows from the terms is not written: formats made of JSON have no axes among their keys."""
+        return {"terms": self.terms}
 
     @cached_property
     def axes(self) -> dict[Axis, ColumnRequest]:
