@@ -80,7 +80,7 @@ def told(
     values: Mapping[str, np.ndarray], steps: np.ndarray, divergences: int, sampling: float, whole: float
 ) -> dict[str, Any]:
     """What a side found out: both have their effective sample sizes from the same function."""
-    from vff.inference.sampling.diagnostics import bulk_ess, rank_normalised_rhat
+    from vff.inference.methods.chains.diagnostics import bulk_ess, rank_normalised_rhat
 
     return {
         "sampling": sampling,

@@ -27,7 +27,7 @@ from vff.baselines import VariationalGP
 from vff.basis import ColumnBasis, Interval
 from vff.datasets import Dataset, load_banana
 from vff.features import ColumnPrior
-from vff.inference.structured import Kind, ProductTerm, fit_structured
+from vff.inference.methods.structured.fit import Kind, ProductTerm, fit_structured
 from vff.likelihoods import Bernoulli
 
 FULL, ONE, TWO, DEFAULT = "full", "Kronecker", "two Kroneckers", "edge functions"

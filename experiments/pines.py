@@ -109,7 +109,7 @@ def shown(rows: Lines) -> Lines:
 
 def compared(last: Chain, before: Chain) -> list[str]:
     """How far the means of the lengthscales moved, in units of what chains can tell and of the posterior."""
-    from vff.inference.sampling.diagnostics import bulk_ess
+    from vff.inference.methods.chains.diagnostics import bulk_ess
 
     sentences = []
     for name, short in zip(NAMES, ("east", "north"), strict=True):

@@ -18,11 +18,11 @@ from vff.data.lazy import LazySource
 from vff.data.memory import MemorySource
 from vff.data.streams import StreamSource
 from vff.factors import KINDS
-from vff.inference.collapsed import ClosedForm
-from vff.inference.iterative import IterativeForm
+from vff.inference.learning.solver import SOLVERS
 from vff.inference.methods.registry import METHODS
 from vff.inference.posterior import Averaged, Direct, Pieces, Probed
-from vff.inference.solvers import SOLVERS
+from vff.inference.solvers.direct import ClosedForm
+from vff.inference.solvers.iterative import IterativeForm
 from vff.likelihoods.registry import LIKELIHOODS
 from vff.moments.engines.choice import ENGINES
 

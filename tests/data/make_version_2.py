@@ -47,7 +47,7 @@ def iterative() -> GPRegressor:
     """As a model of many features, of few."""
     kernel = Matern32(0, lengthscale=0.3, variance=1.0) * Matern32(1, lengthscale=0.3)
     how: dict[str, Any] = {"frequencies": 3, "noise_variance": 0.1, "optimizer": None}
-    with patch("vff.inference.solvers.LARGEST_DIRECT", 20):
+    with patch("vff.inference.learning.solver.LARGEST_DIRECT", 20):
         return GPRegressor(kernel + Categorical(2, variance=1.0), **how).fit(*rows())
 
 

@@ -19,7 +19,7 @@ import pytest
 from vff import Categorical, GPClassifier, GPRegressor, Matern32
 from vff.data.dask import DaskSource, _Parcel
 from vff.estimators.tasks import OneCore
-from vff.inference.asking import Opinion
+from vff.inference.methods.natural.oracle import Opinion
 from vff.moments import LARGEST_SAMPLE
 from vff.moments.threads import at_most, cores
 

@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
 import vff.estimators.options as options_module
-import vff.inference.solvers as solvers_module
+import vff.inference.learning.solver as solvers_module
 from vff import Categorical, ExtrapolationWarning, GPRegressor, Matern12, Matern32, Matern52, parse_kernel
 from vff.baselines import ExactGP
 from vff.kernels.grammar import write_kernel

@@ -17,7 +17,7 @@ import vff
 from vff import Categorical, CoxProcess, GPClassifier, GPRegressor, Matern12, Matern32, Matern52
 from vff.estimators.saved_records import Saved
 from vff.estimators.saving import _CODEC, _saved, describe, load, save
-from vff.inference import solvers as solvers_module
+from vff.inference.learning import solver as solvers_module
 from vff.likelihoods import Binomial, Custom, Gaussian, Poisson, StudentT
 from vff.priors import LogNormal
 from vff.storage import FileError, read_file, write_file

@@ -10,7 +10,7 @@ import pytest
 
 from vff import Categorical, CoxProcess, GPClassifier, GPRegressor, Matern32
 from vff.estimators.saving import load, save
-from vff.inference import solvers as solvers_module
+from vff.inference.learning import solver as solvers_module
 from vff.storage import container, read_file
 
 RNG = np.random.default_rng(4)

@@ -10,7 +10,7 @@ from vff.basis import ColumnBasis, Interval
 from vff.factors.interval.factor import MaternFactor
 from vff.features import ColumnPrior, TailRows, tail_features
 from vff.inference import SumModel, Term
-from vff.inference.optimise import curvature_at, maximise, rescale
+from vff.inference.learning.optimise import curvature_at, maximise, rescale
 from vff.kernels import HalfInteger
 from vff.moments import ColumnRequest, MomentRequest, moments_of_arrays
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from tests.makers.solvers import CASES, LEVELS, UNIT, problem, rows
 
-import vff.inference.solvers as solvers_module
-import vff.inference.whitening as whitening_module
+import vff.inference.learning.solver as solvers_module
+import vff.inference.solvers.whitening as whitening_module
 from vff.basis import Codes, ColumnBasis, LevelBasis
 from vff.linalg import conjugate_gradients
 from vff.moments import (

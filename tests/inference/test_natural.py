@@ -13,8 +13,8 @@ from vff import Categorical, GPRegressor, Matern12, Matern32, Matern52
 from vff.baselines import VariationalGP
 from vff.basis import ColumnBasis, Interval
 from vff.features import ColumnPrior
-from vff.inference.natural import Step, Visit, arrive, ascend
-from vff.inference.target import REACH
+from vff.inference.methods.natural.ascent import Step, Visit, arrive, ascend
+from vff.inference.model.scale import REACH
 from vff.kernels import Product, Sum
 from vff.likelihoods import Bernoulli, Gaussian, Poisson, StudentT
 

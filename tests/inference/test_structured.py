@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-import vff.inference.structured_search as search_module
+import vff.inference.methods.structured.search as search_module
 from vff.basis import ColumnBasis, Interval
 from vff.features import ColumnPrior
-from vff.inference.methods.structured import structured_memory
+from vff.inference.methods.structured.bound import Objective, State, log_determinant
+from vff.inference.methods.structured.fit import ProductTerm, fit_structured, prior_state, rows_of, whiten
+from vff.inference.methods.structured.method import structured_memory
+from vff.inference.methods.structured.search import Search, coordinates
 from vff.inference.posterior import Pieces, Written
-from vff.inference.structured import ProductTerm, fit_structured, prior_state, rows_of, whiten
-from vff.inference.structured_bound import Objective, State, log_determinant
-from vff.inference.structured_search import Search, coordinates
 from vff.likelihoods import AbstractLikelihood, Bernoulli, Gaussian, StudentT
 from vff.moments import ColumnRequest, MomentRequest, TermRequest
 

@@ -202,7 +202,11 @@ def test_views_show_the_same_entries_as_their_matrix(rng):
         np.testing.assert_allclose(view.block(slice(0, 2), slice(3, 6)), written[:2, 3:], rtol=1e-12, atol=1e-14)
 
 
-FACTORED = {"inference/collapsed.py", "inference/sampling/collapsed.py", "inference/sampling/fit.py"}
+FACTORED = {
+    "inference/solvers/direct.py",
+    "inference/methods/chains/collapsed_density.py",
+    "inference/methods/chains/fit.py",
+}
 """The direct solver, and chains that factor what it factors."""
 
 

@@ -8,10 +8,10 @@ import pytest
 from tests.makers.solvers import CASES, MAKERS, posterior, problem, rows, solved
 
 from vff.inference import SumModel
-from vff.inference.form import AbstractForm
-from vff.inference.model import effective_by_term
+from vff.inference.learning.model import effective_by_term
+from vff.inference.learning.solver import SOLVERS, DirectSolver, Solver
 from vff.inference.posterior import Posterior
-from vff.inference.solvers import SOLVERS, DirectSolver, Solver
+from vff.inference.solvers.linear_gaussian import AbstractForm
 from vff.moments import MomentRequest
 
 DIRECT = DirectSolver()

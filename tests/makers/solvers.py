@@ -10,9 +10,9 @@ from vff.basis import Codes, ColumnBasis, Interval, LevelBasis
 from vff.factors.interval.factor import MaternFactor
 from vff.factors.levels.factor import LevelFactor
 from vff.inference import SumModel, Term
-from vff.inference.form import AbstractForm
+from vff.inference.learning.solver import Solver
 from vff.inference.posterior import Posterior
-from vff.inference.solvers import Solver
+from vff.inference.solvers.linear_gaussian import AbstractForm
 from vff.linalg import BlockDiagonal
 from vff.moments import ColumnRequest, MomentRequest, TermRequest, moments_of_arrays
 
@@ -68,7 +68,7 @@ def problem(name: str, N: int = 1200, harmonics=None) -> tuple[SumModel, np.ndar
 
 def corners(name: str) -> list[AbstractContextManager[object]]:
     """How many functions are taken together: as many as make it hard, and all."""
-    return [patch("vff.inference.whitening.CORNER", corner) for corner in (CASES[name][2], 1600)]
+    return [patch("vff.inference.solvers.whitening.CORNER", corner) for corner in (CASES[name][2], 1600)]
 
 
 MAKERS: dict[str, Callable[[str], Sequence[AbstractContextManager[object]]]] = {

@@ -13,7 +13,7 @@ and sines. Bound, posterior and derivatives come from ``vff.inference.ClosedForm
 Matérn-1/2 with lengthscale one, k(z, z) = [[1, e^-1], [e^-1, 1]], give at the first of them phi = (1, 0) and no
 remainder, and between them, at distance 1/2 from both, |phi|^2 = 2 / (e + 1) = 0.54 and a remainder of 0.46 variance.
 
-The last two climb as ``vff.inference.natural`` does, with a site for every row (``latent``). The exact one has its
+The last two climb as natural-gradient ascent does, with a site for every row (``latent``). The exact one has its
 inducing points at all distinct rows, where nothing remains. On Gaussian noise they are ``ExactGP`` and
 ``InducingPointGP`` again.
 

@@ -19,8 +19,8 @@ from vff.baselines.features import InducingPoints
 from vff.baselines.model import FeatureModel, start_of
 from vff.baselines.posterior import FeaturePosterior
 from vff.inference import ClosedForm, Observed, Optimum
-from vff.inference.natural import Step, Visit, arrive, ascend
-from vff.inference.row_sites import RowSites, first_sites, is_positive, sites_of
+from vff.inference.methods.natural.ascent import Step, Visit, arrive, ascend
+from vff.inference.methods.natural.row_sites import RowSites, first_sites, is_positive, sites_of
 from vff.likelihoods import AbstractLikelihood, best_constant, parameter_derivatives
 from vff.linalg import threads_for
 

@@ -27,7 +27,7 @@ class Equations(NamedTuple):
 class FeatureModel:
     """Rows (T, y) under one family of features; T (N, C) in half ranges of the data, y standardised.
 
-    With ``precision`` the rows are sites (s, l) that stand for another likelihood (``vff.inference.natural``): y holds
+    With ``precision`` the rows are sites (s, l) that stand for another likelihood (natural gradients): y holds
     the pulls l, the noise is one, and b = Phi'l, G = Phi'SPhi.
     """
 

@@ -13,7 +13,7 @@ from vff.inference import Samples
 from vff.words import shown
 
 if TYPE_CHECKING:
-    from vff.inference.sampling.chains import Plan
+    from vff.inference.methods.chains.run import Plan
 
 _DIMENSIONS = {"variance": "term", "lengthscale": "column"}
 _SAMPLERS = ("nuts", "hmc")
@@ -38,7 +38,7 @@ def check_installed() -> None:
 
 def plan_of(asked: ChainOptions) -> "Plan":
     """How to run; a random state moves on by one number."""
-    from vff.inference.sampling.chains import Plan
+    from vff.inference.methods.chains.run import Plan
 
     seed = int(seeded(asked.random_state).randint(2**31 - 1))
     return Plan(*check_plan(asked), asked.sampler, seed)

@@ -21,7 +21,7 @@ from vff.estimators.saved_sums import (
 from vff.estimators.statistics import Statistics
 from vff.factors import Kernel, Prior, Term, TermTransform, normal_form
 from vff.inference import METHODS, Fit, Posterior, Samples
-from vff.inference.target import REACH
+from vff.inference.model.scale import REACH
 from vff.likelihoods import WIDEST_EXPONENT
 from vff.moments import ColumnRequest, MomentRequest
 

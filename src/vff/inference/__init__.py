@@ -1,10 +1,12 @@
 """Numbers of size P: bounds, posteriors, learning. Rows are reached only through ``vff.moments``."""
 
-from vff.inference.asking import AbstractCrowd, Answers, Question, Walked
-from vff.inference.collapsed import ClosedForm, NormalEquations
-from vff.inference.coverage import on_coverage
-from vff.inference.form import Constant, ConstantPosterior, Cotangents
-from vff.inference.memory import largest_that_fits, memory_needed
+from vff.inference.learning.column_scan import choose_harmonics
+from vff.inference.learning.harmonics import harmonics_in_product, largest_harmonic, rows_beyond
+from vff.inference.learning.interaction_gain import gain_of
+from vff.inference.learning.memory import largest_that_fits, memory_needed
+from vff.inference.learning.model import SumModel
+from vff.inference.learning.optimise import Model, Optimum, maximise, rescale
+from vff.inference.learning.solver import LARGEST_DIRECT, SOLVERS
 from vff.inference.methods import (
     METHODS,
     Fit,
@@ -22,18 +24,16 @@ from vff.inference.methods import (
     no_sums,
     structured_memory,
 )
-from vff.inference.model import SumModel
-from vff.inference.optimise import Model, Optimum, maximise, rescale
-from vff.inference.plan import harmonics_in_product, largest_harmonic, rows_beyond
+from vff.inference.methods.chains.samples import Samples
+from vff.inference.methods.coverage import on_coverage
+from vff.inference.methods.natural.oracle import AbstractCrowd, Answers, Question, Walked
+from vff.inference.methods.natural.row_sites import Observed
+from vff.inference.methods.structured.fit import KINDS
+from vff.inference.model.scale import REACH, TargetScale
+from vff.inference.model.term import Term
 from vff.inference.posterior import Posterior, TermProcess, chosen
-from vff.inference.row_sites import Observed
-from vff.inference.sampling.samples import Samples
-from vff.inference.scout import choose_harmonics
-from vff.inference.screening import gain_of
-from vff.inference.solvers import LARGEST_DIRECT, SOLVERS
-from vff.inference.structured import KINDS
-from vff.inference.target import REACH, TargetScale
-from vff.inference.terms import Term
+from vff.inference.solvers.direct import ClosedForm, NormalEquations
+from vff.inference.solvers.linear_gaussian import Constant, ConstantPosterior, Cotangents
 
 __all__ = [
     "KINDS",

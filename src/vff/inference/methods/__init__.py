@@ -2,7 +2,7 @@
 
 from vff.inference.methods.fit import Fit, Milestone, SiteMemory, TermFit
 from vff.inference.methods.registry import METHODS, Method, choose, inferences
-from vff.inference.methods.structured import no_sums, structured_memory
+from vff.inference.methods.structured.method import no_sums, structured_memory
 from vff.inference.methods.task import FitTask, Spec, Sums, TermPlan, Visited
 
 __all__ = [

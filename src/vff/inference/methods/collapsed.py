@@ -4,14 +4,14 @@ from typing import Literal
 
 import numpy as np
 
-from vff.inference.growth import Stage
+from vff.inference.learning.growth import Stage
+from vff.inference.learning.model import NOISE_BOUNDS, SumModel
+from vff.inference.learning.start import highest_standing_out
 from vff.inference.methods.fit import Fit, Milestone, Outcome, record
-from vff.inference.methods.learning import Last, learn_from_sums, shares_of
+from vff.inference.methods.from_sums import Last, learn_from_sums, shares_of
+from vff.inference.methods.notes import notes_on
 from vff.inference.methods.task import FitTask, Spec
-from vff.inference.model import NOISE_BOUNDS, SumModel
-from vff.inference.notes import notes_on
-from vff.inference.start import highest_standing_out
-from vff.inference.target import REACH, TargetScale, Units, standardised
+from vff.inference.model.scale import REACH, TargetScale, Units, standardised
 from vff.likelihoods import Gaussian
 from vff.words import shown
 

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from vff.inference.learning.optimise import Optimum
 from vff.inference.methods.task import FitTask
-from vff.inference.optimise import Optimum
+from vff.inference.model.scale import TargetScale, Units
 from vff.inference.posterior import Posterior
-from vff.inference.target import TargetScale, Units
 from vff.likelihoods import AbstractLikelihood
 from vff.moments import Choice, Harmonics, Moments
 
 if TYPE_CHECKING:
-    from vff.inference.sampling.samples import Samples
+    from vff.inference.methods.chains.samples import Samples
 
 
 @dataclass(frozen=True)

@@ -3,11 +3,11 @@
 from collections.abc import Iterable
 from typing import Literal, Protocol
 
-from vff.inference.methods.chains import Chains, CollapsedChains
+from vff.inference.methods.chains.method import Chains, CollapsedChains
 from vff.inference.methods.collapsed import Collapsed
 from vff.inference.methods.fit import Fit
-from vff.inference.methods.natural import Natural
-from vff.inference.methods.structured import Structured
+from vff.inference.methods.natural.method import Natural
+from vff.inference.methods.structured.method import Structured
 from vff.inference.methods.task import FitTask, Spec
 from vff.registry import Registry
 

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vff.factors import TailRows
-from vff.inference.asking import AbstractCrowd, Walked
-from vff.inference.row_sites import Observed
-from vff.inference.start import Given
-from vff.inference.target import TargetScale, Units
-from vff.inference.terms import Term
+from vff.inference.learning.start import Given
+from vff.inference.methods.natural.oracle import AbstractCrowd, Walked
+from vff.inference.methods.natural.row_sites import Observed
+from vff.inference.model.scale import TargetScale, Units
+from vff.inference.model.term import Term
 from vff.likelihoods import AbstractLikelihood
 from vff.moments import ColumnSummary, MomentRequest, Moments, PreparedRows
 
 if TYPE_CHECKING:
+    from vff.inference.methods.chains.run import Plan
     from vff.inference.methods.fit import Fit, TermFit
-    from vff.inference.sampling.chains import Plan
 
 Progress = Callable[[str], None]
 

@@ -10,13 +10,14 @@ from math import prod
 
 import numpy as np
 
+from vff.inference.model.products import evaluated
 from vff.inference.posterior.covariance import AbstractCovariance, Arrays, Features
 from vff.inference.posterior.term import Written, stretches
-from vff.inference.structured_bound import Pieces as Roots
-from vff.inference.structured_bound import evaluated
 from vff.linalg import apply_along, product_rows
 from vff.moments import ColumnRows
 
+Roots = tuple[tuple[tuple[np.ndarray, ...], ...], ...]
+"""By term, piece and group."""
 Reduction = Callable[[np.ndarray], np.ndarray]
 
 

@@ -12,10 +12,10 @@ from functools import cached_property, reduce
 
 import numpy as np
 
-from vff.inference.iterative import IterativeForm
 from vff.inference.posterior.covariance import Arrays, Features, WrittenCovariance, columns_of
 from vff.inference.posterior.term import TermProcess, stretches
-from vff.inference.whitening import WhitenedTerm
+from vff.inference.solvers.iterative import IterativeForm
+from vff.inference.solvers.whitening import WhitenedTerm
 from vff.moments import (
     ColumnRows,
     LetterFunction,

@@ -12,9 +12,9 @@ from functools import cached_property
 
 import numpy as np
 
-from vff.inference.form import ConstantPosterior
 from vff.inference.posterior.covariance import AbstractCovariance, columns_of, square_root
 from vff.inference.posterior.term import TermProcess, stretches
+from vff.inference.solvers.linear_gaussian import ConstantPosterior
 from vff.moments import ColumnRows, LetterFunction, MomentRequest, Tables, evaluate_letters
 
 _CHUNK = 2**20

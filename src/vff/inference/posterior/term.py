@@ -12,6 +12,7 @@ import numpy as np
 
 from vff.basis import Domain
 from vff.factors import Prior, TermTransform
+from vff.inference.model.products import evaluated
 from vff.linalg import DenseView, Kronecker, product_rows
 from vff.moments import ColumnRows, LetterFunction, evaluate_letters, project_term
 
@@ -37,11 +38,7 @@ class Written:
 
     def dot(self, c: np.ndarray) -> np.ndarray:
         """phi'c at every row, (N,), factor by factor."""
-        first, *others = self.factors
-        value = first @ c.reshape(first.shape[1], -1)
-        for own in others:
-            value = np.einsum("np,npr->nr", own, value.reshape(*own.shape, -1))
-        return value[:, 0]
+        return evaluated(self.factors, c)
 
 
 @dataclass(frozen=True)

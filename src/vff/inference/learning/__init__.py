@@ -1,0 +1,1 @@
+"""Hyperparameters and harmonics by the bound."""

@@ -1,0 +1,326 @@
+"""How many harmonics: grow M on the nested statistics of one pass until the bound has no more to gain.
+
+The bound misses the evidence by the KL divergence to the exact posterior. For targets drawn from the model its
+expectation lies between T and 2T, where T = tr(K_ff - Q_ff) / (2 noise) (Burt, Rasmussen & van der Wilk, 2019). T costs
+O(P^2) at any M and no factorisation, so the M that the current hyperparameters need is found without trying it. In a
+sum of independent terms T is a sum over terms, so each grows by itself.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from vff.inference.learning.model import SumModel, effective_by_term
+from vff.inference.learning.optimise import Optimum, curvature_at, maximise, polish, with_enough_noise
+from vff.inference.model.term import Term
+from vff.inference.solvers.linear_gaussian import AbstractForm
+from vff.linalg import NotPositiveDefinite, threads_for
+from vff.moments import Harmonics
+
+_SHORTEST_LEAP, _LONGEST_LEAP = 1.25, 2.5
+_STALLED = 0.75
+_FORESIGHT = 1.0  # log units
+_ROUGHLY = 2e-3  # of what is missed: a step that gains less can wait for the next stage
+_FEWER, _FEWEST = 0.7, 3  # harmonics, to see what one factor of a product leaves out
+_MANY_FEATURES = 1200
+_HARDLY_ANY = 1.0  # coefficients: a term that determines fewer may be nothing at all
+_NOTHING = 0.05  # nats that a term may bring and still be taken for nothing
+_FEW_FEATURES = 400  # up to which a term that vanished gets another chance
+_VANISHED = 10.0  # times the least variance
+_REVIVED = (1e-4, 1e-2)  # variances to begin again from, of that of y
+_WORTH_IT = 0.5  # nats that another chance must gain
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One set of harmonics on the way."""
+
+    model: SumModel
+    optimum: Optimum
+    closed: AbstractForm
+    """The model at the optimum."""
+    tolerance: float
+    """What may be missed."""
+    free: np.ndarray
+    """Which parameters still move; those of terms that came to nothing do not."""
+    rough: bool
+    """Whether learning stopped early, because M was going to grow anyway."""
+
+    @property
+    def harmonics(self) -> Harmonics:
+        return self.model.harmonics
+
+    @property
+    def missed(self) -> float:
+        """T at this M and these hyperparameters, nats."""
+        return self.closed.missed
+
+    @cached_property
+    def missed_by_term(self) -> np.ndarray:
+        return self.model.missed_by_term(self.closed, self.optimum.theta)
+
+    @property
+    def enough(self) -> bool:
+        """Whether a larger M has too little to gain."""
+        return self.missed <= self.tolerance
+
+
+def tolerance(weight: float, effective: float) -> float:
+    """Nats that may be left over: half a nat, one millionth per row, or 0.02 per coefficient the data determine.
+
+    The last is the one that counts for rich functions: the divergence between the approximate and the exact posterior,
+    spread over the directions in which the data speak, then moves each by a fraction of its standard deviation.
+    """
+    return max(0.5, 1e-6 * weight, 0.02 * effective)
+
+
+def learn(
+    model: SumModel,
+    start: np.ndarray,
+    *,
+    optimise: bool,
+    progress: Callable[[str], None],
+    curvature: np.ndarray | None = None,
+    elbo: float | None = None,
+    free: np.ndarray | None = None,
+    rough: bool = False,
+    gain: float | None = None,
+) -> Stage:
+    """Hyperparameters at fixed harmonics; ``curvature`` and ``elbo`` come from a smaller model, if there was one.
+
+    A step that gains less than ``gain`` nats is the last; by default, one that gains nothing.
+    """
+    free = np.ones(start.size, bool) if free is None else free
+    if model.size > _MANY_FEATURES:
+        how = "by iterations" if model.iterative else "with a factor"
+        progress(f"M = {_text(model.harmonics)}: {model.size:,} features, solved {how}")
+    with threads_for(model.size):
+        if optimise:
+            first = model.at(start)
+            if curvature is None and len(model.terms) > 1 and not model.iterative:
+                # many parameters: seeing the bound's shape first takes fewer evaluations than finding it on the way
+                start, first = with_enough_noise(model, start, free)
+                curvature, elbo = curvature_at(model, start, free), first.elbo
+            # where features are many and still miss much, the last bit of learning is not worth its time
+            hasty = rough or model.size > _MANY_FEATURES
+            gain = _ROUGHLY * first.missed if hasty and gain is None else gain
+            optimum, closed = maximise(model, start, curvature, elbo, free, gain)
+            if not rough:
+                optimum, closed, free = _settled(model, optimum, closed, free, gain)
+        else:
+            closed = model.at(start)
+            optimum = Optimum(start, closed.elbo, 0, 1, True, "hyperparameters kept as given")
+        enough = tolerance(model.rows, closed.cotangents.effective)
+    stage = Stage(model, optimum, closed, enough, free, rough)
+    progress(
+        f"M = {_text(model.harmonics)}: bound {optimum.elbo:.3f} nats for standardised y, "
+        f"{optimum.evaluations} evaluations, misses {stage.missed:.3g}"
+    )
+    return stage
+
+
+def _text(harmonics: Harmonics) -> str:
+    return ", ".join(" x ".join("-" if M is None else str(M) for M in term) for term in harmonics)
+
+
+def _settled(
+    model: SumModel, optimum: Optimum, closed: AbstractForm, free: np.ndarray, gain: float | None
+) -> tuple[Optimum, AbstractForm, np.ndarray]:
+    """Terms that came to nothing taken out, and the others learnt to the end without them."""
+    while True:
+        optimum, closed, kept = _without_nothings(model, optimum, closed, free)
+        # the last digits of what was learnt from sites can wait until they have settled
+        large = model.size > _MANY_FEATURES or model.sites
+        if np.array_equal(kept, free):
+            revived = _revived(model, optimum, free)
+            if revived is None:
+                return (optimum, closed, free) if large else (*polish(model, optimum, closed, free), free)
+            optimum, kept = revived
+        free, before = kept, optimum
+        curvature = before.curvature if large else curvature_at(model, before.theta, free)
+        optimum, closed = maximise(model, before.theta, curvature, before.elbo, free, gain)
+        optimum = optimum.after(before)
+
+
+def _without_nothings(
+    model: SumModel, optimum: Optimum, closed: AbstractForm, free: np.ndarray
+) -> tuple[Optimum, AbstractForm, np.ndarray]:
+    """Terms without which the bound loses next to nothing get the least variance, and stay there.
+
+    On a logarithmic scale a vanishing variance would creep towards zero for ever.
+    """
+    theta, free, elbo = optimum.theta.copy(), free.copy(), optimum.elbo
+    places = [*model.variances, theta.size - 1]
+    told = effective_by_term(closed)
+    for s in np.argsort(told):
+        first = places[s]
+        if not free[first] or told[s] > _HARDLY_ANY:
+            continue
+        trial = theta.copy()
+        trial[first] = model.parameters.log_bounds[first][0]
+        without = model.at(trial)
+        if without.elbo >= elbo - _NOTHING:
+            theta, closed, elbo = trial, without, without.elbo
+            free[first : places[s + 1]] = False
+    return replace(optimum, theta=theta, elbo=elbo), closed, free
+
+
+def _revived(model: SumModel, optimum: Optimum, free: np.ndarray) -> tuple[Optimum, np.ndarray] | None:
+    """Terms that vanished on the way, in play again where that raises the bound; None where it does not.
+
+    On a logarithmic scale a vanishing variance has no slope: what one path switched off, another may not.
+    """
+    if model.size > _FEW_FEATURES or model.sites:
+        return None
+    theta, elbo, lows = optimum.theta, optimum.elbo, model.parameters.log_bounds
+    places = [*model.variances, theta.size - 1]
+    for term, (first, end) in zip(model.terms, pairwise(places), strict=True):
+        if theta[first] > lows[first][0] + np.log(_VANISHED):
+            continue
+        for trial in _chances(term, theta, first):
+            bound = _bound_at(model, model.parameters.clip(trial))
+            if bound > elbo + _WORTH_IT:
+                theta, elbo = model.parameters.clip(trial), bound
+                free = free | ((np.arange(theta.size) >= first) & (np.arange(theta.size) < end))
+    if theta is optimum.theta:
+        return None
+    return replace(optimum, theta=theta, elbo=elbo), free
+
+
+def _chances(term: Term, theta: np.ndarray, first: int) -> Iterator[np.ndarray]:
+    """A term with more variance, as smooth as most are."""
+    for variance in _REVIVED:
+        trial = theta.copy()
+        values = [variance, *(own.typical for _, _, own in term.parameters)]
+        trial[first : first + len(values)] = np.log(values)
+        yield trial
+
+
+def _bound_at(model: SumModel, theta: np.ndarray) -> float:
+    """Minus infinity where rounding leaves no model."""
+    try:
+        return float(model.at(theta).elbo)
+    except NotPositiveDefinite:
+        return -np.inf
+
+
+def grow(
+    model: SumModel,
+    start: np.ndarray,
+    harmonics: Harmonics,
+    *,
+    optimise: bool,
+    progress: Callable[[str], None],
+    known: dict[str, Any] | None = None,
+) -> list[Stage]:
+    """Learn at few harmonics, then at those the hyperparameters need, until it is enough or the statistics end.
+
+    ``known`` is what the first of them may be told (see ``learn``).
+    """
+    rough = optimise and len(model.terms) > 1
+    how: dict[str, Any] = {"optimise": optimise, "progress": progress}
+    first = {"rough": rough and harmonics != model.harmonics, **(known or {})}
+    stages = [learn(model.restricted(harmonics), start, **first, **how)]
+    stuck = np.zeros(len(model.terms), bool)
+    while True:
+        last = stages[-1]
+        stuck |= _stuck(stages)
+        wanted = last.harmonics if last.enough else _next(last, model, stuck)
+        grows = wanted != last.harmonics
+        if not grows and not last.rough:
+            return stages
+        larger, theta, curvature = model.restricted(wanted) if grows else last.model, last.optimum.theta, None
+        if optimise:
+            curvature = _shape(last, larger)
+            theta = _foresee(last, larger, curvature) if grows else theta
+        more = {"curvature": curvature, "elbo": last.optimum.elbo, "free": last.free}
+        stage = learn(larger, theta, rough=rough and grows and wanted != model.harmonics, **more, **how)
+        if grows:
+            stages.append(stage)
+        else:
+            stages[-1] = replace(stage, optimum=stage.optimum.after(last.optimum))
+
+
+def _shape(last: Stage, larger: SumModel) -> np.ndarray | None:
+    """Curvature of the bound at the last optimum, by looking at it or as far as the last steps saw it.
+
+    Looking takes an evaluation per parameter at the last size and saves about a third as many at the larger.
+    """
+    near = larger.size**3 < 3 * last.model.size**3 or last.model.size > _MANY_FEATURES
+    if len(last.model.terms) > 1 and near:
+        return last.optimum.curvature
+    with threads_for(last.model.size):
+        return curvature_at(last.model, last.optimum.theta, last.free)
+
+
+def _stuck(stages: list[Stage]) -> np.ndarray:
+    """Which terms gained nothing from their last growth of M: something else, their domain, is what limits them."""
+    last = stages[-1]
+    if len(stages) == 1:
+        return np.zeros(len(last.harmonics), bool)
+    before, theta = stages[-2].model, last.optimum.theta
+    grew = np.array([now != then for now, then in zip(last.harmonics, before.harmonics, strict=True)])
+    hardly = last.missed_by_term > _STALLED * before.missed_by_term(before.at(theta), theta)
+    return grew & hardly
+
+
+def _next(stage: Stage, model: SumModel, stuck: np.ndarray) -> Harmonics:
+    """The harmonics that should be enough: T falls like M^-decay, the tail of the spectrum.
+
+    A stage costs P^3, so one on the way is cheap and leaves little to learn at the last and largest: no leap is long.
+    """
+    share = stage.tolerance / len(model.terms)
+    wanted: list[tuple[int | None, ...]] = []
+    for s, missed in enumerate(stage.missed_by_term):
+        now, most = stage.harmonics[s], model.harmonics[s]
+        if missed <= share or stuck[s]:
+            wanted.append(now)
+            continue
+        factors = range(len(now))
+        tails = _tails(stage, s) if len(now) > 1 else [missed]
+        wanted.append(tuple(_leap(stage, s, d, most[d], tails[d], share / len(now)) for d in factors))
+    return tuple(wanted)
+
+
+def _leap(stage: Stage, s: int, d: int, most: int | None, missed: float, share: float) -> int | None:
+    """Harmonics at which one factor should miss no more than its share."""
+    M, decay = stage.harmonics[s][d], stage.model.terms[s].factors[d].decay
+    if M is None or most is None or decay is None or missed <= share:
+        return M
+    factor = (missed / (0.5 * share)) ** (1.0 / decay)
+    enough = int(np.ceil(M * min(max(factor, _SHORTEST_LEAP), _LONGEST_LEAP)))
+    return most if _SHORTEST_LEAP * enough > most else enough
+
+
+def _tails(stage: Stage, s: int) -> list[float]:
+    """What each factor of a product leaves out, from what fewer of its harmonics would."""
+    theta, tails = stage.optimum.theta, []
+    for d, M in enumerate(stage.harmonics[s]):
+        decay = stage.model.terms[s].factors[d].decay
+        if M is None or decay is None or M < _FEWEST:
+            tails.append(0.0 if M is None or decay is None else float(stage.missed_by_term[s]))
+            continue
+        fewer = int(_FEWER * M)
+        model = stage.model.alone(s).restricted(
+            (tuple(fewer if e == d else other for e, other in enumerate(stage.harmonics[s])),)
+        )
+        first = stage.model.variances[s]
+        own = np.append(theta[first : first + len(stage.model.terms[s].names)], theta[-1])
+        missed = model.missed_by_term(model.at(own), own)[0] - stage.missed_by_term[s]
+        tails.append(max(0.0, float(missed)) / ((M / fewer) ** decay - 1.0))
+    return tails
+
+
+def _foresee(last: Stage, large: SumModel, curvature: np.ndarray | None) -> np.ndarray:
+    """Where the optimum moves when the model grows: one Newton step on what is known of the gain, T_small - T_large."""
+    theta, small = last.optimum.theta, last.model
+    if curvature is None:
+        return theta
+    gain = small.pull_back(theta, last.closed.missed_cotangents)
+    gain = gain - large.pull_back(theta, large.at(theta).missed_cotangents)
+    step = np.clip(np.linalg.solve(curvature, gain), -_FORESIGHT, _FORESIGHT)
+    return theta + np.where(last.free, step, 0.0)

@@ -1,0 +1,277 @@
+"""The closed-form model of a sum of terms: moments, rows beyond the edges, hyperparameters in, bound out."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from vff.factors import Prior, StackedTransform, TailRows
+from vff.inference.learning.solver import Solver, block_prior, choose_solver
+from vff.inference.model.term import Term
+from vff.inference.posterior import Posterior
+from vff.inference.solvers.direct import MovedGram, NormalEquations
+from vff.inference.solvers.linear_gaussian import AbstractForm, Constant, Cotangents, MissedCotangents
+from vff.inference.solvers.whitening import LatticeGram
+from vff.linalg import BlockDiagonal
+from vff.moments import ColumnRequest, Harmonics, Moments
+from vff.parameters import PositiveVector
+
+NOISE_BOUNDS = (1e-8, 1e4)  # relative to the variance of the targets, which are standardised before they get here
+
+
+SMALL = 1500  # features, of which a factor is computed in a moment
+
+
+class Key(NamedTuple):
+    """Whose hyperparameter it is."""
+
+    term: int | None
+    """None for the noise variance."""
+    factor: int | None
+    """None where it belongs to the whole term."""
+    name: str
+
+    def __str__(self) -> str:
+        return " ".join(str(part) for part in (self.name, self.term, self.factor) if part is not None)
+
+
+NOISE = Key(None, None, "noise")
+
+
+class Setting(NamedTuple):
+    """Hyperparameters by term, and the noise variance."""
+
+    terms: tuple[dict[str, float], ...]
+    noise: float
+
+
+@dataclass(frozen=True)
+class SumModel:
+    """A sum of terms, those of the moments; hyperparameters in units of the domains, targets as they are there."""
+
+    terms: tuple[Term, ...]
+    moments: Moments
+    tails: tuple[TailRows, ...] = ()
+    """Rows beyond the domain, which only a model of one factor may have."""
+    sites: bool = False
+    """Whether the sums are those of sites that stand for another likelihood; the noise variance is one then."""
+    averages: tuple[np.ndarray, ...] | None = None
+    """Of sites: averages of the features over the rows, (P,) by term, where the weights of the sums are not theirs."""
+    constant: float | None = None
+    """Prior variance of a constant beside the terms; None where there is none."""
+    widest: float = np.inf
+    """The largest prior variance that all terms together are let have."""
+
+    @property
+    def columns(self) -> tuple[tuple[ColumnRequest, ...], ...]:
+        """The functions of every factor of every term."""
+        return tuple(term.factors for term in self.moments.request.terms)
+
+    @property
+    def harmonics(self) -> Harmonics:
+        """M of every factor of every term; None for levels."""
+        return self.moments.request.harmonics
+
+    @property
+    def size(self) -> int:
+        """P, all features together."""
+        return self.moments.request.size
+
+    @property
+    def parameters(self) -> PositiveVector:
+        return self._layout
+
+    @cached_property
+    def _layout(self) -> PositiveVector:
+        bounds = [bound for term in self.terms for bound in term.bounds] + [NOISE_BOUNDS]
+        for place in self.variances:
+            low, high = bounds[place]
+            bounds[place] = low, min(high, self.widest / len(self.terms))
+        lower, upper = zip(*bounds, strict=True)
+        return PositiveVector(tuple(map(str, self.keys)), lower, upper)
+
+    @cached_property
+    def keys(self) -> tuple[Key, ...]:
+        """Whose every parameter is, in the order of theta."""
+        found: list[Key] = []
+        for s, term in enumerate(self.terms):
+            found += [Key(s, None, "variance"), *(Key(s, d, own.name) for _, d, own in term.parameters)]
+        return (*found, NOISE)
+
+    @property
+    def variances(self) -> np.ndarray:
+        """Where the variance of every term stands among the parameters, (T,); its others follow it."""
+        return np.cumsum([0, *(len(term.names) for term in self.terms[:-1])])
+
+    @property
+    def all_but_noise(self) -> np.ndarray:
+        """The parameters that are learnt from sites, whose noise variance is one."""
+        return np.array([key != NOISE for key in self.keys])
+
+    def restricted(self, harmonics: Harmonics) -> "SumModel":
+        """The same rows with fewer harmonics."""
+        return replace(self, moments=self.moments.restricted(harmonics))
+
+    def alone(self, s: int) -> "SumModel":
+        """One term by itself, with the same rows."""
+        more = {"constant": self.constant, "widest": self.widest}
+        return SumModel((self.terms[s],), self.moments.term(s), self.tails, self.sites, **more)
+
+    @cached_property
+    def weight(self) -> float:
+        """Sum of the weights of all rows, inside and outside."""
+        return self.moments.weight + sum(float(tail.w.sum()) for tail in self.tails)
+
+    @property
+    def rows(self) -> float:
+        """How many rows there are, those of weight w counted w times; those of sites are counted as they are."""
+        return float(self.moments.n) if self.sites else self.weight
+
+    @property
+    def target(self) -> float:
+        """Sum of the weighted targets of all rows."""
+        return self.moments.target + sum(float(tail.w @ tail.y) for tail in self.tails)
+
+    def setting(self, theta: np.ndarray) -> Setting:
+        *values, noise = np.exp(theta).tolist()
+        left = iter(values)
+        return Setting(tuple({name: next(left) for name in term.names} for term in self.terms), noise)
+
+    def pack(self, setting: Setting) -> np.ndarray:
+        """The logarithms of a setting."""
+        terms = zip(self.terms, setting.terms, strict=True)
+        return np.log([*(values[name] for term, values in terms for name in term.names), setting.noise])
+
+    @property
+    def solver(self) -> Solver:
+        """What its equations are solved by."""
+        return choose_solver(self.moments.request)
+
+    @property
+    def iterative(self) -> bool:
+        """Whether the model is solved without a factor of its P x P matrix."""
+        return not self.solver.exact
+
+    @cached_property
+    def lattice(self) -> LatticeGram:
+        """Weighted nodes that stand for the rows, for products with the Gram matrix."""
+        return LatticeGram(self.moments)
+
+    @cached_property
+    def _inside(self) -> NormalEquations:
+        # rows outside carry their own targets; y'Wy is the only sum that does not depend on the rate
+        yy = self.moments.target_squared + sum(tail.yy for tail in self.tails)
+        return NormalEquations(self.weight, yy, self.moments.project, self.moments.gram())
+
+    def transform(self, setting: Setting) -> StackedTransform:
+        """Coordinates of the prior at this setting."""
+        parts = zip(self.terms, self.columns, setting.terms, strict=True)
+        return StackedTransform(tuple(term.transform(basis, values) for term, basis, values in parts))
+
+    def equations(self, setting: Setting) -> NormalEquations:
+        """What the rows say, in the coordinates of the prior at this setting."""
+        inside, transform = self._inside, self.transform(setting)
+        b, states = transform.forward(inside.b), []
+        if self.tails:
+            prior = self._only(setting)
+            for tail in self.tails:
+                Z, own = prior.tail_states(tail.side), prior.tail_sums(tail)
+                b = b + Z @ own.project
+                states.append((Z, own.gram))
+        return replace(inside, b=b, G=MovedGram(inside.G, transform, tuple(states)))
+
+    def _only(self, setting: Setting) -> Prior:
+        """Of the only factor of the only term."""
+        (term,), (values,) = self.terms, setting.terms
+        return term.prior(0, self.columns[0], values)
+
+    def centre(self, setting: Setting) -> np.ndarray:
+        """Average of the features over all rows, in the coordinates of the prior, (P,)."""
+        if self.averages is not None:
+            return self.transform(setting).forward(np.concatenate(self.averages))
+        return self._features_total(setting) / self.weight
+
+    def constant_at(self, setting: Setting) -> Constant | None:
+        """What the rows say of the constant."""
+        if self.constant is None:
+            return None
+        return Constant(self._features_total(setting), self.target, self.constant)
+
+    def _features_total(self, setting: Setting) -> np.ndarray:
+        """Sum of the weighted features over all rows, in the coordinates of the prior, (P,)."""
+        total = self.transform(setting).forward(np.concatenate(self.moments.features_sums))
+        if self.tails:
+            prior = self._only(setting)
+            for tail in self.tails:
+                total = total + prior.tail_states(tail.side) @ prior.tail_sums(tail).total
+        return total
+
+    def at(self, theta: np.ndarray) -> AbstractForm:
+        setting = self.setting(theta)
+        parts = zip(self.terms, self.columns, setting.terms, strict=True)
+        prior = BlockDiagonal(tuple(term.precision(basis, values) for term, basis, values in parts))
+        variance = sum(values["variance"] for values in setting.terms)
+        return self.solver.at(self, setting, prior, variance)
+
+    def posterior(self, form: AbstractForm, theta: np.ndarray) -> Posterior:
+        """q(f) at log hyperparameters, from the form that the model has there."""
+        return self.solver.posterior(form, self, self.setting(theta))
+
+    def pull_back(self, theta: np.ndarray, cotangents: Cotangents | MissedCotangents) -> np.ndarray:
+        setting, prior = self.setting(theta), block_prior(cotangents.model)
+        gradient: list[float] = []
+        for s, (term, basis, values) in enumerate(zip(self.terms, self.columns, setting.terms, strict=True)):
+            part = term.pull_back(basis, values, prior.blocks[s], prior.part(cotangents.prior, s))
+            part["variance"] += cotangents.prior_trace * values["variance"] * self.weight
+            gradient += [part[name] for name in term.names]
+        for tail in self.tails:
+            prior, (term,) = self._only(setting), self.terms
+            Z, slopes = prior.tail_states(tail.side), prior.tail_derivatives(tail)
+            for place, (_, _, own) in enumerate(term.parameters, start=1):
+                change = slopes[own.name]
+                pulled = change.project @ (Z.T @ cotangents.projection) + change.total @ (Z.T @ cotangents.features)
+                gradient[place] += float(np.sum(change.gram * cotangents.gram(Z)) + pulled)
+        return np.array([*gradient, cotangents.log_noise])
+
+    def missed_by_term(self, closed: AbstractForm, theta: np.ndarray) -> np.ndarray:
+        """Each term's part of T = [sum w k(x, x) - tr(K^-1 G)] / (2 noise), nats: what its features miss."""
+        whole = np.array([values["variance"] for values in self.setting(theta).terms]) * self.weight
+        return np.maximum(0.5 * closed.tau * (whole - np.array(closed.explained_by_term)), 0.0)
+
+    def scales(self, closed: AbstractForm) -> np.ndarray:
+        """Rough curvature of the bound in every log parameter: rows for the noise, coefficients told for a term."""
+        told = np.maximum(1.0, effective_by_term(closed))
+        return np.concatenate([np.repeat(told, [len(term.names) for term in self.terms]), [self.weight]])
+
+
+def effective_by_term(closed: AbstractForm) -> np.ndarray:
+    """P_s - tr((A^-1)_ss K_s) of every term: how many of its coefficients the data determine."""
+    prior, inverse = block_prior(closed), closed.cotangents.inverse
+    sizes = [block.shape[0] for block in prior.blocks]
+    left = [block.inner(prior.part(inverse, s)) for s, block in enumerate(prior.blocks)]
+    return np.array(sizes) - np.array(left)
+
+
+def shrunk(model: SumModel, most: int = SMALL) -> SumModel:
+    """The model with fewer harmonics everywhere, few enough for a factor to be computed in a moment."""
+    share = 1.0
+    while model.size > most:
+        share *= 0.8
+        harmonics = tuple(
+            tuple(None if M is None else max(2, int(share * M)) for M in term)
+            for term in model.moments.request.harmonics
+        )
+        smaller = model.restricted(capped(harmonics, model.harmonics))
+        if smaller.size <= most or smaller.size == model.size:
+            return smaller
+    return model
+
+
+def capped(harmonics: Sequence[Sequence[int | None]], caps: Harmonics) -> Harmonics:
+    """The smaller of two for every factor."""
+    return tuple(
+        tuple(None if M is None or cap is None else min(M, cap) for M, cap in zip(*both, strict=True))
+        for both in zip(harmonics, caps, strict=True)
+    )

@@ -1,0 +1,133 @@
+"""Solvers: how a linear-Gaussian model is solved at a setting, and what is known of its coefficients afterwards."""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from vff.inference.posterior import Direct, Posterior, Probed, TermProcess
+from vff.inference.solvers.direct import ClosedForm
+from vff.inference.solvers.iterative import IterativeForm
+from vff.inference.solvers.linear_gaussian import AbstractForm
+from vff.inference.solvers.whitening import whitened_terms
+from vff.linalg import BlockDiagonal
+from vff.moments import MomentRequest
+from vff.registry import Registry
+
+if TYPE_CHECKING:
+    from vff.inference.learning.model import Setting, SumModel
+
+LARGEST_DIRECT = 4500  # features; beyond, iterations are faster than a Cholesky factor
+_GOOD_VARIANCE = 2.5e-3  # relative standard error
+_MOST_PROBES, _MOST_WHEN_LARGE, _LARGE = 192, 96, 20_000  # probes for it, and features
+
+
+def block_prior(closed: AbstractForm) -> BlockDiagonal:
+    """The prior of a sum, which is block diagonal."""
+    assert isinstance(closed.prior, BlockDiagonal)
+    return closed.prior
+
+
+class Solver(Protocol):
+    """A way to solve with A = K + tau G."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def exact(self) -> bool:
+        """Whether bound and variances are known without a standard error."""
+        ...
+
+    def cost(self, request: MomentRequest) -> float | None:
+        """Of one setting, in operations that compare; None where it has nothing to offer."""
+        ...
+
+    def at(self, model: "SumModel", setting: "Setting", prior: BlockDiagonal, variance: float) -> AbstractForm:
+        """The model at a setting; ``variance`` is that of all terms together."""
+        ...
+
+    def posterior(self, form: Any, model: "SumModel", setting: "Setting") -> Posterior:
+        """The posterior at a setting, from the form that it had there."""
+        ...
+
+
+class DirectSolver:
+    """One Cholesky factor."""
+
+    name, exact = "direct", True
+
+    def cost(self, request: MomentRequest) -> float:
+        return float(request.size) ** 3
+
+    def at(self, model: "SumModel", setting: "Setting", prior: BlockDiagonal, variance: float) -> ClosedForm:
+        how = {"sites": model.sites, "constant": model.constant_at(setting)}
+        return ClosedForm.of(prior, model.equations(setting), variance * model.weight, setting.noise, **how)
+
+    def posterior(self, form: ClosedForm, model: "SumModel", setting: "Setting") -> Posterior:
+        request, inverse = model.moments.request, form.covariance()
+        terms, centre, places = processes(model, setting), model.centre(setting), request.slices
+        taken = []
+        for block, place in zip(block_prior(form).blocks, places, strict=True):
+            explained = block.solve(np.eye(block.shape[0])) - inverse[place, place]
+            taken.append(0.5 * (explained + explained.T))
+        shared = {(s, t): inverse[places[s], places[t]].copy() for s, t in request.pairs}
+        own = np.concatenate([inverse[place, place] @ centre[place] for place in places])
+        covariance = Direct(request, terms, tuple(taken), shared)
+        return Posterior(form.mean, covariance, centre, own, constant=form.level)
+
+
+class IterativeSolver:
+    """Conjugate gradients, with a preconditioner and probes."""
+
+    name, exact = "iterative", False
+
+    def cost(self, request: MomentRequest) -> float | None:
+        if all(len(term.factors) == 1 for term in request.terms):
+            return None  # terms of one column alone have nothing to gain
+        return LARGEST_DIRECT * float(request.size) ** 2
+
+    def at(self, model: "SumModel", setting: "Setting", prior: BlockDiagonal, variance: float) -> IterativeForm:
+        transform, moments = model.transform(setting), model.moments
+        terms = whitened_terms(model.lattice, model.terms, setting.terms, prior, 1.0 / setting.noise)
+        blocks = {
+            (s, t): transform.transforms[t].forward(transform.transforms[s].forward(block).T).T
+            for (s, t), block in moments.blocks.items()
+        }
+        own = transform.forward(moments.project), moments.target_squared, model.weight, variance * model.weight
+        how = {"sites": model.sites, "constant": model.constant_at(setting)}
+        return IterativeForm(prior, *own, setting.noise, terms, blocks, **how)
+
+    def posterior(self, form: IterativeForm, model: "SumModel", setting: "Setting") -> Posterior:
+        """With as many probes as its variances need."""
+        request, terms = model.moments.request, processes(model, setting)
+        covariance, most = Probed.of(form, request, terms), most_probes(request.size)
+        while covariance.relative_error > _GOOD_VARIANCE and form.probes < most and form.probed.converged:
+            form = replace(form, probes=2 * form.probes)
+            covariance = Probed.of(form, request, terms)
+        centre = model.centre(setting)
+        return Posterior(form.mean, covariance, centre, covariance.times(centre), constant=form.level)
+
+
+SOLVERS: Registry[Solver] = Registry("a solver", DirectSolver(), IterativeSolver())
+
+
+def choose_solver(request: MomentRequest) -> Solver:
+    """The cheapest."""
+    costs = [(cost, solver) for solver in SOLVERS if (cost := solver.cost(request)) is not None]
+    return min(costs, key=lambda own: own[0])[1]
+
+
+def most_probes(P: int) -> int:
+    """Probes that variances may take in a model of P features."""
+    return _MOST_PROBES if P <= _LARGE else _MOST_WHEN_LARGE
+
+
+def processes(model: "SumModel", setting: "Setting") -> tuple[TermProcess, ...]:
+    """The terms of a model at a setting."""
+    return tuple(
+        TermProcess(
+            values["variance"], own.columns, term.priors(own.factors, values), term.transform(own.factors, values)
+        )
+        for term, own, values in zip(model.terms, model.moments.request.terms, setting.terms, strict=True)
+    )

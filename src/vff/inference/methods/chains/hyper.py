@@ -1,0 +1,192 @@
+"""Hyperparameters that chains sample: what they are called, their units, and their priors.
+
+Names are those that a summary of the draws prints: ``variance[term]``, ``lengthscale[column]``, ``constant``,
+``noise_variance``, and the likelihood's own. A prior may be given by such a name, or for all of a kind by the part
+before the bracket; a number instead of a prior holds the hyperparameter there.
+
+Priors that are not given, with s the scale of f (that of y where f is in its units, else one):
+
+    variance          its square root is exponential, above 3 s with probability 0.05 (penalised complexity)
+    lengthscale       log-normal, median half the range of the column's data, sigma 1 (of factors: ``Parameter.prior``)
+    noise_variance    its square root is half-normal with scale s
+    constant          normal around the best constant, standard deviation 10 s
+    df                Gamma of shape 2 and scale 10 (Juarez and Steel, 2010)
+    cut 1             normal around its first guess, standard deviation 5
+    others            log-normal, median the first guess from the data, sigma 1.5
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from vff.inference.methods.task import TermPlan
+from vff.inference.model.scale import TargetScale, Units
+from vff.likelihoods import AbstractLikelihood
+from vff.priors import AbstractPrior, Gamma, HalfNormal, LogNormal, Normal, OfSd, penalised_sd
+from vff.words import shown
+
+PriorLike = AbstractPrior | float | None
+_ABOVE, _PROBABILITY = 3.0, 0.05
+_REACH, _CUT, _VAGUE = 10.0, 5.0, 1.5
+_INNER = 0.005, 0.995  # quantiles of the prior between which a chain starts
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One hyperparameter. t is the logarithm of (value - lower) / unit, or (value - lower) / unit itself where real."""
+
+    kind: str
+    label: str | None
+    """Of the term or column it belongs to; None where there is only one of its kind."""
+    prior: AbstractPrior | None
+    """In the user's units; None where it is held."""
+    start: float
+    """Where it is held, or where chains begin, in the user's units."""
+    lower: float = 0.0
+    unit: float = 1.0
+    real: bool = False
+
+    @property
+    def name(self) -> str:
+        return self.kind if self.label is None else f"{self.kind}[{self.label}]"
+
+    def to_t(self, value: float) -> float:
+        inner = (value - self.lower) / self.unit
+        return inner if self.real else float(np.log(max(inner, 1e-300)))
+
+    def values(self, t: np.ndarray) -> np.ndarray:
+        """In the user's units."""
+        return self.lower + self.unit * (t if self.real else np.exp(t))
+
+    @property
+    def t(self) -> float:
+        """Where chains begin: what the fit has learnt, but where the prior can imagine it."""
+        if self.prior is None:
+            return self.to_t(self.start)
+        low, high = self.prior.quantile(np.array(_INNER))
+        return self.to_t(float(np.clip(self.start, low, high)))
+
+
+@dataclass(frozen=True)
+class TermValues:
+    """Hyperparameters of a term in the user's units, as the fit before the chains has them."""
+
+    variance: float
+    others: tuple[float, ...]
+
+
+def term_parameters(
+    plans: Sequence[TermPlan],
+    learnt: Sequence[TermValues],
+    units: Units,
+) -> list[Parameter]:
+    """The hyperparameters of every term."""
+    labels = _labels(plans)
+    spread = penalised_sd(_ABOVE * units.target.scale, _PROBABILITY)
+    parameters: list[Parameter] = []
+    for plan, values, some, names in zip(plans, learnt, units.terms, labels, strict=True):
+        parameters.append(Parameter("variance", plan.name, spread, values.variance, unit=some["variance"]))
+        for (name, d, own), label, value in zip(plan.term.parameters, names, values.others, strict=True):
+            extent = plan.extents[d].high - plan.extents[d].low or 2.0 * some[name]
+            parameters.append(Parameter(own.name, label, own.prior(extent), value, unit=some[name]))
+    return parameters
+
+
+def _labels(plans: Sequence[TermPlan]) -> list[list[str]]:
+    """Whose every hyperparameter beside the variances is: its column's, and the term's too where there are several."""
+    every = [(own.name, plan.labels[d]) for plan in plans for _, d, own in plan.term.parameters]
+    return [
+        [
+            _bare(plan.labels[d]) + ("" if every.count((own.name, plan.labels[d])) == 1 else f" in {plan.name}")
+            for _, d, own in plan.term.parameters
+        ]
+        for plan in plans
+    ]
+
+
+def _bare(label: str) -> str:
+    """A column's name without the quotes that sentences put around it."""
+    return label[1:-1] if len(label) > 2 and label[0] == label[-1] == "'" else label
+
+
+def constant_parameter(constant: float, anchor: float, target: TargetScale, *, sampled: bool) -> Parameter:
+    """The constant mean of f, in the user's units."""
+    at, value = target.mean + target.scale * anchor, target.mean + target.scale * constant
+    prior = Normal(at, _REACH * target.scale) if sampled else None
+    return Parameter("constant", None, prior, value, lower=target.mean, unit=target.scale, real=True)
+
+
+def noise_parameter(value: float, target: TargetScale) -> Parameter:
+    """The variance of Gaussian noise."""
+    return Parameter("noise_variance", None, OfSd(HalfNormal(target.scale)), value, unit=target.scale**2)
+
+
+def likelihood_parameters(likelihood: AbstractLikelihood, psi: np.ndarray, target: TargetScale) -> list[Parameter]:
+    """The likelihood's own; ``psi`` as learning saw them."""
+    found = []
+    for entry, value in zip(likelihood.entries, psi, strict=True):
+        unit = target.scale**entry.power
+        start = entry.from_psi(value) * unit
+        own = Parameter(entry.name, None, None, start, entry.lower * unit, unit, entry.real)
+        found.append(replace(own, prior=_default(own)) if entry.learnt else own)
+    return found
+
+
+def _default(parameter: Parameter) -> AbstractPrior:
+    if parameter.kind == "df":
+        return Gamma(2.0, 10.0)
+    if parameter.real:
+        return Normal(parameter.start, _CUT * parameter.unit)
+    return LogNormal(parameter.start, _VAGUE)
+
+
+def check_names(plans: Sequence[TermPlan], others: Sequence[str], given: Mapping[str, Any] | None) -> None:
+    """Refuse names that no hyperparameter has, before any work is done."""
+    names = [
+        name
+        for plan, labels in zip(plans, _labels(plans), strict=True)
+        for name in (
+            f"variance[{plan.name}]",
+            *(f"{own.name}[{label}]" for (_, _, own), label in zip(plan.term.parameters, labels, strict=True)),
+        )
+    ]
+    names += others
+    for key in given or {}:
+        if key not in names and key not in {name.partition("[")[0] for name in names}:
+            raise ValueError(f"priors names {shown(key)}, which the model does not have; it has {', '.join(names)}")
+
+
+def with_priors(parameters: Sequence[Parameter], given: Mapping[str, Any] | None) -> list[Parameter]:
+    """The parameters with the user's priors, and held where the user gave a number."""
+    asked = dict(given or {})
+    return [_with_prior(own, asked.get(own.name, asked.get(own.kind))) for own in parameters]
+
+
+def _with_prior(own: Parameter, asked: Any) -> Parameter:
+    if asked is None:
+        return own
+    if isinstance(asked, AbstractPrior):
+        if own.prior is None:
+            raise ValueError(
+                f"priors gives a prior for {own.name}, which is held at {own.start:g}; leave it to be learnt"
+            )
+        if (asked.support == "real") != own.real:
+            wanted = "a real number, such as Normal" if own.real else "a positive number, such as Gamma or LogNormal"
+            raise ValueError(f"priors gives {shown(asked)} for {own.name}; give a prior for {wanted}")
+        if not own.real and float(asked.quantile(_INNER[1])) <= own.lower:
+            raise ValueError(
+                f"priors gives {shown(asked)} for {own.name}, which stays above {own.lower:g} and would lie below it; "
+                "give "
+                "one that can be above"
+            )
+        return replace(own, prior=asked)
+    number = isinstance(asked, Real) and not isinstance(asked, bool)
+    if not number or not np.isfinite(float(asked)) or not (own.real or float(asked) > own.lower):
+        wanted = "a number" if own.real else f"a number above {own.lower:g}"
+        raise ValueError(
+            f"priors for {own.name} must be a prior of vff.priors, {wanted} to hold it at, or None; got {shown(asked)}"
+        )
+    return replace(own, prior=None, start=float(asked))

@@ -1,0 +1,171 @@
+"""Where rows meet the function, in JAX: every term has points, and rows refer to them.
+
+    lattice    the points are all combinations of a few values per column: one small matrix product per column
+    written    one point after another, with the features of every column written out
+
+A row without a reference is its own point. Where the same function value serves several rows (equal columns with
+other targets, columns of few distinct values), codes say which point a row stands at. Where points are the nodes of
+cells, rows are carried from the nodes of their cell by polynomials, block by block of rows of one cell. The
+transposes, from rows back to coefficients, are those that JAX derives: matrix products again, and sums over the rows
+of a point.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from vff.factors import WhiteFactor
+from vff.inference.model.products import evaluated
+
+
+class Carried(NamedTuple):
+    """Rows in blocks of one cell each, some places of which are empty."""
+
+    weights: Any
+    """Of the nodes of the block's cell, (blocks, rows, nodes); zero in empty places."""
+    cell: Any
+    """Of every block."""
+    place: Any
+    """Where every row is, counted through all blocks, (N,)."""
+    row: Any
+    """Which row every place holds, N where none, (blocks * rows,)."""
+
+
+class TermPoints(NamedTuple):
+    """The points of one term."""
+
+    features: tuple[Any, ...]
+    """Of every column, (n_d, P_d): at its values on a lattice, or at every point."""
+    codes: Any
+    """(N,) point of every row; None when rows are points, in order, each serving ``copies`` rows; or ``Carried``."""
+
+
+class RowData(NamedTuple):
+    """All that the log-density knows of the rows."""
+
+    terms: tuple[TermPoints, ...]
+    y: Any
+    extra: Any
+    w: Any
+
+
+@dataclass(frozen=True)
+class TermShape:
+    """A term, as far as compiled code depends on it."""
+
+    axes: tuple[WhiteFactor, ...]
+    lattice: bool
+    copies: int = 1
+
+    @property
+    def white_shape(self) -> tuple[int, ...]:
+        return tuple(axis.white_size for axis in self.axes)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of the coefficients."""
+        return tuple(axis.size for axis in self.axes)
+
+    def matrix(self, roots: tuple[Any, ...]) -> Any:
+        """The map from white variables to coefficients, written out, (P, S)."""
+        product = jnp.ones((1, 1))
+        for axis, root in zip(self.axes, roots, strict=True):
+            product = jnp.kron(product, axis.coefficients(root, jnp.eye(axis.white_size)))
+        return product
+
+    def roots(self, values: Sequence[tuple[Any, ...]]) -> tuple[Any, ...]:
+        """Of every column, at its hyperparameters."""
+        return tuple(axis.at(own) for axis, own in zip(self.axes, values, strict=True))
+
+    def coefficients(self, roots: tuple[Any, ...], v: Any) -> Any:
+        """White variables to coefficients, a tensor with an axis per column."""
+        tensor = v.reshape(self.white_shape)
+        for d, (axis, root) in enumerate(zip(self.axes, roots, strict=True)):
+            front = jnp.moveaxis(tensor, d, 0)
+            image = axis.coefficients(root, front.reshape(front.shape[0], -1))
+            tensor = jnp.moveaxis(image.reshape(-1, *front.shape[1:]), 0, d)
+        return tensor
+
+    def at_points(self, points: TermPoints, roots: tuple[Any, ...], c: Any) -> tuple[Any, Any]:
+        """phi'c and phi'K^-1 phi at every point."""
+        explained = [
+            axis.explained(root, phi) for axis, root, phi in zip(self.axes, roots, points.features, strict=True)
+        ]
+        if not self.lattice:
+            return evaluated(points.features, c.reshape(-1), jnp), jnp.prod(jnp.stack(explained), axis=0)
+        for d, phi in enumerate(points.features):
+            c = jnp.moveaxis(jnp.tensordot(phi, c, axes=(1, d)), 0, d)
+        whole = explained[0]
+        for other in explained[1:]:
+            whole = jnp.multiply.outer(whole, other)
+        return c.reshape(-1), whole.reshape(-1)
+
+    def at_rows(self, points: TermPoints, values: Any) -> Any:
+        """What is known of points, at the rows."""
+        if isinstance(points.codes, Carried):
+            return _carried(points.codes, values)
+        if points.codes is not None:
+            return values[points.codes]
+        return jnp.repeat(values, self.copies) if self.copies > 1 else values
+
+
+class TermPlaces(NamedTuple):
+    """Entries of the hyperparameters of one term."""
+
+    variance: int
+    factors: tuple[range, ...]
+    """Of every factor."""
+
+
+Places = tuple[TermPlaces, ...]
+
+
+def places_of(terms: Sequence[TermShape]) -> Places:
+    """By term."""
+    places, at = [], 0
+    for term in terms:
+        variance, factors = at, []
+        at += 1
+        for axis in term.axes:
+            factors.append(range(at, at + axis.n_values))
+            at += axis.n_values
+        places.append(TermPlaces(variance, tuple(factors)))
+    return tuple(places)
+
+
+def roots_of(terms: Sequence[TermShape], places: Places, t: Any) -> list[tuple[Any, ...]]:
+    """Of every column of every term, at log hyperparameters t."""
+    both = zip(terms, places, strict=True)
+    return [term.roots([tuple(jnp.exp(t[place]) for place in some) for some in own.factors]) for term, own in both]
+
+
+def maps_of(terms: Sequence[TermShape], places: Places, t: Any, roots: Sequence[tuple[Any, ...]]) -> list[Any]:
+    """From white variables to coefficients, by term, written out, with the variance in them."""
+    parts = zip(terms, places, roots, strict=True)
+    return [jnp.exp(0.5 * t[own.variance]) * term.matrix(root) for term, own, root in parts]
+
+
+def _carried(own: Carried, values: Any) -> Any:
+    """Values at nodes to values at rows."""
+    by_cell = values.reshape(-1, own.weights.shape[-1])[own.cell]
+    return _picked(jnp.einsum("brj,bj->br", own.weights, by_cell).reshape(-1), own.place, own.row)
+
+
+@jax.custom_vjp
+def _picked(values: Any, place: Any, row: Any) -> Any:
+    """values[place]; every place holds at most one row, so the transpose is a choice as well and not a sum."""
+    return values[place]
+
+
+def _picked_forward(values: Any, place: Any, row: Any) -> tuple[Any, Any]:
+    return values[place], row
+
+
+def _picked_backward(row: Any, slope: Any) -> tuple[Any, None, None]:
+    return jnp.append(slope, 0.0)[row], None, None
+
+
+_picked.defvjp(_picked_forward, _picked_backward)

@@ -1,0 +1,129 @@
+"""Hyperparameters and harmonics from sums, whoever took them: those of rows under Gaussian noise, or of sites."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from vff.inference.learning.growth import Stage, grow, learn
+from vff.inference.learning.model import Setting, SumModel, capped, effective_by_term, shrunk
+from vff.inference.learning.start import Given, Start, look, sized_for
+from vff.inference.methods.fit import TermShare
+from vff.inference.methods.notes import supported
+from vff.moments import Harmonics
+
+BETTER_START = 10.0  # nats by which a start found in the data must beat the user's, or the last, to be taken instead
+
+
+class Last(NamedTuple):
+    """Where an earlier fit ended, as learning sees it now."""
+
+    terms: Sequence[Mapping[str, float] | None]
+    """None where a term came to nothing: more rows may show what few did not."""
+    noise: float
+
+    def start(self, model: SumModel, found: Start) -> Start:
+        """With what was found in the data for terms that came to nothing."""
+        others = model.setting(found.theta).terms
+        values = tuple(dict(other if own is None else own) for own, other in zip(self.terms, others, strict=True))
+        setting = Setting(values, self.noise)
+        sized = sized_for(model, setting)
+        theta = sized.parameters.clip(sized.pack(setting))
+        return Start(theta, sized.harmonics, sized.at(theta).elbo)
+
+
+def learn_from_sums(
+    model: SumModel,
+    given: tuple[Given, ...],
+    noise: float | None,
+    wanted: Harmonics,
+    details: Sequence[int],
+    *,
+    optimise: bool,
+    progress: Callable[[str], None],
+    last: Last | None = None,
+    known: dict[str, Any] | None = None,
+) -> list[Stage]:
+    """Learn from where the user's values, the ``last`` optimum or a look at the data say, at more and more harmonics.
+
+    ``known`` is what the first stage may be told (see ``growth.learn``), and that the noise variance is.
+    """
+    most = either(wanted, model.harmonics)
+    sized = model.restricted(most)
+    all_given = either(wanted, ((None,) * len(term) for term in model.harmonics)) == most
+    setting, held = given_setting(given, noise), noise if known else None
+    if setting is not None and all_given and not optimise:
+        return [learn(sized, sized.pack(setting), optimise=False, progress=progress)]
+    start = given_start(sized, setting) or look(sized, given, noise, details)
+    if optimise and ((noise and not known) or any(value for term in given for value in term.values())):
+        nothing = tuple(dict.fromkeys(term) for term in given)
+        start = _better(look(sized, nothing, held, details), start)
+    if optimise and last is not None:
+        start = _better(start, last.start(sized, start))
+    progress(f"start: bound {start.elbo:.3f} nats")
+    harmonics = capped(either(wanted, start.harmonics), most)
+    how: dict[str, Any] = {"optimise": optimise, "progress": progress}
+    if not all_given:
+        return grow(sized, start.theta, harmonics, known=known, **how)
+    if known or not optimise or not sized.iterative:
+        return [learn(sized, start.theta, **(known or {}), **how)]
+    # what is too large to factor starts from what fewer harmonics learnt
+    small = learn(shrunk(sized), start.theta, **how)
+    more = {"curvature": small.optimum.curvature, "elbo": small.optimum.elbo, "free": small.free}
+    return [small, learn(sized, small.optimum.theta, rough=True, **more, **how)]
+
+
+def _better(found: Start, start: Start | None) -> Start:
+    """What was found in the data, where it is far better."""
+    return found if start is None or found.elbo > start.elbo + BETTER_START else start
+
+
+def given_setting(given: tuple[Given, ...], noise: float | None) -> Setting | None:
+    """The user's values, when all are given."""
+    values = [{name: value for name, value in term.items() if value is not None} for term in given]
+    if noise is None or any(len(some) < len(term) for some, term in zip(values, given, strict=True)):
+        return None
+    return Setting(tuple(values), noise)
+
+
+def given_start(model: SumModel, setting: Setting | None) -> Start | None:
+    if setting is None:
+        return None
+    sized = sized_for(model, setting)
+    theta = sized.pack(setting)
+    return Start(theta, sized.harmonics, sized.at(theta).elbo)
+
+
+def either(wanted: Harmonics, others: Iterable[tuple[int | None, ...]]) -> Harmonics:
+    """The harmonics that were asked for, and others where none were."""
+    return tuple(
+        tuple(other if M is None else M for M, other in zip(*both, strict=True))
+        for both in zip(wanted, others, strict=True)
+    )
+
+
+def shares_of(final: Stage) -> list[TermShare]:
+    """What the data say of every term."""
+    model, closed, effective = final.model, final.closed, effective_by_term(final.closed)
+    # of sites, first and second moments are both weighted by their precisions
+    known = model.weight > 0.0  # sites that know nothing leave nothing to share
+    setting = model.setting(final.optimum.theta)
+    centre = replace(model, averages=None).centre(setting) if known else np.zeros(closed.mean.size)
+    energies = np.array(closed.energies()) / model.weight if known else np.zeros(len(model.terms))
+    total = _spread_of_targets(final, centre) if known else 0.0
+    shares = []
+    for s, place in enumerate(model.moments.request.slices):
+        spread = float(energies[s] - (centre[place] @ closed.mean[place]) ** 2)
+        share = max(0.0, spread) / total if total > 0.0 else 0.0
+        shares.append(TermShare(share, float(effective[s]), supported(final, s)))
+    return shares
+
+
+def _spread_of_targets(final: Stage, centre: np.ndarray) -> float:
+    """Variance of the targets over the rows; of sites, which have none of their own, that of the fitted function."""
+    model, closed = final.model, final.closed
+    if model.sites:
+        level = 0.0 if closed.level is None else closed.level.mean
+        return closed.energy / model.weight - (float(centre @ closed.mean) + level) ** 2
+    return closed.yy / model.weight - (model.target / model.weight) ** 2

@@ -1,0 +1,1 @@
+"""Any likelihood by natural gradients on sums of sites."""

@@ -1,0 +1,338 @@
+"""Any likelihood, by natural gradients: guess, learn on some rows, then on all of them."""
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from vff.inference.learning.column_scan import sample_pieces
+from vff.inference.learning.growth import Stage
+from vff.inference.learning.model import SumModel
+from vff.inference.learning.start import highest_standing_out
+from vff.inference.methods.fit import Fit, Milestone, Outcome, SiteMemory, record
+from vff.inference.methods.from_sums import learn_from_sums, shares_of
+from vff.inference.methods.natural.ascent import Ascent, Step, arrive, ascend
+from vff.inference.methods.natural.batches import by_batches
+from vff.inference.methods.natural.oracle import AbstractCrowd, Walked
+from vff.inference.methods.natural.row_sites import Observed
+from vff.inference.methods.natural.sites import Memory, SiteProblem, SiteStanding
+from vff.inference.methods.notes import notes_on
+from vff.inference.methods.task import FitTask, Spec
+from vff.inference.model.scale import TargetScale
+from vff.likelihoods import WIDEST_EXPONENT, best_constant
+from vff.moments import MomentRequest, Moments, TermRequest
+
+_MANY_ROWS = 2**18  # more are first learnt from a sample of them
+_TOLERANCE = 3e-3, 1e-6  # nats, and nats per row, that a last step may still gain
+_ROUGHLY = 30.0  # times that, on a sample
+_FEATURES_OF_SAMPLE, _LEAST_SHARE, _LEAST_M = 400, 0.05, 8
+_FIRST_GAIN = 0.1  # nats: what is learnt from the first guess at the sites need not be learnt well
+_HOPELESS = 10.0  # nats below no function at all
+_QUIET = (10.0, 1.0, 0.1)  # variances of a latent function that a climb from nothing tries
+_HEAVY = 2.1  # degrees of freedom
+_MOST_REVIVALS = 5  # of terms that were switched off on the way
+_KEPT_TOLERANCE = 1e-7  # nats, when hyperparameters are kept
+
+
+class Natural:
+    """A Gaussian q with a full covariance, at the hyperparameters of the best bound."""
+
+    name = "natural"
+    inference = "variational"
+    needs: Literal["visits"] = "visits"
+    samples = False
+
+    def accepts(self, spec: Spec) -> str | None:
+        """Any likelihood but that for which there is a closed form."""
+        return "" if spec.likelihood.conjugate or spec.covariance != "full" else None
+
+    def fit(self, task: FitTask) -> Fit:
+        """From the rows; those of an earlier fit, which are gone, are remembered by the sums of their sites."""
+        # a step that leaves float64 is refused by its bound
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            if task.before is None or task.before.memory is None:
+                return fit_prepared(prepared(task))
+            return _fit_more(task, task.before, task.before.memory)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A task as learning sees it."""
+
+    task: FitTask
+    """With targets near one where f is in their units, and a likelihood that knows its levels."""
+    psi: np.ndarray
+    """The likelihood's first parameters."""
+    target: TargetScale
+    """The way back."""
+
+
+def prepared(task: FitTask) -> Prepared:
+    """The task with targets as learning sees them."""
+    rows, target = task.visited, _scale_of(task)
+    _check_given(task)
+    inner = rows.in_units(target)
+    asked = task.likelihood.sized(rows.observed.y if rows.targets is None else rows.targets)
+    # values that are held are in the user's units
+    start = asked.start(rows.observed.y, inner.observed.extra, inner.observed.w)
+    psi = asked.with_values(start).in_units(1.0 / target.scale).psi
+    return Prepared(replace(task, rows=inner, likelihood=asked), psi, target)
+
+
+def problem_of(task: FitTask, crowd: AbstractCrowd, memory: Memory | None = None) -> SiteProblem:
+    """What natural gradients climb."""
+    how = task.likelihood, task.optimise, task.has_intercept, task.free_harmonics
+    return SiteProblem(task.terms, crowd, *how, _tolerance(task, crowd), memory=memory)
+
+
+def _check_given(task: FitTask) -> None:
+    """Variances that are kept, and not only started from, leave the mean of y within float64."""
+    given = [plan.given["variance"] or 0.0 for plan in task.plans]
+    if not task.optimise and task.likelihood.widest == WIDEST_EXPONENT and sum(given) > WIDEST_EXPONENT:
+        raise ValueError(
+            f"a latent function whose exponential is the mean of y was expected to have a variance of at most "
+            f"{WIDEST_EXPONENT:g}, and the kernel was given {sum(given):g}, which float64 cannot hold the mean of; "
+            "give a smaller variance, or leave optimizer='lbfgs' to learn it"
+        )
+
+
+def fit_prepared(ready: Prepared) -> Fit:
+    """Of rows that are the first."""
+    task, psi, target = ready.task, ready.psi, ready.target
+    sample, crowd = _sample(task), task.visited.all
+    if sample is not None:
+        task.progress(f"{crowd.n:,} rows, of which {sample.n:,} are learnt from first")
+        first = _begin(task, sample, psi, target)
+        rough = ascend(*first, tolerance=_ROUGHLY * _tolerance(task, sample))
+        problem = replace(problem_of(task, crowd), anchor=first[0].anchor)
+        step = _onto_all_rows(problem, rough)
+    else:
+        problem, step = _begin(task, crowd, psi, target)
+    if task.batch is not None and task.batch < crowd.n:
+        ascent = by_batches(problem, step, task.batch, task.progress)
+    else:
+        ascent = _climb(problem, step, task.progress)
+    return _fit_of(task, problem, ascent, target)
+
+
+def _tolerance(task: FitTask, crowd: AbstractCrowd) -> float:
+    """Nats that a last step may still gain: more where a step is dear, which heavy weights do not make it."""
+    if not task.optimise and not np.any(task.likelihood.free):
+        return _KEPT_TOLERANCE
+    return max(_TOLERANCE[0], _TOLERANCE[1] * min(crowd.weight, crowd.n))
+
+
+def _climb(
+    problem: SiteProblem, step: Step[Moments, SiteStanding], progress: Callable[[str], None]
+) -> Ascent[Moments, SiteStanding]:
+    """To the top; and on from there, as long as a term that was switched off on the way comes back to life."""
+    ascent = ascend(problem, step, tolerance=problem.tolerance, progress=progress)
+    for _ in range(_MOST_REVIVALS if problem.optimise else 0):
+        revived = problem.revived(ascent.last)
+        if revived is None:
+            return ascent
+        more = ascend(problem, revived, tolerance=problem.tolerance, progress=progress)
+        ascent = replace(more, bounds=(*ascent.bounds, *more.bounds), visits=ascent.visits + more.visits)
+    return ascent
+
+
+def _fit_more(task: FitTask, before: Fit, memory: SiteMemory) -> Fit:
+    """The sites of the new rows, beside those of the old ones, from where these left everything."""
+    observed = task.visited.observed
+    if not memory.likelihood.standardised:
+        memory.likelihood.check(observed.y, observed.extra)  # as it was sized by the first rows
+    task = replace(task, rows=task.visited.in_units(memory.units), likelihood=memory.likelihood)
+    old = Memory(memory.sums, memory.psi, memory.information)
+    problem = replace(problem_of(task, task.visited.all, old), anchor=memory.intercept_prior)
+    sums, _ = problem.first_sums(memory.psi, memory.intercept)
+    steps = _starts_of_more(task, problem, before, memory, sums)
+    ascent = _climb(problem, max(steps, key=lambda step: step.elbo), task.progress)
+    return replace(_fit_of(task, problem, ascent, memory.units), elbo=np.nan)
+
+
+def _starts_of_more(
+    task: FitTask, problem: SiteProblem, before: Fit, memory: SiteMemory, sums: Moments
+) -> list[Step[Moments, SiteStanding]]:
+    """From the hyperparameters of before, and from new ones: few rows may have switched off what more of them show."""
+    last = before.history[-1]
+    standings = [problem.given(sums, last.optimum.theta, last.harmonics)]
+    if task.optimise:
+        with suppress(FloatingPointError):  # negative sites of earlier rows
+            stage = _first_stage(task, problem.model(sums), memory.units, np.inf)
+            standings.append(problem.settled(sums, stage))
+    steps = [arrive(problem, standing, memory.psi, sums) for standing in standings if standing is not None]
+    if not steps:  # from what earlier rows say alone
+        old = problem.given(memory.sums, last.optimum.theta, last.harmonics)
+        assert old is not None  # it stood before
+        steps = [arrive(problem, old, memory.psi, memory.sums)]
+    return steps
+
+
+def _scale_of(task: FitTask) -> TargetScale:
+    """Where f is in the units of y, those in which y is near one; else as it is."""
+    observed = task.visited.observed
+    if not task.likelihood.standardised:
+        return TargetScale(0.0, 1.0)
+    # wild targets are what likelihoods are for that are not log-concave
+    robust = not task.likelihood.log_concave
+    return TargetScale.of_targets(observed.y, observed.w, centred=task.centred, robust=robust)
+
+
+def _sample(task: FitTask) -> Walked | None:
+    """Some of the rows, when they are many."""
+    walk, observed = task.visited.walk, task.visited.observed
+    if task.visited.everywhere is not None:
+        whole = [slice(0, walk.n)]
+        return Walked(walk.taken(whole, _coarser(task)), observed, counted=False) if task.optimise else None
+    few = task.batch if task.batch is not None else _MANY_ROWS
+    if walk.n <= few or not (task.optimise or task.batch):
+        return None
+    pieces = sample_pieces(walk.n) if task.batch is None else sample_pieces(walk.n, task.batch)
+    return Walked(walk.taken(pieces, _coarser(task)), observed.taken(pieces), counted=False)
+
+
+def _coarser(task: FitTask) -> MomentRequest:
+    """Fewer harmonics where they are to be found: a sample shows hyperparameters, and not the last detail."""
+    whole, share = task.visited.request, 1.0
+    request = whole
+    while request.size > _FEATURES_OF_SAMPLE and share > _LEAST_SHARE:
+        share *= 0.8
+        terms = zip(whole.terms, task.plans, strict=True)
+        request = MomentRequest(tuple(_fewer(term, plan.M, share) for term, plan in terms))
+    return request
+
+
+def _fewer(term: TermRequest, asked: tuple[int | None, ...], share: float) -> TermRequest:
+    for d, (basis, M) in enumerate(zip(term.bases, asked, strict=True)):
+        if M is None and basis.detail is not None:
+            term = term.with_basis(d, basis.resized(max(min(_LEAST_M, basis.detail), int(share * basis.detail))))
+    return term
+
+
+def _begin(
+    task: FitTask, crowd: AbstractCrowd, psi: np.ndarray, target: TargetScale
+) -> tuple[SiteProblem, Step[Moments, SiteStanding]]:
+    """A first q from a guess at every row by itself."""
+    problem = problem_of(task, crowd)
+    observed = (crowd.in_memory or task.visited).observed
+    constant = 0.0
+    if problem.centred:
+        if not task.likelihood.standardised:  # else y is measured from its middle already
+            constant = best_constant(task.likelihood, psi, observed.y, observed.extra, observed.w)
+        problem = replace(problem, anchor=constant)
+    sums, power = problem.first_sums(psi, constant)
+    stage = _first_stage(task, problem.model(sums), target, power)
+    standing = problem.settled(sums, stage)
+    assert standing is not None  # the first sites are positive
+    step = arrive(problem, standing, psi, sums)
+    flat = task.likelihood.expected(psi, observed.y, observed.extra, *_flat(constant, observed))
+    nothing = float(observed.w @ flat.value) * crowd.weight / float(observed.w.sum())
+    nothing -= max(_HOPELESS, 0.1 * abs(nothing))  # a guess that is not too bad will do
+    return problem, step if step.elbo > nothing else _from_prior(problem, stage, psi, step)
+
+
+def _flat(constant: float, observed: Observed) -> tuple[np.ndarray, np.ndarray]:
+    """A function that is constant and known."""
+    return np.full(observed.y.size, constant), np.zeros(observed.y.size)
+
+
+def _from_prior(
+    problem: SiteProblem, stage: Stage, psi: np.ndarray, other: Step[Moments, SiteStanding]
+) -> Step[Moments, SiteStanding]:
+    """Where the first guess is worse than no function at all: from the prior uphill, hyperparameters held at first.
+
+    Sites that know nothing yet would teach them that there is nothing to know.
+    """
+    # the constant is held too: under its own prior, a mean that grows like exp(f) would be all but infinite
+    zero, held = Moments.zero(problem.crowd.request), replace(problem, optimise=False, grows=False, centred=False)
+    stage, steps = replace(stage, free=stage.model.all_but_noise), [other]
+    for variance in _QUIET if problem.optimise else (None,):
+        theta = stage.optimum.theta.copy()
+        if variance is not None:
+            theta[stage.model.variances] = np.log(variance / len(problem.terms))
+        quiet = held.settled(zero, replace(stage, optimum=replace(stage.optimum, theta=theta)))
+        if quiet is None:
+            continue
+        rough = ascend(held, arrive(held, quiet, psi, zero), tolerance=_ROUGHLY * problem.tolerance).last
+        standing = problem.settled(rough.sums, rough.standing.stage)
+        if standing is not None:
+            steps.append(arrive(problem, standing, rough.psi, rough.sums))
+    return max((step for step in steps if np.isfinite(step.elbo)), key=lambda step: step.elbo, default=other)
+
+
+def _onto_all_rows(problem: SiteProblem, rough: Ascent[Moments, SiteStanding]) -> Step[Moments, SiteStanding]:
+    """The q that some rows taught, asked of all of them, and then the q that their sites make."""
+    last = rough.last
+    sums = problem.visit(last.standing, last.psi).sums
+    stage = replace(last.standing.stage, free=last.standing.stage.model.all_but_noise)
+    here = replace(last.standing, stage=stage)
+    standing = problem.stand(sums, here, 1.0)
+    if standing is None:  # negative sites: begin with those of every row by itself
+        sums, _ = problem.first_sums(last.psi, problem.anchor)
+        standing = problem.stand(sums, here, 0.0)
+    assert standing is not None  # the first sites are positive
+    return arrive(problem, standing, last.psi, sums)
+
+
+def _first_stage(task: FitTask, whole: SumModel, target: TargetScale, power: float) -> Stage:
+    """Hyperparameters and harmonics for the first sums."""
+    given = task.units(target, whole.moments.request).inner(plan.given for plan in task.plans)
+    many = len(task.plans) > 1
+    details = [plan.detail for plan in task.plans] if many else [highest_standing_out(whole, power)]
+    known: dict[str, Any] = {"free": whole.all_but_noise, "gain": _FIRST_GAIN}
+    how: dict[str, Any] = {"optimise": task.optimise, "progress": task.progress, "known": known}
+    return learn_from_sums(whole, given, 1.0, task.wanted, details, **how)[-1]
+
+
+def _fit_of(task: FitTask, problem: SiteProblem, ascent: Ascent[Moments, SiteStanding], target: TargetScale) -> Fit:
+    """The record of the fit."""
+    last, crowd, anchor = ascent.last, problem.crowd, problem.anchor
+    averages = crowd.averages(last.standing.stage.model.moments.request)
+    model = replace(last.standing.stage.model, averages=averages)
+    stage = replace(last.standing.stage, model=model)
+    posterior = replace(last.standing, stage=stage).posterior
+    whole = replace(model, moments=last.sums.recentred(anchor))
+    level, units = stage.closed.level, task.units(target, model.moments.request)
+    notes = (*notes_on(stage, whole, task.plans), *posterior.covariance.notes())
+    intercept = anchor if level is None else anchor + level.mean
+    found = Outcome(
+        Natural.name,
+        task.likelihood.with_values(last.psi),
+        posterior,
+        units.outer(model.setting(stage.optimum.theta).terms),
+        shares_of(stage),
+        (Milestone(stage.harmonics, stage.optimum, stage.missed, stage.tolerance),),
+        model.solver.name,
+        crowd.weight,
+        crowd.n,
+        last.elbo,
+        stage.closed.error,
+        intercept=anchor,
+        bounds=ascent.bounds,
+        visits=ascent.visits,
+        notes=(*notes, *_on_climb(ascent), *_on_tails(task, last.psi)),
+        memory=SiteMemory(task.likelihood, last.sums, last.psi, -last.visit.hessian, intercept, anchor, target),
+    )
+    return record(task, units, found)
+
+
+def _on_tails(task: FitTask, psi: np.ndarray) -> tuple[str, ...]:
+    """Student's t whose variance is all but infinite."""
+    df = task.likelihood.with_values(psi).values.get("df")
+    if df is None or df > _HEAVY or not task.likelihood.free.any():
+        return ()
+    return (
+        f"the degrees of freedom ended at {df:.3g}, where the variance of a new observation is all but infinite: its "
+        "standard deviation says nothing; use predict_quantiles",
+    )
+
+
+def _on_climb(ascent: Ascent[Moments, SiteStanding]) -> tuple[str, ...]:
+    if ascent.converged:
+        return ()
+    return (
+        f"learning stopped after {len(ascent.bounds)} steps before the bound was at its top; the likelihood may not "
+        "suit the targets: try another, or give hyperparameters to start from",
+    )

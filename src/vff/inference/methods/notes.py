@@ -1,0 +1,181 @@
+"""What a fit has to say for itself: what limits the bound, which terms came to nothing, and how learning ended."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from vff.basis import Domain
+from vff.inference.learning.growth import Stage
+from vff.inference.learning.model import SumModel
+from vff.inference.learning.start import highest_standing_out
+from vff.moments import ColumnSummary
+
+if TYPE_CHECKING:
+    from vff.inference.methods.task import TermPlan
+
+_FEW_ROWS = 20  # below which 95 % intervals of pure noise were seen to hold less than 91 % of new rows
+
+
+def notes_on(final: Stage, whole: SumModel, plans: "Sequence[TermPlan]") -> tuple[str, ...]:
+    """Sentences for the user; ``whole`` is the model with all harmonics that were summed."""
+    notes: list[str] = []
+    labels = [plan.labels for plan in plans]
+    for term, plan in zip(final.model.moments.request.terms, plans, strict=True):
+        for factor, extent, label in zip(term.factors, plan.extents, plan.labels, strict=True):
+            if not factor.place.discrete:
+                notes += [note for note in _on_domain(final, factor.place, extent, label) if note not in notes]
+    if len(labels) == 1 and len(labels[0]) == 1 and not final.model.sites:
+        notes += _on_detail(final, whole, labels[0][0])
+    names = [" * ".join(columns) for columns in labels]
+    chosen = [[M is None for M in plan.M] for plan in plans]
+    return (*notes, *_on_bound(final, whole, names, labels, chosen), *_on_learning(final, names, labels))
+
+
+def _on_detail(final: Stage, whole: SumModel, label: str) -> list[str]:
+    """Of a model of one column; with several, detail in one may be the echo of another."""
+    detail = highest_standing_out(whole)
+    if not detail or _follows(final, detail):
+        return []
+    return [
+        f"the targets stand out of noise at harmonic {detail} of the domain of {label}, which the fit "
+        f"(M = {final.harmonics[0][0]}) takes for noise; set frequencies to several times {detail}, or start from a "
+        "shorter lengthscale"
+    ]
+
+
+def _follows(final: Stage, detail: int) -> bool:
+    """Whether the fitted prior leaves a harmonic enough variance for the data to speak in it."""
+    (term,), setting, ((M,),) = final.model.terms, final.model.setting(final.optimum.theta), final.harmonics
+    if M is None:
+        return True
+    values = setting.terms[0]
+    density = term.prior(0, final.model.columns[0], values).power(detail)
+    informed = 0.5 * final.model.weight * values["variance"] * density / setting.noise > 1.0
+    return bool(detail <= M and informed)
+
+
+def _on_domain(final: Stage, domain: Domain, extent: ColumnSummary, label: str) -> list[str]:
+    notes = []
+    outside = sum(tail.r.size for tail in final.model.tails)
+    if outside:
+        notes.append(
+            f"{outside} rows lie outside the domain {domain.describe()}, where the features can hardly "
+            f"follow them; the data reach from {extent.low:g} to {extent.high:g}: widen domain"
+        )
+    share = (extent.high - extent.low) / (2.0 * domain.unit())
+    if extent.constant:
+        notes.append(
+            f"column {label} holds one value, {extent.low:g}, in all rows; its effect cannot be told from a constant: "
+            "leave it out"
+        )
+    elif share < 0.05:
+        notes.append(
+            f"the data of column {label} take up {100 * share:.2g} % of the domain {domain.describe()}, "
+            "and the harmonics are spread over all of it; narrow domain to where predictions are wanted"
+        )
+    return notes
+
+
+def _on_bound(
+    final: Stage,
+    whole: SumModel,
+    names: Sequence[str],
+    labels: Sequence[Sequence[str]],
+    chosen: Sequence[Sequence[bool]],
+) -> list[str]:
+    missed, worst = final.missed, int(np.argmax(final.missed_by_term))
+    ended = all(chosen[worst]) and final.harmonics[worst] == whole.harmonics[worst]
+    # who left M to the fit is told when it ended before it was content; who gave it, when it is far too small
+    limit = final.tolerance if ended else 10.0 * final.tolerance
+    if final.closed.allowance > 0.5 * max(missed, final.tolerance):
+        return [
+            "the signal stands so far above the noise that float64 limits the bound: "
+            f"{final.closed.allowance:.3g} nats are allowed for rounding"
+            + ("" if final.model.sites else "; a larger noise_variance would cost nothing")
+        ]
+    if missed <= limit:
+        return []
+    where = f"column {names[worst]}" if len(labels[worst]) == 1 else names[worst]
+    if _stalled(final, worst):
+        return [
+            f"the domain limits the bound: it may gain about {missed:.3g} nats, most of it in {where}, but not "
+            "from a larger M; widen domain beyond the data, or leave edges='auto'"
+        ]
+    own = final.harmonics[worst]
+    M = f"{own[0]}" if len(own) == 1 else f"({', '.join(str(M) for M in own)})"
+    last = f"M = {M} is the largest this pass allows" if all(chosen[worst]) else f"frequencies = {M} was given"
+    return [
+        f"M limits the bound: it may gain about {missed:.3g} nats, most of it in {where}, and {last}; "
+        f"set frequencies to more than {M}"
+    ]
+
+
+def _on_learning(final: Stage, names: Sequence[str], labels: Sequence[Sequence[str]]) -> list[str]:
+    notes = []
+    rows = final.model.moments.n + sum(tail.r.size for tail in final.model.tails)
+    if final.optimum.steps and rows < _FEW_ROWS:
+        notes.append(
+            f"{rows} rows hardly determine hyperparameters, and intervals that take the best ones as known are too "
+            "narrow; inference='mcmc' averages over them"
+        )
+    if not final.optimum.converged:
+        notes.append(
+            "learning stopped where no step raises the bound, before its gradient vanished "
+            f"({final.optimum.message.strip(' :')}); try another start"
+            + ("" if final.model.sites else ", or a larger noise_variance")
+        )
+    nothing = [s for s in range(len(names)) if not supported(final, s)]
+    if nothing:
+        many = len(nothing) > 1
+        beside = _containing(final, nothing)
+        more = f" beside {', '.join(names[s] for s in beside)}, which can take up theirs" if beside else ""
+        notes.append(
+            f"the data do not support {'effects' if many else 'an effect'} of {', '.join(names[s] for s in nothing)}"
+            f"{more}: {'their variances' if many else 'its variance'} shrank to nothing"
+        )
+    ends = final.model.parameters.at_bounds(final.optimum.theta)
+    for (s, d, kind), end in ((key, ends[str(key)]) for key in final.model.keys if str(key) in ends):
+        if final.optimum.steps and (s is None or supported(final, s)):
+            of = "" if s is None else _of(names[s], labels[s], d, alone=len(names) == 1)
+            notes.append(f"{kind}{of} ended at its {end} bound; the data do not determine it")
+    if final.closed.jitter:
+        notes.append(
+            f"{final.closed.jitter:g} was added to the scaled diagonal of the posterior precision to factor it; "
+            "the noise is very small against the signal"
+        )
+    return notes
+
+
+def _containing(final: Stage, nothing: Sequence[int]) -> list[int]:
+    """Products in play that hold the columns of a term that is not."""
+    columns = [set(term.columns) for term in final.model.moments.request.terms]
+    every = range(len(columns))
+    return [t for t in every if supported(final, t) and any(columns[s] < columns[t] for s in nothing)]
+
+
+def _of(name: str, columns: Sequence[str], d: int | None, *, alone: bool) -> str:
+    """Whose hyperparameter it is."""
+    if d is not None and len(columns) > 1:
+        return f" along {columns[d]}" + ("" if alone else f" of {name}")
+    return "" if alone else f" of {name}"
+
+
+def supported(final: Stage, s: int) -> bool:
+    """Whether the term is still in play."""
+    return bool(final.free[final.model.variances[s]])
+
+
+def _stalled(stage: Stage, s: int) -> bool:
+    """Whether harmonics have stopped helping: half of them miss hardly more than all of them.
+
+    In the worst case, a Matérn-1/2, what is missed halves when M doubles; harmonics that must take one value at both
+    ends of the data stop far above that.
+    """
+    now = stage.harmonics[s]
+    if all(M is None or M == 1 for M in now):
+        return False
+    halved = tuple(M if M is None else max(1, M // 2) for M in now)
+    fewer = stage.model.restricted((*stage.harmonics[:s], halved, *stage.harmonics[s + 1 :]))
+    missed = fewer.missed_by_term(fewer.at(stage.optimum.theta), stage.optimum.theta)[s]
+    return bool(stage.missed_by_term[s] > 0.75 * missed)

@@ -1,0 +1,1 @@
+"""Any likelihood with a covariance that has a structure."""

@@ -1,0 +1,214 @@
+"""The bound of a structured q, and its gradient, in JAX and float64.
+
+Everything is written in whitened coefficients h ~ N(0, I): the features of term t are z_t = kron_g z_tg, its prior
+variance is part of them, and q is N(h_t, S_t) with S_t a sum of one or two *pieces*, each kron_g (L_g L_g').
+
+    bound = sum_n w_n E_{N(mu_n, v_n)} log p(y_n | f) - 1/2 sum_t [tr S_t + |h_t|^2 - P_t - log|S_t|]
+    mu_n  = offset + sum_t z_tn' h_t,      v_n = residual_n + sum_t sum_pieces prod_g |L_g' z_tgn|^2
+
+With two pieces, kron A_g + kron B_g, log|S| = log|kron A_g| + sum over tuples i of log(1 + prod_g lambda_g,i_g), where
+lambda_g are the eigenvalues of L_g^-1 B_g L_g^-T. Only eigenvalues are differentiated, so equal ones do no harm.
+
+JAX is imported when a fit starts, and set to float64 for its own computations only.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from vff.inference.model.products import evaluated
+from vff.likelihoods.float64 import float64
+from vff.likelihoods.rules import rule
+
+Piece = tuple[np.ndarray, ...]
+"""L_g of every group."""
+Pieces = tuple[tuple[Piece, ...], ...]
+"""Over terms, then over the one or two pieces of its covariance."""
+
+
+class Rows(NamedTuple):
+    """What the bound knows of the rows."""
+
+    z: tuple[tuple[np.ndarray, ...], ...]
+    """Whitened features of every group of every term, (N, P_g)."""
+    residual: np.ndarray
+    """k(0) - phi'K^-1 phi, (N,)."""
+    y: Any
+    w: np.ndarray
+    extra: Any
+    psi: Any
+    offset: float = 0.0
+    """Prior mean of f."""
+
+
+class State(NamedTuple):
+    """q in whitened coefficients."""
+
+    means: tuple[np.ndarray, ...]
+    """h_t, (P_t,)."""
+    pieces: Pieces
+
+
+class Coordinates(NamedTuple):
+    """Where a search stands, and the metric it moves in: h = centre + metric a, L_g = base_g T_g."""
+
+    centre: tuple[np.ndarray, ...]
+    metric: np.ndarray
+    """(P, P) for all terms together, or (P,) if diagonal."""
+    bases: tuple[tuple[np.ndarray, ...], ...]
+    """Lower triangular, shared by the pieces of a term."""
+
+
+class Sites(NamedTuple):
+    """The bound at a state, and what the rows say there."""
+
+    bound: float
+    mean: np.ndarray
+    slope: np.ndarray
+    """w_n d E log p / d mu_n."""
+    weight: np.ndarray
+    """-2 w_n d E log p / d v_n, which is -w_n E d^2 log p / df^2."""
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """The two functions of a fit; jitted, so equal shapes compile once."""
+
+    expected: Callable[[Rows, np.ndarray, np.ndarray], Any]
+    """sum_n w_n E log p, and its gradient in mu and v; it looks at no features, so that it compiles once for all q."""
+    ascent: Callable[[Rows, Coordinates, Any], Any]
+    """The bound and its gradient in (a, T)."""
+
+
+def marginals(rows: Any, state: Any, xp: Any) -> tuple[Any, Any]:
+    """mu and v of every row; like the next two, in ``xp``, NumPy or jax.numpy."""
+    mean, variance = rows.offset, rows.residual
+    for z, h, pieces in zip(rows.z, state.means, state.pieces, strict=True):
+        mean = mean + evaluated(z, h, xp)
+        for piece in pieces:
+            own = 1.0
+            for factor, L in zip(z, piece, strict=True):
+                own = own * xp.sum((factor @ L) ** 2, axis=1)
+            variance = variance + own
+    return mean, variance
+
+
+def log_determinant(pieces: Any, xp: Any) -> Any:
+    """log|S| of one term."""
+    first = pieces[0]
+    size = int(np.prod([len(L) for L in first]))
+    value = sum(2.0 * size / len(L) * xp.sum(xp.log(xp.abs(xp.diagonal(L)))) for L in first)
+    if len(pieces) == 1:
+        return value
+    products = xp.ones(())
+    for L, T in zip(first, pieces[1], strict=True):
+        relative = xp.linalg.solve(L, T)
+        # rounding may carry an eigenvalue of a positive matrix below zero
+        products = xp.multiply.outer(products, xp.maximum(xp.linalg.eigvalsh(relative @ relative.T), 0.0))
+    return value + xp.sum(xp.log1p(products))
+
+
+def trace(pieces: Any, xp: Any = np) -> Any:
+    """tr S of one term."""
+    total = 0.0
+    for piece in pieces:
+        own = 1.0
+        for L in piece:
+            own = own * xp.sum(L**2)
+        total = total + own
+    return total
+
+
+def divergence(state: Any, xp: Any) -> Any:
+    """KL(q || prior)."""
+    total = 0.0
+    for h, pieces in zip(state.means, state.pieces, strict=True):
+        total = total + trace(pieces, xp) + h @ h - h.size - log_determinant(pieces, xp)
+    return 0.5 * total
+
+
+def expected_log_density(likelihood: Any, nodes: int) -> Callable[..., Any]:
+    """sum_n w_n E log p(y_n | f) as a function of rows, mu, v: in closed form, or by quadrature."""
+    import jax
+    import jax.numpy as jnp
+
+    if likelihood.closed_form:
+        by_row = jax.vmap(likelihood.expected_log_density, in_axes=(0, 0, 0, 0, None))
+        return lambda rows, mean, variance: jnp.sum(rows.w * by_row(rows.y, mean, variance, rows.extra, rows.psi))
+    places, weights = rule(nodes)
+    over_nodes = jax.vmap(likelihood.log_density, in_axes=(None, 0, None, None))
+    over_rows = jax.vmap(over_nodes, in_axes=(0, 0, 0, None))
+
+    def total(rows: Any, mean: Any, variance: Any) -> Any:
+        # a variance; the floor keeps the slope of the root finite
+        spread = jnp.sqrt(jnp.maximum(variance, 0.5e-14))
+        f = mean[:, None] + spread[:, None] * places
+        return jnp.sum(rows.w * (over_rows(rows.y, f, rows.extra, rows.psi) @ weights))
+
+    return total
+
+
+def placed(at: Any, a: Any, T: Any) -> State:
+    """The state at coordinates a and T."""
+    import jax.numpy as jnp
+
+    step = at.metric @ a if at.metric.ndim == 2 else at.metric * a
+    ends = np.cumsum([h.size for h in at.centre])[:-1]
+    means = tuple(h + part for h, part in zip(at.centre, jnp.split(step, ends), strict=True))
+    pieces = tuple(
+        tuple(tuple(base @ jnp.tril(t) for base, t in zip(bases, piece, strict=True)) for piece in term)
+        for bases, term in zip(at.bases, T, strict=True)
+    )
+    return State(means, pieces)
+
+
+@lru_cache(maxsize=32)
+def compiled(likelihood: Any, nodes: int) -> Compiled:
+    """The functions for one likelihood."""
+    import jax
+
+    expected = expected_log_density(likelihood, nodes)
+
+    def bound(free: tuple[Any, Any], rows: Rows, at: Coordinates) -> Any:
+        state = placed(at, *free)
+        return expected(rows, *marginals(rows, state, jax.numpy)) - divergence(state, jax.numpy)
+
+    ascent = jax.value_and_grad(bound)
+    return Compiled(
+        jax.jit(jax.value_and_grad(expected, argnums=(1, 2))), jax.jit(lambda rows, at, free: ascent(free, rows, at))
+    )
+
+
+class Objective:
+    """The bound of one problem, in NumPy on both sides; counts its evaluations."""
+
+    def __init__(self, rows: Rows, likelihood: Any, nodes: int):
+        import jax
+
+        self._functions = compiled(likelihood, nodes)
+        self._rows = rows
+        with float64():
+            self._device_rows = jax.tree.map(jax.numpy.asarray, rows)
+            self._without_features = self._device_rows._replace(z=())
+        self.evaluations = 0
+
+    def sites(self, state: State) -> Sites:
+        """The bound, and the slopes and weights of the rows."""
+        self.evaluations += 1
+        mean, variance = marginals(self._rows, state, np)
+        with float64():
+            value, (slope, change) = self._functions.expected(self._without_features, mean, variance)
+        bound = float(value) - float(divergence(state, np))
+        return Sites(bound, mean, np.asarray(slope), -2.0 * np.asarray(change))
+
+    def ascent(self, at: Coordinates, a: np.ndarray, T: Pieces) -> tuple[float, np.ndarray, Pieces]:
+        """The bound and its gradient in (a, T)."""
+        import jax
+
+        self.evaluations += 1
+        with float64():
+            value, (da, dT) = self._functions.ascent(self._device_rows, at, (a, T))
+        return float(value), np.asarray(da), jax.tree.map(np.asarray, dT)

@@ -1,0 +1,259 @@
+"""Gaussian approximations whose covariance has a structure, for any likelihood.
+
+In coefficients c = K^-1 u the prior is N(0, K^-1), f = offset + phi(x)'c + residual, and q(c) = N(m, S), m free and S
+
+- ``"kronecker"``: one Kronecker product over the factors of each term;
+- ``"two kroneckers"``: a sum of two of them;
+- ``"factorised"``: dense within a term. With one term, that is the covariance without any restriction.
+
+In all three, terms are independent of one another under q.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any, Literal
+
+import numpy as np
+from scipy.linalg import cholesky, solve_triangular
+
+from vff.inference.methods.structured.bound import Objective, Pieces, Rows, State, trace
+from vff.inference.methods.structured.search import Search, climb, diagonal_precision, iterate, step_mean
+from vff.linalg import product_rows
+from vff.words import shown
+
+Kind = Literal["kronecker", "two kroneckers", "factorised"]
+KINDS = ("kronecker", "two kroneckers", "factorised")
+_SWEEPS, _ROUND, _ROUNDS = 200, 400, 10
+_SCALES = (0.1, 0.01, 1e-4)  # of the prior, for the first q
+LARGEST_CLIMB = 2_000_000  # numbers of q; fixed points alone move more
+
+
+@dataclass(frozen=True)
+class ProductTerm:
+    """One term at the rows: a product of factors with features Phi_d (N, P_d) and prior K_d (P_d, P_d).
+
+    K_d is for unit variance: K = kron_d K_d / variance.
+    """
+
+    features: tuple[np.ndarray, ...]
+    priors: tuple[np.ndarray, ...]
+    variance: float = 1.0
+
+
+@dataclass(frozen=True)
+class StructuredFit:
+    """q at the optimum, in coefficients."""
+
+    kind: Kind
+    means: tuple[np.ndarray, ...]
+    """m of every term, as a tensor over its factors."""
+    factors: Pieces
+    """Over terms, pieces and groups: L with S = sum over pieces of kron_g L_g L_g'. A group is a factor of the term, or
+    for ``"factorised"`` the whole term."""
+    variances: tuple[float, ...]
+    whiteners: tuple[tuple[np.ndarray, ...], ...]
+    """G_d for every factor, K_d^-1 = G_d G_d'."""
+    effective: tuple[float, ...]
+    """P - tr(K S) of every term: how many of its coefficients the data determine."""
+    elbo: float
+    converged: bool
+    slope: float
+    """The largest derivative of the bound at the end, per unit of q's own spread."""
+    evaluations: int
+
+    def covariance(self, t: int = 0) -> np.ndarray:
+        """S of a term, written out."""
+        size = self.means[t].size
+        return sum((reduce(np.kron, [L @ L.T for L in piece]) for piece in self.factors[t]), np.zeros((size, size)))
+
+
+def whiten(term: ProductTerm, w: np.ndarray) -> tuple[np.ndarray, ...]:
+    """G_d of every factor: K_d^-1 = G_d G_d', and the features Phi_d G_d are orthogonal over the rows."""
+    maps = []
+    for phi, K in zip(term.features, term.priors, strict=True):
+        root = cholesky(K, lower=True)
+        z = solve_triangular(root, phi.T, lower=True)
+        _, rotation = np.linalg.eigh((z * w) @ z.T)
+        maps.append(solve_triangular(root, rotation[:, ::-1], lower=True, trans=1))
+    return tuple(maps)
+
+
+def _white_features(term: ProductTerm, whiteners: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
+    z = [phi @ G for phi, G in zip(term.features, whiteners, strict=True)]
+    return (np.sqrt(term.variance) * z[0], *z[1:])
+
+
+def rows_of(
+    kind: Kind,
+    terms: Sequence[ProductTerm],
+    whiteners: Sequence[tuple[np.ndarray, ...]],
+    data: tuple[Any, ...],
+    offset: float = 0.0,
+) -> Rows:
+    """The rows in whitened coefficients; ``data`` is (y, w, extra, psi)."""
+    y, w, extra, psi = data
+    z = [_white_features(term, own) for term, own in zip(terms, whiteners, strict=True)]
+    residual = np.zeros(len(w))
+    for term, own in zip(terms, z, strict=True):
+        explained = np.prod([np.sum(factor**2, axis=1) for factor in own], axis=0)
+        residual += np.maximum(term.variance - explained, 0.0)
+    if kind == "factorised":
+        z = [(product_rows(list(own)),) for own in z]
+    return Rows(tuple(z), residual, y, w, extra, psi, offset)
+
+
+def prior_state(rows: Rows, scale: float = 1.0) -> State:
+    """q at the prior, in one piece; or of ``scale`` times its standard deviations."""
+    sizes = [[factor.shape[1] for factor in z] for z in rows.z]
+    means = tuple(np.zeros(int(np.prod(own))) for own in sizes)
+    pieces = ((scale * np.eye(first), *(np.eye(P) for P in others)) for first, *others in sizes)
+    return State(means, tuple((piece,) for piece in pieces))
+
+
+def _begun(rows: Rows, objective: Objective, means: Sequence[np.ndarray] | None) -> Search:
+    """Where the climb starts: at the prior, or with less variance or with known means where the rows like that more."""
+    first = Search.from_state(rows, objective, prior_state(rows))
+    states = [prior_state(rows, scale) for scale in _SCALES]
+    if means is not None:
+        states += [state._replace(means=tuple(means)) for state in states]
+    standing = [search for search in (first, *map(first.moved, states)) if search.stands]
+    if not standing:
+        raise ValueError(
+            "log p(y | f) or a derivative of it is not finite at the prior mean of f: write it so that it is, for "
+            "every f, or give hyperparameters nearer to the targets"
+        )
+    return max(standing, key=lambda search: search.sites.bound)
+
+
+def _two_piece_starts(search: Search) -> list[State]:
+    """Sums of two products that resemble the posterior, from q in one piece.
+
+    With H_g the directions of group g that the data leave alone and I - H_g those they determine, what is left alone in
+    any group is I (x) ... (x) H_g + H (x) ... (x) (I - H_g), for any choice of g where there are two. And one start is
+    the product that was found, with a little of the prior added.
+    """
+    weight = np.maximum(search.sites.weight, 0.0)
+    shares = []
+    for z in search.rows.z:
+        precision = diagonal_precision(z, weight)
+        others = [tuple(e for e in range(len(z)) if e != g) for g in range(len(z))]
+        shares.append([np.clip(1.0 / precision.max(axis=axes), 1e-3, 0.999) for axes in others])
+    starts = []
+    for g in range(max(len(own) for own in shares)):
+        terms = []
+        for t, own in enumerate(shares):
+            if len(own) == 1:  # one group needs one piece
+                terms.append(search.state.pieces[t])
+                continue
+            first = tuple(np.diag(np.sqrt(h if e == g else np.ones_like(h))) for e, h in enumerate(own))
+            second = tuple(np.diag(np.sqrt(1.0 - h if e == g else h)) for e, h in enumerate(own))
+            terms.append((first, second))
+        starts.append(State(search.state.means, tuple(terms)))
+    added = [
+        (piece, tuple(0.3 * np.eye(len(L)) for L in piece)) if len(piece) > 1 else (piece,)
+        for (piece,) in search.state.pieces
+    ]
+    return [*starts, State(search.state.means, tuple(added))]
+
+
+def _split(search: Search, tolerance: float) -> tuple[Search, float]:
+    """The climb with two pieces, from the most promising start; never below the one piece it comes from."""
+    trials = [search.moved(state) for state in _two_piece_starts(search)]
+    *_, added = trials
+    standing = [trial for trial in trials if trial.stands]
+    for trial in standing:
+        for _ in range(3):
+            step_mean(trial)
+    standing.sort(key=lambda trial: trial.sites.bound)
+    nearest = [added] if added.stands and standing[-1] is not added else []
+    for best in [*standing[-1:], *nearest]:
+        slope = climb(best, tolerance, _ROUND)
+        if best.sites.bound >= search.sites.bound:
+            return best, slope
+    return search, climb(search, tolerance, _ROUND)
+
+
+def _in_coefficients(
+    kind: Kind, terms: Sequence[ProductTerm], whiteners: Sequence[tuple[np.ndarray, ...]], state: State
+) -> tuple[tuple[np.ndarray, ...], Pieces]:
+    """m and L of c = G h."""
+    means, factors = [], []
+    for term, own, h, pieces in zip(terms, whiteners, state.means, state.pieces, strict=True):
+        maps = (np.sqrt(term.variance) * own[0], *own[1:])
+        m = h.reshape([len(G) for G in maps])
+        for d, G in enumerate(maps):
+            m = np.moveaxis(np.tensordot(G, m, (1, d)), 0, d)
+        grouped = (reduce(np.kron, maps),) if kind == "factorised" else maps
+        means.append(m)
+        factors.append(tuple(tuple(G @ L for G, L in zip(grouped, piece, strict=True)) for piece in pieces))
+    return tuple(means), tuple(factors)
+
+
+def _whitened(
+    terms: Sequence[ProductTerm], whiteners: Sequence[tuple[np.ndarray, ...]], means: Sequence[np.ndarray]
+) -> list[np.ndarray]:
+    """h of c = G h for the means of all terms, (P,) each."""
+    found = []
+    for term, own, c in zip(terms, whiteners, means, strict=True):
+        h = c.reshape([len(G) for G in own]) / np.sqrt(term.variance)
+        for d, G in enumerate(own):
+            h = np.moveaxis(np.tensordot(np.linalg.inv(G), h, (1, d)), 0, d)
+        found.append(h.ravel())
+    return found
+
+
+def fit_structured(
+    kind: Kind,
+    terms: Sequence[ProductTerm],
+    y: Any,
+    w: np.ndarray | None,
+    likelihood: Any,
+    psi: Any,
+    extra: Any,
+    *,
+    offset: float = 0.0,
+    means: Sequence[np.ndarray] | None = None,
+    nodes: int = 32,
+    tolerance: float = 1e-5,
+) -> StructuredFit:
+    """The best q of a kind.
+
+    y and ``extra`` have one entry per row (``extra`` may be None), w are weights of rows (None for ones), and
+    ``likelihood.log_density(y, f, extra, psi)`` is log p of one row in ``jax.numpy``; a likelihood must be hashable.
+    ``offset`` is the prior mean of f, and ``means`` are m of every term where a good guess is known. Expectations are
+    taken with ``nodes`` nodes. The climb ends when no derivative of the bound, per unit of q's own spread, exceeds
+    ``tolerance``.
+    """
+    if kind not in KINDS:
+        raise ValueError(f"kind must be one of {', '.join(map(shown, KINDS))}, not {shown(kind)}")
+    weights = np.ones(len(terms[0].features[0])) if w is None else np.asarray(w, float)
+    whiteners = [whiten(term, weights) for term in terms]
+    rows = rows_of(kind, terms, whiteners, (y, weights, extra, psi), offset)
+    objective = Objective(rows, getattr(likelihood, "form", likelihood), nodes)
+    search = _begun(rows, objective, None if means is None else _whitened(terms, whiteners, means))
+    # for two pieces, one piece is only where to start
+    splits = kind == "two kroneckers" and any(len(z) > 1 for z in rows.z)
+    slope = iterate(search, 1e-2 if splits else tolerance, _SWEEPS)
+    if splits:
+        search, slope = _split(search, tolerance)
+    size = sum(h.size + sum(L.size for L in piece) for h, (piece, *_) in zip(*search.state, strict=True))
+    for _ in range(_ROUNDS):
+        if slope < tolerance or (size > LARGEST_CLIMB and not splits):
+            break
+        slope = climb(search, tolerance, _ROUND)
+    means, factors = _in_coefficients(kind, terms, whiteners, search.state)
+    return StructuredFit(
+        kind=kind,
+        means=means,
+        factors=factors,
+        variances=tuple(term.variance for term in terms),
+        whiteners=tuple(whiteners),
+        effective=tuple(
+            float(h.size - trace(own)) for h, own in zip(search.state.means, search.state.pieces, strict=True)
+        ),
+        elbo=search.sites.bound,
+        converged=slope < tolerance,
+        slope=slope,
+        evaluations=search.objective.evaluations,
+    )

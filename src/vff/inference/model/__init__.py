@@ -1,0 +1,1 @@
+"""What is modelled: terms, and the units that learning sees."""

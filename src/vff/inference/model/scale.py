@@ -1,0 +1,103 @@
+"""Units: learning sees targets near one and lengthscales in half domains, whatever the user's are. They change here."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from vff.factors import TailRows
+from vff.inference.model.term import Term
+from vff.moments import MomentRequest, Moments
+
+_CONSTANT = 1e-13  # a spread of y below this share of its mean is rounding
+REACH = 10.0
+"""Prior standard deviation of the constant around its first guess, in targets as learning sees them.
+
+It says next to nothing, and keeps the constant from running off for ever where all labels are the same.
+"""
+
+
+@dataclass(frozen=True)
+class TargetScale:
+    """y = mean + scale * (what the model sees)."""
+
+    mean: float
+    scale: float
+
+    @classmethod
+    def of(cls, moments: Moments, tails: tuple[TailRows, ...], normalise: bool) -> "TargetScale":
+        """Weighted mean and standard deviation of y over all rows; without a mean, zero and the root mean square.
+
+        The scale is a matter of units and never of the model, so that learning always sees targets near one.
+        """
+        weight = moments.weight + sum(float(tail.w.sum()) for tail in tails)
+        shift = (moments.target + sum(float(tail.w @ tail.y) for tail in tails)) / weight
+        mean = moments.offset + shift
+        spread = (moments.target_squared + sum(tail.yy for tail in tails)) / weight - shift**2
+        square = spread if normalise else spread + mean**2
+        # y was measured from its mean before it was squared, so a spread as small as this is rounding: a constant y
+        scale = float(np.sqrt(square)) if square > 1e-28 * mean**2 else 1.0
+        return cls(mean if normalise else 0.0, scale)
+
+    def shifted(self, inner: float) -> "TargetScale":
+        """Measured from a constant that is given as learning sees it."""
+        return TargetScale(self.mean + self.scale * inner, self.scale)
+
+    @classmethod
+    def of_targets(cls, y: np.ndarray, w: np.ndarray, *, centred: bool, robust: bool) -> "TargetScale":
+        """Mean and standard deviation; ``robust``, median and spread by quantiles, which wild targets do not move."""
+        middle = _quantile(y, 0.5, w) if robust else float(np.average(y, weights=w))
+        mean = middle if centred else 0.0
+        deviation = float(np.sqrt(np.average((y - mean) ** 2, weights=w)))
+        if not robust:
+            return cls(mean, deviation if deviation > _CONSTANT * abs(mean) else 1.0)
+        low, high = (_quantile(y, level, w) for level in (0.05, 0.95))  # wide ones: most targets may be the same
+        spread = max(_quantile(np.abs(y - mean), 0.5, w) / 0.6745, 0.1 * (high - low))
+        return cls(mean, spread or deviation or 1.0)
+
+
+@dataclass(frozen=True)
+class Units:
+    """What hyperparameters are measured in, in the user's units."""
+
+    target: TargetScale
+    terms: tuple[dict[str, float], ...]
+    """By name, those of every term."""
+
+    @classmethod
+    def of(cls, target: TargetScale, terms: Sequence[Term], request: MomentRequest) -> "Units":
+        """Variances in squares of the targets' scale, others in units of their domains."""
+        found = []
+        for term, own in zip(terms, request.terms, strict=True):
+            others = {name: own.factors[d].place.unit(parameter.unit) for name, d, parameter in term.parameters}
+            found.append({"variance": target.scale**2, **others})
+        return cls(target, tuple(found))
+
+    def inner(self, given: Iterable[Mapping[str, float | None]]) -> tuple[dict[str, float | None], ...]:
+        """Hyperparameters of every term as learning sees them; None stays None."""
+        return tuple(
+            {name: None if value is None else value / unit[name] for name, value in own.items()}
+            for own, unit in zip(given, self.terms, strict=True)
+        )
+
+    def outer(self, values: Iterable[Mapping[str, float]]) -> list[list[float]]:
+        """Variance and other hyperparameters of every term in the user's units."""
+        return [
+            [value * unit[name] for name, value in own.items()] for own, unit in zip(values, self.terms, strict=True)
+        ]
+
+    def inner_noise(self, noise: float | None) -> float | None:
+        return None if noise is None else noise / self.target.scale**2
+
+
+def _quantile(values: np.ndarray, level: float, w: np.ndarray) -> float:
+    return float(np.quantile(values, level, weights=w, method="inverted_cdf"))
+
+
+def standardised(
+    moments: Moments, tails: tuple[TailRows, ...], target: TargetScale
+) -> tuple[Moments, tuple[TailRows, ...]]:
+    """The rows with y measured from the target's mean in units of its scale. Tails share the moments' offset."""
+    shift = moments.offset - target.mean
+    scaled = tuple(replace(tail, y=(tail.y + shift) / target.scale) for tail in tails)
+    return moments.recentred(target.mean).in_units(target.scale), scaled

@@ -1,0 +1,1 @@
+"""Linear-Gaussian models at one setting of their hyperparameters, by kind of solver."""
