@@ -53,8 +53,8 @@ class MovedGram(AbstractSymmetric):
     def diagonal(self) -> np.ndarray:
         return np.diagonal(self.dense())
 
-    def part(self, place: slice) -> Dense:
-        return Dense(self.dense()[place, place])
+    def part(self, own: slice) -> Dense:
+        return Dense(self.dense()[own, own])
 
     def dense(self) -> np.ndarray:
         return self._dense

@@ -263,7 +263,7 @@ class PreconditionerView(MatrixView):
     excesses: tuple[np.ndarray, ...]
     """What W'W has in the corner of every term beside U D^-1 U', in the coordinates of U."""
 
-    def blocks(self, places: Sequence[slice], probes: Sequence[Probes]) -> list[BlockView]:
+    def blocks(self, slices: Sequence[slice], probes: Sequence[Probes]) -> list[BlockView]:
         every = zip(self.terms, probes, self.excesses, strict=True)
         return [term.block_view(V, excess) for term, V, excess in every]
 
