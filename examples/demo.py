@@ -65,8 +65,8 @@ def describe_terms(model: GPRegressor) -> list[dict[str, object]]:
                 "lengthscale": float(f"{term.lengthscales[0]:.3g}"),
                 "M": term.M,
                 "domain": f"[{a:g}, {b:g}]",
-                "determined": float(f"{term.effective:.1f}"),
-                "% of variance": float(f"{100 * term.share:.3g}") if term.supported else 0.0,
+                "determined": float(f"{term.edf:.1f}"),
+                "% of variance": float(f"{100 * term.variance_share:.3g}") if term.active else 0.0,
             }
         )
     return rows
@@ -75,7 +75,7 @@ def describe_terms(model: GPRegressor) -> list[dict[str, object]]:
 def explain(model: GPRegressor) -> str:
     """How M, the domains and the engine were chosen, and how to read the shares."""
     stages = model.fit_.history
-    missed, allowed = stages[-1].missed, stages[-1].tolerance
+    missed, allowed = stages[-1].bound_gap, stages[-1].tolerance
     end = "until it was enough" if missed <= allowed else "as far as these reach"
     sentences = [
         f"M grew in {len(stages)} stage(s), on the sums of one pass over the rows, {end}; the bound may gain "
@@ -84,7 +84,7 @@ def explain(model: GPRegressor) -> str:
         f"Engine {model.engine_}: {model.engine_reason_.removeprefix(f'{model.engine_}: ')}.",
         "Determined is how many of a term's coefficients the data determine.",
     ]
-    if sum(term.share for term in model.fit_.terms) > 1.0:
+    if sum(term.variance_share for term in model.fit_.terms) > 1.0:
         sentences.append("Columns that nearly determine one another have large effects that offset one another.")
     return "\n".join(sentences)
 

@@ -21,8 +21,8 @@ from vff.factors import KINDS
 from vff.inference.learning.solver import SOLVERS
 from vff.inference.methods.registry import METHODS
 from vff.inference.posterior import Averaged, Direct, Pieces, Probed
-from vff.inference.solvers.direct import ClosedForm
-from vff.inference.solvers.iterative import IterativeForm
+from vff.inference.solvers.direct import DirectLinearGaussian
+from vff.inference.solvers.iterative import IterativeLinearGaussian
 from vff.likelihoods.registry import LIKELIHOODS
 from vff.moments.engines.choice import ENGINES
 
@@ -37,7 +37,7 @@ def registered() -> dict[str, tuple[type, ...]]:
         "factors": tuple(own for kind in KINDS for own in kind.classes),
         "likelihoods": tuple(kind for kind in LIKELIHOODS if kind.__module__.startswith("vff.")),
         "engines": tuple(type(engine) for engine in ENGINES),
-        "solvers": (*(type(solver) for solver in SOLVERS), ClosedForm, IterativeForm),
+        "solvers": (*(type(solver) for solver in SOLVERS), DirectLinearGaussian, IterativeLinearGaussian),
         "covariances": (Averaged, Direct, Pieces, Probed),
         "methods": tuple(type(method) for method in METHODS),
         "sources": (DaskSource, DatabaseTable, FileSource, LazySource, MemorySource, StreamSource),

@@ -167,17 +167,17 @@ def test_rescaled_evidence_is_the_best_over_a_common_factor() -> None:
 def test_a_constant_is_not_rescaled_and_takes_one_row() -> None:
     t, y = _rows(6)
 
-    def at(factor: float, constant: float = 1e6) -> Evidence:
+    def at(factor: float, intercept: float = 1e6) -> Evidence:
         scaled = VALUES | {name: factor * VALUES[name] for name in ("variance", "noise")}
-        return Evidence(_matern(1), _values(scaled), t[:, None], y, constant)
+        return Evidence(_matern(1), _values(scaled), t[:, None], y, intercept)
 
     s, best = at(1.0).rescaled()
-    assert at(1.0).of_constant == pytest.approx(1.0, abs=1e-5)
+    assert at(1.0).of_intercept == pytest.approx(1.0, abs=1e-5)
     assert at(s).value == pytest.approx(best, abs=1e-5)
     assert best > max(at(0.97 * s).value, at(1.03 * s).value)
     weak = at(1.0, 0.3)
     conditional = 0.3 - 0.3**2 * np.ones(6) @ np.linalg.solve(weak.factor.lower @ weak.factor.lower.T, np.ones(6))
-    assert weak.of_constant == pytest.approx(1.0 - conditional / 0.3)
+    assert weak.of_intercept == pytest.approx(1.0 - conditional / 0.3)
 
 
 @pytest.mark.parametrize("known", [(), ("variance",), ("noise",), ("lengthscale",), ("variance", "noise")])

@@ -40,14 +40,14 @@ CASES: dict[str, tuple[Any, np.ndarray, LogDensity]] = {
 }
 
 
-def _bound(parts: np.ndarray, root: np.ndarray, log_p: LogDensity, anchor: float) -> tuple[float, np.ndarray]:
+def _bound(parts: np.ndarray, root: np.ndarray, log_p: LogDensity, intercept_prior: float) -> tuple[float, np.ndarray]:
     """Minus the bound over q(u) = N(a, R R'), f = anchor + root u, and its derivatives; R is lower triangular."""
     P = root.shape[1]
     a, lower = parts[:P], np.tril_indices(P)
     R = np.zeros((P, P))
     R[lower] = parts[P:]
     spread = root @ R
-    mean, sd = anchor + root @ a, np.sqrt(np.sum(spread**2, axis=1))
+    mean, sd = intercept_prior + root @ a, np.sqrt(np.sum(spread**2, axis=1))
     values = log_p(mean + np.multiply.outer(NODES, sd))
     # d E / d mean = E[z log p] / sd, d E / d sd = E[(z^2 - 1) log p] / sd
     slope = (WEIGHTS * NODES) @ values / sd
@@ -70,21 +70,21 @@ def test_is_the_best_gaussian(name: str, centred: bool) -> None:
     likelihood, y, log_p = CASES[name]
     x = X[:, 0]
     model = VariationalGP(KERNEL, likelihood=likelihood, optimizer=None, normalize_y=centred).fit(X, y)
-    root, anchor = np.linalg.cholesky(KERNEL(x, x)), model.target_.mean
+    root, intercept_prior = np.linalg.cholesky(KERNEL(x, x)), model.target_.mean
     if centred:  # the constant is one more coordinate, with a weak prior around its anchor
         # where f is in the units of y, that is the middle of y
         middle = float(np.quantile(y, 0.5, method="inverted_cdf")) if name == "student" else _best_constant(log_p)
-        assert anchor == pytest.approx(middle, abs=1e-5)
+        assert intercept_prior == pytest.approx(middle, abs=1e-5)
         root = np.column_stack([root, np.full(N, 10.0 * model.target_.scale)])
     P = root.shape[1]
     start = np.concatenate([np.zeros(P), 0.5 * np.eye(P)[np.tril_indices(P)]])
     options = {"maxiter": 4000, "maxfun": 8000, "ftol": 1e-15, "gtol": 1e-9, "maxcor": 40}
-    found = minimize(_bound, start, (root, log_p, anchor), jac=True, method="L-BFGS-B", options=options)
+    found = minimize(_bound, start, (root, log_p, intercept_prior), jac=True, method="L-BFGS-B", options=options)
     assert model.elbo_ == pytest.approx(-found.fun, abs=1e-6)
     R = np.zeros((P, P))
     R[np.tril_indices(P)] = found.x[P:]
     mean, variance = model.predict_f(X)
-    np.testing.assert_allclose(mean, anchor + root @ found.x[:P], atol=2e-4)
+    np.testing.assert_allclose(mean, intercept_prior + root @ found.x[:P], atol=2e-4)
     np.testing.assert_allclose(variance, np.sum((root @ R) ** 2, axis=1), atol=2e-4)
 
 
@@ -167,8 +167,8 @@ def test_learning_ends_where_the_bound_is_flat(maker: Any) -> None:
         ahead, behind = bound(log + step), bound(log - step)
         assert max(ahead, behind) < model.elbo_
         assert abs(ahead - behind) / 0.02 < 1e-3  # the slope
-    constant = model.target_.mean
-    assert abs(constant) > 0.1
+    intercept = model.target_.mean
+    assert abs(intercept) > 0.1
 
 
 @pytest.mark.parametrize("maker", [VariationalGP, lambda *a, **k: InducingPointVGP(*a, n_inducing=7, **k)])

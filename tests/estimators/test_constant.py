@@ -83,7 +83,7 @@ def test_chains_know_it_as_well() -> None:
 def test_without_a_constant_there_is_none() -> None:
     x, y, _ = _noise("gaussian", 5)
     model = GPRegressor(Matern32(0), normalize_y=False).fit(x, y)
-    assert model.posterior_.constant is None
+    assert model.posterior_.intercept is None
     assert model.target_.mean == 0.0
 
 

@@ -91,7 +91,7 @@ def test_the_constant_moves_the_function_as_least_squares_says(line: CoxProcess)
     s = line.grid_.cell_volume * np.exp(mean + variance / 2)  # minus the expected second derivative of a Poisson
     answer = np.linalg.solve(K + phi.T @ (s[:, None] * phi), phi.T @ s)
     information = s.sum() - s @ phi @ answer + 0.01
-    constant = model.fit_.posterior.constant
+    constant = model.fit_.posterior.intercept
     follows = np.sqrt(constant.variance) * (1 - phi @ constant.answer)
     np.testing.assert_allclose(follows, (1 - phi @ answer) / np.sqrt(information), rtol=0.02, atol=1e-3)
 

@@ -19,7 +19,7 @@ import pytest
 from vff import Categorical, GPClassifier, GPRegressor, Matern32
 from vff.data.dask import DaskSource, _Parcel
 from vff.estimators.tasks import OneCore
-from vff.inference.methods.natural.oracle import Opinion
+from vff.inference.methods.natural.oracle import ExpectedSites
 from vff.moments import LARGEST_SAMPLE
 from vff.moments.threads import at_most, cores
 
@@ -210,7 +210,7 @@ def test_a_question_is_small_and_travels_without_what_it_worked_out(walking, mon
     assert all(isinstance(one, OneCore) for one, _ in sent)
     assert len(questions) >= 3
     for question, size in questions:
-        if isinstance(question, Opinion):
+        if isinstance(question, ExpectedSites):
             assert size < 20_000 + 40 * question.posterior.request.size**2
     parcel = _Parcel(cloudpickle.dumps((1, 2, 3)))
     assert parcel.contents == (1, 2, 3)

@@ -77,8 +77,8 @@ def test_the_deviation_of_an_effect_is_dense_algebra_on_the_features():
     for s, term in enumerate(posterior.terms):
         own = inverse[sizes[s] : sizes[s + 1], sizes[s] : sizes[s + 1]]
         away = here[s] - rows[s].mean(0)
-        missed = term.variance - np.einsum("np,np->n", here[s], np.linalg.solve(priors[s], here[s].T).T)
-        expected = np.einsum("np,pq,nq->n", away, own, away) + missed
+        bound_gap = term.variance - np.einsum("np,np->n", here[s], np.linalg.solve(priors[s], here[s].T).T)
+        expected = np.einsum("np,pq,nq->n", away, own, away) + bound_gap
         np.testing.assert_allclose((effects.std[:, s] / model.target_.scale) ** 2, expected, rtol=1e-6, atol=1e-9)
 
 
@@ -110,15 +110,15 @@ def test_noise_columns_shrink_to_nothing_and_are_named(seed):
     named = " ".join(note for note in model.notes_ if "do not support" in note)
     for term, name in zip(model.fit_.terms, ("noise", "signal", "other", "g"), strict=True):
         if name == "signal":
-            assert term.supported
-            assert term.share > 0.5
+            assert term.active
+            assert term.variance_share > 0.5
             continue
-        if term.supported:
-            assert term.share < 1e-3 or _evidence_for(frame, y, name, model) > 0.0
+        if term.active:
+            assert term.variance_share < 1e-3 or _evidence_for(frame, y, name, model) > 0.0
         else:
-            assert term.share < 1e-6
+            assert term.variance_share < 1e-6
             assert term.variance < 1e-6 * y.var()
-        assert (repr(name) in named) == (not term.supported)
+        assert (repr(name) in named) == (not term.active)
     assert "'signal'" not in named
 
 
@@ -135,10 +135,10 @@ def test_a_small_effect_that_the_data_support_is_kept(seed, size):
     X = rng.uniform(-1, 1, (1000, 2))
     y = np.sin(3 * X[:, 0]) + size * np.sin(4 * X[:, 1]) + 0.3 * rng.normal(size=1000)
     model = GPRegressor().fit(X, y)
-    assert [term.supported for term in model.fit_.terms] == [True, True]
+    assert [term.active for term in model.fit_.terms] == [True, True]
     assert not any("do not support" in note for note in model.notes_)
     share = model.effects(X).mean.var(axis=0) / y.var()
-    np.testing.assert_allclose([term.share for term in model.fit_.terms], share, rtol=1e-6)
+    np.testing.assert_allclose([term.variance_share for term in model.fit_.terms], share, rtol=1e-6)
     expected = size**2 * np.var(np.sin(4 * X[:, 1])) / y.var()
     assert share[1] == pytest.approx(expected, rel=0.6)
 
@@ -147,5 +147,5 @@ def test_all_noise_leaves_a_flat_function():
     rng = np.random.default_rng(3)
     X, y = rng.uniform(0, 1, (500, 3)), rng.normal(size=500)
     model = GPRegressor().fit(X, y)
-    assert sum(term.share for term in model.fit_.terms) < 0.02
+    assert sum(term.variance_share for term in model.fit_.terms) < 0.02
     assert model.noise_variance_ == pytest.approx(y.var(), rel=0.05)

@@ -124,7 +124,7 @@ def test_far_away_is_the_prior_and_not_nan():
     with pytest.warns(UserWarning, match="outside the domain"):
         mean, std = model.predict([[1e160], [-1e9]], return_std=True)
     # of the function only its constant is known there
-    constant, scale = model.posterior_.constant, model.target_.scale
+    constant, scale = model.posterior_.intercept, model.target_.scale
     np.testing.assert_allclose(mean, y.mean() + scale * constant.mean, rtol=1e-9)
     spread = scale**2 * constant.variance
     np.testing.assert_allclose(std**2, model.kernel_.variance + model.noise_variance_ + spread)

@@ -83,7 +83,7 @@ def _is_only_the_constant(model, mean, variance, prior, frame, y) -> None:
     It is known by generalised least squares under the covariance of a model without one, whose bound falls off as a
     parabola in what is taken away from y; and its own prior is N(mean of y, (10 std of y)^2).
     """
-    constant, target = model.posterior_.constant, model.target_
+    constant, target = model.posterior_.intercept, model.target_
     level, spread = target.mean + target.scale * constant.mean, target.scale**2 * constant.variance
     np.testing.assert_allclose(mean, level, rtol=1e-12)
     np.testing.assert_allclose(variance, prior + spread, rtol=1e-9)

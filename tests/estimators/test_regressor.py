@@ -240,7 +240,7 @@ def test_elbo_is_for_the_users_units():
     model = GPRegressor(Matern32(0, variance=4.0, lengthscale=1.0), noise_variance=0.3, normalize_y=False, **given)
     scaled = GPRegressor(Matern32(0, variance=4.0, lengthscale=1.0), noise_variance=0.3, **given)
     # a constant c0 ~ N(mean, V) beside the process: p(y) = p(y | c0) p(c0) / p(c0 | y) at any c0, here the mean
-    V, c0 = (10.0 * y.std()) ** 2, scaled.fit(X, y).posterior_.constant
+    V, c0 = (10.0 * y.std()) ** 2, scaled.fit(X, y).posterior_.intercept
     m, v = y.std() * c0.mean, y.var() * c0.variance
     odds = -0.5 * np.log(2 * np.pi * V) + 0.5 * np.log(2 * np.pi * v) + 0.5 * m**2 / v
     assert scaled.elbo_ == pytest.approx(model.fit(X, centred).elbo_ + odds, rel=1e-10)

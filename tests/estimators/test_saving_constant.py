@@ -37,9 +37,9 @@ def iterative() -> GPRegressor:
 def aged(model: Any) -> Any:
     """The model as it would have been: targets are measured from the mean of its constant, and no more is known."""
     fit = model.fit_
-    constant, posterior = fit.posterior.constant, fit.posterior
+    constant, posterior = fit.posterior.intercept, fit.posterior
     mean = fit.target.mean
-    posterior, mean = replace(posterior, constant=None), mean + fit.target.scale * constant.mean
+    posterior, mean = replace(posterior, intercept=None), mean + fit.target.scale * constant.mean
     model.fit_ = replace(fit, posterior=posterior, target=replace(fit.target, mean=mean))
     return model
 
@@ -54,11 +54,11 @@ MAKERS: dict[str, Callable[[], Any]] = {
 @pytest.mark.parametrize("name", MAKERS)
 def test_what_is_not_known_of_the_constant_is_worked_out(name, tmp_path):
     model = MAKERS[name]()
-    (mean, variance), constant = model.predict_f(X[:9]), model.fit_.posterior.constant
+    (mean, variance), constant = model.predict_f(X[:9]), model.fit_.posterior.intercept
     intercept = model.intercept_, model.intercept_std_
     save(aged(model), tmp_path / "model.vff")
     loaded = load(tmp_path / "model.vff")
-    found = loaded.fit_.posterior.constant
+    found = loaded.fit_.posterior.intercept
     assert found.mean == 0.0
     assert found.variance == pytest.approx(constant.variance, rel=1e-5)
     np.testing.assert_allclose(found.answer, constant.answer, atol=1e-5 * np.abs(constant.answer).max())
@@ -113,7 +113,7 @@ def test_where_it_cannot_be_worked_out_the_model_says_so(make, tmp_path):
 )
 def test_functions_without_a_constant_are_left_alone(make, tmp_path):
     model = make()
-    assert model.fit_.posterior.constant is None or model.samples_ is not None  # chains draw it
+    assert model.fit_.posterior.intercept is None or model.samples_ is not None  # chains draw it
     save(model, tmp_path / "model.vff")
     loaded = load(tmp_path / "model.vff")
     assert loaded.notes_ == model.notes_

@@ -59,7 +59,7 @@ def _constant_is_settled(model: GPClassifier, w: np.ndarray) -> None:
     assert model.likelihood_.link == "logit"
     mean, variance = model.predict_f(X)
     p = 1.0 / (1.0 + np.exp(-(mean + np.multiply.outer(NODES, np.sqrt(variance)))))
-    constant = model.posterior_.constant
+    constant = model.posterior_.intercept
     assert not constant.answer.any()  # the terms do not know of it under q
     assert constant.mean == pytest.approx(100.0 * float(w @ (LABELS - MASSES @ p)), abs=1e-2)
     assert 1.0 / constant.variance == pytest.approx(0.01 + float(w @ (MASSES @ (p * (1.0 - p)))), rel=1e-4)
@@ -73,7 +73,7 @@ def test_dense_within_the_only_term_is_the_full_covariance(intercept):
         for kind in ("full", "factorised")
     )
     assert other.elbo_ == pytest.approx(full.elbo_, abs=1e-3)
-    assert other.fit_.terms[0].effective == pytest.approx(full.fit_.terms[0].effective, rel=1e-2)
+    assert other.fit_.terms[0].edf == pytest.approx(full.fit_.terms[0].edf, rel=1e-2)
     close: dict[str, Any] = {"rtol": 2e-3, "atol": 2e-3}
     np.testing.assert_allclose(other.predict_f(ROWS), full.predict_f(ROWS), **close)
     np.testing.assert_allclose(other.predict_proba(ROWS), full.predict_proba(ROWS), **close)
@@ -135,7 +135,7 @@ def test_products_agree_with_the_full_covariance_within_reason(kind):
     with pytest.warns(UserWarning, match="lie outside the domain"):
         beyond = model.predict_f(np.array([[40.0, 0.0]]))[1]
     _constant_is_settled(model, np.ones(N))
-    np.testing.assert_allclose(beyond, 3.0 + model.posterior_.constant.variance, rtol=1e-6)
+    np.testing.assert_allclose(beyond, 3.0 + model.posterior_.intercept.variance, rtol=1e-6)
     again = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(again.predict_f(ROWS)[1], variance)
 

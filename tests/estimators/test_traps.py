@@ -15,7 +15,7 @@ def test_detail_of_one_column_is_not_taken_for_noise(cycles, amplitude):
     X = rng.uniform(size=(8000, 2))
     y = amplitude * np.sin(2 * np.pi * cycles * X[:, 0]) + np.sin(6 * X[:, 1]) + rng.normal(size=8000)
     model = GPRegressor().fit(X, y)
-    assert all(term.supported for term in model.fit_.terms)
+    assert all(term.active for term in model.fit_.terms)
     assert model.noise_variance_ < 1.0 + 0.25 * amplitude**2
     assert model.frequencies_[0] > cycles
 
@@ -65,7 +65,7 @@ def test_shares_do_not_depend_on_the_mean_of_y():
     rng = np.random.default_rng(0)
     X = rng.uniform(size=(500, 1))
     y = 100.0 + np.sin(6 * X[:, 0]) + 0.1 * rng.normal(size=500)
-    shares = [GPRegressor(normalize_y=normalise).fit(X, y).fit_.terms[0].share for normalise in (True, False)]
+    shares = [GPRegressor(normalize_y=normalise).fit(X, y).fit_.terms[0].variance_share for normalise in (True, False)]
     assert shares[0] == pytest.approx(shares[1], rel=0.02)
 
 

@@ -167,6 +167,6 @@ def test_no_lengthscale_or_noise_breaks_the_arithmetic(p, lengthscale, noise, M,
 def test_gradient_of_what_is_missed(reach):
     model = _model(1, ColumnBasis(5, 3), *_data(60, 1, reach))
     theta, h = np.log([1.3, 0.3, 0.09]), 1e-5
-    gradient = model.pull_back(theta, model.at(theta).missed_cotangents)
-    differences = [(model.at(theta + e).missed - model.at(theta - e).missed) / (2 * h) for e in h * np.eye(3)]
+    gradient = model.pull_back(theta, model.at(theta).gap_cotangents)
+    differences = [(model.at(theta + e).bound_gap - model.at(theta - e).bound_gap) / (2 * h) for e in h * np.eye(3)]
     np.testing.assert_allclose(gradient, differences, rtol=1e-6)

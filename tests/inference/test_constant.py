@@ -25,7 +25,7 @@ def _rows(N: int = 50, seed: int = 1):
 def _sum(t, codes, y, w) -> SumModel:
     requests = (ColumnRequest(UNIT, ColumnBasis(9, 3)), ColumnRequest(Codes(), LevelBasis(("a", "b", "c"))))
     moments = moments_of_arrays(MomentRequest.of_columns(requests), [t, codes], y, w, "dense")
-    return SumModel((Term((MaternFactor(1),)), Term((LevelFactor(),))), moments, constant=V)
+    return SumModel((Term((MaternFactor(1),)), Term((LevelFactor(),))), moments, intercept=V)
 
 
 def _one(t, y, w, p: int) -> SumModel:
@@ -35,7 +35,7 @@ def _one(t, y, w, p: int) -> SumModel:
     moments = moments_of_arrays(request, [t[inside]], y[inside], w[inside], "dense")
     sides = [(side, side * t > 1) for side in (-1, 1)]
     tails = tuple(TailRows(side, np.abs(t[out]) - 1, w[out], y[out]) for side, out in sides if out.any())
-    return SumModel((Term((MaternFactor(p),)),), moments, tails, constant=V)
+    return SumModel((Term((MaternFactor(p),)),), moments, tails, intercept=V)
 
 
 def _smooth(p, M, lengthscale, t):
@@ -58,10 +58,10 @@ def _written(t, codes):
     return Phi, precision
 
 
-def _evidence(y, w, Q, noise, missed):
+def _evidence(y, w, Q, noise, bound_gap):
     evidence = multivariate_normal(np.zeros(y.size), Q + np.diag(noise / w)).logpdf(y)
     counted = -0.5 * w.sum() * np.log(2 * np.pi * noise) + 0.5 * np.sum(np.log(2 * np.pi * noise / w))
-    return evidence + counted - 0.5 / noise * np.sum(w * missed)
+    return evidence + counted - 0.5 / noise * np.sum(w * bound_gap)
 
 
 def test_bound_is_that_of_a_process_with_a_constant():

@@ -36,11 +36,11 @@ def rows(model: GPRegressor, n: int = 12) -> pd.DataFrame:
     return table(n, 2)[list(model.feature_names_in_)]
 
 
-def of_constant(posterior: Posterior, phi: np.ndarray) -> np.ndarray:
+def of_intercept(posterior: Posterior, phi: np.ndarray) -> np.ndarray:
     """var(c0) (1 - phi'u)(1 - phi'u)'."""
-    assert posterior.constant is not None
-    follows = 1.0 - phi @ posterior.constant.answer
-    return posterior.constant.variance * np.multiply.outer(follows, follows)
+    assert posterior.intercept is not None
+    follows = 1.0 - phi @ posterior.intercept.answer
+    return posterior.intercept.variance * np.multiply.outer(follows, follows)
 
 
 def test_both_parts_make_the_joint_covariance(model: GPRegressor) -> None:
@@ -48,7 +48,7 @@ def test_both_parts_make_the_joint_covariance(model: GPRegressor) -> None:
     posterior, x = model.posterior_, model._answers(rows(model), lambda some: (some.x,))[0][:12]
     _, covariance = posterior.joint(x)
     phi = np.concatenate([term.features(x) for term in posterior.terms], axis=1)
-    carried = phi @ posterior.covariance.matrix() @ phi.T + of_constant(posterior, phi)
+    carried = phi @ posterior.covariance.matrix() @ phi.T + of_intercept(posterior, phi)
     beyond = np.zeros((12, 12))
     for term in posterior.terms:
         K = np.ones((1, 1))
@@ -71,7 +71,7 @@ def test_draws_have_this_covariance(model: GPRegressor) -> None:
     scale, x = model.target_.scale, model._answers(X, lambda rows: (rows.x,))[0][:6]
     posterior = model.posterior_
     phi = np.concatenate([term.features(x) for term in posterior.terms], axis=1)
-    wanted = scale**2 * (phi @ posterior.covariance.matrix() @ phi.T + of_constant(posterior, phi))
+    wanted = scale**2 * (phi @ posterior.covariance.matrix() @ phi.T + of_intercept(posterior, phi))
     np.testing.assert_allclose(np.cov(values), wanted, atol=0.03 * wanted.diagonal().max())
 
 
@@ -88,7 +88,7 @@ def test_a_level_never_seen_is_all_rest_but_for_the_constant() -> None:
     model = GPRegressor(Categorical("g")).fit(X, (X.g == "x") + 0.1 * np.random.default_rng(0).standard_normal(60))
     new = pd.DataFrame({"g": ["x", "new"]})
     values, rest = model._function_draws(new, 20_000, 0)
-    constant = model.target_.scale**2 * model.posterior_.constant.variance
+    constant = model.target_.scale**2 * model.posterior_.intercept.variance
     np.testing.assert_allclose(rest, [0.0, model.predict_f(new)[1][1] - constant], atol=1e-12)
     assert np.var(values[1]) == pytest.approx(constant, rel=0.05)
 

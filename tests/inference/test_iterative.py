@@ -39,7 +39,7 @@ def test_gradient_is_that_of_the_bound_as_estimated(name, solver):
     found = model.pull_back(theta, form.cotangents)
     steps = h * np.eye(theta.size)
     differences = [(model.at(theta + e).elbo - model.at(theta - e).elbo) / (2 * h) for e in steps]
-    np.testing.assert_allclose(found, differences, rtol=0.03, atol=0.05 * np.sqrt(form.cotangents.effective))
+    np.testing.assert_allclose(found, differences, rtol=0.03, atol=0.05 * np.sqrt(form.cotangents.edf))
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -54,7 +54,7 @@ def _root_of_factor(factor: Any, basis: ColumnBasis, place: Interval) -> np.ndar
 
 def _written(kernel: Any, model: GPRegressor) -> tuple[np.ndarray, np.ndarray]:
     """root (N, P) of all terms, and the variance that the features miss at every row."""
-    roots, missed = [], 0.0
+    roots, bound_gap = [], 0.0
     terms = kernel.terms if isinstance(kernel, Sum) else (kernel,)
     for term, request in zip(terms, model.posterior_.request.terms, strict=True):
         factors = term.factors if isinstance(term, Product) else (term,)
@@ -62,12 +62,12 @@ def _written(kernel: Any, model: GPRegressor) -> tuple[np.ndarray, np.ndarray]:
         variance = np.prod([factor.variance for factor in factors if factor.variance is not None])
         root = np.sqrt(variance) * np.array([reduce(np.kron, rows) for rows in zip(*own, strict=True)])
         roots.append(root)
-        missed = missed + variance - np.sum(root**2, axis=1)
-    return np.concatenate(roots, axis=1), missed
+        bound_gap = bound_gap + variance - np.sum(root**2, axis=1)
+    return np.concatenate(roots, axis=1), bound_gap
 
 
 def _bound(
-    parts: np.ndarray, root: np.ndarray, missed: np.ndarray, log_p: LogDensity, w: np.ndarray, anchor: float
+    parts: np.ndarray, root: np.ndarray, bound_gap: np.ndarray, log_p: LogDensity, w: np.ndarray, intercept_prior: float
 ) -> tuple[float, np.ndarray]:
     """Minus the bound over q(u) = N(a, R R'), f = anchor + root u + what is missed, and its derivatives."""
     P = root.shape[1]
@@ -75,7 +75,7 @@ def _bound(
     R = np.zeros((P, P))
     R[lower] = parts[P:]
     spread = root @ R
-    mean, sd = anchor + root @ a, np.sqrt(missed + np.sum(spread**2, axis=1))
+    mean, sd = intercept_prior + root @ a, np.sqrt(bound_gap + np.sum(spread**2, axis=1))
     values = w * log_p(mean + np.multiply.outer(NODES, sd))
     slope = (WEIGHTS * NODES) @ values / sd
     widening = (WEIGHTS * (NODES**2 - 1.0)) @ values / sd
@@ -85,17 +85,17 @@ def _bound(
     return divergence - float((WEIGHTS @ values).sum()), -gradient
 
 
-def _best(root: np.ndarray, missed: np.ndarray, log_p: LogDensity, w: np.ndarray, anchor: float = 0.0):
+def _best(root: np.ndarray, bound_gap: np.ndarray, log_p: LogDensity, w: np.ndarray, intercept_prior: float = 0.0):
     """The best bound, with mean and variance of f at the rows."""
     P = root.shape[1]
     start = np.concatenate([np.zeros(P), 0.5 * np.eye(P)[np.tril_indices(P)]])
     options = {"maxiter": 4000, "maxfun": 8000, "ftol": 1e-15, "gtol": 1e-8, "maxcor": 40}
-    arguments = root, missed, log_p, w, anchor
+    arguments = root, bound_gap, log_p, w, intercept_prior
     found = minimize(_bound, start, arguments, jac=True, method="L-BFGS-B", options=options)
     R = np.zeros((P, P))
     R[np.tril_indices(P)] = found.x[P:]
-    mean = anchor + root @ found.x[:P]
-    return -found.fun, mean, missed + np.sum((root @ R) ** 2, axis=1)
+    mean = intercept_prior + root @ found.x[:P]
+    return -found.fun, mean, bound_gap + np.sum((root @ R) ** 2, axis=1)
 
 
 def _fitted(kernel: Any, likelihood: Any, y: np.ndarray, **options: Any) -> GPRegressor:
@@ -124,11 +124,11 @@ def test_is_the_best_with_a_constant_and_weights(name):
     # y was standardised for Student's t, and with it the anchor
     units = model.fit_.memory.units
     assert units.scale == 1.0 or name == "student"
-    anchor = units.mean + units.scale * model.fit_.memory.intercept_prior
-    root, missed = _written(kernel, model)
+    intercept_prior = units.mean + units.scale * model.fit_.memory.intercept_prior
+    root, bound_gap = _written(kernel, model)
     # the constant is one more feature, with a weak prior around its anchor
     root = np.column_stack([root, np.full(N, REACH * units.scale)])
-    bound, mean, variance = _best(root, missed, log_p, w, anchor)
+    bound, mean, variance = _best(root, bound_gap, log_p, w, intercept_prior)
     assert model.elbo_ == pytest.approx(bound, abs=1e-6)
     found = model.predict_f(X)
     np.testing.assert_allclose(found[0], mean, atol=2e-4)
@@ -232,11 +232,11 @@ class _Toy:
     def __init__(self, much: float, edge: float = np.inf):
         self.much, self.edge = much, edge
 
-    def stand(self, sums: _Number, here: _Number, learn: float) -> _Number | None:
+    def update(self, sums: _Number, here: _Number, learn: float) -> _Number | None:
         return sums if sums.x < self.edge else None
 
-    def visit(self, standing: _Number, psi: np.ndarray) -> Visit[Any]:
-        x = standing.x
+    def visit(self, iterate: _Number, psi: np.ndarray) -> Visit[Any]:
+        x = iterate.x
         value = -(x**2) - float(np.sum((psi - 2.0) ** 2))
         return Visit(value, _Number(x - self.much * x), -2.0 * (psi - 2.0), -2.0 * np.eye(psi.size))
 

@@ -221,7 +221,7 @@ def test_gradient_against_differences(name, q):
     theta = _theta(shape, np.random.default_rng(1))
     closed = model.at(theta)
     around = [[model.at(theta + sign * step) for sign in (1, -1)] for step in h * np.eye(theta.size)]
-    for quantity, cotangents in (("elbo", closed.cotangents), ("missed", closed.missed_cotangents)):
+    for quantity, cotangents in (("elbo", closed.cotangents), ("bound_gap", closed.gap_cotangents)):
         differences = [(getattr(up, quantity) - getattr(down, quantity)) / (2 * h) for up, down in around]
         gradient = model.pull_back(theta, cotangents)
         np.testing.assert_allclose(gradient, differences, rtol=1e-5, atol=1e-4)
@@ -256,10 +256,10 @@ def test_posterior_is_the_dense_one_on_the_features(name):
         own = slice(ends[s], ends[s + 1])
         mean, variance = posterior.effect(s, x, posterior.rows(x))
         away = here[:, own] - centre[own]
-        missed = term.variance - np.einsum("np,np->n", here[:, own], np.linalg.solve(K[own, own], here[:, own].T).T)
+        bound_gap = term.variance - np.einsum("np,np->n", here[:, own], np.linalg.solve(K[own, own], here[:, own].T).T)
         np.testing.assert_allclose(mean, away @ m[own], atol=1e-8)
         np.testing.assert_allclose(
-            variance, np.einsum("np,pq,nq->n", away, inverse[own, own], away) + missed, atol=1e-8
+            variance, np.einsum("np,pq,nq->n", away, inverse[own, own], away) + bound_gap, atol=1e-8
         )
 
 
@@ -375,8 +375,8 @@ def test_missed_is_a_sum_over_terms():
     shape, columns = _used(SHAPES["levels and all"], columns)
     theta, model = _theta(shape), _model(shape, columns, y, w, 2)
     closed = model.at(theta)
-    by_term = model.missed_by_term(closed, theta)
-    assert by_term.sum() == pytest.approx(closed.missed, rel=1e-9)
+    by_term = model.bound_gap_by_term(closed, theta)
+    assert by_term.sum() == pytest.approx(closed.bound_gap, rel=1e-9)
     for s, (term, (variance, lengths)) in enumerate(zip(shape, _split(shape, theta)[0], strict=True)):
         phi, K = _term_written(term, 2, None, lengths, columns)
         left = variance * (1.0 - np.einsum("np,np->n", phi, np.linalg.solve(K, phi.T).T))

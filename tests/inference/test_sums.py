@@ -136,17 +136,17 @@ def test_levels_alone_are_exact():
     closed = _model(columns[3:], y, np.ones(50), 1, (None,)).at(theta)
     K = _exact(columns[3:], theta, (None,)) + 0.2 * np.eye(50)
     assert closed.elbo == pytest.approx(multivariate_normal(np.zeros(50), K).logpdf(y), rel=1e-9)
-    assert closed.missed == pytest.approx(0.0, abs=1e-9)
+    assert closed.bound_gap == pytest.approx(0.0, abs=1e-9)
 
 
 @pytest.mark.parametrize("q", [0, None])
-@pytest.mark.parametrize("quantity", ["elbo", "missed"])
+@pytest.mark.parametrize("quantity", ["elbo", "bound_gap"])
 def test_gradient_against_differences(q, quantity):
     columns, y, w = _rows(60, 5)
     model, h = _model(columns, y, w, 8, q=q), 1e-5
     for shift in (np.zeros(8), np.linspace(-1.5, 1.5, 8), np.linspace(1.0, -2.0, 8)):
         theta, closed = THETA + shift, model.at(THETA + shift)
-        gradient = model.pull_back(theta, closed.cotangents if quantity == "elbo" else closed.missed_cotangents)
+        gradient = model.pull_back(theta, closed.cotangents if quantity == "elbo" else closed.gap_cotangents)
         steps = h * np.eye(8)
         values = [[getattr(model.at(theta + sign * e), quantity) for sign in (1, -1)] for e in steps]
         differences = [(up - down) / (2 * h) for up, down in values]
@@ -157,8 +157,8 @@ def test_parts_of_what_is_missed_sum_to_all_of_it():
     columns, y, w = _rows(60, 5)
     model = _model(columns, y, w, 4)
     closed = model.at(THETA)
-    by_term = model.missed_by_term(closed, THETA)
-    assert by_term.sum() == pytest.approx(closed.missed, rel=1e-9)
+    by_term = model.bound_gap_by_term(closed, THETA)
+    assert by_term.sum() == pytest.approx(closed.bound_gap, rel=1e-9)
     pairs, noise = _split(THETA)
     for s, (p, (variance, lengthscale)) in enumerate(zip(ORDERS, pairs, strict=True)):
         phi, K = _written(p, 4, lengthscale, columns[s])

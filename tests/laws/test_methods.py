@@ -45,7 +45,7 @@ def test_all_of_the_record_is_filled(method: Method):
     assert fit.n > 0
     assert len(fit.history) >= 1
     assert [term.name for term in fit.terms] == [term.name for term in model.rows_.terms]
-    assert all(term.variance > 0.0 and 0.0 <= term.effective <= 60.0 for term in fit.terms)
+    assert all(term.variance > 0.0 and 0.0 <= term.edf <= 60.0 for term in fit.terms)
     assert np.isfinite(fit.target.scale)
     assert np.all(np.diff(fit.bounds) >= -1e-9 * abs(fit.elbo))
 
@@ -104,9 +104,9 @@ def test_a_term_that_came_to_nothing_is_tried_again_when_more_rows_come():
     y = noisy(f)
     few = np.flatnonzero(X[:, 1] != 1)[:40]  # without the level that differs
     model = regressor()().partial_fit(X[few], y[few])
-    assert not model.fit_.terms[1].supported
+    assert not model.fit_.terms[1].active
     model.partial_fit(X, y)
-    assert model.fit_.terms[1].supported
+    assert model.fit_.terms[1].active
 
 
 def evaluations(model: GPRegressor) -> int:

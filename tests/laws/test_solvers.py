@@ -8,10 +8,10 @@ import pytest
 from tests.makers.solvers import CASES, MAKERS, posterior, problem, rows, solved
 
 from vff.inference import SumModel
-from vff.inference.learning.model import effective_by_term
+from vff.inference.learning.model import edf_by_term
 from vff.inference.learning.solver import SOLVERS, DirectSolver, Solver
 from vff.inference.posterior import Posterior
-from vff.inference.solvers.linear_gaussian import AbstractForm
+from vff.inference.solvers.linear_gaussian import LinearGaussian
 from vff.moments import MomentRequest
 
 DIRECT = DirectSolver()
@@ -19,7 +19,7 @@ every_solver = pytest.mark.parametrize("solver", SOLVERS, ids=[solver.name for s
 every_problem = pytest.mark.parametrize("name", CASES)
 
 
-def forms(solver: Solver, name: str, model: SumModel, theta: np.ndarray) -> Iterator[AbstractForm]:
+def forms(solver: Solver, name: str, model: SumModel, theta: np.ndarray) -> Iterator[LinearGaussian]:
     for circumstances in MAKERS[solver.name](name):
         with circumstances:
             yield solved(solver, model, theta)
@@ -70,7 +70,7 @@ def test_bound_and_mean_are_those_of_the_direct_solver(name, solver):
     model, theta, _ = problem(name)
     assert model.size >= 400
     direct = solved(DIRECT, model, theta)
-    missed = model.pull_back(theta, direct.missed_cotangents)
+    bound_gap = model.pull_back(theta, direct.gap_cotangents)
     assert direct.error == 0.0
     scale = np.sqrt(np.diagonal(np.linalg.inv(direct.prior.to_dense())))
     for form in forms(solver, name, model, theta):
@@ -80,11 +80,11 @@ def test_bound_and_mean_are_those_of_the_direct_solver(name, solver):
         assert abs(form.elbo - direct.elbo) <= form.error + 1e-6
         # the estimate is raised by its error, so that it stays a bound
         assert direct.upper_bound() - 1e-5 <= form.upper_bound() <= direct.upper_bound() + 2.0 * form.error + 1e-5
-        assert form.missed == pytest.approx(direct.missed, rel=1e-6)
+        assert form.bound_gap == pytest.approx(direct.bound_gap, rel=1e-6)
         np.testing.assert_allclose(form.explained_by_term, direct.explained_by_term, rtol=1e-9)
         np.testing.assert_allclose(form.energies(), direct.energies(), rtol=1e-6)
-        np.testing.assert_allclose(effective_by_term(form), effective_by_term(direct), rtol=0.1)
-        np.testing.assert_allclose(model.pull_back(theta, form.missed_cotangents), missed, rtol=1e-6, atol=1e-6)
+        np.testing.assert_allclose(edf_by_term(form), edf_by_term(direct), rtol=0.1)
+        np.testing.assert_allclose(model.pull_back(theta, form.gap_cotangents), bound_gap, rtol=1e-6, atol=1e-6)
 
 
 @every_solver
@@ -93,7 +93,7 @@ def test_gradient_is_that_of_the_direct_solver(name, solver):
     """To a few per cent, or a twentieth of what noise in the data makes of it."""
     model, theta, _ = problem(name)
     direct = solved(DIRECT, model, theta)
-    expected, slack = model.pull_back(theta, direct.cotangents), 0.05 * np.sqrt(direct.cotangents.effective)
+    expected, slack = model.pull_back(theta, direct.cotangents), 0.05 * np.sqrt(direct.cotangents.edf)
     for form in forms(solver, name, model, theta):
         np.testing.assert_allclose(model.pull_back(theta, form.cotangents), expected, rtol=0.03, atol=slack)
 
@@ -102,7 +102,7 @@ def test_gradient_is_that_of_the_direct_solver(name, solver):
 def test_bound_evidence_and_upper_bound_are_in_order(solver):
     """The evidence is that of the process itself at all rows, written out."""
     model, theta, x = problem("independent", 300, ((8, 8),))
-    setting = model.setting(theta)
+    setting = model.unpack(theta)
     (own,) = posterior(DIRECT, model, theta).terms
     y, w = rows("independent", 300)[1:]
     covariance = own.covariance(x) + np.diag(setting.noise / w)

@@ -12,8 +12,7 @@ from vff.factors.levels.factor import LevelFactor
 from vff.inference import SumModel, Term
 from vff.inference.learning.solver import Solver
 from vff.inference.posterior import Posterior
-from vff.inference.solvers.linear_gaussian import AbstractForm
-from vff.linalg import BlockDiagonal
+from vff.inference.solvers.linear_gaussian import LinearGaussian
 from vff.moments import ColumnRequest, MomentRequest, TermRequest, moments_of_arrays
 
 UNIT, LEVELS = Interval(-1.0, 1.0), ("a", "b", "c", "d", "e")
@@ -78,14 +77,11 @@ MAKERS: dict[str, Callable[[str], Sequence[AbstractContextManager[object]]]] = {
 """By name of the solver: the circumstances under which a problem is solved by it."""
 
 
-def solved(solver: Solver, model: SumModel, theta: np.ndarray) -> AbstractForm:
+def solved(solver: Solver, model: SumModel, theta: np.ndarray) -> LinearGaussian:
     """The model at log hyperparameters, by this solver whatever the size."""
-    setting = model.setting(theta)
-    parts = zip(model.terms, model.columns, setting.terms, strict=True)
-    prior = BlockDiagonal(tuple(term.precision(columns, values) for term, columns, values in parts))
-    return solver.at(model, setting, prior, sum(values["variance"] for values in setting.terms))
+    return solver.at(model, model.unpack(theta))
 
 
 def posterior(solver: Solver, model: SumModel, theta: np.ndarray) -> Posterior:
     """The posterior there."""
-    return solver.posterior(solved(solver, model, theta), model, model.setting(theta))
+    return solver.posterior(solved(solver, model, theta), model, model.unpack(theta))

@@ -137,7 +137,7 @@ def test_times_are_ticked_with_dates(model: GPRegressor) -> None:
 
 
 def test_terms_that_came_to_nothing_say_so(model: GPRegressor) -> None:
-    assert [term.supported for term in model.fit_.terms] == [True, True, True, False]
+    assert [term.active for term in model.fit_.terms] == [True, True, True, False]
     ax = vff.plot.effects(model).axes[3]
     assert ax.get_title() == "no effect"
     assert [text.get_text() for text in ax.texts] == ["the data do not support\nan effect"]

@@ -9,7 +9,7 @@
 
 All but the first are one model, f(x) = phi(x)'c + remainder with c ~ N(0, I), and two choices of phi
 (``features``): inducing points whitened by their own covariance, phi(x) = L^-1 k(z, x) with L L' = k(z, z), or cosines
-and sines. Bound, posterior and derivatives come from ``vff.inference.ClosedForm``. Two points at unit distance under a
+and sines. Bound, posterior and derivatives are those of ``DirectLinearGaussian``. Two points at unit distance under a
 Matérn-1/2 with lengthscale one, k(z, z) = [[1, e^-1], [e^-1, 1]], give at the first of them phi = (1, 0) and no
 remainder, and between them, at distance 1/2 from both, |phi|^2 = 2 / (e + 1) = 0.54 and a remainder of 0.46 variance.
 

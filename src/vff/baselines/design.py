@@ -103,7 +103,7 @@ class Problem:
     T: np.ndarray
     y: np.ndarray
     given: Given
-    constant: float | None
+    intercept: float | None
     """Prior variance of a constant beside the process; None where there is none."""
 
     @classmethod
@@ -125,8 +125,8 @@ class Problem:
         variances, lengthscales = design.given
         noise_share = np.nan if noise is None else noise / target.scale**2
         given = Given(variances / target.scale**2, lengthscales / _scales(design, domains), noise_share)
-        constant = REACH**2 if centred else None
-        return cls(design, domains, target, to_unit(domains, x), (y - target.mean) / target.scale, given, constant)
+        intercept = REACH**2 if centred else None
+        return cls(design, domains, target, to_unit(domains, x), (y - target.mean) / target.scale, given, intercept)
 
     @property
     def intervals(self) -> tuple[Domain, ...]:

@@ -32,7 +32,7 @@ class Evidence:
     values: Values
     T: np.ndarray
     y: np.ndarray
-    constant: float = 0.0
+    intercept: float = 0.0
     """Prior variance of a constant beside the process."""
 
     @cached_property
@@ -47,7 +47,7 @@ class Evidence:
         """The lower half of C in Fortran order, zeros above."""
         C = np.zeros((self.y.size, self.y.size))
         for rows, columns in staircase(self.y.size):
-            C[rows, columns] = self.covariance.block(self.values, self.T[rows], self.T[columns]) + self.constant
+            C[rows, columns] = self.covariance.block(self.values, self.T[rows], self.T[columns]) + self.intercept
         C[np.diag_indices_from(C)] += self.values.noise
         return C.T
 
@@ -67,17 +67,17 @@ class Evidence:
         return -0.5 * (self.quadratic + self.factor.logdet() + self.y.size * float(np.log(2.0 * np.pi)))
 
     @property
-    def of_constant(self) -> float:
+    def of_intercept(self) -> float:
         """The part of the constant that the data determine: 1 - var(constant | y) / var(constant), from 0 to 1."""
-        if not self.constant:
+        if not self.intercept:
             return 0.0
-        return self.constant * float(self.factor.solve(np.ones(self.y.size)).sum())
+        return self.intercept * float(self.factor.solve(np.ones(self.y.size)).sum())
 
     def rescaled(self) -> tuple[float, float]:
         """The factor on the variances of process and noise together that maximises the evidence, and the evidence
         there. A constant, whose prior stays as it is and says next to nothing, takes one row.
         """
-        n = self.y.size - self.of_constant
+        n = self.y.size - self.of_intercept
         if not n > 0.0:
             return 1.0, self.value
         s = max(self.quadratic / n, 1e-12)
@@ -126,19 +126,19 @@ def learn(
     y: np.ndarray,
     given: Given,
     *,
-    constant: float,
+    intercept: float,
     optimise: bool,
     tolerance: float = 1e-11,
     progress: Callable[[str], None],
 ) -> Optimum:
     """Hyperparameters from the data, or as given; learning ends when a step gains less than this share of log p(y)."""
-    start = _start(covariance, T, y, given, constant).theta
+    start = _start(covariance, T, y, given, intercept).theta
     if not optimise:
         return Optimum(start, float("nan"), 0, 0, True, "kept as given")
     unit, layout = np.sqrt(0.5 * y.size), covariance.layout
 
     def objective(z: np.ndarray) -> tuple[float, np.ndarray]:
-        evidence = Evidence(covariance, covariance.values(z / unit), T, y, constant)
+        evidence = Evidence(covariance, covariance.values(z / unit), T, y, intercept)
         return -evidence.value, -evidence.gradient() / unit
 
     bounds = [(low * unit, high * unit) for low, high in layout.log_bounds]
@@ -149,12 +149,12 @@ def learn(
     return Optimum(theta, value, int(result.nit), int(result.nfev), bool(result.success), str(result.message))
 
 
-def _start(covariance: AbstractCovariance, T: np.ndarray, y: np.ndarray, given: Given, constant: float) -> Values:
+def _start(covariance: AbstractCovariance, T: np.ndarray, y: np.ndarray, given: Given, intercept: float) -> Values:
     rows = np.lexsort(T.T[::-1])  # by the first column, ties by the next
     rows = rows[np.linspace(0, y.size - 1, min(y.size, _LOOK_ROWS)).astype(int)]
 
     def score(values: Mapping[str, float], rescaled: bool) -> tuple[float, float]:
-        evidence = Evidence(covariance, given.completed(values), T[rows], y[rows], constant)
+        evidence = Evidence(covariance, given.completed(values), T[rows], y[rows], intercept)
         return evidence.rescaled() if rescaled else (1.0, evidence.value)
 
     return given.completed(look(score, given.shared(covariance.first_lengthscale)))

@@ -76,10 +76,10 @@ class ExactGP(GaussianFace):
         T, target = problem.T[rows], problem.y[rows]
         # What a sample of the rows says of the hyperparameters is off by about a nat each: 1e-6 of log p(y) is enough.
         effort = {"optimise": optimise, "tolerance": 1e-11 if target.size == N else 1e-6}
-        constant = problem.constant or 0.0
-        learnt = learn(covariance, T, target, problem.given, constant=constant, **effort, progress=self._progress())
+        intercept = problem.intercept or 0.0
+        learnt = learn(covariance, T, target, problem.given, intercept=intercept, **effort, progress=self._progress())
         values = covariance.values(learnt.theta)
-        evidence = Evidence(covariance, values, problem.T, problem.y, constant)
+        evidence = Evidence(covariance, values, problem.T, problem.y, intercept)
         posterior = ExactPosterior.from_evidence(evidence, problem.domains)
         self._store(problem, learnt, values, posterior, evidence.value)
         self.log_marginal_likelihood_ = self.elbo_

@@ -90,7 +90,7 @@ class GaussianFace(BaselineFace):
     ) -> AbstractFeatures:
         """Learn a model of finite features, store it, and return the features it ended with."""
         own = problem.design.covariance, problem.T, problem.y, coordinates
-        model = FeatureModel(kind, *own, constant=problem.constant)
+        model = FeatureModel(kind, *own, intercept=problem.intercept)
         effort = {"optimise": self.optimizer is not None, "release": release}
         model, optimum, closed = learn(model, problem.given, **effort, progress=self._progress())
         features = model.features(optimum.theta)

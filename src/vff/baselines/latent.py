@@ -18,7 +18,7 @@ from vff.baselines.evidence import Given
 from vff.baselines.features import InducingPoints
 from vff.baselines.model import FeatureModel, start_of
 from vff.baselines.posterior import FeaturePosterior
-from vff.inference import ClosedForm, Observed, Optimum
+from vff.inference import DirectLinearGaussian, Observed, Optimum
 from vff.inference.methods.natural.ascent import Step, Visit, arrive, ascend
 from vff.inference.methods.natural.row_sites import RowSites, first_sites, is_positive, sites_of
 from vff.likelihoods import AbstractLikelihood, best_constant, parameter_derivatives
@@ -30,10 +30,10 @@ _NOWHERE = 1e6  # nats, by which what is no model is worse than one
 
 
 @dataclass(frozen=True)
-class Standing:
+class LatentIterate:
     """q at some sites."""
 
-    closed: ClosedForm
+    closed: DirectLinearGaussian
     """The Gaussian model of the sites."""
     features: InducingPoints
     theta: np.ndarray
@@ -53,7 +53,7 @@ class Standing:
         return FeaturePosterior.from_form((), self.features, self.closed)
 
 
-LatentStep = Step[RowSites, Standing]
+LatentStep = Step[RowSites, LatentIterate]
 
 
 @dataclass(frozen=True)
@@ -64,12 +64,12 @@ class LatentProblem:
     """The features; its rows are replaced by sites."""
     observed: Observed
     likelihood: AbstractLikelihood
-    anchor: float = 0.0
+    intercept_prior: float = 0.0
     """Prior mean of f; that of its constant, where it has one."""
 
     def first_sites(self, psi: np.ndarray) -> RowSites:
         """Of every row by itself, under a broad prior around the prior mean; all are positive."""
-        return first_sites(self.likelihood, psi, self.observed, self.anchor)
+        return first_sites(self.likelihood, psi, self.observed, self.intercept_prior)
 
     @property
     def _rows(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -77,50 +77,50 @@ class LatentProblem:
 
     def at_sites(self, sites: RowSites) -> FeatureModel:
         """The Gaussian model of some sites, measured from the prior mean."""
-        return replace(self.model, y=sites.pull - self.anchor * sites.precision, precision=sites.precision)
+        return replace(self.model, y=sites.pull - self.intercept_prior * sites.precision, precision=sites.precision)
 
-    def stand(self, sites: RowSites, here: Standing, learn: float) -> Standing | None:
+    def update(self, sites: RowSites, here: LatentIterate, learn: float) -> LatentIterate | None:
         """See ``natural.Problem``."""
         return self.settled(sites, here.theta)
 
-    def settled(self, sites: RowSites, theta: np.ndarray) -> Standing | None:
+    def settled(self, sites: RowSites, theta: np.ndarray) -> LatentIterate | None:
         """q at these hyperparameters; None when the sites make none."""
         model = self.at_sites(sites)
         features = model.features(theta)
         assert isinstance(features, InducingPoints)
         closed = model.closed(model.equations(features), features.values)
-        return Standing(closed, features, theta) if is_positive(closed) else None
+        return LatentIterate(closed, features, theta) if is_positive(closed) else None
 
-    def visit(self, standing: Standing, psi: np.ndarray) -> Visit[RowSites]:
+    def visit(self, iterate: LatentIterate, psi: np.ndarray) -> Visit[RowSites]:
         """See ``natural.Problem``."""
         y, extra, w = self._rows
-        mean, variance = self._marginals(standing)
+        mean, variance = self._marginals(iterate)
         answer = self.likelihood.expected(psi, y, extra, mean, variance)
         held = np.zeros(psi.size), -np.eye(psi.size)  # no slope, and a step of none
         return Visit(float(w @ answer.value), sites_of(answer, w, mean), *held)
 
-    def _marginals(self, standing: Standing) -> tuple[np.ndarray, np.ndarray]:
-        mean, variance = standing.posterior.inside(self.model.T)
-        return self.anchor + mean, variance
+    def _marginals(self, iterate: LatentIterate) -> tuple[np.ndarray, np.ndarray]:
+        mean, variance = iterate.posterior.inside(self.model.T)
+        return self.intercept_prior + mean, variance
 
     def best_step(self, theta: np.ndarray, psi: np.ndarray, sites: RowSites) -> LatentStep:
         """Where q climbs to, from some sites; from a first guess at them where these make no q."""
-        standing = self.settled(sites, theta)
-        if standing is None:
+        iterate = self.settled(sites, theta)
+        if iterate is None:
             sites = self.first_sites(psi)
-            standing = self.settled(sites, theta)
-        assert standing is not None  # the first sites are positive
-        return ascend(self, arrive(self, standing, psi, sites), tolerance=_ENOUGH).last
+            iterate = self.settled(sites, theta)
+        assert iterate is not None  # the first sites are positive
+        return ascend(self, arrive(self, iterate, psi, sites), tolerance=_ENOUGH).last
 
     def slopes(self, step: LatentStep) -> tuple[np.ndarray, np.ndarray]:
         """Of the profile in theta and psi."""
-        standing, psi = step.standing, step.psi
+        iterate, psi = step.iterate, step.psi
         model = self.at_sites(step.sums)
-        hyper = model.pull_back(standing.theta, standing.closed.cotangents)
+        hyper = model.pull_back(iterate.theta, iterate.closed.cotangents)
         if not self.likelihood.free.any():
             return hyper, np.zeros(psi.size)
         y, extra, w = self._rows
-        return hyper, parameter_derivatives(self.likelihood, psi, y, extra, w, *self._marginals(standing))[1]
+        return hyper, parameter_derivatives(self.likelihood, psi, y, extra, w, *self._marginals(iterate))[1]
 
 
 class LatentFit(NamedTuple):
@@ -130,15 +130,15 @@ class LatentFit(NamedTuple):
     optimum: Optimum
     likelihood: AbstractLikelihood
     """With its parameters learnt."""
-    anchor: float
+    intercept_prior: float
     """What f is measured from."""
 
     @property
-    def standing(self) -> Standing:
-        return self.step.standing
+    def iterate(self) -> LatentIterate:
+        return self.step.iterate
 
 
-def climb(
+def ascend_profile(
     problem: Problem,
     coordinates: np.ndarray,
     likelihood: AbstractLikelihood,
@@ -152,20 +152,20 @@ def climb(
     observed = Observed(problem.y, extra, np.ones(problem.y.size))
     likelihood = likelihood.sized(observed.y)
     own = problem.design.covariance, problem.T, problem.y, coordinates
-    model = FeatureModel(InducingPoints, *own, constant=problem.constant)
+    model = FeatureModel(InducingPoints, *own, intercept=problem.intercept)
     with threads_for(len(coordinates)):
-        psi, anchor = _first_psi(problem, likelihood, observed), 0.0
-        if problem.constant is not None and not likelihood.standardised:
-            anchor = best_constant(likelihood, psi, observed.y, observed.extra, observed.w)
-        latent = LatentProblem(model, observed, likelihood, anchor)
+        psi, intercept_prior = _first_psi(problem, likelihood, observed), 0.0
+        if problem.intercept is not None and not likelihood.standardised:
+            intercept_prior = best_constant(likelihood, psi, observed.y, observed.extra, observed.w)
+        latent = LatentProblem(model, observed, likelihood, intercept_prior)
         step, optimum = _learn(latent, _first(latent, replace(problem.given, noise=1.0), psi), optimise)
         progress(f"bound {step.elbo:.4f} nats after {optimum.steps} steps")
         if release and optimise:
             latent = replace(latent, model=replace(model, free=True))
-            theta = np.concatenate([step.standing.theta, coordinates.ravel()])
-            step, optimum = _learn(latent, replace(step, standing=replace(step.standing, theta=theta)), optimise)
+            theta = np.concatenate([step.iterate.theta, coordinates.ravel()])
+            step, optimum = _learn(latent, replace(step, iterate=replace(step.iterate, theta=theta)), optimise)
             progress(f"locations released: bound {step.elbo:.4f} nats after {optimum.steps} steps")
-    return LatentFit(step, optimum, likelihood.with_values(step.psi), latent.anchor)
+    return LatentFit(step, optimum, likelihood.with_values(step.psi), latent.intercept_prior)
 
 
 def _first_psi(problem: Problem, likelihood: AbstractLikelihood, observed: Observed) -> np.ndarray:
@@ -187,11 +187,11 @@ def _learn(latent: LatentProblem, start: LatentStep, optimise: bool) -> tuple[La
     layout, best = latent.model.parameters, start
     held = np.array([name == "noise" or not optimise for name in layout.names])
     free = np.concatenate([~held, latent.likelihood.free])
-    P, whole = held.size, np.concatenate([start.standing.theta, start.psi])
+    P, whole = held.size, np.concatenate([start.iterate.theta, start.psi])
     if not free.any():
-        return best, Optimum(start.standing.theta, start.elbo, 0, 1, True, "hyperparameters kept as given")
+        return best, Optimum(start.iterate.theta, start.elbo, 0, 1, True, "hyperparameters kept as given")
     # the curvature is about half the coefficients that the data determine, and half the rows in psi
-    steep = [latent.model.scales(start.standing.closed), np.full(start.psi.size, float(latent.observed.y.size))]
+    steep = [latent.model.scales(start.iterate.closed), np.full(start.psi.size, float(latent.observed.y.size))]
     unit = np.sqrt(0.5 * np.concatenate(steep))[free]
 
     def objective(z: np.ndarray) -> tuple[float, np.ndarray]:
@@ -213,10 +213,10 @@ def _learn(latent: LatentProblem, start: LatentStep, optimise: bool) -> tuple[La
         (None if low is None else low * u, None if high is None else high * u)
         for (low, high), u in zip(np.array(ends, object)[free], unit, strict=True)
     ]
-    first = np.concatenate([layout.clip(start.standing.theta), start.psi])[free]
+    first = np.concatenate([layout.clip(start.iterate.theta), start.psi])[free]
     options = {"maxiter": 200, "maxcor": 20, "ftol": 1e-11, "gtol": 1e-4}
     result = minimize(objective, first * unit, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
     # a search that ends in rounding has arrived when nothing is left to climb
     converged = bool(result.success) or float(np.abs(result.jac).max()) < _FLAT
     counts = int(result.nit), int(result.nfev)
-    return best, Optimum(best.standing.theta, best.elbo, *counts, converged, str(result.message))
+    return best, Optimum(best.iterate.theta, best.elbo, *counts, converged, str(result.message))

@@ -11,7 +11,7 @@ from vff.baselines.covariances import AbstractCovariance, Values
 from vff.baselines.evidence import Given
 from vff.baselines.features import AbstractFeatures, chunks
 from vff.baselines.start import look
-from vff.inference import ClosedForm, Constant, Cotangents, NormalEquations, Optimum, maximise, rescale
+from vff.inference import Cotangents, DirectLinearGaussian, Intercept, NormalEquations, Optimum, maximise, rescale
 from vff.linalg import Dense, Diagonal, threads_for
 from vff.parameters import PositiveVector
 
@@ -20,7 +20,7 @@ class Equations(NamedTuple):
     """What the rows contribute."""
 
     features: NormalEquations
-    constant: Constant | None
+    intercept: Intercept | None
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class FeatureModel:
     """Whether the coordinates are part of theta, after variances, lengthscales and noise."""
     precision: np.ndarray | None = None
     """s, (N,), of which some may be negative; None for observations with Gaussian noise."""
-    constant: float | None = None
+    intercept: float | None = None
     """Prior variance of a constant beside the features; None where there is none."""
 
     @property
@@ -75,9 +75,9 @@ class FeatureModel:
             h += weighted.sum(axis=0)
             G += phi.T @ weighted
         own = NormalEquations(self.weight, 0.0 if self.sites else float(self.y @ self.y), b, Dense(G))
-        if self.constant is None:
+        if self.intercept is None:
             return Equations(own, None)
-        return Equations(own, Constant(h, float(self.y.sum()), self.constant))
+        return Equations(own, Intercept(h, float(self.y.sum()), self.intercept))
 
     @property
     def sites(self) -> bool:
@@ -92,20 +92,20 @@ class FeatureModel:
         """S Phi, for some rows."""
         return phi if self.precision is None else self.precision[rows, None] * phi
 
-    def closed(self, equations: Equations, values: Values) -> ClosedForm:
+    def closed(self, equations: Equations, values: Values) -> DirectLinearGaussian:
         """The model of whitened coefficients: their prior precision is I."""
-        own, constant = equations
+        own, intercept = equations
         prior = Diagonal(np.ones(own.b.size))
         trace = values.variance * own.weight
-        return ClosedForm.of(prior, own, trace, values.noise, sites=self.sites, constant=constant)
+        return DirectLinearGaussian.of(prior, own, trace, values.noise, sites=self.sites, intercept=intercept)
 
-    def at(self, theta: np.ndarray) -> ClosedForm:
+    def at(self, theta: np.ndarray) -> DirectLinearGaussian:
         features = self.features(theta)
         return self.closed(self.equations(features), features.values)
 
-    def scales(self, closed: ClosedForm) -> np.ndarray:
+    def scales(self, closed: DirectLinearGaussian) -> np.ndarray:
         """Rough curvature in every parameter: the rows in the noise, the coefficients they determine in all others."""
-        others = max(1.0, closed.cotangents.effective)
+        others = max(1.0, closed.cotangents.edf)
         names = self.parameters.names
         return np.array([closed.weight if name == "noise" else others for name in names])
 
@@ -128,7 +128,7 @@ class FeatureModel:
 
 def learn(
     model: FeatureModel, given: Given, *, optimise: bool, release: bool, progress: Callable[[str], None]
-) -> tuple[FeatureModel, Optimum, ClosedForm]:
+) -> tuple[FeatureModel, Optimum, DirectLinearGaussian]:
     """Start from the data, learn the hyperparameters and then, with ``release``, the coordinates along with them."""
     with threads_for(2 * len(model.coordinates)):
         return _learn(model, given, optimise=optimise, release=release, progress=progress)
@@ -136,7 +136,7 @@ def learn(
 
 def _learn(
     model: FeatureModel, given: Given, *, optimise: bool, release: bool, progress: Callable[[str], None]
-) -> tuple[FeatureModel, Optimum, ClosedForm]:
+) -> tuple[FeatureModel, Optimum, DirectLinearGaussian]:
     theta = start_of(model, given).theta
     if not optimise:
         closed = model.at(theta)

@@ -11,7 +11,7 @@ from vff.baselines.design import to_unit
 from vff.baselines.evidence import Evidence
 from vff.baselines.features import AbstractFeatures, chunks
 from vff.basis import Domain
-from vff.inference import ClosedForm, ConstantPosterior
+from vff.inference import DirectLinearGaussian, InterceptPosterior
 from vff.linalg import factorise
 
 
@@ -53,13 +53,13 @@ class FeaturePosterior:
     """m, (P,)."""
     lower: np.ndarray
     """Cholesky factor of A, (P, P)."""
-    constant: ConstantPosterior | None = None
+    intercept: InterceptPosterior | None = None
 
     @classmethod
     def from_form(
-        cls, domains: tuple[Domain, ...], features: AbstractFeatures, closed: ClosedForm
+        cls, domains: tuple[Domain, ...], features: AbstractFeatures, closed: DirectLinearGaussian
     ) -> "FeaturePosterior":
-        return cls(domains, features, closed.mean, closed.factor.lower, closed.level)
+        return cls(domains, features, closed.mean, closed.factor.lower, closed.intercept_posterior)
 
     @property
     def variance(self) -> float:
@@ -74,13 +74,13 @@ class FeaturePosterior:
         """Mean of f at every row, without its variance."""
         T = to_unit(self.domains, x)
         parts = [self.features.evaluate(T[rows]) @ self.mean for rows in chunks(len(T), self.features.size)]
-        return np.concatenate(parts) + (0.0 if self.constant is None else self.constant.mean)
+        return np.concatenate(parts) + (0.0 if self.intercept is None else self.intercept.mean)
 
     def _of_constant(self, phi: np.ndarray) -> tuple[float, np.ndarray]:
         """Its mean, and how far f moves with its standard deviation at rows with these features."""
-        if self.constant is None:
+        if self.intercept is None:
             return 0.0, np.zeros(len(phi))
-        return self.constant.mean, np.sqrt(self.constant.variance) * (1.0 - phi @ self.constant.answer)
+        return self.intercept.mean, np.sqrt(self.intercept.variance) * (1.0 - phi @ self.intercept.answer)
 
     def _whitened(self, phi: np.ndarray) -> np.ndarray:
         """W (P, N) with W'W = Phi A^-1 Phi'."""
@@ -127,22 +127,22 @@ class ExactPosterior:
     alpha: np.ndarray
     lower: np.ndarray
     """Cholesky factor of C, (N, N)."""
-    constant: float = 0.0
+    intercept: float = 0.0
     """Prior variance of the constant, which is in k(x, x') here."""
 
     @classmethod
     def from_evidence(cls, evidence: Evidence, domains: tuple[Domain, ...]) -> "ExactPosterior":
         own = evidence.covariance, evidence.values, evidence.T, evidence.alpha
-        return cls(domains, *own, evidence.factor.lower, evidence.constant)
+        return cls(domains, *own, evidence.factor.lower, evidence.intercept)
 
     @property
     def variance(self) -> float:
         """k(x, x)."""
-        return self.values.variance + self.constant
+        return self.values.variance + self.intercept
 
     def _matrix(self, S: np.ndarray, T: np.ndarray) -> np.ndarray:
         """k(S, T)."""
-        return self.covariance.matrix(self.values, S, T) + self.constant
+        return self.covariance.matrix(self.values, S, T) + self.intercept
 
     def outside(self, x: np.ndarray) -> np.ndarray:
         """Rows with a level that the fit has not seen."""

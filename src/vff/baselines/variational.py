@@ -10,7 +10,7 @@ from sklearn.utils.metaestimators import available_if
 from vff.baselines.design import Problem, check_numbers_only
 from vff.baselines.face import BaselineFace
 from vff.baselines.inducing import in_column_units, locations
-from vff.baselines.latent import LatentFit, climb
+from vff.baselines.latent import LatentFit, ascend_profile
 from vff.baselines.squared_exponential import SquaredExponential
 from vff.estimators.arguments import is_whole, seeded
 from vff.estimators.observed import extra_of
@@ -46,7 +46,7 @@ class LikelihoodFace(BaselineFace):
         centred = self.normalize_y and not likelihood.locates
         return Problem.of(design, x, y, None, target, centred=centred), likelihood, extra
 
-    def _climb(
+    def _ascend(
         self,
         problem: Problem,
         likelihood: AbstractLikelihood,
@@ -56,7 +56,7 @@ class LikelihoodFace(BaselineFace):
         release: bool,
     ) -> LatentFit:
         """Learn and store."""
-        fit = climb(
+        fit = ascend_profile(
             problem,
             coordinates,
             likelihood,
@@ -65,9 +65,9 @@ class LikelihoodFace(BaselineFace):
             release=release,
             progress=self._progress(),
         )
-        last, target = fit.standing, problem.target
+        last, target = fit.iterate, problem.target
         self.posterior_ = replace(last.posterior, domains=problem.domains)
-        self.target_ = TargetScale(target.mean + target.scale * fit.anchor, target.scale)
+        self.target_ = TargetScale(target.mean + target.scale * fit.intercept_prior, target.scale)
         self.kernel_ = problem.design.with_values(problem.in_user_units(last.features.values))
         self.likelihood_ = fit.likelihood.in_units(target.scale)
         self.noise_variance_ = self.likelihood_.values["variance"] if self.likelihood_.normal else np.nan
@@ -141,7 +141,7 @@ class VariationalGP(LikelihoodFace):
                 f"several matrices and {N**3:.0e} operations a step; give it at most {_MOST_ROWS} rows, or use "
                 "GPRegressor or GPClassifier"
             )
-        self._climb(problem, likelihood, extra, np.unique(problem.T, axis=0), release=False)
+        self._ascend(problem, likelihood, extra, np.unique(problem.T, axis=0), release=False)
         return self
 
 
@@ -201,8 +201,8 @@ class InducingPointVGP(LikelihoodFace):
     def fit(self, X: Any, y: Any) -> Self:
         """Fit to a table X and a vector y."""
         problem, likelihood, extra = self._latent_problem(X, y)
-        fit = self._climb(problem, likelihood, extra, self._start(problem), release=self.optimise_inducing)
-        self.inducing_ = in_column_units(fit.standing.features.locations, problem.intervals)
+        fit = self._ascend(problem, likelihood, extra, self._start(problem), release=self.optimise_inducing)
+        self.inducing_ = in_column_units(fit.iterate.features.locations, problem.intervals)
         return self
 
     def _start(self, problem: Problem) -> np.ndarray:

@@ -71,9 +71,9 @@ def _term(term: Any, bound: Any, learnt: Any) -> dict[str, Any]:
             for leaf in term.factors
             for name in leaf.given
         },
-        "share": learnt.share,
-        "effective": learnt.effective,
-        "supported": learnt.supported,
+        "share": learnt.variance_share,
+        "effective": learnt.edf,
+        "supported": learnt.active,
     }
 
 
@@ -117,7 +117,7 @@ def _terms_table(terms: list[dict[str, Any]], units: Units, unit: str) -> str:
             "lengthscale": ", ".join(_quantity(v, units.get(c, "")) for c, v in term["lengthscales"].items()) or "-",
             "prior sd": _quantity(term["sd"], unit),
             "share of variance": f"{100 * term['share']:.3g} %" if term["supported"] else "no effect",
-            "coefficients": f"{term['effective']:.1f}",
+            "coefficients": f"{term['edf']:.1f}",
         }
         for term in terms
     ]

@@ -145,8 +145,8 @@ class AdditiveModel(ProcessMixin):
         level, variance = fit.posterior.average()
         self.intercept_ = float(fit.target.mean + fit.target.scale * level)
         self.intercept_std_ = fit.target.scale * float(np.sqrt(variance))
-        missed = fit.history[-1].missed
-        self.elbo_gap_ = (missed, 2.0 * missed)
+        bound_gap = fit.history[-1].bound_gap
+        self.elbo_gap_ = (bound_gap, 2.0 * bound_gap)
         self._store_choices(fit, rows)
         self.notes_ = (*rows.notes, *notes_on(self.kernel, rows.binding, rows.n), *fit.notes)
         for note in self.notes_:

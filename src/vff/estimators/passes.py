@@ -26,7 +26,7 @@ from vff.estimators.statistics import (
 from vff.estimators.table_summary import Batch, TableSummary, check_enough
 from vff.estimators.tasks import Gather, Gathered, Look, Reader, Sum
 from vff.factors import normal_form
-from vff.inference import Method, Visited, Walked
+from vff.inference import MemoryRows, Method, Visited
 from vff.moments import LARGEST_SAMPLE, distinct_values_for, plan_pass
 
 _PATIENCE = 2.0  # seconds between lines of progress
@@ -178,7 +178,7 @@ class RowPasses:
                 return known, found
             if whole is not None:
                 known, every = self._visit(rows, passes._batch(summary), summary, quiet=inner)
-                oracle = Walked(every.walk, every.observed)
+                oracle = MemoryRows(every.walk, every.observed)
                 return known, replace(found, everywhere=oracle, targets=summary.targets.values)
         if not sampled:
             raise ValueError(

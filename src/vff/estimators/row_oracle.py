@@ -7,7 +7,7 @@ from vff.data import Chunk, PassState, Source, check_same_rows
 from vff.estimators.binding import Binding
 from vff.estimators.table_summary import Batch
 from vff.estimators.tasks import Reader, RowTask
-from vff.inference import AbstractCrowd, Answers, Observed, Question, TargetScale, Walked
+from vff.inference import MemoryRows, Observed, RowOracle, SiteQuery, SiteSums, TargetScale
 from vff.inference.methods.natural.feature_sums import FeatureSums
 from vff.moments import MomentRequest, PassPlan, PreparedRows, merge_equal_rows
 
@@ -20,28 +20,28 @@ class Asked(RowTask):
     binding: Binding
     plan: PassPlan
     target: TargetScale
-    question: Question
+    question: SiteQuery
     features: bool = False
     """Whether features are summed over the rows, too."""
     phase: ClassVar[str] = "asking the rows"
-    kind: ClassVar[Any] = Answers
+    kind: ClassVar[Any] = SiteSums
 
-    def __call__(self, chunk: Chunk) -> Answers:
+    def __call__(self, chunk: Chunk) -> SiteSums:
         rows = walked(self.reader.batch(chunk, self.binding), self.plan).in_units(self.target)
-        return rows.answers(self.question, features=self.features)
+        return rows.sums(self.question, features=self.features)
 
-    def merge(self, one: Answers, other: Answers) -> Answers:
+    def merge(self, one: SiteSums, other: SiteSums) -> SiteSums:
         return one.merged(other)
 
 
-def walked(batch: Batch, plan: PassPlan) -> Walked:
+def walked(batch: Batch, plan: PassPlan) -> MemoryRows:
     """The rows of a chunk, equal ones taken together."""
     source, extra = merge_equal_rows(batch.source, batch.extra, plan.distinct_values)
-    return Walked(PreparedRows(plan, source), Observed(source.y, extra, source.w))
+    return MemoryRows(PreparedRows(plan, source), Observed(source.y, extra, source.w))
 
 
 @dataclass(frozen=True)
-class ChunkedRows(AbstractCrowd):
+class ChunkedRows(RowOracle):
     """All rows of a source."""
 
     source: Source
@@ -68,8 +68,8 @@ class ChunkedRows(AbstractCrowd):
     def request(self) -> MomentRequest:
         return self.plan.request
 
-    def answers(self, question: Question, *, features: bool) -> Answers:
-        return self._reduced(Asked(self.reader, self.binding, self.plan, self.target, question, features))
+    def sums(self, query: SiteQuery, *, features: bool) -> SiteSums:
+        return self._reduced(Asked(self.reader, self.binding, self.plan, self.target, query, features))
 
     def in_units(self, target: TargetScale) -> "ChunkedRows":
         return replace(self, target=target)

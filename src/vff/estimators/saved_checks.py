@@ -186,10 +186,10 @@ def check_posterior(posterior: Posterior, summed: MomentRequest) -> None:
     for array, what in ((posterior.mean, "means"), (posterior.centre, "a centre")):
         check_array(array, (P,), what)
     check_array(posterior.centre_covariance, (P,), "its covariance")
-    if posterior.constant is not None:
-        check_finite(posterior.constant.mean, "mean of the constant")
-        check_positive(posterior.constant.variance, "variance of the constant")
-        check_array(posterior.constant.answer, (P,), "how coefficients follow the constant")
+    if posterior.intercept is not None:
+        check_finite(posterior.intercept.mean, "mean of the constant")
+        check_positive(posterior.intercept.variance, "variance of the constant")
+        check_array(posterior.intercept.answer, (P,), "how coefficients follow the constant")
     covariance.check()
     for array, shape, what in covariance.arrays():
         check_array(array, shape, what)

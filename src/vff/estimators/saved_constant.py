@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from vff.inference import REACH, ConstantPosterior, Fit
+from vff.inference import REACH, Fit, InterceptPosterior
 
 HELD = (
     "the file was written by a vff that took the constant of the function for known, so that its variances and "
@@ -23,20 +23,20 @@ def with_constant(fit: Fit, centred: bool) -> Fit:
     """The fit with what is not known of its constant, or else a note that this is missing."""
     if not centred or _has_constant(fit):
         return fit
-    constant = _constant_of(fit)
-    if constant is not None:
-        return replace(fit, posterior=replace(fit.posterior, constant=constant))
+    intercept = _constant_of(fit)
+    if intercept is not None:
+        return replace(fit, posterior=replace(fit.posterior, intercept=intercept))
     return fit if HELD in fit.notes else replace(fit, notes=(*fit.notes, HELD))
 
 
 def _has_constant(fit: Fit) -> bool:
     """Whether the posterior speaks of the constant, or the likelihood has a location in place of one."""
-    if fit.posterior.constant is not None:
+    if fit.posterior.intercept is not None:
         return True
     return not fit.from_sums and (fit.samples is not None or fit.likelihood.locates)
 
 
-def _constant_of(fit: Fit) -> ConstantPosterior | None:
+def _constant_of(fit: Fit) -> InterceptPosterior | None:
     """From the sums of the sites; None where these, or A^-1, are not in the file."""
     posterior = fit.posterior
     if fit.memory is None:
@@ -48,4 +48,4 @@ def _constant_of(fit: Fit) -> ConstantPosterior | None:
     if answer is None:
         return None
     precision = sums.weight - float(h @ answer) + REACH**-2
-    return ConstantPosterior(0.0, 1.0 / precision, answer) if precision > 0.0 else None
+    return InterceptPosterior(0.0, 1.0 / precision, answer) if precision > 0.0 else None

@@ -11,7 +11,12 @@ import numpy as np
 
 Tree = Any
 _RECORDS = {"Rows": "Statistics", "Survey": "ColumnSummary"}
-_FIELDS = {"Statistics": {"hugging": "domain_from_data", "extents": "ranges", "details": "highest_frequencies"}}
+_FIELDS = {
+    "Statistics": {"hugging": "domain_from_data", "extents": "ranges", "details": "highest_frequencies"},
+    "TermFit": {"share": "variance_share", "effective": "edf", "supported": "active"},
+    "Milestone": {"missed": "bound_gap"},
+    "IterativeForm": {"constant": "intercept"},
+}
 
 
 def upgraded(tree: Tree, version: int) -> Tree:
@@ -28,7 +33,8 @@ def _renamed(tree: Tree) -> Tree:
     named = {_RECORDS.get(name, name): _renamed(part) for name, part in tree.items()}
     for record, fields in ((named[name], _FIELDS[name]) for name in named if name in _FIELDS):
         for old, new in fields.items():
-            record[new] = record.pop(old)
+            if old in record:
+                record[new] = record.pop(old)
     return named
 
 
@@ -84,7 +90,7 @@ def _posterior(tree: Tree) -> dict[str, Tree]:
         "terms": [{"TermProcess": {name: term[name] for name in names}} for term in terms],
     }
     found = {name: _joined(coefficients, name) for name in ("mean", "centre", "centre_covariance")}
-    found["constant"] = own.get("constant")
+    found["intercept"] = own.get("constant")
     if kind == "ProbedPosterior":
         probes = {name: _joined(terms, name) for name in ("away", "signs")}
         return found | {"covariance": {"Probed": parts | {"form": own["form"]} | probes}}
@@ -121,8 +127,8 @@ def _sampled(
         shared = [[key, block - np.outer(root[places[key[0]]], root[places[key[1]]])] for key, block in shared]
         lost = [root[own] * float(root[own] @ found["centre"][own]) for own in places]
         found["centre_covariance"] = found["centre_covariance"] - np.concatenate(lost)
-        found["constant"] = {"ConstantPosterior": {"mean": 0.0, "variance": variance, "answer": answer}}
+        found["intercept"] = {"ConstantPosterior": {"mean": 0.0, "variance": variance, "answer": answer}}
         draws = draws - np.multiply.outer(levels, one)
     kept = {"carried": [term["TermCoefficients"]["explained"] for term in rest], "coefficients": draws}
-    covariance = parts | {"taken": taken, "shared": shared} | kept | {"levels": levels}
+    covariance = parts | {"taken": taken, "shared": shared} | kept | {"intercepts": levels}
     return found | {"covariance": {"Averaged": covariance}}

@@ -5,70 +5,51 @@ from vff.inference.learning.harmonics import harmonics_in_product, largest_harmo
 from vff.inference.learning.interaction_gain import gain_of
 from vff.inference.learning.memory import largest_that_fits, memory_needed
 from vff.inference.learning.model import SumModel
-from vff.inference.learning.optimise import Model, Optimum, maximise, rescale
-from vff.inference.learning.solver import LARGEST_DIRECT, SOLVERS
-from vff.inference.methods import (
-    METHODS,
-    Fit,
-    FitTask,
-    Method,
-    Milestone,
-    SiteMemory,
-    Spec,
-    Sums,
-    TermFit,
-    TermPlan,
-    Visited,
-    choose,
-    inferences,
-    no_sums,
-    structured_memory,
-)
+from vff.inference.learning.optimise import Optimum, maximise, rescale
+from vff.inference.learning.solver import LARGEST_DIRECT
 from vff.inference.methods.chains.samples import Samples
 from vff.inference.methods.coverage import on_coverage
-from vff.inference.methods.natural.oracle import AbstractCrowd, Answers, Question, Walked
+from vff.inference.methods.fit import Fit
+from vff.inference.methods.natural.oracle import MemoryRows, RowOracle, SiteQuery, SiteSums
 from vff.inference.methods.natural.row_sites import Observed
+from vff.inference.methods.registry import METHODS, Method, choose, inferences
 from vff.inference.methods.structured.fit import KINDS
+from vff.inference.methods.structured.method import no_sums, structured_memory
+from vff.inference.methods.task import FitTask, Spec, Sums, TermPlan, Visited
 from vff.inference.model.scale import REACH, TargetScale
 from vff.inference.model.term import Term
-from vff.inference.posterior import Posterior, TermProcess, chosen
-from vff.inference.solvers.direct import ClosedForm, NormalEquations
-from vff.inference.solvers.linear_gaussian import Constant, ConstantPosterior, Cotangents
+from vff.inference.posterior import Posterior, chosen
+from vff.inference.solvers.direct import DirectLinearGaussian, NormalEquations
+from vff.inference.solvers.linear_gaussian import Cotangents, Intercept, InterceptPosterior
 
 __all__ = [
     "KINDS",
     "LARGEST_DIRECT",
     "METHODS",
     "REACH",
-    "SOLVERS",
-    "AbstractCrowd",
-    "Answers",
-    "ClosedForm",
-    "Constant",
-    "ConstantPosterior",
     "Cotangents",
+    "DirectLinearGaussian",
     "Fit",
     "FitTask",
+    "Intercept",
+    "InterceptPosterior",
+    "MemoryRows",
     "Method",
-    "Milestone",
-    "Model",
     "NormalEquations",
     "Observed",
     "Optimum",
     "Posterior",
-    "Question",
+    "RowOracle",
     "Samples",
-    "SiteMemory",
+    "SiteQuery",
+    "SiteSums",
     "Spec",
     "SumModel",
     "Sums",
     "TargetScale",
     "Term",
-    "TermFit",
     "TermPlan",
-    "TermProcess",
     "Visited",
-    "Walked",
     "choose",
     "choose_harmonics",
     "chosen",

@@ -154,13 +154,13 @@ def _draw(ax: Axes, model: AdditiveModel, view: View, z: float) -> tuple[QuadMes
     term = model.fit_.terms[view.term]
     name = f"{term.name}: " if len(view.over) == 2 and _has_twin(model, view.term) else ""
     held = held_text(model, view)
-    share = _share_text(term.share) if model.fit_.from_sums else ""
-    title = f"{name}{share if term.supported else 'no effect'}".removesuffix(": ")
+    share = _share_text(term.variance_share) if model.fit_.from_sums else ""
+    title = f"{name}{share if term.active else 'no effect'}".removesuffix(": ")
     ax.set_title("\n".join(line for line in (title, held) if line), fontsize="small")
     if view.shape != "surface":
         ax.axhline(0.0, color="0.6", lw=0.8, zorder=1)
         return None, _LINES[view.shape](ax, model, view, z)
-    if term.supported:
+    if term.active:
         return draw_surface(ax, model, view, z)
     frame_surface(ax, model, view)
     return None, {}
@@ -204,7 +204,7 @@ def _scale(
 
 def _finish_unsupported(model: AdditiveModel, panels: Sequence[Axes], views: Sequence[View], *, sharey: bool) -> None:
     for ax, view in zip(panels, views, strict=True):
-        if model.fit_.terms[view.term].supported:
+        if model.fit_.terms[view.term].active:
             continue
         text = ax.text(0.5, 0.6, "the data do not support\nan effect", ha="center", fontsize="small", zorder=6)
         text.set(transform=ax.transAxes, bbox={"facecolor": "white", "lw": 0.0, "pad": 1.0})

@@ -119,12 +119,12 @@ def test_the_log_density_is_that_of_the_position():
 # --- the integrator ------------------------------------------------------------------------------------------------
 
 
-def stepper(target: Any, data: Any, mass: np.ndarray, drifting: int = 0):
+def stepper(target: Any, data: Any, mass: np.ndarray, n_hyper: int = 0):
     """(z, p) -> (z, p) after a step, and the energy."""
     from blackjax.mcmc.integrators import IntegratorState
 
     log_density = lambda z: target(data, z)  # noqa: E731
-    step = _turning(mass, drifting)(log_density, None)
+    step = _turning(mass, n_hyper)(log_density, None)
 
     def move(both, size):
         z, p = jnp.split(both, 2)
@@ -139,10 +139,10 @@ def stepper(target: Any, data: Any, mass: np.ndarray, drifting: int = 0):
 
 
 @pytest.mark.parametrize("drifting", [0, 1, 2])
-def test_a_step_can_be_taken_back_and_keeps_volume_and_energy(drifting):
+def test_a_step_can_be_taken_back_and_keeps_volume_and_energy(n_hyper):
     rng, mass = np.random.default_rng(0), np.array([0.7, 2.0])
     with jax.enable_x64(True):
-        move, energy, jacobian = stepper(banana, 0.8, mass, drifting)
+        move, energy, jacobian = stepper(banana, 0.8, mass, n_hyper)
         for start in rng.standard_normal((5, 4)):
             for size in (0.05, 0.4, 1.2):
                 there = np.array(move(start, size))

@@ -21,7 +21,7 @@ from vff.inference.methods.chains.design import axes_of
 from vff.inference.methods.chains.diagnostics import bulk_ess
 from vff.inference.methods.chains.points import TermShape
 from vff.inference.model.scale import standardised
-from vff.inference.solvers.linear_gaussian import AbstractForm
+from vff.inference.solvers.linear_gaussian import LinearGaussian
 from vff.priors import Gamma, HalfNormal, LogNormal, OfSd
 
 rng = np.random.default_rng(0)
@@ -139,11 +139,11 @@ def test_the_bound_and_its_gradient_come_back_whole(sampled: GPRegressor) -> Non
 
 def test_one_setting_is_averaged_at_a_time(sampled: GPRegressor, monkeypatch: pytest.MonkeyPatch) -> None:
     """A closed form holds matrices of all features, and there are hundreds of settings."""
-    made: list[weakref.ref[AbstractForm]] = []
+    made: list[weakref.ref[LinearGaussian]] = []
     living: list[int] = []
     at = SumModel.at
 
-    def counted(self: SumModel, theta: np.ndarray) -> AbstractForm:
+    def counted(self: SumModel, theta: np.ndarray) -> LinearGaussian:
         form = at(self, theta)
         made.append(weakref.ref(form))
         living.append(sum(own() is not None for own in made))
@@ -152,13 +152,13 @@ def test_one_setting_is_averaged_at_a_time(sampled: GPRegressor, monkeypatch: py
     monkeypatch.setattr(SumModel, "at", counted)
     rows = sampled.rows_
     moments = standardised(rows.moments, rows.tails, sampled.fit_.target)
-    model = SumModel(tuple(term.inner for term in rows.terms), *moments, constant=1e10)
+    model = SumModel(tuple(term.inner for term in rows.terms), *moments, intercept=1e10)
     theta = np.log([0.7, 0.4, 0.1]) + 0.1 * np.random.default_rng(2).standard_normal((20, 3))
     posterior, constant = _posterior(model, theta, np.random.default_rng(3))
     assert max(living) <= 2  # the next one is made before the last one goes
-    constants = [model.at(own).level.mean for own in theta]
+    constants = [model.at(own).intercept_posterior.mean for own in theta]
     assert constant == pytest.approx(np.mean(constants))
-    assert posterior.covariance.levels.shape == (100,)
+    assert posterior.covariance.intercepts.shape == (100,)
 
 
 def test_rows_no_longer_matter_after_the_pass() -> None:

@@ -137,7 +137,7 @@ def averaged(levels: int) -> Posterior:
     fitted = GPRegressor(terms[0] + terms[1], frequencies=6).fit(X, Y)
     rows = fitted.rows_
     inner = tuple(term.inner for term in rows.terms)
-    model = SumModel(inner, *standardised(rows.moments, rows.tails, fitted.fit_.target), constant=1e10)
+    model = SumModel(inner, *standardised(rows.moments, rows.tails, fitted.fit_.target), intercept=1e10)
     theta = np.log([0.4, 2.0, 0.6, 0.1]) + 0.3 * np.random.default_rng(1).standard_normal((200, 4))
     order = [0, 1, 2, 3] if levels == 0 else [1, 2, 0, 3]
     return _posterior(model, theta[:, order], np.random.default_rng(2))[0]

@@ -113,9 +113,9 @@ def test_a_gaussian_likelihood_of_these_sites_makes_z_white():
             place = np.concatenate([hyper, row[K:]])
             position = target.at(data, place)
             v = np.asarray(position.function.white)
-            mean, sd = (float(number) for number in target.constant_prior(data.hyper))
+            mean, sd = (float(number) for number in target.intercept_prior(data.hyper))
             c = np.append(np.asarray(position.function.coefficients[0]), sd * v[-1])
-            assert float(position.function.t[target.constant]) == pytest.approx(mean + sd * v[-1])
+            assert float(position.function.t[target.intercept]) == pytest.approx(mean + sd * v[-1])
             gaussian = sites.b @ c - 0.5 * c @ sites.G @ c
             values.append(gaussian - 0.5 * v @ v + 0.5 * row[K:] @ row[K:])
         np.testing.assert_allclose(values, values[0], atol=1e-8)

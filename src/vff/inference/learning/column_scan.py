@@ -70,6 +70,6 @@ def _smooth(request: ColumnRequest, profile: Profile, factor: Factor) -> np.ndar
     model = SumModel((term,), standardised(moments, (), target)[0])
     start = look_alone(model, dict.fromkeys(term.names), None, 0)
     fitted = model.restricted(start.harmonics)
-    coefficients = fitted.transform(fitted.setting(start.theta)).transpose(fitted.at(start.theta).mean)
+    coefficients = fitted.transform(fitted.unpack(start.theta)).transpose(fitted.at(start.theta).mean)
     (values,) = evaluate_several(column_rows(fitted.moments.request.columns[0], x), [coefficients])
     return target.mean + target.scale * values

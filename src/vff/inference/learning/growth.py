@@ -1,9 +1,7 @@
-"""How many harmonics: grow M on the nested statistics of one pass until the bound has no more to gain.
+"""How many harmonics: grow M on the nested statistics of one pass until the bound has no more to gain (theory §8).
 
-The bound misses the evidence by the KL divergence to the exact posterior. For targets drawn from the model its
-expectation lies between T and 2T, where T = tr(K_ff - Q_ff) / (2 noise) (Burt, Rasmussen & van der Wilk, 2019). T costs
-O(P^2) at any M and no factorisation, so the M that the current hyperparameters need is found without trying it. In a
-sum of independent terms T is a sum over terms, so each grows by itself.
+T, theory (8.1), costs O(P^2) at any M and no factorisation, so the M that the current hyperparameters need is found
+without trying it; in a sum of independent terms each grows by itself.
 """
 
 from collections.abc import Callable, Iterator
@@ -14,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from vff.inference.learning.model import SumModel, effective_by_term
+from vff.inference.learning.model import SumModel, edf_by_term
 from vff.inference.learning.optimise import Optimum, curvature_at, maximise, polish, with_enough_noise
 from vff.inference.model.term import Term
-from vff.inference.solvers.linear_gaussian import AbstractForm
+from vff.inference.solvers.linear_gaussian import LinearGaussian
 from vff.linalg import NotPositiveDefinite, threads_for
 from vff.moments import Harmonics
 
@@ -41,7 +39,7 @@ class Stage:
 
     model: SumModel
     optimum: Optimum
-    closed: AbstractForm
+    closed: LinearGaussian
     """The model at the optimum."""
     tolerance: float
     """What may be missed."""
@@ -55,27 +53,27 @@ class Stage:
         return self.model.harmonics
 
     @property
-    def missed(self) -> float:
+    def bound_gap(self) -> float:
         """T at this M and these hyperparameters, nats."""
-        return self.closed.missed
+        return self.closed.bound_gap
 
     @cached_property
-    def missed_by_term(self) -> np.ndarray:
-        return self.model.missed_by_term(self.closed, self.optimum.theta)
+    def bound_gap_by_term(self) -> np.ndarray:
+        return self.model.bound_gap_by_term(self.closed, self.optimum.theta)
 
     @property
     def enough(self) -> bool:
         """Whether a larger M has too little to gain."""
-        return self.missed <= self.tolerance
+        return self.bound_gap <= self.tolerance
 
 
-def tolerance(weight: float, effective: float) -> float:
+def tolerance(weight: float, edf: float) -> float:
     """Nats that may be left over: half a nat, one millionth per row, or 0.02 per coefficient the data determine.
 
     The last is the one that counts for rich functions: the divergence between the approximate and the exact posterior,
     spread over the directions in which the data speak, then moves each by a fraction of its standard deviation.
     """
-    return max(0.5, 1e-6 * weight, 0.02 * effective)
+    return max(0.5, 1e-6 * weight, 0.02 * edf)
 
 
 def learn(
@@ -107,18 +105,18 @@ def learn(
                 curvature, elbo = curvature_at(model, start, free), first.elbo
             # where features are many and still miss much, the last bit of learning is not worth its time
             hasty = rough or model.size > _MANY_FEATURES
-            gain = _ROUGHLY * first.missed if hasty and gain is None else gain
+            gain = _ROUGHLY * first.bound_gap if hasty and gain is None else gain
             optimum, closed = maximise(model, start, curvature, elbo, free, gain)
             if not rough:
                 optimum, closed, free = _settled(model, optimum, closed, free, gain)
         else:
             closed = model.at(start)
             optimum = Optimum(start, closed.elbo, 0, 1, True, "hyperparameters kept as given")
-        enough = tolerance(model.rows, closed.cotangents.effective)
+        enough = tolerance(model.rows, closed.cotangents.edf)
     stage = Stage(model, optimum, closed, enough, free, rough)
     progress(
         f"M = {_text(model.harmonics)}: bound {optimum.elbo:.3f} nats for standardised y, "
-        f"{optimum.evaluations} evaluations, misses {stage.missed:.3g}"
+        f"{optimum.evaluations} evaluations, misses {stage.bound_gap:.3g}"
     )
     return stage
 
@@ -128,8 +126,8 @@ def _text(harmonics: Harmonics) -> str:
 
 
 def _settled(
-    model: SumModel, optimum: Optimum, closed: AbstractForm, free: np.ndarray, gain: float | None
-) -> tuple[Optimum, AbstractForm, np.ndarray]:
+    model: SumModel, optimum: Optimum, closed: LinearGaussian, free: np.ndarray, gain: float | None
+) -> tuple[Optimum, LinearGaussian, np.ndarray]:
     """Terms that came to nothing taken out, and the others learnt to the end without them."""
     while True:
         optimum, closed, kept = _without_nothings(model, optimum, closed, free)
@@ -147,15 +145,15 @@ def _settled(
 
 
 def _without_nothings(
-    model: SumModel, optimum: Optimum, closed: AbstractForm, free: np.ndarray
-) -> tuple[Optimum, AbstractForm, np.ndarray]:
+    model: SumModel, optimum: Optimum, closed: LinearGaussian, free: np.ndarray
+) -> tuple[Optimum, LinearGaussian, np.ndarray]:
     """Terms without which the bound loses next to nothing get the least variance, and stay there.
 
     On a logarithmic scale a vanishing variance would creep towards zero for ever.
     """
     theta, free, elbo = optimum.theta.copy(), free.copy(), optimum.elbo
     places = [*model.variances, theta.size - 1]
-    told = effective_by_term(closed)
+    told = edf_by_term(closed)
     for s in np.argsort(told):
         first = places[s]
         if not free[first] or told[s] > _HARDLY_ANY:
@@ -264,7 +262,7 @@ def _stuck(stages: list[Stage]) -> np.ndarray:
         return np.zeros(len(last.harmonics), bool)
     before, theta = stages[-2].model, last.optimum.theta
     grew = np.array([now != then for now, then in zip(last.harmonics, before.harmonics, strict=True)])
-    hardly = last.missed_by_term > _STALLED * before.missed_by_term(before.at(theta), theta)
+    hardly = last.bound_gap_by_term > _STALLED * before.bound_gap_by_term(before.at(theta), theta)
     return grew & hardly
 
 
@@ -275,23 +273,23 @@ def _next(stage: Stage, model: SumModel, stuck: np.ndarray) -> Harmonics:
     """
     share = stage.tolerance / len(model.terms)
     wanted: list[tuple[int | None, ...]] = []
-    for s, missed in enumerate(stage.missed_by_term):
+    for s, bound_gap in enumerate(stage.bound_gap_by_term):
         now, most = stage.harmonics[s], model.harmonics[s]
-        if missed <= share or stuck[s]:
+        if bound_gap <= share or stuck[s]:
             wanted.append(now)
             continue
         factors = range(len(now))
-        tails = _tails(stage, s) if len(now) > 1 else [missed]
+        tails = _tails(stage, s) if len(now) > 1 else [bound_gap]
         wanted.append(tuple(_leap(stage, s, d, most[d], tails[d], share / len(now)) for d in factors))
     return tuple(wanted)
 
 
-def _leap(stage: Stage, s: int, d: int, most: int | None, missed: float, share: float) -> int | None:
+def _leap(stage: Stage, s: int, d: int, most: int | None, bound_gap: float, share: float) -> int | None:
     """Harmonics at which one factor should miss no more than its share."""
     M, decay = stage.harmonics[s][d], stage.model.terms[s].factors[d].decay
-    if M is None or most is None or decay is None or missed <= share:
+    if M is None or most is None or decay is None or bound_gap <= share:
         return M
-    factor = (missed / (0.5 * share)) ** (1.0 / decay)
+    factor = (bound_gap / (0.5 * share)) ** (1.0 / decay)
     enough = int(np.ceil(M * min(max(factor, _SHORTEST_LEAP), _LONGEST_LEAP)))
     return most if _SHORTEST_LEAP * enough > most else enough
 
@@ -302,7 +300,7 @@ def _tails(stage: Stage, s: int) -> list[float]:
     for d, M in enumerate(stage.harmonics[s]):
         decay = stage.model.terms[s].factors[d].decay
         if M is None or decay is None or M < _FEWEST:
-            tails.append(0.0 if M is None or decay is None else float(stage.missed_by_term[s]))
+            tails.append(0.0 if M is None or decay is None else float(stage.bound_gap_by_term[s]))
             continue
         fewer = int(_FEWER * M)
         model = stage.model.alone(s).restricted(
@@ -310,8 +308,8 @@ def _tails(stage: Stage, s: int) -> list[float]:
         )
         first = stage.model.variances[s]
         own = np.append(theta[first : first + len(stage.model.terms[s].names)], theta[-1])
-        missed = model.missed_by_term(model.at(own), own)[0] - stage.missed_by_term[s]
-        tails.append(max(0.0, float(missed)) / ((M / fewer) ** decay - 1.0))
+        bound_gap = model.bound_gap_by_term(model.at(own), own)[0] - stage.bound_gap_by_term[s]
+        tails.append(max(0.0, float(bound_gap)) / ((M / fewer) ** decay - 1.0))
     return tails
 
 
@@ -320,7 +318,7 @@ def _foresee(last: Stage, large: SumModel, curvature: np.ndarray | None) -> np.n
     theta, small = last.optimum.theta, last.model
     if curvature is None:
         return theta
-    gain = small.pull_back(theta, last.closed.missed_cotangents)
-    gain = gain - large.pull_back(theta, large.at(theta).missed_cotangents)
+    gain = small.pull_back(theta, last.closed.gap_cotangents)
+    gain = gain - large.pull_back(theta, large.at(theta).gap_cotangents)
     step = np.clip(np.linalg.solve(curvature, gain), -_FORESIGHT, _FORESIGHT)
     return theta + np.where(last.free, step, 0.0)

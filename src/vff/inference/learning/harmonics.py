@@ -7,7 +7,7 @@ import numpy as np
 
 from vff.basis import Basis, Domain
 from vff.factors import Factor, TailRows
-from vff.moments import ColumnSummary, RowBlock
+from vff.moments import ColumnSummary, MomentRequest, RowBlock
 
 _LARGEST_M = 1024
 _LARGEST_SUM = 640  # harmonics of all terms of a sum together, give or take
@@ -59,6 +59,19 @@ def harmonics_in_product(
         else:
             M = grown
     return M
+
+
+def fewer(
+    request: MomentRequest, share: float, least: int, free: Sequence[Sequence[bool]] | None = None
+) -> MomentRequest:
+    """The same terms with a share of their harmonics, or the least there may be, where they are ``free``."""
+    terms = []
+    for s, term in enumerate(request.terms):
+        for d, basis in enumerate(term.bases):
+            if basis.detail is not None and (free is None or free[s][d]):
+                term = term.with_basis(d, basis.resized(max(min(least, basis.detail), int(share * basis.detail))))
+        terms.append(term)
+    return MomentRequest(tuple(terms))
 
 
 def rows_beyond(

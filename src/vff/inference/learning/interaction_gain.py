@@ -4,9 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vff.inference.learning.model import Setting, SumModel
+from vff.inference.learning.model import SumModel
 from vff.inference.learning.optimise import maximise
 from vff.inference.learning.start import together
+from vff.inference.model.hyperparameters import Hyperparameters
 from vff.inference.model.term import Term
 from vff.linalg import threads_for
 from vff.moments import Moments
@@ -34,7 +35,7 @@ def gain_of(term: Term, moments: Moments, noise: float) -> Gain:
     model = SumModel((term,), moments)
     with threads_for(model.size):
         tried = [
-            model.pack(Setting(({"variance": share * noise, **values},), noise))
+            model.pack(Hyperparameters(({"variance": share * noise, **values},), noise))
             for share in _SHARES
             for values in together([(name, own.starts) for name, _, own in term.parameters])
         ]
@@ -43,5 +44,5 @@ def gain_of(term: Term, moments: Moments, noise: float) -> Gain:
         free[-1] = False  # the noise is the fit's
         optimum, _ = maximise(model, start, free=free, gain=_ENOUGH)
     without = -0.5 * (moments.weight * np.log(2.0 * np.pi * noise) + moments.target_squared / noise)
-    setting: Setting = model.setting(optimum.theta)
+    setting: Hyperparameters = model.unpack(optimum.theta)
     return Gain(float(optimum.elbo - without), setting.terms[0])

@@ -2,6 +2,7 @@
 
 from math import prod
 
+from vff.inference.learning.harmonics import fewer
 from vff.inference.learning.solver import choose_solver, most_probes
 from vff.inference.solvers.whitening import CORNER
 from vff.moments import MomentRequest, lattice_size
@@ -32,18 +33,8 @@ def largest_that_fits(request: MomentRequest, room: float) -> MomentRequest | No
     share = 1.0
     while True:
         share *= 0.9
-        smaller = _cut(request, share)
+        smaller = fewer(request, share, 2)
         if memory_needed(smaller) <= room:
             return smaller
         if all(M is None or M <= 2 for term in smaller.harmonics for M in term):
             return None
-
-
-def _cut(request: MomentRequest, share: float) -> MomentRequest:
-    terms = []
-    for term in request.terms:
-        for d, basis in enumerate(term.bases):
-            if basis.detail is not None:
-                term = term.with_basis(d, basis.resized(max(2, int(share * basis.detail))))
-        terms.append(term)
-    return MomentRequest(tuple(terms))

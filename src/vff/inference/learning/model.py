@@ -3,16 +3,17 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 
 from vff.factors import Prior, StackedTransform, TailRows
+from vff.inference.learning.harmonics import fewer
 from vff.inference.learning.solver import Solver, block_prior, choose_solver
+from vff.inference.model.hyperparameters import NOISE, Hyperparameters, Key
 from vff.inference.model.term import Term
 from vff.inference.posterior import Posterior
 from vff.inference.solvers.direct import MovedGram, NormalEquations
-from vff.inference.solvers.linear_gaussian import AbstractForm, Constant, Cotangents, MissedCotangents
+from vff.inference.solvers.linear_gaussian import Cotangents, GapCotangents, Intercept, LinearGaussian
 from vff.inference.solvers.whitening import LatticeGram
 from vff.linalg import BlockDiagonal
 from vff.moments import ColumnRequest, Harmonics, Moments
@@ -22,29 +23,6 @@ NOISE_BOUNDS = (1e-8, 1e4)  # relative to the variance of the targets, which are
 
 
 SMALL = 1500  # features, of which a factor is computed in a moment
-
-
-class Key(NamedTuple):
-    """Whose hyperparameter it is."""
-
-    term: int | None
-    """None for the noise variance."""
-    factor: int | None
-    """None where it belongs to the whole term."""
-    name: str
-
-    def __str__(self) -> str:
-        return " ".join(str(part) for part in (self.name, self.term, self.factor) if part is not None)
-
-
-NOISE = Key(None, None, "noise")
-
-
-class Setting(NamedTuple):
-    """Hyperparameters by term, and the noise variance."""
-
-    terms: tuple[dict[str, float], ...]
-    noise: float
 
 
 @dataclass(frozen=True)
@@ -59,7 +37,7 @@ class SumModel:
     """Whether the sums are those of sites that stand for another likelihood; the noise variance is one then."""
     averages: tuple[np.ndarray, ...] | None = None
     """Of sites: averages of the features over the rows, (P,) by term, where the weights of the sums are not theirs."""
-    constant: float | None = None
+    intercept: float | None = None
     """Prior variance of a constant beside the terms; None where there is none."""
     widest: float = np.inf
     """The largest prior variance that all terms together are let have."""
@@ -79,12 +57,9 @@ class SumModel:
         """P, all features together."""
         return self.moments.request.size
 
-    @property
-    def parameters(self) -> PositiveVector:
-        return self._layout
-
     @cached_property
-    def _layout(self) -> PositiveVector:
+    def parameters(self) -> PositiveVector:
+        """The layout of theta."""
         bounds = [bound for term in self.terms for bound in term.bounds] + [NOISE_BOUNDS]
         for place in self.variances:
             low, high = bounds[place]
@@ -116,7 +91,7 @@ class SumModel:
 
     def alone(self, s: int) -> "SumModel":
         """One term by itself, with the same rows."""
-        more = {"constant": self.constant, "widest": self.widest}
+        more = {"intercept": self.intercept, "widest": self.widest}
         return SumModel((self.terms[s],), self.moments.term(s), self.tails, self.sites, **more)
 
     @cached_property
@@ -134,12 +109,12 @@ class SumModel:
         """Sum of the weighted targets of all rows."""
         return self.moments.target + sum(float(tail.w @ tail.y) for tail in self.tails)
 
-    def setting(self, theta: np.ndarray) -> Setting:
+    def unpack(self, theta: np.ndarray) -> Hyperparameters:
         *values, noise = np.exp(theta).tolist()
         left = iter(values)
-        return Setting(tuple({name: next(left) for name in term.names} for term in self.terms), noise)
+        return Hyperparameters(tuple({name: next(left) for name in term.names} for term in self.terms), noise)
 
-    def pack(self, setting: Setting) -> np.ndarray:
+    def pack(self, setting: Hyperparameters) -> np.ndarray:
         """The logarithms of a setting."""
         terms = zip(self.terms, setting.terms, strict=True)
         return np.log([*(values[name] for term, values in terms for name in term.names), setting.noise])
@@ -165,12 +140,12 @@ class SumModel:
         yy = self.moments.target_squared + sum(tail.yy for tail in self.tails)
         return NormalEquations(self.weight, yy, self.moments.project, self.moments.gram())
 
-    def transform(self, setting: Setting) -> StackedTransform:
+    def transform(self, setting: Hyperparameters) -> StackedTransform:
         """Coordinates of the prior at this setting."""
         parts = zip(self.terms, self.columns, setting.terms, strict=True)
         return StackedTransform(tuple(term.transform(basis, values) for term, basis, values in parts))
 
-    def equations(self, setting: Setting) -> NormalEquations:
+    def equations(self, setting: Hyperparameters) -> NormalEquations:
         """What the rows say, in the coordinates of the prior at this setting."""
         inside, transform = self._inside, self.transform(setting)
         b, states = transform.forward(inside.b), []
@@ -182,24 +157,24 @@ class SumModel:
                 states.append((Z, own.gram))
         return replace(inside, b=b, G=MovedGram(inside.G, transform, tuple(states)))
 
-    def _only(self, setting: Setting) -> Prior:
+    def _only(self, setting: Hyperparameters) -> Prior:
         """Of the only factor of the only term."""
         (term,), (values,) = self.terms, setting.terms
         return term.prior(0, self.columns[0], values)
 
-    def centre(self, setting: Setting) -> np.ndarray:
+    def centre(self, setting: Hyperparameters) -> np.ndarray:
         """Average of the features over all rows, in the coordinates of the prior, (P,)."""
         if self.averages is not None:
             return self.transform(setting).forward(np.concatenate(self.averages))
         return self._features_total(setting) / self.weight
 
-    def constant_at(self, setting: Setting) -> Constant | None:
+    def intercept_at(self, setting: Hyperparameters) -> Intercept | None:
         """What the rows say of the constant."""
-        if self.constant is None:
+        if self.intercept is None:
             return None
-        return Constant(self._features_total(setting), self.target, self.constant)
+        return Intercept(self._features_total(setting), self.target, self.intercept)
 
-    def _features_total(self, setting: Setting) -> np.ndarray:
+    def _features_total(self, setting: Hyperparameters) -> np.ndarray:
         """Sum of the weighted features over all rows, in the coordinates of the prior, (P,)."""
         total = self.transform(setting).forward(np.concatenate(self.moments.features_sums))
         if self.tails:
@@ -208,19 +183,24 @@ class SumModel:
                 total = total + prior.tail_states(tail.side) @ prior.tail_sums(tail).total
         return total
 
-    def at(self, theta: np.ndarray) -> AbstractForm:
-        setting = self.setting(theta)
+    def prior(self, setting: Hyperparameters) -> BlockDiagonal:
+        """K at this setting."""
         parts = zip(self.terms, self.columns, setting.terms, strict=True)
-        prior = BlockDiagonal(tuple(term.precision(basis, values) for term, basis, values in parts))
-        variance = sum(values["variance"] for values in setting.terms)
-        return self.solver.at(self, setting, prior, variance)
+        return BlockDiagonal(tuple(term.precision(basis, values) for term, basis, values in parts))
 
-    def posterior(self, form: AbstractForm, theta: np.ndarray) -> Posterior:
+    def prior_trace(self, setting: Hyperparameters) -> float:
+        """sum w k(x, x) over all rows."""
+        return sum(values["variance"] for values in setting.terms) * self.weight
+
+    def at(self, theta: np.ndarray) -> LinearGaussian:
+        return self.solver.at(self, self.unpack(theta))
+
+    def posterior(self, form: LinearGaussian, theta: np.ndarray) -> Posterior:
         """q(f) at log hyperparameters, from the form that the model has there."""
-        return self.solver.posterior(form, self, self.setting(theta))
+        return self.solver.posterior(form, self, self.unpack(theta))
 
-    def pull_back(self, theta: np.ndarray, cotangents: Cotangents | MissedCotangents) -> np.ndarray:
-        setting, prior = self.setting(theta), block_prior(cotangents.model)
+    def pull_back(self, theta: np.ndarray, cotangents: Cotangents | GapCotangents) -> np.ndarray:
+        setting, prior = self.unpack(theta), block_prior(cotangents.model)
         gradient: list[float] = []
         for s, (term, basis, values) in enumerate(zip(self.terms, self.columns, setting.terms, strict=True)):
             part = term.pull_back(basis, values, prior.blocks[s], prior.part(cotangents.prior, s))
@@ -235,18 +215,18 @@ class SumModel:
                 gradient[place] += float(np.sum(change.gram * cotangents.gram(Z)) + pulled)
         return np.array([*gradient, cotangents.log_noise])
 
-    def missed_by_term(self, closed: AbstractForm, theta: np.ndarray) -> np.ndarray:
+    def bound_gap_by_term(self, closed: LinearGaussian, theta: np.ndarray) -> np.ndarray:
         """Each term's part of T = [sum w k(x, x) - tr(K^-1 G)] / (2 noise), nats: what its features miss."""
-        whole = np.array([values["variance"] for values in self.setting(theta).terms]) * self.weight
+        whole = np.array([values["variance"] for values in self.unpack(theta).terms]) * self.weight
         return np.maximum(0.5 * closed.tau * (whole - np.array(closed.explained_by_term)), 0.0)
 
-    def scales(self, closed: AbstractForm) -> np.ndarray:
+    def scales(self, closed: LinearGaussian) -> np.ndarray:
         """Rough curvature of the bound in every log parameter: rows for the noise, coefficients told for a term."""
-        told = np.maximum(1.0, effective_by_term(closed))
+        told = np.maximum(1.0, edf_by_term(closed))
         return np.concatenate([np.repeat(told, [len(term.names) for term in self.terms]), [self.weight]])
 
 
-def effective_by_term(closed: AbstractForm) -> np.ndarray:
+def edf_by_term(closed: LinearGaussian) -> np.ndarray:
     """P_s - tr((A^-1)_ss K_s) of every term: how many of its coefficients the data determine."""
     prior, inverse = block_prior(closed), closed.cotangents.inverse
     sizes = [block.shape[0] for block in prior.blocks]
@@ -259,11 +239,7 @@ def shrunk(model: SumModel, most: int = SMALL) -> SumModel:
     share = 1.0
     while model.size > most:
         share *= 0.8
-        harmonics = tuple(
-            tuple(None if M is None else max(2, int(share * M)) for M in term)
-            for term in model.moments.request.harmonics
-        )
-        smaller = model.restricted(capped(harmonics, model.harmonics))
+        smaller = model.restricted(fewer(model.moments.request, share, 2).harmonics)
         if smaller.size <= most or smaller.size == model.size:
             return smaller
     return model

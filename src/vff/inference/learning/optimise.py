@@ -6,7 +6,7 @@ from typing import Protocol, TypeVar
 import numpy as np
 from scipy.optimize import minimize
 
-from vff.inference.solvers.linear_gaussian import AbstractForm, Cotangents
+from vff.inference.solvers.linear_gaussian import Cotangents, LinearGaussian
 from vff.linalg import NotPositiveDefinite
 from vff.parameters import PositiveVector
 
@@ -25,7 +25,7 @@ _MOST_PARAMETERS = 40  # for a Hessian by differences
 _STEEPEST = 1e-13  # of the longest step that a search would take: what is shorter is rounding
 _FLATTEST, _FLATTER = 0.1, 1e-3  # nats per squared log unit: flatter directions are taken to be this steep
 
-F = TypeVar("F", bound=AbstractForm)
+F = TypeVar("F", bound=LinearGaussian)
 
 
 class Model(Protocol[F]):
@@ -91,7 +91,7 @@ def maximise(
     if curvature is not None and elbo is not None:
         root = np.linalg.cholesky(curvature[np.ix_(free, free)]).T
         rounded, closed = _lbfgs(model, start, free, root, None, elbo, gain, first.error)
-        if closed.mean.size > _LARGE or (rounded.converged and _is_flat(model, rounded.theta, closed, free)):
+        if closed.mean.size > _LARGE or (rounded.converged and _steepness(model, rounded.theta, closed, free) < _STEEP):
             return rounded, closed
         start = rounded.theta
         first = model.at(start)
@@ -103,7 +103,7 @@ def maximise(
         optimum, closed = _lbfgs(model, start, free, np.diag(unit), bounds, first.elbo, gain, first.error)
         gained = optimum.elbo - first.elbo
         optimum = optimum if spent is None else optimum.after(spent)
-        if closed.mean.size > _LARGE or _is_flat(model, optimum.theta, closed, free):
+        if closed.mean.size > _LARGE or _steepness(model, optimum.theta, closed, free) < _STEEP:
             return optimum, closed
         if gained <= _STEEP**2 or optimum.evaluations > _MOST_EVALUATIONS:
             if _steepness(model, optimum.theta, closed, free) > _TOO_STEEP:
@@ -134,11 +134,6 @@ def with_enough_noise(model: Model[F], start: np.ndarray, free: np.ndarray) -> t
 def _unit(model: Model[F], closed: F) -> np.ndarray:
     """Root curvature: about n/2 in the log noise, and half the effective number of coefficients in the others."""
     return np.sqrt(0.5 * model.scales(closed))
-
-
-def _is_flat(model: Model[F], theta: np.ndarray, closed: F, free: np.ndarray) -> bool:
-    """Whether a search that says so has arrived: what was round where it began may not be where it ended."""
-    return _steepness(model, theta, closed, free) < _STEEP
 
 
 def _steepness(model: Model[F], theta: np.ndarray, closed: F, free: np.ndarray) -> float:
@@ -297,13 +292,13 @@ def _secant(curvature: np.ndarray, moved: np.ndarray, fell: np.ndarray) -> np.nd
     return curvature + np.outer(fell, fell) / (fell @ moved) - np.outer(bent, bent) / (moved @ bent)
 
 
-def rescale(closed: AbstractForm) -> tuple[float, float]:
+def rescale(closed: LinearGaussian) -> tuple[float, float]:
     """The factor on all variances (prior and noise together) that maximises the bound, and the bound there.
 
     The bound depends on it only through -1/2 [n log s + quadratic / s]; hence s = quadratic / n. A constant whose prior
     says next to nothing takes one row.
     """
-    n = closed.weight - closed.of_constant.effective
+    n = closed.weight - closed.of_intercept.edf
     if not n > 0.0:
         return 1.0, closed.elbo
     s = max(closed.quadratic / n, 1e-12)

@@ -5,24 +5,25 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from vff.inference.model.hyperparameters import Hyperparameters
 from vff.inference.posterior import Direct, Posterior, Probed, TermProcess
-from vff.inference.solvers.direct import ClosedForm
-from vff.inference.solvers.iterative import IterativeForm
-from vff.inference.solvers.linear_gaussian import AbstractForm
+from vff.inference.solvers.direct import DirectLinearGaussian
+from vff.inference.solvers.iterative import IterativeLinearGaussian
+from vff.inference.solvers.linear_gaussian import LinearGaussian
 from vff.inference.solvers.whitening import whitened_terms
 from vff.linalg import BlockDiagonal
 from vff.moments import MomentRequest
 from vff.registry import Registry
 
 if TYPE_CHECKING:
-    from vff.inference.learning.model import Setting, SumModel
+    from vff.inference.learning.model import SumModel
 
 LARGEST_DIRECT = 4500  # features; beyond, iterations are faster than a Cholesky factor
 _GOOD_VARIANCE = 2.5e-3  # relative standard error
 _MOST_PROBES, _MOST_WHEN_LARGE, _LARGE = 192, 96, 20_000  # probes for it, and features
 
 
-def block_prior(closed: AbstractForm) -> BlockDiagonal:
+def block_prior(closed: LinearGaussian) -> BlockDiagonal:
     """The prior of a sum, which is block diagonal."""
     assert isinstance(closed.prior, BlockDiagonal)
     return closed.prior
@@ -43,11 +44,11 @@ class Solver(Protocol):
         """Of one setting, in operations that compare; None where it has nothing to offer."""
         ...
 
-    def at(self, model: "SumModel", setting: "Setting", prior: BlockDiagonal, variance: float) -> AbstractForm:
-        """The model at a setting; ``variance`` is that of all terms together."""
+    def at(self, model: "SumModel", setting: Hyperparameters) -> LinearGaussian:
+        """The model at a setting."""
         ...
 
-    def posterior(self, form: Any, model: "SumModel", setting: "Setting") -> Posterior:
+    def posterior(self, form: Any, model: "SumModel", setting: Hyperparameters) -> Posterior:
         """The posterior at a setting, from the form that it had there."""
         ...
 
@@ -60,11 +61,12 @@ class DirectSolver:
     def cost(self, request: MomentRequest) -> float:
         return float(request.size) ** 3
 
-    def at(self, model: "SumModel", setting: "Setting", prior: BlockDiagonal, variance: float) -> ClosedForm:
-        how = {"sites": model.sites, "constant": model.constant_at(setting)}
-        return ClosedForm.of(prior, model.equations(setting), variance * model.weight, setting.noise, **how)
+    def at(self, model: "SumModel", setting: Hyperparameters) -> DirectLinearGaussian:
+        prior, trace = model.prior(setting), model.prior_trace(setting)
+        how = {"sites": model.sites, "intercept": model.intercept_at(setting)}
+        return DirectLinearGaussian.of(prior, model.equations(setting), trace, setting.noise, **how)
 
-    def posterior(self, form: ClosedForm, model: "SumModel", setting: "Setting") -> Posterior:
+    def posterior(self, form: DirectLinearGaussian, model: "SumModel", setting: Hyperparameters) -> Posterior:
         request, inverse = model.moments.request, form.covariance()
         terms, centre, places = processes(model, setting), model.centre(setting), request.slices
         taken = []
@@ -74,7 +76,7 @@ class DirectSolver:
         shared = {(s, t): inverse[places[s], places[t]].copy() for s, t in request.pairs}
         own = np.concatenate([inverse[place, place] @ centre[place] for place in places])
         covariance = Direct(request, terms, tuple(taken), shared)
-        return Posterior(form.mean, covariance, centre, own, constant=form.level)
+        return Posterior(form.mean, covariance, centre, own, intercept=form.intercept_posterior)
 
 
 class IterativeSolver:
@@ -87,18 +89,18 @@ class IterativeSolver:
             return None  # terms of one column alone have nothing to gain
         return LARGEST_DIRECT * float(request.size) ** 2
 
-    def at(self, model: "SumModel", setting: "Setting", prior: BlockDiagonal, variance: float) -> IterativeForm:
-        transform, moments = model.transform(setting), model.moments
+    def at(self, model: "SumModel", setting: Hyperparameters) -> IterativeLinearGaussian:
+        prior, transform, moments = model.prior(setting), model.transform(setting), model.moments
         terms = whitened_terms(model.lattice, model.terms, setting.terms, prior, 1.0 / setting.noise)
         blocks = {
             (s, t): transform.transforms[t].forward(transform.transforms[s].forward(block).T).T
             for (s, t), block in moments.blocks.items()
         }
-        own = transform.forward(moments.project), moments.target_squared, model.weight, variance * model.weight
-        how = {"sites": model.sites, "constant": model.constant_at(setting)}
-        return IterativeForm(prior, *own, setting.noise, terms, blocks, **how)
+        own = transform.forward(moments.project), moments.target_squared, model.weight, model.prior_trace(setting)
+        how = {"sites": model.sites, "intercept": model.intercept_at(setting)}
+        return IterativeLinearGaussian(prior, *own, setting.noise, terms, blocks, **how)
 
-    def posterior(self, form: IterativeForm, model: "SumModel", setting: "Setting") -> Posterior:
+    def posterior(self, form: IterativeLinearGaussian, model: "SumModel", setting: Hyperparameters) -> Posterior:
         """With as many probes as its variances need."""
         request, terms = model.moments.request, processes(model, setting)
         covariance, most = Probed.of(form, request, terms), most_probes(request.size)
@@ -106,7 +108,7 @@ class IterativeSolver:
             form = replace(form, probes=2 * form.probes)
             covariance = Probed.of(form, request, terms)
         centre = model.centre(setting)
-        return Posterior(form.mean, covariance, centre, covariance.times(centre), constant=form.level)
+        return Posterior(form.mean, covariance, centre, covariance.times(centre), intercept=form.intercept_posterior)
 
 
 SOLVERS: Registry[Solver] = Registry("a solver", DirectSolver(), IterativeSolver())
@@ -123,7 +125,7 @@ def most_probes(P: int) -> int:
     return _MOST_PROBES if P <= _LARGE else _MOST_WHEN_LARGE
 
 
-def processes(model: "SumModel", setting: "Setting") -> tuple[TermProcess, ...]:
+def processes(model: "SumModel", setting: Hyperparameters) -> tuple[TermProcess, ...]:
     """The terms of a model at a setting."""
     return tuple(
         TermProcess(

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vff.inference.learning.model import Setting, SumModel, capped
+from vff.inference.learning.model import SumModel, capped
 from vff.inference.learning.optimise import rescale
+from vff.inference.model.hyperparameters import Hyperparameters
 from vff.inference.model.term import Term, Values
 from vff.linalg import NotPositiveDefinite, threads_for
 from vff.moments import Harmonics
@@ -31,7 +32,7 @@ class Start:
     elbo: float
 
 
-def sized_for(model: SumModel, setting: Setting) -> SumModel:
+def sized_for(model: SumModel, setting: Hyperparameters) -> SumModel:
     """The model with about as many harmonics as the hyperparameters deserve."""
     wanted = [_deserved(term, values) for term, values in zip(model.terms, setting.terms, strict=True)]
     return model.restricted(capped(wanted, model.harmonics))
@@ -57,13 +58,13 @@ def look(model: SumModel, given: tuple[Given, ...], noise: float | None, details
     ]
     if len(alone) == 1:
         return alone[0]
-    settings = [model.alone(s).setting(start.theta) for s, start in enumerate(alone)]
+    settings = [model.alone(s).unpack(start.theta) for s, start in enumerate(alone)]
     terms = tuple(setting.terms[0] for setting in settings)
     sized = model.restricted(capped([start.harmonics[0] for start in alone], model.harmonics))
     quietest = noise or min(setting.noise for setting in settings)
     tried = [quietest] if noise else [quietest, 0.3 * quietest]
     with threads_for(sized.size):
-        starts = [_scored(sized, Setting(terms, value), fixed=bool(noise) or _any(given)) for value in tried]
+        starts = [_scored(sized, Hyperparameters(terms, value), fixed=bool(noise) or _any(given)) for value in tried]
     return max(starts, key=_elbo)
 
 
@@ -101,7 +102,7 @@ def _look_product(model: SumModel, given: Given, noise: float | None, detail: in
 
     def at(variances: tuple[float, float], others: Mapping[str, float]) -> Start:
         values = {"variance": variances[0], **{name: given[name] or others[name] for name in term.names[1:]}}
-        setting = Setting((values,), variances[1])
+        setting = Hyperparameters((values,), variances[1])
         return _scored(sized_for(model, setting), setting, fixed=fixed)
 
     with threads_for(_PRODUCT_FEATURES):
@@ -179,11 +180,11 @@ def _variances(variance: float | None, noise: float | None, *, sites: bool) -> l
 
 def _evaluate(model: SumModel, variances: tuple[float, float], values: Values, *, fixed: bool) -> Start:
     variance, noise = variances
-    setting = Setting(({"variance": variance, **values},), noise)
+    setting = Hyperparameters(({"variance": variance, **values},), noise)
     return _scored(sized_for(model, setting), setting, fixed=fixed)
 
 
-def _scored(model: SumModel, setting: Setting, *, fixed: bool) -> Start:
+def _scored(model: SumModel, setting: Hyperparameters, *, fixed: bool) -> Start:
     """A candidate with its bound; unless a variance was given, all of them are scaled together to the best."""
     theta = model.pack(setting)
     try:
@@ -194,4 +195,4 @@ def _scored(model: SumModel, setting: Setting, *, fixed: bool) -> Start:
     if fixed:
         return Start(theta, model.harmonics, elbo)
     louder = tuple({**values, "variance": scale * values["variance"]} for values in setting.terms)
-    return Start(model.pack(Setting(louder, scale * setting.noise)), model.harmonics, elbo)
+    return Start(model.pack(Hyperparameters(louder, scale * setting.noise)), model.harmonics, elbo)

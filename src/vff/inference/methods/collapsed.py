@@ -7,7 +7,7 @@ import numpy as np
 from vff.inference.learning.growth import Stage
 from vff.inference.learning.model import NOISE_BOUNDS, SumModel
 from vff.inference.learning.start import highest_standing_out
-from vff.inference.methods.fit import Fit, Milestone, Outcome, record
+from vff.inference.methods.fit import Fit, Milestone, record
 from vff.inference.methods.from_sums import Last, learn_from_sums, shares_of
 from vff.inference.methods.notes import notes_on
 from vff.inference.methods.task import FitTask, Spec
@@ -37,27 +37,28 @@ class Collapsed:
         model, units = model_of(task)
         stages = _stages(task, model, units)
         final = stages[-1]
-        setting = final.model.setting(final.optimum.theta)
+        setting = final.model.unpack(final.optimum.theta)
         posterior = final.model.posterior(final.closed, final.optimum.theta)
-        found = Outcome(
-            self.name,
-            Gaussian(setting.noise),
-            posterior,
-            units.outer(setting.terms),
-            shares_of(final),
-            tuple(Milestone(stage.harmonics, stage.optimum, stage.missed, stage.tolerance) for stage in stages),
-            final.model.solver.name,
-            final.model.weight,
-            model.moments.n + sum(tail.r.size for tail in model.tails),
-            final.closed.elbo,
-            final.closed.error,
-            final.closed.upper_bound(),
-            setting.noise,
+        return record(
+            task,
+            units,
+            method=self.name,
+            likelihood=Gaussian(setting.noise),
+            posterior=posterior,
+            values=units.outer(setting.terms),
+            shares=shares_of(final),
+            history=tuple(Milestone(own.harmonics, own.optimum, own.bound_gap, own.tolerance) for own in stages),
+            solver=final.model.solver.name,
+            weight=final.model.weight,
+            n=model.moments.n + sum(tail.r.size for tail in model.tails),
+            elbo=final.closed.elbo,
+            elbo_error=final.closed.error,
+            upper_bound=final.closed.upper_bound(),
+            noise=setting.noise,
             bounds=(final.closed.elbo,),
             visits=1,
             notes=(*notes_on(final, model, task.plans), *posterior.covariance.notes()),
         )
-        return record(task, units, found)
 
 
 def not_gaussian(spec: Spec) -> str:
@@ -72,8 +73,8 @@ def model_of(task: FitTask) -> tuple[SumModel, Units]:
     """The model of the sums, as learning sees it, and the way back."""
     moments, tails = task.sums.moments, task.sums.tails
     target = TargetScale.of(moments, tails, task.centred)
-    constant = REACH**2 if task.centred else None
-    model = SumModel(task.terms, *standardised(moments, tails, target), constant=constant)
+    intercept = REACH**2 if task.centred else None
+    model = SumModel(task.terms, *standardised(moments, tails, target), intercept=intercept)
     return model, task.units(target, moments.request)
 
 
@@ -98,5 +99,5 @@ def _last(task: FitTask, units: Units) -> Last | None:
     inner = [
         {name: value / unit[name] for name, value in own.items()} for own, unit in zip(values, units.terms, strict=True)
     ]
-    kept = [own if term.supported else None for own, term in zip(inner, before.terms, strict=True)]
+    kept = [own if term.active else None for own, term in zip(inner, before.terms, strict=True)]
     return Last(kept, before.noise_variance / units.target.scale**2)

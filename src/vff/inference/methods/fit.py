@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -23,7 +23,7 @@ class Milestone:
 
     harmonics: Harmonics
     optimum: Optimum
-    missed: float
+    bound_gap: float
     """How far below the evidence the bound is at least expected to lie, nats."""
     tolerance: float
     """How far it may, before M grows."""
@@ -39,14 +39,14 @@ class TermFit:
     """By column; a column of levels has none."""
     M: int | tuple[int | None, ...] | None
     """Harmonics; of a product, by column."""
-    share: float
+    variance_share: float
     """Variance of its effect over the rows, relative to the variance of y; above one where terms offset one another.
 
     With a likelihood that is not Gaussian, relative to the variance of f, rows weighted by what they tell about it.
     """
-    effective: float
+    edf: float
     """How many of its coefficients the data determine."""
-    supported: bool
+    active: bool
     """False when the data do not support it and its variance shrank to nothing."""
 
 
@@ -113,67 +113,49 @@ class Fit:
 class TermShare(NamedTuple):
     """What the data say of one term."""
 
-    share: float
-    effective: float
-    supported: bool
+    variance_share: float
+    edf: float
+    active: bool
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """What a method found, with bounds and targets as learning saw them."""
+def record(
+    task: FitTask,
+    units: Units,
+    *,
+    likelihood: AbstractLikelihood,
+    values: Sequence[Sequence[float]],
+    shares: Sequence[TermShare],
+    history: tuple[Milestone, ...],
+    weight: float,
+    elbo: float = np.nan,
+    elbo_error: float = 0.0,
+    upper_bound: float = np.nan,
+    noise: float = np.nan,
+    intercept: float = 0.0,
+    bounds: tuple[float, ...] = (),
+    visits: int = 0,
+    **others: Any,
+) -> Fit:
+    """The record of a fit: the one place where what was learnt goes back to the user's units.
 
-    method: str
-    likelihood: AbstractLikelihood
-    """With its parameters learnt."""
-    posterior: Posterior
-    values: Sequence[Sequence[float]]
-    """Variance and lengthscales of every term, in the user's units."""
-    shares: Sequence[TermShare]
-    history: tuple[Milestone, ...]
-    solver: str
-    weight: float
-    """Of all rows."""
-    n: int
-    elbo: float = np.nan
-    error: float = 0.0
-    upper_bound: float = np.nan
-    noise: float = np.nan
-    intercept: float = 0.0
-    """What the posterior is measured from."""
-    bounds: tuple[float, ...] = ()
-    visits: int = 0
-    notes: tuple[str, ...] = ()
-    samples: "Samples | None" = None
-    memory: SiteMemory | None = None
-    engine: Choice | None = None
-
-
-def record(task: FitTask, units: Units, found: Outcome) -> Fit:
-    """The record of a fit: the one place where what was learnt goes back to the user's units."""
-    target, jacobian = units.target, found.weight * np.log(units.target.scale)
+    ``values`` are variance and lengthscales of every term in these units, ``weight`` is that of all rows, and
+    ``intercept`` what the posterior is measured from. Bounds, likelihood and noise are as learning saw them.
+    """
+    target, jacobian = units.target, weight * np.log(units.target.scale)
     terms = tuple(
-        TermFit(plan.name, values[0], tuple(values[1:]), M[0] if len(M) == 1 else M, *share)
-        for plan, values, M, share in zip(
-            task.plans, found.values, found.history[-1].harmonics, found.shares, strict=True
-        )
+        TermFit(plan.name, own[0], tuple(own[1:]), M[0] if len(M) == 1 else M, *share)
+        for plan, own, M, share in zip(task.plans, values, history[-1].harmonics, shares, strict=True)
     )
     return Fit(
-        found.method,
-        found.likelihood.in_units(target.scale),
-        found.posterior,
-        target.shifted(found.intercept),
-        terms,
-        found.noise * target.scale**2,
-        float(found.elbo - jacobian),
-        float(found.error),
-        float(found.upper_bound - jacobian),
-        found.solver,
-        found.history,
-        found.notes,
-        found.n,
-        tuple(float(bound - jacobian) for bound in found.bounds),
-        found.visits,
-        found.samples,
-        found.memory,
-        found.engine,
+        likelihood=likelihood.in_units(target.scale),
+        target=target.shifted(intercept),
+        terms=terms,
+        noise_variance=noise * target.scale**2,
+        elbo=float(elbo - jacobian),
+        elbo_error=float(elbo_error),
+        upper_bound=float(upper_bound - jacobian),
+        history=history,
+        bounds=tuple(float(bound - jacobian) for bound in bounds),
+        visits=visits,
+        **others,
     )

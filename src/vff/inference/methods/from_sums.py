@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from vff.inference.learning.growth import Stage, grow, learn
-from vff.inference.learning.model import Setting, SumModel, capped, effective_by_term, shrunk
+from vff.inference.learning.model import SumModel, capped, edf_by_term, shrunk
 from vff.inference.learning.start import Given, Start, look, sized_for
 from vff.inference.methods.fit import TermShare
-from vff.inference.methods.notes import supported
+from vff.inference.methods.notes import active
+from vff.inference.model.hyperparameters import Hyperparameters
 from vff.moments import Harmonics
 
 BETTER_START = 10.0  # nats by which a start found in the data must beat the user's, or the last, to be taken instead
@@ -25,9 +26,9 @@ class Last(NamedTuple):
 
     def start(self, model: SumModel, found: Start) -> Start:
         """With what was found in the data for terms that came to nothing."""
-        others = model.setting(found.theta).terms
+        others = model.unpack(found.theta).terms
         values = tuple(dict(other if own is None else own) for own, other in zip(self.terms, others, strict=True))
-        setting = Setting(values, self.noise)
+        setting = Hyperparameters(values, self.noise)
         sized = sized_for(model, setting)
         theta = sized.parameters.clip(sized.pack(setting))
         return Start(theta, sized.harmonics, sized.at(theta).elbo)
@@ -79,15 +80,15 @@ def _better(found: Start, start: Start | None) -> Start:
     return found if start is None or found.elbo > start.elbo + BETTER_START else start
 
 
-def given_setting(given: tuple[Given, ...], noise: float | None) -> Setting | None:
+def given_setting(given: tuple[Given, ...], noise: float | None) -> Hyperparameters | None:
     """The user's values, when all are given."""
     values = [{name: value for name, value in term.items() if value is not None} for term in given]
     if noise is None or any(len(some) < len(term) for some, term in zip(values, given, strict=True)):
         return None
-    return Setting(tuple(values), noise)
+    return Hyperparameters(tuple(values), noise)
 
 
-def given_start(model: SumModel, setting: Setting | None) -> Start | None:
+def given_start(model: SumModel, setting: Hyperparameters | None) -> Start | None:
     if setting is None:
         return None
     sized = sized_for(model, setting)
@@ -105,10 +106,10 @@ def either(wanted: Harmonics, others: Iterable[tuple[int | None, ...]]) -> Harmo
 
 def shares_of(final: Stage) -> list[TermShare]:
     """What the data say of every term."""
-    model, closed, effective = final.model, final.closed, effective_by_term(final.closed)
+    model, closed, edf = final.model, final.closed, edf_by_term(final.closed)
     # of sites, first and second moments are both weighted by their precisions
     known = model.weight > 0.0  # sites that know nothing leave nothing to share
-    setting = model.setting(final.optimum.theta)
+    setting = model.unpack(final.optimum.theta)
     centre = replace(model, averages=None).centre(setting) if known else np.zeros(closed.mean.size)
     energies = np.array(closed.energies()) / model.weight if known else np.zeros(len(model.terms))
     total = _spread_of_targets(final, centre) if known else 0.0
@@ -116,7 +117,7 @@ def shares_of(final: Stage) -> list[TermShare]:
     for s, place in enumerate(model.moments.request.slices):
         spread = float(energies[s] - (centre[place] @ closed.mean[place]) ** 2)
         share = max(0.0, spread) / total if total > 0.0 else 0.0
-        shares.append(TermShare(share, float(effective[s]), supported(final, s)))
+        shares.append(TermShare(share, float(edf[s]), active(final, s)))
     return shares
 
 
@@ -124,6 +125,6 @@ def _spread_of_targets(final: Stage, centre: np.ndarray) -> float:
     """Variance of the targets over the rows; of sites, which have none of their own, that of the fitted function."""
     model, closed = final.model, final.closed
     if model.sites:
-        level = 0.0 if closed.level is None else closed.level.mean
-        return closed.energy / model.weight - (float(centre @ closed.mean) + level) ** 2
+        known = 0.0 if closed.intercept_posterior is None else closed.intercept_posterior.mean
+        return closed.energy / model.weight - (float(centre @ closed.mean) + known) ** 2
     return closed.yy / model.weight - (model.target / model.weight) ** 2

@@ -46,7 +46,7 @@ def _on_detail(final: Stage, whole: SumModel, label: str) -> list[str]:
 
 def _follows(final: Stage, detail: int) -> bool:
     """Whether the fitted prior leaves a harmonic enough variance for the data to speak in it."""
-    (term,), setting, ((M,),) = final.model.terms, final.model.setting(final.optimum.theta), final.harmonics
+    (term,), setting, ((M,),) = final.model.terms, final.model.unpack(final.optimum.theta), final.harmonics
     if M is None:
         return True
     values = setting.terms[0]
@@ -84,29 +84,29 @@ def _on_bound(
     labels: Sequence[Sequence[str]],
     chosen: Sequence[Sequence[bool]],
 ) -> list[str]:
-    missed, worst = final.missed, int(np.argmax(final.missed_by_term))
+    bound_gap, worst = final.bound_gap, int(np.argmax(final.bound_gap_by_term))
     ended = all(chosen[worst]) and final.harmonics[worst] == whole.harmonics[worst]
     # who left M to the fit is told when it ended before it was content; who gave it, when it is far too small
     limit = final.tolerance if ended else 10.0 * final.tolerance
-    if final.closed.allowance > 0.5 * max(missed, final.tolerance):
+    if final.closed.allowance > 0.5 * max(bound_gap, final.tolerance):
         return [
             "the signal stands so far above the noise that float64 limits the bound: "
             f"{final.closed.allowance:.3g} nats are allowed for rounding"
             + ("" if final.model.sites else "; a larger noise_variance would cost nothing")
         ]
-    if missed <= limit:
+    if bound_gap <= limit:
         return []
     where = f"column {names[worst]}" if len(labels[worst]) == 1 else names[worst]
     if _stalled(final, worst):
         return [
-            f"the domain limits the bound: it may gain about {missed:.3g} nats, most of it in {where}, but not "
+            f"the domain limits the bound: it may gain about {bound_gap:.3g} nats, most of it in {where}, but not "
             "from a larger M; widen domain beyond the data, or leave edges='auto'"
         ]
     own = final.harmonics[worst]
     M = f"{own[0]}" if len(own) == 1 else f"({', '.join(str(M) for M in own)})"
     last = f"M = {M} is the largest this pass allows" if all(chosen[worst]) else f"frequencies = {M} was given"
     return [
-        f"M limits the bound: it may gain about {missed:.3g} nats, most of it in {where}, and {last}; "
+        f"M limits the bound: it may gain about {bound_gap:.3g} nats, most of it in {where}, and {last}; "
         f"set frequencies to more than {M}"
     ]
 
@@ -125,7 +125,7 @@ def _on_learning(final: Stage, names: Sequence[str], labels: Sequence[Sequence[s
             f"({final.optimum.message.strip(' :')}); try another start"
             + ("" if final.model.sites else ", or a larger noise_variance")
         )
-    nothing = [s for s in range(len(names)) if not supported(final, s)]
+    nothing = [s for s in range(len(names)) if not active(final, s)]
     if nothing:
         many = len(nothing) > 1
         beside = _containing(final, nothing)
@@ -136,7 +136,7 @@ def _on_learning(final: Stage, names: Sequence[str], labels: Sequence[Sequence[s
         )
     ends = final.model.parameters.at_bounds(final.optimum.theta)
     for (s, d, kind), end in ((key, ends[str(key)]) for key in final.model.keys if str(key) in ends):
-        if final.optimum.steps and (s is None or supported(final, s)):
+        if final.optimum.steps and (s is None or active(final, s)):
             of = "" if s is None else _of(names[s], labels[s], d, alone=len(names) == 1)
             notes.append(f"{kind}{of} ended at its {end} bound; the data do not determine it")
     if final.closed.jitter:
@@ -151,7 +151,7 @@ def _containing(final: Stage, nothing: Sequence[int]) -> list[int]:
     """Products in play that hold the columns of a term that is not."""
     columns = [set(term.columns) for term in final.model.moments.request.terms]
     every = range(len(columns))
-    return [t for t in every if supported(final, t) and any(columns[s] < columns[t] for s in nothing)]
+    return [t for t in every if active(final, t) and any(columns[s] < columns[t] for s in nothing)]
 
 
 def _of(name: str, columns: Sequence[str], d: int | None, *, alone: bool) -> str:
@@ -161,7 +161,7 @@ def _of(name: str, columns: Sequence[str], d: int | None, *, alone: bool) -> str
     return "" if alone else f" of {name}"
 
 
-def supported(final: Stage, s: int) -> bool:
+def active(final: Stage, s: int) -> bool:
     """Whether the term is still in play."""
     return bool(final.free[final.model.variances[s]])
 
@@ -177,5 +177,5 @@ def _stalled(stage: Stage, s: int) -> bool:
         return False
     halved = tuple(M if M is None else max(1, M // 2) for M in now)
     fewer = stage.model.restricted((*stage.harmonics[:s], halved, *stage.harmonics[s + 1 :]))
-    missed = fewer.missed_by_term(fewer.at(stage.optimum.theta), stage.optimum.theta)[s]
-    return bool(stage.missed_by_term[s] > 0.75 * missed)
+    bound_gap = fewer.bound_gap_by_term(fewer.at(stage.optimum.theta), stage.optimum.theta)[s]
+    return bool(stage.bound_gap_by_term[s] > 0.75 * bound_gap)

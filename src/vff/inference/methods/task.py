@@ -8,7 +8,7 @@ import numpy as np
 
 from vff.factors import TailRows
 from vff.inference.learning.start import Given
-from vff.inference.methods.natural.oracle import AbstractCrowd, Walked
+from vff.inference.methods.natural.oracle import MemoryRows, RowOracle
 from vff.inference.methods.natural.row_sites import Observed
 from vff.inference.model.scale import TargetScale, Units
 from vff.inference.model.term import Term
@@ -70,7 +70,7 @@ class Visited:
 
     walk: PreparedRows
     observed: Observed
-    everywhere: AbstractCrowd | None = None
+    everywhere: RowOracle | None = None
     """All rows, where these are not in memory: then ``walk`` and ``observed`` are a sample of them."""
     targets: np.ndarray | None = None
     """The different values of y, where the sample may not have all of them."""
@@ -80,9 +80,9 @@ class Visited:
         return self.walk.plan.request
 
     @property
-    def all(self) -> AbstractCrowd:
+    def all(self) -> RowOracle:
         """All rows."""
-        return Walked(self.walk, self.observed) if self.everywhere is None else self.everywhere
+        return MemoryRows(self.walk, self.observed) if self.everywhere is None else self.everywhere
 
     def in_units(self, target: TargetScale) -> "Visited":
         """With y as learning sees it."""

@@ -1,12 +1,8 @@
 """S over draws of coefficients and hyperparameters, which are kept.
 
-Given a draw, f = c0 + phi'c + rest. Inside the domain phi does not depend on hyperparameters (theory, §A), so all draws
-speak of the same functions, and the first two moments of f over draws are those of one Gaussian process,
-
-    mean E[c0] + phi'E[c],      variance E[k(0)] - phi'E[K^-1]phi + var(c0 + phi'c),
-
-whatever the number of draws. ``Direct`` answers with these; what is not Gaussian about f is answered by the draws
-themselves. Beyond the domain, features go on as their tails at the median of the hyperparameters have it.
+The first two moments of f over draws are those of one Gaussian process, theory (12.2), and ``Direct`` answers with
+these; what is not Gaussian about f is answered by the draws themselves. Beyond the domain, features go on as their
+tails at the median of the hyperparameters have it.
 """
 
 from dataclasses import dataclass
@@ -26,7 +22,7 @@ class Averaged(Direct):
     """E[K^-1] of every term, (P_s, P_s)."""
     coefficients: np.ndarray
     """Draws of c, (S, P)."""
-    levels: np.ndarray
+    intercepts: np.ndarray
     """How far the constant is from its average in every draw, (S,)."""
 
     @property
@@ -39,7 +35,7 @@ class Averaged(Direct):
         for own, size in zip(self.carried, self.request.sizes, strict=True):
             yield own, (size, size), "a covariance of the prior"
         yield self.coefficients, (self.count, self.request.size), "draws of the coefficients"
-        yield self.levels, (self.count,), "draws of the constant"
+        yield self.intercepts, (self.count,), "draws of the constant"
 
     def check(self) -> None:
         super().check()
@@ -62,4 +58,4 @@ class Averaged(Direct):
         values = np.empty((len(x), c.shape[1]))
         for rows in stretches(len(x), self.request.size):
             values[rows] = np.concatenate([term.features(x[rows]) for term in self.terms], axis=1) @ c
-        return values + self.levels[some], self.rest(x)
+        return values + self.intercepts[some], self.rest(x)

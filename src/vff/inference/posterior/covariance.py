@@ -1,7 +1,6 @@
-"""What is known of the coefficients under q: S, their covariance with the constant held, of one kind or another.
+"""What is known of the coefficients under q: S, their covariance with the intercept held, of one kind or another.
 
-With f = phi'c + rest and prior covariance K^-1 of the coefficients, var f = k(0) - phi'(K^-1 - S)phi. A kind says what
-K^-1 - S, which the data *explained*, comes to at rows: by letters inside the domains, with features written out beyond.
+var f = k(0) - phi'(K^-1 - S)phi, theory (7.3). A kind says what K^-1 - S, which the data *explained*, comes to at rows.
 """
 
 from abc import ABC, abstractmethod

@@ -1,8 +1,4 @@
-"""S that has a structure: terms are independent, and S_s is a sum of Kronecker products over the term's factors.
-
-K^-1 and S are products over the factors of a term, so that features are written out factor by factor, (N, P_d), a
-stretch of rows at a time, and never (N, P), unless the covariance is dense within a term.
-"""
+"""S that has a structure (theory §10): terms are independent, S_s a sum of Kronecker products over its factors."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,9 +1,8 @@
 """S of a model that is too large for a factor of A, exact where that is cheap and probed where it is not.
 
-A^-1 = W'W + W'(A~^-1 - I)W with the preconditioner W of ``iterative``. The first part is that of independent columns
-and of a corner of a few functions of all terms; it has letters of its own.
-Variances of a few rows, and covariances, come from solutions of their own and are exact. For many rows the second part
-is an average over random signs z of (phi'W'(A~^-1 z - z)) (phi'W'z): small, and known with a standard error.
+A^-1 = W'W + W'(A~^-1 - I)W with the preconditioner W of ``iterative``. The first part has letters of its own. Variances
+of a few rows, and covariances, are solved for; for many rows the second part is an average over random signs z of
+(phi'W'(A~^-1 z - z)) (phi'W'z): small, and known with a standard error.
 """
 
 from collections.abc import Sequence
@@ -14,7 +13,7 @@ import numpy as np
 
 from vff.inference.posterior.covariance import Arrays, Features, WrittenCovariance, columns_of
 from vff.inference.posterior.term import TermProcess, stretches
-from vff.inference.solvers.iterative import IterativeForm
+from vff.inference.solvers.iterative import IterativeLinearGaussian
 from vff.inference.solvers.whitening import WhitenedTerm
 from vff.moments import (
     ColumnRows,
@@ -37,14 +36,14 @@ _POOR_VARIANCE = 0.01  # relative standard error that is worth a note
 class Probed(WrittenCovariance):
     """S = A^-1 behind a form that never writes it."""
 
-    form: IterativeForm
+    form: IterativeLinearGaussian
     away: np.ndarray
     """W'(A~^-1 z - z), (P, S)."""
     signs: np.ndarray
     """W'z, (P, S)."""
 
     @classmethod
-    def of(cls, form: IterativeForm, request: MomentRequest, terms: tuple[TermProcess, ...]) -> "Probed":
+    def of(cls, form: IterativeLinearGaussian, request: MomentRequest, terms: tuple[TermProcess, ...]) -> "Probed":
         """With the probes that the form has."""
         return cls(request, terms, form, form.to_prior(form.probed.X - form.signs), form.to_prior(form.signs))
 
@@ -226,17 +225,17 @@ class Probed(WrittenCovariance):
         away, signs = self.probe_values(x)
         error = np.std(away * signs, axis=0, ddof=1) / np.sqrt(self.form.probes)
         _, explained = self.explained(self.form.mean, x, columns_of(self.request, x), "auto")
-        variance = sum(term.variance for term in self.terms) - explained + self._of_constant(x)
+        variance = sum(term.variance for term in self.terms) - explained + self._of_intercept(x)
         return float(np.quantile(error / np.maximum(variance, 1e-300), 0.95))
 
-    def _of_constant(self, x: np.ndarray) -> np.ndarray:
+    def _of_intercept(self, x: np.ndarray) -> np.ndarray:
         """What the constant adds to the variance."""
-        level = self.form.level
-        if level is None:
+        known = self.form.intercept_posterior
+        if known is None:
             return np.zeros(len(x))
         parts = zip(self.terms, self.request.slices, strict=True)
-        follows = 1.0 - np.sum([term.features(x) @ level.answer[own] for term, own in parts], axis=0)
-        return level.variance * follows**2
+        follows = 1.0 - np.sum([term.features(x) @ known.answer[own] for term, own in parts], axis=0)
+        return known.variance * follows**2
 
     def notes(self) -> tuple[str, ...]:
         notes = []

@@ -1,10 +1,4 @@
-"""The posterior process of a sum of terms: joint over all of them, since the data do not tell terms apart for free.
-
-f(x) | y ~ GP( sum_s phi_s' m_s,  sum_s k_s(x, x') - phi'(K^-1 - S)phi ),      S the covariance of the coefficients
-
-A constant beside the terms (``form``) adds its mean, and var(c0) (1 - phi'u)^2 to the variance: S is that of terms to
-which it is known.
-"""
+"""The posterior process of a sum of terms, theory (7.3): joint, since the data do not tell terms apart for free."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -14,7 +8,7 @@ import numpy as np
 
 from vff.inference.posterior.covariance import AbstractCovariance, columns_of, square_root
 from vff.inference.posterior.term import TermProcess, stretches
-from vff.inference.solvers.linear_gaussian import ConstantPosterior
+from vff.inference.solvers.linear_gaussian import InterceptPosterior
 from vff.moments import ColumnRows, LetterFunction, MomentRequest, Tables, synthesise
 
 _CHUNK = 2**20
@@ -31,7 +25,7 @@ class Posterior:
     """Average of the features over the rows of the fit, (P,)."""
     centre_covariance: np.ndarray
     """S_ss centre_s of every term s, (P,)."""
-    constant: ConstantPosterior | None = field(default=None, kw_only=True)
+    intercept: InterceptPosterior | None = field(default=None, kw_only=True)
     """None where the function has no constant beside its terms."""
 
     @property
@@ -77,10 +71,10 @@ class Posterior:
                 variance[some] = np.maximum(self.variance - explained, 0.0)
             else:
                 mean[some] = self._means(x[some], rows, engine)
-            if self.constant is not None:
-                mean[some] += self.constant.mean
+            if self.intercept is not None:
+                mean[some] += self.intercept.mean
                 if variances:
-                    variance[some] += self.constant.variance * self._follows(x[some], rows, engine) ** 2
+                    variance[some] += self.intercept.variance * self._follows(x[some], rows, engine) ** 2
         return mean, variance
 
     def _means(self, x: np.ndarray, rows: Sequence[ColumnRows], engine: str) -> np.ndarray:
@@ -99,9 +93,9 @@ class Posterior:
     @cached_property
     def _answer_functions(self) -> list[LetterFunction]:
         """phi'u of every term; none without a constant."""
-        if self.constant is None:
+        if self.intercept is None:
             return []
-        return [term.function(answer) for term, answer in self._by_term(self.constant.answer)]
+        return [term.function(answer) for term, answer in self._by_term(self.intercept.answer)]
 
     def inside(self, rows: Sequence[ColumnRows], tables: Tables) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance of f at rows that all lie inside their places and are ready for the engines.
@@ -119,16 +113,16 @@ class Posterior:
         if between:
             variance += 2.0 * np.sum(values[pairs:], axis=0)
         variance = np.maximum(variance, 0.0)
-        if self.constant is not None:
-            mean += self.constant.mean
-            variance += self.constant.variance * (1.0 - np.sum(values[2 * T : pairs], axis=0)) ** 2
+        if self.intercept is not None:
+            mean += self.intercept.mean
+            variance += self.intercept.variance * (1.0 - np.sum(values[2 * T : pairs], axis=0)) ** 2
         return mean, variance
 
     def _follows(self, x: np.ndarray, rows: Sequence[ColumnRows], engine: str = "auto") -> np.ndarray:
         """1 - phi'u: how far f rises at every row when the constant rises by one."""
-        assert self.constant is not None
+        assert self.intercept is not None
         total = np.ones(len(x))
-        for term, answer in self._by_term(self.constant.answer):
+        for term, answer in self._by_term(self.intercept.answer):
             if answer.any():
                 total -= term.linear(x, rows, answer, engine)
         return total
@@ -139,11 +133,11 @@ class Posterior:
         covariance = np.sum([term.covariance(x) for term in self.terms], axis=0) - self.covariance.outer(features)
         own = zip(features, self.request.slices, strict=True)
         mean = np.sum([phi.dot(self.mean[place]) for phi, place in own], axis=0)
-        if self.constant is not None:
+        if self.intercept is not None:
             follows = self._follows(x, self.rows(x))
             mean, covariance = (
-                mean + self.constant.mean,
-                covariance + self.constant.variance * np.outer(follows, follows),
+                mean + self.intercept.mean,
+                covariance + self.intercept.variance * np.outer(follows, follows),
             )
         return mean, covariance
 
@@ -151,16 +145,16 @@ class Posterior:
         """Mean and variance of the derivative of f along one column, in its own units, at every row."""
         mean, variance = np.zeros(len(x)), np.zeros(len(x))
         prior = sum(term.slope_variance(along) for term in self.terms if along in term.columns)
-        constant = self.constant
+        intercept = self.intercept
         for some in stretches(len(x), self.request.size):
             features = [term.written(x[some], along) if along in term.columns else None for term in self.terms]
             variance[some] = np.maximum(prior - self.covariance.quad(features), 0.0)
             places = zip(features, self.request.slices, strict=True)
             own = [(phi, place) for phi, place in places if phi is not None]
             mean[some] = sum(phi.dot(self.mean[place]) for phi, place in own)
-            if constant is not None:
-                follows = sum(phi.dot(constant.answer[place]) for phi, place in own)
-                variance[some] += constant.variance * follows**2
+            if intercept is not None:
+                follows = sum(phi.dot(intercept.answer[place]) for phi, place in own)
+                variance[some] += intercept.variance * follows**2
         return mean, variance
 
     def effect(self, s: int, x: np.ndarray, rows: Sequence[ColumnRows]) -> tuple[np.ndarray, np.ndarray]:
@@ -175,10 +169,10 @@ class Posterior:
         # the differences are variances; only rounding can carry them below zero
         variance = np.maximum(term.variance - explained, 0.0) - 2.0 * cross + float(centre @ own)
         mean, variance = mean - float(centre @ self.mean[place]), np.maximum(variance, 0.0)
-        if self.constant is not None and self.constant.answer[place].any():
-            answer = self.constant.answer[place]
+        if self.intercept is not None and self.intercept.answer[place].any():
+            answer = self.intercept.answer[place]
             follows = term.linear(x, rows, answer) - float(centre @ answer)
-            variance = variance + self.constant.variance * follows**2
+            variance = variance + self.intercept.variance * follows**2
         return mean, variance
 
     def effects_of_mean(self, x: np.ndarray, rows: Sequence[ColumnRows]) -> list[np.ndarray]:
@@ -188,9 +182,9 @@ class Posterior:
     def average(self) -> tuple[float, float]:
         """Mean and variance of f averaged over the rows of the fit: what effects are measured from."""
         mean, variance = float(self.centre @ self.mean), self.covariance.spread(self.centre, self.centre_covariance)
-        if self.constant is not None:
-            follows = 1.0 - float(self.centre @ self.constant.answer)
-            mean, variance = mean + self.constant.mean, variance + self.constant.variance * follows**2
+        if self.intercept is not None:
+            follows = 1.0 - float(self.centre @ self.intercept.answer)
+            mean, variance = mean + self.intercept.mean, variance + self.intercept.variance * follows**2
         return mean, max(variance, 0.0)
 
     def distinct(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -238,9 +232,9 @@ class Posterior:
         for rows in stretches(len(x), self.request.size):
             values[rows] = np.concatenate([term.features(x[rows]) for term in self.terms], axis=1) @ c
             rest[rows] = np.sum([term.unseen(x[rows]) for term in self.terms], axis=0)
-        if self.constant is not None:
-            white = np.sqrt(self.constant.variance) * rng.standard_normal(n_samples)
-            values += self.constant.mean + np.multiply.outer(self._follows(x, self.rows(x)), white)
+        if self.intercept is not None:
+            white = np.sqrt(self.intercept.variance) * rng.standard_normal(n_samples)
+            values += self.intercept.mean + np.multiply.outer(self._follows(x, self.rows(x)), white)
         return values, rest
 
 

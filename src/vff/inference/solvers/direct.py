@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from vff.factors import StackedTransform
-from vff.inference.solvers.linear_gaussian import AbstractForm, Constant
+from vff.inference.solvers.linear_gaussian import Intercept, LinearGaussian
 from vff.linalg import (
     AbstractInvertible,
     AbstractSymmetric,
@@ -68,7 +68,7 @@ class MovedGram(AbstractSymmetric):
 
 
 @dataclass(frozen=True)
-class ClosedForm(AbstractForm):
+class DirectLinearGaussian(LinearGaussian):
     """A linear-Gaussian model at one setting, with a factor of A."""
 
     G: Dense
@@ -83,13 +83,13 @@ class ClosedForm(AbstractForm):
         noise: float,
         *,
         sites: bool = False,
-        constant: Constant | None = None,
-    ) -> "ClosedForm":
+        intercept: Intercept | None = None,
+    ) -> "DirectLinearGaussian":
         """The model of these rows; ``trace`` is sum w k(x, x)."""
         own = equations.b, equations.yy, equations.weight
-        return cls(prior, *own, trace, noise, Dense(equations.G.dense()), sites=sites, constant=constant)
+        return cls(prior, *own, trace, noise, Dense(equations.G.dense()), sites=sites, intercept=intercept)
 
-    def with_noise(self, noise: float) -> "ClosedForm":
+    def with_noise(self, noise: float) -> "DirectLinearGaussian":
         return replace(self, noise=noise)
 
     @cached_property
@@ -101,14 +101,6 @@ class ClosedForm(AbstractForm):
     def inverse(self) -> InverseView:
         """A^-1, written out when it is first asked for all of it."""
         return InverseView(self.factor)
-
-    @property
-    def solutions(self) -> np.ndarray:
-        return self._solutions
-
-    @cached_property
-    def _solutions(self) -> np.ndarray:
-        return self.factor.solve(self.right_sides)
 
     def solve(self, v: np.ndarray) -> np.ndarray:
         return self.factor.solve(v)
@@ -123,8 +115,8 @@ class ClosedForm(AbstractForm):
     def energy_of(self, c: np.ndarray) -> float:
         return float(c @ self.G.dense() @ c)
 
-    def spread_over(self, other: AbstractForm) -> float:
-        if not isinstance(other, ClosedForm):
+    def spread_over(self, other: LinearGaussian) -> float:
+        if not isinstance(other, DirectLinearGaussian):
             return super().spread_over(other)
         return other.G.contract(self.inverse)
 
@@ -140,12 +132,7 @@ class ClosedForm(AbstractForm):
     def jitter(self) -> float:
         return self.factor.jitter
 
-    @property
-    def projected_alone(self) -> StructuredCotangent:
-        return self._projected_alone
-
-    @cached_property
-    def _projected_alone(self) -> StructuredCotangent:
+    def _seen(self) -> StructuredCotangent:
         return self.prior.project(self.inverse)
 
     @property

@@ -1,26 +1,20 @@
-"""Closed-form regression without a factor of A: conjugate gradients, and a bound that knows its own error.
+"""Closed-form regression without a factor of A: conjugate gradients, and a bound that knows its own error (theory §11).
 
-The model is that of ``collapsed``; only A = K + tau G is too large to factor. ``whitening`` supplies products with it
-and coordinates in which A is nearly the identity; the corner C = L L' of the leading functions of all terms is factored
-here, and with L^-1 in W, A~ = W A W' is the identity there. Then
-
-    log|A~| = tr(A~ - I) + tr(log A~ - A~ + I)
-
-The first is known exactly, the second is of second order and is estimated by Gauss quadrature along random signs z
-(stochastic Lanczos quadrature). The same solutions give A^-1 = W'W + W'(A~^-1 - I)W, from W'(A~^-1 z - z) and W'z. The
-signs are the same at every setting (common random numbers), so that the bound is a smooth function. Its standard error
-over the probes is part of the answer.
+``whitening`` supplies products with A = K + tau G and coordinates in which it is nearly the identity; the corner
+C = L L' of the leading functions of all terms is factored here, and with L^-1 in W, A~ = W A W' is the identity there.
+The random signs z are the same at every setting (common random numbers), so that the bound is a smooth function; the
+same solutions give A^-1 = W'W + W'(A~^-1 - I)W.
 """
 
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from vff.inference.solvers.linear_gaussian import AbstractForm
+from vff.inference.solvers.linear_gaussian import LinearGaussian
 from vff.inference.solvers.whitening import PreconditionerView, WhitenedTerm
 from vff.linalg import BlockDiagonal, Factor, OuterView, Solution, StructuredCotangent, conjugate_gradients, factorise
 from vff.moments import KeyedByPairs, Pair
@@ -32,8 +26,10 @@ _ERRORS = 3.0  # standard errors, the width of what is stated
 
 
 @dataclass(frozen=True)
-class IterativeForm(KeyedByPairs, AbstractForm):
+class IterativeLinearGaussian(KeyedByPairs, LinearGaussian):
     """A linear-Gaussian model at one setting of its hyperparameters, solved without a factor of A."""
+
+    stored_as: ClassVar[str] = "IterativeForm"
 
     prior: BlockDiagonal
     terms: tuple[WhitenedTerm, ...]
@@ -45,7 +41,7 @@ class IterativeForm(KeyedByPairs, AbstractForm):
         # cotangents point back to this form, which formats that follow no references cannot write; they are made anew
         return {name: value for name, value in super().__getstate__().items() if name != "cotangents"}
 
-    def with_noise(self, noise: float) -> "IterativeForm":
+    def with_noise(self, noise: float) -> "IterativeLinearGaussian":
         return replace(self, terms=tuple(term.at_tau(1.0 / noise) for term in self.terms), noise=noise)
 
     @property
@@ -133,12 +129,8 @@ class IterativeForm(KeyedByPairs, AbstractForm):
     def _white_solutions(self) -> Solution:
         return conjugate_gradients(self.mv, self.to_white(self.right_sides), _TOLERANCE, _MOST_ITERATIONS)
 
-    @property
-    def solutions(self) -> np.ndarray:
-        return self._solutions
-
     @cached_property
-    def _solutions(self) -> np.ndarray:
+    def solutions(self) -> np.ndarray:
         return self.to_prior(self._white_solutions.X)
 
     @cached_property
@@ -187,12 +179,7 @@ class IterativeForm(KeyedByPairs, AbstractForm):
         """Three standard errors over the probes."""
         return 0.5 * _ERRORS * float(self._remainders.std(ddof=1)) / np.sqrt(self.probes)
 
-    @property
-    def projected_alone(self) -> StructuredCotangent:
-        return self._projected_alone
-
-    @cached_property
-    def _projected_alone(self) -> StructuredCotangent:
+    def _seen(self) -> StructuredCotangent:
         away = self.to_prior(self.probed.X - self.signs)
         outer = self.prior.project(OuterView(away, self.to_prior(self.signs)))
         excesses = tuple(self.corner_excess(s, s) for s in range(len(self.terms)))

@@ -1,34 +1,15 @@
-"""Closed-form regression in coefficient space: the collapsed bound and its cotangents. Written once, for every solver.
+"""Closed-form regression in coefficient space: the collapsed bound and its cotangents, written once for every solver.
 
-With prior precision K of the coefficients c (for variational features K = K_uu), b = Phi' W y, G = Phi' W Phi, noise
-precision tau and n = sum w (paper, section 2.4.5; design Fact E):
-
-    A    = K + tau G,     c | y ~ N(m, A^-1),     m = tau A^-1 b
-    ELBO = -1/2 [ n log(2 pi / tau) + log|A| - log|K| + tau y'Wy - tau m'b ] - tau/2 [ sum w k(x,x) - tr(K^-1 G) ]
-
-Its derivatives need what the prior's structure keeps of A^-1 and of K^-1 G K^-1:
-
-    dELBO/dK   = -1/2 [ A^-1 + m m' - K^-1 (K - tau G) K^-1 ]
-    dELBO/dG   = -tau/2 [ A^-1 + m m' - K^-1 ]            dELBO/db = tau m
-    dELBO/dtau = 1/2 [ n / tau - tr(A^-1 G) - y'Wy + 2 m'b - m'Gm - (sum w k(x,x) - tr(K^-1 G)) ]
-
-The function may have a constant beside its features, f = c0 + phi'c with c0 ~ N(0, v): a border of one row and column,
-h = Phi' W 1 beside G, sum w y beside b and 1/v beside K. Eliminated, with their answer u = tau A^-1 h to it,
-
-    1 / var(c0) = 1/v + tau sum w (1 - phi'u)^2 + u'Ku          m0 = tau (sum w y - u'b) var(c0)
-    c | y ~ N(tau A^-1 b - u m0, A^-1 + var(c0) uu')            log|A| grows by log(v / var(c0))
-
-and every formula above holds with these in place of m and A^-1. The features carry all of a constant, so the trace does
-not see it.
-
-A form is such a model at one setting of its hyperparameters. How A is solved with is its own business: ``collapsed``
-factors it, ``iterative`` does not.
+With prior precision K of the coefficients c, b = Phi' W y, G = Phi' W Phi and noise precision tau, A = K + tau G and
+m = tau A^-1 b; the bound is theory (7.2), its derivatives (7.4) to (7.6). An intercept beside the features is a border
+of one row and column, eliminated by theory (7.7) and (7.8); every formula holds with these in place of m and A^-1, and
+the trace does not see it, since the features carry all of a constant. How A is solved with is a subclass's business.
 """
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple, Self
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -38,8 +19,10 @@ _ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
-class Constant:
-    """What the rows say of a constant beside the features, and its prior N(0, variance)."""
+class Intercept:
+    """What the rows say of an intercept beside the features, and its prior N(0, variance)."""
+
+    stored_as: ClassVar[str] = "Constant"
 
     features: np.ndarray
     """h = Phi' W 1, (P,)."""
@@ -49,8 +32,10 @@ class Constant:
 
 
 @dataclass(frozen=True)
-class ConstantPosterior:
-    """q(c0) of the constant, and how the coefficients follow it."""
+class InterceptPosterior:
+    """q(c0) of the intercept, and how the coefficients follow it."""
+
+    stored_as: ClassVar[str] = "ConstantPosterior"
 
     mean: float
     variance: float
@@ -65,11 +50,11 @@ class _Share(NamedTuple):
     energy: float = 0.0
     penalty: float = 0.0
     log_gain: float = 0.0
-    effective: float = 0.0
+    edf: float = 0.0
 
 
 @dataclass(frozen=True)
-class AbstractForm(ABC):
+class LinearGaussian(ABC):
     """A linear-Gaussian model at one setting of its hyperparameters."""
 
     prior: AbstractInvertible
@@ -86,7 +71,7 @@ class AbstractForm(ABC):
     """Noise variance."""
     sites: bool = field(default=False, kw_only=True)
     """Whether the targets stand for another likelihood (``natural``): their squares are unknown and left out."""
-    constant: Constant | None = field(default=None, kw_only=True)
+    intercept: Intercept | None = field(default=None, kw_only=True)
     """None where the function has no constant of its own."""
 
     @abstractmethod
@@ -97,47 +82,48 @@ class AbstractForm(ABC):
         """A^-1 written out, (P, P); the constant held."""
         return self.solve(np.eye(self.b.size))
 
-    @property
-    @abstractmethod
+    @cached_property
     def solutions(self) -> np.ndarray:
         """A^-1 of the right sides, (P, 1 or 2)."""
+        return self.solve(self.right_sides)
 
     @property
     def right_sides(self) -> np.ndarray:
         """tau b, and beside it tau h where there is a constant."""
-        sides = [self.b] if self.constant is None else [self.b, self.constant.features]
+        sides = [self.b] if self.intercept is None else [self.b, self.intercept.features]
         return self.tau * np.stack(sides, axis=1)
 
     @cached_property
-    def level(self) -> ConstantPosterior | None:
+    def intercept_posterior(self) -> InterceptPosterior | None:
         """The constant given the targets."""
-        if self.constant is None:
+        if self.intercept is None:
             return None
-        h, u = self.constant.features, self.solutions[:, 1]
+        h, u = self.intercept.features, self.solutions[:, 1]
         misfit = self.weight - 2.0 * float(h @ u) + self.energy_of(u)
         least = -np.inf if self.sites else 0.0  # below zero there is only rounding
-        precision = 1.0 / self.constant.variance + self.tau * max(least, misfit) + float(u @ self.prior.mv(u))
+        precision = 1.0 / self.intercept.variance + self.tau * max(least, misfit) + float(u @ self.prior.mv(u))
         if not precision > 0.0:
             raise NotPositiveDefinite(
                 "these sites leave the constant of the function undetermined; try another likelihood"
             )
-        return ConstantPosterior(self.tau * (self.constant.target - float(u @ self.b)) / precision, 1.0 / precision, u)
+        mean = self.tau * (self.intercept.target - float(u @ self.b)) / precision
+        return InterceptPosterior(mean, 1.0 / precision, u)
 
     @cached_property
-    def of_constant(self) -> _Share:
+    def of_intercept(self) -> _Share:
         """What the constant adds to the sums below."""
-        own, level = self.constant, self.level
-        if own is None or level is None:
+        own, known = self.intercept, self.intercept_posterior
+        if own is None or known is None:
             return _Share()
-        m0, shrunk = level.mean, level.variance / own.variance
+        m0, shrunk = known.mean, known.variance / own.variance
         energy = 2.0 * m0 * float(own.features @ self.mean) + m0**2 * self.weight
         return _Share(m0 * own.target, energy, m0**2 / own.variance, -float(np.log(shrunk)), 1.0 - shrunk)
 
     @cached_property
     def mean(self) -> np.ndarray:
         """Posterior mean m of the coefficients."""
-        alone = self.solutions[:, 0]
-        return alone if self.level is None else alone - self.level.mean * self.level.answer
+        alone, known = self.solutions[:, 0], self.intercept_posterior
+        return alone if known is None else alone - known.mean * known.answer
 
     @property
     @abstractmethod
@@ -151,9 +137,9 @@ class AbstractForm(ABC):
     @property
     def energy(self) -> float:
         """sum w f^2 of the posterior mean."""
-        return self.energy_of(self.mean) + self.of_constant.energy
+        return self.energy_of(self.mean) + self.of_intercept.energy
 
-    def spread_over(self, other: "AbstractForm") -> float:
+    def spread_over(self, other: "LinearGaussian") -> float:
         """tr(G A^-1) with the Gram matrix of the same features over other rows."""
         raise ValueError("rows are added to models of at most 4,500 features; use fewer frequencies, or fit again")
 
@@ -165,7 +151,7 @@ class AbstractForm(ABC):
     @cached_property
     def log_volume(self) -> float:
         """log |Q + noise| = n log noise + log |A| - log |K|."""
-        return self.weight * np.log(self.noise) + self.log_gain + self.of_constant.log_gain
+        return self.weight * np.log(self.noise) + self.log_gain + self.of_intercept.log_gain
 
     @property
     @abstractmethod
@@ -177,18 +163,22 @@ class AbstractForm(ABC):
     def jitter(self) -> float:
         """What rounding made a factor add to its diagonal."""
 
-    @property
-    @abstractmethod
+    @cached_property
     def projected_alone(self) -> StructuredCotangent:
-        """What the prior's structure keeps of A^-1; the constant held."""
+        """What the prior's structure keeps of A^-1; the intercept held."""
+        return self._seen()
+
+    @abstractmethod
+    def _seen(self) -> StructuredCotangent:
+        """The same, worked out."""
 
     @cached_property
     def projected_inverse(self) -> StructuredCotangent:
         """What the prior's structure keeps of the covariance of the coefficients."""
-        if self.level is None:
+        if self.intercept_posterior is None:
             return self.projected_alone
-        u = self.level.answer[:, None]
-        return self.projected_alone + self.level.variance * self.prior.project(OuterView(u, u))
+        u = self.intercept_posterior.answer[:, None]
+        return self.projected_alone + self.intercept_posterior.variance * self.prior.project(OuterView(u, u))
 
     @property
     @abstractmethod
@@ -232,12 +222,12 @@ class AbstractForm(ABC):
     @property
     def pulled(self) -> float:
         """sum w y f of the posterior mean."""
-        return float(self.mean @ self.b) + self.of_constant.pulled
+        return float(self.mean @ self.b) + self.of_intercept.pulled
 
     @property
     def penalty(self) -> float:
         """m'Km of the coefficients, and of the constant."""
-        return float(self.mean @ self.prior.mv(self.mean)) + self.of_constant.penalty
+        return float(self.mean @ self.prior.mv(self.mean)) + self.of_intercept.penalty
 
     @cached_property
     def elbo(self) -> float:
@@ -248,7 +238,7 @@ class AbstractForm(ABC):
     @cached_property
     def divergence(self) -> float:
         """KL[q(c) || p(c)] = 1/2 [ tr(K A^-1) - P + m'Km + log|A| - log|K| ], nats, of a model with unit noise."""
-        return 0.5 * (self.penalty + self.log_volume - self.cotangents.effective)
+        return 0.5 * (self.penalty + self.log_volume - self.cotangents.edf)
 
     def upper_bound(self) -> float:
         """An upper bound on the evidence from the same statistics (Titsias, 2014); one more solution."""
@@ -257,11 +247,11 @@ class AbstractForm(ABC):
 
     @property
     def allowance(self) -> float:
-        """The part of ``missed`` that stands for rounding, nats."""
+        """The part of ``bound_gap`` that stands for rounding, nats."""
         return 0.5 * self.tau * _ROUNDING * self.prior_trace
 
     @property
-    def missed(self) -> float:
+    def bound_gap(self) -> float:
         """T = [sum w k(x, x) - tr(K^-1 G)] / (2 noise), the part of the bound's gap that is known, nats."""
         return 0.5 * self.tau * max(0.0, self.residual)
 
@@ -271,16 +261,16 @@ class AbstractForm(ABC):
         return Cotangents(self)
 
     @property
-    def missed_cotangents(self) -> "MissedCotangents":
-        """Derivatives of ``missed``; A is not solved with."""
-        return MissedCotangents(self)
+    def gap_cotangents(self) -> "GapCotangents":
+        """Derivatives of ``bound_gap``; A is not solved with."""
+        return GapCotangents(self)
 
 
 @dataclass(frozen=True)
 class Cotangents:
     """Derivatives of the bound, as far as each structure needs them."""
 
-    model: AbstractForm
+    model: LinearGaussian
 
     @property
     def inverse(self) -> StructuredCotangent:
@@ -295,10 +285,10 @@ class Cotangents:
         return -0.5 * (seen + self.model.tau * self.model.projected_sandwich)
 
     @cached_property
-    def effective(self) -> float:
+    def edf(self) -> float:
         """tau tr(A^-1 G) = P - tr(A^-1 K): how many coefficients the data determine, and the constant among them."""
         model = self.model
-        return model.mean.size - model.prior.inner(self.inverse) + model.of_constant.effective
+        return model.mean.size - model.prior.inner(self.inverse) + model.of_intercept.edf
 
     @cached_property
     def log_noise(self) -> float:
@@ -306,14 +296,14 @@ class Cotangents:
         model = self.model
         # tau m'Gm = tau m'b - m'Km: the structure of K again
         misfit = model.tau * (model.yy - model.pulled + model.residual) - model.penalty
-        return -0.5 * (model.weight - self.effective - misfit)
+        return -0.5 * (model.weight - self.edf - misfit)
 
     def gram(self, Z: np.ndarray) -> np.ndarray:
         """Z' (dELBO / dG) Z for a few columns Z (P, R); the identity gives all of it."""
         model = self.model
         moment = Z.T @ (model.solve(Z) - model.prior.solve(Z)) + np.multiply.outer(m := Z.T @ model.mean, m)
-        if model.level is not None:
-            moment += model.level.variance * np.multiply.outer(u := Z.T @ model.level.answer, u)
+        if (known := model.intercept_posterior) is not None:
+            moment += known.variance * np.multiply.outer(u := Z.T @ known.answer, u)
         return -0.5 * model.tau * moment
 
     @property
@@ -324,10 +314,10 @@ class Cotangents:
     @property
     def features(self) -> np.ndarray:
         """dELBO / dh of the constant, (P,)."""
-        level = self.model.level
-        if level is None:
+        known = self.model.intercept_posterior
+        if known is None:
             return np.zeros(self.model.b.size)
-        return self.model.tau * (level.variance * level.answer - level.mean * self.model.mean)
+        return self.model.tau * (known.variance * known.answer - known.mean * self.model.mean)
 
     @property
     def prior_trace(self) -> float:
@@ -336,10 +326,10 @@ class Cotangents:
 
 
 @dataclass(frozen=True)
-class MissedCotangents:
+class GapCotangents:
     """Derivatives of T, answering to the same names as ``Cotangents``. O(P^2)."""
 
-    model: AbstractForm
+    model: LinearGaussian
 
     @cached_property
     def prior(self) -> StructuredCotangent:

@@ -1,16 +1,9 @@
-"""Terms in coordinates in which their block of A = K + tau G is nearly the identity, for solving without a factor of A.
+"""Terms in coordinates in which their block of A = K + tau G is nearly the identity (theory §11).
 
-Products. G of a term is that of a lattice of nodes with weights (``moments.nodes``), so G v is separable.
-
-Preconditioner. If the columns of a product were independent over the rows, its G would be weight * G_1 x ... x G_D with
-the Gram matrices of the columns by themselves. With U_d' K_d U_d = I and U_d' G_d U_d = diag(lambda_d), A would be
-diagonal in U = U_1 x ... x U_D:  D = scale + tau weight lambda_1 x ... x lambda_D. In the coordinates W = D^-1/2 U'
-
-    A~ = W A W',      log|A| - log|K| = log|A~| + sum log(D / scale)
-
-is close to the identity, and exactly it for one column. What this leaves out are columns that are not independent, and
-terms that overlap. The leading functions of all terms, which the data determine, are therefore taken together: their
-corner C of A~ is factored, and its inverse factor becomes part of W (``iterative``).
+G of a term is that of a lattice of nodes with weights (``moments.quadrature``), so G v is separable. With
+U_d' K_d U_d = I and U_d' G_d U_d = diag(lambda_d), D = scale + tau weight lambda_1 x ... x lambda_D and W = D^-1/2 U',
+log|A| - log|K| = log|A~| + sum log(D / scale). What that leaves out, columns that are not independent and terms that
+overlap, is left to a corner of leading functions (``iterative``).
 """
 
 from collections.abc import Sequence

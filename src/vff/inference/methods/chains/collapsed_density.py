@@ -1,15 +1,11 @@
-"""Hyperparameters of a model with Gaussian noise, sampled on the collapsed bound: coefficients are integrated out.
+"""Hyperparameters of a model with Gaussian noise, sampled on the collapsed bound (7.2): no step costs any rows.
 
-The bound comes from the sums over the rows, so a step costs the same for a thousand rows and for a billion. There are
-two ways to it. With few features it is written in white variables, where JAX differentiates it: with C = B'GB, A = I
-+ tau C,
+With few features the bound is written in white variables, where JAX differentiates it: with C = B'GB, A = I + tau C,
 
-    bound = -1/2 [W log(2 pi / tau) + log|A| + tau y'Wy - tau^2 b'B A^-1 B'b + tau (W k(0) - tr C)],
+    bound = -1/2 [W log(2 pi / tau) + log|A| + tau y'Wy - tau^2 b'B A^-1 B'b + tau (W k(0) - tr C)].
 
-where a constant beside the terms is one more coefficient, which the trace leaves out.
-
-With many, or with rows beyond the domain, the algebra that learning uses gives bound and gradient, and JAX sees them
-as a function it may call but not look into: differentiating through a large Cholesky factor would take far longer.
+With many, or with rows beyond the domain, the algebra that learning uses gives bound and gradient, and JAX calls back:
+differentiating through a large Cholesky factor would take far longer.
 """
 
 from collections.abc import Sequence
@@ -41,7 +37,7 @@ class Sums(NamedTuple):
     """Phi' W y, (P,)."""
     yy: Any
     weight: Any
-    constant: Any = None
+    intercept: Any = None
     """Prior standard deviation of the constant."""
 
     @classmethod
@@ -49,11 +45,11 @@ class Sums(NamedTuple):
         """Those of a model without rows beyond its domain."""
         moments = model.moments
         G, b, others = moments.gram().dense(), moments.project, (moments.target_squared, moments.weight)
-        if model.constant is None:
+        if model.intercept is None:
             return cls(G, b, *others)
         h = np.concatenate(moments.features_sums)
         G = np.block([[G, h[:, None]], [h, np.array([[moments.weight]])]])
-        return cls(G, np.append(b, moments.target), *others, np.sqrt(model.constant))
+        return cls(G, np.append(b, moments.target), *others, np.sqrt(model.intercept))
 
 
 class CollapsedData(NamedTuple):
@@ -131,7 +127,7 @@ class CollapsedTarget:
         return np.array([number for number, entry in enumerate(self.entries) if entry.prior is not None], int)
 
     @property
-    def drifting(self) -> int:
+    def n_hyper(self) -> int:
         """Coordinates that no Gaussian is known for."""
         return self.free.size
 
@@ -154,16 +150,16 @@ def white_bound(terms: Sequence[TermShape], sums: Sums | None, t: Any) -> Any:
     places = places_of(terms)
     blocks = maps_of(terms, places, t, roots_of(terms, places, t))
     features = sum(block.shape[1] for block in blocks)
-    if sums.constant is not None:
-        blocks = [*blocks, jnp.reshape(sums.constant, (1, 1))]
+    if sums.intercept is not None:
+        blocks = [*blocks, jnp.reshape(sums.intercept, (1, 1))]
     B = block_diag(*blocks)
     C, tau = B.T @ sums.G @ B, jnp.exp(-t[-1])
     L = jnp.linalg.cholesky(jnp.eye(len(C)) + tau * C)
     pull = tau * solve_triangular(L, B.T @ sums.b, lower=True)
     variance = sum(jnp.exp(t[own.variance]) for own in places)
     # the difference is a sum of variances; only rounding can carry it below zero
-    missed = jnp.maximum(variance * sums.weight - jnp.trace(C[:features, :features]), 0.0)
-    quadratic = tau * sums.yy - pull @ pull + tau * missed
+    bound_gap = jnp.maximum(variance * sums.weight - jnp.trace(C[:features, :features]), 0.0)
+    quadratic = tau * sums.yy - pull @ pull + tau * bound_gap
     return -0.5 * (sums.weight * (np.log(2.0 * np.pi) + t[-1]) + quadratic) - jnp.sum(jnp.log(jnp.diagonal(L)))
 
 

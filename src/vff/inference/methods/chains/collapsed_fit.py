@@ -7,7 +7,7 @@ from math import prod
 
 import numpy as np
 
-from vff.inference.learning.model import Setting, SumModel
+from vff.inference.learning.model import SumModel
 from vff.inference.learning.solver import LARGEST_DIRECT
 from vff.inference.methods.chains.collapsed_density import (
     CollapsedData,
@@ -21,22 +21,22 @@ from vff.inference.methods.chains.density import OVERDISPERSED, Hyper, entries_o
 from vff.inference.methods.chains.design import axes_of
 from vff.inference.methods.chains.hyper import (
     Parameter,
-    TermValues,
     check_names,
     noise_parameter,
     term_parameters,
     with_priors,
 )
 from vff.inference.methods.chains.points import TermShape
-from vff.inference.methods.chains.posterior import Cloud, Level, sampled_posterior
+from vff.inference.methods.chains.posterior import CoefficientDraws, InterceptDraws, sampled_posterior
 from vff.inference.methods.chains.run import MOST_GRADIENTS, Compilation, run
-from vff.inference.methods.chains.samples import Samples, evenly, on_missed, stats_of
+from vff.inference.methods.chains.samples import Samples, evenly, on_gap, stats_of
 from vff.inference.methods.collapsed import Collapsed, model_of
-from vff.inference.methods.fit import Fit, Outcome, TermShare, record
+from vff.inference.methods.fit import Fit, TermShare, record
 from vff.inference.methods.task import FitTask
+from vff.inference.model.hyperparameters import Hyperparameters
 from vff.inference.model.scale import Units
 from vff.inference.posterior import Posterior, covariance_root
-from vff.inference.solvers.linear_gaussian import AbstractForm
+from vff.inference.solvers.linear_gaussian import LinearGaussian
 from vff.likelihoods import Gaussian
 
 _MOST_DIFFERENTIATED = 250  # white variables: beyond, gradients by hand are faster
@@ -69,16 +69,16 @@ def sample_sum(task: FitTask) -> Fit:
     t = hyperparameters(target, data, [own.position for own in drawn])
     some = evenly(plan.chains, plan.draws, _SETTINGS)
     flat = t.reshape(-1, t.shape[-1])[some]
-    posterior, constant = _posterior(model, flat, np.random.default_rng(plan.seed + 1))
+    posterior, intercept = _posterior(model, flat, np.random.default_rng(plan.seed + 1))
     kept, seconds = np.repeat(some, _EACH), time.perf_counter() - started
     psi = np.repeat(flat[:, -1:], _EACH, axis=0)
     scale = units.target.scale
     samples = Samples(tuple(parameters), t, stats_of(drawn), kept, psi, Gaussian(), scale, seconds, MOST_GRADIENTS)
-    return _record(task, fit, model, units, posterior, samples, constant)
+    return _record(task, fit, model, units, posterior, samples, intercept)
 
 
 def _parameters(fit: Fit, model: SumModel, task: FitTask) -> list[Parameter]:
-    learnt = [TermValues(own.variance, own.lengthscales) for own in fit.terms]
+    learnt = [(own.variance, *own.lengthscales) for own in fit.terms]
     terms = term_parameters(task.plans, learnt, task.units(fit.target, model.moments.request))
     found = [*terms, noise_parameter(fit.noise_variance, fit.target)]
     return found if task.optimise else [*(replace(own, prior=None) for own in found[:-1]), found[-1]]
@@ -105,7 +105,7 @@ def _target(
 
 def _posterior(model: SumModel, t: np.ndarray, rng: np.random.Generator) -> tuple[Posterior, float]:
     """Averages over settings of the posterior at each, measured from the average of the constant."""
-    settings = [model.setting(theta) for theta in t]
+    settings = [model.unpack(theta) for theta in t]
     P, S = model.size, len(t)
     means, covariance, moved = np.empty((S, P)), np.zeros((P, P)), np.empty((S, _EACH, P))
     constants, white, together, variance = np.zeros(S), np.zeros((S, _EACH)), np.zeros(P), 0.0
@@ -114,26 +114,26 @@ def _posterior(model: SumModel, t: np.ndarray, rng: np.random.Generator) -> tupl
         means[number], inverse = _raw(model, setting, form)
         covariance += inverse
         moved[number] = rng.standard_normal((_EACH, P)) @ covariance_root(inverse).T
-        if form.level is not None:
-            follows = -model.transform(setting).transpose(form.level.answer)
-            covariance += form.level.variance * np.multiply.outer(follows, follows)
-            together += form.level.variance * follows
-            variance += form.level.variance
-            white[number] = np.sqrt(form.level.variance) * rng.standard_normal(_EACH)
+        if form.intercept_posterior is not None:
+            follows = -model.transform(setting).transpose(form.intercept_posterior.answer)
+            covariance += form.intercept_posterior.variance * np.multiply.outer(follows, follows)
+            together += form.intercept_posterior.variance * follows
+            variance += form.intercept_posterior.variance
+            white[number] = np.sqrt(form.intercept_posterior.variance) * rng.standard_normal(_EACH)
             moved[number] += np.multiply.outer(white[number], follows)
-            constants[number] = form.level.mean
-    constant = float(np.mean(constants))
-    apart = constants - constant
+            constants[number] = form.intercept_posterior.mean
+    intercept = float(np.mean(constants))
+    apart = constants - intercept
     mean = means.mean(axis=0)
     covariance += (means - mean).T @ (means - mean)
-    cloud = Cloud(mean, covariance / S, (means[:, None] + moved).reshape(-1, P))
+    cloud = CoefficientDraws(mean, covariance / S, (means[:, None] + moved).reshape(-1, P))
     together, variance = together + apart @ (means - mean), variance + float(apart @ apart)
-    level = Level((apart[:, None] + white).reshape(-1), together / S, variance / S)
+    level = InterceptDraws((apart[:, None] + white).reshape(-1), together / S, variance / S)
     averages = [total / model.moments.weight for total in model.moments.features_sums]
-    return sampled_posterior(model, settings, cloud, averages, level), constant
+    return sampled_posterior(model, settings, cloud, averages, level), intercept
 
 
-def _raw(model: SumModel, setting: Setting, closed: AbstractForm) -> tuple[np.ndarray, np.ndarray]:
+def _raw(model: SumModel, setting: Hyperparameters, closed: LinearGaussian) -> tuple[np.ndarray, np.ndarray]:
     """Mean of the coefficients of the functions that are summed over rows, and covariance with the constant held."""
     transform = model.transform(setting)
     inverse = transform.transpose(transform.transpose(closed.covariance()).T)
@@ -147,31 +147,32 @@ def _record(
     units: Units,
     posterior: Posterior,
     samples: Samples,
-    constant: float,
+    intercept: float,
 ) -> Fit:
     """The fit with medians in place of optima; the bound is the one there."""
     theta = np.median(samples.t.reshape(-1, samples.t.shape[-1]), axis=0)
     closed = model.at(theta)
-    missed = float(model.missed_by_term(closed, theta).sum())
+    bound_gap = float(model.bound_gap_by_term(closed, theta).sum())
     noise = float(np.mean(samples.parameters[-1].values(samples.t[:, :, -1]))) / units.target.scale**2
-    found = Outcome(
-        "collapsed chains",
-        Gaussian(noise),
-        posterior,
-        samples.medians([len(plan.term.names) for plan in task.plans]),
-        [TermShare(own.share, own.effective, True) for own in fit.terms],
-        (*fit.history, replace(fit.history[-1], missed=missed)),
-        fit.solver,
-        model.weight,
-        fit.n,
-        closed.elbo,
-        fit.elbo_error,
-        closed.upper_bound(),
-        noise,
-        intercept=constant,
+    return record(
+        task,
+        units,
+        method="collapsed chains",
+        likelihood=Gaussian(noise),
+        posterior=posterior,
+        values=samples.medians([len(plan.term.names) for plan in task.plans]),
+        shares=[TermShare(own.variance_share, own.edf, True) for own in fit.terms],
+        history=(*fit.history, replace(fit.history[-1], bound_gap=bound_gap)),
+        solver=fit.solver,
+        weight=model.weight,
+        n=fit.n,
+        elbo=closed.elbo,
+        elbo_error=fit.elbo_error,
+        upper_bound=closed.upper_bound(),
+        noise=noise,
+        intercept=intercept,
         bounds=(closed.elbo,),
         visits=fit.visits,
-        notes=(*fit.notes, *samples.notes(), *on_missed(missed, fit.history[-1].tolerance)),
+        notes=(*fit.notes, *samples.notes(), *on_gap(bound_gap, fit.history[-1].tolerance)),
         samples=samples,
     )
-    return record(task, units, found)

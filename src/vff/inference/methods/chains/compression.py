@@ -1,13 +1,8 @@
 """Rows of one column carried to nodes once and for all: sums of smooth functions over rows, without the rows.
 
-Where log p = y A(f) + extra B(f) + a constant, as of counts and labels, A and B are smooth functions of x through f,
-a sum of M harmonics, and with the polynomials of ``cells``
-
-    sum_n s_n g(x_n) = sum_nodes S g(node),      S_j = sum_n s_n l_j(x_n).
-
-Two sums per node are all that the rows have to say, of w y and of w extra. They stand as rows (1, 1) and (0, 1),
-whose log p are A + B and B. Other likelihoods are not carried: the log p of Student's t as a function of x turns as
-sharply as its scale is small, whatever f does.
+Where log p = y A(f) + extra B(f) + a constant, as of counts and labels, sum_n s_n g(x_n) = sum_nodes S g(node) with the
+polynomials of ``interpolation``, S_j = sum_n s_n l_j(x_n). Two sums per node, of w y and of w extra, stand as rows
+(1, 1) and (0, 1), whose log p are A + B and B. The log p of Student's t turns too sharply for that.
 """
 
 from typing import NamedTuple

@@ -1,15 +1,10 @@
-"""The log-density that chains sample: log q̂(v, hyperparameters), whitened, in JAX.
+"""The log-density that chains sample, theory (12.1), whitened, in JAX.
 
-    log q̂ = sum_n w_n E_{q(f_n | v)} log p(y_n | f_n)  -  |v|^2 / 2  +  log p(hyperparameters)          (paper, eq. 9)
-
-with f_n | v ~ N(phi_n' c, k(0) - phi_n' K^-1 phi_n) and c the coefficients of v. Hyperparameters are sampled by their
-logarithms, a constant as it is. Numbers of the data are arguments and the structure is what is compiled: a second fit
-of the same shape compiles nothing.
-
-A chain moves in coordinates z, in which the posterior is about as wide as one in every direction, as far as it is
-known: (hyperparameters, v) = centre + (root z, scale z). Where features are few, v is also measured from the Gaussian
-posterior that the sites of a fit make of it at every setting (``transported``): rows that say much then no longer tie
-v to the hyperparameters.
+Hyperparameters are sampled by their logarithms, an intercept as it is. Numbers of the data are arguments and the
+structure is what is compiled: a second fit of the same shape compiles nothing. A chain moves in coordinates z, in which
+the posterior is about as wide as one in every direction: (hyperparameters, v) = centre + (root z, scale z). Where
+features are few, v is also measured from the Gaussian that the sites of a fit make of it (``transported``): rows that
+say much then no longer tie v to the hyperparameters.
 """
 
 from collections.abc import Callable, Sequence
@@ -123,7 +118,7 @@ class Function(NamedTuple):
 class _Position(NamedTuple):
     function: Function
     roots: list[tuple[Any, ...]]
-    stretch: Any
+    log_jacobian: Any
     """log |dv / dz|, up to a constant."""
 
 
@@ -144,19 +139,19 @@ class Target:
     """Whether positions are measured from the Gaussian that sites make of v, at every setting anew."""
 
     @cached_property
-    def constant(self) -> int:
+    def intercept(self) -> int:
         """Entry of the constant; those of psi follow."""
         return sum(1 + sum(axis.n_values for axis in term.axes) for term in self.terms)
 
     @property
     def centred(self) -> bool:
         """Whether the constant is sampled."""
-        return self.entries[self.constant].prior is not None
+        return self.entries[self.intercept].prior is not None
 
     @cached_property
     def free(self) -> np.ndarray:
         """Places of the entries that are sampled by their own coordinates, (K,): all but the constant."""
-        return np.array([number for number in self._sampled if number != self.constant], int)
+        return np.array([number for number in self._sampled if number != self.intercept], int)
 
     @cached_property
     def _sampled(self) -> tuple[int, ...]:
@@ -180,7 +175,7 @@ class Target:
         return places_of(self.terms)
 
     @property
-    def drifting(self) -> int:
+    def n_hyper(self) -> int:
         """Coordinates that no Gaussian is known for: those of the hyperparameters."""
         return self.free.size
 
@@ -189,10 +184,10 @@ class Target:
         """Length of a position."""
         return self.free.size + self.white_size
 
-    def constant_prior(self, hyper: Hyper) -> tuple[Any, Any]:
+    def intercept_prior(self, hyper: Hyper) -> tuple[Any, Any]:
         """Mean and standard deviation of the constant, in the units of t."""
-        numbers = hyper.numbers[self._sampled.index(self.constant)]
-        lower, unit = hyper.lower[self.constant], hyper.unit[self.constant]
+        numbers = hyper.numbers[self._sampled.index(self.intercept)]
+        lower, unit = hyper.lower[self.intercept], hyper.unit[self.intercept]
         return (numbers[0] - lower) / unit, numbers[1] / unit
 
     def at(self, data: Data, z: Any) -> _Position:
@@ -201,16 +196,16 @@ class Target:
         white = data.centre[K:] + data.scale * z[K:]
         t = jnp.asarray(data.hyper.held).at[self.free].set(data.centre[:K] + data.root @ z[:K])
         roots = roots_of(self.terms, self.places, t)
-        v, tensors, stretch = self._transport(data, t, roots, white) if self.transported else (white, None, 0.0)
+        v, tensors, log_jacobian = self._transport(data, t, roots, white) if self.transported else (white, None, 0.0)
         if self.centred:
-            mean, sd = self.constant_prior(data.hyper)
-            t = t.at[self.constant].set(mean + sd * v[-1])
+            mean, sd = self.intercept_prior(data.hyper)
+            t = t.at[self.intercept].set(mean + sd * v[-1])
         if tensors is None:
             tensors = [
                 jnp.exp(0.5 * t[places.variance]) * term.coefficients(own, v[slice(*place)])
                 for term, places, place, own in zip(self.terms, self.places, self.white, roots, strict=True)
             ]
-        return _Position(Function(t, tuple(tensors), v), roots, stretch)
+        return _Position(Function(t, tuple(tensors), v), roots, log_jacobian)
 
     def function(self, data: Data, z: Any) -> Function:
         """Hyperparameters and coefficients at a position."""
@@ -226,7 +221,7 @@ class Target:
         P = sum(len(block) for block in blocks)
         G, b = data.sites.G[: P + self.centred, : P + self.centred], data.sites.b[: P + self.centred]
         if self.centred:
-            blocks.append(jnp.reshape(self.constant_prior(data.hyper)[1], (1, 1)))
+            blocks.append(jnp.reshape(self.intercept_prior(data.hyper)[1], (1, 1)))
         B = block_diag(*blocks)
         L = jnp.linalg.cholesky(jnp.eye(B.shape[1]) + B.T @ G @ B)
         v = solve_triangular(L, solve_triangular(L, B.T @ b, lower=True) + z, lower=True, trans=1)
@@ -238,7 +233,7 @@ class Target:
     def marginals(self, data: Data, position: _Position) -> tuple[Any, Any]:
         """Mean and variance of f at every row, given v."""
         t, tensors, _ = position.function
-        mean, rest = t[self.constant], 0.0
+        mean, rest = t[self.intercept], 0.0
         parts = zip(self.terms, data.rows.terms, position.roots, tensors, self.places, strict=True)
         for term, points, own, c, places in parts:
             values, explained = term.at_points(points, own, c)
@@ -250,7 +245,7 @@ class Target:
     def log_likelihood(self, data: Data, position: _Position) -> Any:
         """sum_n w_n E log p(y_n | f_n)."""
         rows = data.rows
-        observed = _Observed(rows.y, rows.extra, rows.w, position.function.t[self.constant + 1 :])
+        observed = _Observed(rows.y, rows.extra, rows.w, position.function.t[self.intercept + 1 :])
         expected = expected_log_density(self.likelihood, self.nodes)
         return expected(observed, *self.marginals(data, position))
 
@@ -258,8 +253,8 @@ class Target:
         """The log-density at z, up to a constant."""
         position = self.at(data, z)
         t, _, v = position.function
-        value = self.log_likelihood(data, position) - 0.5 * (v @ v) + position.stretch
-        numbers = [own for place, own in zip(self._sampled, data.hyper.numbers, strict=True) if place != self.constant]
+        value = self.log_likelihood(data, position) - 0.5 * (v @ v) + position.log_jacobian
+        numbers = [own for place, own in zip(self._sampled, data.hyper.numbers, strict=True) if place != self.intercept]
         value = value + log_prior(self.entries, self.free, numbers, data.hyper, t)
         return jnp.where(jnp.isfinite(value), value, -jnp.inf)
 

@@ -14,7 +14,7 @@ import numpy as np
 from vff.factors import WhiteFactor
 from vff.inference.methods.chains.compression import compressed
 from vff.inference.methods.chains.interpolation import NODES, Cells
-from vff.inference.methods.chains.points import Carried, RowData, TermPoints, TermShape
+from vff.inference.methods.chains.points import Interpolated, RowData, TermPoints, TermShape
 from vff.inference.methods.natural.row_sites import Observed
 from vff.inference.model.term import Term
 from vff.moments import Choice, ColumnRequest, MomentRequest, RowBlock, TermRequest
@@ -149,7 +149,7 @@ def _worth_cells(axis: WhiteFactor, cells: Cells, t: np.ndarray) -> bool:
     return np.unique(t).size >= _WORTH * t.size
 
 
-def _blocks(cells: Cells, t: np.ndarray) -> Carried:
+def _blocks(cells: Cells, t: np.ndarray) -> Interpolated:
     """Rows sorted by cell, in blocks."""
     where = cells.place(t)
     order = np.argsort(where, kind="stable")
@@ -164,7 +164,7 @@ def _blocks(cells: Cells, t: np.ndarray) -> Carried:
     weights, row = np.zeros((total * _BLOCK, NODES)), np.full(total * _BLOCK, t.size)
     weights[place] = cells.weights(t, where).T
     row[place] = np.arange(t.size)
-    return Carried(weights.reshape(total, _BLOCK, NODES), np.repeat(np.arange(cells.count), blocks), place, row)
+    return Interpolated(weights.reshape(total, _BLOCK, NODES), np.repeat(np.arange(cells.count), blocks), place, row)
 
 
 def features_at(factors: Sequence[ColumnRequest], values: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
@@ -177,7 +177,7 @@ def _choice(shapes: Sequence[TermShape], points: Sequence[TermPoints], n: int) -
     for shape, own in zip(shapes, points, strict=True):
         if shape.lattice:
             parts.append(("grid", "grid: a lattice of " + " x ".join(str(len(phi)) for phi in own.features)))
-        elif isinstance(own.codes, Carried):
+        elif isinstance(own.codes, Interpolated):
             parts.append(
                 ("nufft", f"nufft: {n:,} rows carried from {len(own.features[0]):,} nodes by local polynomials")
             )

@@ -9,29 +9,29 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from vff.inference.learning.model import Setting, SumModel
+from vff.inference.learning.model import SumModel
 from vff.inference.learning.optimise import Optimum
 from vff.inference.methods.chains.compiling import compiled
 from vff.inference.methods.chains.density import MOST_FACTORED, OVERDISPERSED, Data, Hyper, Sites, Target, entries_of
 from vff.inference.methods.chains.design import Design, design, features_at
 from vff.inference.methods.chains.hyper import (
     Parameter,
-    TermValues,
     check_names,
-    constant_parameter,
+    intercept_parameter,
     likelihood_parameters,
     term_parameters,
     with_priors,
 )
-from vff.inference.methods.chains.posterior import Cloud, Level, sampled_posterior
+from vff.inference.methods.chains.posterior import CoefficientDraws, InterceptDraws, sampled_posterior
 from vff.inference.methods.chains.run import MOST_GRADIENTS, Compilation, Drawn, run
-from vff.inference.methods.chains.samples import Samples, evenly, on_missed, stats_of
+from vff.inference.methods.chains.samples import Samples, evenly, on_gap, stats_of
 from vff.inference.methods.chains.start import settled
-from vff.inference.methods.fit import Fit, Milestone, Outcome, TermShare, record
+from vff.inference.methods.fit import Fit, Milestone, TermShare, record
 from vff.inference.methods.natural.feature_sums import feature_averages
 from vff.inference.methods.natural.method import Prepared, prepared
 from vff.inference.methods.structured.method import Learnt, learn_first, no_sums
 from vff.inference.methods.task import FitTask
+from vff.inference.model.hyperparameters import Hyperparameters
 from vff.inference.posterior import Posterior
 from vff.likelihoods.float64 import float64
 from vff.likelihoods.rules import counts_for
@@ -89,7 +89,7 @@ def sample_likelihood(given: FitTask) -> Fit:
     data, plan = settled(target, data), plan.settled(known=target.transported)
     rng = np.random.default_rng(plan.seed)
     starts = rng.standard_normal((plan.chains, target.size))
-    starts[:, : target.drifting] *= OVERDISPERSED
+    starts[:, : target.n_hyper] *= OVERDISPERSED
     drawn = run(target, data, starts, plan, task.progress, compilation)
     task.progress("averaging over the draws")
     draws = _draws_of(first, target, data, parameters, drawn, time.perf_counter() - started)
@@ -100,16 +100,15 @@ def _parameters(first: First) -> list[Parameter]:
     """All hyperparameters, in the order of the entries of a target."""
     learnt, target, task = first.learnt, first.ready.target, first.task
     units = task.units(target, learnt.request)
-    values = units.outer(learnt.setting.terms)
-    found = term_parameters(task.plans, [TermValues(own[0], tuple(own[1:])) for own in values], units)
+    found = term_parameters(task.plans, units.outer(learnt.setting.terms), units)
     if not task.optimise:
         found = [replace(own, prior=None) for own in found]
-    found.append(constant_parameter(learnt.constant, learnt.anchor, target, sampled=task.has_intercept))
+    found.append(intercept_parameter(learnt.intercept, learnt.intercept_prior, target, sampled=task.has_intercept))
     found += likelihood_parameters(task.likelihood, learnt.psi, target)
     return with_priors(found, task.priors)
 
 
-def _largest_rest(task: FitTask, model: SumModel, setting: Setting) -> float:
+def _largest_rest(task: FitTask, model: SumModel, setting: Hyperparameters) -> float:
     """The largest standard deviation of what the features leave out, at some of the rows."""
     n = task.visited.walk.n
     some, total = slice(0, n, -(-n // _FEW_ROWS)), 0.0
@@ -131,7 +130,7 @@ def _target(first: First, parameters: Sequence[Parameter], points: Design, rest:
     sites = _sites(first.learnt, parameters) if white <= most else None
     target = Target(points.shapes, likelihood.form, 1, entries, sites is not None)
     if not likelihood.closed_form:
-        ratio = _MARGIN * rest / likelihood.width(held[target.constant + 1 :])
+        ratio = _MARGIN * rest / likelihood.width(held[target.intercept + 1 :])
         target = replace(target, nodes=max(_FEWEST_NODES, int(counts_for(np.array([ratio]))[0])))
     K, S = target.free.size, target.white_size
     return target, Data(points.rows, hyper, np.zeros(K + S), np.ones(S), np.eye(K), sites)
@@ -141,8 +140,8 @@ def _sites(learnt: Learnt, parameters: Sequence[Parameter]) -> Sites | None:
     """The factors that stood for the rows in the fit before, also of the constant where it is sampled."""
     if learnt.sums is None:
         return None
-    constant = parameters[sum(len(own) for own in learnt.setting.terms)]
-    at = constant.t if constant.prior is None else constant.to_t(constant.prior.numbers[0])
+    intercept = parameters[sum(len(own) for own in learnt.setting.terms)]
+    at = intercept.t if intercept.prior is None else intercept.to_t(intercept.prior.numbers[0])
     sums = learnt.sums.recentred(at)
     h = np.concatenate(sums.features_sums)
     G = np.block([[sums.gram().dense(), h[:, None]], [h, np.array([[sums.weight]])]])
@@ -174,9 +173,9 @@ def _draws_of(
             own = kept[(kept >= start) & (kept < start + _BATCH)] - start
             c = np.concatenate([tensor.reshape(_BATCH, -1) for tensor in found.coefficients], axis=1)[: len(batch)]
             parts.append(c[own])
-            seen.append(found.t[: len(batch), target.constant, None] + c @ watched.T)
+            seen.append(found.t[: len(batch), target.intercept, None] + c @ watched.T)
     t = np.concatenate(t).reshape(chains, draws, -1)
-    psi = t.reshape(chains * draws, -1)[kept, target.constant + 1 :]
+    psi = t.reshape(chains * draws, -1)[kept, target.intercept + 1 :]
     likelihood, scale = first.task.likelihood, first.ready.target.scale
     f = np.concatenate(seen).reshape(chains, draws, -1)
     function = {f"f at row {n}": f[:, :, n] for n in range(f.shape[2])}
@@ -206,33 +205,34 @@ def _record(first: First, model: SumModel, draws: _Draws, engine: Choice) -> Fit
     L = samples.t.shape[-1]
     t = samples.t.reshape(-1, L)[samples.kept]
     place = L - 1 - samples.psi.shape[1]
-    constant = float(t[:, place].mean())
-    level, cloud = t[:, place] - constant, Cloud.of(coefficients)
+    intercept = float(t[:, place].mean())
+    level, cloud = t[:, place] - intercept, CoefficientDraws.of(coefficients)
     w = task.visited.observed.w
     averages = feature_averages(task.visited.walk, learnt.request, w)
-    settings = [model.setting(np.append(row[:place], 0.0)) for row in t]  # of sites, the noise variance is one
-    posterior = sampled_posterior(model, settings, cloud, averages, Level.of(level, cloud))
+    settings = [model.unpack(np.append(row[:place], 0.0)) for row in t]  # of sites, the noise variance is one
+    posterior = sampled_posterior(model, settings, cloud, averages, InterceptDraws.of(level, cloud))
     psi = np.median(samples.psi, axis=0)
     rows = _rows(task, model, posterior)
-    missed, tolerated = _missed(first, posterior, psi, constant, rows), _tolerated(task, determined)
+    bound_gap, tolerated = _bound_gap(first, posterior, psi, intercept, rows), _tolerated(task, determined)
     theta = np.median(t[:, :place], axis=0)
     optimum = Optimum(theta, np.nan, 0, int(samples.stats["n_steps"].sum()), True, "sampled")
-    found = Outcome(
-        "chains",
-        task.likelihood.with_values(psi),
-        posterior,
-        samples.medians([len(plan.term.names) for plan in task.plans]),
-        _shares(posterior, determined, rows),
-        (Milestone(learnt.request.harmonics, optimum, missed, tolerated),),
-        "sampled",
-        float(w.sum()),
-        task.visited.walk.n,
-        intercept=constant,
-        notes=(*samples.notes(), *on_missed(missed, tolerated)),
+    return record(
+        task,
+        task.units(first.ready.target, learnt.request),
+        method="chains",
+        likelihood=task.likelihood.with_values(psi),
+        posterior=posterior,
+        values=samples.medians([len(plan.term.names) for plan in task.plans]),
+        shares=_shares(posterior, determined, rows),
+        history=(Milestone(learnt.request.harmonics, optimum, bound_gap, tolerated),),
+        solver="sampled",
+        weight=float(w.sum()),
+        n=task.visited.walk.n,
+        intercept=intercept,
+        notes=(*samples.notes(), *on_gap(bound_gap, tolerated)),
         samples=samples,
         engine=engine,
     )
-    return record(task, task.units(first.ready.target, learnt.request), found)
 
 
 class _Rows(NamedTuple):
@@ -254,13 +254,13 @@ def _rows(task: FitTask, model: SumModel, posterior: Posterior) -> _Rows:
     return _Rows(x, posterior.rows(x), every, n / len(x))
 
 
-def _missed(first: First, posterior: Posterior, psi: np.ndarray, constant: float, rows: _Rows) -> float:
+def _bound_gap(first: First, posterior: Posterior, psi: np.ndarray, intercept: float, rows: _Rows) -> float:
     """What the features leave out on average over draws, nats: half the sum of precision times variance of the rest."""
     observed = first.task.visited.observed
     y, extra, w = (values[rows.every] for values in (observed.y, observed.extra, observed.w))
     mean, _ = posterior.marginals(rows.x, variances=False)
     rest = posterior.covariance.rest(rows.x)
-    answer = first.task.likelihood.expected(psi, y, extra, constant + mean, rest)
+    answer = first.task.likelihood.expected(psi, y, extra, intercept + mean, rest)
     return float(0.5 * rows.share * np.sum(w * np.maximum(-answer.curvature, 0.0) * rest))
 
 

@@ -1,6 +1,6 @@
 """Hyperparameters that chains sample: what they are called, their units, and their priors.
 
-Names are those that a summary of the draws prints: ``variance[term]``, ``lengthscale[column]``, ``constant``,
+Names are those that a summary of the draws prints: ``variance[term]``, ``lengthscale[column]``, ``intercept``,
 ``noise_variance``, and the likelihood's own. A prior may be given by such a name, or for all of a kind by the part
 before the bracket; a number instead of a prior holds the hyperparameter there.
 
@@ -70,26 +70,14 @@ class Parameter:
         return self.to_t(float(np.clip(self.start, low, high)))
 
 
-@dataclass(frozen=True)
-class TermValues:
-    """Hyperparameters of a term in the user's units, as the fit before the chains has them."""
-
-    variance: float
-    others: tuple[float, ...]
-
-
-def term_parameters(
-    plans: Sequence[TermPlan],
-    learnt: Sequence[TermValues],
-    units: Units,
-) -> list[Parameter]:
-    """The hyperparameters of every term."""
+def term_parameters(plans: Sequence[TermPlan], learnt: Sequence[Sequence[float]], units: Units) -> list[Parameter]:
+    """The hyperparameters of every term; ``learnt`` are their values before the chains, in the user's units."""
     labels = _labels(plans)
     spread = penalised_sd(_ABOVE * units.target.scale, _PROBABILITY)
     parameters: list[Parameter] = []
     for plan, values, some, names in zip(plans, learnt, units.terms, labels, strict=True):
-        parameters.append(Parameter("variance", plan.name, spread, values.variance, unit=some["variance"]))
-        for (name, d, own), label, value in zip(plan.term.parameters, names, values.others, strict=True):
+        parameters.append(Parameter("variance", plan.name, spread, values[0], unit=some["variance"]))
+        for (name, d, own), label, value in zip(plan.term.parameters, names, values[1:], strict=True):
             extent = plan.extents[d].high - plan.extents[d].low or 2.0 * some[name]
             parameters.append(Parameter(own.name, label, own.prior(extent), value, unit=some[name]))
     return parameters
@@ -112,9 +100,9 @@ def _bare(label: str) -> str:
     return label[1:-1] if len(label) > 2 and label[0] == label[-1] == "'" else label
 
 
-def constant_parameter(constant: float, anchor: float, target: TargetScale, *, sampled: bool) -> Parameter:
+def intercept_parameter(intercept: float, intercept_prior: float, target: TargetScale, *, sampled: bool) -> Parameter:
     """The constant mean of f, in the user's units."""
-    at, value = target.mean + target.scale * anchor, target.mean + target.scale * constant
+    at, value = target.mean + target.scale * intercept_prior, target.mean + target.scale * intercept
     prior = Normal(at, _REACH * target.scale) if sampled else None
     return Parameter("constant", None, prior, value, lower=target.mean, unit=target.scale, real=True)
 

@@ -1,9 +1,8 @@
 """Cells of one column with Chebyshev nodes: a function of M harmonics is a polynomial on each, to rounding.
 
-On cells no longer than half of the shortest wave, sixteen nodes carry exp(i omega x) to 1e-15. Functions of f are
-carried as well as their own harmonics allow: exp(f) to 1e-9 where f has an amplitude of four up to half of the
-highest frequency, and to 1e-6 were all of it in the highest one, where no posterior has any. This is the spreading
-step of a non-uniform Fourier transform, with polynomials for a kernel.
+On cells no longer than half of the shortest wave, sixteen nodes carry exp(i omega x) to 1e-15, and exp(f) to 1e-9 where
+f has an amplitude of four up to half of the highest frequency. It is the spreading step of a non-uniform Fourier
+transform, with polynomials for a kernel.
 """
 
 from dataclasses import dataclass

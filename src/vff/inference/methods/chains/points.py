@@ -1,13 +1,8 @@
 """Where rows meet the function, in JAX: every term has points, and rows refer to them.
 
-    lattice    the points are all combinations of a few values per column: one small matrix product per column
-    written    one point after another, with the features of every column written out
-
-A row without a reference is its own point. Where the same function value serves several rows (equal columns with
-other targets, columns of few distinct values), codes say which point a row stands at. Where points are the nodes of
-cells, rows are carried from the nodes of their cell by polynomials, block by block of rows of one cell. The
-transposes, from rows back to coefficients, are those that JAX derives: matrix products again, and sums over the rows
-of a point.
+Points are all combinations of a few values per column (a lattice, one small matrix product per column), or written out
+one after another. A row without a reference is its own point; codes say which point a row stands at; rows at the nodes
+of cells are interpolated by polynomials, block by block of rows of one cell.
 """
 
 from collections.abc import Sequence
@@ -21,7 +16,7 @@ from vff.factors import WhiteFactor
 from vff.inference.model.products import evaluated
 
 
-class Carried(NamedTuple):
+class Interpolated(NamedTuple):
     """Rows in blocks of one cell each, some places of which are empty."""
 
     weights: Any
@@ -40,7 +35,7 @@ class TermPoints(NamedTuple):
     features: tuple[Any, ...]
     """Of every column, (n_d, P_d): at its values on a lattice, or at every point."""
     codes: Any
-    """(N,) point of every row; None when rows are points, in order, each serving ``copies`` rows; or ``Carried``."""
+    """(N,) point of every row; None when rows are points, each serving ``copies`` rows; or ``Interpolated``."""
 
 
 class RowData(NamedTuple):
@@ -105,7 +100,7 @@ class TermShape:
 
     def at_rows(self, points: TermPoints, values: Any) -> Any:
         """What is known of points, at the rows."""
-        if isinstance(points.codes, Carried):
+        if isinstance(points.codes, Interpolated):
             return _carried(points.codes, values)
         if points.codes is not None:
             return values[points.codes]
@@ -148,7 +143,7 @@ def maps_of(terms: Sequence[TermShape], places: Places, t: Any, roots: Sequence[
     return [jnp.exp(0.5 * t[own.variance]) * term.matrix(root) for term, own, root in parts]
 
 
-def _carried(own: Carried, values: Any) -> Any:
+def _carried(own: Interpolated, values: Any) -> Any:
     """Values at nodes to values at rows."""
     by_cell = values.reshape(-1, own.weights.shape[-1])[own.cell]
     return _picked(jnp.einsum("brj,bj->br", own.weights, by_cell).reshape(-1), own.place, own.row)

@@ -6,11 +6,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from vff.factors import TermTransform
-from vff.inference.learning.model import Setting, SumModel
+from vff.inference.learning.model import SumModel
 from vff.inference.learning.solver import processes
+from vff.inference.model.hyperparameters import Hyperparameters
 from vff.inference.model.term import Term
 from vff.inference.posterior import Averaged, Posterior
-from vff.inference.solvers.linear_gaussian import ConstantPosterior
+from vff.inference.solvers.linear_gaussian import InterceptPosterior
 from vff.moments import TermRequest
 
 _AVERAGED = 200  # settings over which K^-1 is averaged, and fewer where it is large
@@ -18,7 +19,7 @@ _NUMBERS = 2**30
 
 
 @dataclass(frozen=True)
-class Cloud:
+class CoefficientDraws:
     """Draws of the coefficients of all terms, of the functions that are summed over rows, or what is known of them."""
 
     mean: np.ndarray
@@ -29,7 +30,7 @@ class Cloud:
     """(S, P)."""
 
     @classmethod
-    def of(cls, draws: np.ndarray) -> "Cloud":
+    def of(cls, draws: np.ndarray) -> "CoefficientDraws":
         """Moments of the draws themselves."""
         mean = draws.mean(axis=0)
         centred = draws - mean
@@ -37,7 +38,7 @@ class Cloud:
 
 
 @dataclass(frozen=True)
-class Level:
+class InterceptDraws:
     """How far the constant is from its average, and what is known of it beside the draws."""
 
     draws: np.ndarray
@@ -47,19 +48,23 @@ class Level:
     variance: float
 
     @classmethod
-    def of(cls, draws: np.ndarray, cloud: Cloud) -> "Level":
+    def of(cls, draws: np.ndarray, coefficients: CoefficientDraws) -> "InterceptDraws":
         """Moments of the draws themselves."""
-        return cls(draws, cloud.draws.T @ draws / len(draws), float(np.mean(draws**2)))
+        return cls(draws, coefficients.draws.T @ draws / len(draws), float(np.mean(draws**2)))
 
-    def posterior(self, together: np.ndarray) -> tuple[ConstantPosterior | None, np.ndarray]:
+    def posterior(self, together: np.ndarray) -> tuple[InterceptPosterior | None, np.ndarray]:
         """The constant, whose covariance with the coefficients is ``together``, and r: given it they lose rr'."""
         if not self.variance > 0.0:
             return None, np.zeros(together.size)
-        return ConstantPosterior(0.0, self.variance, -together / self.variance), together / np.sqrt(self.variance)
+        return InterceptPosterior(0.0, self.variance, -together / self.variance), together / np.sqrt(self.variance)
 
 
 def sampled_posterior(
-    model: SumModel, settings: Sequence[Setting], cloud: Cloud, averages: Sequence[np.ndarray], level: Level
+    model: SumModel,
+    settings: Sequence[Hyperparameters],
+    coefficients: CoefficientDraws,
+    averages: Sequence[np.ndarray],
+    intercept: InterceptDraws,
 ) -> Posterior:
     """From draws of settings, of coefficients and of the constant.
 
@@ -73,13 +78,13 @@ def sampled_posterior(
         """From the functions at rows to the coordinates of the prior."""
         return np.concatenate([own.transpose(v[place]) for own, place in zip(back, places, strict=True)])
 
-    constant, root = level.posterior(inner(level.covariance))
+    known, root = intercept.posterior(inner(intercept.covariance))
     both = zip(terms, averages, strict=True)
     centre = np.concatenate([term.transform.forward(np.asarray(own)) for term, own in both])
     averaged, taken, carried, own_centre = [], [], [], []
     for s, (term, own, process) in enumerate(zip(model.terms, request.terms, terms, strict=True)):
         place = places[s]
-        C = _both(back[s], cloud.covariance[place, place]) - np.outer(root[place], root[place])
+        C = _both(back[s], coefficients.covariance[place, place]) - np.outer(root[place], root[place])
         variance, raw = _average_inverse(term, own, [setting.terms[s] for setting in settings])
         K = _both(back[s], raw)
         averaged.append(replace(process, variance=variance))
@@ -87,22 +92,22 @@ def sampled_posterior(
         carried.append(K)
         own_centre.append(C @ centre[place])
     shared = {
-        (s, t): back[s].transpose(back[t].transpose(cloud.covariance[places[s], places[t]].T).T)
+        (s, t): back[s].transpose(back[t].transpose(coefficients.covariance[places[s], places[t]].T).T)
         - np.outer(root[places[s]], root[places[t]])
         for s, t in request.pairs
     }
-    kept = tuple(carried), inner(cloud.draws.T).T, level.draws
+    kept = tuple(carried), inner(coefficients.draws.T).T, intercept.draws
     covariance = Averaged(request, tuple(averaged), tuple(taken), shared, *kept)
-    return Posterior(inner(cloud.mean), covariance, centre, np.concatenate(own_centre), constant=constant)
+    return Posterior(inner(coefficients.mean), covariance, centre, np.concatenate(own_centre), intercept=known)
 
 
-def _median(settings: Sequence[Setting]) -> Setting:
+def _median(settings: Sequence[Hyperparameters]) -> Hyperparameters:
     """Every hyperparameter by itself."""
     terms = tuple(
         {name: float(np.median([setting.terms[s][name] for setting in settings])) for name in first}
         for s, first in enumerate(settings[0].terms)
     )
-    return Setting(terms, float(np.median([setting.noise for setting in settings])))
+    return Hyperparameters(terms, float(np.median([setting.noise for setting in settings])))
 
 
 def _inverse(transform: TermTransform) -> TermTransform:

@@ -84,11 +84,11 @@ class _Carry(NamedTuple):
     inverse_mass: Any
 
 
-def _turning(inverse_mass: Any, drifting: int) -> Callable[..., Any]:
-    """The step above, as BlackJAX builds integrators; a leapfrog step for the first ``drifting`` coordinates."""
+def _turning(inverse_mass: Any, n_hyper: int) -> Callable[..., Any]:
+    """The step above, as BlackJAX builds integrators; a leapfrog step for the first ``n_hyper`` coordinates."""
     from blackjax.mcmc.integrators import IntegratorState
 
-    turns = np.arange(inverse_mass.size) >= drifting
+    turns = np.arange(inverse_mass.size) >= n_hyper
     spring = jnp.where(turns, 1.0 / inverse_mass, 0.0)
 
     def build(log_density: Callable[[Any], Any], kinetic_energy: Any) -> Callable[[Any, Any], Any]:
@@ -108,12 +108,12 @@ def _turning(inverse_mass: Any, drifting: int) -> Callable[..., Any]:
 
 
 def _move(
-    sampler: str, log_density: Callable[[Any], Any], drifting: int, key: Any, carry: _Carry
+    sampler: str, log_density: Callable[[Any], Any], n_hyper: int, key: Any, carry: _Carry
 ) -> tuple[Any, Any, Any]:
     """One transition: the next state, what BlackJAX tells about it, and how many gradients it took."""
     from blackjax.mcmc import hmc, nuts
 
-    integrator = _turning(carry.inverse_mass, drifting)
+    integrator = _turning(carry.inverse_mass, n_hyper)
     size: Any = jnp.minimum(carry.step_size, _LONGEST_STEP)
     mass = carry.inverse_mass
     if sampler == "nuts":
@@ -130,7 +130,7 @@ def _move(
 @lru_cache(maxsize=32)
 def _blocks(target: LogDensity, sampler: str) -> Callable[..., Any]:
     """Some steps of a chain, compiled."""
-    drifting: int = getattr(target, "drifting", 0)
+    n_hyper: int = getattr(target, "n_hyper", 0)
     (step_begin, step_add, step_end), (_, mass_add, mass_end) = _adaptations()
 
     def adapted(carry: _Carry, acceptance: Any, stage: Any, ends: Any) -> _Carry:
@@ -153,7 +153,7 @@ def _blocks(target: LogDensity, sampler: str) -> Callable[..., Any]:
 
     def step(data: Any, carry: _Carry, given: tuple[Any, Any, Any]) -> tuple[_Carry, Drawn]:
         key, stage, ends = given
-        state, info, steps = _move(sampler, partial(target, data), drifting, key, carry)
+        state, info, steps = _move(sampler, partial(target, data), n_hyper, key, carry)
         carry = carry._replace(state=state)
         adapting = lambda carry: adapted(carry, info.acceptance_rate, stage, ends)  # noqa: E731
         carry = jax.lax.cond(stage >= 0, adapting, lambda carry: carry, carry)

@@ -112,21 +112,21 @@ class Samples:
         few = [own for own in watched if min(own.ess_bulk, own.ess_tail) < _FEWEST_ESS]
         if few:
             worst = min(few, key=lambda own: min(own.ess_bulk, own.ess_tail))
-            effective = min(worst.ess_bulk, worst.ess_tail)
+            edf = min(worst.ess_bulk, worst.ess_tail)
             notes.append(
-                f"the draws of {worst.name} are worth {effective:.0f} independent ones, fewer than {_FEWEST_ESS:.0f}: "
+                f"the draws of {worst.name} are worth {edf:.0f} independent ones, fewer than {_FEWEST_ESS:.0f}: "
                 "its interval is rough; ask for more draws"
             )
         return tuple(notes)
 
 
-def on_missed(missed: float, tolerated: float) -> tuple[str, ...]:
+def on_gap(bound_gap: float, tolerated: float) -> tuple[str, ...]:
     """Where the features are too few for the lengthscales that were drawn."""
-    if not missed > _WORRYING * tolerated:
+    if not bound_gap > _WORRYING * tolerated:
         return ()
     return (
-        f"at the lengthscales that were drawn the features miss {missed:.3g} nats, and {tolerated:.2g} are tolerated: "
-        "the posterior leans towards longer lengthscales; give more frequencies",
+        f"at the lengthscales that were drawn the features miss {bound_gap:.3g} nats, and {tolerated:.2g} are "
+        "tolerated: the posterior leans towards longer lengthscales; give more frequencies",
     )
 
 

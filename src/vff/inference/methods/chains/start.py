@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 
 from vff.inference.methods.chains.compiling import compiled
 from vff.inference.methods.chains.density import Data, LogDensity, Target, slope_of
-from vff.inference.methods.chains.points import Carried, TermPoints, TermShape
+from vff.inference.methods.chains.points import Interpolated, TermPoints, TermShape
 from vff.inference.model.products import projected
 from vff.likelihoods.float64 import float64
 
@@ -79,7 +79,7 @@ def _scales(target: Target, data: Data, t: np.ndarray, mean: np.ndarray, rest: n
     """1 / sqrt(1 + h) with h the curvature of the likelihood along every white variable."""
     rows = data.rows
     y, extra, w = (np.asarray(part) for part in (rows.y, rows.extra, rows.w))
-    precision = -w * target.likelihood.expected(t[target.constant + 1 :], y, extra, mean, rest).curvature
+    precision = -w * target.likelihood.expected(t[target.intercept + 1 :], y, extra, mean, rest).curvature
     found = []
     for term, places, points in zip(target.terms, target.places, rows.terms, strict=True):
         roots = term.roots([tuple(np.exp(t[place]) for place in own) for own in places.factors])
@@ -89,14 +89,14 @@ def _scales(target: Target, data: Data, t: np.ndarray, mean: np.ndarray, rest: n
         ]
         found.append(np.exp(t[places.variance]) * _curvature(term, points, [z**2 for z in white], precision))
     if target.centred:
-        found.append(np.array([precision.sum() * target.constant_prior(data.hyper)[1] ** 2]))
+        found.append(np.array([precision.sum() * target.intercept_prior(data.hyper)[1] ** 2]))
     return 1.0 / np.sqrt(1.0 + np.maximum(np.concatenate(found), 0.0))
 
 
 def _curvature(term: TermShape, points: TermPoints, squares: list[np.ndarray], precision: np.ndarray) -> np.ndarray:
     """sum_n precision_n z_n^2 for every white variable of a term."""
     size = int(np.prod([len(z) for z in squares])) if term.lattice else len(squares[0])
-    if isinstance(points.codes, Carried):
+    if isinstance(points.codes, Interpolated):
         at = _at_nodes(points.codes, precision, size)
     elif points.codes is not None:
         at = np.bincount(np.asarray(points.codes), precision, size)
@@ -110,7 +110,7 @@ def _curvature(term: TermShape, points: TermPoints, squares: list[np.ndarray], p
     return tensor.reshape(-1)
 
 
-def _at_nodes(own: Carried, values: np.ndarray, size: int) -> np.ndarray:
+def _at_nodes(own: Interpolated, values: np.ndarray, size: int) -> np.ndarray:
     """Sums over rows to sums over nodes: the transpose of carrying."""
     weights = np.asarray(own.weights)
     by_row = np.append(values, 0.0)[np.asarray(own.row)].reshape(weights.shape[:2])

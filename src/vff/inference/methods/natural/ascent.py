@@ -1,19 +1,7 @@
-"""Natural gradients for any likelihood: a climb on the bound that asks the rows twice per step and never goes down.
+"""Natural gradients for any likelihood: an ascent of the bound that never goes down (theory §9).
 
-q(c) = N(m, A^-1) in coefficient space, and with g and h the first two derivatives of log p(y | f),
-
-    bound = sum_n w_n E[log p(y_n | f_n)] - KL[q || p],        f_n ~ N(mu_n, v_n) under q
-    A = K + Phi' S Phi,   A m = Phi' l,          s_n = -w_n E[h_n],  l_n = w_n E[g_n] + s_n mu_n
-
-The *sites* (s, l) enter only through their sums Phi' S Phi and Phi' l, which are the natural parameters of q less those
-of the prior (the dual parameterisation). A natural-gradient step of rate r replaces the sums by (1 - r) old + r new
-(Khan & Lin, 2017), so nothing as long as the table is kept between steps, rows may come in chunks, and a minibatch is
-the same step with scaled sums.
-
-With the sums held, a model with Gaussian targets l / s and precisions s has the same q, and where the sites have
-settled, the same gradient in the hyperparameters: dE[log p] / dv = E[h] / 2 is all that the likelihood has to say about
-them. So hyperparameters are learnt on the collapsed bound of the sums, at no cost in rows, and the true bound accepts
-the step or not.
+Sites enter only through their sums, so nothing as long as the table is kept between steps. Hyperparameters are learnt
+on the collapsed bound of the sums, at no cost in rows, and the true bound accepts the step or not.
 """
 
 from collections.abc import Callable
@@ -38,8 +26,8 @@ class Sums(Protocol):
         ...
 
 
-class Standing(Protocol):
-    """A q that the climb can stand on."""
+class Iterate(Protocol):
+    """A q on the way."""
 
     @property
     def divergence(self) -> float:
@@ -53,7 +41,7 @@ class Standing(Protocol):
 
 
 S = TypeVar("S", bound=Sums)
-Q = TypeVar("Q", bound=Standing)
+Q = TypeVar("Q", bound=Iterate)
 
 
 @dataclass(frozen=True)
@@ -73,23 +61,23 @@ class Visit(Generic[S]):
 class Problem(Protocol[S, Q]):
     """Rows and a prior."""
 
-    def stand(self, sums: S, here: Q, learn: float, /) -> Q | None:
+    def update(self, sums: S, here: Q, learn: float, /) -> Q | None:
         """q for these sums, its hyperparameters ``learn`` of the way from ``here`` to where the sums want them.
 
         None when the sums make no q: sites of a likelihood that is not log-concave may be negative.
         """
         ...
 
-    def visit(self, standing: Q, psi: np.ndarray, /) -> Visit[S]:
+    def visit(self, iterate: Q, psi: np.ndarray, /) -> Visit[S]:
         """Ask the rows."""
         ...
 
 
 @dataclass(frozen=True)
 class Step(Generic[S, Q]):
-    """Where the climb stands, and what the rows said there."""
+    """An iterate, and what the rows said there."""
 
-    standing: Q
+    iterate: Q
     psi: np.ndarray
     sums: S
     visit: Visit[S]
@@ -100,7 +88,7 @@ class Step(Generic[S, Q]):
 
 @dataclass(frozen=True)
 class Ascent(Generic[S, Q]):
-    """How a climb went."""
+    """How an ascent went."""
 
     last: Step[S, Q]
     bounds: tuple[float, ...]
@@ -109,10 +97,10 @@ class Ascent(Generic[S, Q]):
     converged: bool
 
 
-def arrive(problem: Problem[S, Q], standing: Q, psi: np.ndarray, sums: S) -> Step[S, Q]:
+def arrive(problem: Problem[S, Q], iterate: Q, psi: np.ndarray, sums: S) -> Step[S, Q]:
     """Stand on a q and ask the rows."""
-    visit = problem.visit(standing, psi)
-    return Step(standing, psi, sums, visit, visit.value - standing.divergence, positive(-visit.hessian))
+    visit = problem.visit(iterate, psi)
+    return Step(iterate, psi, sums, visit, visit.value - iterate.divergence, positive(-visit.hessian))
 
 
 def ascend(
@@ -130,7 +118,7 @@ def ascend(
         there, tried, rate, lost = _step(problem, here, rate, least)
         visits += tried
         if there is None:
-            return Ascent(here, tuple(bounds), visits, lost <= least + here.standing.error)
+            return Ascent(here, tuple(bounds), visits, lost <= least + here.iterate.error)
         gain, here = there.elbo - here.elbo, there
         bounds.append(here.elbo)
         progress(f"bound {here.elbo:.4f} nats after {visits} looks at the rows")
@@ -159,7 +147,7 @@ def _step(
         lost = min(lost, (here.elbo - there.elbo) / trial)
         if lost <= 0.0:
             return there, tried, trial, lost
-        if trial <= 0.5 and lost <= tolerance + there.standing.error:
+        if trial <= 0.5 and lost <= tolerance + there.iterate.error:
             break  # a whole step may go past the top and end as high as it began; half a step gains nothing only there
     return None, tried, rate, lost
 
@@ -167,10 +155,10 @@ def _step(
 def _try(problem: Problem[S, Q], here: Step[S, Q], rate: float, psi: np.ndarray) -> Step[S, Q] | None:
     """One trial; None when it leads nowhere that can be stood on."""
     sums = here.sums.blended(here.visit.sums, rate)
-    standing = problem.stand(sums, here.standing, rate)
-    if standing is None:
+    iterate = problem.update(sums, here.iterate, rate)
+    if iterate is None:
         return None
-    there = arrive(problem, standing, psi, sums)
+    there = arrive(problem, iterate, psi, sums)
     return replace(there, curvature=_secant(here, there)) if np.isfinite(there.elbo) else None
 
 

@@ -1,12 +1,9 @@
-"""Minibatches: the same natural-gradient step on some rows at a time, with a rate that falls.
+"""Minibatches: the same natural-gradient step (theory §9) on some rows at a time, with a rate that falls.
 
     sums <- (1 - r_t) sums + r_t (n / n_batch) sums of the batch's sites,        r_t = (2 + t / t_0)^-0.7
 
-Sums of sites are the natural parameters of q, so this is a stochastic natural-gradient step (Hoffman et al., 2013), and
-what it keeps between batches does not depend on how many rows there are. The likelihood's parameters follow at the same
-rate. Hyperparameters are held: sums of a few rows, scaled up, would take the scatter of these rows for detail. They
-are learnt before, from a sample, and after, in a few steps on all rows. Every epoch deals all rows into batches anew,
-in short stretches.
+The likelihood's parameters follow at the same rate. Hyperparameters are held, since sums of a few rows, scaled up,
+would take the scatter of these rows for detail: they are learnt before, from a sample, and after, on all rows.
 """
 
 from collections.abc import Callable, Iterator
@@ -15,8 +12,8 @@ from dataclasses import replace
 import numpy as np
 
 from vff.inference.methods.natural.ascent import Ascent, Step, arrive, ascend, newton, positive
-from vff.inference.methods.natural.oracle import Walked
-from vff.inference.methods.natural.sites import SiteProblem, SiteStanding
+from vff.inference.methods.natural.oracle import MemoryRows
+from vff.inference.methods.natural.sites import SiteIterate, SiteProblem
 from vff.moments import Moments
 
 _STRETCHES = 64  # of rows, in a batch
@@ -26,40 +23,40 @@ _STEADY, _FALL = 10.0, 0.7
 
 def by_batches(
     problem: SiteProblem,
-    first: Step[Moments, SiteStanding],
+    first: Step[Moments, SiteIterate],
     size: int,
     progress: Callable[[str], None],
     epochs: int = _EPOCHS,
-) -> Ascent[Moments, SiteStanding]:
+) -> Ascent[Moments, SiteIterate]:
     """Some epochs of steps on ``size`` rows each from a first q, and a few steps on all rows at the end."""
-    held, rows = replace(problem, optimise=False, grows=False), problem.crowd.in_memory
+    held, rows = replace(problem, optimise=False, grows=False), problem.oracle.in_memory
     assert rows is not None  # batches are dealt from rows in memory
-    standing, psi, sums = first.standing, first.psi, first.sums
+    iterate, psi, sums = first.iterate, first.psi, first.sums
     rng, t = np.random.default_rng(0), 0
     for epoch in range(epochs):
         for some in deal(rows, size, rng):
             rate = (2.0 + t / _STEADY) ** -_FALL
-            batch = replace(held, crowd=some)
-            visit = batch.visit(standing, psi)
+            batch = replace(held, oracle=some)
+            visit = batch.visit(iterate, psi)
             asked = visit.sums.scaled(float(rows.weight / some.weight))
             for halving in range(_MOST_HALVINGS):  # negative sites of few rows may make no q at a high rate
                 shorter = rate * 0.5**halving
                 trial = replace(sums.blended(asked, shorter), n=rows.n)
-                moved = held.stand(trial, standing, shorter)
+                moved = held.update(trial, iterate, shorter)
                 if moved is not None:
-                    sums, standing, t = trial, moved, t + 1
+                    sums, iterate, t = trial, moved, t + 1
                     psi = psi + shorter * newton(visit.gradient, positive(-visit.hessian))
                     break
         progress(f"epoch {epoch + 1} of {epochs}: {t} steps of {size:,} rows")
-    last = arrive(problem, standing, psi, sums)
+    last = arrive(problem, iterate, psi, sums)
     return ascend(problem, last, tolerance=problem.tolerance, most_steps=_LAST_STEPS, progress=progress)
 
 
-def deal(rows: Walked, size: int, rng: np.random.Generator) -> Iterator[Walked]:
+def deal(rows: MemoryRows, size: int, rng: np.random.Generator) -> Iterator[MemoryRows]:
     """All rows once, in batches of about ``size`` made of stretches from all over the table."""
     length = max(1, size // _STRETCHES)
     starts = rng.permutation(np.arange(0, rows.n, length))
     count = max(1, round(rows.n / size))
     for some in np.array_split(starts, count):
         pieces = [slice(int(start), min(int(start) + length, rows.n)) for start in some]
-        yield Walked(rows.walk.taken(pieces), rows.observed.taken(pieces), counted=False)
+        yield MemoryRows(rows.walk.taken(pieces), rows.observed.taken(pieces), counted=False)

@@ -9,20 +9,21 @@ import numpy as np
 
 from vff.inference.learning.column_scan import sample_pieces
 from vff.inference.learning.growth import Stage
+from vff.inference.learning.harmonics import fewer
 from vff.inference.learning.model import SumModel
 from vff.inference.learning.start import highest_standing_out
-from vff.inference.methods.fit import Fit, Milestone, Outcome, SiteMemory, record
+from vff.inference.methods.fit import Fit, Milestone, SiteMemory, record
 from vff.inference.methods.from_sums import learn_from_sums, shares_of
 from vff.inference.methods.natural.ascent import Ascent, Step, arrive, ascend
 from vff.inference.methods.natural.batches import by_batches
-from vff.inference.methods.natural.oracle import AbstractCrowd, Walked
+from vff.inference.methods.natural.oracle import MemoryRows, RowOracle
 from vff.inference.methods.natural.row_sites import Observed
-from vff.inference.methods.natural.sites import Memory, SiteProblem, SiteStanding
+from vff.inference.methods.natural.sites import Memory, SiteIterate, SiteProblem
 from vff.inference.methods.notes import notes_on
 from vff.inference.methods.task import FitTask, Spec
 from vff.inference.model.scale import TargetScale
 from vff.likelihoods import WIDEST_EXPONENT, best_constant
-from vff.moments import MomentRequest, Moments, TermRequest
+from vff.moments import MomentRequest, Moments
 
 _MANY_ROWS = 2**18  # more are first learnt from a sample of them
 _TOLERANCE = 3e-3, 1e-6  # nats, and nats per row, that a last step may still gain
@@ -30,7 +31,7 @@ _ROUGHLY = 30.0  # times that, on a sample
 _FEATURES_OF_SAMPLE, _LEAST_SHARE, _LEAST_M = 400, 0.05, 8
 _FIRST_GAIN = 0.1  # nats: what is learnt from the first guess at the sites need not be learnt well
 _HOPELESS = 10.0  # nats below no function at all
-_QUIET = (10.0, 1.0, 0.1)  # variances of a latent function that a climb from nothing tries
+_QUIET = (10.0, 1.0, 0.1)  # variances of a latent function that an ascent from nothing tries
 _HEAVY = 2.1  # degrees of freedom
 _MOST_REVIVALS = 5  # of terms that were switched off on the way
 _KEPT_TOLERANCE = 1e-7  # nats, when hyperparameters are kept
@@ -81,10 +82,10 @@ def prepared(task: FitTask) -> Prepared:
     return Prepared(replace(task, rows=inner, likelihood=asked), psi, target)
 
 
-def problem_of(task: FitTask, crowd: AbstractCrowd, memory: Memory | None = None) -> SiteProblem:
-    """What natural gradients climb."""
+def problem_of(task: FitTask, oracle: RowOracle, memory: Memory | None = None) -> SiteProblem:
+    """What natural gradients ascend."""
     how = task.likelihood, task.optimise, task.has_intercept, task.free_harmonics
-    return SiteProblem(task.terms, crowd, *how, _tolerance(task, crowd), memory=memory)
+    return SiteProblem(task.terms, oracle, *how, _tolerance(task, oracle), memory=memory)
 
 
 def _check_given(task: FitTask) -> None:
@@ -101,32 +102,32 @@ def _check_given(task: FitTask) -> None:
 def fit_prepared(ready: Prepared) -> Fit:
     """Of rows that are the first."""
     task, psi, target = ready.task, ready.psi, ready.target
-    sample, crowd = _sample(task), task.visited.all
+    sample, oracle = _sample(task), task.visited.all
     if sample is not None:
-        task.progress(f"{crowd.n:,} rows, of which {sample.n:,} are learnt from first")
+        task.progress(f"{oracle.n:,} rows, of which {sample.n:,} are learnt from first")
         first = _begin(task, sample, psi, target)
         rough = ascend(*first, tolerance=_ROUGHLY * _tolerance(task, sample))
-        problem = replace(problem_of(task, crowd), anchor=first[0].anchor)
+        problem = replace(problem_of(task, oracle), intercept_prior=first[0].intercept_prior)
         step = _onto_all_rows(problem, rough)
     else:
-        problem, step = _begin(task, crowd, psi, target)
-    if task.batch is not None and task.batch < crowd.n:
+        problem, step = _begin(task, oracle, psi, target)
+    if task.batch is not None and task.batch < oracle.n:
         ascent = by_batches(problem, step, task.batch, task.progress)
     else:
-        ascent = _climb(problem, step, task.progress)
+        ascent = _ascend_and_revive(problem, step, task.progress)
     return _fit_of(task, problem, ascent, target)
 
 
-def _tolerance(task: FitTask, crowd: AbstractCrowd) -> float:
+def _tolerance(task: FitTask, oracle: RowOracle) -> float:
     """Nats that a last step may still gain: more where a step is dear, which heavy weights do not make it."""
     if not task.optimise and not np.any(task.likelihood.free):
         return _KEPT_TOLERANCE
-    return max(_TOLERANCE[0], _TOLERANCE[1] * min(crowd.weight, crowd.n))
+    return max(_TOLERANCE[0], _TOLERANCE[1] * min(oracle.weight, oracle.n))
 
 
-def _climb(
-    problem: SiteProblem, step: Step[Moments, SiteStanding], progress: Callable[[str], None]
-) -> Ascent[Moments, SiteStanding]:
+def _ascend_and_revive(
+    problem: SiteProblem, step: Step[Moments, SiteIterate], progress: Callable[[str], None]
+) -> Ascent[Moments, SiteIterate]:
     """To the top; and on from there, as long as a term that was switched off on the way comes back to life."""
     ascent = ascend(problem, step, tolerance=problem.tolerance, progress=progress)
     for _ in range(_MOST_REVIVALS if problem.optimise else 0):
@@ -145,24 +146,24 @@ def _fit_more(task: FitTask, before: Fit, memory: SiteMemory) -> Fit:
         memory.likelihood.check(observed.y, observed.extra)  # as it was sized by the first rows
     task = replace(task, rows=task.visited.in_units(memory.units), likelihood=memory.likelihood)
     old = Memory(memory.sums, memory.psi, memory.information)
-    problem = replace(problem_of(task, task.visited.all, old), anchor=memory.intercept_prior)
+    problem = replace(problem_of(task, task.visited.all, old), intercept_prior=memory.intercept_prior)
     sums, _ = problem.first_sums(memory.psi, memory.intercept)
     steps = _starts_of_more(task, problem, before, memory, sums)
-    ascent = _climb(problem, max(steps, key=lambda step: step.elbo), task.progress)
+    ascent = _ascend_and_revive(problem, max(steps, key=lambda step: step.elbo), task.progress)
     return replace(_fit_of(task, problem, ascent, memory.units), elbo=np.nan)
 
 
 def _starts_of_more(
     task: FitTask, problem: SiteProblem, before: Fit, memory: SiteMemory, sums: Moments
-) -> list[Step[Moments, SiteStanding]]:
+) -> list[Step[Moments, SiteIterate]]:
     """From the hyperparameters of before, and from new ones: few rows may have switched off what more of them show."""
     last = before.history[-1]
-    standings = [problem.given(sums, last.optimum.theta, last.harmonics)]
+    iterates = [problem.given(sums, last.optimum.theta, last.harmonics)]
     if task.optimise:
         with suppress(FloatingPointError):  # negative sites of earlier rows
             stage = _first_stage(task, problem.model(sums), memory.units, np.inf)
-            standings.append(problem.settled(sums, stage))
-    steps = [arrive(problem, standing, memory.psi, sums) for standing in standings if standing is not None]
+            iterates.append(problem.settled(sums, stage))
+    steps = [arrive(problem, iterate, memory.psi, sums) for iterate in iterates if iterate is not None]
     if not steps:  # from what earlier rows say alone
         old = problem.given(memory.sums, last.optimum.theta, last.harmonics)
         assert old is not None  # it stood before
@@ -180,17 +181,17 @@ def _scale_of(task: FitTask) -> TargetScale:
     return TargetScale.of_targets(observed.y, observed.w, centred=task.centred, robust=robust)
 
 
-def _sample(task: FitTask) -> Walked | None:
+def _sample(task: FitTask) -> MemoryRows | None:
     """Some of the rows, when they are many."""
     walk, observed = task.visited.walk, task.visited.observed
     if task.visited.everywhere is not None:
         whole = [slice(0, walk.n)]
-        return Walked(walk.taken(whole, _coarser(task)), observed, counted=False) if task.optimise else None
+        return MemoryRows(walk.taken(whole, _coarser(task)), observed, counted=False) if task.optimise else None
     few = task.batch if task.batch is not None else _MANY_ROWS
     if walk.n <= few or not (task.optimise or task.batch):
         return None
     pieces = sample_pieces(walk.n) if task.batch is None else sample_pieces(walk.n, task.batch)
-    return Walked(walk.taken(pieces, _coarser(task)), observed.taken(pieces), counted=False)
+    return MemoryRows(walk.taken(pieces, _coarser(task)), observed.taken(pieces), counted=False)
 
 
 def _coarser(task: FitTask) -> MomentRequest:
@@ -199,54 +200,46 @@ def _coarser(task: FitTask) -> MomentRequest:
     request = whole
     while request.size > _FEATURES_OF_SAMPLE and share > _LEAST_SHARE:
         share *= 0.8
-        terms = zip(whole.terms, task.plans, strict=True)
-        request = MomentRequest(tuple(_fewer(term, plan.M, share) for term, plan in terms))
+        request = fewer(whole, share, _LEAST_M, [[M is None for M in plan.M] for plan in task.plans])
     return request
 
 
-def _fewer(term: TermRequest, asked: tuple[int | None, ...], share: float) -> TermRequest:
-    for d, (basis, M) in enumerate(zip(term.bases, asked, strict=True)):
-        if M is None and basis.detail is not None:
-            term = term.with_basis(d, basis.resized(max(min(_LEAST_M, basis.detail), int(share * basis.detail))))
-    return term
-
-
 def _begin(
-    task: FitTask, crowd: AbstractCrowd, psi: np.ndarray, target: TargetScale
-) -> tuple[SiteProblem, Step[Moments, SiteStanding]]:
+    task: FitTask, oracle: RowOracle, psi: np.ndarray, target: TargetScale
+) -> tuple[SiteProblem, Step[Moments, SiteIterate]]:
     """A first q from a guess at every row by itself."""
-    problem = problem_of(task, crowd)
-    observed = (crowd.in_memory or task.visited).observed
-    constant = 0.0
+    problem = problem_of(task, oracle)
+    observed = (oracle.in_memory or task.visited).observed
+    intercept = 0.0
     if problem.centred:
         if not task.likelihood.standardised:  # else y is measured from its middle already
-            constant = best_constant(task.likelihood, psi, observed.y, observed.extra, observed.w)
-        problem = replace(problem, anchor=constant)
-    sums, power = problem.first_sums(psi, constant)
+            intercept = best_constant(task.likelihood, psi, observed.y, observed.extra, observed.w)
+        problem = replace(problem, intercept_prior=intercept)
+    sums, power = problem.first_sums(psi, intercept)
     stage = _first_stage(task, problem.model(sums), target, power)
-    standing = problem.settled(sums, stage)
-    assert standing is not None  # the first sites are positive
-    step = arrive(problem, standing, psi, sums)
-    flat = task.likelihood.expected(psi, observed.y, observed.extra, *_flat(constant, observed))
-    nothing = float(observed.w @ flat.value) * crowd.weight / float(observed.w.sum())
+    iterate = problem.settled(sums, stage)
+    assert iterate is not None  # the first sites are positive
+    step = arrive(problem, iterate, psi, sums)
+    flat = task.likelihood.expected(psi, observed.y, observed.extra, *_flat(intercept, observed))
+    nothing = float(observed.w @ flat.value) * oracle.weight / float(observed.w.sum())
     nothing -= max(_HOPELESS, 0.1 * abs(nothing))  # a guess that is not too bad will do
     return problem, step if step.elbo > nothing else _from_prior(problem, stage, psi, step)
 
 
-def _flat(constant: float, observed: Observed) -> tuple[np.ndarray, np.ndarray]:
+def _flat(intercept: float, observed: Observed) -> tuple[np.ndarray, np.ndarray]:
     """A function that is constant and known."""
-    return np.full(observed.y.size, constant), np.zeros(observed.y.size)
+    return np.full(observed.y.size, intercept), np.zeros(observed.y.size)
 
 
 def _from_prior(
-    problem: SiteProblem, stage: Stage, psi: np.ndarray, other: Step[Moments, SiteStanding]
-) -> Step[Moments, SiteStanding]:
+    problem: SiteProblem, stage: Stage, psi: np.ndarray, other: Step[Moments, SiteIterate]
+) -> Step[Moments, SiteIterate]:
     """Where the first guess is worse than no function at all: from the prior uphill, hyperparameters held at first.
 
     Sites that know nothing yet would teach them that there is nothing to know.
     """
     # the constant is held too: under its own prior, a mean that grows like exp(f) would be all but infinite
-    zero, held = Moments.zero(problem.crowd.request), replace(problem, optimise=False, grows=False, centred=False)
+    zero, held = Moments.zero(problem.oracle.request), replace(problem, optimise=False, grows=False, centred=False)
     stage, steps = replace(stage, free=stage.model.all_but_noise), [other]
     for variance in _QUIET if problem.optimise else (None,):
         theta = stage.optimum.theta.copy()
@@ -256,24 +249,24 @@ def _from_prior(
         if quiet is None:
             continue
         rough = ascend(held, arrive(held, quiet, psi, zero), tolerance=_ROUGHLY * problem.tolerance).last
-        standing = problem.settled(rough.sums, rough.standing.stage)
-        if standing is not None:
-            steps.append(arrive(problem, standing, rough.psi, rough.sums))
+        iterate = problem.settled(rough.sums, rough.iterate.stage)
+        if iterate is not None:
+            steps.append(arrive(problem, iterate, rough.psi, rough.sums))
     return max((step for step in steps if np.isfinite(step.elbo)), key=lambda step: step.elbo, default=other)
 
 
-def _onto_all_rows(problem: SiteProblem, rough: Ascent[Moments, SiteStanding]) -> Step[Moments, SiteStanding]:
+def _onto_all_rows(problem: SiteProblem, rough: Ascent[Moments, SiteIterate]) -> Step[Moments, SiteIterate]:
     """The q that some rows taught, asked of all of them, and then the q that their sites make."""
     last = rough.last
-    sums = problem.visit(last.standing, last.psi).sums
-    stage = replace(last.standing.stage, free=last.standing.stage.model.all_but_noise)
-    here = replace(last.standing, stage=stage)
-    standing = problem.stand(sums, here, 1.0)
-    if standing is None:  # negative sites: begin with those of every row by itself
-        sums, _ = problem.first_sums(last.psi, problem.anchor)
-        standing = problem.stand(sums, here, 0.0)
-    assert standing is not None  # the first sites are positive
-    return arrive(problem, standing, last.psi, sums)
+    sums = problem.visit(last.iterate, last.psi).sums
+    stage = replace(last.iterate.stage, free=last.iterate.stage.model.all_but_noise)
+    here = replace(last.iterate, stage=stage)
+    iterate = problem.update(sums, here, 1.0)
+    if iterate is None:  # negative sites: begin with those of every row by itself
+        sums, _ = problem.first_sums(last.psi, problem.intercept_prior)
+        iterate = problem.update(sums, here, 0.0)
+    assert iterate is not None  # the first sites are positive
+    return arrive(problem, iterate, last.psi, sums)
 
 
 def _first_stage(task: FitTask, whole: SumModel, target: TargetScale, power: float) -> Stage:
@@ -286,36 +279,39 @@ def _first_stage(task: FitTask, whole: SumModel, target: TargetScale, power: flo
     return learn_from_sums(whole, given, 1.0, task.wanted, details, **how)[-1]
 
 
-def _fit_of(task: FitTask, problem: SiteProblem, ascent: Ascent[Moments, SiteStanding], target: TargetScale) -> Fit:
+def _fit_of(task: FitTask, problem: SiteProblem, ascent: Ascent[Moments, SiteIterate], target: TargetScale) -> Fit:
     """The record of the fit."""
-    last, crowd, anchor = ascent.last, problem.crowd, problem.anchor
-    averages = crowd.averages(last.standing.stage.model.moments.request)
-    model = replace(last.standing.stage.model, averages=averages)
-    stage = replace(last.standing.stage, model=model)
-    posterior = replace(last.standing, stage=stage).posterior
-    whole = replace(model, moments=last.sums.recentred(anchor))
-    level, units = stage.closed.level, task.units(target, model.moments.request)
+    last, oracle, intercept_prior = ascent.last, problem.oracle, problem.intercept_prior
+    averages = oracle.averages(last.iterate.stage.model.moments.request)
+    model = replace(last.iterate.stage.model, averages=averages)
+    stage = replace(last.iterate.stage, model=model)
+    posterior = replace(last.iterate, stage=stage).posterior
+    whole = replace(model, moments=last.sums.recentred(intercept_prior))
+    known, units = stage.closed.intercept_posterior, task.units(target, model.moments.request)
     notes = (*notes_on(stage, whole, task.plans), *posterior.covariance.notes())
-    intercept = anchor if level is None else anchor + level.mean
-    found = Outcome(
-        Natural.name,
-        task.likelihood.with_values(last.psi),
-        posterior,
-        units.outer(model.setting(stage.optimum.theta).terms),
-        shares_of(stage),
-        (Milestone(stage.harmonics, stage.optimum, stage.missed, stage.tolerance),),
-        model.solver.name,
-        crowd.weight,
-        crowd.n,
-        last.elbo,
-        stage.closed.error,
-        intercept=anchor,
+    intercept = intercept_prior if known is None else intercept_prior + known.mean
+    return record(
+        task,
+        units,
+        method=Natural.name,
+        likelihood=task.likelihood.with_values(last.psi),
+        posterior=posterior,
+        values=units.outer(model.unpack(stage.optimum.theta).terms),
+        shares=shares_of(stage),
+        history=(Milestone(stage.harmonics, stage.optimum, stage.bound_gap, stage.tolerance),),
+        solver=model.solver.name,
+        weight=oracle.weight,
+        n=oracle.n,
+        elbo=last.elbo,
+        elbo_error=stage.closed.error,
+        intercept=intercept_prior,
         bounds=ascent.bounds,
         visits=ascent.visits,
-        notes=(*notes, *_on_climb(ascent), *_on_tails(task, last.psi)),
-        memory=SiteMemory(task.likelihood, last.sums, last.psi, -last.visit.hessian, intercept, anchor, target),
+        notes=(*notes, *_on_ascent(ascent), *_on_tails(task, last.psi)),
+        memory=SiteMemory(
+            task.likelihood, last.sums, last.psi, -last.visit.hessian, intercept, intercept_prior, target
+        ),
     )
-    return record(task, units, found)
 
 
 def _on_tails(task: FitTask, psi: np.ndarray) -> tuple[str, ...]:
@@ -329,7 +325,7 @@ def _on_tails(task: FitTask, psi: np.ndarray) -> tuple[str, ...]:
     )
 
 
-def _on_climb(ascent: Ascent[Moments, SiteStanding]) -> tuple[str, ...]:
+def _on_ascent(ascent: Ascent[Moments, SiteIterate]) -> tuple[str, ...]:
     if ascent.converged:
         return ()
     return (

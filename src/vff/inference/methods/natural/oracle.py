@@ -1,8 +1,4 @@
-"""Rows that answer questions about q, wherever they are.
-
-Natural gradients ask all rows the same question again and again: what sites do you want, and what do you say about the
-likelihood's parameters? A question is a record that can travel; rows answer it stretch by stretch, and answers add up.
-"""
+"""Rows that are visited again and again, wherever they are: a query about q in, sums of the sites it wants out."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -19,15 +15,15 @@ from vff.likelihoods import AbstractLikelihood, parameter_derivatives
 from vff.moments import ColumnRows, MomentRequest, Moments, PreparedRows, Tables
 
 
-class Answer(NamedTuple):
-    """Of a stretch of rows."""
+class ChunkSites(NamedTuple):
+    """Of some rows."""
 
     sites: RowSites
     totals: np.ndarray
     """Sums over the rows, (K,)."""
 
 
-class Answers(NamedTuple):
+class SiteSums(NamedTuple):
     """Of all rows."""
 
     moments: Moments
@@ -36,65 +32,65 @@ class Answers(NamedTuple):
     features: FeatureSums | None = None
     """Sums of the features over the rows, each with its weight, where these were asked for."""
 
-    def merged(self, other: "Answers") -> "Answers":
+    def merged(self, other: "SiteSums") -> "SiteSums":
         features = added(self.features, other.features)
-        return Answers(self.moments + other.moments, self.totals + other.totals, features)
+        return SiteSums(self.moments + other.moments, self.totals + other.totals, features)
 
 
-class Question(Protocol):
-    """What is asked of a stretch of rows."""
+class SiteQuery(Protocol):
+    """What is worked out of some rows; a record that can travel."""
 
-    def __call__(self, observed: Observed, columns: Sequence[ColumnRows]) -> Answer: ...
+    def __call__(self, observed: Observed, columns: Sequence[ColumnRows]) -> ChunkSites: ...
 
 
 @dataclass(frozen=True)
-class FirstGuess:
+class InitialSites:
     """The sites of every row by itself; in total the squares of l - s constant, their power in any harmonic."""
 
     likelihood: AbstractLikelihood
     psi: np.ndarray
-    constant: float
+    intercept: float
 
-    def __call__(self, observed: Observed, columns: Sequence[ColumnRows]) -> Answer:
-        sites = first_sites(self.likelihood, self.psi, observed, self.constant)
-        return Answer(sites, np.array([np.sum((sites.pull - sites.precision * self.constant) ** 2)]))
+    def __call__(self, observed: Observed, columns: Sequence[ColumnRows]) -> ChunkSites:
+        sites = first_sites(self.likelihood, self.psi, observed, self.intercept)
+        return ChunkSites(sites, np.array([np.sum((sites.pull - sites.precision * self.intercept) ** 2)]))
 
 
 @dataclass(frozen=True)
-class Opinion:
+class ExpectedSites:
     """The sites that q wants; in total E[log p], and its gradient and Hessian in the likelihood's parameters."""
 
     likelihood: AbstractLikelihood
     psi: np.ndarray
     posterior: Posterior
-    anchor: float
+    intercept_prior: float
     """What f is measured from."""
     tables: Tables = field(default_factory=dict, compare=False)
     """Worked out at the first stretch of rows, and of use at the next."""
 
-    def __call__(self, observed: Observed, columns: Sequence[ColumnRows]) -> Answer:
+    def __call__(self, observed: Observed, columns: Sequence[ColumnRows]) -> ChunkSites:
         y, extra, w, R = observed.y, observed.extra, observed.w, self.likelihood.free.size
         mean, variance = self.posterior.inside(columns, self.tables)
-        mean += self.anchor
+        mean += self.intercept_prior
         answer = self.likelihood.expected(self.psi, y, extra, mean, variance)
         totals = np.zeros(1 + R + R * R)
         totals[0] = float(w @ answer.value)
         if self.likelihood.free.any():
             _, first, second = parameter_derivatives(self.likelihood, self.psi, y, extra, w, mean, variance)
             totals[1 : 1 + R], totals[1 + R :] = first, second.reshape(-1)
-        return Answer(sites_of(answer, w, mean), totals)
+        return ChunkSites(sites_of(answer, w, mean), totals)
 
 
-class AbstractCrowd(ABC):
+class RowOracle(ABC):
     """All rows of a fit."""
 
     remembered: dict[str, FeatureSums]
-    """What the rows were asked before, whatever the units of y."""
+    """Sums that do not depend on q, nor on the units of y."""
     counted: bool = True
     """Whether these are all rows, and not some of them in turn."""
 
     @property
-    def in_memory(self) -> "Walked | None":
+    def in_memory(self) -> "MemoryRows | None":
         """The rows themselves, where they are here."""
         return None
 
@@ -113,15 +109,15 @@ class AbstractCrowd(ABC):
     def request(self) -> MomentRequest:
         """What is summed over them."""
 
-    def ask(self, question: Question) -> Answers:
-        """What all rows answer. They are counted with the first question, since they are looked at anyway."""
-        answers = self.answers(question, features=self.counted and "features" not in self.remembered)
-        if answers.features is not None:
-            self.remembered["features"] = answers.features
-        return answers
+    def visit(self, query: SiteQuery) -> SiteSums:
+        """Over all rows. Their features are summed with the first query, since they are looked at anyway."""
+        sums = self.sums(query, features=self.counted and "features" not in self.remembered)
+        if sums.features is not None:
+            self.remembered["features"] = sums.features
+        return sums
 
     @abstractmethod
-    def answers(self, question: Question, *, features: bool) -> Answers:
+    def sums(self, query: SiteQuery, *, features: bool) -> SiteSums:
         """The same, with the sums of features over the rows where these are wanted."""
 
     @abstractmethod
@@ -135,7 +131,7 @@ class AbstractCrowd(ABC):
 
 
 @dataclass(frozen=True)
-class Walked(AbstractCrowd):
+class MemoryRows(RowOracle):
     """Rows in memory."""
 
     walk: PreparedRows
@@ -144,7 +140,7 @@ class Walked(AbstractCrowd):
     remembered: dict[str, FeatureSums] = field(default_factory=dict, compare=False)
 
     @property
-    def in_memory(self) -> "Walked":
+    def in_memory(self) -> "MemoryRows":
         return self
 
     @property
@@ -159,19 +155,19 @@ class Walked(AbstractCrowd):
     def request(self) -> MomentRequest:
         return self.walk.plan.request
 
-    def answers(self, question: Question, *, features: bool) -> Answers:
+    def sums(self, query: SiteQuery, *, features: bool) -> SiteSums:
         totals, sums = np.zeros(1), tuple(np.zeros(size) for size in self.request.sizes) if features else None
 
         def step(rows: slice, columns: Sequence[ColumnRows]) -> RowSites:
             nonlocal totals, sums
             observed = self.observed.at(rows)
-            answer = question(observed, columns)
+            answer = query(observed, columns)
             totals = totals + answer.totals
             sums = None if sums is None else added(sums, feature_sums(self.request, columns, observed.w))
             return answer.sites
 
         moments = self.walk.sum(step)
-        return Answers(moments, totals, sums)
+        return SiteSums(moments, totals, sums)
 
-    def in_units(self, target: TargetScale) -> "Walked":
+    def in_units(self, target: TargetScale) -> "MemoryRows":
         return replace(self, observed=self.observed.in_units(target))

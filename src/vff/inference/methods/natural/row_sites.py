@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from vff.inference.model.scale import TargetScale
-from vff.inference.solvers.linear_gaussian import AbstractForm
+from vff.inference.solvers.linear_gaussian import LinearGaussian
 from vff.likelihoods import AbstractLikelihood, Expected, row_modes
 
 _SPREAD = 2.0  # of the latent function around its constant, for a first guess at every row by itself
@@ -54,7 +54,7 @@ def sites_of(answer: Expected, w: np.ndarray, mean: np.ndarray) -> RowSites:
     return RowSites(precision, w * answer.slope + precision * mean)
 
 
-def first_sites(likelihood: AbstractLikelihood, psi: np.ndarray, observed: Observed, constant: float) -> RowSites:
+def first_sites(likelihood: AbstractLikelihood, psi: np.ndarray, observed: Observed, intercept: float) -> RowSites:
     """Of every row by itself: where its own likelihood, and a broad prior around the constant, put it. All positive.
 
     A likelihood that is not log-concave would put an outlier at itself; its sites are what the broad prior expects of
@@ -63,9 +63,9 @@ def first_sites(likelihood: AbstractLikelihood, psi: np.ndarray, observed: Obser
     y, extra, w = observed.y, observed.extra, observed.w
     labels = likelihood.discrete and bool(np.isfinite(likelihood.support).all())  # which say little each
     if likelihood.log_concave and not labels:
-        f, slope, curvature = row_modes(likelihood, psi, y, extra, constant, _SPREAD)
+        f, slope, curvature = row_modes(likelihood, psi, y, extra, intercept, _SPREAD)
     else:
-        f = np.full(y.size, constant)
+        f = np.full(y.size, intercept)
         _, slope, curvature = likelihood.expected(psi, y, extra, f, np.ones(y.size))
     if not np.isfinite(curvature).all():
         row = int(np.argmin(np.isfinite(curvature)))
@@ -82,9 +82,9 @@ def first_sites(likelihood: AbstractLikelihood, psi: np.ndarray, observed: Obser
     return RowSites(w * precision, w * (slope + precision * f))
 
 
-def is_positive(form: AbstractForm) -> bool:
+def is_positive(form: LinearGaussian) -> bool:
     """Whether the sites, some of which may be negative, make a q: A is positive definite, with the constant in it."""
     try:
-        return form.jitter == 0.0 and (form.level is None or form.level.variance > 0.0)
+        return form.jitter == 0.0 and (form.intercept_posterior is None or form.intercept_posterior.variance > 0.0)
     except FloatingPointError:
         return False

@@ -10,21 +10,21 @@ from vff.inference.learning.growth import Stage, grow, learn, tolerance
 from vff.inference.learning.model import SumModel
 from vff.inference.learning.optimise import Optimum
 from vff.inference.methods.natural.ascent import Step, Visit, arrive
-from vff.inference.methods.natural.oracle import AbstractCrowd, FirstGuess, Opinion
+from vff.inference.methods.natural.oracle import ExpectedSites, InitialSites, RowOracle
 from vff.inference.methods.natural.row_sites import is_positive
 from vff.inference.model.scale import REACH
 from vff.inference.model.term import Term
 from vff.inference.posterior import Posterior
-from vff.inference.solvers.linear_gaussian import AbstractForm
+from vff.inference.solvers.linear_gaussian import LinearGaussian
 from vff.likelihoods import AbstractLikelihood
 from vff.moments import Moments
 
 _REVIVED, _WORTH_IT = 0.1, 0.5  # variance of a term that gets another chance, and nats that it must gain
-_LEARNT = 0.1  # of the tolerance of the climb, for hyperparameters on the way
+_LEARNT = 0.1  # of the tolerance of the ascent, for hyperparameters on the way
 
 
 @dataclass(frozen=True)
-class SiteStanding:
+class SiteIterate:
     """q at some sums of sites."""
 
     stage: Stage
@@ -33,7 +33,7 @@ class SiteStanding:
     """What earlier rows, which are gone, say for q."""
 
     @property
-    def form(self) -> AbstractForm:
+    def form(self) -> LinearGaussian:
         return self.stage.closed
 
     @property
@@ -66,7 +66,7 @@ class SiteProblem:
     """Rows with a likelihood, and a sum of terms."""
 
     terms: tuple[Term, ...]
-    crowd: AbstractCrowd
+    oracle: RowOracle
     """All rows."""
     likelihood: AbstractLikelihood
     optimise: bool
@@ -76,27 +76,27 @@ class SiteProblem:
     grows: bool
     """Whether harmonics may be added on the way."""
     tolerance: float
-    """Nats that a last step of the climb may still gain."""
-    anchor: float = 0.0
+    """Nats that a last step of the ascent may still gain."""
+    intercept_prior: float = 0.0
     """Prior mean of the latent function; that of its constant, where it has one."""
     memory: Memory | None = None
 
     def model(self, sums: Moments) -> SumModel:
         """The Gaussian model of some sums."""
-        constant = REACH**2 if self.centred else None
-        more = {"constant": constant, "widest": self.likelihood.widest}
-        return SumModel(self.terms, sums.recentred(self.anchor), sites=True, **more)
+        intercept = REACH**2 if self.centred else None
+        more = {"intercept": intercept, "widest": self.likelihood.widest}
+        return SumModel(self.terms, sums.recentred(self.intercept_prior), sites=True, **more)
 
-    def first_sums(self, psi: np.ndarray, constant: float) -> tuple[Moments, float]:
+    def first_sums(self, psi: np.ndarray, intercept: float) -> tuple[Moments, float]:
         """Of a first guess at every site; and the sum of the squares of l - s constant, their power in any harmonic."""
-        answers = self.crowd.ask(FirstGuess(self.likelihood, psi, constant))
-        return self._remembering(answers.moments), float(answers.totals[0])
+        found = self.oracle.visit(InitialSites(self.likelihood, psi, intercept))
+        return self._remembering(found.moments), float(found.totals[0])
 
     def _remembering(self, sums: Moments) -> Moments:
         """With the sites of earlier rows."""
         return sums if self.memory is None else self.memory.sums + sums
 
-    def stand(self, sums: Moments, here: SiteStanding, learn_share: float) -> SiteStanding | None:
+    def update(self, sums: Moments, here: SiteIterate, learn_share: float) -> SiteIterate | None:
         """See ``natural.Problem``."""
         stage, model = here.stage, self.model(sums)
         if not learn_share or not (self.optimise or self.grows):
@@ -118,12 +118,12 @@ class SiteProblem:
             return grow(model, stage.optimum.theta, stage.harmonics, known=known, **how)[-1]
         return learn(model.restricted(stage.harmonics), stage.optimum.theta, **known, **how)
 
-    def revived(self, step: Step[Moments, SiteStanding]) -> Step[Moments, SiteStanding] | None:
-        """From where a climb ended, with the terms that it switched off in play again; None if none gains.
+    def revived(self, step: Step[Moments, SiteIterate]) -> Step[Moments, SiteIterate] | None:
+        """From where an ascent ended, with the terms that it switched off in play again; None if none gains.
 
         On a logarithmic scale a vanishing variance has no slope, so that what early sites switched off stays off.
         """
-        stage = step.standing.stage
+        stage = step.iterate.stage
         variances = stage.model.variances
         off = variances[~stage.free[variances]]
         if off.size == 0:
@@ -132,23 +132,23 @@ class SiteProblem:
         theta[off] = np.log(_REVIVED)
         free = stage.model.all_but_noise
         lifted = replace(stage, free=free, optimum=replace(stage.optimum, theta=theta, curvature=None))
-        here = replace(step.standing, stage=lifted)
-        standing = self.stand(step.visit.sums, here, 1.0)
-        if standing is None:
+        here = replace(step.iterate, stage=lifted)
+        iterate = self.update(step.visit.sums, here, 1.0)
+        if iterate is None:
             return None
-        there = arrive(self, standing, step.psi, step.visit.sums)
+        there = arrive(self, iterate, step.psi, step.visit.sums)
         return there if there.elbo > step.elbo + _WORTH_IT else None
 
-    def _settle(self, model: SumModel, stage: Stage) -> SiteStanding | None:
+    def _settle(self, model: SumModel, stage: Stage) -> SiteIterate | None:
         """q at the hyperparameters of a stage."""
         form = model.at(stage.optimum.theta)
         if not is_positive(form):
             return None
-        enough = tolerance(model.rows, form.cotangents.effective)
+        enough = tolerance(model.rows, form.cotangents.edf)
         stage = replace(
             stage, model=model, closed=form, tolerance=enough, optimum=replace(stage.optimum, elbo=form.elbo)
         )
-        return SiteStanding(stage, self._credit(stage))
+        return SiteIterate(stage, self._credit(stage))
 
     def _credit(self, stage: Stage) -> float:
         """E[sum l f - s f^2 / 2] over the sites of earlier rows, f = anchor + c0 + phi'c + remainder."""
@@ -158,30 +158,31 @@ class SiteProblem:
         old = self.model(sums).restricted(stage.harmonics).at(stage.optimum.theta)
         m, spread = form.mean, form.spread_over(old)
         value = float(m @ old.b) - 0.5 * (old.energy_of(m) + spread + old.residual)
-        if form.level is not None and old.constant is not None:
-            m0, variance, u = form.level.mean, form.level.variance, form.level.answer
-            h, weight = old.constant.features, old.weight
+        known = form.intercept_posterior
+        if known is not None and old.intercept is not None:
+            m0, variance, u = known.mean, known.variance, known.answer
+            h, weight = old.intercept.features, old.weight
             # the constant moves f by 1 - phi'u at every row
             moved = weight - 2.0 * float(h @ u) + old.energy_of(u)
-            value += m0 * (old.constant.target - float(h @ m)) - 0.5 * (m0**2 * weight + variance * moved)
-        return value + self.anchor * sums.target - 0.5 * self.anchor**2 * sums.weight
+            value += m0 * (old.intercept.target - float(h @ m)) - 0.5 * (m0**2 * weight + variance * moved)
+        return value + self.intercept_prior * sums.target - 0.5 * self.intercept_prior**2 * sums.weight
 
-    def settled(self, sums: Moments, stage: Stage) -> SiteStanding | None:
+    def settled(self, sums: Moments, stage: Stage) -> SiteIterate | None:
         """q for some sums at the hyperparameters of a stage."""
         return self._settle(self.model(sums).restricted(stage.harmonics), stage)
 
-    def given(self, sums: Moments, theta: np.ndarray, harmonics: Any) -> SiteStanding | None:
+    def given(self, sums: Moments, theta: np.ndarray, harmonics: Any) -> SiteIterate | None:
         """q for some sums at hyperparameters that are kept."""
         model = self.model(sums).restricted(harmonics)
         optimum = Optimum(theta, np.nan, 0, 1, True, "hyperparameters kept as given")
         return self._settle(model, Stage(model, optimum, model.at(theta), np.inf, model.all_but_noise, False))
 
-    def visit(self, standing: SiteStanding, psi: np.ndarray) -> Visit[Moments]:
+    def visit(self, iterate: SiteIterate, psi: np.ndarray) -> Visit[Moments]:
         """See ``natural.Problem``."""
         R = self.likelihood.free.size
-        answers = self.crowd.ask(Opinion(self.likelihood, psi, standing.posterior, self.anchor))
-        sums, total = self._remembering(answers.moments), float(answers.totals[0])
-        gradient, hessian = answers.totals[1 : 1 + R], answers.totals[1 + R :].reshape(R, R).copy()
+        found = self.oracle.visit(ExpectedSites(self.likelihood, psi, iterate.posterior, self.intercept_prior))
+        sums, total = self._remembering(found.moments), float(found.totals[0])
+        gradient, hessian = found.totals[1 : 1 + R], found.totals[1 + R :].reshape(R, R).copy()
         if self.memory is not None:
             away, known = psi - self.memory.psi, self.memory.information
             total -= 0.5 * float(away @ known @ away)

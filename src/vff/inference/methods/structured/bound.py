@@ -1,15 +1,11 @@
-"""The bound of a structured q, and its gradient, in JAX and float64.
+"""The bound of a structured q, and its gradient, in JAX and float64 (theory §10).
 
 Everything is written in whitened coefficients h ~ N(0, I): the features of term t are z_t = kron_g z_tg, its prior
-variance is part of them, and q is N(h_t, S_t) with S_t a sum of one or two *pieces*, each kron_g (L_g L_g').
+variance is part of them, and q is N(h_t, S_t) with S_t a sum of one or two *pieces*, each kron_g (L_g L_g'):
 
-    bound = sum_n w_n E_{N(mu_n, v_n)} log p(y_n | f) - 1/2 sum_t [tr S_t + |h_t|^2 - P_t - log|S_t|]
     mu_n  = offset + sum_t z_tn' h_t,      v_n = residual_n + sum_t sum_pieces prod_g |L_g' z_tgn|^2
 
-With two pieces, kron A_g + kron B_g, log|S| = log|kron A_g| + sum over tuples i of log(1 + prod_g lambda_g,i_g), where
-lambda_g are the eigenvalues of L_g^-1 B_g L_g^-T. Only eigenvalues are differentiated, so equal ones do no harm.
-
-JAX is imported when a fit starts, and set to float64 for its own computations only.
+Of log|S|, only eigenvalues are differentiated, so equal ones do no harm. JAX is imported when a fit starts.
 """
 
 from collections.abc import Callable

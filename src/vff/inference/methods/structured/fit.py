@@ -1,12 +1,7 @@
-"""Gaussian approximations whose covariance has a structure, for any likelihood.
+"""Gaussian approximations whose covariance has a structure, for any likelihood (theory §10).
 
-In coefficients c = K^-1 u the prior is N(0, K^-1), f = offset + phi(x)'c + residual, and q(c) = N(m, S), m free and S
-
-- ``"kronecker"``: one Kronecker product over the factors of each term;
-- ``"two kroneckers"``: a sum of two of them;
-- ``"factorised"``: dense within a term. With one term, that is the covariance without any restriction.
-
-In all three, terms are independent of one another under q.
+In coefficients c = K^-1 u, f = offset + phi(x)'c + residual, q(c) = N(m, S), terms independent, and S_t one Kronecker
+product over the factors (``"kronecker"``), a sum of two (``"two kroneckers"``), or dense (``"factorised"``).
 """
 
 from collections.abc import Sequence
@@ -18,7 +13,7 @@ import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 
 from vff.inference.methods.structured.bound import Objective, Pieces, Rows, State, trace
-from vff.inference.methods.structured.search import Search, climb, diagonal_precision, iterate, step_mean
+from vff.inference.methods.structured.search import Search, diagonal_precision, iterate, maximise_jointly, step_mean
 from vff.linalg import product_rows
 from vff.words import shown
 
@@ -26,7 +21,7 @@ Kind = Literal["kronecker", "two kroneckers", "factorised"]
 KINDS = ("kronecker", "two kroneckers", "factorised")
 _SWEEPS, _ROUND, _ROUNDS = 200, 400, 10
 _SCALES = (0.1, 0.01, 1e-4)  # of the prior, for the first q
-LARGEST_CLIMB = 2_000_000  # numbers of q; fixed points alone move more
+LARGEST_JOINT = 2_000_000  # numbers of q; fixed points alone move more
 
 
 @dataclass(frozen=True)
@@ -54,7 +49,7 @@ class StructuredFit:
     variances: tuple[float, ...]
     whiteners: tuple[tuple[np.ndarray, ...], ...]
     """G_d for every factor, K_d^-1 = G_d G_d'."""
-    effective: tuple[float, ...]
+    edf: tuple[float, ...]
     """P - tr(K S) of every term: how many of its coefficients the data determine."""
     elbo: float
     converged: bool
@@ -112,18 +107,18 @@ def prior_state(rows: Rows, scale: float = 1.0) -> State:
 
 
 def _begun(rows: Rows, objective: Objective, means: Sequence[np.ndarray] | None) -> Search:
-    """Where the climb starts: at the prior, or with less variance or with known means where the rows like that more."""
+    """Where the search starts: at the prior, or with less variance or known means where the rows like that more."""
     first = Search.from_state(rows, objective, prior_state(rows))
     states = [prior_state(rows, scale) for scale in _SCALES]
     if means is not None:
         states += [state._replace(means=tuple(means)) for state in states]
-    standing = [search for search in (first, *map(first.moved, states)) if search.stands]
-    if not standing:
+    possible = [search for search in (first, *map(first.moved, states)) if search.finite]
+    if not possible:
         raise ValueError(
             "log p(y | f) or a derivative of it is not finite at the prior mean of f: write it so that it is, for "
             "every f, or give hyperparameters nearer to the targets"
         )
-    return max(standing, key=lambda search: search.sites.bound)
+    return max(possible, key=lambda search: search.sites.bound)
 
 
 def _two_piece_starts(search: Search) -> list[State]:
@@ -158,20 +153,20 @@ def _two_piece_starts(search: Search) -> list[State]:
 
 
 def _split(search: Search, tolerance: float) -> tuple[Search, float]:
-    """The climb with two pieces, from the most promising start; never below the one piece it comes from."""
+    """The search with two pieces, from the most promising start; never below the one piece it comes from."""
     trials = [search.moved(state) for state in _two_piece_starts(search)]
     *_, added = trials
-    standing = [trial for trial in trials if trial.stands]
-    for trial in standing:
+    possible = [trial for trial in trials if trial.finite]
+    for trial in possible:
         for _ in range(3):
             step_mean(trial)
-    standing.sort(key=lambda trial: trial.sites.bound)
-    nearest = [added] if added.stands and standing[-1] is not added else []
-    for best in [*standing[-1:], *nearest]:
-        slope = climb(best, tolerance, _ROUND)
+    possible.sort(key=lambda trial: trial.sites.bound)
+    nearest = [added] if added.finite and possible[-1] is not added else []
+    for best in [*possible[-1:], *nearest]:
+        slope = maximise_jointly(best, tolerance, _ROUND)
         if best.sites.bound >= search.sites.bound:
             return best, slope
-    return search, climb(search, tolerance, _ROUND)
+    return search, maximise_jointly(search, tolerance, _ROUND)
 
 
 def _in_coefficients(
@@ -222,7 +217,7 @@ def fit_structured(
     y and ``extra`` have one entry per row (``extra`` may be None), w are weights of rows (None for ones), and
     ``likelihood.log_density(y, f, extra, psi)`` is log p of one row in ``jax.numpy``; a likelihood must be hashable.
     ``offset`` is the prior mean of f, and ``means`` are m of every term where a good guess is known. Expectations are
-    taken with ``nodes`` nodes. The climb ends when no derivative of the bound, per unit of q's own spread, exceeds
+    taken with ``nodes`` nodes. The search ends when no derivative of the bound, per unit of q's own spread, exceeds
     ``tolerance``.
     """
     if kind not in KINDS:
@@ -239,9 +234,9 @@ def fit_structured(
         search, slope = _split(search, tolerance)
     size = sum(h.size + sum(L.size for L in piece) for h, (piece, *_) in zip(*search.state, strict=True))
     for _ in range(_ROUNDS):
-        if slope < tolerance or (size > LARGEST_CLIMB and not splits):
+        if slope < tolerance or (size > LARGEST_JOINT and not splits):
             break
-        slope = climb(search, tolerance, _ROUND)
+        slope = maximise_jointly(search, tolerance, _ROUND)
     means, factors = _in_coefficients(kind, terms, whiteners, search.state)
     return StructuredFit(
         kind=kind,
@@ -249,9 +244,7 @@ def fit_structured(
         factors=factors,
         variances=tuple(term.variance for term in terms),
         whiteners=tuple(whiteners),
-        effective=tuple(
-            float(h.size - trace(own)) for h, own in zip(search.state.means, search.state.pieces, strict=True)
-        ),
+        edf=tuple(float(h.size - trace(own)) for h, own in zip(search.state.means, search.state.pieces, strict=True)),
         elbo=search.sites.bound,
         converged=slope < tolerance,
         slope=slope,

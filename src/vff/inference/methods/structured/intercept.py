@@ -13,13 +13,13 @@ import numpy as np
 
 from vff.inference.methods.structured.fit import Kind, ProductTerm, StructuredFit, whiten
 from vff.inference.model.scale import REACH
-from vff.inference.solvers.linear_gaussian import ConstantPosterior
+from vff.inference.solvers.linear_gaussian import InterceptPosterior
 from vff.linalg import product_rows
 
 _VARIANCE = REACH**2
 
 
-def with_constant(kind: Kind, terms: Sequence[ProductTerm]) -> list[ProductTerm]:
+def with_intercept(kind: Kind, terms: Sequence[ProductTerm]) -> list[ProductTerm]:
     """The terms and the constant, as ``fit_structured`` takes them."""
     first, *others = terms
     one = np.ones((len(first.features[0]), 1))
@@ -32,23 +32,25 @@ def with_constant(kind: Kind, terms: Sequence[ProductTerm]) -> list[ProductTerm]
     return [ProductTerm((features,), (K,), variance), *others]
 
 
-def means_with_constant(kind: Kind, means: Sequence[np.ndarray], constant: float) -> list[np.ndarray]:
-    """Means of the coefficients (P,) of every term, and of the constant, in the order of ``with_constant``."""
+def means_with_intercept(kind: Kind, means: Sequence[np.ndarray], intercept: float) -> list[np.ndarray]:
+    """Means of the coefficients (P,) of every term, and of the constant, in the order of ``with_intercept``."""
     if kind != "factorised":
-        return [*means, np.array([constant])]
+        return [*means, np.array([intercept])]
     first, *others = means
-    return [np.append(first, constant), *others]
+    return [np.append(first, intercept), *others]
 
 
-def without_constant(
+def without_intercept(
     kind: Kind, fit: StructuredFit, terms: Sequence[ProductTerm], w: np.ndarray
-) -> tuple[StructuredFit, ConstantPosterior]:
+) -> tuple[StructuredFit, InterceptPosterior]:
     """q of the terms themselves, the constant held, and q of the constant."""
     P = sum(int(np.prod([phi.shape[1] for phi in term.features])) for term in terms)
     if kind != "factorised":
-        constant = ConstantPosterior(float(fit.means[-1].item()), float(fit.covariance(len(terms)).item()), np.zeros(P))
-        left = {name: getattr(fit, name)[:-1] for name in ("means", "factors", "variances", "whiteners", "effective")}
-        return replace(fit, **left), constant
+        intercept = InterceptPosterior(
+            float(fit.means[-1].item()), float(fit.covariance(len(terms)).item()), np.zeros(P)
+        )
+        left = {name: getattr(fit, name)[:-1] for name in ("means", "factors", "variances", "whiteners", "edf")}
+        return replace(fit, **left), intercept
     first, own = terms[0], fit.means[0].size - 1
     ((L,),) = fit.factors[0]
     # a root of the same covariance with the constant first: what is left below it is that of the others, given it
@@ -62,6 +64,6 @@ def without_constant(
         factors=(((root[1:, 1:],),), *fit.factors[1:]),
         variances=(first.variance, *fit.variances[1:]),
         whiteners=(whiten(first, w), *fit.whiteners[1:]),
-        effective=(fit.effective[0] - 1.0 + variance / _VARIANCE, *fit.effective[1:]),
+        edf=(fit.edf[0] - 1.0 + variance / _VARIANCE, *fit.edf[1:]),
     )
-    return inner, ConstantPosterior(float(fit.means[0][own]), variance, answer)
+    return inner, InterceptPosterior(float(fit.means[0][own]), variance, answer)

@@ -11,22 +11,24 @@ from typing import Literal
 
 import numpy as np
 
-from vff.inference.learning.model import Setting, SumModel
+from vff.inference.learning.harmonics import fewer
+from vff.inference.learning.model import SumModel
 from vff.inference.learning.optimise import Optimum
 from vff.inference.learning.solver import processes
 from vff.inference.methods.collapsed import not_gaussian
-from vff.inference.methods.fit import Fit, Milestone, Outcome, TermShare, record
+from vff.inference.methods.fit import Fit, Milestone, TermShare, record
 from vff.inference.methods.from_sums import given_setting
 from vff.inference.methods.natural.method import Prepared, fit_prepared, prepared
 from vff.inference.methods.natural.row_sites import is_positive
-from vff.inference.methods.structured.fit import KINDS, LARGEST_CLIMB, Kind, ProductTerm, StructuredFit, fit_structured
-from vff.inference.methods.structured.intercept import means_with_constant, with_constant, without_constant
+from vff.inference.methods.structured.fit import KINDS, LARGEST_JOINT, Kind, ProductTerm, StructuredFit, fit_structured
+from vff.inference.methods.structured.intercept import means_with_intercept, with_intercept, without_intercept
 from vff.inference.methods.task import FitTask, Spec
+from vff.inference.model.hyperparameters import Hyperparameters
 from vff.inference.model.products import evaluated, projected
 from vff.inference.posterior import Pieces, Posterior
-from vff.inference.solvers.linear_gaussian import ConstantPosterior
+from vff.inference.solvers.linear_gaussian import InterceptPosterior
 from vff.likelihoods.rules import counts_for
-from vff.moments import Choice, MomentRequest, Moments, PreparedRows, TermRequest, plan_pass
+from vff.moments import Choice, MomentRequest, Moments, PreparedRows, plan_pass
 from vff.words import shown
 
 _LEARNT_FEATURES, _LEAST_M = 600, 2
@@ -34,7 +36,7 @@ _LARGE = 2000  # features, beyond which the last digits are not worth their time
 _TOLERANCE, _TOLERANCE_WHEN_LARGE = 1e-5, 3e-3
 _FEWEST_NODES = 32
 _NUMBER = 8  # bytes
-_COPIES = 5  # of the features that the climb keeps, and of products of all but one factor
+_COPIES = 5  # of the features that the search keeps, and of products of all but one factor
 _WRITTEN = Choice("dense", "dense: a structured covariance has the features of every factor written out")
 _VECTORS = 80  # of the size of q that L-BFGS keeps
 
@@ -43,14 +45,14 @@ _VECTORS = 80  # of the size of q that L-BFGS keeps
 class Learnt:
     """All that q is fitted at, as learning saw it."""
 
-    setting: Setting
+    setting: Hyperparameters
     psi: np.ndarray
-    constant: float
-    anchor: float
+    intercept: float
+    intercept_prior: float
     """Prior mean of the constant."""
     request: MomentRequest
     """At the harmonics of q."""
-    supported: tuple[bool, ...]
+    active: tuple[bool, ...]
     notes: tuple[str, ...] = ()
     sums: Moments | None = None
     """Of the sites that were learnt with, where these have all harmonics of q."""
@@ -99,7 +101,7 @@ def _fit_structure(kind: Kind, ready: Prepared, learnt: Learnt) -> Fit:
     task = ready.task
     model = SumModel(task.terms, no_sums(learnt.request), sites=True)
     terms = _product_terms(task, model, learnt.setting)
-    joined = with_constant(kind, terms) if task.has_intercept else terms
+    joined = with_intercept(kind, terms) if task.has_intercept else terms
     task.progress(f"{model.size:,} features, of which q has a covariance of kind {kind!r}")
     observed = task.visited.observed
     spread = np.sqrt(sum(term.variance for term in terms)) / task.likelihood.width(learnt.psi)
@@ -111,27 +113,27 @@ def _fit_structure(kind: Kind, ready: Prepared, learnt: Learnt) -> Fit:
         task.likelihood,
         learnt.psi,
         observed.extra,
-        offset=learnt.anchor,
+        offset=learnt.intercept_prior,
         means=_known_means(kind, model, learnt, centred=joined is not terms),
         nodes=max(_FEWEST_NODES, int(counts_for(np.array([spread]))[0])),
         tolerance=_TOLERANCE if model.size <= _LARGE else _TOLERANCE_WHEN_LARGE,
     )
     task.progress(f"bound {fit.elbo:.3f} nats for standardised y, {fit.evaluations} evaluations")
-    constant = None
+    intercept = None
     if joined is not terms:
-        fit, constant = without_constant(kind, fit, terms, observed.w)
-    return _record(ready, learnt, model, terms, fit, constant)
+        fit, intercept = without_intercept(kind, fit, terms, observed.w)
+    return _record(ready, learnt, model, terms, fit, intercept)
 
 
 def _known_means(kind: Kind, model: SumModel, learnt: Learnt, *, centred: bool) -> list[np.ndarray] | None:
     """Of the coefficients of every term, as the full covariance has them; None where it had fewer harmonics."""
     if learnt.sums is None:
         return None
-    form = replace(model, moments=learnt.sums.recentred(learnt.constant)).at(model.pack(learnt.setting))
+    form = replace(model, moments=learnt.sums.recentred(learnt.intercept)).at(model.pack(learnt.setting))
     if not is_positive(form):
         return None
     means = [form.mean[place] for place in learnt.request.slices]
-    return means_with_constant(kind, means, learnt.constant - learnt.anchor) if centred else means
+    return means_with_intercept(kind, means, learnt.intercept - learnt.intercept_prior) if centred else means
 
 
 def no_sums(request: MomentRequest, offset: float = 0.0) -> Moments:
@@ -142,15 +144,15 @@ def no_sums(request: MomentRequest, offset: float = 0.0) -> Moments:
 
 
 def structured_memory(kind: Kind, request: MomentRequest, rows: int) -> int:
-    """Bytes that a fit takes at its peak: features by row and group, and what the climb keeps of q."""
+    """Bytes that a fit takes at its peak: features by row and group, and what the search keeps of q."""
     pieces, per_row, size = (2 if kind == "two kroneckers" else 1), 0, 0
     for term in request.terms:
         groups = (term.size,) if kind == "factorised" else term.shape
         rest = prod(groups[1:]) if len(groups) > 1 else 0
         per_row += sum(term.shape) + (1 + pieces) * _COPIES * sum(groups) + _COPIES * rest
         size += term.size + pieces * sum(group**2 for group in groups)
-    climbed = size if kind == "two kroneckers" else min(size, LARGEST_CLIMB)
-    return _NUMBER * (rows * per_row + _COPIES * size + _VECTORS * climbed)
+    moved = size if kind == "two kroneckers" else min(size, LARGEST_JOINT)
+    return _NUMBER * (rows * per_row + _COPIES * size + _VECTORS * moved)
 
 
 def _given(ready: Prepared) -> Learnt | None:
@@ -179,12 +181,12 @@ def _learn(ready: Prepared, most: int) -> Learnt:
     memory = first.memory
     assert memory is not None
     learnt = first.history[-1].optimum.theta
-    setting = SumModel(task.terms, no_sums(small), sites=True).setting(learnt)
+    setting = SumModel(task.terms, no_sums(small), sites=True).unpack(learnt)
     request = _request(task, small, first)
-    supported, notes = tuple(term.supported for term in first.terms), _on_learning(task, first, small, request)
+    active, notes = tuple(term.active for term in first.terms), _on_learning(task, first, small, request)
     sums = memory.sums.restricted(request.harmonics) if _holds(memory.sums.request, request) else None
     known = memory.psi, memory.intercept, memory.intercept_prior
-    return Learnt(setting, *known, request, supported, notes, sums)
+    return Learnt(setting, *known, request, active, notes, sums)
 
 
 def _holds(large: MomentRequest, small: MomentRequest) -> bool:
@@ -208,15 +210,8 @@ def _few(whole: MomentRequest, most: int) -> MomentRequest:
     request, share = whole, 1.0
     while request.size > most and any(M and M > _LEAST_M for term in request.harmonics for M in term):
         share *= 0.9
-        request = MomentRequest(tuple(_cut(term, share) for term in whole.terms))
+        request = fewer(whole, share, _LEAST_M)
     return request
-
-
-def _cut(term: TermRequest, share: float) -> TermRequest:
-    for d, basis in enumerate(term.bases):
-        if basis.detail is not None:
-            term = term.with_basis(d, basis.resized(max(min(_LEAST_M, basis.detail), int(share * basis.detail))))
-    return term
 
 
 def _request(task: FitTask, small: MomentRequest, first: Fit) -> MomentRequest:
@@ -230,7 +225,7 @@ def _request(task: FitTask, small: MomentRequest, first: Fit) -> MomentRequest:
     return MomentRequest(tuple(terms))
 
 
-def _product_terms(task: FitTask, model: SumModel, setting: Setting) -> list[ProductTerm]:
+def _product_terms(task: FitTask, model: SumModel, setting: Hyperparameters) -> list[ProductTerm]:
     """Every term at the rows."""
     every, source = slice(0, task.visited.walk.n), task.visited.walk.source
     terms = []
@@ -248,37 +243,38 @@ def _record(
     model: SumModel,
     terms: list[ProductTerm],
     fit: StructuredFit,
-    constant: ConstantPosterior | None,
+    intercept: InterceptPosterior | None,
 ) -> Fit:
     """The record of the fit."""
     task, setting, w = ready.task, learnt.setting, ready.task.visited.observed.w
     covariance = Pieces(learnt.request, processes(model, setting), fit.factors, fit.whiteners)
     centre = np.concatenate([projected(term.features, w / w.sum()) for term in terms])
     mean = np.concatenate([m.ravel() for m in fit.means])
-    posterior = Posterior(mean, covariance, centre, covariance.times(centre), constant=constant)
+    posterior = Posterior(mean, covariance, centre, covariance.times(centre), intercept=intercept)
     optimum = Optimum(model.pack(setting), fit.elbo, 0, fit.evaluations, fit.converged, "hyperparameters held")
     units = task.units(ready.target, learnt.request)
-    found = Outcome(
-        Structured.name,
-        task.likelihood.with_values(learnt.psi),
-        posterior,
-        units.outer(setting.terms),
-        _shares(learnt, terms, fit, w),
-        (Milestone(learnt.request.harmonics, optimum, np.nan, np.nan),),
-        fit.kind,
-        float(w.sum()),
-        task.visited.walk.n,
-        fit.elbo,
-        intercept=learnt.anchor,
+    return record(
+        task,
+        units,
+        method=Structured.name,
+        likelihood=task.likelihood.with_values(learnt.psi),
+        posterior=posterior,
+        values=units.outer(setting.terms),
+        shares=_shares(learnt, terms, fit, w),
+        history=(Milestone(learnt.request.harmonics, optimum, np.nan, np.nan),),
+        solver=fit.kind,
+        weight=float(w.sum()),
+        n=task.visited.walk.n,
+        elbo=fit.elbo,
+        intercept=learnt.intercept_prior,
         bounds=(fit.elbo,),
         visits=fit.evaluations,
-        notes=(*learnt.notes, *_on_climb(fit)),
+        notes=(*learnt.notes, *_on_search(fit)),
         engine=_WRITTEN,
     )
-    return record(task, units, found)
 
 
-def _on_climb(fit: StructuredFit) -> tuple[str, ...]:
+def _on_search(fit: StructuredFit) -> tuple[str, ...]:
     if fit.converged:
         return ()
     return (
@@ -292,7 +288,7 @@ def _shares(learnt: Learnt, terms: list[ProductTerm], fit: StructuredFit, w: np.
     effects = [evaluated(term.features, m) for term, m in zip(terms, fit.means, strict=True)]
     total = _spread(np.sum(effects, axis=0), w)
     shares = [_spread(effect, w) / total if total > 0.0 else 0.0 for effect in effects]
-    return [TermShare(*own) for own in zip(shares, fit.effective, learnt.supported, strict=True)]
+    return [TermShare(*own) for own in zip(shares, fit.edf, learnt.active, strict=True)]
 
 
 def _spread(values: np.ndarray, w: np.ndarray) -> float:

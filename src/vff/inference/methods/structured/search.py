@@ -1,4 +1,4 @@
-"""How the bound of a structured q is climbed.
+"""How the bound of a structured q is maximised.
 
 *Fixed points.* Given the rest of q, with g and W = -E d^2 log p the slopes and weights of the rows, the mean solves
 (I + Z'WZ) h = Z'(g + W mu), by a factor or, where features are many, by conjugate gradients; and one group of a
@@ -36,7 +36,7 @@ _SOLVED, _ITERATIONS = 1e-2, 200
 
 @dataclass
 class Search:
-    """Where the climb stands."""
+    """Where the search is."""
 
     rows: Rows
     objective: Objective
@@ -57,14 +57,14 @@ class Search:
         return Search(self.rows, self.objective, state, self.objective.sites(state), self.written)
 
     @property
-    def stands(self) -> bool:
+    def finite(self) -> bool:
         """Whether the bound and what the rows say are numbers: a variance can be too much for a likelihood."""
         return all(np.isfinite(part).all() for part in (self.sites.bound, self.sites.slope, self.sites.weight))
 
     def improves(self, state: State) -> bool:
         """Go there if the bound does not fall, but for rounding."""
         there = self.moved(state)
-        if not there.stands or there.sites.bound < self.sites.bound - 1e-12 * (1.0 + abs(self.sites.bound)):
+        if not there.finite or there.sites.bound < self.sites.bound - 1e-12 * (1.0 + abs(self.sites.bound)):
             return False
         self.state, self.sites = state, there.sites
         return True
@@ -221,7 +221,7 @@ def diagonal_precision(z: tuple[np.ndarray, ...], weight: np.ndarray) -> np.ndar
     return 1.0 + projected(squares, weight).reshape([factor.shape[1] for factor in z])
 
 
-def climb(search: Search, tolerance: float, iterations: int) -> float:
+def maximise_jointly(search: Search, tolerance: float, iterations: int) -> float:
     """L-BFGS over the mean and all factors; returns the largest slope at the end."""
     at, T = coordinates(search)
     shapes = [L.shape for pieces in T for piece in pieces for L in piece]
