@@ -1,6 +1,5 @@
 """Kernels as text and back, and the distributive law on expressions nested at random."""
 
-import doctest
 import tracemalloc
 from dataclasses import dataclass
 from itertools import permutations
@@ -21,7 +20,6 @@ from vff.kernels import (
     Matern92,
     Product,
     Sum,
-    grammar,
     normal_form,
     parse_kernel,
     write_kernel,
@@ -142,11 +140,6 @@ def test_what_a_kernel_refuses_is_placed(text, sentence):
 def test_only_text_is_read():
     with pytest.raises(TypeError, match="a text was expected, got Matern32"):
         parse_kernel(Matern32("a"))
-
-
-def test_the_docstring_is_true():
-    assert doctest.testmod(grammar).attempted == 1
-    assert doctest.testmod(grammar).failed == 0
 
 
 # Expressions nested at random, kept as trees that know nothing of Sum and Product.

@@ -52,6 +52,14 @@ class ExactGP(GaussianFace):
         log p(y) of all rows, nats, for y in the user's units; the two names hold the same number.
     notes_ : tuple of str
         How learning ended, when there is something to say.
+
+    Examples
+    --------
+    >>> X = np.linspace(0, 6, 40)[:, None]
+    >>> y = np.sin(X[:, 0]) + 0.1 * np.random.default_rng(0).standard_normal(40)
+    >>> exact, model = vff.baselines.ExactGP().fit(X, y), vff.GPRegressor().fit(X, y)
+    >>> bool(model.elbo_ < exact.log_marginal_likelihood_)
+    True
     """
 
     kernel: Kernel | SquaredExponential | str | None = None
@@ -64,7 +72,6 @@ class ExactGP(GaussianFace):
     verbose: int = 0
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Fit to a table X and a vector y."""
         problem = self._problem(X, y)
         covariance, N = problem.design.covariance, problem.y.size
         if N > _MOST_ROWS:

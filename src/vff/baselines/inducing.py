@@ -56,6 +56,13 @@ class InducingPointGP(GaussianFace):
         Locations in the columns' units, (P, C), or (P,) for one column.
     notes_ : tuple of str
         How learning ended, when there is something to say.
+
+    Examples
+    --------
+    >>> X = np.linspace(0, 6, 40)[:, None]
+    >>> y = np.sin(X[:, 0]) + 0.1 * np.random.default_rng(0).standard_normal(40)
+    >>> vff.baselines.InducingPointGP(inducing=10).fit(X, y).predict([[1.5]]).round(1)
+    array([0.9])
     """
 
     kernel: Kernel | SquaredExponential | str | None = None
@@ -73,7 +80,6 @@ class InducingPointGP(GaussianFace):
         check_numbers_only(self.kernel)
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Fit to a table X and a vector y."""
         problem = self._problem(X, y)
         start = locations(self.inducing, problem.intervals)
         features = self._fit_features(problem, InducingPoints, start, release=self.optimise_inducing)
@@ -82,9 +88,21 @@ class InducingPointGP(GaussianFace):
 
 
 def regular_grid(n: int, ranges: Sequence[tuple[float, float]]) -> np.ndarray:
-    """All combinations of n equally spaced values in each range, ends included, (n^C, C); one value is the middle.
+    """All combinations of n equally spaced values in each range, ends included; one value is the middle.
 
-    >>> regular_grid(2, [(0.0, 1.0), (5.0, 7.0)]).tolist()
+    Parameters
+    ----------
+    n : int
+        Values in each range.
+    ranges : sequence of C pairs (low, high)
+
+    Returns
+    -------
+    array (n^C, C)
+
+    Examples
+    --------
+    >>> vff.baselines.regular_grid(2, [(0.0, 1.0), (5.0, 7.0)]).tolist()
     [[0.0, 5.0], [0.0, 7.0], [1.0, 5.0], [1.0, 7.0]]
     """
     n = whole_number("n", n)

@@ -46,6 +46,13 @@ class RandomFourierGP(GaussianFace):
         Angular frequencies, radians per unit of the column.
     notes_ : tuple of str
         How learning ended, when there is something to say.
+
+    Examples
+    --------
+    >>> X = np.linspace(0, 6, 40)[:, None]
+    >>> y = np.sin(X[:, 0]) + 0.1 * np.random.default_rng(0).standard_normal(40)
+    >>> vff.baselines.RandomFourierGP(n_frequencies=20, random_state=0).fit(X, y).frequencies_.shape
+    (20,)
     """
 
     kernel: Kernel | None = None
@@ -64,7 +71,6 @@ class RandomFourierGP(GaussianFace):
         check_one_column(self.kernel)
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Fit to a table X and a vector y."""
         problem, F = self._problem(X, y), self.n_frequencies
         if not is_whole(F, 1):
             raise ValueError(f"n_frequencies must be a positive integer, got {shown(F)}; 50 to 500 is a common choice")
@@ -115,6 +121,13 @@ class SparseSpectrumGP(RandomFourierGP):
         Angular frequencies, radians per unit of the column.
     notes_ : tuple of str
         How learning ended, when there is something to say.
+
+    Examples
+    --------
+    >>> X = np.linspace(0, 6, 40)[:, None]
+    >>> y = np.sin(X[:, 0]) + 0.1 * np.random.default_rng(0).standard_normal(40)
+    >>> vff.baselines.SparseSpectrumGP(n_frequencies=5, random_state=0).fit(X, y).frequencies_.shape
+    (5,)
     """
 
     _: KW_ONLY

@@ -12,8 +12,17 @@ from vff.words import shown
 class SquaredExponential:
     """variance exp(-1/2 sum_c (x_c - x'_c)^2 / lengthscale_c^2) over all columns of X; ``"rbf"`` for short.
 
-    The values, in the units of y and of the columns, are where learning starts, or those used when nothing is learnt;
-    None means "start from the data". One lengthscale stands for every column.
+    Parameters
+    ----------
+    variance : float or None
+        Where learning starts, or the value used when nothing is learnt; None starts from the data.
+    lengthscales : float, sequence of floats or None
+        The same, one for all columns or one each, in their units.
+
+    Examples
+    --------
+    >>> vff.baselines.SquaredExponential(1.0, 2.0)([[0.0]], [[2.0]]).round(3)
+    array([[0.607]])
     """
 
     variance: float | None = None

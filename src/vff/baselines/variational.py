@@ -77,7 +77,24 @@ class LikelihoodFace(BaselineFace):
 
     @available_if(_is_binary)
     def predict_proba(self, X: Any) -> np.ndarray:
-        """P(y = 0) and P(y = 1) at every row, (N, 2), of a Bernoulli likelihood."""
+        """P(y = 0) and P(y = 1) at every row, of a Bernoulli likelihood.
+
+        Parameters
+        ----------
+        X : table
+
+        Returns
+        -------
+        array (N, 2)
+            Rows sum to one.
+
+        Examples
+        --------
+        >>> X, kernel = np.linspace(0, 6, 20)[:, None], vff.Matern32(0, variance=4.0, lengthscale=2.0)
+        >>> model = vff.baselines.VariationalGP(kernel, optimizer=None).fit(X, 1.0 * (X[:, 0] > 3))
+        >>> model.predict_proba([[1.0]]).sum(axis=1).round(6)
+        array([1.])
+        """
         one = self.predict(X)
         assert isinstance(one, np.ndarray)
         return np.stack([1.0 - one, one], axis=1)
@@ -118,6 +135,13 @@ class VariationalGP(LikelihoodFace):
         The bound on log p(y), nats, for y in the user's units.
     notes_ : tuple of str
         How learning ended, when there is something to say.
+
+    Examples
+    --------
+    >>> X, kernel = np.linspace(0, 6, 20)[:, None], vff.Matern32(0, variance=4.0, lengthscale=2.0)
+    >>> model = vff.baselines.VariationalGP(kernel, optimizer=None).fit(X, 1.0 * (X[:, 0] > 3))
+    >>> model.predict([[1.0], [5.0]]).round()
+    array([0., 1.])
     """
 
     kernel: Kernel | SquaredExponential | str | None = None
@@ -132,7 +156,6 @@ class VariationalGP(LikelihoodFace):
         """All kernels will do."""
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Fit to a table X and a vector y."""
         problem, likelihood, extra = self._latent_problem(X, y)
         N = problem.y.size
         if N > _MOST_ROWS:
@@ -182,6 +205,13 @@ class InducingPointVGP(LikelihoodFace):
     kernel_, likelihood_, noise_variance_, elbo_, notes_ : as for ``VariationalGP``
     inducing_ : array
         Locations in the columns' units, (P, C), or (P,) for one column.
+
+    Examples
+    --------
+    >>> X, kernel = np.linspace(0, 6, 20)[:, None], vff.Matern32(0, variance=4.0, lengthscale=2.0)
+    >>> model = vff.baselines.InducingPointVGP(kernel, n_inducing=5, optimizer=None, random_state=0)
+    >>> model.fit(X, 1.0 * (X[:, 0] > 3)).inducing_.shape
+    (5,)
     """
 
     kernel: Kernel | SquaredExponential | str | None = None
@@ -199,7 +229,6 @@ class InducingPointVGP(LikelihoodFace):
         check_numbers_only(self.kernel)
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Fit to a table X and a vector y."""
         problem, likelihood, extra = self._latent_problem(X, y)
         fit = self._ascend(problem, likelihood, extra, self._start(problem), release=self.optimise_inducing)
         self.inducing_ = in_column_units(fit.iterate.features.locations, problem.intervals)

@@ -97,6 +97,18 @@ def scan(
         Character between the columns of a CSV file, where the header does not show it.
     report : callable, optional
         Is told the ``Progress`` now and then.
+
+    Returns
+    -------
+    Source
+        The rows as they can be read; nothing but names and types is read yet.
+
+    Examples
+    --------
+    >>> np.savetxt("rows.csv", np.linspace(0, 3, 31)[:, None].repeat(2, axis=1), "%.1f", ",", header="x,y", comments="")
+    >>> model = vff.GPRegressor(domain={"x": (0, 3)}, frequencies=5).fit(vff.scan("rows.csv", missing="drop"), "y")
+    >>> model.predict("rows.csv").round(1)[:3]
+    array([0. , 0.1, 0.2])
     """
     path = None if checkpoint is None else os.fspath(checkpoint)
     handling = Handling(missing=missing, faulty=faulty, checkpoint=path, chunk_rows=chunk_rows, report=report)

@@ -33,9 +33,18 @@ _YEAR = 365.25  # days
 
 
 def load_coal() -> Dataset:
-    """Days of 191 explosions in British coal mines, 15 March 1851 to 22 March 1962; y is one disaster per row.
+    """Days of 191 explosions in British coal mines, 15 March 1851 to 22 March 1962.
 
-    X has years, as R's ``boot::coal`` counts them: 1851 plus days over 365.25. Two disasters share a day.
+    Returns
+    -------
+    Dataset
+        X has years, as R's ``boot::coal`` counts them: 1851 plus days over 365.25. y is one disaster per row. Two
+        disasters share a day.
+
+    Examples
+    --------
+    >>> vff.datasets.load_coal().X[0].round(1)
+    array([1851.2])
     """
     days = [date.fromisoformat(text).toordinal() - _BEGIN for text in _DATES.split()]
     return Dataset(

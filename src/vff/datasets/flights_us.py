@@ -26,10 +26,23 @@ _TARGET = "ArrDelay"
 
 
 def load_flights_us(columns: Sequence[str] = tuple(FLIGHT_COLUMNS)) -> Dataset:
-    """Arrival delay (minutes) against the given columns, by default the paper's eight inputs.
+    """Arrival delays (minutes) of flights inside the United States, from a file that cannot be downloaded.
 
-    Reads ``us_flights.parquet`` from the folder named by VFF_DATA; there is no download. Rows in which the delay or one
-    of these columns is missing are left out and counted in ``dropped``.
+    Parameters
+    ----------
+    columns : sequence of str
+        Names of ``FLIGHT_COLUMNS``; by default the paper's eight inputs.
+
+    Returns
+    -------
+    Dataset
+        Rows in which the delay or one of these columns is missing are left out and counted in ``dropped``.
+
+    Examples
+    --------
+    (Not run by the tests, since it needs ``us_flights.parquet`` in the folder named by VFF_DATA.)
+
+    >>> vff.datasets.load_flights_us(["dep_time", "plane_age"])  # doctest: +SKIP
     """
     check_columns(columns)
     table = _read(_find(), [*(_FIELDS[column] for column in columns), _TARGET])

@@ -34,7 +34,20 @@ PINES = NumberFile(
 
 
 def load_solar() -> Dataset:
-    """Solar irradiance reconstructed for the years 1610 to 2000: 391 rows, one column."""
+    """Solar irradiance reconstructed for the years 1610 to 2000.
+
+    Returns
+    -------
+    Dataset
+        391 rows, one column.
+
+    Examples
+    --------
+    (Not run by the tests, since it may download.)
+
+    >>> vff.datasets.load_solar().X.shape  # doctest: +SKIP
+    (391, 1)
+    """
     numbers = load(SOLAR)
     return Dataset(
         numbers[:, :1],
@@ -51,7 +64,20 @@ def load_solar() -> Dataset:
 
 
 def load_banana() -> Dataset:
-    """Two banana-shaped classes in the plane: 400 rows, two columns, labels 0 and 1."""
+    """Two banana-shaped classes in the plane.
+
+    Returns
+    -------
+    Dataset
+        400 rows, two columns, labels 0 and 1.
+
+    Examples
+    --------
+    (Not run by the tests, since it may download.)
+
+    >>> vff.datasets.load_banana().X.shape  # doctest: +SKIP
+    (400, 2)
+    """
     return Dataset(
         load(BANANA_X),
         load(BANANA_Y)[:, 0],
@@ -64,7 +90,20 @@ def load_banana() -> Dataset:
 
 
 def load_pines() -> Dataset:
-    """Places of 127 pine saplings in a unit square; y is one sapling per row. The first two rows are the same."""
+    """Places of 127 pine saplings in a unit square.
+
+    Returns
+    -------
+    Dataset
+        y is one sapling per row. The first two rows are the same.
+
+    Examples
+    --------
+    (Not run by the tests, since it may download.)
+
+    >>> vff.datasets.load_pines().X.shape  # doctest: +SKIP
+    (127, 2)
+    """
     numbers = load(PINES)
     return Dataset(
         numbers,

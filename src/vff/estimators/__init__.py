@@ -2,9 +2,10 @@
 
 from vff.estimators.base import Effects
 from vff.estimators.classifier import GPClassifier
-from vff.estimators.cox import Count, CoxProcess, Intensity
+from vff.estimators.cox import CoxProcess
 from vff.estimators.evaluation import ExtrapolationWarning
 from vff.estimators.interactions import Interaction, Interactions, suggest_interactions
+from vff.estimators.pattern import Count, Intensity
 from vff.estimators.regressor import GPRegressor
 from vff.estimators.saving import describe, load, save
 from vff.estimators.sliding import SlidingWindow

@@ -28,7 +28,21 @@ _FROM_TEXT = {"datetime": "to_datetime", "duration": "to_timedelta"}
 
 
 class Effects(NamedTuple):
-    """Per-term posterior at rows: names of the T terms, mean and standard deviation, (N, T) each."""
+    """Per-term posterior at rows, as ``effects`` of an estimator gives it.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Of the T terms.
+    mean, std : array (N, T)
+        Posterior mean and standard deviation of every term at every row.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).uniform(size=(50, 2))
+    >>> vff.GPRegressor(frequencies=5).fit(X, X[:, 0] - X[:, 1]).effects(X[:3]).names
+    ('0', '1')
+    """
 
     names: tuple[str, ...]
     mean: np.ndarray
@@ -170,7 +184,18 @@ class AdditiveModel(ProcessMixin):
     def save(self, path: Any, *, units: Mapping[Any, str] | None = None) -> None:
         """Write all that was learnt, and the sums over the rows, to a file that ``vff.load`` reads, without the rows.
 
-        ``units`` are texts by column, kept for whoever opens the file.
+        Parameters
+        ----------
+        path : str or Path
+        units : mapping from columns to str, or None
+            Texts that are kept for whoever opens the file.
+
+        Examples
+        --------
+        >>> X = np.linspace(0, 6, 50)[:, None]
+        >>> vff.GPRegressor(frequencies=10).fit(X, np.sin(X[:, 0])).save("sine.vff", units={0: "seconds"})
+        >>> vff.load("sine.vff").units_
+        {'0': 'seconds'}
         """
         from vff.estimators.saving import save
 
@@ -189,7 +214,22 @@ class AdditiveModel(ProcessMixin):
         return (self,)
 
     def to_arviz(self) -> Any:
-        """The draws of ``inference="mcmc"`` for ArviZ: posterior, sample_stats and observed_data."""
+        """Draws of ``inference="mcmc"`` for ArviZ.
+
+        Returns
+        -------
+        arviz.InferenceData
+            With the groups posterior, sample_stats and observed_data.
+
+        Examples
+        --------
+        (Not run by the tests, since chains are compiled for many seconds.)
+
+        >>> X = np.linspace(0, 6, 30)[:, None]
+        >>> model = vff.GPRegressor(vff.Matern32(0), inference="mcmc", frequencies=5, draws=10, warmup=20, chains=2)
+        >>> sorted(model.fit(X, np.sin(X[:, 0])).to_arviz().groups())  # doctest: +SKIP
+        ['observed_data', 'posterior', 'sample_stats']
+        """
         if len(self.functions_) > 1:
             raise ValueError("with more than two classes there is a model per class; ask estimators_[k].to_arviz()")
         check_is_fitted(self, "posterior_")
@@ -208,9 +248,26 @@ class AdditiveModel(ProcessMixin):
         return self.statistics_.moments.request.columns[number].place.outside_text(label)
 
     def predict_derivative(self, X: Any, column: str | int | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and variance of the slope df/dx at every row, in units of y per unit of the column.
+        """Mean and variance of the slope df/dx at every row.
 
-        ``column`` says which of several columns the slope is along.
+        Parameters
+        ----------
+        X : what ``fit`` takes
+        column : str, int or None
+            Which of several columns of numbers the slope is along.
+
+        Returns
+        -------
+        mean, variance : array (N,)
+            Of units of y per unit of the column; with a link, of units of the latent function.
+
+        Examples
+        --------
+        >>> X = np.linspace(0, 6, 50)[:, None]
+        >>> model = vff.GPRegressor(vff.Matern52(0), frequencies=10).fit(X, np.sin(X[:, 0]))
+        >>> mean, variance = model.predict_derivative([[3.1416]])
+        >>> mean.round(1)
+        array([-1.])
         """
         (x,) = self._answers(X, lambda rows: (rows.x,))
         columns = self.statistics_.binding.columns
@@ -227,12 +284,28 @@ class AdditiveModel(ProcessMixin):
         return self.target_.scale * mean, self.target_.scale**2 * variance
 
     def effects(self, X: Any) -> Effects:
-        """Each term's posterior mean and standard deviation at the rows of X, centred on the rows of the fit.
+        """Posterior of each term at the rows of X, centred on the rows of the fit.
 
-        (After ``partial_fit`` with a likelihood that is not Gaussian, on the rows of the last call.)
-        Both come from the joint posterior of all terms and the constant. The terms sum to ``predict_f(X)`` less
-        ``intercept_``, the mean of the fitted function over the rows of the fit, whose own uncertainty is
-        ``intercept_std_``.
+        (After ``partial_fit`` with a likelihood that is not Gaussian, on the rows of the last call.) Both moments come
+        from the joint posterior of all terms and the constant. The terms sum to ``predict_f(X)`` less ``intercept_``,
+        the mean of the fitted function over the rows of the fit, whose own uncertainty is ``intercept_std_``.
+
+        Parameters
+        ----------
+        X : what ``fit`` takes
+
+        Returns
+        -------
+        Effects
+            ``names`` of the T terms, ``mean`` and ``std``, (N, T) each: in the units of y, or on the scale of the link.
+            With more than two classes, each of ``estimators_`` has its own.
+
+        Examples
+        --------
+        >>> X = np.random.default_rng(0).uniform(size=(50, 2))
+        >>> model = vff.GPRegressor(frequencies=5).fit(X, X[:, 0] - X[:, 1])
+        >>> np.allclose(model.effects(X).mean.sum(axis=1) + model.intercept_, model.predict_f(X)[0])
+        True
         """
         mean, variance = self._answers(X, lambda rows: self._effects(rows.x))
         names = tuple(term.name for term in self.statistics_.terms)

@@ -1,30 +1,28 @@
 """``GPClassifier``: Gaussian process classification by natural gradients."""
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import ClassifierMixin, clone
-from sklearn.utils.validation import check_is_fitted
+from sklearn.base import clone
 
 from vff.data import Positive, Roles, Source, Used, open_rows
 from vff.data.checks import check_weights
 from vff.data.labels import as_labels, coded
-from vff.data.memory import beside, given
+from vff.data.memory import given
 from vff.data.table import Table
 from vff.estimators.arguments import flag
 from vff.estimators.base import AdditiveModel, Effects
-from vff.estimators.evaluation import Block, answers
 from vff.estimators.named import columns_used, introduce, levels_used
-from vff.estimators.table_summary import weights_of
+from vff.estimators.predict_classes import ClassificationMixin
 from vff.estimators.tasks import FindLabels
 from vff.kernels import Kernel
-from vff.likelihoods import AbstractLikelihood, Predictive, binary_names, by_name
+from vff.likelihoods import AbstractLikelihood, binary_names, by_name
 from vff.words import shown
 
 
-class GPClassifier(ClassifierMixin, AdditiveModel):
+class GPClassifier(ClassificationMixin, AdditiveModel):
     """Gaussian process classification with variational Fourier features.
 
     Two classes have one latent function f and P(second class) = F(f), F logistic or normal. More classes are fitted one
@@ -35,13 +33,13 @@ class GPClassifier(ClassifierMixin, AdditiveModel):
     kernel : kernel expression or None
         As for ``GPRegressor``; the variances are of the latent function.
     likelihood : "logit", "probit" or a ``vff.likelihoods.Bernoulli``
-    frequencies, domain, edges, engine, optimizer, batch_size, covariance, random_state, verbose
+    frequencies, domain, edges, engine, optimizer
         As for ``GPRegressor``.
-    inference, draws, warmup, chains, sampler, priors
-        As for ``GPRegressor``: "variational", or Markov chains.
     fit_intercept : bool
         The latent function has a constant with a weak prior (standard deviation 10 around the constant that fits best),
         which is integrated out; with False its prior mean is zero and there is none.
+    batch_size, covariance, inference, draws, warmup, chains, sampler, priors, random_state, verbose
+        As for ``GPRegressor``.
 
     Attributes
     ----------
@@ -53,6 +51,12 @@ class GPClassifier(ClassifierMixin, AdditiveModel):
         deviation; of two classes.
     estimators_ : list of GPClassifier
         With more than two classes: each class against the rest, in the order of ``classes_``.
+
+    Examples
+    --------
+    >>> X = np.linspace(0, 6, 30)[:, None]
+    >>> vff.GPClassifier(vff.Matern32(0), frequencies=5).fit(X, X[:, 0] > 3).predict([[1.0], [5.0]])
+    array([False,  True])
     """
 
     classes_: np.ndarray
@@ -100,10 +104,25 @@ class GPClassifier(ClassifierMixin, AdditiveModel):
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Fit to a table X and labels y. A row of weight w counts as w equal rows.
+        """Fit to a table X and labels y.
 
-        Of a frame, y and sample_weight may be the names of columns. X may also be what ``vff.scan`` takes; then they
-        must be.
+        Parameters
+        ----------
+        X : array (N, D), frame, or what ``vff.scan`` takes
+        y : array (N,) of labels, or name of a column of X
+        sample_weight : array (N,), name of a column of X, or None
+            A row of weight w counts as w equal rows.
+
+        Returns
+        -------
+        GPClassifier
+            The model itself, fitted.
+
+        Examples
+        --------
+        >>> X = np.linspace(0, 6, 30)[:, None]
+        >>> vff.GPClassifier(frequencies=8).fit(X, np.where(X[:, 0] > 3, "late", "early")).classes_
+        array(['early', 'late'], dtype='<U5')
         """
         source = open_rows(X)
         if source.whole is None:
@@ -171,6 +190,27 @@ class GPClassifier(ClassifierMixin, AdditiveModel):
 
         Earlier rows are remembered by the Gaussian factors that stood for them when they were seen. Rows of one class
         alone would be explained by a constant and leave nothing to remember, so the first rows must show all classes.
+
+        Parameters
+        ----------
+        X, y
+            A table in memory and its labels, as for ``fit``.
+        classes : array of labels
+            All that will come; needed by the first call.
+        sample_weight : array (N,), name of a column of X, or None
+
+        Returns
+        -------
+        GPClassifier
+            The model itself, fitted to all rows seen.
+
+        Examples
+        --------
+        >>> X, model = np.linspace(0, 6, 30)[:, None], vff.GPClassifier(domain=(0, 6), frequencies=8)
+        >>> for part in (slice(0, 30, 2), slice(1, 30, 2)):
+        ...     model = model.partial_fit(X[part], X[part, 0] > 3, classes=[False, True])
+        >>> model.predict([[1.0], [5.0]])
+        array([False,  True])
         """
         if open_rows(X).whole is None:
             raise ValueError(
@@ -220,111 +260,9 @@ class GPClassifier(ClassifierMixin, AdditiveModel):
         self.elbo_ = float(sum(model.elbo_ for model in models))
         self.notes_ = notes_together(models, classes)
 
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Probability of every class at every row, (N, classes), with the uncertainty of the function in it."""
-        return self._of_classes(X, lambda rows: (self._probabilities(rows),))[0]
-
-    def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Logarithms of ``predict_proba``."""
-        return self._of_classes(X, lambda rows: (self._log_probabilities(rows),))[0]
-
-    def predict(self, X: Any) -> np.ndarray:
-        """The most probable class at every row."""
-        probabilities = self.predict_proba(X)
-        return self.classes_[np.argmax(probabilities, axis=1)]
-
-    def decision_function(self, X: Any) -> np.ndarray:
-        """Log odds of the second class at every row, (N,), or of every class against the rest, (N, classes)."""
-
-        def odds(rows: Block) -> np.ndarray:
-            against, for_it = rows.model._log_of_two(rows)
-            return for_it - against
-
-        (found,) = self._of_classes(X, lambda rows: (np.stack([odds(one) for one in rows], axis=1),))
-        return found if len(self.functions_) > 1 else found[:, 0]
-
-    def _of_classes(
-        self, X: Any, ask: Callable[[Sequence[Block]], Sequence[np.ndarray]], *beside: Any
-    ) -> list[np.ndarray]:
-        """What the models of all classes answer, in one pass over the rows; of two classes there is one model."""
-        check_is_fitted(self, "classes_")
-        return answers(self.functions_, X, ask, *beside)
-
-    def _probabilities(self, rows: Sequence[Block]) -> np.ndarray:
-        """Of every class at some rows, (N, classes)."""
-        seconds = [one.model._new(one, lambda new, _: (new.mean(),))[0] for one in rows]
-        if len(seconds) == 1:
-            return np.stack([1.0 - seconds[0], seconds[0]], axis=1)
-        each = np.stack(seconds, axis=1)
-        return each / each.sum(axis=1, keepdims=True)
-
-    def _log_probabilities(self, rows: Sequence[Block]) -> np.ndarray:
-        """Their logarithms, of two classes each to its own last digits."""
-        return np.stack(self._log_of_two(rows[0]), axis=1) if len(rows) == 1 else np.log(self._probabilities(rows))
-
-    def _log_of_two(self, rows: Block) -> list[np.ndarray]:
-        """log P(first class) and log P(second class) of two at some rows."""
-
-        def ask(one: Predictive, some: slice) -> list[np.ndarray]:
-            return [one.log_density(np.full(some.stop - some.start, y)) for y in (0.0, 1.0)]
-
-        return self._new(rows, ask)
-
-    def predict_f(self, X: Any, full_covariance: bool = False) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and variance of the latent function: (N,) each, or (N, classes) with more than two."""
-        check_is_fitted(self, "classes_")
-        if len(self.functions_) == 1:
-            return super().predict_f(X, full_covariance)
-        if flag("full_covariance", full_covariance):
-            parts = [model.predict_f(X, full_covariance) for model in self.functions_]
-            mean, covariance = (np.stack(part, axis=-1) for part in zip(*parts, strict=True))
-            return mean, covariance
-        found = answers(self.functions_, X, lambda all_: [part for one in all_ for part in one.model._latent(one)])
-        return np.stack(found[::2], axis=-1), np.stack(found[1::2], axis=-1)
-
     def effects(self, X: Any) -> Effects:
-        """Each term's part of the latent function of two classes, as for ``GPRegressor``."""
         self._refuse_several("ask estimators_[k].effects(X)")
         return super().effects(X)
-
-    def log_predictive_density(self, X: Any, y: Any = None) -> np.ndarray:
-        """log P(y) of every row, nats."""
-
-        def codes_of(y: Any, n: int) -> np.ndarray:
-            codes = coded(as_labels(y), self.classes_)
-            if codes.size != n:
-                raise ValueError(f"y has {codes.size} labels, X has {n} rows (inconsistent numbers of samples)")
-            return codes
-
-        def ask(rows: Sequence[Block]) -> tuple[np.ndarray]:
-            return (self._log_probabilities(rows)[np.arange(len(rows[0])), rows[0].y],)
-
-        return self._of_classes(X, ask, y, None, codes_of)[0]
-
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """The share of rows whose class is the most probable one; y and the weights may be columns of X, by name."""
-        source = open_rows(X)
-        if source.whole is not None:
-            table = source.whole
-            labels = as_labels(beside(table, y, "y")) if isinstance(y, str) else y
-            weights = beside(table, sample_weight, "sample_weight")
-            return super().score(table, labels, None if weights is None else check_weights(weights, table.n_rows))
-
-        def ask(rows: Sequence[Block]) -> tuple[np.ndarray, np.ndarray]:
-            best = self.classes_[np.argmax(self._probabilities(rows), axis=1)]
-            return best == rows[0].y, weights_of(rows[0].w, len(rows[0]))
-
-        right, weights = self._of_classes(source, ask, y, sample_weight, lambda labels, _: as_labels(labels))
-        return float(np.average(right, weights=weights))
-
-    def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = None) -> np.ndarray:
-        """Joint draws of labels at the rows of X, (N, n_samples); of two classes."""
-        self._refuse_several("draw labels from predict_proba(X)")
-        return self.classes_[super().sample_y(X, n_samples, random_state).astype(int)]
-
-    def _refuse_several(self, advice: str) -> None:
-        if len(self.functions_) > 1:
-            raise ValueError(f"with {self.classes_.size} classes there is a function per class; {advice}")
 
     def _requested_likelihood(self) -> AbstractLikelihood:
         names, asked = binary_names(), self.likelihood

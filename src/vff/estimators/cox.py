@@ -13,34 +13,27 @@ from vff.estimators.arguments import interval_level, seeded, whole_number
 from vff.estimators.grid import Grid, check_exposed, exposure_on, make_grid, region_volumes
 from vff.estimators.named import introduce, recognised
 from vff.estimators.options import check_choice, check_domain
-from vff.estimators.pattern import Box, Space, as_box, as_table, check_inside, coordinates, range_of
+from vff.estimators.pattern import (
+    Box,
+    Count,
+    Intensity,
+    Space,
+    as_box,
+    as_table,
+    check_inside,
+    coordinates,
+    factors_of,
+    range_of,
+)
 from vff.estimators.regressor import GPRegressor
 from vff.factors import Factor, FactorOptions
 from vff.inference import inferences
-from vff.kernels import Kernel, Matern32, normal_form
+from vff.kernels import Kernel, Matern32
 from vff.likelihoods import Poisson
 from vff.moments import ColumnSummary
-from vff.words import shown
 
 _AT_ONCE = 2**24  # numbers drawn together
 _BAND_DRAWS = 1000
-
-
-class Intensity(NamedTuple):
-    """Points per unit volume and unit exposure: posterior mean, and the ends of a central interval."""
-
-    mean: np.ndarray
-    lower: np.ndarray
-    upper: np.ndarray
-
-
-class Count(NamedTuple):
-    """The integral of the intensity over a region: posterior mean, standard deviation and a central interval."""
-
-    mean: float
-    std: float
-    lower: float
-    upper: float
 
 
 class _Pattern(NamedTuple):
@@ -68,9 +61,10 @@ class CoxProcess(BaseEstimator):
         Cells per column. "auto" is 256 in one column, about 4096 in all in two (64 x 64, or cells about as wide as high
         up to an aspect of four) and 16 each in three. A dictionary may leave columns to "auto". Cells should be smaller
         than what is to be seen: within one, the intensity is taken as that of its centre.
-    frequencies, edges : as for ``GPRegressor``
+    frequencies : as for ``GPRegressor``
     domain : (a, b), "auto" or dict by column
         Interval of the features, which must hold the window. "auto" is the window (padded, with ``edges=0``).
+    edges : as for ``GPRegressor``
     inference : "variational" or "mcmc"
         A Gaussian posterior, or Markov chains.
     draws, warmup, chains, sampler, priors
@@ -96,6 +90,14 @@ class CoxProcess(BaseEstimator):
         Lower bound on the log probability of the counts, nats. That of another grid cannot be compared with it.
     notes_ : tuple of str
     n_features_in_, feature_names_in_ : number of columns of the points, and their names if they have some
+
+    Examples
+    --------
+    >>> points = vff.datasets.load_coal().X
+    >>> model = vff.CoxProcess(grid=32, frequencies=8).fit(points, window=(1851, 1963))
+    >>> early, late = model.intensity([1870.0, 1950.0]).mean
+    >>> bool(early > 2 * late)  # disasters a year
+    True
     """
 
     def __init__(
@@ -141,6 +143,16 @@ class CoxProcess(BaseEstimator):
             too high at the edges, and a note says so.
         exposure : function of the centres (cells, d), array of the shape of the grid, or None
             How long or how well every cell was looked at. Cells of zero exposure were not, and are left out.
+
+        Returns
+        -------
+        CoxProcess
+            The model itself, fitted.
+
+        Examples
+        --------
+        >>> vff.CoxProcess(grid=32, frequencies=8).fit(np.sqrt(np.linspace(0, 1, 60)), window=(0, 1)).counts_.shape
+        (32,)
         """
         check_choice("inference", self.inference, inferences())
         table = as_table(points)
@@ -177,7 +189,7 @@ class CoxProcess(BaseEstimator):
         kernel = self.kernel
         if kernel is None:
             kernel = prod((Matern32(column) for column in space.columns[1:]), start=Matern32(space.columns[0]))
-        used = _factors_of(kernel, space).items()
+        used = factors_of(kernel, space).items()
         domain = {
             space.columns[index]: self._domain(index, factor, pattern)
             for index, factor in used
@@ -219,9 +231,25 @@ class CoxProcess(BaseEstimator):
         return given
 
     def intensity(self, points: Any = None, level: float = 0.9, random_state: Any = None) -> Intensity:
-        """Posterior mean of the intensity at points of the window, and the central interval of a level.
+        """Posterior mean of the intensity at points of the window, and a central interval.
 
-        Per unit volume and unit exposure. Without points, at the centres of all cells, in the shape of the grid.
+        Parameters
+        ----------
+        points : array (N,) or (N, d), a frame, or None
+            None is the centres of all cells, in the shape of the grid.
+        level : float, probability of the interval
+        random_state : int, RandomState or None
+
+        Returns
+        -------
+        Intensity
+            ``mean``, ``lower`` and ``upper``: points per unit volume and unit exposure.
+
+        Examples
+        --------
+        >>> model = vff.CoxProcess(grid=32, frequencies=8).fit(np.sqrt(np.linspace(0, 1, 60)), window=(0, 1))
+        >>> model.intensity().mean.shape
+        (32,)
         """
         check_is_fitted(self, "model_")
         interval_level(level)
@@ -251,12 +279,29 @@ class CoxProcess(BaseEstimator):
     def expected_count(
         self, region: Any = None, level: float = 0.9, n_samples: int = 1000, random_state: Any = None
     ) -> Count:
-        """The intensity times the exposure, summed over a region: how many points it has on average.
+        """How many points a region has on average: the intensity times the exposure, summed over it.
 
-        ``region`` is a box, written as a window (a dictionary may leave columns out), a boolean array of the shape of
-        the grid, or None for the whole window. Cells cut by the edge of a box count by the volume they have in it. The
-        interval says how well this mean is known; a new count scatters around it as a Poisson number does. It is taken
-        from ``n_samples`` draws of the intensity.
+        Parameters
+        ----------
+        region : box, boolean array of the shape of the grid, or None
+            A box is written as a window (a dictionary may leave columns out); cells that its edge cuts count by the
+            volume they have in it. None is the whole window.
+        level : float, probability of the interval
+        n_samples : int
+            Draws of the intensity that standard deviation and interval are taken from.
+        random_state : int, RandomState or None
+
+        Returns
+        -------
+        Count
+            ``mean``, ``std``, ``lower`` and ``upper``: how well this mean is known. A new count scatters around it as a
+            Poisson number does.
+
+        Examples
+        --------
+        >>> model = vff.CoxProcess(grid=32, frequencies=8).fit(np.sqrt(np.linspace(0, 1, 60)), window=(0, 1))
+        >>> round(model.expected_count(random_state=0).mean, -1)
+        60.0
         """
         check_is_fitted(self, "model_")
         interval_level(level)
@@ -272,7 +317,17 @@ class CoxProcess(BaseEstimator):
         return Count(float(mean), float(counts.std()), *map(float, np.quantile(counts, _ends(level))))
 
     def to_arviz(self) -> Any:
-        """The draws of ``inference="mcmc"`` for ArviZ."""
+        """Draws of ``inference="mcmc"`` for ArviZ, as ``GPRegressor.to_arviz`` gives them.
+
+        Returns
+        -------
+        arviz.InferenceData
+
+        Examples
+        --------
+        >>> model = vff.CoxProcess(grid=16, inference="mcmc", draws=20, warmup=20)
+        >>> draws = model.fit([0.2, 0.3, 0.7], window=(0, 1)).to_arviz()  # doctest: +SKIP
+        """
         check_is_fitted(self, "model_")
         return self.model_.to_arviz()
 
@@ -282,7 +337,23 @@ class CoxProcess(BaseEstimator):
         return (self.model_,)
 
     def sample_points(self, n_samples: int = 1, random_state: Any = None) -> list[np.ndarray]:
-        """New patterns in the same window with the same exposure, as the posterior expects them: arrays (N_i, d)."""
+        """New patterns in the same window with the same exposure, as the posterior expects them.
+
+        Parameters
+        ----------
+        n_samples : int
+        random_state : int, RandomState or None
+
+        Returns
+        -------
+        list of arrays (N_i, d), one per pattern
+
+        Examples
+        --------
+        >>> model = vff.CoxProcess(grid=32, frequencies=8).fit(np.sqrt(np.linspace(0, 1, 60)), window=(0, 1))
+        >>> len(model.sample_points(3, random_state=0))
+        3
+        """
         check_is_fitted(self, "model_")
         whole_number("n_samples", n_samples)
         state = seeded(self.random_state if random_state is None else random_state)
@@ -322,21 +393,6 @@ _NO_WINDOW = (
     "the window was taken from the range of the points, which is smaller than the one they were looked for in; the "
     "intensity is biased upward at its edges: give fit the window"
 )
-
-
-def _factors_of(kernel: Kernel, space: Space) -> dict[int, Factor]:
-    """The first factor over every column that a kernel is over, all of them coordinates and taken as numbers."""
-    used: dict[int, Factor] = {}
-    for term in normal_form(kernel):
-        for factor in term.factors:
-            if factor.reads != "numbers":
-                raise ValueError(
-                    f"the kernel takes column {shown(factor.column)} for a category, and the coordinates of points are "
-                    "numbers; use a Matérn"
-                )
-            for index in space.by_column({factor.column: None}, "the kernel"):
-                used.setdefault(index, factor.factor)
-    return used
 
 
 def _ends(level: float) -> tuple[float, float]:

@@ -20,7 +20,17 @@ Check = Callable[[Any, int], np.ndarray]
 
 
 class ExtrapolationWarning(UserWarning):
-    """Predictions were asked for beyond the domain, where they return to the prior."""
+    """Rows to predict at lie outside the domain, or hold levels that the fit has not seen.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> X = np.linspace(0, 1, 20)[:, None]
+    >>> model = vff.GPRegressor(frequencies=5).fit(X, X[:, 0])
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore", vff.ExtrapolationWarning)
+    ...     _ = model.predict([[2.0]])
+    """
 
 
 @dataclass(frozen=True)

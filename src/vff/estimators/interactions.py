@@ -71,7 +71,26 @@ def suggest_interactions(model: GPRegressor, X: Any, y: Any, sample_weight: Any 
     of columns that the model has terms of, and each product's hyperparameters are found on these sums. The terms of the
     fit are kept as they are, so the gain is about what a joint fit gains, and the order of the pairs is what it is for.
 
-    >>> best = suggest_interactions(model, X, y)[:3]
+    Parameters
+    ----------
+    model : GPRegressor
+        Fitted, with Gaussian noise.
+    X, y, sample_weight
+        The rows of the fit, a table in memory.
+
+    Returns
+    -------
+    Interactions
+        A tuple, best first, printed as a table; each has ``columns``, ``gain`` in nats, and the ``kernel`` to add.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).uniform(size=(200, 3))
+    >>> y = X[:, 0] * X[:, 1]
+    >>> model = vff.GPRegressor(frequencies=6).fit(X, y)
+    >>> best = vff.suggest_interactions(model, X, y)[:1]
+    >>> best[0].columns
+    (0, 1)
     >>> kernel = sum((one.kernel for one in best), start=model.kernel_)
     """
     if not isinstance(model, GPRegressor):

@@ -2,17 +2,36 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from vff.data.conversion import Place, finite_floats
 from vff.data.table import Column, Table
+from vff.factors import Factor
+from vff.kernels import Kernel, normal_form
 from vff.words import listed, shown
 
 MOST_COLUMNS = 3
 Box = tuple[tuple[float, float], ...]
 """(low, high) of every column."""
+
+
+class Intensity(NamedTuple):
+    """Points per unit volume and unit exposure: posterior mean, and the ends of a central interval."""
+
+    mean: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+
+
+class Count(NamedTuple):
+    """The integral of the intensity over a region: posterior mean, standard deviation and a central interval."""
+
+    mean: float
+    std: float
+    lower: float
+    upper: float
 
 
 @dataclass(frozen=True)
@@ -165,3 +184,18 @@ def check_part(box: Box, window: Box, space: Space) -> None:
                 f"the region goes from {low:g} to {high:g} in {space.label(index)} and the window from {least:g} to "
                 f"{most:g}; nothing is known beyond it: cut the region, or fit a wider window"
             )
+
+
+def factors_of(kernel: Kernel, space: Space) -> dict[int, Factor]:
+    """The first factor over every column that a kernel is over, all of them coordinates and taken as numbers."""
+    used: dict[int, Factor] = {}
+    for term in normal_form(kernel):
+        for factor in term.factors:
+            if factor.reads != "numbers":
+                raise ValueError(
+                    f"the kernel takes column {shown(factor.column)} for a category, and the coordinates of points are "
+                    "numbers; use a Matérn"
+                )
+            for index in space.by_column({factor.column: None}, "the kernel"):
+                used.setdefault(index, factor.factor)
+    return used

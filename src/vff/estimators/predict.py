@@ -61,10 +61,44 @@ class ProcessMixin(BaseEstimator):
 
     @abstractmethod
     def fit(self, X: Any, y: Any) -> Any:
-        """Learn from rows."""
+        """Fit to a table X and a vector y.
+
+        Parameters
+        ----------
+        X : array (N, D) or frame
+        y : array (N,) or name of a column of X
+
+        Returns
+        -------
+        the estimator itself, fitted
+
+        Examples
+        --------
+        >>> X = np.linspace(0, 6, 40)[:, None]
+        >>> vff.baselines.ExactGP().fit(X, np.sin(X[:, 0])).predict([[1.5]]).round(1)
+        array([1.])
+        """
 
     def predict_f(self, X: Any, full_covariance: bool = False) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and variance of the latent function at every row; with ``full_covariance`` the (N, N) matrix."""
+        """Mean and variance of the latent function at every row.
+
+        Parameters
+        ----------
+        X : what ``fit`` takes
+        full_covariance : bool, of at most 20,000 rows
+
+        Returns
+        -------
+        mean, variance : array (N,), on the scale of the link
+            Not the standard deviation, and without noise; (N, N) with ``full_covariance``. More classes have a last
+            axis.
+
+        Examples
+        --------
+        >>> X = np.linspace(0, 6, 50)[:, None]
+        >>> vff.GPRegressor(frequencies=10).fit(X, np.sin(X[:, 0])).predict_f(X, full_covariance=True)[1].shape
+        (50, 50)
+        """
         if not flag("full_covariance", full_covariance):
             mean, variance = self._answers(X, self._latent)
             return mean, variance
@@ -73,13 +107,47 @@ class ProcessMixin(BaseEstimator):
         return self.target_.mean + scale * mean, scale**2 * covariance
 
     def sample_f(self, X: Any, n_samples: int = 1, random_state: Any = None) -> np.ndarray:
-        """Joint draws of the latent function at the rows of X, (N, n_samples)."""
+        """Joint draws of the latent function at the rows of X.
+
+        Parameters
+        ----------
+        X : what ``fit`` takes, at most 20,000 rows
+        n_samples : int
+        random_state : int, RandomState, or None for that of the model
+
+        Returns
+        -------
+        array (N, n_samples)
+
+        Examples
+        --------
+        >>> X = np.linspace(0, 6, 50)[:, None]
+        >>> vff.GPRegressor(frequencies=10).fit(X, np.sin(X[:, 0])).sample_f(X, 5, random_state=0).shape
+        (50, 5)
+        """
         n_samples, rng = whole_number("n_samples", n_samples), self._generator(random_state)
         x, _ = self._joint_rows(X)
         return self.target_.mean + self.target_.scale * self.posterior_.sample(x, n_samples, rng)
 
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = None) -> np.ndarray:
-        """Joint draws of new observations at the rows of X, (N, n_samples)."""
+        """Joint draws of new observations at the rows of X.
+
+        Parameters
+        ----------
+        X : what ``fit`` takes, at most 20,000 rows
+        n_samples : int
+        random_state : int, RandomState, or None for that of the model
+
+        Returns
+        -------
+        array (N, n_samples); of two classes, labels
+
+        Examples
+        --------
+        >>> X = np.linspace(0, 6, 50)[:, None]
+        >>> vff.GPRegressor(frequencies=10).fit(X, np.sin(X[:, 0])).sample_y(X, 5, random_state=0).shape
+        (50, 5)
+        """
         n_samples, rng = whole_number("n_samples", n_samples), self._generator(random_state)
         x, extra = self._joint_rows(X)
         if self.samples_ is not None:
@@ -200,7 +268,21 @@ class RegressionMixin(RegressorMixin, ProcessMixin):
     def predict(self, X: Any, return_std: bool = False) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """Mean of a new observation at every row of X, and its standard deviation when asked for.
 
-        X is whatever ``fit`` takes: a table, or what ``vff.scan`` opens, which is read chunk by chunk.
+        Parameters
+        ----------
+        X : what ``fit`` takes, a table or what ``vff.scan`` opens
+        return_std : bool
+
+        Returns
+        -------
+        mean, std : array (N,), in the units of y
+            ``std``, with ``return_std`` alone, has the noise in it. (``predict_f`` gives the variance of the function.)
+
+        Examples
+        --------
+        >>> X, noise = np.linspace(0, 6, 50)[:, None], 0.1 * np.random.default_rng(0).standard_normal(50)
+        >>> vff.GPRegressor().fit(X, np.sin(X[:, 0]) + noise).predict([[1.5]], return_std=True)[1].round(1)
+        array([0.1])
         """
         if not flag("return_std", return_std):
             return self._answers(X, lambda rows: (self._mean(rows),))[0]
@@ -220,7 +302,23 @@ class RegressionMixin(RegressorMixin, ProcessMixin):
         return self._new(rows, lambda one, _: one.moments())
 
     def predict_quantiles(self, X: Any, levels: Any = (0.05, 0.5, 0.95)) -> np.ndarray:
-        """Quantiles of a new observation at every row of X, (N, L), with the uncertainty of the function in them."""
+        """Quantiles of a new observation at every row of X, with the uncertainty of the function in them.
+
+        Parameters
+        ----------
+        X : what ``fit`` takes
+        levels : sequence of L floats between zero and one
+
+        Returns
+        -------
+        array (N, L), in the units of y
+
+        Examples
+        --------
+        >>> X = np.linspace(0, 6, 50)[:, None]
+        >>> vff.GPRegressor(frequencies=10).fit(X, np.sin(X[:, 0])).predict_quantiles([[1.5]], [0.5]).round(1)
+        array([[1.]])
+        """
         asked = quantile_levels(levels)
         return self._answers(X, lambda rows: self._new(rows, lambda one, _: (one.quantiles(asked),)))[0]
 
@@ -237,7 +335,23 @@ class RegressionMixin(RegressorMixin, ProcessMixin):
         return mean, np.sqrt(variance), *ends
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """The share R² of the variance of y that the mean explains; y and the weights may be columns of X, by name."""
+        """The share R² of the variance of y that the mean explains, at most one.
+
+        Parameters
+        ----------
+        X : what ``fit`` takes
+        y, sample_weight : array (N,) or name of a column of X
+
+        Returns
+        -------
+        float
+
+        Examples
+        --------
+        >>> X = np.linspace(0, 6, 50)[:, None]
+        >>> round(vff.GPRegressor(frequencies=10).fit(X, np.sin(X[:, 0])).score(X, np.sin(X[:, 0])), 2)
+        1.0
+        """
         source = open_rows(X)
         if source.whole is not None:
             table = source.whole
@@ -253,7 +367,23 @@ class RegressionMixin(RegressorMixin, ProcessMixin):
         return float(r2_score(target, mean, sample_weight=weights))
 
     def log_predictive_density(self, X: Any, y: Any = None) -> np.ndarray:
-        """log p(y | data) of every row, nats, for y in its own units (a probability where y is discrete)."""
+        """Log density log p(y | data) of every row by itself (a log probability where y is discrete).
+
+        Parameters
+        ----------
+        X : what ``fit`` takes
+        y : array (N,) or name of a column of X
+
+        Returns
+        -------
+        array (N,), nats, for y in its own units
+
+        Examples
+        --------
+        >>> X = np.linspace(0, 6, 50)[:, None]
+        >>> vff.GPRegressor(frequencies=10).fit(X, np.sin(X[:, 0])).log_predictive_density([[1.5]], [1.0]) > 0
+        array([ True])
+        """
 
         def ask(rows: Block) -> Sequence[np.ndarray]:
             self.likelihood_.check(rows.y, rows.extra)

@@ -65,11 +65,12 @@ class GPRegressor(RegressionMixin, AdditiveModel):
         A Gaussian posterior at the best hyperparameters, or Markov chains: over hyperparameters and function together,
         or, with Gaussian noise, over hyperparameters alone, at a cost that does not depend on the number of rows. All
         predictions average over the draws then. Needs BlackJAX: ``pip install 'vff[mcmc]'``.
-    draws, chains : int
-        Of Markov chains: draws of every chain, and how many chains.
+    draws : int
+        Of every Markov chain.
     warmup : int or None
         Steps of every chain before its draws. None is 200 where the shape of the posterior is known beforehand, with
         Gaussian noise or at most 500 white variables, and 500 elsewhere.
+    chains : int
     sampler : "nuts" or "hmc"
     priors : dict or None
         Of Markov chains: by hyperparameter as ``samples_`` names them ("lengthscale[x]", "variance", "noise_variance",
@@ -109,6 +110,14 @@ class GPRegressor(RegressionMixin, AdditiveModel):
     fit_ : the record of the fit, with every M on the way
     notes_ : tuple of str
         What limits the bound, if anything, and how learning ended.
+
+    Examples
+    --------
+    >>> X = np.linspace(0, 6, 50)[:, None]
+    >>> y = np.sin(X[:, 0]) + 0.1 * np.random.default_rng(0).standard_normal(50)
+    >>> model = vff.GPRegressor(vff.Matern32(0)).fit(X, y)
+    >>> model.predict([[1.5]]).round(1)
+    array([0.9])
     """
 
     def __init__(
@@ -155,14 +164,32 @@ class GPRegressor(RegressionMixin, AdditiveModel):
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Fit to a table X and a vector y. A row of weight w counts as w equal rows.
+        """Fit to a table X and a vector y.
 
-        Of a frame, y and sample_weight may be the names of columns, which are then no features. Columns go by name: a
-        frame to predict at may have them in any order, and others beside them.
+        Parameters
+        ----------
+        X : array (N, D), frame, or what ``vff.scan`` takes
+            Columns of a frame go by name: one to predict at may have them in any order, and others beside them. Files,
+            chunks, Dask collections and tables of databases are read twice, or once when ``domain`` is given for every
+            column of numbers.
+        y : array (N,) or name of a column of X
+            A column that is named is no feature. Where X is not in memory, y and the weights are names.
+        sample_weight : array (N,), name of a column of X, or None
+            A row of weight w counts as w equal rows.
 
-        X may also be what ``vff.scan`` takes: paths of files, an iterator of chunks, a Dask collection, a table of a
-        database. Then y and sample_weight are names of columns, and rows are read twice, or once when ``domain`` is
-        given for every column of numbers.
+        Returns
+        -------
+        GPRegressor
+            The model itself, fitted.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> frame = pd.DataFrame({"x": np.linspace(0, 1, 40), "g": ["a", "b"] * 20})
+        >>> frame["y"] = 2 * frame.x + (frame.g == "b")
+        >>> model = vff.GPRegressor(frequencies=5).fit(frame, "y")
+        >>> model.predict(pd.DataFrame({"g": ["b"], "x": [0.5]})).round(1)
+        array([2.])
         """
         return self._absorb(X, y, sample_weight, None, growing=False)
 
@@ -171,6 +198,25 @@ class GPRegressor(RegressionMixin, AdditiveModel):
 
         With Gaussian noise the result is that of all rows together. With another likelihood, earlier rows are
         remembered by the Gaussian factors that stood for them when they were seen, and ``elbo_`` is NaN from then on.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for ``fit``.
+
+        Returns
+        -------
+        GPRegressor
+            The model itself, fitted to all rows seen.
+
+        Examples
+        --------
+        >>> X = np.linspace(0, 6, 60)[:, None]
+        >>> model = vff.GPRegressor(domain=(0, 6), frequencies=10)
+        >>> for part in (slice(0, 30), slice(30, 60)):
+        ...     model = model.partial_fit(X[part], np.sin(X[part, 0]))
+        >>> model.predict([[1.5]]).round(1)
+        array([1.])
         """
         return self._absorb(X, y, sample_weight, self._before(), growing=True)
 
@@ -179,12 +225,44 @@ class GPRegressor(RegressionMixin, AdditiveModel):
 
         Sums of rows on different machines are saved, loaded and added up with ``merge``. They add up when ``domain``,
         ``edges`` and the kernel are the same, so give these.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for ``fit``.
+
+        Returns
+        -------
+        GPRegressor
+            The model itself, with the sums of all rows seen.
+
+        Examples
+        --------
+        >>> X = np.linspace(0, 6, 50)[:, None]
+        >>> model = vff.GPRegressor(domain=(0, 6), frequencies=10)
+        >>> for part in (X[:25], X[25:]):
+        ...     model = model.collect(part, np.sin(part[:, 0]))
+        >>> model.learn().predict([[1.5]]).round(1)
+        array([1.])
         """
         self.statistics_ = self._collected(X, y, sample_weight, getattr(self, "statistics_", None))
         return self
 
     def learn(self) -> Self:
-        """Learn from the sums of all rows seen so far, at a cost that does not depend on how many there are."""
+        """Learn from the sums of all rows seen so far, at a cost that does not depend on how many there are.
+
+        Returns
+        -------
+        GPRegressor
+            The model itself, fitted.
+
+        Examples
+        --------
+        >>> X = np.linspace(0, 6, 50)[:, None]
+        >>> model = vff.GPRegressor(domain=(0, 6), frequencies=10).collect(X, np.sin(X[:, 0])).learn()
+        >>> model.predict([[1.5]]).round(1)
+        array([1.])
+        """
         check_is_fitted(self, "statistics_")
         self._check_sums("learn")
         return self._learnt_from(self.statistics_)
@@ -192,7 +270,23 @@ class GPRegressor(RegressionMixin, AdditiveModel):
     def merge(self, other: "GPRegressor") -> Self:
         """Add the rows that another model has seen to this one's; if this one was learnt, it is learnt again.
 
-        Both must have the same kernel, ``domain`` and ``edges``; the result is that of all rows together.
+        Parameters
+        ----------
+        other : GPRegressor
+            With the same kernel, ``domain`` and ``edges``; the result is that of all rows together.
+
+        Returns
+        -------
+        GPRegressor
+            This model.
+
+        Examples
+        --------
+        >>> X = np.linspace(0, 6, 50)[:, None]
+        >>> empty = [vff.GPRegressor(domain=(0, 6), frequencies=10) for _ in range(2)]
+        >>> one, two = (model.collect(half, np.sin(half[:, 0])) for model, half in zip(empty, (X[:25], X[25:])))
+        >>> one.merge(two).learn().predict([[1.5], [4.5]]).round(1)
+        array([ 1., -1.])
         """
         check_is_fitted(self, "statistics_")
         check_is_fitted(other, "statistics_")
@@ -204,7 +298,22 @@ class GPRegressor(RegressionMixin, AdditiveModel):
     def forget(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Take rows back out, and learn again: what is left is the model of the other rows.
 
-        The rows must be those that were given, with the same weights; sums do not tell whether they were.
+        Parameters
+        ----------
+        X, y, sample_weight
+            Rows that were given before, with the same weights; sums do not tell whether they were.
+
+        Returns
+        -------
+        GPRegressor
+            The model itself, of the rows that are left.
+
+        Examples
+        --------
+        >>> X = np.linspace(0, 6, 50)[:, None]
+        >>> model = vff.GPRegressor(domain=(0, 6), frequencies=10).collect(X, np.sin(X[:, 0]))
+        >>> model.forget(X[:10], np.sin(X[:10, 0])).learn().predict([[4.5]]).round(1)
+        array([-1.])
         """
         check_is_fitted(self, "statistics_")
         self._check_sums("forget")

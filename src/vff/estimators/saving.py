@@ -79,7 +79,26 @@ def save(
 
 
 def load(path: str | os.PathLike[str]) -> Model:
-    """The model that a file holds. Files from elsewhere are safe to load: they hold numbers and names alone."""
+    """The model that a file holds. Files from elsewhere are safe to load: they hold numbers and names alone.
+
+    Parameters
+    ----------
+    path : str or Path
+        Of a file that ``save`` has written.
+
+    Returns
+    -------
+    GPRegressor, GPClassifier or CoxProcess
+        Fitted; it predicts the same bits, and ``partial_fit`` goes on with it.
+
+    Examples
+    --------
+    >>> X = np.linspace(0, 6, 50)[:, None]
+    >>> model = vff.GPRegressor(frequencies=10).fit(X, np.sin(X[:, 0]))
+    >>> model.save("sine.vff")
+    >>> bool((vff.load("sine.vff").predict(X) == model.predict(X)).all())
+    True
+    """
     content = _read(path, "load")
     try:
         described, model = _restored(content)

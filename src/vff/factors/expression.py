@@ -69,9 +69,15 @@ class _Expression(ABC):
 
 @dataclass(frozen=True, repr=False)
 class Leaf(_Expression):
-    """A kernel on one column. Fields beyond ``column`` are positive numbers, or None for "start from the data".
+    """A kernel on one column, the base of all kinds of them.
 
-    Besides the variance, those that its factor learns are called after its parameters; others are given, and stay.
+    Fields beyond ``column`` are positive numbers, or None for "start from the data". Besides the variance, those that
+    its factor learns are called after its parameters; others are given, and stay.
+
+    Examples
+    --------
+    >>> isinstance(vff.Matern32("x"), vff.kernels.Factor)
+    True
     """
 
     nickname: ClassVar[str | None] = None
@@ -214,7 +220,17 @@ class _Compound(_Expression):
 
 @dataclass(frozen=True, repr=False)
 class Product(_Compound):
-    """A product of one-column kernels; the product of their variances is its one variance."""
+    """A product of one-column kernels; the product of their variances is its one variance.
+
+    Parameters
+    ----------
+    factors : tuple of one-column kernels
+
+    Examples
+    --------
+    >>> (vff.Matern32("x") * vff.Categorical("g")).factors
+    (Matern32('x'), Categorical('g'))
+    """
 
     factors: tuple[Leaf, ...]
 
@@ -236,7 +252,17 @@ class Product(_Compound):
 
 @dataclass(frozen=True, repr=False)
 class Sum(_Compound):
-    """A sum of one-column kernels and products."""
+    """A sum of one-column kernels and products.
+
+    Parameters
+    ----------
+    terms : tuple of one-column kernels and products
+
+    Examples
+    --------
+    >>> (vff.Matern32("x") + vff.Categorical("g")).terms
+    (Matern32('x'), Categorical('g'))
+    """
 
     terms: tuple[Leaf | Product, ...]
 
@@ -290,7 +316,17 @@ def factors_of(term: Leaf | Product) -> tuple[Leaf, ...]:
 
 @dataclass(frozen=True)
 class Term:
-    """One summand in normal form: a variance and one factor per column."""
+    """One summand in normal form: a variance and one factor per column.
+
+    Parameters
+    ----------
+    factors : tuple of one-column kernels
+
+    Examples
+    --------
+    >>> vff.kernels.Term((vff.Matern32("day", variance=2.0), vff.Matern32("time", variance=3.0))).variance
+    6.0
+    """
 
     factors: tuple[Leaf, ...]
 
@@ -337,5 +373,20 @@ class Term:
 
 
 def normal_form(kernel: Kernel) -> tuple[Term, ...]:
-    """The kernel as a sum of products, in the order written; a term that was written twice stays twice."""
+    """The kernel as a sum of products, in the order written; a term that was written twice stays twice.
+
+    Parameters
+    ----------
+    kernel : kernel expression
+
+    Returns
+    -------
+    tuple of Term
+
+    Examples
+    --------
+    >>> kernel = (vff.Matern32("x") + vff.Matern32("z")) * vff.Categorical("g")
+    >>> [term.name for term in vff.kernels.normal_form(kernel)]
+    ['x * g', 'z * g']
+    """
     return tuple(Term(factors_of(summand)) for summand in summands(kernel))

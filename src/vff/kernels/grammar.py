@@ -31,16 +31,40 @@ _LANGUAGE = Language(
 def write_kernel(kernel: Kernel) -> str:
     """The kernel as text that ``parse_kernel`` reads back as the same kernel, every bit of its values included.
 
-    ``repr`` is for people and rounds to six digits; this is for files. Values are those of ints and float64. A
-    ``Sum`` or ``Product`` of one part is written, and read back, as that part.
+    ``repr`` is for people and rounds to six digits; this is for files. Values are those of ints and float64. A ``Sum``
+    or ``Product`` of one part is written, and read back, as that part.
+
+    Parameters
+    ----------
+    kernel : kernel expression
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> vff.kernels.write_kernel(vff.Matern32("x", lengthscale=1 / 3))
+    "Matern32('x', lengthscale=0.3333333333333333)"
     """
     return " + ".join(" * ".join(factor.text(_exact) for factor in term.factors) for term in normal_form(kernel))
 
 
 def parse_kernel(text: str) -> Kernel:
-    """The kernel that a text describes: anything ``repr`` or ``write_kernel`` gives, with parentheses where wanted.
+    """The kernel that a text describes.
 
-    >>> parse_kernel("(Matern32('lon') + Matern12('lat', lengthscale=0.5)) * Categorical('season')")
+    Parameters
+    ----------
+    text : str
+        Anything ``repr`` or ``write_kernel`` gives, with parentheses where wanted. Nothing in it is evaluated.
+
+    Returns
+    -------
+    kernel expression
+
+    Examples
+    --------
+    >>> vff.parse_kernel("(Matern32('lon') + Matern12('lat', lengthscale=0.5)) * Categorical('season')")
     Matern32('lon') * Categorical('season') + Matern12('lat', lengthscale=0.5) * Categorical('season')
     """
     if not isinstance(text, str):

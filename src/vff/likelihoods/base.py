@@ -54,17 +54,62 @@ _PARAMETER, _COLUMN, _CHOICES = "parameter", "column", "choices"
 
 
 def parameter(*, power: int = 0) -> Any:
-    """A field that is a positive number, held, or None, learnt; of scale * y it is scale^power times as large."""
+    """A field of a likelihood of your own that is a positive number, held, or None, learnt.
+
+    Parameters
+    ----------
+    power : int
+        Of scale * y the parameter is scale^power times as large.
+
+    Returns
+    -------
+    dataclasses.Field
+
+    Examples
+    --------
+    >>> vff.likelihoods.parameter(power=2).default is None
+    True
+    """
     return field(default=None, metadata={_PARAMETER: power})
 
 
 def likelihood_column(*, required: bool = False) -> Any:
-    """A field that names the column of X that every row brings as ``extra``, such as an exposure."""
+    """A field of a likelihood of your own that names the column of X that every row brings as ``extra``.
+
+    Parameters
+    ----------
+    required : bool
+        Without it, None stands for ones.
+
+    Returns
+    -------
+    dataclasses.Field
+
+    Examples
+    --------
+    >>> vff.likelihoods.likelihood_column().default is None
+    True
+    """
     return field(metadata={_COLUMN: True}) if required else field(default=None, metadata={_COLUMN: True})
 
 
 def choice(default: str, choices: tuple[str, ...]) -> Any:
-    """A field that is one of several words."""
+    """A field of a likelihood of your own that is one of several words.
+
+    Parameters
+    ----------
+    default : str
+    choices : tuple of str
+
+    Returns
+    -------
+    dataclasses.Field
+
+    Examples
+    --------
+    >>> vff.likelihoods.choice("logit", ("logit", "probit")).default
+    'logit'
+    """
     return field(default=default, metadata={_CHOICES: choices})
 
 
@@ -80,6 +125,12 @@ class AbstractLikelihood(ABC):
     learnt if None, ``likelihood_column()`` the name of a column of X, ``choice()`` a word. What is not said by fields
     are the traits below, and the hooks. The log-density is a function of ``psi``, the unconstrained values of all
     parameters, and never of the numbers in the object, so that compiled code serves every value.
+
+    Examples
+    --------
+    >>> new = vff.likelihoods.Poisson().predictive(np.zeros(1), np.full(1, 0.5), np.ones(1))  # f ~ N(0, 0.5)
+    >>> new.mean().round(3), new.quantiles([0.1, 0.9])
+    (array([1.284]), array([[0., 3.]]))
     """
 
     # --- traits --------------------------------------------------------------------------------------------------

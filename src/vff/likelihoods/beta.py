@@ -16,6 +16,16 @@ class Beta(AbstractLikelihood):
     """y strictly between 0 and 1 with mean μ = 1/(1 + exp(-f)) and variance μ(1-μ)/(1 + precision).
 
     y ~ Beta(a, b), a = μ precision, b = (1-μ) precision.
+
+    Parameters
+    ----------
+    precision : float or None
+        Held, or learnt if None.
+
+    Examples
+    --------
+    >>> vff.likelihoods.Beta(precision=4.0).conditional_variance(np.zeros(1), np.ones(1))
+    array([0.05])
     """
 
     scale_name = "logit"

@@ -25,9 +25,19 @@ def inverse_link(link: str, p: np.ndarray | float) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Bernoulli(AbstractLikelihood):
-    """y = 1 with probability squash + (1 - 2 squash) F(f), else 0; F logistic ("logit") or normal ("probit").
+    """y = 1 with probability squash + (1 - 2 squash) F(f), else 0.
 
-    A squash above zero forgives mislabelled rows; Hensman et al. (2018) use the probit with 0.001.
+    Parameters
+    ----------
+    link : "logit" or "probit"
+        F is the logistic or the normal distribution function.
+    squash : float
+        Above zero it forgives mislabelled rows; Hensman et al. (2018) use the probit with 0.001.
+
+    Examples
+    --------
+    >>> vff.likelihoods.Bernoulli("probit", squash=0.1).conditional_mean(np.array([0.0, 9.0]), np.ones(2)).round(2)
+    array([0.5, 0.9])
     """
 
     discrete = True
@@ -91,7 +101,20 @@ class Bernoulli(AbstractLikelihood):
 
 @dataclass(frozen=True)
 class Binomial(AbstractLikelihood):
-    """y of ``trials`` succeed, each with probability F(f): log p = log C(n, y) + y log F(f) + (n - y) log F(-f)."""
+    """y of ``trials`` succeed, each with probability F(f): log p = log C(n, y) + y log F(f) + (n - y) log F(-f).
+
+    Parameters
+    ----------
+    trials : str or int
+        The column of X that holds the number of trials.
+    link : "logit" or "probit"
+        F is the logistic or the normal distribution function.
+
+    Examples
+    --------
+    >>> vff.likelihoods.Binomial(trials="n").conditional_mean(np.zeros(1), np.array([10.0]))
+    array([5.])
+    """
 
     discrete = True
     affine = True

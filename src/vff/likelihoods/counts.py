@@ -35,7 +35,18 @@ class AbstractCounts(AbstractLikelihood):
 
 @dataclass(frozen=True)
 class Poisson(AbstractCounts):
-    """Counts with rate μ = exposure exp(f): log p = y log μ - μ - log y!."""
+    """Counts with rate μ = exposure exp(f): log p = y log μ - μ - log y!.
+
+    Parameters
+    ----------
+    exposure : str, int or None
+        The column of X that holds the exposure; None is one everywhere.
+
+    Examples
+    --------
+    >>> vff.likelihoods.Poisson(exposure="hours").conditional_mean(np.zeros(2), np.array([1.0, 24.0]))
+    array([ 1., 24.])
+    """
 
     affine = True
 
@@ -68,6 +79,18 @@ class NegativeBinomial(AbstractCounts):
     """Counts with mean μ = exposure exp(f) and variance μ + dispersion μ².
 
     With r = 1/dispersion, log p = log Γ(y+r) - log Γ(r) - log y! + y log(μ/(r+μ)) + r log(r/(r+μ)).
+
+    Parameters
+    ----------
+    dispersion : float or None
+        Held, or learnt if None.
+    exposure : str, int or None
+        The column of X that holds the exposure; None is one everywhere.
+
+    Examples
+    --------
+    >>> vff.likelihoods.NegativeBinomial(dispersion=0.5).conditional_variance(np.zeros(1), np.full(1, 2.0))
+    array([4.])
     """
 
     dispersion: float | None = parameter()

@@ -15,21 +15,33 @@ UNIT = "unit"
 
 @dataclass(frozen=True, init=False)
 class Custom(AbstractLikelihood):
-    """p(y | f) by ``function(y, f, **parameters)``, the log-density of one row in jax.numpy.
+    """p(y | f) by a function of the user's.
 
-    Keyword arguments are starting values of positive parameters, which are learnt. ``mean``, ``variance`` and ``cdf``
-    (of y) and ``sample`` are NumPy functions, needed only by what asks for them:
+    Parameters
+    ----------
+    function : callable
+        ``function(y, f, **parameters)``, the log-density of one row in jax.numpy.
+    mean, variance : callable or None
+        Of y: ``mean(f, **parameters)``, ``variance(f, **parameters)``; as ``cdf`` and ``sample`` functions of NumPy,
+        needed only by what asks for them.
+    cdf : callable or None
+        ``cdf(y, f, **parameters)``.
+    sample : callable or None
+        ``sample(f, rng, **parameters)``.
+    standardised : bool
+        f is in units of y and the density depends on y - f alone; y is then scaled before learning, and the density in
+        the user's units is function(y/unit, f/unit)/unit.
+    discrete : bool
+        y is a whole number.
+    **parameters : float
+        Starting values of positive parameters, which are learnt.
 
-        mean(f, **parameters)    variance(f, **parameters)
-        cdf(y, f, **parameters)    sample(f, rng, **parameters)
-
-    ``standardised`` says that f is in units of y and that the density depends on y - f alone; y is then scaled before
-    learning, and the density in the user's units is function(y/unit, f/unit)/unit.
-
-        def poisson(y, f):
-            return y * f - jnp.exp(f) - jax.scipy.special.gammaln(y + 1)
-
-        Custom(poisson, mean=np.exp, variance=np.exp, discrete=True)
+    Examples
+    --------
+    >>> import jax
+    >>> def poisson(y, f):
+    ...     return y * f - jax.numpy.exp(f) - jax.scipy.special.gammaln(y + 1)
+    >>> model = vff.GPRegressor(likelihood=vff.likelihoods.Custom(poisson, mean=np.exp, variance=np.exp, discrete=True))
     """
 
     log_concave = False

@@ -112,11 +112,31 @@ def log_predictive(
     mean: np.ndarray,
     variance: np.ndarray,
 ) -> np.ndarray:
-    """(N,) log ∫ p(y | f) N(f; mean, variance) df.
+    """Log density log ∫ p(y | f) N(f; mean, variance) df of every row.
 
     The trapezoidal rule in t, f = f̂ + s sinh(t), with f̂ the mode of the integrand and s its width there: dense where
-    the integrand is narrow, and reaching twelve standard deviations whichever is the narrower factor. When log p is
-    not concave there may be a second mode: uphill from the mean and uphill from y are both looked at.
+    the integrand is narrow, and reaching twelve standard deviations whichever is the narrower factor. When log p is not
+    concave there may be a second mode: uphill from the mean and uphill from y are both looked at.
+
+    Parameters
+    ----------
+    likelihood : likelihood
+    psi : array
+        Its unconstrained parameters, ``likelihood.psi``.
+    y, extra : array (N,)
+    mean, variance : array (N,)
+        Of f.
+
+    Returns
+    -------
+    array (N,)
+        Nats.
+
+    Examples
+    --------
+    >>> likelihood, one = vff.likelihoods.Gaussian(1.0), np.ones(1)
+    >>> vff.likelihoods.log_predictive(likelihood, likelihood.psi, one, one, one, one).round(3)
+    array([-1.266])
     """
     from vff.likelihoods import compiled
 

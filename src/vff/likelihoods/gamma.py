@@ -16,6 +16,16 @@ class Gamma(AbstractLikelihood):
     """Positive y with mean exp(f) and variance exp(2f)/shape.
 
     log p = shape log shape - shape f - log Γ(shape) + (shape - 1) log y - shape y exp(-f).
+
+    Parameters
+    ----------
+    shape : float or None
+        Held, or learnt if None.
+
+    Examples
+    --------
+    >>> vff.likelihoods.Gamma(shape=4.0).conditional_variance(np.zeros(1), np.ones(1))
+    array([0.25])
     """
 
     scale_name = "log"

@@ -13,7 +13,18 @@ from vff.likelihoods.starts import spread_of, weighted_mean, weighted_variance
 
 @dataclass(frozen=True)
 class Gaussian(AbstractLikelihood):
-    """y = f + noise: log p = -log(2π variance)/2 - (y - f)²/(2 variance)."""
+    """y = f + noise: log p = -log(2π variance)/2 - (y - f)²/(2 variance).
+
+    Parameters
+    ----------
+    variance : float or None
+        Held, or learnt if None; in squared units of y.
+
+    Examples
+    --------
+    >>> vff.likelihoods.Gaussian(variance=0.25).predictive(np.zeros(1), np.full(1, 0.75), np.ones(1)).moments()
+    (array([0.]), array([1.]))
+    """
 
     normal = True
     standardised = True

@@ -32,5 +32,15 @@ ENTRIES: list[Entry] = [
 
 
 def likelihood_names() -> tuple[str, ...]:
-    """The names that stand for a likelihood without anything more."""
+    """Names that stand for a likelihood without anything more.
+
+    Returns
+    -------
+    tuple of str
+
+    Examples
+    --------
+    >>> vff.likelihoods.likelihood_names()[:3]
+    ('gaussian', 'bernoulli', 'logit')
+    """
     return tuple(name for entry in ENTRIES if entry.needs is None for name in entry.names)

@@ -18,6 +18,20 @@ class Ordinal(AbstractLikelihood):
 
     The entries of psi are the first cut point and the logarithms of the gaps between neighbours. The cut points say
     where zero is, so no constant mean is learnt beside them.
+
+    Parameters
+    ----------
+    cuts : sequence of floats or None
+        The cut points, held; learnt if None.
+    levels : int or None
+        C; None takes it from the cut points or from the data.
+    link : "logit" or "probit"
+        F is the logistic or the normal distribution function.
+
+    Examples
+    --------
+    >>> vff.likelihoods.Ordinal(cuts=(-1.0, 1.0)).cdf(np.array([0.0, 1.0]), np.zeros(2), np.ones(2)).round(3)
+    array([0.269, 0.731])
     """
 
     locates = True

@@ -20,7 +20,14 @@ PRECISE = 1e-9  # of a quantile, and of the standard deviation
 
 
 class Predictive(Protocol):
-    """What can be asked about a new y at N rows."""
+    """What can be asked about a new y at N rows.
+
+    Examples
+    --------
+    >>> new = vff.likelihoods.Gaussian(1.0).predictive(np.zeros(1), np.zeros(1), np.ones(1))
+    >>> [end.round(2) for end in new.interval(0.95)]
+    [array([-1.96]), array([1.96])]
+    """
 
     def mean(self) -> np.ndarray:
         """E y, (N,)."""
@@ -46,7 +53,22 @@ class Predictive(Protocol):
 
 @dataclass(frozen=True)
 class Marginal(Predictive):
-    """f ~ N(mean, variance) at every row, and a likelihood whose parameters are all set."""
+    """A new y at N rows where f ~ N(mean, variance); ``likelihood.predictive`` makes it.
+
+    Parameters
+    ----------
+    likelihood : likelihood whose parameters are all set
+    f_mean, f_variance : array (N,)
+        Of the latent function.
+    extra : array (N,)
+        What the likelihood takes beside y, exposure or trials; ones when nothing.
+
+    Examples
+    --------
+    >>> new = vff.likelihoods.Marginal(vff.likelihoods.Gaussian(1.0), np.zeros(2), np.zeros(2), np.ones(2))
+    >>> new.cdf(np.array([0.0, 1.96])).round(3)
+    array([0.5  , 0.975])
+    """
 
     likelihood: AbstractLikelihood
     f_mean: np.ndarray

@@ -13,7 +13,26 @@ LIKELIHOODS: list[type[AbstractLikelihood]] = [getattr(import_module(own.module)
 
 
 def register(kind: type[AbstractLikelihood], *names: str) -> None:
-    """Take a kind of likelihood in: estimators and commands know it by these names, and files may hold it."""
+    """Take a kind of likelihood in: estimators and commands know it by these names, and files may hold it.
+
+    Parameters
+    ----------
+    kind : class
+        A frozen dataclass that is an ``AbstractLikelihood``.
+    *names : str
+        What stands for it in place of an object.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> @dataclass(frozen=True)
+    ... class Tallies(vff.likelihoods.Poisson):
+    ...     pass
+    >>> vff.likelihoods.register(Tallies, "tallies")
+    >>> vff.likelihoods.by_name("tallies").conditional_mean(np.zeros(1), np.ones(1))
+    array([1.])
+    >>> vff.likelihoods.unregister(Tallies)
+    """
     if not is_dataclass(kind):
         raise TypeError(f"a likelihood is a frozen dataclass; decorate {kind.__name__} with @dataclass(frozen=True)")
     taken = {name for own in ENTRIES for name in (own.kind, *own.names)}
@@ -27,7 +46,22 @@ def register(kind: type[AbstractLikelihood], *names: str) -> None:
 
 
 def unregister(kind: type[AbstractLikelihood]) -> None:
-    """The opposite of ``register``."""
+    """The opposite of ``register``.
+
+    Parameters
+    ----------
+    kind : class
+        That was registered.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> @dataclass(frozen=True)
+    ... class Tallies(vff.likelihoods.Poisson):
+    ...     pass
+    >>> vff.likelihoods.register(Tallies, "tallies")
+    >>> vff.likelihoods.unregister(Tallies)
+    """
     place = LIKELIHOODS.index(kind)
     del LIKELIHOODS[place], ENTRIES[place]
     forbid(kind)
@@ -50,7 +84,23 @@ def exposed_names() -> tuple[str, ...]:
 
 
 def by_name(likelihood: str | AbstractLikelihood, **options: object) -> AbstractLikelihood:
-    """The likelihood itself, or the one of that name with all its parameters learnt."""
+    """The likelihood itself, or the one of that name with all its parameters learnt.
+
+    Parameters
+    ----------
+    likelihood : str or likelihood
+    **options
+        Fields of the likelihood that is named.
+
+    Returns
+    -------
+    likelihood
+
+    Examples
+    --------
+    >>> vff.likelihoods.by_name("poisson", exposure="hours")
+    Poisson(exposure='hours')
+    """
     if isinstance(likelihood, AbstractLikelihood):
         return likelihood
     found = entry_of(likelihood) if isinstance(likelihood, str) else None

@@ -17,7 +17,18 @@ class StudentT(AbstractLikelihood):
     """y = f + scale * t, t of Student's distribution with df degrees of freedom: rows may be outliers.
 
     log p = log Γ((df+1)/2) - log Γ(df/2) - log(π df)/2 - log scale - (df+1)/2 log(1 + ((y-f)/scale)²/df).
-    Learnt degrees of freedom stay above two; a held value may be any positive number.
+
+    Parameters
+    ----------
+    scale : float or None
+        Held, or learnt if None; in units of y.
+    df : float or None
+        Held, any positive number, or learnt if None, above two.
+
+    Examples
+    --------
+    >>> vff.likelihoods.StudentT(scale=1.0, df=4.0).conditional_variance(np.zeros(1), np.ones(1))
+    array([2.])
     """
 
     standardised = True

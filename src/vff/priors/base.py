@@ -14,6 +14,12 @@ class AbstractPrior(ABC):
 
     A leaf is a frozen dataclass. Its formula is a function of ``numbers`` and never of the numbers in the object, so
     that compiled code serves every value. Methods with an implementation here are final.
+
+    Examples
+    --------
+    >>> prior = vff.priors.LogNormal(median=2.0, sigma=1.0)
+    >>> prior.quantile(0.5), prior.log_density(2.0).round(3), prior.sample(3, np.random.default_rng(0)).shape
+    (np.float64(2.0), np.float64(-1.612), (3,))
     """
 
     support: ClassVar[Literal["positive", "real"]]

@@ -21,7 +21,23 @@ from vff.words import shown
 
 
 def penalised_sd(above: float, probability: float) -> OfSd:
-    """The prior of a variance whose square root is above ``above`` with this probability."""
+    """Penalised-complexity prior of a variance whose square root is above a number with this probability.
+
+    Parameters
+    ----------
+    above, probability : float
+        The statement that sets it.
+
+    Returns
+    -------
+    OfSd
+        A prior of the variance.
+
+    Examples
+    --------
+    >>> round(vff.priors.penalised_sd(above=3.0, probability=0.05).quantile(0.95), 3)
+    np.float64(9.0)
+    """
     require_positive("penalised_sd", "above", above)
     require_probability("penalised_sd", probability)
     return OfSd(Exponential(above / -math.log(probability)))
@@ -29,9 +45,21 @@ def penalised_sd(above: float, probability: float) -> OfSd:
 
 @dataclass(frozen=True)
 class PenalisedLengthscale(AbstractPrior):
-    """P(lengthscale < below) = probability, for a process over ``columns`` columns.
+    """Penalised-complexity prior with P(lengthscale < below) = probability.
 
     p(l) = (d/2) λ l^(-d/2 - 1) exp(-λ l^(-d/2)) with d = columns and λ = -log(probability) below^(d/2).
+
+    Parameters
+    ----------
+    below, probability : float
+        The statement that sets it.
+    columns : int
+        That the process is over and that share the lengthscale.
+
+    Examples
+    --------
+    >>> round(vff.priors.PenalisedLengthscale(below=0.1, probability=0.05).quantile(0.05), 3)
+    np.float64(0.1)
     """
 
     below: float

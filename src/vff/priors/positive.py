@@ -33,7 +33,17 @@ class AbstractPositive(AbstractPrior):
 
 @dataclass(frozen=True)
 class Gamma(AbstractPositive):
-    """Mean shape · scale, variance shape · scale²: p ∝ v^(shape - 1) exp(-v / scale)."""
+    """Mean shape · scale, variance shape · scale²: p ∝ v^(shape - 1) exp(-v / scale).
+
+    Parameters
+    ----------
+    shape, scale : float
+
+    Examples
+    --------
+    >>> round(vff.priors.Gamma(shape=2.0, scale=3.0).median, 3)
+    5.035
+    """
 
     shape: float
     scale: float
@@ -52,7 +62,17 @@ class Gamma(AbstractPositive):
 
 @dataclass(frozen=True)
 class LogNormal(AbstractPositive):
-    """The logarithm is normal with mean log(median) and standard deviation sigma."""
+    """The logarithm is normal with mean log(median) and standard deviation sigma.
+
+    Parameters
+    ----------
+    median, sigma : float
+
+    Examples
+    --------
+    >>> vff.priors.LogNormal(median=2.0, sigma=0.5).quantile([0.16, 0.84]).round(1)
+    array([1.2, 3.3])
+    """
 
     median: float = field()  # pyright: ignore[reportIncompatibleVariableOverride]  # given, not computed
     sigma: float = field()
@@ -73,7 +93,17 @@ class LogNormal(AbstractPositive):
 
 @dataclass(frozen=True)
 class InverseGamma(AbstractPositive):
-    """1 / v is Gamma(shape, 1 / scale): p ∝ v^(-shape - 1) exp(-scale / v). Almost nothing is near zero."""
+    """1 / v is Gamma(shape, 1 / scale): p ∝ v^(-shape - 1) exp(-scale / v). Almost nothing is near zero.
+
+    Parameters
+    ----------
+    shape, scale : float
+
+    Examples
+    --------
+    >>> round(vff.priors.InverseGamma(shape=3.0, scale=2.0).median, 3)
+    0.748
+    """
 
     shape: float
     scale: float
@@ -92,7 +122,18 @@ class InverseGamma(AbstractPositive):
 
 @dataclass(frozen=True)
 class HalfNormal(AbstractPositive):
-    """The absolute value of a normal number with mean zero and standard deviation scale."""
+    """The absolute value of a normal number with mean zero.
+
+    Parameters
+    ----------
+    scale : float
+        Standard deviation of the normal number.
+
+    Examples
+    --------
+    >>> round(vff.priors.HalfNormal(1.0).quantile(0.95), 2)
+    np.float64(1.96)
+    """
 
     scale: float
 
@@ -110,7 +151,17 @@ class HalfNormal(AbstractPositive):
 
 @dataclass(frozen=True)
 class Exponential(AbstractPositive):
-    """Mean and standard deviation scale: p ∝ exp(-v / scale)."""
+    """Mean and standard deviation scale: p ∝ exp(-v / scale).
+
+    Parameters
+    ----------
+    scale : float
+
+    Examples
+    --------
+    >>> round(vff.priors.Exponential(2.0).median, 3)
+    1.386
+    """
 
     scale: float
 

@@ -13,7 +13,17 @@ from vff.priors.checks import require_finite, require_positive
 
 @dataclass(frozen=True)
 class Normal(AbstractPrior):
-    """Of a constant, which may have either sign."""
+    """Of a constant, which may have either sign.
+
+    Parameters
+    ----------
+    mean, sd : float
+
+    Examples
+    --------
+    >>> vff.priors.Normal(0.0, 1.0).quantile([0.025, 0.975]).round(2)
+    array([-1.96,  1.96])
+    """
 
     mean: float
     sd: float

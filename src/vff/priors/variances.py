@@ -13,7 +13,18 @@ from vff.words import shown
 
 @dataclass(frozen=True)
 class OfSd(AbstractPrior):
-    """The prior of a variance v whose square root has the given one: p(v) = p_sd(√v) / 2√v."""
+    """The prior of a variance v whose square root has the given one: p(v) = p_sd(√v) / 2√v.
+
+    Parameters
+    ----------
+    prior : prior of a positive number
+        Of the standard deviation.
+
+    Examples
+    --------
+    >>> round(vff.priors.OfSd(vff.priors.HalfNormal(1.0)).quantile(0.95), 2)
+    np.float64(3.84)
+    """
 
     prior: AbstractPrior
     """Of the standard deviation, positive."""

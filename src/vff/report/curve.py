@@ -13,8 +13,8 @@ from vff.estimators.predict import ProcessMixin
 from vff.report.canvas import BAND, MEAN, half_width, new_axes
 from vff.report.columns import column_kind, column_name, on_axis, tick
 from vff.report.data import draw_rows, table_like_the_fit, visible_range
-from vff.report.drawn import Data, as_values, finished
-from vff.report.observed import Ends, curves, refuse_several, target_text, targets
+from vff.report.drawn import as_values, finished
+from vff.report.observed import Curves, Ends, curves, refuse_several, target_text, targets
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,16 +35,30 @@ def fit(
 ) -> Figure:
     """Draw a fitted model of one column, with the rows X and y when they are given.
 
-    The line is the posterior mean of y, the dark band the interval of the given level of the function (of the mean of y
-    that it makes), the light band the interval of a new observation. Of two classes the line is the probability of the
-    second, and there is no light band. Counts with an exposure are drawn per unit of it, successes per trial. Dotted
-    lines mark the domain [a, b] of the features. Many rows are drawn as a density. ``ax`` are axes to draw on.
+    The line is the posterior mean of y, the dark band the interval of the function (of the mean of y that it makes),
+    the light band the interval of a new observation. Of two classes the line is the probability of the second, and
+    there is no light band. Counts with an exposure are drawn per unit of it, successes per trial. Dotted lines mark the
+    domain [a, b] of the features. Many rows are drawn as a density.
+
+    Parameters
+    ----------
+    model : fitted estimator of one column
+    X, y : rows as for ``fit``, or None
+    ax : matplotlib.axes.Axes or None, to draw on
+    level : float, probability of the bands
+    xlabel, ylabel : str or None
 
     Returns
     -------
     matplotlib.figure.Figure
         ``figure.data`` is what was drawn, a dictionary of arrays: x, mean, lower and upper (of the function), y_lower
         and y_upper (of a new observation; NaN where there is no light band).
+
+    Examples
+    --------
+    >>> X = np.linspace(0, 6, 50)[:, None]
+    >>> list(vff.plot.fit(vff.GPRegressor(frequencies=10).fit(X, np.sin(X[:, 0])), X, np.sin(X[:, 0])).data)
+    ['x', 'mean', 'lower', 'upper', 'y_lower', 'y_upper']
     """
     refuse_several(model, "plot.fit")
     check_is_fitted(model, "posterior_")
@@ -54,16 +68,7 @@ def fit(
     grid = _grid(model, None if rows is None else rows[0])
     found = curves(model, grid[:, None], level)
     grid = on_axis(kind, grid)
-    nothing = np.full(grid.size, np.nan)
-    new = found.observation or (nothing, nothing)
-    columns = (as_values(kind, grid), found.mean, *found.function, *new)
-    data: Data = dict(zip(("x", "mean", "lower", "upper", "y_lower", "y_upper"), columns, strict=True))
-    label = f"{100 * level:g} % interval"
-    same = model.likelihood_.normal  # f is the mean of y
-    ax.plot(grid, found.mean, color=MEAN, lw=1.6, label="posterior mean" if same else "mean of y", zorder=4)
-    _band(ax, grid, found.function, alpha=0.5, edge=0.0, label=f"{label} of {'f' if same else 'it'}")
-    if found.observation is not None:
-        _band(ax, grid, found.observation, alpha=0.1, edge=0.9, label=f"{label} of a new y")
+    _draw(ax, grid, found, f"{100 * level:g} % interval", same=model.likelihood_.normal)
     ends = found.observation or found.function
     low, high = float(np.min(ends[0])), float(np.max(ends[1]))
     if rows is not None:
@@ -75,7 +80,17 @@ def fit(
     ax.set_xlabel(xlabel or column_name(model, 0))
     ax.set_ylabel(ylabel or target_text(model, y))
     ax.legend(loc="best", fontsize="small", framealpha=0.9)
-    return finished(ax, data)
+    nothing = np.full(grid.size, np.nan)
+    columns = (as_values(kind, grid), found.mean, *found.function, *(found.observation or (nothing, nothing)))
+    return finished(ax, dict(zip(("x", "mean", "lower", "upper", "y_lower", "y_upper"), columns, strict=True)))
+
+
+def _draw(ax: Axes, grid: np.ndarray, found: Curves, label: str, *, same: bool) -> None:
+    """The line and its bands; ``same`` where f is the mean of y."""
+    ax.plot(grid, found.mean, color=MEAN, lw=1.6, label="posterior mean" if same else "mean of y", zorder=4)
+    _band(ax, grid, found.function, alpha=0.5, edge=0.0, label=f"{label} of {'f' if same else 'it'}")
+    if found.observation is not None:
+        _band(ax, grid, found.observation, alpha=0.1, edge=0.9, label=f"{label} of a new y")
 
 
 def _kind(model: ProcessMixin) -> str:

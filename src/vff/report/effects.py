@@ -43,17 +43,27 @@ def effects(
 
     An effect is the term's part of the latent function, centred on the rows of the fit: in the units of y where noise
     is Gaussian or Student's, else on the scale of the link, a logit or a logarithm, which the label names. The band is
-    its posterior interval of the given level, from the joint posterior of all terms. Levels of a category are dots with
-    bars, sorted by their effect. With Gaussian noise, titles give the variance of the effect over the rows, relative to
-    that of y; effects that offset one another can have more than all of it.
+    its posterior interval, from the joint posterior of all terms. Levels of a category are dots with bars, sorted by
+    their effect. With Gaussian noise, titles give the variance of the effect over the rows, relative to that of y;
+    effects that offset one another can have more than all of it.
 
-    A product of two columns is an image of the posterior mean, hatched where the interval holds zero and grey where
-    the term is nearly as uncertain as without data; the colours are symmetric about zero. A product of numbers and at
-    most eight levels is a curve per level, dotted where the data say nothing. Of more columns the first two are drawn,
-    and the title says where the others are held.
+    A product of two columns is an image of the posterior mean, hatched where the interval holds zero and grey where the
+    term is nearly as uncertain as without data; the colours are symmetric about zero. A product of numbers and at most
+    eight levels is a curve per level, dotted where the data say nothing. Of more columns the first two are drawn, and
+    the title says where the others are held.
 
-    Each panel has its own scale unless ``sharey`` gives one to all curves and one to all images. ``xlabels`` gives
-    labels by the name of a column, or of a term of one column. One term may be drawn on ``ax``.
+    Parameters
+    ----------
+    model : GPRegressor, or GPClassifier of two classes
+    terms : names of terms, or None for all
+    ax : matplotlib.axes.Axes or None, to draw one term on
+    level : float, probability of the band
+    ylabel : str or None
+    xlabels : mapping to str, or None
+        Labels by the name of a column, or of a term of one column.
+    ncols : int or None, panels side by side
+    sharey : bool
+        One scale for all curves and one for all images; else each panel has its own.
 
     Returns
     -------
@@ -61,7 +71,24 @@ def effects(
         The panels are ``figure.axes`` in the order of the terms; each bears its term's name, ``ax.get_label()``.
         ``figure.data`` is what was drawn, a dictionary of arrays: term, x and y (the columns along the axes; y is NaN
         where there is one), mean, lower, upper, and known, whether the data say something there.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).uniform(size=(50, 2))
+    >>> figure = vff.plot.effects(vff.GPRegressor(frequencies=5).fit(X, X[:, 0] - X[:, 1]))
+    >>> [panel.get_label() for panel in figure.axes]
+    ['0', '1']
     """
+    _check_model(model)
+    half_width(level)  # refuses what is no level
+    views = [view_of(model, s) for s in _numbers_of(model, terms)]
+    _check_labels(model, xlabels or {})
+    if ncols is not None and not is_whole(ncols, 1):
+        raise ValueError(f"ncols must be 1 or more, got {shown(ncols)}; it counts the panels side by side")
+    return _figure(model, views, ax, level, ylabel, xlabels or {}, ncols, sharey)
+
+
+def _check_model(model: AdditiveModel) -> None:
     if not isinstance(model, AdditiveModel):
         raise TypeError(
             f"plot.effects draws the terms of a GPRegressor, got {type(model).__name__}; those of a GPClassifier will "
@@ -69,18 +96,26 @@ def effects(
         )
     refuse_several(model, "plot.effects")
     check_is_fitted(model, "posterior_")
-    z, views = half_width(level), [view_of(model, s) for s in _numbers_of(model, terms)]
-    _check_labels(model, xlabels or {})
-    if ncols is not None and not is_whole(ncols, 1):
-        raise ValueError(f"ncols must be 1 or more, got {shown(ncols)}; it counts the panels side by side")
+
+
+def _figure(
+    model: AdditiveModel,
+    views: Sequence[View],
+    ax: Axes | None,
+    level: float,
+    ylabel: str | None,
+    xlabels: Mapping[str, str],
+    ncols: int | None,
+    sharey: bool,
+) -> Figure:
     roomy = any(len(view.over) == 2 for view in views)
     ncols = ncols or _side_by_side(len(views), _WIDEST_SURFACES if roomy else _WIDEST)
     size = (4.3, 3.1) if roomy else (3.6, 2.7)
     panels = _panels(ax, len(views), ncols, size)
     for panel, view in zip(panels, views, strict=True):
         panel.set_label(model.statistics_.terms[view.term].name)
-        _name_axes(panel, model, view, xlabels or {})
-    drawn = {panel: _draw(panel, model, view, z) for panel, view in zip(panels, views, strict=True)}
+        _name_axes(panel, model, view, xlabels)
+    drawn = {panel: _draw(panel, model, view, half_width(level)) for panel, view in zip(panels, views, strict=True)}
     images = {panel: image for panel, (image, _) in drawn.items() if image is not None}
     figure = finished(panels[0], joined([data for _, data in drawn.values() if data]))
     own = figure if ax is None else None

@@ -33,15 +33,28 @@ def intensity(
 ) -> Figure:
     """Draw a fitted ``CoxProcess`` of one or two columns.
 
-    One column: the mean of the intensity, its central interval of the given level, and a stroke per point. Two columns:
-    a map of the mean with the points on it. Grey is what was not observed. ``label`` names the intensity, ``ax`` are
-    axes to draw on.
+    One column: the mean of the intensity, its central interval, and a stroke per point. Two columns: a map of the mean
+    with the points on it. Grey is what was not observed.
+
+    Parameters
+    ----------
+    model : CoxProcess
+    ax : matplotlib.axes.Axes or None, to draw on
+    level : float, probability of the interval
+    label : str or None, what the intensity is called
+    xlabel, ylabel : str or None
 
     Returns
     -------
     matplotlib.figure.Figure
         ``figure.data`` is what was drawn, a dictionary of arrays: of one column x, mean, lower, upper; of two x, y (the
         centres of cells), mean and observed.
+
+    Examples
+    --------
+    >>> model = vff.CoxProcess(grid=32, frequencies=8).fit(np.sqrt(np.linspace(0, 1, 60)), window=(0, 1))
+    >>> list(vff.plot.intensity(model).data)
+    ['x', 'mean', 'lower', 'upper']
     """
     check_is_fitted(model, "model_")
     interval_level(level)

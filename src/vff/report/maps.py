@@ -75,35 +75,43 @@ def map(
 
     One panel is the posterior mean of the function, grey where it is nearly as uncertain as without data; the next is
     its standard deviation, without the noise. Where the likelihood has a link, as for classes and counts, the mean is
-    that of y and the standard deviation that of the latent function, on its own scale. With X, the rows are dots (a
-    sample of them when they are many). With X and y, a panel before the others shows the rows in the colours of the
-    mean, averaged over small cells when they are many. ``equal`` gives both columns the same scale; ``label`` says what
-    y is. On ``ax`` the mean alone is drawn, with dots for the rows.
+    that of y and the standard deviation that of the latent function, on its own scale.
+
+    Parameters
+    ----------
+    model : fitted estimator of two columns
+    X, y : rows, or None
+        With X, the rows are dots (a sample of them when they are many). With X and y, a panel before the others shows
+        the rows in the colours of the mean, averaged over small cells when they are many.
+    ax : matplotlib.axes.Axes or None, to draw the mean alone on, with dots for the rows
+    equal : bool, whether both columns have the same scale
+    xlabel, ylabel, label : str or None, the last for what y is
 
     Returns
     -------
     matplotlib.figure.Figure
-        Its axes are labelled "rows" (with y), "mean" and "std". ``figure.data`` is what was drawn, a dictionary of
-        arrays: x, y (the two columns), mean, std, and known, whether the data say something there.
+        With axes "rows" (with y), "mean" and "std". ``figure.data`` is what was drawn, arrays by name: x, y (the
+        columns), mean, std, and known, whether the data say something there.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).uniform(size=(50, 2))
+    >>> list(vff.plot.map(vff.GPRegressor(frequencies=4).fit(X, X.sum(axis=1)), X).data)
+    ['x', 'y', 'mean', 'std', 'known']
     """
     refuse_several(model, "plot.map")
     check_is_fitted(model, "posterior_")
-    kinds = _kinds(model)
-    rows = _rows(model, X, y)
+    kinds, rows = _kinds(model), _rows(model, X, y)
     field = _field(model, kinds, rows)
-    if rows is not None:
-        rows = rows._replace(x=np.stack([on_axis(kind, x) for kind, x in zip(kinds, rows.x.T, strict=True)], axis=1))
-    names = ["rows", "mean", "std"] if rows is not None and rows.y is not None else ["mean", "std"]
-    if ax is not None:
-        names, rows = ["mean"], None if rows is None else rows._replace(y=None)
+    names, rows = _shown(kinds, rows, alone=ax is not None)
     height = 3.2 if not equal else float(np.clip(3.0 * np.ptp(field.y) / np.ptp(field.x), 1.2, 6.0)) + 0.5
     panels = new_panels(len(names), len(names), width=4.2, height=height)[1] if ax is None else [ax]
     for panel, name in zip(panels, names, strict=True):
         panel.set_label(name)
         latent_std = name == "std" and not model.likelihood_.standardised
         _PANELS[name](panel, field, rows, scale_text(model) if latent_std else label or target_text(model, y))
-        tick(panel.xaxis, kinds[0])
-        tick(panel.yaxis, kinds[1])
+        for axis, kind in zip((panel.xaxis, panel.yaxis), kinds, strict=True):
+            tick(axis, kind)
         panel.set(xlim=field.x[[0, -1]], ylim=field.y[[0, -1]], aspect="equal" if equal else "auto")
         panel.set_xlabel(xlabel or column_label(model, 0), fontsize="small")
     panels[0].set_ylabel(ylabel or column_label(model, 1), fontsize="small")
@@ -112,6 +120,15 @@ def map(
     if ax is None:
         legend_below(figure, surface_handles(panels))
     return figure
+
+
+def _shown(kinds: tuple[str, str], rows: _Rows | None, *, alone: bool) -> tuple[list[str], _Rows | None]:
+    """The panels, and the rows as they are drawn on them; the mean alone has no panel of rows."""
+    if rows is not None:
+        x = np.stack([on_axis(kind, x) for kind, x in zip(kinds, rows.x.T, strict=True)], axis=1)
+        rows = rows._replace(x=x, y=None if alone else rows.y)
+    names = ["rows", "mean", "std"] if rows is not None and rows.y is not None else ["mean", "std"]
+    return ["mean"] if alone else names, rows
 
 
 def _kinds(model: ProcessMixin) -> tuple[str, str]:

@@ -38,14 +38,41 @@ class _Matern(Leaf):
 
 
 class Matern12(_Matern):
-    """Matérn-1/2, the exponential kernel: continuous, nowhere smooth."""
+    """Matérn-1/2, the exponential kernel: continuous, nowhere smooth.
+
+    Parameters
+    ----------
+    column : str or int
+        Name or index of the column.
+    variance, lengthscale : float or None
+        Where learning starts, or the values used when nothing is learnt; None starts from the data. The lengthscale is
+        in the column's own units.
+
+    Examples
+    --------
+    >>> vff.Matern12("x", variance=1.0, lengthscale=2.0)([0.0], [0.0, 2.0]).round(3)
+    array([[1.   , 0.368]])
+    """
 
     order = 0
     smoothness = "1/2"
 
 
 class Matern32(_Matern):
-    """Matérn-3/2: once differentiable."""
+    """Matérn-3/2: once differentiable.
+
+    Parameters
+    ----------
+    column : str or int
+        Name or index of the column.
+    variance, lengthscale : float or None
+        As for ``Matern12``.
+
+    Examples
+    --------
+    >>> vff.Matern32("day") * vff.Matern32("time") + vff.Categorical("carrier")
+    Matern32('day') * Matern32('time') + Categorical('carrier')
+    """
 
     order = 1
     smoothness = "3/2"
@@ -53,21 +80,60 @@ class Matern32(_Matern):
 
 
 class Matern52(_Matern):
-    """Matérn-5/2: twice differentiable."""
+    """Matérn-5/2: twice differentiable.
+
+    Parameters
+    ----------
+    column : str or int
+        Name or index of the column.
+    variance, lengthscale : float or None
+        As for ``Matern12``.
+
+    Examples
+    --------
+    >>> vff.Matern52("x", variance=1.0, lengthscale=2.0)([0.0], [2.0]).round(3)
+    array([[0.524]])
+    """
 
     order = 2
     smoothness = "5/2"
 
 
 class Matern72(_Matern):
-    """Matérn-7/2: three times differentiable."""
+    """Matérn-7/2: three times differentiable.
+
+    Parameters
+    ----------
+    column : str or int
+        Name or index of the column.
+    variance, lengthscale : float or None
+        As for ``Matern12``.
+
+    Examples
+    --------
+    >>> vff.Matern72("x", variance=1.0, lengthscale=2.0)([0.0], [2.0]).round(3)
+    array([[0.545]])
+    """
 
     order = 3
     smoothness = "7/2"
 
 
 class Matern92(_Matern):
-    """Matérn-9/2: four times differentiable."""
+    """Matérn-9/2: four times differentiable.
+
+    Parameters
+    ----------
+    column : str or int
+        Name or index of the column.
+    variance, lengthscale : float or None
+        As for ``Matern12``.
+
+    Examples
+    --------
+    >>> vff.Matern92("x", variance=1.0, lengthscale=2.0)([0.0], [2.0]).round(3)
+    array([[0.558]])
+    """
 
     order = 4
     smoothness = "9/2"

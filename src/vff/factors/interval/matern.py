@@ -61,7 +61,19 @@ def tail_coefficients(p: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class HalfInteger:
-    """The Matérn of order p (nu = p + 1/2) with unit variance, at a given rate."""
+    """The Matérn of order p (nu = p + 1/2) with unit variance, at a given rate.
+
+    Parameters
+    ----------
+    p : int
+    rate : float
+        sqrt(2 p + 1) / lengthscale, which ``from_lengthscale`` computes.
+
+    Examples
+    --------
+    >>> vff.kernels.HalfInteger.from_lengthscale(1, 2.0).covariance(np.array([0.0, 2.0])).round(3)
+    array([1.   , 0.483])
+    """
 
     p: int
     rate: float

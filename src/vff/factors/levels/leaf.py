@@ -14,7 +14,20 @@ class Categorical(Leaf):
     """Exchangeable effects of the levels of a column: k(x, z) = variance * [x == z].
 
     Each level has a Gaussian effect of its own, and none is closer to one than to another. Missing (None or NaN) is a
-    level like the others. ``variance`` is where learning starts; None means "start from the data".
+    level like the others.
+
+    Parameters
+    ----------
+    column : str or int
+        Name or index of the column.
+    variance : float or None
+        Where learning starts, or the value used when nothing is learnt; None starts from the data.
+
+    Examples
+    --------
+    >>> vff.Categorical("carrier", variance=2.0)(["UA", "AA"], ["AA"])
+    array([[0.],
+           [2.]])
     """
 
     nickname: ClassVar[str] = "cat"

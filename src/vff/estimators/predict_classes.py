@@ -1,0 +1,223 @@
+"""Predictions of a new label at every row: what a classifier answers once it is fitted."""
+
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from vff.data import open_rows
+from vff.data.checks import check_weights
+from vff.data.labels import as_labels, coded
+from vff.data.memory import beside
+from vff.estimators.arguments import flag
+from vff.estimators.evaluation import Block, answers
+from vff.estimators.predict import ProcessMixin
+from vff.estimators.table_summary import weights_of
+from vff.likelihoods import Predictive
+
+
+class ClassificationMixin(ClassifierMixin, ProcessMixin):
+    """Predictions of a class at every row, by one latent function or by one per class."""
+
+    classes_: np.ndarray
+
+    @property
+    @abstractmethod
+    def functions_(self) -> tuple[Any, ...]:
+        """The models of one latent function each."""
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probability of every class at every row, with the uncertainty of the function in it.
+
+        Parameters
+        ----------
+        X : what ``fit`` takes
+
+        Returns
+        -------
+        array (N, classes), in the order of ``classes_``
+
+        Examples
+        --------
+        >>> X = np.linspace(0, 6, 30)[:, None]
+        >>> vff.GPClassifier(frequencies=5).fit(X, X[:, 0] > 3).predict_proba([[1.0]]).round(1)
+        array([[1., 0.]])
+        """
+        return self._of_classes(X, lambda rows: (self._probabilities(rows),))[0]
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Logarithms of ``predict_proba``, of two classes each to its own last digits.
+
+        Parameters
+        ----------
+        X : what ``fit`` takes
+
+        Returns
+        -------
+        array (N, classes), nats
+
+        Examples
+        --------
+        >>> X = np.linspace(0, 6, 30)[:, None]
+        >>> bool(vff.GPClassifier(frequencies=5).fit(X, X[:, 0] > 3).predict_log_proba([[1.0]])[0, 1] < -2)
+        True
+        """
+        return self._of_classes(X, lambda rows: (self._log_probabilities(rows),))[0]
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Most probable class at every row.
+
+        Parameters
+        ----------
+        X : what ``fit`` takes
+
+        Returns
+        -------
+        array (N,) of labels
+
+        Examples
+        --------
+        >>> X = np.linspace(0, 6, 30)[:, None]
+        >>> vff.GPClassifier(frequencies=5).fit(X, X[:, 0] > 3).predict([[1.0], [5.0]])
+        array([False,  True])
+        """
+        probabilities = self.predict_proba(X)
+        return self.classes_[np.argmax(probabilities, axis=1)]
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Log odds of the second class at every row, or of every class against the rest.
+
+        Parameters
+        ----------
+        X : what ``fit`` takes
+
+        Returns
+        -------
+        array (N,), or (N, classes) with more than two, nats
+
+        Examples
+        --------
+        >>> X = np.linspace(0, 6, 30)[:, None]
+        >>> np.sign(vff.GPClassifier(frequencies=5).fit(X, X[:, 0] > 3).decision_function([[1.0], [5.0]]))
+        array([-1.,  1.])
+        """
+
+        def odds(rows: Block) -> np.ndarray:
+            against, for_it = rows.model._log_of_two(rows)
+            return for_it - against
+
+        (found,) = self._of_classes(X, lambda rows: (np.stack([odds(one) for one in rows], axis=1),))
+        return found if len(self.functions_) > 1 else found[:, 0]
+
+    def _of_classes(
+        self, X: Any, ask: Callable[[Sequence[Block]], Sequence[np.ndarray]], *beside: Any
+    ) -> list[np.ndarray]:
+        """What the models of all classes answer, in one pass over the rows; of two classes there is one model."""
+        check_is_fitted(self, "classes_")
+        return answers(self.functions_, X, ask, *beside)
+
+    def _probabilities(self, rows: Sequence[Block]) -> np.ndarray:
+        """Of every class at some rows, (N, classes)."""
+        seconds = [one.model._new(one, lambda new, _: (new.mean(),))[0] for one in rows]
+        if len(seconds) == 1:
+            return np.stack([1.0 - seconds[0], seconds[0]], axis=1)
+        each = np.stack(seconds, axis=1)
+        return each / each.sum(axis=1, keepdims=True)
+
+    def _log_probabilities(self, rows: Sequence[Block]) -> np.ndarray:
+        """Their logarithms, of two classes each to its own last digits."""
+        return np.stack(self._log_of_two(rows[0]), axis=1) if len(rows) == 1 else np.log(self._probabilities(rows))
+
+    def _log_of_two(self, rows: Block) -> list[np.ndarray]:
+        """log P(first class) and log P(second class) of two at some rows."""
+
+        def ask(one: Predictive, some: slice) -> list[np.ndarray]:
+            return [one.log_density(np.full(some.stop - some.start, y)) for y in (0.0, 1.0)]
+
+        return self._new(rows, ask)
+
+    def predict_f(self, X: Any, full_covariance: bool = False) -> tuple[np.ndarray, np.ndarray]:
+        check_is_fitted(self, "classes_")
+        if len(self.functions_) == 1:
+            return super().predict_f(X, full_covariance)
+        if flag("full_covariance", full_covariance):
+            parts = [model.predict_f(X, full_covariance) for model in self.functions_]
+            mean, covariance = (np.stack(part, axis=-1) for part in zip(*parts, strict=True))
+            return mean, covariance
+        found = answers(self.functions_, X, lambda all_: [part for one in all_ for part in one.model._latent(one)])
+        return np.stack(found[::2], axis=-1), np.stack(found[1::2], axis=-1)
+
+    def log_predictive_density(self, X: Any, y: Any = None) -> np.ndarray:
+        """Log probability log P(y | data) of every row by itself.
+
+        Parameters
+        ----------
+        X : what ``fit`` takes
+        y : array (N,) of labels, or name of a column of X
+
+        Returns
+        -------
+        array (N,)
+            Nats.
+
+        Examples
+        --------
+        >>> X = np.linspace(0, 6, 30)[:, None]
+        >>> bool(vff.GPClassifier(frequencies=5).fit(X, X[:, 0] > 3).log_predictive_density([[1.0]], [False])[0] > -0.1)
+        True
+        """
+
+        def codes_of(y: Any, n: int) -> np.ndarray:
+            codes = coded(as_labels(y), self.classes_)
+            if codes.size != n:
+                raise ValueError(f"y has {codes.size} labels, X has {n} rows (inconsistent numbers of samples)")
+            return codes
+
+        def ask(rows: Sequence[Block]) -> tuple[np.ndarray]:
+            return (self._log_probabilities(rows)[np.arange(len(rows[0])), rows[0].y],)
+
+        return self._of_classes(X, ask, y, None, codes_of)[0]
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """The share of rows whose class is the most probable one.
+
+        Parameters
+        ----------
+        X : what ``fit`` takes
+        y : array (N,) of labels, or name of a column of X
+        sample_weight : array (N,), name of a column of X, or None
+
+        Returns
+        -------
+        float
+
+        Examples
+        --------
+        >>> X = np.linspace(0, 6, 30)[:, None]
+        >>> vff.GPClassifier(frequencies=5).fit(X, X[:, 0] > 3).score(X, X[:, 0] > 3)
+        1.0
+        """
+        source = open_rows(X)
+        if source.whole is not None:
+            table = source.whole
+            labels = as_labels(beside(table, y, "y")) if isinstance(y, str) else y
+            weights = beside(table, sample_weight, "sample_weight")
+            return super().score(table, labels, None if weights is None else check_weights(weights, table.n_rows))
+
+        def ask(rows: Sequence[Block]) -> tuple[np.ndarray, np.ndarray]:
+            best = self.classes_[np.argmax(self._probabilities(rows), axis=1)]
+            return best == rows[0].y, weights_of(rows[0].w, len(rows[0]))
+
+        right, weights = self._of_classes(source, ask, y, sample_weight, lambda labels, _: as_labels(labels))
+        return float(np.average(right, weights=weights))
+
+    def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = None) -> np.ndarray:
+        self._refuse_several("draw labels from predict_proba(X)")
+        return self.classes_[super().sample_y(X, n_samples, random_state).astype(int)]
+
+    def _refuse_several(self, advice: str) -> None:
+        if len(self.functions_) > 1:
+            raise ValueError(f"with {self.classes_.size} classes there is a function per class; {advice}")
