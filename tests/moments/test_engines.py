@@ -19,9 +19,9 @@ from vff.moments import (
     Work,
     choose,
     column_rows,
-    evaluate_letters,
     evaluate_several,
     moments_of_arrays,
+    synthesise,
 )
 
 UNIT = Interval(-1.0, 1.0)
@@ -162,7 +162,7 @@ def test_functions_of_several_bases_on_one_column_are_taken_together(engine, rng
     bases = [ColumnBasis(5, 0), ColumnBasis(5, 2), ColumnBasis(5, 1), ColumnBasis(3, 3)]
     axis_letters = [alphabet for basis in bases for alphabet in (basis.single, basis.double)]
     functions = [LetterFunction((0,), (alphabet,), rng.normal(size=alphabet.size)) for alphabet in axis_letters]
-    values = evaluate_letters([_column(ColumnBasis(5, 3), t)], functions, engine)
+    values = synthesise([_column(ColumnBasis(5, 3), t)], functions, engine)
     for value, function, alphabet in zip(values, functions, axis_letters, strict=True):
         expected = alphabet.evaluate(t) @ function.coefficients
         np.testing.assert_allclose(value, expected, atol=1e-11 * np.abs(function.coefficients).sum())

@@ -20,13 +20,13 @@ from vff.moments import (
     TermPair,
     TermRequest,
     column_rows,
-    evaluate_letters,
     moments_of_arrays,
     pair_functions,
     plan_pass,
     project_term,
     run_pass,
     summed,
+    synthesise,
 )
 from vff.moments import plan as module
 from vff.moments.plan import term_pairs_of
@@ -256,7 +256,7 @@ def test_terms_and_pairs_make_up_the_whole_quadratic_form(engine, name, make_tab
     for s, term in enumerate(request.terms):
         letters = project_term(term.bases, DenseView(S[places[s], places[s]]))
         functions.append(LetterFunction(term.columns, tuple(basis.double for basis in term.bases), letters))
-    own = np.sum(evaluate_letters(rows, functions, engine), axis=0)
+    own = np.sum(synthesise(rows, functions, engine), axis=0)
     blocks = {(s, t): S[places[s], places[t]] for s, t in request.pairs}
     total = own + 2.0 * summed(rows, pair_functions(term_pairs, blocks), engine)
     np.testing.assert_allclose(total, np.einsum("np,pq,nq->n", phi, S, phi), rtol=0, atol=1e-10 * np.abs(S).sum())

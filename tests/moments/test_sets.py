@@ -23,12 +23,12 @@ from vff.moments import (
     Work,
     choose,
     column_rows,
-    evaluate_letters,
     evaluate_several,
     moments_of_arrays,
     pair_functions,
     plan_pass,
     summed,
+    synthesise,
 )
 from vff.moments.engines.grouped import pivot
 
@@ -94,7 +94,7 @@ def test_functions_of_any_number_of_columns_are_evaluated_together(engine, make_
         axis_letters = tuple(rows[c].basis.single for c in numbers)
         functions.append(LetterFunction(numbers, axis_letters, rng.normal(size=Job(axis_letters).shape)))
         expected.append([_at_row(functions[-1], rows, n) for n in range(50)])
-    values = evaluate_letters(rows, functions, engine)
+    values = synthesise(rows, functions, engine)
     for found, wanted, function in zip(values, expected, functions, strict=True):
         np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-10 * np.abs(function.coefficients).sum())
 

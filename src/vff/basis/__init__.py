@@ -33,19 +33,16 @@ if TYPE_CHECKING:
 
 # Where the bases of the kinds live. Resolved on first use, since kinds stand above this room.
 _HOMES = {
-    "CONSTANT": "vff.factors.interval.bernoulli",
-    "Codes": "vff.factors.levels.basis",
-    "ColumnBasis": "vff.factors.interval.basis",
-    "EdgeLetters": "vff.factors.interval.letters",
-    "Indicators": "vff.factors.levels.basis",
-    "Interval": "vff.factors.interval.basis",
-    "LevelBasis": "vff.factors.levels.basis",
-    "bernoulli_rows": "vff.factors.interval.bernoulli",
-    "bernoulli_state": "vff.factors.interval.bernoulli",
-    "double_letters": "vff.factors.interval.letters",
-    "harmonic_part": "vff.factors.interval.bernoulli",
-    "largest_resolved": "vff.factors.interval.bernoulli",
-    "single_letters": "vff.factors.interval.letters",
+    "vff.factors.interval.basis": ("ColumnBasis", "Interval"),
+    "vff.factors.interval.bernoulli": (
+        "CONSTANT",
+        "bernoulli_rows",
+        "bernoulli_state",
+        "harmonic_part",
+        "largest_resolved",
+    ),
+    "vff.factors.interval.letters": ("EdgeLetters", "double_letters", "single_letters"),
+    "vff.factors.levels.basis": ("Codes", "Indicators", "LevelBasis"),
 }
 
 __all__ = [
@@ -75,6 +72,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(import_module(_HOMES[name]), name)
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(home), name)
     raise AttributeError(f"module 'vff.basis' has no attribute {name!r}; it has {', '.join(__all__)}")

@@ -26,12 +26,12 @@ from vff.moments.nodes import equivalent_weights, features_at_nodes, lattice_siz
 from vff.moments.operations import (
     LetterFunction,
     Tables,
+    analyse,
     column_rows,
-    evaluate_letters,
     evaluate_several,
     pair_functions,
-    sum_letters,
     summed,
+    synthesise,
 )
 from vff.moments.pairs import KeyedByPairs, Pair
 from vff.moments.plan import PassPlan, RowBlock, distinct_values_for, plan_pass, summarise_columns
@@ -70,13 +70,13 @@ __all__ = [
     "TermRequest",
     "Whole",
     "Work",
+    "analyse",
     "choose",
     "column_rows",
     "contract",
     "distinct_values_for",
     "distinct_values_of",
     "equivalent_weights",
-    "evaluate_letters",
     "evaluate_several",
     "features_at_nodes",
     "gram_columns_adjoint",
@@ -91,8 +91,8 @@ __all__ = [
     "project_term",
     "run_pass",
     "sample_of",
-    "sum_letters",
     "summarise_column",
     "summarise_columns",
     "summed",
+    "synthesise",
 ]

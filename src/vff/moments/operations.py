@@ -56,7 +56,7 @@ Tables = dict[Any, dict[Any, np.ndarray]]
 """What engines keep of functions, by their number, from stretch to stretch of the same columns."""
 
 
-def evaluate_letters(
+def synthesise(
     rows: Rows, functions: Sequence[LetterFunction], engine: str = "auto", tables: Tables | None = None
 ) -> list[np.ndarray]:
     """Every function at every row, (N,) each. Those of one axis are taken together.
@@ -126,7 +126,7 @@ def evaluate_several(
     return _one_axis(rows, jobs, coefficients, engine)
 
 
-def sum_letters(rows: ColumnRows, letters: Letters, strengths: np.ndarray) -> np.ndarray:
+def analyse(rows: ColumnRows, letters: Letters, strengths: np.ndarray) -> np.ndarray:
     """Strengths times the letters of one column, summed over its rows, (size,)."""
     jobs = [Job((letters,))]
     engine = ENGINES[choose(Work(rows.x.size, jobs, [rows])).name]
@@ -147,5 +147,5 @@ def pair_functions(term_pairs: Mapping[Pair, TermPair], S: Mapping[Pair, np.ndar
 
 def summed(rows: Sequence[ColumnRows], functions: Sequence[LetterFunction], engine: str = "auto") -> np.ndarray:
     """The sum of some functions at every row, (N,)."""
-    values = evaluate_letters(rows, functions, engine)
+    values = synthesise(rows, functions, engine)
     return np.sum(values, axis=0) if values else np.zeros(rows[0].x.size)

@@ -18,10 +18,10 @@ from vff.moments import (
     ColumnRequest,
     MomentRequest,
     Profile,
+    analyse,
     column_rows,
     evaluate_several,
     moments_of_arrays,
-    sum_letters,
 )
 
 _BLOCKS, _BLOCK = 64, 2048  # stretches of rows at random places
@@ -53,7 +53,7 @@ def _highest_worth_having(profile: Profile, factor: Factor, column: ColumnReques
         return 0
     residual = y - _smooth(ColumnRequest(place, column.basis.resized(usual)), profile, factor)
     rows = column_rows(ColumnRequest(place, basis), x)
-    waves = sum_letters(rows, basis.single, w * residual)
+    waves = analyse(rows, basis.single, w * residual)
     power = power_of(waves, most)
     spread = float(w @ (y - np.average(y, weights=w)) ** 2) + within
     matters = 2.0 * power > _WORTH_IT * float(w.sum()) * spread

@@ -20,9 +20,9 @@ from vff.moments import (
     Pair,
     TermPair,
     column_rows,
-    evaluate_letters,
     pair_functions,
     summed,
+    synthesise,
 )
 
 
@@ -145,11 +145,11 @@ class WrittenCovariance(AbstractCovariance):
         inside = term.inside(rows)
         functions = [*(term.function(c) for c in vectors), self._own_functions[s]]
         if inside.all():
-            *values, explained = evaluate_letters(rows, functions, engine)
+            *values, explained = synthesise(rows, functions, engine)
             return values, explained
         found = [np.empty(len(x)) for _ in functions]
         if inside.any():
-            for value, part in zip(found, evaluate_letters(term.within(rows, inside), functions, engine), strict=True):
+            for value, part in zip(found, synthesise(term.within(rows, inside), functions, engine), strict=True):
                 value[inside] = part
         for value, part in zip(found, self._beyond(s, x[~inside], vectors), strict=True):
             value[~inside] = part

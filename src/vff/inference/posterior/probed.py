@@ -21,8 +21,8 @@ from vff.moments import (
     MomentRequest,
     Pair,
     contract,
-    evaluate_letters,
     gram_columns_adjoint,
+    synthesise,
 )
 
 FEW_ROWS = 64  # whose variances are solved for one by one
@@ -166,7 +166,7 @@ class Probed(WrittenCovariance):
         values = np.empty((2 * S, len(x)))
         if inside.any():
             functions = [term.function(c) for c in probes.T]
-            values[:, inside] = np.stack(evaluate_letters(term.within(rows, inside), functions, engine))
+            values[:, inside] = np.stack(synthesise(term.within(rows, inside), functions, engine))
         beyond = np.flatnonzero(~inside)
         for some in stretches(beyond.size, term.size):
             values[:, beyond[some]] = (term.features(x[beyond[some]]) @ probes).T

@@ -9,7 +9,7 @@ import numpy as np
 from vff.inference.posterior.covariance import AbstractCovariance, columns_of, square_root
 from vff.inference.posterior.term import TermProcess, stretches
 from vff.inference.solvers.linear_gaussian import InterceptPosterior
-from vff.moments import ColumnRows, LetterFunction, MomentRequest, Tables, evaluate_letters
+from vff.moments import ColumnRows, LetterFunction, MomentRequest, Tables, synthesise
 
 _CHUNK = 2**20
 
@@ -80,7 +80,7 @@ class Posterior:
     def _means(self, x: np.ndarray, rows: Sequence[ColumnRows], engine: str) -> np.ndarray:
         """phi'm at every row."""
         if all(term.inside(rows).all() for term in self.terms):
-            return np.sum(evaluate_letters(rows, self._mean_functions, engine), axis=0)
+            return np.sum(synthesise(rows, self._mean_functions, engine), axis=0)
         return np.sum([term.linear(x, rows, m, engine) for term, m in self._by_term(self.mean)], axis=0)
 
     def _by_term(self, v: np.ndarray) -> list[tuple[TermProcess, np.ndarray]]:
@@ -107,7 +107,7 @@ class Posterior:
             return self.marginals(np.stack([column.x for column in rows], axis=1))
         (own, between), T = functions, len(self.terms)
         every = [*self._mean_functions, *own, *self._answer_functions, *between]
-        values = evaluate_letters(rows, every, tables=tables)
+        values = synthesise(rows, every, tables=tables)
         pairs = 2 * T + len(self._answer_functions)
         mean, variance = np.sum(values[:T], axis=0), self.variance - np.sum(values[T : 2 * T], axis=0)
         if between:

@@ -14,7 +14,7 @@ from vff.basis import Domain
 from vff.factors import Prior, TermTransform
 from vff.inference.model.products import evaluated
 from vff.linalg import DenseView, Kronecker, product_rows
-from vff.moments import ColumnRows, LetterFunction, evaluate_letters, project_term
+from vff.moments import ColumnRows, LetterFunction, project_term, synthesise
 
 _WRITTEN = 2**23  # features written out at a time, for the rows that need it
 
@@ -123,7 +123,7 @@ class TermProcess:
         """phi'c at every row."""
         inside, values = self.inside(rows), np.empty(len(x))
         if inside.any():
-            (values[inside],) = evaluate_letters(self.within(rows, inside), [self.function(c)], engine)
+            (values[inside],) = synthesise(self.within(rows, inside), [self.function(c)], engine)
         if not inside.all():
             values[~inside] = self._beyond(x[~inside], c)
         return values
