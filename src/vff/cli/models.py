@@ -23,15 +23,11 @@ def load_model(path: str, *, learnt: bool = True) -> Any:
         raise OutputError(
             f"a regressor or a classifier was expected, found a {type(model).__name__} in {path}; use Python"
         )
-    if learnt and not _is_learnt(model):
+    if learnt and not hasattr(model.functions_[0], "posterior_"):
         raise OutputError(
             f"a model was expected, found statistics in {path}; run 'vff fit {path} --out model.vff' first"
         )
     return model
-
-
-def _is_learnt(model: Any) -> bool:
-    return hasattr(model.functions_[0], "posterior_")
 
 
 def about(path: str | Path) -> "Description":

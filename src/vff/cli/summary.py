@@ -20,7 +20,7 @@ def summary(model: Any, said: Description) -> dict[str, Any]:
         "target": said.target,
         "units": said.units,
         "rows": said.rows,
-        "dropped": _left_out(model),
+        "dropped": model.functions_[0].statistics_.left_out,
         "weight": said.weight,
         "columns": [asdict(column) for column in said.columns],
         "features": said.features,
@@ -38,11 +38,6 @@ def summary(model: Any, said: Description) -> dict[str, Any]:
     if not hasattr(model, "kernel_"):
         return record | {"learnt": False, "terms": [{"term": term.name} for term in model.statistics_.terms]}
     return record | _learnt(model)
-
-
-def _left_out(model: Any) -> int:
-    """Rows that were not taken in, because cells were missing."""
-    return model.functions_[0].statistics_.left_out
 
 
 def _learnt(model: Any) -> dict[str, Any]:
@@ -87,11 +82,7 @@ def summary_text(record: Mapping[str, Any]) -> str:
             lines += ["", f"class {label} against the rest", _terms_table(one["terms"], days | units, "")]
     elif record["learnt"]:
         unit = units.get(record["target"], "") if record["scale"] == "y" else ""
-        lines += [
-            "",
-            _terms_table(record["terms"], days | units, unit),
-            "",
-        ]
+        lines += ["", _terms_table(record["terms"], days | units, unit), ""]
         lines += [f"{record['likelihood']} likelihood" + _parameters(record), f"bound on log p(y): {_nats(record)}"]
     else:
         lines += [f"sums over the rows, not learnt yet, for {', '.join(term['term'] for term in record['terms'])}"]

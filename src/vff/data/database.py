@@ -132,7 +132,7 @@ class DatabaseTable(Source):
         if not hasattr(task, "from_groups"):
             return super().reduce(task, checkpoint, without)
         found = task.from_groups(self.rows)
-        totals = self.rows.totals()
+        totals = self.rows.totals
         record = PartRecord("database", "", totals.n + totals.weightless, totals.dropped, 1)
         return PassState((record,), committed=found, complete=True)
 

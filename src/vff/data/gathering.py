@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from vff.data.frames import joined, made_of, row_count
+from vff.data.frames import joined, made_of
 from vff.data.source import Chunk, SourceError
 
 
@@ -34,7 +34,7 @@ def gathered(items: Iterable[Numbered], most: int, *, lent: bool) -> Iterator[Nu
     made, rows = None, 0
     for item in items:
         chunk = item.chunk
-        n = most if isinstance(chunk, SourceError) else row_count(chunk.data)
+        n = most if isinstance(chunk, SourceError) else len(chunk.data)
         kind = None if isinstance(chunk, SourceError) or n >= most else _made(chunk)
         if group and (kind is None or kind != made or rows + n > most):
             yield _joined(group)
@@ -59,12 +59,10 @@ def _made(chunk: Chunk) -> tuple[Any, ...] | None:
 
 
 def _copied(chunk: Chunk) -> Chunk:
-    return Chunk(chunk.where, *(part.copy() if _is_lent(part) else part for part in _parts(chunk)))
-
-
-def _is_lent(part: Any) -> bool:
-    """Whether values can be changed in place: not those of polars and Arrow."""
-    return isinstance(part, list | np.ndarray) or (part is not None and hasattr(part, "iloc"))
+    """With copies of what can be changed in place, which values of polars and Arrow cannot."""
+    lent = [isinstance(part, list | np.ndarray) or hasattr(part, "iloc") for part in _parts(chunk)]
+    parts = zip(_parts(chunk), lent, strict=True)
+    return Chunk(chunk.where, *(part.copy() if changes else part for part, changes in parts))
 
 
 def _joined(group: list[tuple[int, Chunk]]) -> Numbered:

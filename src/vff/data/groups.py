@@ -87,11 +87,6 @@ class DatabaseRows:
                     "days or seconds in the query"
                 )
 
-    @property
-    def empty(self) -> Any:
-        """An Arrow table of the features, without a row."""
-        return self.table.expression.select(list(self.features)).schema().to_pyarrow().empty_table()
-
     def _weight_in(self, rows: Any, where: Any = None) -> Any:
         """sum w."""
         if self.weight is None:
@@ -139,12 +134,9 @@ class DatabaseRows:
         counted = self._counted
         return self.table.expression if counted is None else self.table.expression.filter(counted)
 
+    @cached_property
     def totals(self) -> Totals:
         """One question for all that is to be known before others make sense; refuses what no sum can be taken of."""
-        return self._totals
-
-    @cached_property
-    def _totals(self) -> Totals:
         table, counted = self.table.expression, self._counted
         asked = {"rows": table.count(), "n": table.count(where=counted), "weight": self._weight_in(table, counted)}
         if self.weight is not None:
@@ -211,23 +203,16 @@ class DatabaseRows:
         """
         key = tuple(columns), offset
         if key not in self._asked:
-            self._asked[key] = self._grouped(columns, offset, most)
+            rows = self._rows
+            residual = rows[self.target].cast("float64") - self.table.number(offset)
+            sums = {"target": self._sum_in(rows, residual), "squares": self._sum_in(rows, residual * residual)}
+            self._asked[key] = self._groups(rows, columns, most, sums)
         return self._asked[key]
-
-    def _grouped(self, columns: Sequence[str], offset: float, most: int) -> Groups:
-        rows = self._rows
-        residual = rows[self.target].cast("float64") - self.table.number(offset)
-        sums = {"target": residual, "squares": residual * residual}
-        return self._groups(rows, columns, most, {name: self._sum_in(rows, part) for name, part in sums.items()})
-
-    def counted(self, columns: Sequence[str], most: int) -> Groups:
-        """Weights alone, as ``grouped``; targets may be anything."""
-        return self._groups(self._rows, columns, most, {})
 
     def different(self) -> MemorySource:
         """The different rows with their weights, in memory, for what asks rows again and again."""
-        dropped = self.totals().dropped  # also refuses what no sum can be taken of
-        found = self.counted((*self.features, self.target), MOST_CELLS)
+        dropped = self.totals.dropped  # also refuses what no sum can be taken of
+        found = self._groups(self._rows, (*self.features, self.target), MOST_CELLS, {})
         target, features = found.values.column(self.target), found.values.select(list(self.features))
         source = MemorySource(features, target, found.w, handling=self.table.handling)
         source.target_name, source.dropped = self.target, dropped

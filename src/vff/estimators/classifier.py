@@ -57,6 +57,7 @@ class GPClassifier(ClassifierMixin, AdditiveModel):
 
     classes_: np.ndarray
     estimators_: "list[GPClassifier]"
+    fit_intercept: bool
 
     def __init__(
         self,
@@ -80,24 +81,7 @@ class GPClassifier(ClassifierMixin, AdditiveModel):
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
-        self.kernel = kernel
-        self.likelihood = likelihood
-        self.frequencies = frequencies
-        self.domain = domain
-        self.edges = edges
-        self.engine = engine
-        self.optimizer = optimizer
-        self.fit_intercept = fit_intercept
-        self.batch_size = batch_size
-        self.covariance = covariance
-        self.inference = inference
-        self.draws = draws
-        self.warmup = warmup
-        self.chains = chains
-        self.sampler = sampler
-        self.priors = priors
-        self.random_state = random_state
-        self.verbose = verbose
+        self._keep(locals())
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit to a table X and labels y. A row of weight w counts as w equal rows.

@@ -24,6 +24,7 @@ from vff.words import shown
 
 _AT_ONCE = 2**24  # numbers drawn together
 _BAND_DRAWS = 1000
+_OWN = ("kernel", "grid", "domain")  # parameters that the model of the cells does not have as they are
 
 
 class Intensity(NamedTuple):
@@ -186,17 +187,8 @@ class CoxProcess(BaseEstimator):
         return GPRegressor(
             kernel,
             likelihood=Poisson(exposure=space.exposure),
-            frequencies=self.frequencies,
             domain=domain or "auto",
-            edges=self.edges,
-            inference=self.inference,
-            draws=self.draws,
-            warmup=self.warmup,
-            chains=self.chains,
-            sampler=self.sampler,
-            priors=self.priors,
-            random_state=self.random_state,
-            verbose=self.verbose,
+            **{name: value for name, value in self.get_params(deep=False).items() if name not in _OWN},
         )
 
     def _domain(self, index: int, factor: Factor, pattern: _Pattern) -> tuple[float, float]:

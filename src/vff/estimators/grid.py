@@ -74,7 +74,7 @@ def make_grid(value: Any, window: Box, space: Space) -> Grid:
         cells = (value,) * space.size
     else:
         cells = value
-    if not isinstance(cells, tuple | list) or len(cells) != space.size or not all(map(_is_count, cells)):
+    if not isinstance(cells, tuple | list) or len(cells) != space.size or not all(is_whole(one, 2) for one in cells):
         raise ValueError(
             f"grid must be 'auto' or whole numbers of cells from 2 on, one for all {space.size} column(s) or one for "
             f"each; got {shown(value)}"
@@ -82,10 +82,6 @@ def make_grid(value: Any, window: Box, space: Space) -> Grid:
     if np.prod([float(one) for one in cells]) > _MOST_CELLS:
         raise ValueError(f"grid={shown(value)} makes more than {_MOST_CELLS:g} cells; ask for fewer per column")
     return Grid(tuple(np.linspace(low, high, int(one) + 1) for (low, high), one in zip(window, cells, strict=True)))
-
-
-def _is_count(value: Any) -> bool:
-    return is_whole(value, 2)
 
 
 def _automatic(window: Box) -> tuple[int, ...]:

@@ -70,29 +70,20 @@ def resolve_domain(c: int, summary: TableSummary, options: Options, growing: boo
 def _refuse_what_says_nothing(c: int, factor: Factor, binding: Binding, options: Options, everybody: frozenset) -> None:
     """Options that have nothing to say of a factor, given for its column by name, or where there is no other."""
     column = binding.columns[c]
-    others = [(other, _factor_on(e, binding)) for e, other in enumerate(binding.columns) if e != c]
+    on_others = [(_on_column(e, binding)[0], other) for e, other in enumerate(binding.columns) if e != c]
+    others = [(other, term.inner.factors[d]) for (term, d), other in on_others]
     for name in ("domain", "frequencies", "edges"):
         if name in factor.options or any(o.index == column.index and name in own.options for o, own in others):
             continue
         asked = getattr(options, name)
         value = for_column(asked, name, column.aliases, everybody | _everybody(binding))
         nobody = name == "domain" and not any(name in own.options for _, own in others)
-        if (isinstance(asked, dict) or nobody) and not _is_auto(value):
+        if (isinstance(asked, dict) or nobody) and not (isinstance(value, str) and value == "auto"):
             kind = "a category" if column.levels is not None else factor.title
             raise ValueError(
                 f"{name} for column {column.label} is {value!r:.60}, and the kernel takes this column for {kind}, "
                 f"which has no {name}; leave it out, or write a kernel of numbers for the column"
             )
-
-
-def _factor_on(c: int, binding: Binding) -> Factor:
-    """One of the factors over a column; all have the same axis."""
-    term, d = _on_column(c, binding)[0]
-    return term.inner.factors[d]
-
-
-def _is_auto(value: Any) -> bool:
-    return isinstance(value, str) and value == "auto"
 
 
 def _asked(term: BoundTerm, d: int, binding: Binding, option: Any, name: str) -> Any:

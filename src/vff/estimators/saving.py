@@ -306,7 +306,7 @@ def _check_inner(model: Any, member: Saved) -> None:
 def _fill_cox(model: Any, saved: Saved, pattern: Pattern) -> None:
     if not isinstance(model, CoxProcess) or len(saved.members) != 1:
         raise FileError("a Cox process with the model of its cells was expected, found another")
-    check_cox(pattern.columns, pattern.kinds, pattern.window, pattern.grid, pattern.counts, pattern.exposure)
+    check_cox(pattern)
     member = check_member(saved.members[0], "GPRegressor")
     inner = _loaded(member)
     _check_inner(model, member)

@@ -99,7 +99,7 @@ def _rows(model: Any, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray] | None:
             f"plot.fit needs both X and y to draw the rows, or neither; {'X' if X is None else 'y'} is None"
         )
     table = table_like_the_fit(model, X, "plot.fit")
-    return table.column(model.column_indices_[0]), targets(model, table, beside(Table.of(X), y, "y"))
+    return table.numbers(model.column_indices_[0]), targets(model, table, beside(Table.of(X), y, "y"))
 
 
 def _domain(model: ProcessMixin) -> tuple[float, float] | None:

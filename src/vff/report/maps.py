@@ -130,7 +130,7 @@ def _rows(model: ProcessMixin, X: Any, y: Any) -> _Rows | None:
             raise ValueError("plot.map needs X to say where y belongs, and X is None; give both, X alone, or neither")
         return None
     table = table_like_the_fit(model, X, "plot.map")
-    x = np.stack([table.column(index) for index in model.column_indices_], axis=1)
+    x = np.stack([table.numbers(index) for index in model.column_indices_], axis=1)
     return _Rows(x, None if y is None else targets(model, table, beside(Table.of(X), y, "y")))
 
 
