@@ -22,7 +22,7 @@ from dask.delayed import Delayed, delayed
 from vff.data.checkpoint import PartRecord, PassState
 from vff.data.frames import column_names, is_arrow, is_table, known_kinds
 from vff.data.missing import handled
-from vff.data.passes import FaultyPartWarning, named
+from vff.data.passes import FaultyPartWarning, with_place
 from vff.data.source import Chunk, Handling, Part, Progress, Report, Source, SourceError
 from vff.data.streams import check_lengths
 from vff.words import listed, shown
@@ -235,10 +235,10 @@ def _answer(tools: _Parcel, name: str, X: Any, y: Any, w: Any) -> _Outcome:
     try:
         return _Outcome((task(chunk),), (), records)
     except Exception as error:
-        told = named(error, name)
-        if told is error:  # an exception that were its own cause would never end
+        renamed = with_place(error, name)
+        if renamed is error:  # an exception that were its own cause would never end
             raise
-        raise told from error
+        raise renamed from error
 
 
 def _merged(tools: _Parcel, outcomes: Sequence[_Outcome]) -> _Outcome:

@@ -55,7 +55,7 @@ def _batches_of(asked: Any, n: int) -> Iterator[Any]:
 class DatabaseTable(Source):
     """A table or query of any backend of Ibis, or a relation of DuckDB."""
 
-    dear: ClassVar[bool] = False  # pyright: ignore[reportIncompatibleVariableOverride]
+    expensive_pass: ClassVar[bool] = False  # pyright: ignore[reportIncompatibleVariableOverride]
 
     expression: Any
     run: Callable[[Any], tuple[str, Any]] = field(repr=False)
@@ -136,7 +136,7 @@ class DatabaseTable(Source):
         record = PartRecord("database", "", totals.n + totals.weightless, totals.dropped, 1)
         return PassState((record,), committed=found, complete=True)
 
-    def asked_again(self) -> Source:
+    def revisitable(self) -> Source:
         """The different rows with their weights, in memory."""
         return self.rows.different()
 

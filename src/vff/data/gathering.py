@@ -11,7 +11,7 @@ from vff.data.source import Chunk, SourceError
 
 
 @dataclass(frozen=True)
-class Numbered:
+class NumberedChunk:
     """A chunk, or several that were put together, with its place among all; or why it is not like the others."""
 
     first: int
@@ -24,7 +24,7 @@ class Numbered:
         return f"chunk {self.first}" if self.first == self.last else f"chunks {self.first} to {self.last}"
 
 
-def gathered(items: Iterable[Numbered], most: int, *, lent: bool) -> Iterator[Numbered]:
+def gathered(items: Iterable[NumberedChunk], most: int, *, lent: bool) -> Iterator[NumberedChunk]:
     """Neighbours that are made alike, as long as they have at most ``most`` rows together.
 
     Where chunks are ``lent``, somebody may fill the same arrays anew for the next, so that they are copied before it is
@@ -65,9 +65,9 @@ def _copied(chunk: Chunk) -> Chunk:
     return Chunk(chunk.where, *(part.copy() if changes else part for part, changes in parts))
 
 
-def _joined(group: list[tuple[int, Chunk]]) -> Numbered:
+def _joined(group: list[tuple[int, Chunk]]) -> NumberedChunk:
     (first, chunk), last = group[0], group[-1][0]
     if len(group) > 1:
         columns = zip(*(_parts(each) for _, each in group), strict=True)
         chunk = Chunk(f"chunks {first} to {last}", *(joined(parts) for parts in columns))
-    return Numbered(first, last, chunk)
+    return NumberedChunk(first, last, chunk)

@@ -209,10 +209,14 @@ class DatabaseRows:
             self._asked[key] = self._groups(rows, columns, most, sums)
         return self._asked[key]
 
+    def counted(self, columns: Sequence[str], most: int) -> Groups:
+        """Weights alone, as ``grouped``; targets may be anything."""
+        return self._groups(self._rows, columns, most, {})
+
     def different(self) -> MemorySource:
         """The different rows with their weights, in memory, for what asks rows again and again."""
         dropped = self.totals.dropped  # also refuses what no sum can be taken of
-        found = self._groups(self._rows, (*self.features, self.target), MOST_CELLS, {})
+        found = self.counted((*self.features, self.target), MOST_CELLS)
         target, features = found.values.column(self.target), found.values.select(list(self.features))
         source = MemorySource(features, target, found.w, handling=self.table.handling)
         source.target_name, source.dropped = self.target, dropped

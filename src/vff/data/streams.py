@@ -9,7 +9,7 @@ import numpy as np
 
 from vff.data.fingerprints import content_mark
 from vff.data.frames import column_names, is_table, known_kinds, selected, sliced
-from vff.data.gathering import Numbered, gathered
+from vff.data.gathering import NumberedChunk, gathered
 from vff.data.missing import handled
 from vff.data.source import Chunk, Handling, Part, Source, SourceError
 from vff.words import listed, shown
@@ -56,20 +56,20 @@ class StreamSource(Source):
         for found in gathered(self._chunks(), self.handling.chunk_rows, lent=self._lent):
             yield StreamPart(found, self.handling)
 
-    def _chunks(self) -> Iterator[Numbered]:
+    def _chunks(self) -> Iterator[NumberedChunk]:
         """Chunks as they are brought, each checked by itself."""
         for index, item in enumerate(self._supply.items()):
             try:
                 chunk = conforming(item_of(item, index), self._model, self.names)
             except SourceError as error:
                 chunk = error
-            yield Numbered(index, index, chunk)
+            yield NumberedChunk(index, index, chunk)
 
 
 class StreamPart(Part):
     """Chunks that were brought, put together; or one that is not like the others, and why."""
 
-    def __init__(self, found: Numbered, handling: Handling) -> None:
+    def __init__(self, found: NumberedChunk, handling: Handling) -> None:
         self.name, self._found, self._handling = found.name, found.chunk, handling
 
     def fingerprint(self) -> str:

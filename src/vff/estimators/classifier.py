@@ -8,14 +8,14 @@ import numpy as np
 from sklearn.base import ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from vff.data import Positive, Roles, Source, Used, open_rows
+from vff.data import Positive, Roles, Source, UsedColumns, open_rows
 from vff.data.checks import check_weights
 from vff.data.labels import as_labels, coded
-from vff.data.memory import beside, given
+from vff.data.memory import column_or_values, given
 from vff.data.table import Table
 from vff.estimators.arguments import flag
 from vff.estimators.base import AdditiveModel, Effects
-from vff.estimators.evaluation import Block, answers
+from vff.estimators.evaluation import Block, evaluate
 from vff.estimators.named import columns_used, introduce, levels_used
 from vff.estimators.table_summary import weights_of
 from vff.estimators.tasks import FindLabels
@@ -112,9 +112,9 @@ class GPClassifier(ClassifierMixin, AdditiveModel):
     def _fit_chunks(self, source: Source, y: Any, sample_weight: Any) -> Self:
         """Labels are found in a pass of their own; then there is a fit per class, or one for two."""
         source, column, weight = source.with_targets(y, sample_weight)
-        used = None if self.kernel is None else Used(self._columns_used(), levels_used(self.kernel))
+        used = None if self.kernel is None else UsedColumns(self._columns_used(), levels_used(self.kernel))
         roles = replace(Roles.of(source.schema, used, column, weight), labelled=True)
-        again: Any = source.select(roles).asked_again()
+        again: Any = source.select(roles).revisitable()
         if again.whole is not None:
             return self.fit(again.whole, again.y, again.w)
         source = source.handled(keep_missing=roles.levels).with_integers(roles.labels)
@@ -228,11 +228,11 @@ class GPClassifier(ClassifierMixin, AdditiveModel):
         return found if len(self.functions_) > 1 else found[:, 0]
 
     def _of_classes(
-        self, X: Any, ask: Callable[[Sequence[Block]], Sequence[np.ndarray]], *beside: Any
+        self, X: Any, compute: Callable[[Sequence[Block]], Sequence[np.ndarray]], *targets: Any
     ) -> list[np.ndarray]:
         """What the models of all classes answer, in one pass over the rows; of two classes there is one model."""
         check_is_fitted(self, "classes_")
-        return answers(self.functions_, X, ask, *beside)
+        return evaluate(self.functions_, X, compute, *targets)
 
     def _probabilities(self, rows: Sequence[Block]) -> np.ndarray:
         """Of every class at some rows, (N, classes)."""
@@ -249,10 +249,10 @@ class GPClassifier(ClassifierMixin, AdditiveModel):
     def _log_of_two(self, rows: Block) -> list[np.ndarray]:
         """log P(first class) and log P(second class) of two at some rows."""
 
-        def ask(one: Predictive, some: slice) -> list[np.ndarray]:
+        def compute(one: Predictive, some: slice) -> list[np.ndarray]:
             return [one.log_density(np.full(some.stop - some.start, y)) for y in (0.0, 1.0)]
 
-        return self._new(rows, ask)
+        return self._new(rows, compute)
 
     def predict_f(self, X: Any, full_covariance: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance of the latent function: (N,) each, or (N, classes) with more than two."""
@@ -263,7 +263,7 @@ class GPClassifier(ClassifierMixin, AdditiveModel):
             parts = [model.predict_f(X, full_covariance) for model in self.functions_]
             mean, covariance = (np.stack(part, axis=-1) for part in zip(*parts, strict=True))
             return mean, covariance
-        found = answers(self.functions_, X, lambda all_: [part for one in all_ for part in one.model._latent(one)])
+        found = evaluate(self.functions_, X, lambda all_: [part for one in all_ for part in one.model._latent(one)])
         return np.stack(found[::2], axis=-1), np.stack(found[1::2], axis=-1)
 
     def effects(self, X: Any) -> Effects:
@@ -280,25 +280,25 @@ class GPClassifier(ClassifierMixin, AdditiveModel):
                 raise ValueError(f"y has {codes.size} labels, X has {n} rows (inconsistent numbers of samples)")
             return codes
 
-        def ask(rows: Sequence[Block]) -> tuple[np.ndarray]:
+        def compute(rows: Sequence[Block]) -> tuple[np.ndarray]:
             return (self._log_probabilities(rows)[np.arange(len(rows[0])), rows[0].y],)
 
-        return self._of_classes(X, ask, y, None, codes_of)[0]
+        return self._of_classes(X, compute, y, None, codes_of)[0]
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """The share of rows whose class is the most probable one; y and the weights may be columns of X, by name."""
         source = open_rows(X)
         if source.whole is not None:
             table = source.whole
-            labels = as_labels(beside(table, y, "y")) if isinstance(y, str) else y
-            weights = beside(table, sample_weight, "sample_weight")
+            labels = as_labels(column_or_values(table, y, "y")) if isinstance(y, str) else y
+            weights = column_or_values(table, sample_weight, "sample_weight")
             return super().score(table, labels, None if weights is None else check_weights(weights, table.n_rows))
 
-        def ask(rows: Sequence[Block]) -> tuple[np.ndarray, np.ndarray]:
+        def compute(rows: Sequence[Block]) -> tuple[np.ndarray, np.ndarray]:
             best = self.classes_[np.argmax(self._probabilities(rows), axis=1)]
             return best == rows[0].y, weights_of(rows[0].w, len(rows[0]))
 
-        right, weights = self._of_classes(source, ask, y, sample_weight, lambda labels, _: as_labels(labels))
+        right, weights = self._of_classes(source, compute, y, sample_weight, lambda labels, _: as_labels(labels))
         return float(np.average(right, weights=weights))
 
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = None) -> np.ndarray:
@@ -311,15 +311,15 @@ class GPClassifier(ClassifierMixin, AdditiveModel):
             raise ValueError(f"with {self.classes_.size} classes there is a function per class; {advice}")
 
     def _requested_likelihood(self) -> AbstractLikelihood:
-        names, asked = binary_names(), self.likelihood
-        if isinstance(asked, str) and asked in names:
-            asked = by_name(asked)
-        if isinstance(asked, str) or not getattr(asked, "binary", False):
+        names, requested = binary_names(), self.likelihood
+        if isinstance(requested, str) and requested in names:
+            requested = by_name(requested)
+        if isinstance(requested, str) or not getattr(requested, "binary", False):
             raise ValueError(
                 f"likelihood of a classifier must be {', '.join(map(repr, names))} or a Bernoulli object; got "
                 f"{shown(self.likelihood)}"
             )
-        return asked
+        return requested
 
     def _centred(self) -> bool:
         return flag("fit_intercept", self.fit_intercept)

@@ -194,10 +194,10 @@ class CoxProcess(BaseEstimator):
     def _domain(self, index: int, factor: Factor, pattern: _Pattern) -> tuple[float, float]:
         """The interval of one column: as asked, or the window."""
         space, (low, high) = pattern.space, pattern.window[index]
-        asked = self.domain
-        if isinstance(asked, dict):
-            asked = space.by_column(asked, "domain").get(index, "auto")
-        given = check_domain(asked, repr(space.columns[index]))
+        requested = self.domain
+        if isinstance(requested, dict):
+            requested = space.by_column(requested, "domain").get(index, "auto")
+        given = check_domain(requested, repr(space.columns[index]))
         if given is None:
             values = self.edges.values() if isinstance(self.edges, dict) else (self.edges,)
             padded = any(0 in np.atleast_1d(np.asarray(value, object)) for value in values)

@@ -94,13 +94,13 @@ def _automatic(window: Box) -> tuple[int, ...]:
     return round(cells[0] * root), round(cells[1] / root)
 
 
-def exposure_on(grid: Grid, asked: Any) -> np.ndarray:
+def exposure_on(grid: Grid, requested: Any) -> np.ndarray:
     """Exposure of every cell, in the shape of the grid, from an array or a function of the centres."""
-    if asked is None:
+    if requested is None:
         return np.ones(grid.shape)
-    if isinstance(asked, Callable):
+    if isinstance(requested, Callable):
         size = len(grid.centres)
-        found = as_finite(asked(grid.centres.copy()), "what exposure returned")
+        found = as_finite(requested(grid.centres.copy()), "what exposure returned")
         if found.shape != (size,):
             raise ValueError(
                 f"exposure was called with the {size} centres of the cells and must return one number for each; it "
@@ -108,7 +108,7 @@ def exposure_on(grid: Grid, asked: Any) -> np.ndarray:
             )
         found = found.reshape(grid.shape)
     else:
-        found = as_finite(asked, "exposure")
+        found = as_finite(requested, "exposure")
         if found.shape != grid.shape:
             raise ValueError(
                 f"exposure has shape {found.shape} and the grid {grid.shape}; give one number per cell, a function of "

@@ -12,7 +12,7 @@ import numpy as np
 
 from vff.data import DatabaseRows, Groups, Table
 from vff.data.groups import MOST_CELLS
-from vff.estimators.binding import Binding, bind
+from vff.estimators.binding import Binding, resolve_columns
 from vff.estimators.statistics import Summed
 from vff.estimators.table_summary import TableSummary, survey_of_levels
 from vff.kernels import Kernel
@@ -31,7 +31,7 @@ def look_at_groups(rows: DatabaseRows, kernel: Kernel | None, seen: float | None
         return TableSummary(Binding((), ()), (), 0, 0.0, 0.0, None, nothing)
     offset = totals.target / totals.weight if seen is None else seen
     groups = [rows.grouped((name,), offset, _MOST_VALUES) for name in rows.features]
-    binding = bind(kernel, Table.of(_side_by_side(groups)), first=False)
+    binding = resolve_columns(kernel, Table.of(_side_by_side(groups)), first=False)
     surveys, profiles = [], []
     for c, column in enumerate(binding.columns):
         found = groups[column.index]

@@ -13,7 +13,7 @@ from vff.moments import MomentRequest, ReadingPlan, Walk, collapse
 
 
 @dataclass(frozen=True)
-class Asked(RowTask):
+class SiteVisit(RowTask):
     """One question to all rows."""
 
     reader: Reader
@@ -27,14 +27,14 @@ class Asked(RowTask):
     kind: ClassVar[Any] = Answers
 
     def __call__(self, chunk: Chunk) -> Answers:
-        rows = walked(self.reader.batch(chunk, self.binding), self.plan).in_units(self.target)
+        rows = prepared_rows(self.reader.batch(chunk, self.binding), self.plan).in_units(self.target)
         return rows.answers(self.question, features=self.features)
 
     def merge(self, one: Answers, other: Answers) -> Answers:
         return one.merged(other)
 
 
-def walked(batch: Batch, plan: ReadingPlan) -> Walked:
+def prepared_rows(batch: Batch, plan: ReadingPlan) -> Walked:
     """The rows of a chunk, equal ones taken together."""
     source, extra = collapse(batch.source, batch.extra, plan.books)
     return Walked(Walk(plan, source), Observed(source.y, extra, source.w))
@@ -69,7 +69,7 @@ class ChunkedRows(AbstractCrowd):
         return self.plan.request
 
     def answers(self, question: Question, *, features: bool) -> Answers:
-        return self._reduced(Asked(self.reader, self.binding, self.plan, self.target, question, features))
+        return self._reduced(SiteVisit(self.reader, self.binding, self.plan, self.target, question, features))
 
     def in_units(self, target: TargetScale) -> "ChunkedRows":
         return replace(self, target=target)

@@ -37,8 +37,8 @@ def check_member(member: Saved, estimator: str) -> Saved:
 def check_kernel(kernel: Kernel | None, rows: Statistics) -> None:
     """The kernel that a model prints is the one that its rows were summed for, whatever its starting values are."""
     summed = [term.term for term in rows.terms]
-    asked = summed if kernel is None else normal_form(kernel)
-    expected, found = _kernel_text(summed), _kernel_text(asked)
+    requested = summed if kernel is None else normal_form(kernel)
+    expected, found = _kernel_text(summed), _kernel_text(requested)
     demand(expected == found, f"the kernel {expected:.100} that the rows were summed for", found)
 
 

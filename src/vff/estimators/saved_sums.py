@@ -61,11 +61,13 @@ def check_rows(rows: Statistics, n_features: int) -> None:
         demand(0 <= column.index < n_features, f"one of {n_features} columns", column.index)
         demand(column.kind in list(IN_MEMORY), "a kind of column", column.kind)
         demand(any(c in term.columns for term in terms), "a term for every column", column.label)
-    for term, asked in zip(terms, request.terms, strict=True):
-        demand(term.columns == asked.columns, "the columns of a term", asked.columns)
-        demand(len(term.term.factors) == len(asked.factors), "a factor per column", len(term.term.factors))
-        demand(len(asked.factors) <= MOST_FACTORS, f"at most {MOST_FACTORS} factors in a term", len(asked.factors))
-        for c, leaf, factor in zip(asked.columns, term.term.factors, asked.factors, strict=True):
+    for term, requested in zip(terms, request.terms, strict=True):
+        demand(term.columns == requested.columns, "the columns of a term", requested.columns)
+        demand(len(term.term.factors) == len(requested.factors), "a factor per column", len(term.term.factors))
+        demand(
+            len(requested.factors) <= MOST_FACTORS, f"at most {MOST_FACTORS} factors in a term", len(requested.factors)
+        )
+        for c, leaf, factor in zip(requested.columns, term.term.factors, requested.factors, strict=True):
             demand(0 <= c < len(columns), f"one of {len(columns)} columns", c)
             wish = Wish("auto", None, columns[c].levels or ())
             family = leaf.factor.least(wish).family
@@ -75,8 +77,8 @@ def check_rows(rows: Statistics, n_features: int) -> None:
                 demand(same, "the levels of the column", columns[c].label)
     shapes = [len(term.factors) for term in request.terms]
     demand([len(own) for own in rows.harmonics] == shapes, "harmonics for every factor", rows.harmonics)
-    for asked, summed in zip(rows.harmonics, request.harmonics, strict=True):
-        for M, most in zip(asked, summed, strict=True):
+    for requested, summed in zip(rows.harmonics, request.harmonics, strict=True):
+        for M, most in zip(requested, summed, strict=True):
             demand(M is None or (most is not None and 1 <= M <= most), f"at most {most} harmonics", M)
     demand(len(rows.highest_frequencies) == len(terms), "a detail for every term", rows.highest_frequencies)
     demand(
