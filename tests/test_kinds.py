@@ -35,7 +35,7 @@ def registered() -> dict[str, tuple[type, ...]]:
     """The classes of all kinds, by registry. A new registry is a line here."""
     return {
         "factors": tuple(own for kind in KINDS for own in kind.classes),
-        "likelihoods": tuple(LIKELIHOODS),
+        "likelihoods": tuple(kind for kind in LIKELIHOODS if kind.__module__.startswith("vff.")),
         "engines": tuple(type(engine) for engine in ENGINES),
         "solvers": (*(type(solver) for solver in SOLVERS), ClosedForm, IterativeForm),
         "covariances": (Averaged, Direct, Pieces, Probed),

@@ -3,6 +3,8 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from vff.kinds import FACTORS
+
 if TYPE_CHECKING:
     from vff import baselines, basis, datasets, features, kernels, likelihoods, plot, priors
     from vff.data import scan
@@ -20,19 +22,15 @@ if TYPE_CHECKING:
 
 __version__ = "0.8.0"
 
+_LEAVES = tuple(leaf for leaves in FACTORS.values() for leaf in leaves)
 # Where each public name lives. Resolved on first use, so that `import vff` costs nothing.
 _HOMES = {
-    "Categorical": "vff.kernels",
+    **dict.fromkeys(_LEAVES, "vff.kernels"),
     "CoxProcess": "vff.estimators",
     "Effects": "vff.estimators",
     "ExtrapolationWarning": "vff.estimators",
     "GPClassifier": "vff.estimators",
     "GPRegressor": "vff.estimators",
-    "Matern12": "vff.kernels",
-    "Matern32": "vff.kernels",
-    "Matern52": "vff.kernels",
-    "Matern72": "vff.kernels",
-    "Matern92": "vff.kernels",
     "SlidingWindow": "vff.estimators",
     "load": "vff.estimators",
     "parse_kernel": "vff.kernels",
@@ -41,32 +39,7 @@ _HOMES = {
 }
 _ROOMS = ("baselines", "basis", "datasets", "features", "kernels", "likelihoods", "plot", "priors")
 
-__all__ = [
-    "Categorical",
-    "CoxProcess",
-    "Effects",
-    "ExtrapolationWarning",
-    "GPClassifier",
-    "GPRegressor",
-    "Matern12",
-    "Matern32",
-    "Matern52",
-    "Matern72",
-    "Matern92",
-    "SlidingWindow",
-    "baselines",
-    "basis",
-    "datasets",
-    "features",
-    "kernels",
-    "likelihoods",
-    "load",
-    "parse_kernel",
-    "plot",
-    "priors",
-    "scan",
-    "suggest_interactions",
-]
+__all__ = sorted([*_HOMES, *_ROOMS])  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def __getattr__(name: str) -> Any:

@@ -11,6 +11,8 @@ from numpy.polynomial.legendre import leggauss
 
 from vff.basis import Basis, Codes, ColumnBasis, Domain, Interval, LevelBasis
 from vff.factors import KINDS, Leaf, Prior, Values
+from vff.factors.circle.basis import Circle, CircleBasis
+from vff.factors.circle.leaf import Periodic
 from vff.kernels import Categorical, HalfInteger, Matern12, Matern32, Matern52, Matern72, Matern92
 
 
@@ -158,5 +160,40 @@ def _of_levels() -> list[Case]:
     return [Case("levels", *own, smooth=False, levels=levels)]
 
 
-MAKERS: dict[str, Callable[[], list[Case]]] = {"interval": _on_interval, "levels": _of_levels}
+# --- a circle --------------------------------------------------------------------------------------------------------
+
+
+def _on_circle() -> list[Case]:
+    """The inner product of a stationary kernel on a circle, from its Fourier series: sum of g_k h_k / s_k."""
+    period, turns = 7.0, range(-40, 41)
+    every = np.linspace(0.0, period, 4096, endpoint=False)
+
+    def kernel(r: np.ndarray, values: Values) -> np.ndarray:
+        """The Matérn-3/2 of the line, turn after turn, over its own variance."""
+        lags = [np.sqrt(3.0) * np.abs(r + period * n) / (0.5 * period * values["lengthscale"]) for n in turns]
+        nought = [np.sqrt(3.0) * abs(2.0 * n) / values["lengthscale"] for n in turns]
+        return sum((1.0 + s) * np.exp(-s) for s in lags) / sum((1.0 + s) * np.exp(-s) for s in nought)
+
+    def inner(g: np.ndarray, h: np.ndarray, values: Values) -> np.ndarray:
+        g, h, s = (np.fft.fft(own, axis=-1)[..., :200] / every.size for own in (g, h, kernel(every, values)))
+        both = np.where(np.arange(200) == 0, 1.0, 2.0)
+        return np.real((g * (both / s.real)) @ h.conj().T)
+
+    def gram(prior: Prior, values: Values) -> np.ndarray:
+        phi = prior.features(every).T
+        return inner(phi, phi, values)
+
+    def with_kernel(prior: Prior, x: float) -> np.ndarray:
+        return inner(prior.features(every).T, kernel(every - x, prior.values)[None], prior.values)[:, 0]
+
+    leaf, inside = Periodic("x", period, variance=2.0, lengthscale=2.0), np.array([0.0, 1.2, 6.9, 30.0, -4.0])
+    own = leaf, Circle(period), CircleBasis(5), inside, np.empty(0), gram, with_kernel
+    return [Case("circle", *own, lambda rng, n: rng.uniform(-3.0, 30.0, n))]
+
+
+MAKERS: dict[str, Callable[[], list[Case]]] = {
+    "interval": _on_interval,
+    "levels": _of_levels,
+    "circle": _on_circle,
+}
 """By kind; a kind of one's own is added here while it is registered."""

@@ -1,10 +1,11 @@
 """Kinds of factors, one folder each: a kernel on a column, the functions it is expanded in, and their prior.
 
 ``protocol`` says what a kind must be able to do, ``expression`` what users write and how it is added and multiplied,
-and ``registry`` which kinds there are.
+``vff.kinds`` which kinds there are, and ``registry`` what belongs to one.
 """
 
-from vff.factors import interval, levels
+from importlib import import_module
+
 from vff.factors.expression import Column, Kernel, Leaf, Product, Sum, Term, normal_form
 from vff.factors.outside import TailRows, tails_together, tails_without
 from vff.factors.protocol import (
@@ -22,11 +23,12 @@ from vff.factors.protocol import (
     by_differences,
     with_room,
 )
-from vff.factors.registry import KINDS, Kind, Registry
+from vff.factors.registry import KINDS, Kind
 from vff.factors.transform import EdgeTransform, StackedTransform, TermTransform
+from vff.kinds import FACTORS
 
-for _kind in (levels.KIND, interval.KIND):
-    KINDS.register(_kind)
+for _folder in FACTORS:
+    KINDS.register(import_module(f"vff.factors.{_folder}").KIND)
 
 __all__ = [
     "KINDS",
@@ -42,7 +44,6 @@ __all__ = [
     "Parameter",
     "Prior",
     "Product",
-    "Registry",
     "Rung",
     "StackedTransform",
     "Sum",

@@ -49,7 +49,9 @@ def _precision_of(factor: Factor, basis: Basis) -> Any:
         return factor.prior(factor.spanning(-1.0, 1.0), basis, values)
 
     def matrices(logs: np.ndarray) -> np.ndarray:
-        """K, and its derivatives."""
+        """K, and its derivatives; of a position that a chain has lost, nothing."""
+        if not np.isfinite(logs).all():
+            return np.full((1 + len(names), P, P), np.nan)
         own = prior(logs)
         every = [own.K, *(own.derivative(name) for name in names)]
         return np.stack([_raw(own, matrix.to_dense()) for matrix in every])

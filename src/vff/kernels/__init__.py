@@ -6,6 +6,9 @@ in ``vff.factors``; here are the names that users know, and ``grammar``, which w
 the last bit, and reads it back.
 """
 
+from typing import Any
+
+from vff.factors import KINDS as _KINDS
 from vff.factors import Kernel, Product, Sum, Term, normal_form
 from vff.factors import Leaf as Factor
 from vff.factors.interval.leaf import Matern12, Matern32, Matern52, Matern72, Matern92
@@ -30,3 +33,10 @@ __all__ = [
     "parse_kernel",
     "write_kernel",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """What else there is to write, of kinds that came later."""
+    if name in _KINDS.leaves:
+        return _KINDS.leaves[name]
+    raise AttributeError(f"module 'vff.kernels' has no attribute {name!r}; it has {', '.join(__all__)}")
