@@ -27,8 +27,7 @@ def make_model(options: Namespace, source: Source, units: dict[str, str]) -> GPR
     if kinds[options.target] == "text" and not getattr(options, "classify", False):
         raise DataError(
             f"--target was expected to hold numbers, and {shown(options.target)} holds text; give --classify if these "
-            "are "
-            "labels, and write 1.5 for 1,5 if these are numbers"
+            "are labels, and write 1.5 for 1,5 if these are numbers"
         )
     choices: dict[str, Any] = {
         "domain": domain(options.domain),

@@ -77,14 +77,12 @@ class DatabaseRows:
             if self.table.kinds[name] == Kind.TEXT and name not in self.levels:
                 raise ValueError(
                     f"column {shown(name)} holds text, and numbers were expected: use Categorical({shown(name)}) for "
-                    "the effects "
-                    "of its levels, or leave it out of the kernel"
+                    "the effects of its levels, or leave it out of the kernel"
                 )
             if self.table.kinds[name] == Kind.DURATION:
                 raise ValueError(
                     f"column {shown(name)} holds intervals, which databases do not hand out as numbers; make it a "
-                    "number of "
-                    "days or seconds in the query"
+                    "number of days or seconds in the query"
                 )
 
     def _weight_in(self, rows: Any, where: Any = None) -> Any:
@@ -173,8 +171,7 @@ class DatabaseRows:
             if count:
                 raise ValueError(
                     f"column {shown(name)} contains NULL, NaN or an infinite value ({count:,} of {rows:,} rows); "
-                    "finite "
-                    "numbers were expected: filter these rows out, or leave them out with "
+                    "finite numbers were expected: filter these rows out, or leave them out with "
                     "vff.scan(table, missing='drop')"
                 )
 
@@ -183,8 +180,7 @@ class DatabaseRows:
         if low < 0.0 or high > _LARGEST_WEIGHT:
             raise ValueError(
                 f"weights count rows, and from 0 to {_LARGEST_WEIGHT:g} was expected; column {shown(self.weight)} "
-                "reaches "
-                f"{low if low < 0.0 else high:g}: mend it in the query"
+                f"reaches {low if low < 0.0 else high:g}: mend it in the query"
             )
         if largest > _LARGEST_TARGET:
             raise ValueError(

@@ -101,7 +101,7 @@ class GPClassifier(ClassifierMixin, AdditiveModel):
         counted = labels[check_weights(sample_weight, table.n_rows) > 0.0]
         classes = np.unique(counted)
         _check_several(classes)
-        self._become(_copy(self)._fit_classes(table, labels, sample_weight, classes))
+        self._fit_each(classes, table, lambda k: (labels == classes[k]).astype(float), sample_weight)
         if target is not None:
             self.target_name_ = target
         return self
@@ -126,11 +126,15 @@ class GPClassifier(ClassifierMixin, AdditiveModel):
         found = some.reduce(labels).committed
         classes = np.array(() if found is None else found.found)
         _check_several(classes)
+        return self._fit_each(classes, source, lambda k: Positive(column, classes.tolist()[k]), weight)
+
+    def _fit_each(self, classes: np.ndarray, X: Any, target: Callable[[int], Any], sample_weight: Any) -> Self:
+        """A fit of each class against the rest, or one for two; ``target`` of a class has ones in its rows."""
         fitted = _copy(self)
         fitted.classes_ = classes
         models = [fitted] if classes.size == 2 else [_copy(self) for _ in classes]
-        for model, label in zip(models, classes[-len(models) :].tolist(), strict=True):
-            model._absorb(source, Positive(column, label), weight, None, growing=False)
+        for k, model in enumerate(models, classes.size - len(models)):
+            model._absorb(X, target(k), sample_weight, None, growing=False)
             model.classes_ = classes if classes.size == 2 else np.array([False, True])
         if classes.size > 2:
             fitted._gather(models, classes)
@@ -175,28 +179,13 @@ class GPClassifier(ClassifierMixin, AdditiveModel):
         if known.size == 2:
             self._absorb(X, codes.astype(float), sample_weight, self._before(), growing=True)
         else:
-            self._one_against_rest(X, labels, sample_weight, known, "partial_fit")
+            models: list[GPClassifier] = getattr(self, "estimators_", None) or [_copy(self) for _ in known]
+            for model, label in zip(models, known, strict=True):
+                model.partial_fit(X, labels == label, np.array([False, True]), sample_weight)
+            introduce(self, Table.of(X))
+            self._gather(models, known)
         self.classes_ = known
         return self
-
-    def _fit_classes(self, X: Any, labels: np.ndarray, sample_weight: Any, classes: np.ndarray) -> Self:
-        if classes.size > 2:
-            self._one_against_rest(X, labels, sample_weight, classes, "fit")
-        else:
-            self._absorb(X, (labels == classes[1]).astype(float), sample_weight, None, growing=False)
-        self.classes_ = classes
-        return self
-
-    def _one_against_rest(self, X: Any, labels: np.ndarray, sample_weight: Any, classes: np.ndarray, how: str) -> None:
-        models: list[GPClassifier] = getattr(self, "estimators_", None) or [_copy(self) for _ in classes]
-        for model, label in zip(models, classes, strict=True):
-            codes = labels == label
-            if how == "fit":
-                model.fit(X, codes, sample_weight)
-            else:
-                model.partial_fit(X, codes, np.array([False, True]), sample_weight)
-        introduce(self, Table.of(X))
-        self._gather(models, classes)
 
     def _gather(self, models: "list[GPClassifier]", classes: np.ndarray) -> None:
         """A model per class."""
@@ -342,8 +331,7 @@ def _check_all_seen(labels: np.ndarray, classes: np.ndarray) -> None:
     if missing.size:
         raise ValueError(
             f"the first rows given to partial_fit hold no row of class {shown(missing.tolist()[0])}, and rows of one "
-            "class "
-            "alone leave nothing to remember: begin with rows of all classes"
+            "class alone leave nothing to remember: begin with rows of all classes"
         )
 
 

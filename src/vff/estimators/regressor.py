@@ -248,6 +248,5 @@ def check_same_target(one: GPRegressor, other: GPRegressor) -> None:
         if mine and theirs and mine != theirs:
             raise ValueError(
                 f"{what} of the two models differ, {shown(mine)} and {shown(theirs)}, so their sums are not of the "
-                "same thing; "
-                "sum both from the same columns, in the same units"
+                "same thing; sum both from the same columns, in the same units"
             )
