@@ -89,8 +89,8 @@ def _check_units(units: dict[str, str], kernel: Kernel, roles: dict[str, str]) -
 
 def provenance_of(options: Namespace) -> dict[str, Any]:
     """What a file should remember of the command that made it."""
-    told = {name: getattr(options, name, None) for name in ("target", "weight", "terms", "missing", "faulty")}
-    return {**told, "data": list(options.data)}
+    given = {name: getattr(options, name, None) for name in ("target", "weight", "terms", "missing", "faulty")}
+    return {**given, "data": list(options.data)}
 
 
 def need_domains(model: GPRegressor | GPClassifier) -> None:

@@ -35,7 +35,7 @@ def _of_model(path: str) -> Result:
     record = {"file": path, **summary(load_model(path, learnt=False), about(path))}
     frequencies = ", ".join(f"{term} {count}" for term, count in record.get("frequencies", {}).items())
     choices = f"{record['features']:,} features" + (f"; frequencies: {frequencies}" if frequencies else "")
-    provenance = table([(name, _words(told)) for name, told in record["provenance"].items()])
+    provenance = table([(name, _words(value)) for name, value in record["provenance"].items()])
     return Result(record, "\n\n".join([summary_text(record), _columns_text(record), choices, provenance]))
 
 
@@ -61,12 +61,12 @@ def _place(value: float, kind: str | None) -> str:
     return (datetime(1970, 1, 1) + timedelta(days=value)).isoformat(sep=" ", timespec="minutes")
 
 
-def _words(told: Any) -> str:
-    if isinstance(told, list | tuple):
-        return ", ".join(map(_words, told))
-    if isinstance(told, Mapping):
-        return " ".join(_words(item) for item in told.values())
-    return str(told)
+def _words(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return ", ".join(map(_words, value))
+    if isinstance(value, Mapping):
+        return " ".join(_words(item) for item in value.values())
+    return str(value)
 
 
 def _of_data(options: Namespace) -> Result:

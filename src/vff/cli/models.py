@@ -41,5 +41,5 @@ def save_model(model: Any, path: Path, units: Mapping[str, str], provenance: Map
     """Write the file, which appears whole or not at all; what it says about itself."""
     from vff.estimators.saving import save
 
-    save(model, path, units=dict(units), provenance={name: told for name, told in provenance.items() if told})
+    save(model, path, units=dict(units), provenance={name: value for name, value in provenance.items() if value})
     return about(path)

@@ -13,20 +13,25 @@ from vff.report.text import table
 Units = Mapping[str, str]
 
 
-def summary(model: Any, said: Description) -> dict[str, Any]:
+def summary(model: Any, description: Description) -> dict[str, Any]:
     """What was learnt, in the user's units, and what the file says about itself."""
     record: dict[str, Any] = {
-        "model": said.estimator,
-        "target": said.target,
-        "units": said.units,
-        "rows": said.rows,
+        "model": description.estimator,
+        "target": description.target,
+        "units": description.units,
+        "rows": description.rows,
         "dropped": model.functions_[0].statistics_.left_out,
-        "weight": said.weight,
-        "columns": [asdict(column) for column in said.columns],
-        "features": said.features,
-        "elbo": said.elbo,
-        "notes": list(said.notes),
-        "provenance": {"created": said.created, "vff": said.vff, "numpy": said.numpy, **said.provenance},
+        "weight": description.weight,
+        "columns": [asdict(column) for column in description.columns],
+        "features": description.features,
+        "elbo": description.elbo,
+        "notes": list(description.notes),
+        "provenance": {
+            "created": description.created,
+            "vff": description.vff,
+            "numpy": description.numpy,
+            **description.provenance,
+        },
     }
     if len(model.functions_) > 1:
         each = zip(model.classes_, model.functions_, strict=True)
@@ -34,7 +39,7 @@ def summary(model: Any, said: Description) -> dict[str, Any]:
     if hasattr(model, "classes_"):
         record["labels"] = [label_text(label) for label in model.classes_]
     if not hasattr(model, "statistics_"):  # a point pattern, which has a model of its cells
-        return record | summary(model.model_, said) | {"model": said.estimator}
+        return record | summary(model.model_, description) | {"model": description.estimator}
     if not hasattr(model, "kernel_"):
         return record | {"learnt": False, "terms": [{"term": term.name} for term in model.statistics_.terms]}
     return record | _learnt(model)
