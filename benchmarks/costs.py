@@ -21,7 +21,7 @@ from vff.basis import ColumnBasis, Interval
 from vff.factors.interval.factor import MaternFactor
 from vff.inference import SumModel, Term
 from vff.linalg import threads_for
-from vff.moments import ColumnRequest, MomentRequest, TermRequest, read_arrays
+from vff.moments import ColumnRequest, MomentRequest, TermRequest, moments_of_arrays
 
 EDGES = 3
 SMOOTHNESS = MaternFactor(1)  # Matérn-3/2
@@ -85,7 +85,7 @@ def measure(case: Case) -> dict[str, str]:
     columns = list(rng.random((case.d, case.N)))
     y, w = rng.standard_normal(case.N) + np.sin(9.0 * sum(columns)), np.ones(case.N)
     request, found = case.request, []
-    reading = seconds_of(lambda: found.append(read_arrays(request, columns, y, w)), 3 if case.N < 10**7 else 2)
+    reading = seconds_of(lambda: found.append(moments_of_arrays(request, columns, y, w)), 3 if case.N < 10**7 else 2)
     model = SumModel(case.terms, found[-1])
     # variance 1 and lengthscales of 0.4 half ranges for every term, and the noise
     theta = np.log([value for term in case.terms for value in [1.0] + [0.4] * (len(term.names) - 1)] + [1.0])

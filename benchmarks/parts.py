@@ -45,14 +45,14 @@ def bare_finufft(t: np.ndarray, M: int, q: int) -> Callable[[], object]:
 
 def data_pass() -> list[dict[str, str]]:
     from vff.basis import ColumnBasis, Interval
-    from vff.moments import ColumnRequest, MomentRequest, read_arrays
+    from vff.moments import ColumnRequest, MomentRequest, moments_of_arrays
 
     lines = []
     for rows in (10**6, 10**7):
         rng = np.random.default_rng(0)
         t, y, w = rng.uniform(-1, 1, rows), rng.normal(size=rows), np.ones(rows)
         request = MomentRequest.of_columns([ColumnRequest(Interval(-1.0, 1.0), ColumnBasis(1024, 3))])
-        ours = best(lambda r=request, t=t, y=y, w=w: read_arrays(r, [t], y, w, "nufft"))
+        ours = best(lambda r=request, t=t, y=y, w=w: moments_of_arrays(r, [t], y, w, "nufft"))
         bare = best(bare_finufft(t, 1024, 3))
         lines.append(
             {"rows": f"{rows:,}", "pass s": f"{ours:.3f}", "bare s": f"{bare:.3f}", "ratio": f"{ours / bare:.2f}"}
@@ -65,7 +65,7 @@ def hyperparameter_step() -> list[dict[str, str]]:
     from vff.factors.interval.factor import MaternFactor
     from vff.inference import SumModel, Term
     from vff.linalg import threads_for
-    from vff.moments import ColumnRequest, MomentRequest, read_arrays
+    from vff.moments import ColumnRequest, MomentRequest, moments_of_arrays
 
     lines = []
     for rows in (10**4, 10**7):
@@ -73,7 +73,7 @@ def hyperparameter_step() -> list[dict[str, str]]:
         t = rng.uniform(-1, 1, rows)
         y = np.sin(20 * t) + rng.normal(size=rows)
         request = MomentRequest.of_columns([ColumnRequest(Interval(-1.0, 1.0), ColumnBasis(200, 3))])
-        model = SumModel((Term((MaternFactor(1),)),), read_arrays(request, [t], y, np.ones(rows), "nufft"))
+        model = SumModel((Term((MaternFactor(1),)),), moments_of_arrays(request, [t], y, np.ones(rows), "nufft"))
         theta = np.log([1.0, 0.2, 1.0])
 
         def step(model: SumModel = model, theta: np.ndarray = theta) -> None:

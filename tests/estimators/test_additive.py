@@ -111,8 +111,8 @@ def test_a_level_never_seen_has_the_prior():
         mean, variance = model.predict_f(new)
     with pytest.warns(ExtrapolationWarning):
         effects = model.effects(new)
-    coefficients = model.posterior_.terms[1].coefficients
-    centre = model.target_.scale * coefficients.centre @ coefficients.mean
+    posterior, own = model.posterior_, model.posterior_.request.slices[1]
+    centre = model.target_.scale * posterior.centre[own] @ posterior.mean[own]
     np.testing.assert_allclose(effects.mean[3:, 1], -centre, rtol=1e-9)
     _, exact, covariance = _exact(kernel, frame, y, new)
     np.testing.assert_allclose(mean, exact, atol=0.02)

@@ -21,7 +21,7 @@ from vff.data.dask import DaskSource, _Parcel
 from vff.estimators.tasks import OneCore
 from vff.inference.asking import Opinion
 from vff.moments import LARGEST_SAMPLE
-from vff.moments.cores import at_most, cores
+from vff.moments.threads import at_most, cores
 
 # workers do not import the tests
 cloudpickle.register_pickle_by_value(sys.modules[__name__])

@@ -11,9 +11,8 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 
-from vff import CoxProcess, GPClassifier, GPRegressor, Matern32
+from vff import CoxProcess, ExtrapolationWarning, GPClassifier, GPRegressor, Matern32
 from vff import likelihoods as lk
-from vff.data.table import ExtrapolationWarning
 from vff.priors import Gamma, LogNormal, Normal
 
 N = 48

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from threadpoolctl import threadpool_limits
 
-from vff.moments import cores as cores_of_this_machine
-from vff.moments.cores import at_most, cores
+from vff.moments import threads as cores_of_this_machine
+from vff.moments.threads import at_most, cores
 
 SOURCES = Path(__file__).parents[2] / "src"
 LONGEST = 240  # seconds; a few are enough, and a process that hangs takes more than any
@@ -181,7 +181,7 @@ def test_cores_are_the_least_that_anybody_allows(monkeypatch: pytest.MonkeyPatch
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)), raising=False)
     monkeypatch.setattr(cores_of_this_machine, "_quota", lambda: None)
-    monkeypatch.setattr(cores_of_this_machine, "_told", lambda _: None)
+    monkeypatch.setattr(cores_of_this_machine, "_from_openmp", lambda _: None)
     assert cores() == 8
     monkeypatch.setenv("OMP_NUM_THREADS", "6,2")
     assert cores() == 6

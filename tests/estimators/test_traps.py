@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from vff import GPRegressor, Matern32
-from vff.moments import ColumnRequest, MomentRequest, plan_reading
-from vff.moments.lattice import Codebook
+from vff.moments import ColumnRequest, MomentRequest, plan_pass
+from vff.moments.distinct import DistinctValues
 
 
 @pytest.mark.parametrize(("cycles", "amplitude"), [(30, 0.3), (60, 0.5), (200, 3.0)])
@@ -73,8 +73,8 @@ def test_all_contingency_tables_together_stay_within_memory():
     from vff.basis import ColumnBasis, Interval
 
     request = MomentRequest.of_columns([ColumnRequest(Interval(0, 4000), ColumnBasis(16, 3)) for _ in range(12)])
-    book = Codebook(np.arange(4000.0), 0.0, 1.0)
-    plan = plan_reading(4_000_000, request, [book] * 12)
+    distinct = DistinctValues(np.arange(4000.0), 0.0, 1.0)
+    plan = plan_pass(4_000_000, request, [distinct] * 12)
     tables = [one for one in plan.sets if one.choice.name == "table"]
     assert 0 < len(tables) * 4000**2 <= 2**26
     assert len(plan.sets) == 66

@@ -12,7 +12,7 @@ from vff.features import ColumnPrior, TailRows, tail_features
 from vff.inference import SumModel, Term
 from vff.inference.optimise import curvature_at, maximise, rescale
 from vff.kernels import HalfInteger
-from vff.moments import ColumnRequest, MomentRequest, read_arrays
+from vff.moments import ColumnRequest, MomentRequest, moments_of_arrays
 
 UNIT = Interval(-1.0, 1.0)
 
@@ -25,7 +25,7 @@ def _data(N: int, seed: int, reach: float = 1.0):
 
 def _model(p, basis, t, y, w, engine="dense") -> SumModel:
     inside = np.abs(t) <= 1
-    moments = read_arrays(
+    moments = moments_of_arrays(
         MomentRequest.of_columns([ColumnRequest(UNIT, basis)]), [t[inside]], y[inside], w[inside], engine
     )
     sides = [(side, side * t > 1) for side in (-1, 1)]

@@ -9,7 +9,7 @@ from vff.factors.interval.factor import MaternFactor
 from vff.factors.levels.factor import LevelFactor
 from vff.features import ColumnPrior, TailRows, tail_features
 from vff.inference import SumModel, Term
-from vff.moments import ColumnRequest, MomentRequest, read_arrays
+from vff.moments import ColumnRequest, MomentRequest, moments_of_arrays
 
 UNIT, V = Interval(-1.0, 1.0), 7.0
 THETA = np.log([0.8, 0.9, 0.4, 0.09])
@@ -24,7 +24,7 @@ def _rows(N: int = 50, seed: int = 1):
 
 def _sum(t, codes, y, w) -> SumModel:
     requests = (ColumnRequest(UNIT, ColumnBasis(9, 3)), ColumnRequest(Codes(), LevelBasis(("a", "b", "c"))))
-    moments = read_arrays(MomentRequest.of_columns(requests), [t, codes], y, w, "dense")
+    moments = moments_of_arrays(MomentRequest.of_columns(requests), [t, codes], y, w, "dense")
     return SumModel((Term((MaternFactor(1),)), Term((LevelFactor(),))), moments, constant=V)
 
 
@@ -32,7 +32,7 @@ def _one(t, y, w, p: int) -> SumModel:
     """One Matérn, with rows beyond its interval."""
     inside = np.abs(t) <= 1
     request = MomentRequest.of_columns([ColumnRequest(UNIT, ColumnBasis(8, p + 2))])
-    moments = read_arrays(request, [t[inside]], y[inside], w[inside], "dense")
+    moments = moments_of_arrays(request, [t[inside]], y[inside], w[inside], "dense")
     sides = [(side, side * t > 1) for side in (-1, 1)]
     tails = tuple(TailRows(side, np.abs(t[out]) - 1, w[out], y[out]) for side, out in sides if out.any())
     return SumModel((Term((MaternFactor(p),)),), moments, tails, constant=V)

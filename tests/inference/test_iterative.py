@@ -15,7 +15,7 @@ from vff.moments import (
     equivalent_weights,
     features_at_nodes,
     gram_tensor,
-    read_arrays,
+    moments_of_arrays,
 )
 
 
@@ -165,7 +165,7 @@ def test_weights_on_a_lattice_stand_for_the_rows(name, kind):
         tuple(used.index(c) for c in numbers),
         tuple(ColumnRequest(Codes() if isinstance(b, LevelBasis) else UNIT, b) for b in bases),
     )
-    moments = read_arrays(MomentRequest((term,)), [columns[c] for c in used], y, w, "dense")
+    moments = moments_of_arrays(MomentRequest((term,)), [columns[c] for c in used], y, w, "dense")
     weights = equivalent_weights(term, moments.grams[0])
     features = [features_at_nodes(basis) for basis in bases]
     assert weights.shape == tuple(len(F) for F in features)

@@ -15,7 +15,7 @@ from vff.factors.levels.factor import LevelFactor
 from vff.features import ColumnPrior
 from vff.inference import SumModel, Term
 from vff.kernels import HalfInteger
-from vff.moments import ColumnRequest, MomentRequest, TermRequest, read_arrays
+from vff.moments import ColumnRequest, MomentRequest, TermRequest, moments_of_arrays
 
 UNIT = Interval(-1.0, 1.0)
 LEVELS = ("a", "b", "c")
@@ -75,7 +75,7 @@ def _model(shape, columns, y, w, M=2, q=None, engine="dense") -> SumModel:
         for term in shape
     )
     terms = tuple(Term(tuple(LevelFactor() if p is None else MaternFactor(p) for _, p in term)) for term in shape)
-    return SumModel(terms, read_arrays(MomentRequest(requests), columns, y, w, engine))
+    return SumModel(terms, moments_of_arrays(MomentRequest(requests), columns, y, w, engine))
 
 
 def _theta(shape, rng=None):

@@ -12,7 +12,7 @@ from vff.factors.levels.factor import LevelFactor
 from vff.features import ColumnPrior
 from vff.inference import SumModel, Term
 from vff.kernels import HalfInteger
-from vff.moments import ColumnRequest, MomentRequest, read_arrays
+from vff.moments import ColumnRequest, MomentRequest, moments_of_arrays
 
 UNIT = Interval(-1.0, 1.0)
 LEVELS = ("a", "b", "c", "d")
@@ -36,7 +36,7 @@ def _basis(order, M: int, q: int | None = None):
 def _model(columns, y, w, M: int, orders=ORDERS, q: int | None = None, engine: str = "dense") -> SumModel:
     requests = tuple(ColumnRequest(Codes() if p is None else UNIT, _basis(p, M, q)) for p in orders)
     terms = tuple(Term((LevelFactor() if p is None else MaternFactor(p),)) for p in orders)
-    return SumModel(terms, read_arrays(MomentRequest.of_columns(requests), columns, y, w, engine))
+    return SumModel(terms, moments_of_arrays(MomentRequest.of_columns(requests), columns, y, w, engine))
 
 
 def _split(theta, orders=ORDERS):

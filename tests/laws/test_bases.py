@@ -8,7 +8,7 @@ import pickle
 
 import numpy as np
 import pytest
-from makers.bases import Case, cases
+from tests.makers.bases import Case, cases
 
 from vff.basis import Basis, Domain
 from vff.linalg import DenseView, OuterView
@@ -78,12 +78,12 @@ def test_seeing_is_the_transpose_of_the_gram_matrix(case: Case):
     basis, rng = case.basis, np.random.default_rng(3)
     S, sums = rng.normal(size=(basis.size, basis.size)), rng.normal(size=basis.double.size)
     X, Z = rng.normal(size=(2, basis.size, 2))
-    assert np.sum(basis.pairs(sums) * S) == pytest.approx(sums @ basis.see(DenseView(S)))
+    assert np.sum(basis.pairs(sums) * S) == pytest.approx(sums @ basis.project(DenseView(S)))
     outer = OuterView(X, Z)
-    assert np.sum(basis.pairs(sums) * outer.written()) == pytest.approx(sums @ basis.see(outer))
+    assert np.sum(basis.pairs(sums) * outer.written()) == pytest.approx(sums @ basis.project(outer))
     t = case.units(9)
     phi, psi = basis.evaluate(t), basis.double.evaluate(t)
-    np.testing.assert_allclose(psi @ basis.see(DenseView(S)), np.einsum("np,pq,nq->n", phi, S, phi), atol=1e-12)
+    np.testing.assert_allclose(psi @ basis.project(DenseView(S)), np.einsum("np,pq,nq->n", phi, S, phi), atol=1e-12)
 
 
 def test_features_are_among_the_double_letters(case: Case):

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from makers.engines import MAKERS, Case, cases, column, jobs_of
+from tests.makers.engines import MAKERS, Case, cases, column, jobs_of
 
 from vff import GPRegressor, Matern32
 from vff.basis import ColumnBasis
@@ -121,8 +121,8 @@ def test_a_sum_is_an_accumulator_of_one_piece_and_functions_may_be_kept(case: Ca
 
 def test_work_has_a_cost_or_a_reason_against_it(case: Case):
     engine, columns = ENGINES[case.engine], case.columns(1000)
-    for books in (True, False):
-        some = columns if books else [replace(one, book=None) for one in columns]
+    for distinct_values in (True, False):
+        some = columns if distinct_values else [replace(one, distinct=None) for one in columns]
         cost = engine.cost(Work(1000, jobs_of(columns), some))
         assert cost.reason
         assert cost.seconds is None or 0.0 <= cost.seconds < 60.0

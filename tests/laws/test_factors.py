@@ -10,12 +10,12 @@ import jax
 import numpy as np
 import pandas as pd
 import pytest
-from makers.factors import MAKERS, Case, cases
+from tests.makers.factors import MAKERS, Case, cases
 
 import vff
 from vff import GPRegressor, parse_kernel
 from vff.basis import Basis, Domain
-from vff.factors import KINDS, Leaf, Prior, Term, Wish, by_differences
+from vff.factors import KINDS, FactorOptions, Leaf, Prior, Term, by_differences
 from vff.factors.white import DenseWhite
 from vff.kernels import write_kernel
 from vff.kernels.formula import parse_terms
@@ -118,7 +118,7 @@ def test_what_features_leave_out_is_no_less_than_zero_and_falls(case: Case) -> N
     if decay is None:
         assert case.basis.detail is None
         close(left[0], np.zeros(x.size))
-    elif factor.edges(case.basis) == factor.edges(factor.least(Wish("auto", None, ()))):  # fewer miss the ends
+    elif factor.edges(case.basis) == factor.edges(factor.least(FactorOptions("auto", None, ()))):  # fewer miss the ends
         # ``decay`` is that of the tail of the spectrum; the ends fall more slowly, by about three powers
         assert np.median(left[-1]) < max(3.0 * 0.5 ** min(decay, 3.0) * np.median(left[-2]), 1e-12)
 
@@ -268,7 +268,7 @@ def test_values_go_through_units_and_back(case: Case) -> None:
 
 def test_a_basis_and_a_domain_are_found(case: Case) -> None:
     factor = case.leaf.factor
-    least = factor.least(Wish("auto", None, case.levels))
+    least = factor.least(FactorOptions("auto", None, case.levels))
     assert type(least) is type(case.basis)
     assert least.family == case.basis.family
     assert (least.detail is None) == (factor.decay is None) == (factor.needed(case.values) is None)
@@ -288,10 +288,10 @@ def test_learning_starts_within_bounds(case: Case) -> None:
     factor = case.leaf.factor
     names = {own.name for own in factor.parameters}
     for detail in (0, 50, 500):
-        rungs = factor.ladder(detail)
-        assert rungs
-        assert all(set(values) == names for values, _ in rungs)
-        needed = [factor.needed(values) for values, _ in rungs]
+        points = factor.ladder(detail)
+        assert points
+        assert all(set(values) == names for values, _ in points)
+        needed = [factor.needed(values) for values, _ in points]
         assert all(own is None or own >= 1 for own in needed)
     for own in factor.parameters:
         low, high = own.bounds

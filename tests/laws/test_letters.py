@@ -1,7 +1,7 @@
 """What letters say of themselves is true: how many there are, how high they reach, how many meet at a point."""
 
 import numpy as np
-from makers.bases import Case, cases
+from tests.makers.bases import Case, cases
 
 from vff.basis import EdgeLetters
 

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from makers.likelihoods import MAKERS, Case, cases
 from scipy import integrate, stats
 from scipy.special import expit
+from tests.makers.likelihoods import MAKERS, Case, cases
 
 from vff import likelihoods as lk
 from vff.likelihoods.names import ENTRIES

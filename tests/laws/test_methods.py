@@ -13,7 +13,7 @@ from vff import GPRegressor, Matern32
 from vff.inference import METHODS, Fit, FitTask, Method, Spec, choose
 from vff.inference.methods.collapsed import Collapsed
 from vff.likelihoods import Gaussian, Poisson
-from vff.moments import Walk
+from vff.moments import PreparedRows
 
 every_method = pytest.mark.parametrize("method", METHODS, ids=[method.name for method in METHODS])
 HELD: dict[str, Any] = {"optimizer": None, "kernel": Matern32(0, variance=1.0, lengthscale=0.3)}
@@ -177,9 +177,9 @@ def test_effects_are_measured_from_the_average_over_the_rows(method: Method):
 
 def test_averages_of_features_cost_no_walk_over_the_rows(monkeypatch):
     """Rows are counted when they are first asked anyway."""
-    walks: list[Walk] = []
-    chunks = Walk.chunks
-    monkeypatch.setattr(Walk, "chunks", lambda walk, pool: (walks.append(walk), chunks(walk, pool))[1])
+    walks: list[PreparedRows] = []
+    chunks = PreparedRows.chunks
+    monkeypatch.setattr(PreparedRows, "chunks", lambda walk, pool: (walks.append(walk), chunks(walk, pool))[1])
     X, f = rows()
     model = MAKERS["natural"].make().fit(X, MAKERS["natural"].targets(f))
     assert len(walks) == model.fit_.visits + 1  # and the first guess

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from makers.operators import INVERTIBLE, blocks, grams, product, symmetric
+from tests.makers.operators import INVERTIBLE, blocks, grams, product, symmetric
 
 import vff
 from vff.basis import ColumnBasis
@@ -42,7 +42,7 @@ def test_solve_undoes_mv(K):
     np.testing.assert_allclose(K.solve(np.outer(K.mv(v), [1.0, 2.0])), np.outer(v, [1.0, 2.0]), rtol=1e-8, atol=1e-8)
 
 
-def _assert_same_summary(found, expected, tolerance):
+def _assert_same_cotangent(found, expected, tolerance):
     """Part by part, relative to the largest number of the part."""
     assert len(found.parts) == len(expected.parts)
     for mine, theirs in zip(found.parts, expected.parts, strict=True):
@@ -50,15 +50,15 @@ def _assert_same_summary(found, expected, tolerance):
             size = max(np.abs(theirs).max(), 1e-300) if theirs.size else 1.0
             np.testing.assert_allclose(mine, theirs, rtol=tolerance, atol=tolerance * size)
         else:
-            _assert_same_summary(mine, theirs, tolerance)
+            _assert_same_cotangent(mine, theirs, tolerance)
 
 
 def test_logdet_and_own_inverse(K):
     dense = K.to_dense()
     inverse = np.linalg.inv(dense)
     assert K.logdet() == pytest.approx(np.linalg.slogdet(dense)[1], abs=1e-9)
-    _assert_same_summary(K.see_inverse(), K.see(DenseView(inverse)), 1e-8)
-    assert K.inner(K.see_inverse()) == pytest.approx(K.shape[0], rel=1e-8)
+    _assert_same_cotangent(K.project_inverse(), K.project(DenseView(inverse)), 1e-8)
+    assert K.inner(K.project_inverse()) == pytest.approx(K.shape[0], rel=1e-8)
 
 
 @pytest.mark.parametrize("structure", ["dense", "diagonal", "blocks"])
@@ -70,34 +70,34 @@ def test_trace_solve_and_sandwich(K, structure):
     inverse = np.linalg.inv(dense)
     assert K.trace_solve(gram) == pytest.approx(np.trace(inverse @ G), rel=1e-9)
     sandwich = inverse @ G @ inverse
-    assert K.inner(K.see_sandwich(gram)) == pytest.approx(np.sum(dense * sandwich), rel=1e-8)
-    _assert_same_summary(K.see_sandwich(gram), K.see(DenseView(sandwich)), 1e-8)
+    assert K.inner(K.project_sandwich(gram)) == pytest.approx(np.sum(dense * sandwich), rel=1e-8)
+    _assert_same_cotangent(K.project_sandwich(gram), K.project(DenseView(sandwich)), 1e-8)
 
 
 def test_views_of_the_same_matrix_are_seen_alike(K):
     rng, P = np.random.default_rng(4), K.shape[0]
     X, Z, G = rng.normal(size=(P, 3)), rng.normal(size=(P, 3)), symmetric(P) + np.eye(P)
     outer = 0.5 * (X @ Z.T + Z @ X.T)
-    _assert_same_summary(K.see(OuterView(X, Z)), K.see(DenseView(outer)), 1e-11)
+    _assert_same_cotangent(K.project(OuterView(X, Z)), K.project(DenseView(outer)), 1e-11)
     inverse = np.linalg.inv(G)
-    _assert_same_summary(K.see(InverseView(factorise(G))), K.see(DenseView(inverse)), 1e-8)
+    _assert_same_cotangent(K.project(InverseView(factorise(G))), K.project(DenseView(inverse)), 1e-8)
     dense = K.to_dense()
-    assert K.inner(K.see(OuterView(X, Z))) == pytest.approx(np.sum(dense * outer), rel=1e-9, abs=1e-9)
-    assert K.inner(K.see(InverseView(factorise(G)))) == pytest.approx(np.sum(dense * inverse), rel=1e-8)
+    assert K.inner(K.project(OuterView(X, Z))) == pytest.approx(np.sum(dense * outer), rel=1e-9, abs=1e-9)
+    assert K.inner(K.project(InverseView(factorise(G)))) == pytest.approx(np.sum(dense * inverse), rel=1e-8)
 
 
 def test_summaries_are_linear(K):
     rng, P = np.random.default_rng(5), K.shape[0]
     G, X = symmetric(P), rng.normal(size=(P, 2))
-    both = K.see(DenseView(G)) + -2.5 * K.see(OuterView(X, X))
-    _assert_same_summary(both, K.see(DenseView(G - 2.5 * X @ X.T)), 1e-11)
+    both = K.project(DenseView(G)) + -2.5 * K.project(OuterView(X, X))
+    _assert_same_cotangent(both, K.project(DenseView(G - 2.5 * X @ X.T)), 1e-11)
     assert K.inner(both) == pytest.approx(np.sum(K.to_dense() * (G - 2.5 * X @ X.T)), rel=1e-9, abs=1e-8)
 
 
 def test_lower_plus_and_inner(K):
     dense, G = K.to_dense(), symmetric(K.shape[0])
     np.testing.assert_allclose(np.tril(K.lower_plus(G.copy())), np.tril(dense + G), rtol=1e-11, atol=1e-12)
-    assert K.inner(K.see(DenseView(G))) == pytest.approx(np.sum(dense * G), rel=1e-10)
+    assert K.inner(K.project(DenseView(G))) == pytest.approx(np.sum(dense * G), rel=1e-10)
 
 
 def test_indefinite_operator_obeys_the_laws_of_its_level(rng):
@@ -106,7 +106,7 @@ def test_indefinite_operator_obeys_the_laws_of_its_level(rng):
     K = BorderedLowRank(rng.normal(size=6), rng.normal(size=(6, 2)), corner + corner.T, Z, C)
     dense, G = K.to_dense(), symmetric(8)
     np.testing.assert_allclose(np.tril(K.lower_plus(G.copy())), np.tril(dense + G), rtol=1e-11, atol=1e-12)
-    assert K.inner(K.see(DenseView(G))) == pytest.approx(np.sum(dense * G), rel=1e-10)
+    assert K.inner(K.project(DenseView(G))) == pytest.approx(np.sum(dense * G), rel=1e-10)
     np.testing.assert_allclose(K.mv(np.eye(8)), dense, rtol=1e-12)
 
 
@@ -122,18 +122,18 @@ def test_block_diagonal_is_its_blocks_and_zeros():
         stop = start + block.shape[0]
         dense[start:stop, start:stop] = block.to_dense()
         start = stop
-    assert [place.stop - place.start for place in K.places] == [9, 4, 11]
+    assert [place.stop - place.start for place in K.slices] == [9, 4, 11]
     np.testing.assert_array_equal(K.to_dense(), dense)
 
 
 def test_a_block_sees_its_part_of_a_summary():
     K = BlockDiagonal((*blocks().blocks, product()))
     G = symmetric(K.shape[0])
-    summary = K.see(DenseView(G))
-    for number, (block, place) in enumerate(zip(K.blocks, K.places, strict=True)):
+    cotangent = K.project(DenseView(G))
+    for number, (block, place) in enumerate(zip(K.blocks, K.slices, strict=True)):
         own = G[place, place]
-        part = K.part(summary, number)
-        _assert_same_summary(part, block.see(DenseView(own)), 1e-14)
+        part = K.part(cotangent, number)
+        _assert_same_cotangent(part, block.project(DenseView(own)), 1e-14)
         if block.probes is not None and len(part.parts) == 2:
             diagonal, image = part.arrays()
             np.testing.assert_allclose(diagonal, np.diagonal(own), rtol=1e-14)

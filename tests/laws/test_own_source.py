@@ -7,9 +7,9 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from laws.test_sources import *  # noqa: F403  every law
-from laws.test_sources import over
-from makers.sources import Case, cut
+from tests.laws.test_sources import *  # noqa: F403  every law
+from tests.laws.test_sources import over
+from tests.makers.sources import Case, cut
 
 from vff.data import SOURCES, Chunk, Handling, Part, Source, SourceError, SourceKind
 

@@ -11,7 +11,7 @@ import dask
 import numpy as np
 import pandas as pd
 import pytest
-from makers.sources import CUTS, MAKERS, Case, N, cut, table
+from tests.makers.sources import CUTS, MAKERS, Case, N, cut, table
 
 import vff
 from vff import Categorical, GPClassifier, GPRegressor, Matern12, Matern32

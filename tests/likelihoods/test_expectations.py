@@ -8,8 +8,8 @@ from pathlib import Path
 import mpmath
 import numpy as np
 import pytest
-from makers.likelihoods import case
 from scipy import integrate, stats
+from tests.makers.likelihoods import case
 
 from vff import likelihoods as lk
 

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import laws.test_likelihoods as laws
 import numpy as np
 import pandas as pd
 import pytest
-from makers.likelihoods import MAKERS, Case
+import tests.laws.test_likelihoods as laws
 from scipy import special, stats
+from tests.makers.likelihoods import MAKERS, Case
 
 import vff
 from vff import GPClassifier, GPRegressor

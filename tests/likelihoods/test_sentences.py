@@ -5,8 +5,8 @@ import pickle
 
 import numpy as np
 import pytest
-from makers.likelihoods import case
 from scipy import special
+from tests.makers.likelihoods import case
 
 from vff import likelihoods as lk
 

@@ -108,16 +108,16 @@ def test_what_is_kept_are_the_partial_contractions(K, seed):
     inverse = np.linalg.inv(K.to_dense())
     X, Z, G = rng.normal(size=(P, 2)), rng.normal(size=(P, 2)), _symmetric(P, seed)
     ways = [
-        (K.see(DenseView(G)), G),
-        (K.see(OuterView(X, Z)), 0.5 * (X @ Z.T + Z @ X.T)),
-        (K.see(InverseView(factorise(G))), np.linalg.inv(G)),
-        (K.see_inverse(), inverse),
-        (K.see_sandwich(Dense(G)), inverse @ G @ inverse),
+        (K.project(DenseView(G)), G),
+        (K.project(OuterView(X, Z)), 0.5 * (X @ Z.T + Z @ X.T)),
+        (K.project(InverseView(factorise(G))), np.linalg.inv(G)),
+        (K.project_inverse(), inverse),
+        (K.project_sandwich(Dense(G)), inverse @ G @ inverse),
     ]
-    for summary, M in ways:
-        for found, expected in zip(summary.parts, contracted(M, written), strict=True):
+    for cotangent, M in ways:
+        for found, expected in zip(cotangent.parts, contracted(M, written), strict=True):
             np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9 * max(1e-300, np.abs(expected).max()))
-        assert K.inner(summary) == pytest.approx(np.sum(K.to_dense() * M), rel=1e-8, abs=1e-9 * np.abs(M).sum())
+        assert K.inner(cotangent) == pytest.approx(np.sum(K.to_dense() * M), rel=1e-8, abs=1e-9 * np.abs(M).sum())
 
 
 def _change(factor, seed):
@@ -141,18 +141,18 @@ def test_a_change_of_one_factor_is_contracted_with_its_own_part(K, seed):
         change, written = _change(factor, seed), [other.to_dense() for other in K.factors]
         written[d] = change.to_dense()
         whole = K.scale * reduce(np.kron, written)
-        for summary, M in ((K.see(DenseView(G)), G), (K.see_sandwich(Dense(G)), inverse @ G @ inverse)):
+        for cotangent, M in ((K.project(DenseView(G)), G), (K.project_sandwich(Dense(G)), inverse @ G @ inverse)):
             expected = np.sum(whole * M)
             atol = 1e-9 * np.sum(np.abs(whole * M))
-            assert K.inner_of_factor(change, summary, d) == pytest.approx(expected, abs=atol)
+            assert K.inner_of_factor(change, cotangent, d) == pytest.approx(expected, abs=atol)
 
 
 def test_derivatives_by_a_lengthscale_give_the_slopes_of_logdet_and_trace():
     """d log|K| and d tr(K^-1 G) through the rate of one factor, against differences along the derivative."""
     levels, column, h = Diagonal(np.arange(1.0, 6.0)), ColumnPrior(ColumnBasis(2, 2), 0, 2.0), 1e-5
     K, G, change = Kronecker((levels, column.matrix()), 0.7), _symmetric(35, 1), column.rate_derivative()
-    logdet = K.inner_of_factor(change, K.see_inverse(), 1)
-    trace = -K.inner_of_factor(change, K.see_sandwich(Dense(G)), 1)
+    logdet = K.inner_of_factor(change, K.project_inverse(), 1)
+    trace = -K.inner_of_factor(change, K.project_sandwich(Dense(G)), 1)
     direct = 0.7 * np.kron(levels.to_dense(), change.to_dense())
     moved = (K.to_dense() + h * direct, K.to_dense() - h * direct)
     assert logdet == pytest.approx(np.subtract(*[np.linalg.slogdet(A)[1] for A in moved]) / (2 * h), rel=1e-6)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from makers import factors
+from tests.makers import factors
 
 from vff.basis import Basis, Codes, ColumnBasis, Domain, Interval, LevelBasis
 

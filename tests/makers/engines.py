@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from vff.basis import Basis, Codes, ColumnBasis, Interval, Letters, LevelBasis, Products
-from vff.moments import ENGINES, Codebook, ColumnRequest, ColumnRows, Job
+from vff.moments import ENGINES, ColumnRequest, ColumnRows, DistinctValues, Job
 
 UNIT = Interval(-1.0, 1.0)
 
@@ -76,8 +76,8 @@ def column(kind: str, N: int, seed: int, basis: Basis | None = None) -> ColumnRo
     own, draw = every[kind]
     x = draw()
     if kind == "levels":
-        return ColumnRows(ColumnRequest(Codes(), own), x, Codebook(np.arange(4.0), 0.0, 1.0))
-    return ColumnRows(ColumnRequest(UNIT, basis or own), x, Codebook(np.unique(x)))
+        return ColumnRows(ColumnRequest(Codes(), own), x, DistinctValues(np.arange(4.0), 0.0, 1.0))
+    return ColumnRows(ColumnRequest(UNIT, basis or own), x, DistinctValues(np.unique(x)))
 
 
 def jobs_of(columns: Sequence[ColumnRows]) -> list[Job]:

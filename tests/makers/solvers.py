@@ -14,7 +14,7 @@ from vff.inference.form import AbstractForm
 from vff.inference.posterior import Posterior
 from vff.inference.solvers import Solver
 from vff.linalg import BlockDiagonal
-from vff.moments import ColumnRequest, MomentRequest, TermRequest, read_arrays
+from vff.moments import ColumnRequest, MomentRequest, TermRequest, moments_of_arrays
 
 UNIT, LEVELS = Interval(-1.0, 1.0), ("a", "b", "c", "d", "e")
 PAIR, TRIPLE, WITH_LEVELS = (((0, 1), (1, 2)),), (((0, 1), (1, 1), (2, 1)),), (((3, None), (0, 1)),)
@@ -61,7 +61,7 @@ def problem(name: str, N: int = 1200, harmonics=None) -> tuple[SumModel, np.ndar
     used = sorted({c for term in shape for c, _ in term})
     columns = [columns[c] for c in used]
     terms = tuple(Term(tuple(LevelFactor() if p is None else MaternFactor(p) for _, p in term)) for term in shape)
-    model = SumModel(terms, read_arrays(request(shape, harmonics or own, used), columns, y, w))
+    model = SumModel(terms, moments_of_arrays(request(shape, harmonics or own, used), columns, y, w))
     values = [[0.7, *(0.5 + 0.1 * d for d, (_, p) in enumerate(term) if p is not None)] for term in shape]
     return model, np.log(np.concatenate([*values, [0.1]])), np.stack(columns, axis=1)
 

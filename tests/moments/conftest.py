@@ -8,7 +8,16 @@ import numpy as np
 import pytest
 
 from vff.basis import Codes, ColumnBasis, Interval, LevelBasis
-from vff.moments import Codebook, ColumnRequest, ColumnRows, MomentRequest, Moments, Source, TermRequest, read_arrays
+from vff.moments import (
+    ColumnRequest,
+    ColumnRows,
+    DistinctValues,
+    MomentRequest,
+    Moments,
+    RowBlock,
+    TermRequest,
+    moments_of_arrays,
+)
 
 KINDS = ("integer", "decimal", "continuous", "constant", "levels")
 
@@ -41,22 +50,24 @@ class Table:
         return np.array(rows).reshape(self.y.size, term.size)
 
     @property
-    def books(self) -> list[Codebook]:
+    def distinct_values(self) -> list[DistinctValues]:
         """The distinct values of every column, found by sorting."""
         return [
-            Codebook(np.arange(float(column.basis.size)) if isinstance(column.basis, LevelBasis) else np.unique(x))
+            DistinctValues(
+                np.arange(float(column.basis.size)) if isinstance(column.basis, LevelBasis) else np.unique(x)
+            )
             for column, x in zip(self.request.columns, self.columns, strict=True)
         ]
 
     @property
     def column_rows(self) -> list[ColumnRows]:
         """Rows that every engine can work on."""
-        parts = zip(self.request.columns, self.columns, self.books, strict=True)
+        parts = zip(self.request.columns, self.columns, self.distinct_values, strict=True)
         return [ColumnRows(*part) for part in parts]
 
     @property
-    def source(self) -> Source:
-        return Source(self.y.size, lambda s, rows: self.columns[s][rows], self.y, self.w)
+    def source(self) -> RowBlock:
+        return RowBlock(self.y.size, lambda s, rows: self.columns[s][rows], self.y, self.w)
 
     def rows(self, which: Any) -> "Table":
         return replace(self, columns=[x[which] for x in self.columns], y=self.y[which], w=self.w[which])
@@ -80,7 +91,7 @@ class Table:
         return replace(self, request=MomentRequest(tuple(requests)))
 
     def read(self, engine: str = "auto", offset: float = 0.0) -> Moments:
-        return read_arrays(self.request, self.columns, self.y, self.w, engine, offset)
+        return moments_of_arrays(self.request, self.columns, self.y, self.w, engine, offset)
 
 
 def _make(N: int, seed: int, kinds: Sequence[str] = KINDS) -> Table:

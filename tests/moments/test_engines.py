@@ -9,9 +9,9 @@ from vff.basis import ColumnBasis, Interval
 from vff.linalg import DenseView
 from vff.moments import (
     ENGINES,
-    Codebook,
     ColumnRequest,
     ColumnRows,
+    DistinctValues,
     Job,
     LetterFunction,
     MomentRequest,
@@ -21,7 +21,7 @@ from vff.moments import (
     column_rows,
     evaluate_letters,
     evaluate_several,
-    read_arrays,
+    moments_of_arrays,
 )
 
 UNIT = Interval(-1.0, 1.0)
@@ -33,7 +33,7 @@ def _request(M: int, q: int) -> MomentRequest:
 
 def _column(basis: ColumnBasis, t: np.ndarray) -> ColumnRows:
     """Rows that every engine can work on."""
-    return ColumnRows(ColumnRequest(UNIT, basis), t, Codebook(np.unique(t)))
+    return ColumnRows(ColumnRequest(UNIT, basis), t, DistinctValues(np.unique(t)))
 
 
 def _rows(kind: str, N: int, seed: int) -> np.ndarray:
@@ -61,14 +61,14 @@ def test_four_operations(engine, kind, M, q, N, seed):
     basis, t = ColumnBasis(M, q), _rows(kind, N, seed)
     y, w = rng.normal(size=N), rng.uniform(0, 2, N)
     phi = basis.evaluate(t)
-    moments = read_arrays(_request(M, q), [t], y, w, engine)
+    moments = moments_of_arrays(_request(M, q), [t], y, w, engine)
     size = w.sum() + 1e-300
     np.testing.assert_allclose(basis.pairs(moments.grams[0]), phi.T @ (w[:, None] * phi), atol=1e-10 * size)
     np.testing.assert_allclose(moments.project, phi.T @ (w * y), atol=1e-10 * np.abs(w * y).sum())
     np.testing.assert_allclose(moments.features_sums[0], phi.T @ w, atol=1e-10 * size)
     c, S = rng.normal(size=basis.size), rng.normal(size=(basis.size, basis.size))
     S = S + S.T
-    values, squares = evaluate_several(_column(basis, t), [c], basis.see(DenseView(S)), engine)
+    values, squares = evaluate_several(_column(basis, t), [c], basis.project(DenseView(S)), engine)
     np.testing.assert_allclose(values, phi @ c, atol=1e-10 * np.abs(c).sum())
     np.testing.assert_allclose(squares, np.einsum("np,pq,nq->n", phi, S, phi), atol=1e-10 * np.abs(S).sum())
 
@@ -78,7 +78,7 @@ def test_highest_edge_functions_keep_their_digits(engine):
     """R_4 beside 300 harmonics is of size 1e-11; its sums are right relative to that size."""
     M, t = 300, np.random.default_rng(0).uniform(-0.9, 0.9, 40)
     basis, one = ColumnBasis(M, 4), np.ones(40)
-    gram = basis.pairs(read_arrays(_request(M, 4), [t], one, one, engine).grams[0])
+    gram = basis.pairs(moments_of_arrays(_request(M, 4), [t], one, one, engine).grams[0])
     # the definition as a series over the harmonics above M, which does not cancel
     omega = np.pi * np.arange(M + 1, 200_000)
     remainder = np.array([np.sum(np.cos(omega * (x + 1.0)) * omega**-4.0) for x in t])
@@ -91,10 +91,10 @@ def test_any_partition_of_the_rows_gives_the_same_moments(cuts, seed, offset):
     rng = np.random.default_rng(seed)
     request = _request(6, 3)
     t, y, w = rng.uniform(-1, 1, 200), 5.0 + rng.normal(size=200), rng.uniform(0, 1, 200)
-    whole = read_arrays(request, [t], y, w, "dense", 5.0)
+    whole = moments_of_arrays(request, [t], y, w, "dense", 5.0)
     total = Moments.zero(request, 5.0)
     for start, stop in zip([0, *sorted(cuts)], [*sorted(cuts), 200], strict=True):
-        total = total + read_arrays(request, [t[start:stop]], y[start:stop], w[start:stop], "dense", offset)
+        total = total + moments_of_arrays(request, [t[start:stop]], y[start:stop], w[start:stop], "dense", offset)
     assert total.n == whole.n
     scale = max(1.0, abs(offset)) ** 2 * 200
     np.testing.assert_allclose(total.grams[0], whole.grams[0], atol=1e-13 * scale)
@@ -105,7 +105,7 @@ def test_any_partition_of_the_rows_gives_the_same_moments(cuts, seed, offset):
 def test_rows_can_be_taken_back_out_and_scaled(rng):
     request = _request(5, 2)
     t, y = rng.uniform(-1, 1, 60), rng.normal(size=60)
-    read = [read_arrays(request, [t[rows]], y[rows], np.ones(30), "dense") for rows in (slice(30), slice(30, 60))]
+    read = [moments_of_arrays(request, [t[rows]], y[rows], np.ones(30), "dense") for rows in (slice(30), slice(30, 60))]
     back = (read[0] + read[1]) - read[1]
     assert back.n == 30
     np.testing.assert_allclose(back.grams[0], read[0].grams[0], atol=1e-12)
@@ -127,8 +127,8 @@ def test_sums_for_a_smaller_M_are_inside_those_for_a_larger(M, fraction, q, seed
     rng = np.random.default_rng(seed)
     t, y, w = rng.uniform(-1, 1, 70), rng.normal(size=70), rng.uniform(0, 1, 70)
     small = max(1, int(fraction * M))
-    large = read_arrays(_request(M, q), [t], y, w, "dense")
-    direct = read_arrays(_request(small, q), [t], y, w, "dense")
+    large = moments_of_arrays(_request(M, q), [t], y, w, "dense")
+    direct = moments_of_arrays(_request(small, q), [t], y, w, "dense")
     nested = large.restricted([[small]])
     assert nested.request == direct.request
     np.testing.assert_allclose(nested.grams[0], direct.grams[0], atol=1e-12)
@@ -160,9 +160,9 @@ def test_functions_of_several_bases_on_one_column_are_taken_together(engine, rng
     """Terms on the same column may differ in M and in q; the edge functions are each one's own."""
     t = _rows("grid", 40, 0)
     bases = [ColumnBasis(5, 0), ColumnBasis(5, 2), ColumnBasis(5, 1), ColumnBasis(3, 3)]
-    alphabets = [alphabet for basis in bases for alphabet in (basis.single, basis.double)]
-    functions = [LetterFunction((0,), (alphabet,), rng.normal(size=alphabet.size)) for alphabet in alphabets]
+    axis_letters = [alphabet for basis in bases for alphabet in (basis.single, basis.double)]
+    functions = [LetterFunction((0,), (alphabet,), rng.normal(size=alphabet.size)) for alphabet in axis_letters]
     values = evaluate_letters([_column(ColumnBasis(5, 3), t)], functions, engine)
-    for value, function, alphabet in zip(values, functions, alphabets, strict=True):
+    for value, function, alphabet in zip(values, functions, axis_letters, strict=True):
         expected = alphabet.evaluate(t) @ function.coefficients
         np.testing.assert_allclose(value, expected, atol=1e-11 * np.abs(function.coefficients).sum())

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vff.basis import ColumnBasis, LevelBasis
-from vff.moments import Choice, ReadingPlan, plan_reading, read, read_arrays
-from vff.moments import planning as module
+from vff.moments import Choice, PassPlan, moments_of_arrays, plan_pass, run_pass
+from vff.moments import plan as module
 from vff.moments.engines import dense, grouped
 
 OF_COLUMN = (None, "dense", "nufft", "table")
@@ -18,8 +18,8 @@ OF_PAIR = ("dense", "nufft", "table", "grouped")
 WITH_LEVELS = ("dense", "table", "grouped")
 
 
-def _plan(table, of_columns, of_pairs) -> ReadingPlan:
-    plan = plan_reading(table.y.size, table.request, table.books)
+def _plan(table, of_columns, of_pairs) -> PassPlan:
+    plan = plan_pass(table.y.size, table.request, table.distinct_values)
     alone = [replace(one, choice=name and Choice(name, name)) for one, name in zip(plan.alone, of_columns, strict=True)]
     assert [one.columns for one in plan.sets] == list(table.request.pairs)
     sets = [replace(one, choice=Choice(name, name)) for one, name in zip(plan.sets, of_pairs, strict=True)]
@@ -51,10 +51,10 @@ def test_rows_enough_for_all_engines_to_be_chosen(make_table):
     table = make_table(6000, 7, kinds)
     large, levels = ColumnBasis(60, 2), LevelBasis(("a", "b", "c", "d"))
     table = table.with_bases([large, ColumnBasis(5, 2), large, levels, ColumnBasis(4, 0), *[ColumnBasis(2, 1)] * 2])
-    books = [None, table.books[1], None, *table.books[3:5], None, None]
-    plan = plan_reading(6000, table.request, books)
+    distinct_values = [None, table.distinct_values[1], None, *table.distinct_values[3:5], None, None]
+    plan = plan_pass(6000, table.request, distinct_values)
     assert {one.choice.name for one in plan.sets} == set(OF_PAIR)
-    moments, choices = read(plan, table.source, 3.0)
+    moments, choices = run_pass(plan, table.source, 3.0)
     assert {choice.name for choice in choices} == {"dense", "nufft", "table"}
     _assert_is_the_definition(moments, table, 3.0)
     _assert_is_the_definition(table.read(offset=3.0), table, 3.0)
@@ -64,7 +64,7 @@ def test_rows_enough_for_all_engines_to_be_chosen(make_table):
 def test_every_mixture_over_two_columns_agrees(kinds, make_table):
     table = make_table(60, 1, kinds)
     for *of_columns, of_pair in product(OF_COLUMN, OF_COLUMN, OF_PAIR):
-        moments, _ = read(_plan(table, of_columns, [of_pair]), table.source, 3.0)
+        moments, _ = run_pass(_plan(table, of_columns, [of_pair]), table.source, 3.0)
         _assert_is_the_definition(moments, table, 3.0)
 
 
@@ -76,7 +76,7 @@ def test_any_mixture_over_all_kinds_of_columns_agrees(make_table, data, seed):
     of_pairs = [
         data.draw(st.sampled_from(WITH_LEVELS if levels[s] or levels[t] else OF_PAIR)) for s, t in table.request.pairs
     ]
-    moments, choices = read(_plan(table, of_columns, of_pairs), table.source, 3.0)
+    moments, choices = run_pass(_plan(table, of_columns, of_pairs), table.source, 3.0)
     _assert_is_the_definition(moments, table, 3.0)
     assert [choice.name for choice, asked in zip(choices, of_columns, strict=True) if asked] == list(
         filter(None, of_columns)
@@ -87,8 +87,8 @@ def test_one_weight_for_all_rows_counts_like_weights_written_out(make_table, ass
     table = make_table(90, 2)
     same = np.broadcast_to(1.7, 90)  # no memory, and a shorter way through the tables
     for engine in ("auto", "table", "dense"):
-        short = read_arrays(table.request, table.columns, table.y, same, engine)
-        assert_equal(short, read_arrays(table.request, table.columns, table.y, same.copy(), engine), 1e-13)
+        short = moments_of_arrays(table.request, table.columns, table.y, same, engine)
+        assert_equal(short, moments_of_arrays(table.request, table.columns, table.y, same.copy(), engine), 1e-13)
 
 
 @pytest.mark.parametrize("engine", ["auto", "dense", "nufft", "table"])
@@ -97,8 +97,10 @@ def test_the_length_of_a_chunk_does_not_matter(engine, chunk, make_table, assert
     table = make_table(2600, 3)
     whole = table.read(engine, 3.0)
     monkeypatch.setattr(module, "_CHUNK_OF_SEVERAL", chunk)
-    books = [book if engine != "nufft" else None for book in table.books[:-1]] + table.books[-1:]
-    assert plan_reading(2600, table.request, books, engine).chunk == chunk
+    distinct_values = [
+        distinct if engine != "nufft" else None for distinct in table.distinct_values[:-1]
+    ] + table.distinct_values[-1:]
+    assert plan_pass(2600, table.request, distinct_values, engine).chunk == chunk
     assert_equal(table.read(engine, 3.0), whole, 1e-12)
 
 
@@ -114,7 +116,7 @@ def test_rows_may_come_one_by_one(engine, make_table, assert_equal, monkeypatch)
 def test_letters_are_written_out_in_stretches(engine, make_table, assert_equal, monkeypatch):
     table = make_table(1300, 3, ("integer", "decimal", "constant"))
     plan, seen, stretches = _plan(table, [None] * 3, [engine] * 3), [], dense.WrittenLetters
-    whole, _ = read(plan, table.source, 3.0)
+    whole, _ = run_pass(plan, table.source, 3.0)
     monkeypatch.setattr(dense, "WRITTEN", 1)  # 64 rows at a time, or one group
 
     def written(columns, rows):
@@ -123,14 +125,14 @@ def test_letters_are_written_out_in_stretches(engine, make_table, assert_equal, 
 
     for engine_file in (dense, grouped):
         monkeypatch.setattr(engine_file, "WrittenLetters", written)
-    assert_equal(read(plan, table.source, 3.0)[0], whole, 1e-12)
+    assert_equal(run_pass(plan, table.source, 3.0)[0], whole, 1e-12)
     assert len(seen) > 3 * 5
 
 
 def test_groups_without_rows_are_passed_over(make_table, assert_equal):
     table = make_table(200, 9, ("continuous", "levels"))
     table.columns[1][:] = np.where(table.columns[1] == 1.0, 3.0, table.columns[1])  # nobody is a "b"
-    found, _ = read(_plan(table, ["dense", "table"], ["grouped"]), table.source, 3.0)
+    found, _ = run_pass(_plan(table, ["dense", "table"], ["grouped"]), table.source, 3.0)
     assert_equal(found, table.read("dense", 3.0), 1e-12)
 
 
@@ -152,8 +154,8 @@ def test_a_source_is_read_once_from_first_to_last_row(make_table, monkeypatch):
         seen.append((s, rows.start, rows.stop))
         return table.columns[s][rows]
 
-    plan = plan_reading(2600, table.request, table.books)
-    read(plan, module.Source(2600, column, table.y, table.w), 0.0, reported.append)
+    plan = plan_pass(2600, table.request, table.distinct_values)
+    run_pass(plan, module.RowBlock(2600, column, table.y, table.w), 0.0, reported.append)
     stretches = [(0, 1024), (1024, 2048), (2048, 2600)]
     assert sorted(seen) == [(s, *stretch) for s in range(5) for stretch in stretches]
     assert reported == [1024, 2048, 2600]
@@ -178,7 +180,7 @@ def test_rows_outside_count_nowhere_in_groups_either(make_table, assert_equal):
     table.columns[1][::7], inside[::7] = -1.0, False
     table.columns[0][10], inside[10] = 6.5, False
     plan = _plan(table, ["nufft", "table", "nufft"], ["grouped", "dense", "grouped"])
-    found, _ = read(plan, table.source, 3.0)
+    found, _ = run_pass(plan, table.source, 3.0)
     assert found.n == inside.sum()
     assert_equal(found, table.rows(inside).read("dense", 3.0), 1e-10)
 

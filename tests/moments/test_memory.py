@@ -8,12 +8,12 @@ import pytest
 from vff.basis import Codes, ColumnBasis, Interval, LevelBasis
 from vff.moments import (
     ENGINES,
-    Codebook,
     ColumnRequest,
     ColumnRows,
+    DistinctValues,
     Job,
     MomentRequest,
-    read_arrays,
+    moments_of_arrays,
 )
 from vff.moments.engines import dense
 
@@ -25,7 +25,7 @@ def test_reading_tables_needs_little_beside_the_rows():
     y, w = rng.normal(size=N), np.broadcast_to(1.0, N)
     tracemalloc.start()
     try:
-        moments = read_arrays(request, columns, y, w)
+        moments = moments_of_arrays(request, columns, y, w)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -41,7 +41,7 @@ def test_a_group_of_many_rows_is_written_out_in_pieces(more, monkeypatch):
     place, bases = Interval(0.0, 1.0), [ColumnBasis(35, 2), ColumnBasis(2, 1)][:more]
     levels = ColumnRequest(Codes(), LevelBasis(("a", "b")))
     columns = [ColumnRows(ColumnRequest(place, basis), rng.uniform(size=N)) for basis in bases]
-    columns.append(ColumnRows(levels, (rng.random(N) < 0.3).astype(float), Codebook(np.arange(2.0), 0.0, 1.0)))
+    columns.append(ColumnRows(levels, (rng.random(N) < 0.3).astype(float), DistinctValues(np.arange(2.0), 0.0, 1.0)))
     job, w = Job(tuple(column.basis.single for column in columns)), np.ones(N)
     tracemalloc.start()
     try:

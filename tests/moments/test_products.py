@@ -14,22 +14,22 @@ from vff.linalg import DenseView
 from vff.moments import (
     Choice,
     ColumnRequest,
-    Coupling,
     LetterFunction,
     MomentRequest,
     Moments,
+    TermPair,
     TermRequest,
     column_rows,
     evaluate_letters,
+    moments_of_arrays,
     pair_functions,
-    plan_reading,
-    read,
-    read_arrays,
-    see_term,
+    plan_pass,
+    project_term,
+    run_pass,
     summed,
 )
-from vff.moments import planning as module
-from vff.moments.planning import couplings_of
+from vff.moments import plan as module
+from vff.moments.plan import term_pairs_of
 
 ABC = LevelBasis(tuple("abcd"))
 KINDS = ("integer", "continuous", "levels", "decimal")
@@ -108,14 +108,14 @@ def test_every_engine_gives_the_gram_matrix_of_the_definition(engine, name, make
 
 def test_every_engine_for_every_set(name, make_table):
     table = _table(make_table, name, 50, 3)
-    plan = plan_reading(50, table.request, table.books)
+    plan = plan_pass(50, table.request, table.distinct_values)
     for asked in ("dense", "nufft", "table", "grouped"):
         sets = []
         for one in plan.sets:
             smooth = all(isinstance(table.request.columns[c].basis, ColumnBasis) for c in one.columns)
             ours = "dense" if asked == "nufft" and not (smooth and len(one.columns) <= 3) else asked
             sets.append(replace(one, choice=Choice(ours, ours)))
-        moments, _ = read(replace(plan, sets=tuple(sets)), table.source, 3.0)
+        moments, _ = run_pass(replace(plan, sets=tuple(sets)), table.source, 3.0)
         _assert_is_the_definition(moments, table, 3.0)
 
 
@@ -136,7 +136,7 @@ def test_a_full_lattice_is_a_grid(which, make_table, assert_equal):
         found = full.read("grid", 1.0)
         _assert_is_the_definition(found, full, 1.0)
         assert_equal(found, full.read("table", 1.0), 1e-13)
-    plan = plan_reading(len(points), full.request, full.books, "grid")
+    plan = plan_pass(len(points), full.request, full.distinct_values, "grid")
     reasons = [one.choice.reason for one in (*plan.sets, *plan.alone) if one.choice]
     assert all(reason.startswith(f"grid: {len(points)} rows are all combinations of 4 x 5") for reason in reasons)
     with pytest.raises(ValueError, match="needs every combination of their values exactly once"):
@@ -251,14 +251,14 @@ def test_terms_and_pairs_make_up_the_whole_quadratic_form(engine, name, make_tab
     request, rows, phi = table.request, table.column_rows, table.features
     S = rng.normal(size=(request.size, request.size))
     S, places = S + S.T, request.slices
-    couplings = {pair: one for some in couplings_of(request).values() for pair, one in some.items()}
+    term_pairs = {pair: one for some in term_pairs_of(request).values() for pair, one in some.items()}
     functions = []
     for s, term in enumerate(request.terms):
-        letters = see_term(term.bases, DenseView(S[places[s], places[s]]))
+        letters = project_term(term.bases, DenseView(S[places[s], places[s]]))
         functions.append(LetterFunction(term.columns, tuple(basis.double for basis in term.bases), letters))
     own = np.sum(evaluate_letters(rows, functions, engine), axis=0)
     blocks = {(s, t): S[places[s], places[t]] for s, t in request.pairs}
-    total = own + 2.0 * summed(rows, pair_functions(couplings, blocks), engine)
+    total = own + 2.0 * summed(rows, pair_functions(term_pairs, blocks), engine)
     np.testing.assert_allclose(total, np.einsum("np,pq,nq->n", phi, S, phi), rtol=0, atol=1e-10 * np.abs(S).sum())
 
 
@@ -270,7 +270,7 @@ def test_a_request_knows_its_columns_pairs_and_places(make_table):
     assert request.slices == (slice(0, 25), slice(25, 49), slice(49, 61))
     assert request.pairs == ((0, 1), (0, 2), (1, 2))
     assert request.harmonics == ((2, 1), (3, 1), (5,))
-    assert {tuple(axis.columns[0] for axis in axes): set(pairs) for axes, pairs in couplings_of(request).items()} == {
+    assert {tuple(axis.columns[0] for axis in axes): set(pairs) for axes, pairs in term_pairs_of(request).items()} == {
         (0, 2): {(0, 0), (0, 2)},
         (0, 1, 2): {(0, 1), (1, 2)},
         (0, 1): {(1, 1)},
@@ -280,12 +280,12 @@ def test_a_request_knows_its_columns_pairs_and_places(make_table):
 
 def test_a_pass_over_products_is_a_pass_over_every_set_once(make_table):
     table = _table(make_table, "mains and their product", 30, 0)
-    plan = plan_reading(30, table.request, table.books)
+    plan = plan_pass(30, table.request, table.distinct_values)
     assert [one.columns for one in plan.alone] == [(0,), (1,)]
     (one,) = plan.sets
     assert one.columns == (0, 1)
     assert one.projects == (2,)
-    assert {pair: isinstance(coupling, Coupling) for pair, coupling in one.couplings.items()} == dict.fromkeys(
+    assert {pair: isinstance(term_pair, TermPair) for pair, term_pair in one.term_pairs.items()} == dict.fromkeys(
         [(0, 1), (0, 2), (1, 2), (2, 2)], True
     )
     assert [job.targets for job in one.jobs] == [False] * 4 + [True]
@@ -315,18 +315,20 @@ def test_two_factors_may_read_one_column(engine, N, rng):
     request = MomentRequest(terms)
     assert [axis.columns for axis in request.axes] == [(0,), (0,), (1,)]
     assert len(request.columns) == 2
-    moments = read_arrays(request, columns, y, w, engine)
+    moments = moments_of_arrays(request, columns, y, w, engine)
     phi = np.concatenate([_features(term, columns) for term in terms], axis=1)
     np.testing.assert_allclose(moments.gram().dense(), phi.T @ (w[:, None] * phi), rtol=0, atol=1e-10 * w.sum())
     np.testing.assert_allclose(moments.project, phi.T @ (w * y), rtol=0, atol=1e-10 * w.sum())
     rows = [column_rows(request.columns[c], x) for c, x in enumerate(columns)]
     S = rng.normal(size=(request.size, request.size))
     S, places = S + S.T, request.slices
-    couplings = {(s, t): Coupling(terms[s], terms[t]) for s, t in request.pairs}
-    functions = pair_functions(couplings, {(s, t): 2.0 * S[places[s], places[t]] for s, t in request.pairs})
+    term_pairs = {(s, t): TermPair(terms[s], terms[t]) for s, t in request.pairs}
+    functions = pair_functions(term_pairs, {(s, t): 2.0 * S[places[s], places[t]] for s, t in request.pairs})
     for term, place in zip(terms, places, strict=True):
-        coupling, own = Coupling(term, term), S[place, place]
-        functions.append(LetterFunction(coupling.columns, coupling.alphabets, coupling.letters(own), coupling.domains))
+        term_pair, own = TermPair(term, term), S[place, place]
+        functions.append(
+            LetterFunction(term_pair.columns, term_pair.axis_letters, term_pair.letters(own), term_pair.domains)
+        )
     expected = np.einsum("np,pq,nq->n", phi, S, phi)
     np.testing.assert_allclose(summed(rows, functions), expected, rtol=0, atol=1e-10 * np.abs(S).sum())
 

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vff.moments import ColumnSummary, Sample, Source, sample_of, survey
-from vff.moments import lattice as lattice_module
+from vff.moments import ColumnSummary, RowBlock, Sample, sample_of, summarise_column
+from vff.moments import distinct as distinct_module
 from vff.moments import sample as sample_module
 
 LEVELS = ("a", "b", "c")
@@ -18,7 +18,7 @@ def little_room(monkeypatch) -> None:
     monkeypatch.setattr(sample_module, "LARGEST_SAMPLE", 40)
     monkeypatch.setattr(sample_module, "_PIECE", 64)
     monkeypatch.setattr(sample_module, "_BLOCK", 16)
-    monkeypatch.setattr(lattice_module, "_LARGEST_BOOK", 30)
+    monkeypatch.setattr(distinct_module, "_MOST_VALUES", 30)
 
 
 def rows(n: int, seed: int, different: int) -> np.ndarray:
@@ -34,7 +34,7 @@ def rows(n: int, seed: int, different: int) -> np.ndarray:
 def sampled(table: np.ndarray) -> Sample:
     x, level, y, extra, w = table.T
     columns = [x, level]
-    return sample_of(Source(y.size, lambda c, at: columns[c][at], y, w), extra, [None, LEVELS])
+    return sample_of(RowBlock(y.size, lambda c, at: columns[c][at], y, w), extra, [None, LEVELS])
 
 
 def as_rows(sample: Sample) -> np.ndarray:
@@ -94,18 +94,18 @@ def test_rows_that_differ_in_their_level_alone_are_two() -> None:
 
 def test_levels_count_by_what_they_are_not_by_their_codes() -> None:
     y = np.ones(3)
-    source = Source(3, lambda c, at: np.arange(3.0)[at], y, y)
+    source = RowBlock(3, lambda c, at: np.arange(3.0)[at], y, y)
     one = sample_of(source, y, [(False, 2, "a")])
-    other = sample_of(Source(3, lambda c, at: np.array([2.0, 0.0, 1.0])[at], y, y), y, [(2.0, "a", 0)])
+    other = sample_of(RowBlock(3, lambda c, at: np.array([2.0, 0.0, 1.0])[at], y, y), y, [(2.0, "a", 0)])
     np.testing.assert_array_equal(np.sort(one.hashes), np.sort(other.hashes))
     strange = (None, float("inf"), float("nan"), -1, -2, 2**70, "\ud800", np.datetime64("2024-01-01"), 1, "1")
-    many = Source(10, lambda c, at: np.arange(10.0)[at], np.ones(10), np.ones(10))
+    many = RowBlock(10, lambda c, at: np.arange(10.0)[at], np.ones(10), np.ones(10))
     assert np.unique(sample_of(many, np.ones(10), [strange]).hashes).size == 10
 
 
 def test_minus_zero_is_zero() -> None:
     zeros = np.array([0.0, -0.0, -0.0, 0.0])
-    source = Source(4, lambda c, at: zeros[at], zeros[::-1], np.array([1.0, 2.0, 3.0, 4.0]))
+    source = RowBlock(4, lambda c, at: zeros[at], zeros[::-1], np.array([1.0, 2.0, 3.0, 4.0]))
     found = sample_of(source, np.ones(4), [None])
     assert found.w.tolist() == [10.0]
 
@@ -123,7 +123,7 @@ def test_the_sample_is_fair(kind, monkeypatch) -> None:
         "tiny": 5e-324 * np.arange(n),
     }[kind]
     y = np.zeros(n)
-    found = sample_of(Source(n, lambda c, at: x[at], y, np.ones(n)), np.ones(n), [None])
+    found = sample_of(RowBlock(n, lambda c, at: x[at], y, np.ones(n)), np.ones(n), [None])
     assert 9_000 < found.y.size <= 20_000
     edges = np.linspace(0.0, 1.0, 11)
     counts, all_of_them = (np.histogram((one - x.min()) / np.ptp(x), edges)[0] for one in (found.columns[0], x))
@@ -132,7 +132,7 @@ def test_the_sample_is_fair(kind, monkeypatch) -> None:
 
 
 def of(x: np.ndarray) -> ColumnSummary:
-    return survey(x.size, lambda at: x[at])
+    return summarise_column(x.size, lambda at: x[at])
 
 
 def assert_same(one: ColumnSummary, other: ColumnSummary) -> None:

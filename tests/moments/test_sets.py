@@ -13,21 +13,21 @@ from vff.linalg import DenseView
 from vff.moments import (
     ENGINES,
     Choice,
-    Codebook,
     ColumnRequest,
     ColumnRows,
-    Coupling,
+    DistinctValues,
     Job,
     LetterFunction,
     MomentRequest,
+    TermPair,
     Work,
     choose,
     column_rows,
     evaluate_letters,
     evaluate_several,
+    moments_of_arrays,
     pair_functions,
-    plan_reading,
-    read_arrays,
+    plan_pass,
     summed,
 )
 from vff.moments.engines.grouped import pivot
@@ -36,7 +36,7 @@ from vff.moments.engines.grouped import pivot
 def _at_row(function, rows, n):
     """A function of letters at one row, by the definition."""
     product = np.ones(())
-    for c, letters in zip(function.columns, function.alphabets, strict=True):
+    for c, letters in zip(function.columns, function.axis_letters, strict=True):
         product = np.multiply.outer(product, letters.evaluate(rows[c].t[n : n + 1])[0])
     return np.sum(product * function.coefficients)
 
@@ -55,12 +55,14 @@ def _quad(table, rows, S, engine, engine_of_sets):
     for column, place in zip(rows, places, strict=True):
         name = "table" if isinstance(column.basis, LevelBasis) and engine != "auto" else engine
         size = place.stop - place.start
-        value, square = evaluate_several(column, [np.ones(size)], column.basis.see(DenseView(S[place, place])), name)
+        value, square = evaluate_several(
+            column, [np.ones(size)], column.basis.project(DenseView(S[place, place])), name
+        )
         mean, total = mean + value, total + square
     terms = table.request.terms
-    couplings = {(s, t): Coupling(terms[s], terms[t]) for s, t in table.request.pairs}
+    term_pairs = {(s, t): TermPair(terms[s], terms[t]) for s, t in table.request.pairs}
     blocks = {(s, t): S[places[s], places[t]] for s, t in table.request.pairs}
-    return mean, total + 2.0 * summed(rows, pair_functions(couplings, blocks), engine_of_sets)
+    return mean, total + 2.0 * summed(rows, pair_functions(term_pairs, blocks), engine_of_sets)
 
 
 @pytest.mark.parametrize("engine", ["auto", "dense", "nufft", "table", "grouped"])
@@ -89,8 +91,8 @@ def test_functions_of_any_number_of_columns_are_evaluated_together(engine, make_
         rows = [column_rows(*part) for part in zip(table.request.columns, table.columns, strict=True)]
     functions, expected = [], []
     for numbers in ((1,), (0, 2), (1,), (0, 1, 3), (3, 0), (0, 1, 2, 3)):
-        alphabets = tuple(rows[c].basis.single for c in numbers)
-        functions.append(LetterFunction(numbers, alphabets, rng.normal(size=Job(alphabets).shape)))
+        axis_letters = tuple(rows[c].basis.single for c in numbers)
+        functions.append(LetterFunction(numbers, axis_letters, rng.normal(size=Job(axis_letters).shape)))
         expected.append([_at_row(functions[-1], rows, n) for n in range(50)])
     values = evaluate_letters(rows, functions, engine)
     for found, wanted, function in zip(values, expected, functions, strict=True):
@@ -116,7 +118,7 @@ def test_a_level_never_seen_has_no_interaction(name, rng):
     levels = column_rows(_levels(), np.array([2.0, -1.0, 0.0, -1.0, 1.0]))
     number = column_rows(_number(2), np.array([10.0, 10.0, 10.0, 500.0, 10.0]))
     job = Job((levels.basis.single, number.basis.single))
-    number = replace(number, book=Codebook(np.array([10.0, 500.0])))
+    number = replace(number, distinct=DistinctValues(np.array([10.0, 500.0])))
     (values,) = ENGINES[name].evaluate([levels, number], [job], [rng.normal(size=job.shape)])
     np.testing.assert_array_equal(values == 0.0, [False, True, False, True, False])
 
@@ -129,16 +131,16 @@ def _number(M: int = 30) -> ColumnRequest:
     return ColumnRequest(Interval(0.0, 1000.0), ColumnBasis(M, 2))
 
 
-def _book(size: int) -> Codebook:
-    return Codebook(np.arange(float(size)), 0.0, 1.0)
+def _book(size: int) -> DistinctValues:
+    return DistinctValues(np.arange(float(size)), 0.0, 1.0)
 
 
 def _block(*requests: ColumnRequest) -> list[Job]:
     return [Job(tuple(request.basis.single for request in requests))]
 
 
-def _choice(N, jobs, requests, books) -> Choice:
-    columns = [ColumnRows(own, np.empty(0), book) for own, book in zip(requests, books, strict=True)]
+def _choice(N, jobs, requests, distinct_values) -> Choice:
+    columns = [ColumnRows(own, np.empty(0), distinct) for own, distinct in zip(requests, distinct_values, strict=True)]
     return choose(Work(N, jobs(*requests), columns))
 
 
@@ -163,8 +165,8 @@ def _own(*requests: ColumnRequest) -> list[Job]:
     ],
 )
 def test_the_choice_for_a_pair_says_why(N, M, sizes, expected, number):
-    books = [None if size is None else _book(size) for size in sizes]
-    choice = _choice(N, _block, [_number(M), _number(M)], books)
+    distinct_values = [None if size is None else _book(size) for size in sizes]
+    choice = _choice(N, _block, [_number(M), _number(M)], distinct_values)
     assert choice.name == expected
     assert choice.reason.startswith(f"{expected}: ")
     assert number in choice.reason
@@ -180,8 +182,8 @@ def test_the_choice_for_a_pair_says_why(N, M, sizes, expected, number):
     ],
 )
 def test_the_choice_for_a_product_says_why(N, sizes, expected, number):
-    books = [None if size is None else _book(size) for size in sizes]
-    choice = _choice(N, _own, [_number(4)] * len(sizes), books)
+    distinct_values = [None if size is None else _book(size) for size in sizes]
+    choice = _choice(N, _own, [_number(4)] * len(sizes), distinct_values)
     assert choice.name == expected
     assert choice.reason.startswith(f"{expected}: ")
     assert number in choice.reason
@@ -189,15 +191,18 @@ def test_the_choice_for_a_product_says_why(N, sizes, expected, number):
 
 @pytest.mark.parametrize("N", [100, 10**6])
 def test_levels_beside_a_continuous_column_say_why(N):
-    for requests, books in (((_levels(), _number()), [_book(3), None]), ((_number(), _levels()), [None, _book(3)])):
-        choice = _choice(N, _block, requests, books)
+    for requests, distinct_values in (
+        ((_levels(), _number()), [_book(3), None]),
+        ((_number(), _levels()), [None, _book(3)]),
+    ):
+        choice = _choice(N, _block, requests, distinct_values)
         assert choice.name == "grouped"
         assert f"{N} rows in 3 groups" in choice.reason
 
 
 def test_a_plan_explains_every_column_and_set():
     request = MomentRequest.of_columns((_number(), _number(), _levels()))
-    plan = plan_reading(10**6, request, [_book(40), None, _book(3)])
+    plan = plan_pass(10**6, request, [_book(40), None, _book(3)])
     names = {one.columns: one.choice and one.choice.name for one in plan.alone}
     assert names == {(0,): "table", (1,): None, (2,): "table"}
     assert {one.columns: one.choice.name for one in plan.sets} == {
@@ -208,21 +213,21 @@ def test_a_plan_explains_every_column_and_set():
     for choice in filter(None, (one.choice for one in (*plan.alone, *plan.sets))):
         assert choice.reason.startswith(f"{choice.name}: ")
         assert re.search(r"\d+ (rows|cells|levels)|\d+ x \d+ cells", choice.reason)
-    asked = plan_reading(10**6, request, [_book(40), None, _book(3)], "nufft")
+    asked = plan_pass(10**6, request, [_book(40), None, _book(3)], "nufft")
     assert asked.sets[0].choice.reason == "nufft: as asked"
 
 
 def test_a_grid_that_is_none_is_refused_with_a_sentence():
     request, t = MomentRequest.of_columns((_number(3), _number(3))), np.linspace(0.0, 1000.0, 50)
     with pytest.raises(ValueError, match=r"engine='grid' in several columns needs every combination .* engine='auto'"):
-        read_arrays(request, [t, t], t, np.ones(50), "grid")
+        moments_of_arrays(request, [t, t], t, np.ones(50), "grid")
     twice = np.repeat(t, 2)
     with pytest.raises(ValueError, match=r"and 100 rows hold 50 x 50 values; use engine='auto'"):
-        read_arrays(request, [twice, twice], twice, np.ones(100), "grid")
+        moments_of_arrays(request, [twice, twice], twice, np.ones(100), "grid")
 
 
 def test_a_table_of_too_many_cells_is_refused_with_a_sentence(rng):
     request = MomentRequest.of_columns((_number(3), _number(3)))
     columns = [rng.uniform(0.0, 1000.0, 4200) for _ in range(2)]
     with pytest.raises(ValueError, match=r"counts rows per combination of .* 1\.76e\+07 .* round these columns"):
-        read_arrays(request, columns, columns[0], np.ones(4200), "table")
+        moments_of_arrays(request, columns, columns[0], np.ones(4200), "table")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from vff.moments.cores import workers
+from vff.moments.threads import workers
 
 
 @pytest.mark.parametrize("over", ["ignore", "raise"])

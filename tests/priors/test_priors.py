@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from laws.test_priors import GRID, LEVELS, cumulated
+from tests.laws.test_priors import GRID, LEVELS, cumulated
 
 from vff.priors import (
     Exponential,

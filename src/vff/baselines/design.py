@@ -20,10 +20,10 @@ from vff.kernels import Matern32
 from vff.words import shown
 
 
-def to_unit(places: Sequence[Domain], x: np.ndarray) -> np.ndarray:
+def to_unit(domains: Sequence[Domain], x: np.ndarray) -> np.ndarray:
     """Rows (N, C) with the range of every column mapped to [-1, 1]; one column may come as (N,)."""
     x = x.reshape(len(x), -1)
-    return np.column_stack([place.to_unit(x[:, c]) for c, place in enumerate(places)])
+    return np.column_stack([domain.to_unit(x[:, c]) for c, domain in enumerate(domains)])
 
 
 @dataclass(frozen=True)
@@ -66,11 +66,11 @@ class Design:
         first: dict[tuple[int, Any], Leaf] = {}
         for leaf in (leaf for term in terms for leaf in term.factors):
             first.setdefault(read(leaf), leaf)
-        places = list(first)
-        products = tuple(tuple(_column(leaf, places.index(read(leaf))) for leaf in term.factors) for term in terms)
+        keys = list(first)
+        products = tuple(tuple(_column(leaf, keys.index(read(leaf))) for leaf in term.factors) for term in terms)
         levels = tuple(table.levels(key[0]) if leaf.reads == "levels" else None for key, leaf in first.items())
         factors = tuple(leaf.factor for leaf in first.values())
-        return cls(terms, tuple(index for index, _ in places), factors, levels, SumOfProducts(products))
+        return cls(terms, tuple(index for index, _ in keys), factors, levels, SumOfProducts(products))
 
     @property
     def given(self) -> tuple[np.ndarray, np.ndarray]:
@@ -97,7 +97,7 @@ class Problem:
     """Rows in the units the models work in."""
 
     design: Design
-    places: tuple[Domain, ...]
+    domains: tuple[Domain, ...]
     """The range of the data in every column, which becomes [-1, 1], or its codes, which stay."""
     target: TargetScale
     T: np.ndarray
@@ -118,25 +118,25 @@ class Problem:
         centred: bool,
     ) -> "Problem":
         """Standardise checked rows; ``given`` is taken from the kernel and ``noise``, in the user's units."""
-        places = tuple(
+        domains = tuple(
             factor.spanning(float(column.min()), float(column.max()))
             for column, factor in zip(x.T, design.factors, strict=True)
         )
         variances, lengthscales = design.given
         noise_share = np.nan if noise is None else noise / target.scale**2
-        given = Given(variances / target.scale**2, lengthscales / _scales(design, places), noise_share)
+        given = Given(variances / target.scale**2, lengthscales / _scales(design, domains), noise_share)
         constant = REACH**2 if centred else None
-        return cls(design, places, target, to_unit(places, x), (y - target.mean) / target.scale, given, constant)
+        return cls(design, domains, target, to_unit(domains, x), (y - target.mean) / target.scale, given, constant)
 
     @property
     def intervals(self) -> tuple[Domain, ...]:
         """The ranges of the columns of numbers."""
-        return tuple(place for place in self.places if not place.discrete)
+        return tuple(domain for domain in self.domains if not domain.discrete)
 
     def in_user_units(self, values: Values) -> Values:
         """Hyperparameters of y and of the columns as they came."""
         square = self.target.scale**2
-        lengthscales = values.lengthscales * _scales(self.design, self.places)
+        lengthscales = values.lengthscales * _scales(self.design, self.domains)
         return Values(values.variances * square, lengthscales, values.noise * square)
 
     def evidence_in_user_units(self, value: float) -> float:
@@ -144,13 +144,13 @@ class Problem:
         return value - self.y.size * float(np.log(self.target.scale))
 
 
-def _scales(design: Design, places: Sequence[Domain]) -> np.ndarray:
+def _scales(design: Design, domains: Sequence[Domain]) -> np.ndarray:
     """What every lengthscale is measured in, such as the half range of its column."""
-    return np.array([places[c].unit(kind) for c, kind in design.covariance.lengthscale_units])
+    return np.array([domains[c].unit(kind) for c, kind in design.covariance.lengthscale_units])
 
 
-def _column(leaf: Leaf, place: int) -> Column:
-    return Column(place, leaf.factor, f"{type(leaf).__name__}({leaf.column!r})")
+def _column(leaf: Leaf, index: int) -> Column:
+    return Column(index, leaf.factor, f"{type(leaf).__name__}({leaf.column!r})")
 
 
 def _sum(kernels: Sequence[Any]) -> Any:

@@ -1,5 +1,6 @@
 """``ExactGP``: Gaussian process regression without approximation."""
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -15,6 +16,7 @@ from vff.words import shown
 _MOST_ROWS = 20_000
 
 
+@dataclass(eq=False, repr=False)
 class ExactGP(GaussianFace):
     """Exact Gaussian process regression, O(N^3) time and O(N^2) memory.
 
@@ -52,26 +54,14 @@ class ExactGP(GaussianFace):
         How learning ended, when there is something to say.
     """
 
-    kernel: Kernel | SquaredExponential | str | None
-
-    def __init__(
-        self,
-        kernel: Kernel | SquaredExponential | str | None = None,
-        *,
-        learn_rows: int | None = None,
-        noise_variance: float | None = None,
-        optimizer: str | None = "lbfgs",
-        normalize_y: bool = True,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.kernel = kernel
-        self.learn_rows = learn_rows
-        self.noise_variance = noise_variance
-        self.optimizer = optimizer
-        self.normalize_y = normalize_y
-        self.random_state = random_state
-        self.verbose = verbose
+    kernel: Kernel | SquaredExponential | str | None = None
+    _: KW_ONLY
+    learn_rows: int | None = None
+    noise_variance: float | None = None
+    optimizer: str | None = "lbfgs"
+    normalize_y: bool = True
+    random_state: Any = None
+    verbose: int = 0
 
     def fit(self, X: Any, y: Any) -> Self:
         """Fit to a table X and a vector y."""
@@ -90,7 +80,7 @@ class ExactGP(GaussianFace):
         learnt = learn(covariance, T, target, problem.given, constant=constant, **effort, progress=self._progress())
         values = covariance.values(learnt.theta)
         evidence = Evidence(covariance, values, problem.T, problem.y, constant)
-        posterior = ExactPosterior.from_evidence(evidence, problem.places)
+        posterior = ExactPosterior.from_evidence(evidence, problem.domains)
         self._store(problem, learnt, values, posterior, evidence.value)
         self.log_marginal_likelihood_ = self.elbo_
         return self

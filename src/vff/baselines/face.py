@@ -10,7 +10,6 @@ from vff.baselines.design import Design, Problem
 from vff.baselines.features import AbstractFeatures
 from vff.baselines.model import FeatureModel, learn
 from vff.baselines.posterior import FeaturePosterior
-from vff.baselines.problem import notes
 from vff.data.checks import check_target
 from vff.data.memory import given
 from vff.data.table import Table
@@ -20,6 +19,7 @@ from vff.estimators.options import check_choice, check_noise
 from vff.estimators.predict import Posterior, RegressionMixin
 from vff.inference import Optimum, TargetScale
 from vff.likelihoods import Gaussian
+from vff.parameters import PositiveVector
 
 
 class BaselineFace(RegressionMixin):
@@ -61,9 +61,14 @@ class BaselineFace(RegressionMixin):
     def _place_text(self, number: int, label: str) -> str:
         return f"hold a level of column {label} that the fit has not seen"
 
-    def _say_notes(self, said: tuple[str, ...]) -> None:
-        self.notes_ = said
-        for note in said:
+    def _store_notes(self, optimum: Optimum, layout: PositiveVector) -> None:
+        """Sentences about how learning ended."""
+        notes = [] if optimum.converged else [f"learning stopped before it converged: {optimum.message}"]
+        if optimum.steps:
+            for name, end in layout.at_bounds(optimum.theta[: len(layout.names)]).items():
+                notes.append(f"{name} ended at its {end} bound; the data do not determine it")
+        self.notes_ = tuple(notes)
+        for note in notes:
             self._progress()(f"note: {note}")
 
 
@@ -89,7 +94,7 @@ class GaussianFace(BaselineFace):
         effort = {"optimise": self.optimizer is not None, "release": release}
         model, optimum, closed = learn(model, problem.given, **effort, progress=self._progress())
         features = model.features(optimum.theta)
-        posterior = FeaturePosterior.from_form(problem.places, features, closed)
+        posterior = FeaturePosterior.from_form(problem.domains, features, closed)
         self._store(problem, optimum, features.values, posterior, closed.elbo)
         return features
 
@@ -99,7 +104,7 @@ class GaussianFace(BaselineFace):
         self.kernel_, self.noise_variance_ = problem.design.with_values(own), own.noise
         self.likelihood_ = Gaussian(own.noise)
         self.elbo_ = float(problem.evidence_in_user_units(elbo))
-        self._say_notes(notes(optimum, problem.design.covariance.layout))
+        self._store_notes(optimum, problem.design.covariance.layout)
         return self
 
 

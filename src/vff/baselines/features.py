@@ -49,7 +49,7 @@ class AbstractFeatures(ABC):
 
     @property
     @abstractmethod
-    def places(self) -> np.ndarray:
+    def locations(self) -> np.ndarray:
         """What the coordinates stand for: points in half ranges, or angular frequencies per half range."""
 
     @abstractmethod
@@ -84,7 +84,7 @@ class InducingPoints(AbstractFeatures):
         return len(self.coordinates)
 
     @property
-    def places(self) -> np.ndarray:
+    def locations(self) -> np.ndarray:
         return self.coordinates
 
     @cached_property
@@ -141,12 +141,12 @@ class Frequencies(AbstractFeatures):
         return 2 * self.coordinates.size
 
     @property
-    def places(self) -> np.ndarray:
+    def locations(self) -> np.ndarray:
         return np.exp(self.coordinates) / self.values.lengthscales[0]
 
     def evaluate(self, T: np.ndarray) -> np.ndarray:
         F = self.coordinates.size
-        phase = np.multiply.outer(T[:, 0], self.places)
+        phase = np.multiply.outer(T[:, 0], self.locations)
         phi = np.empty((len(T), 2 * F))
         np.cos(phase, out=phi[:, :F])
         np.sin(phase, out=phi[:, F:])
@@ -157,7 +157,7 @@ class Frequencies(AbstractFeatures):
         F = self.coordinates.size
         cosine, sine = phi[:, :F], phi[:, F:]
         # d cos(w t) / d log w = -w t sin(w t), d sin(w t) / d log w = w t cos(w t)
-        turned = self.places * (T[:, 0] @ (cotangent[:, F:] * cosine - cotangent[:, :F] * sine))
+        turned = self.locations * (T[:, 0] @ (cotangent[:, F:] * cosine - cotangent[:, :F] * sine))
         # Phi goes as the root of the variance
         hyper = [0.5 * np.einsum("np,np->", cotangent, phi), -turned.sum()]
         return np.concatenate([hyper, turned if free else []])

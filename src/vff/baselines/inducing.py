@@ -1,6 +1,7 @@
 """``InducingPointGP``: the collapsed bound of Titsias (2009)."""
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -18,6 +19,7 @@ from vff.words import shown
 _MOST_POINTS = 20_000
 
 
+@dataclass(eq=False, repr=False)
 class InducingPointGP(GaussianFace):
     """Sparse Gaussian process regression with inducing points, O(N P^2) a step.
 
@@ -56,26 +58,15 @@ class InducingPointGP(GaussianFace):
         How learning ended, when there is something to say.
     """
 
-    def __init__(
-        self,
-        kernel: Kernel | SquaredExponential | str | None = None,
-        *,
-        inducing: Any = 50,
-        optimise_inducing: bool = False,
-        noise_variance: float | None = None,
-        optimizer: str | None = "lbfgs",
-        normalize_y: bool = True,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.kernel = kernel
-        self.inducing = inducing
-        self.optimise_inducing = optimise_inducing
-        self.noise_variance = noise_variance
-        self.optimizer = optimizer
-        self.normalize_y = normalize_y
-        self.random_state = random_state
-        self.verbose = verbose
+    kernel: Kernel | SquaredExponential | str | None = None
+    _: KW_ONLY
+    inducing: Any = 50
+    optimise_inducing: bool = False
+    noise_variance: float | None = None
+    optimizer: str | None = "lbfgs"
+    normalize_y: bool = True
+    random_state: Any = None
+    verbose: int = 0
 
     def _check_kernel(self, n_columns: int) -> None:
         check_default(self.kernel, n_columns)
@@ -86,7 +77,7 @@ class InducingPointGP(GaussianFace):
         problem = self._problem(X, y)
         start = locations(self.inducing, problem.intervals)
         features = self._fit_features(problem, InducingPoints, start, release=self.optimise_inducing)
-        self.inducing_ = in_column_units(features.places, problem.intervals)
+        self.inducing_ = in_column_units(features.locations, problem.intervals)
         return self
 
 
@@ -118,10 +109,10 @@ def locations(inducing: Any, intervals: Sequence[Domain]) -> np.ndarray:
     return to_unit(intervals, points)
 
 
-def in_column_units(places: np.ndarray, intervals: Sequence[Domain]) -> np.ndarray:
+def in_column_units(points: np.ndarray, intervals: Sequence[Domain]) -> np.ndarray:
     """Locations from half ranges back to the columns' units, (P, C), or (P,) for one column."""
     centres = np.array([0.5 * sum(interval.ends or (0.0, 0.0)) for interval in intervals])
-    points = centres + np.array([interval.unit() for interval in intervals]) * places
+    points = centres + np.array([interval.unit() for interval in intervals]) * points
     return points[:, 0] if points.shape[1] == 1 else points
 
 

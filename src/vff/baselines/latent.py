@@ -1,22 +1,8 @@
-"""Any likelihood on dense features: the climb of ``vff.inference.natural`` with the rows kept.
+"""Any likelihood on dense features, theory §9 with the rows kept: A = I + Phi'SPhi, A m = Phi'(l - c0 s).
 
-f(x) = c0 + phi(x)'c + remainder with c ~ N(0, I) and phi(x) = L^-1 k(z, x), L L' = k(z, z). A site of precision s and
-pull l at every row gives, for a constant c0 that is held,
-
-    q(c) = N(m, A^-1),    A = I + Phi'SPhi,    A m = Phi'(l - c0 s)
-
-and ``vff.inference.form`` eliminates the constant.
-
-Phi depends on the hyperparameters, so the sites themselves are kept and not their sums. With z at all distinct rows the
-features span the process at the rows, Phi Phi' = k(x, x), and q is the best of all Gaussians. Sites may be negative as
-long as A is positive definite.
-
-Everything but q is learnt on the profile of the bound, its maximum over q: L-BFGS outside, the climb inside, from
-the last sites. Where the sites have settled, the collapsed bound of held sites has the profile's gradient in the
-hyperparameters and in z, and E[d log p / d psi] is that in the likelihood's parameters. A yardstick can afford this,
-and it does not depend on how far hyperparameters may go before the sites must follow.
-
-Two rows at one x with sites (s, l) = (1, 1) each, variance one: phi = 1, A = 1 + 2, m = 2/3, and f has variance 1/3.
+Phi depends on the hyperparameters, so the sites themselves are kept and not their sums. With z at all distinct rows q
+is the best of all Gaussians. Sites may be negative as long as A is positive definite. Everything but q is learnt on
+the profile of the bound, its maximum over q: L-BFGS outside, the climb inside, from the last sites.
 """
 
 from collections.abc import Callable
@@ -67,7 +53,7 @@ class Standing:
         return FeaturePosterior.from_form((), self.features, self.closed)
 
 
-Place = Step[RowSites, Standing]
+LatentStep = Step[RowSites, Standing]
 
 
 @dataclass(frozen=True)
@@ -117,7 +103,7 @@ class LatentProblem:
         mean, variance = standing.posterior.inside(self.model.T)
         return self.anchor + mean, variance
 
-    def place(self, theta: np.ndarray, psi: np.ndarray, sites: RowSites) -> Place:
+    def best_step(self, theta: np.ndarray, psi: np.ndarray, sites: RowSites) -> LatentStep:
         """Where q climbs to, from some sites; from a first guess at them where these make no q."""
         standing = self.settled(sites, theta)
         if standing is None:
@@ -126,10 +112,10 @@ class LatentProblem:
         assert standing is not None  # the first sites are positive
         return ascend(self, arrive(self, standing, psi, sites), tolerance=_ENOUGH).last
 
-    def slopes(self, place: Place) -> tuple[np.ndarray, np.ndarray]:
+    def slopes(self, step: LatentStep) -> tuple[np.ndarray, np.ndarray]:
         """Of the profile in theta and psi."""
-        standing, psi = place.standing, place.psi
-        model = self.at_sites(place.sums)
+        standing, psi = step.standing, step.psi
+        model = self.at_sites(step.sums)
         hyper = model.pull_back(standing.theta, standing.closed.cotangents)
         if not self.likelihood.free.any():
             return hyper, np.zeros(psi.size)
@@ -140,7 +126,7 @@ class LatentProblem:
 class LatentFit(NamedTuple):
     """Where the climb ended, in the units of the search."""
 
-    place: Place
+    step: LatentStep
     optimum: Optimum
     likelihood: AbstractLikelihood
     """With its parameters learnt."""
@@ -149,7 +135,7 @@ class LatentFit(NamedTuple):
 
     @property
     def standing(self) -> Standing:
-        return self.place.standing
+        return self.step.standing
 
 
 def climb(
@@ -172,14 +158,14 @@ def climb(
         if problem.constant is not None and not likelihood.standardised:
             anchor = best_constant(likelihood, psi, observed.y, observed.extra, observed.w)
         latent = LatentProblem(model, observed, likelihood, anchor)
-        place, optimum = _learn(latent, _first(latent, replace(problem.given, noise=1.0), psi), optimise)
-        progress(f"bound {place.elbo:.4f} nats after {optimum.steps} steps")
+        step, optimum = _learn(latent, _first(latent, replace(problem.given, noise=1.0), psi), optimise)
+        progress(f"bound {step.elbo:.4f} nats after {optimum.steps} steps")
         if release and optimise:
             latent = replace(latent, model=replace(model, free=True))
-            theta = np.concatenate([place.standing.theta, coordinates.ravel()])
-            place, optimum = _learn(latent, replace(place, standing=replace(place.standing, theta=theta)), optimise)
-            progress(f"locations released: bound {place.elbo:.4f} nats after {optimum.steps} steps")
-    return LatentFit(place, optimum, likelihood.with_values(place.psi), latent.anchor)
+            theta = np.concatenate([step.standing.theta, coordinates.ravel()])
+            step, optimum = _learn(latent, replace(step, standing=replace(step.standing, theta=theta)), optimise)
+            progress(f"locations released: bound {step.elbo:.4f} nats after {optimum.steps} steps")
+    return LatentFit(step, optimum, likelihood.with_values(step.psi), latent.anchor)
 
 
 def _first_psi(problem: Problem, likelihood: AbstractLikelihood, observed: Observed) -> np.ndarray:
@@ -189,14 +175,14 @@ def _first_psi(problem: Problem, likelihood: AbstractLikelihood, observed: Obser
     return likelihood.with_values(start).in_units(1.0 / target.scale).psi
 
 
-def _first(latent: LatentProblem, given: Given, psi: np.ndarray) -> Place:
+def _first(latent: LatentProblem, given: Given, psi: np.ndarray) -> LatentStep:
     """A first q from a guess at every row by itself, at hyperparameters that suit it."""
     sites = latent.first_sites(psi)
     theta = start_of(latent.at_sites(sites), given).theta
-    return latent.place(theta, psi, sites)
+    return latent.best_step(theta, psi, sites)
 
 
-def _learn(latent: LatentProblem, start: Place, optimise: bool) -> tuple[Place, Optimum]:
+def _learn(latent: LatentProblem, start: LatentStep, optimise: bool) -> tuple[LatentStep, Optimum]:
     """L-BFGS on the profile of the bound, over what is free of (theta, psi); the noise variance of sites is one."""
     layout, best = latent.model.parameters, start
     held = np.array([name == "noise" or not optimise for name in layout.names])
@@ -210,17 +196,17 @@ def _learn(latent: LatentProblem, start: Place, optimise: bool) -> tuple[Place, 
 
     def objective(z: np.ndarray) -> tuple[float, np.ndarray]:
         nonlocal best
-        wish = whole.copy()
-        wish[free] = z / unit
+        trial = whole.copy()
+        trial[free] = z / unit
         try:
-            place = latent.place(wish[:P], wish[P:], best.sums)
-            slopes = np.concatenate(latent.slopes(place))[free] / unit
+            step = latent.best_step(trial[:P], trial[P:], best.sums)
+            slopes = np.concatenate(latent.slopes(step))[free] / unit
         except FloatingPointError:
             return _NOWHERE - best.elbo, np.zeros(z.size)  # no model: a search that came here turns back
-        if not np.isfinite(place.elbo):
+        if not np.isfinite(step.elbo):
             return _NOWHERE - best.elbo, np.zeros(z.size)
-        best = place if place.elbo > best.elbo else best
-        return -place.elbo, -slopes
+        best = step if step.elbo > best.elbo else best
+        return -step.elbo, -slopes
 
     ends = [*layout.log_bounds, *((None, None) for _ in start.psi)]
     bounds = [

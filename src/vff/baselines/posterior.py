@@ -15,14 +15,16 @@ from vff.inference import ClosedForm, ConstantPosterior
 from vff.linalg import factorise
 
 
-def _unseen(places: Sequence[Domain], x: np.ndarray) -> np.ndarray:
+def _unseen(domains: Sequence[Domain], x: np.ndarray) -> np.ndarray:
     """Which rows hold a level that the fit has not seen, (N, C).
 
     Numbers are never outside, as kernels and features are defined everywhere.
     All unseen levels of a column are one level to the joint distribution, as their codes are the same.
     """
     x = x.reshape(len(x), -1)
-    flags = [~place.contains(x[:, c]) if place.discrete else np.zeros(len(x), bool) for c, place in enumerate(places)]
+    flags = [
+        ~domain.contains(x[:, c]) if domain.discrete else np.zeros(len(x), bool) for c, domain in enumerate(domains)
+    ]
     return np.column_stack(flags)
 
 
@@ -45,7 +47,7 @@ def _draw_distinct(posterior: "AnyPosterior", x: np.ndarray, n_samples: int, rng
 class FeaturePosterior:
     """f(x) | y ~ GP( phi'm, remainder + phi' A^-1 phi ), and what a constant beside the features adds."""
 
-    places: tuple[Domain, ...]
+    domains: tuple[Domain, ...]
     features: AbstractFeatures
     mean: np.ndarray
     """m, (P,)."""
@@ -55,9 +57,9 @@ class FeaturePosterior:
 
     @classmethod
     def from_form(
-        cls, places: tuple[Domain, ...], features: AbstractFeatures, closed: ClosedForm
+        cls, domains: tuple[Domain, ...], features: AbstractFeatures, closed: ClosedForm
     ) -> "FeaturePosterior":
-        return cls(places, features, closed.mean, closed.factor.lower, closed.level)
+        return cls(domains, features, closed.mean, closed.factor.lower, closed.level)
 
     @property
     def variance(self) -> float:
@@ -66,11 +68,11 @@ class FeaturePosterior:
 
     def outside(self, x: np.ndarray) -> np.ndarray:
         """No row is outside: the features are defined everywhere."""
-        return _unseen(self.places, x)
+        return _unseen(self.domains, x)
 
     def mean_at(self, x: np.ndarray) -> np.ndarray:
         """Mean of f at every row, without its variance."""
-        T = to_unit(self.places, x)
+        T = to_unit(self.domains, x)
         parts = [self.features.evaluate(T[rows]) @ self.mean for rows in chunks(len(T), self.features.size)]
         return np.concatenate(parts) + (0.0 if self.constant is None else self.constant.mean)
 
@@ -86,7 +88,7 @@ class FeaturePosterior:
 
     def marginals(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance of f at every row, O(N P^2)."""
-        return self.inside(to_unit(self.places, x))
+        return self.inside(to_unit(self.domains, x))
 
     def inside(self, T: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Those of rows in half ranges."""
@@ -101,7 +103,7 @@ class FeaturePosterior:
 
     def joint(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean (N,) and covariance (N, N) of f at all rows together."""
-        T = to_unit(self.places, x)
+        T = to_unit(self.domains, x)
         phi = self.features.evaluate(T)
         whitened = self._whitened(phi)
         level, moved = self._of_constant(phi)
@@ -117,7 +119,7 @@ class FeaturePosterior:
 class ExactPosterior:
     """f(x) | y ~ GP( k(x, T) alpha, k(x, x') - k(x, T) C^-1 k(T, x') ) (Rasmussen & Williams, eqs 2.25-2.26)."""
 
-    places: tuple[Domain, ...]
+    domains: tuple[Domain, ...]
     covariance: AbstractCovariance
     values: Values
     T: np.ndarray
@@ -129,9 +131,9 @@ class ExactPosterior:
     """Prior variance of the constant, which is in k(x, x') here."""
 
     @classmethod
-    def from_evidence(cls, evidence: Evidence, places: tuple[Domain, ...]) -> "ExactPosterior":
+    def from_evidence(cls, evidence: Evidence, domains: tuple[Domain, ...]) -> "ExactPosterior":
         own = evidence.covariance, evidence.values, evidence.T, evidence.alpha
-        return cls(places, *own, evidence.factor.lower, evidence.constant)
+        return cls(domains, *own, evidence.factor.lower, evidence.constant)
 
     @property
     def variance(self) -> float:
@@ -144,7 +146,7 @@ class ExactPosterior:
 
     def outside(self, x: np.ndarray) -> np.ndarray:
         """Rows with a level that the fit has not seen."""
-        return _unseen(self.places, x)
+        return _unseen(self.domains, x)
 
     def _cross(self, T: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """k(T, rows) alpha (n,) and L^-1 k(rows, T) (N, n)."""
@@ -153,13 +155,13 @@ class ExactPosterior:
 
     def mean_at(self, x: np.ndarray) -> np.ndarray:
         """Mean of f at every row, O(n N): no triangular solve."""
-        T = to_unit(self.places, x)
+        T = to_unit(self.domains, x)
         pieces = chunks(len(T), len(self.T))
         return np.concatenate([self._matrix(T[rows], self.T) @ self.alpha for rows in pieces])
 
     def marginals(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance of f at every row, O(n N^2)."""
-        T = to_unit(self.places, x)
+        T = to_unit(self.domains, x)
         mean, variance = np.empty(len(T)), np.empty(len(T))
         for rows in chunks(len(T), len(self.T)):
             mean[rows], whitened = self._cross(T[rows])
@@ -169,7 +171,7 @@ class ExactPosterior:
 
     def joint(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean (n,) and covariance (n, n) of f at all rows together."""
-        T = to_unit(self.places, x)
+        T = to_unit(self.domains, x)
         mean, whitened = self._cross(T)
         return mean, self._matrix(T, T) - whitened.T @ whitened
 

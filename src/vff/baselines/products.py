@@ -22,7 +22,7 @@ from vff.factors import Block, Factor, Parameter
 class Column:
     """The correlation of one column inside a term."""
 
-    place: int
+    index: int
     """The column of T."""
     factor: Factor
     label: str
@@ -53,7 +53,7 @@ class SumOfProducts(AbstractCovariance):
 
     @property
     def lengthscale_units(self) -> tuple[tuple[int, str], ...]:
-        return tuple((column.place, own.unit) for _, column, own in self._parameters)
+        return tuple((column.index, own.unit) for _, column, own in self._parameters)
 
     @property
     def first_lengthscale(self) -> float | None:
@@ -90,7 +90,7 @@ class SumOfProducts(AbstractCovariance):
             for other, column, part in zip(_all_but_one(weights, parts), term, parts, strict=True):
                 moved = part.moved()
                 if moved is not None:
-                    gradient[:, column.place] += variance * part.speed * (other * moved).sum(axis=1)
+                    gradient[:, column.index] += variance * part.speed * (other * moved).sum(axis=1)
         return gradient
 
     def _parts(self, values: Values, T: np.ndarray, S: np.ndarray) -> Iterator[list[Block]]:
@@ -100,7 +100,7 @@ class SumOfProducts(AbstractCovariance):
             parts = []
             for column in term:
                 own = {parameter.name: next(rest) for parameter in column.factor.parameters}
-                parts.append(column.factor.block(T[:, column.place], S[:, column.place], own))
+                parts.append(column.factor.block(T[:, column.index], S[:, column.index], own))
             yield parts
 
 

@@ -1,10 +1,9 @@
 """``RandomFourierGP`` and ``SparseSpectrumGP``: a finite sum of cosines and sines instead of the process."""
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
-import numpy as np
-
-from vff.baselines.design import Problem, check_default, check_one_column
+from vff.baselines.design import check_default, check_one_column
 from vff.baselines.face import GaussianFace
 from vff.baselines.features import Frequencies
 from vff.estimators.arguments import is_whole, seeded
@@ -12,6 +11,7 @@ from vff.kernels import Kernel, Matern32, normal_form
 from vff.words import shown
 
 
+@dataclass(eq=False, repr=False)
 class RandomFourierGP(GaussianFace):
     """Gaussian process regression on one column with random Fourier features (Rahimi & Recht, 2007).
 
@@ -48,24 +48,16 @@ class RandomFourierGP(GaussianFace):
         How learning ended, when there is something to say.
     """
 
-    def __init__(
-        self,
-        kernel: Kernel | None = None,
-        *,
-        n_frequencies: int = 500,
-        noise_variance: float | None = None,
-        optimizer: str | None = "lbfgs",
-        normalize_y: bool = True,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.kernel = kernel
-        self.n_frequencies = n_frequencies
-        self.noise_variance = noise_variance
-        self.optimizer = optimizer
-        self.normalize_y = normalize_y
-        self.random_state = random_state
-        self.verbose = verbose
+    kernel: Kernel | None = None
+    _: KW_ONLY
+    n_frequencies: int = 500
+    noise_variance: float | None = None
+    optimizer: str | None = "lbfgs"
+    normalize_y: bool = True
+    random_state: Any = None
+    verbose: int = 0
+
+    _learns_frequencies = False
 
     def _check_kernel(self, n_columns: int) -> None:
         check_default(self.kernel, n_columns)
@@ -73,11 +65,23 @@ class RandomFourierGP(GaussianFace):
 
     def fit(self, X: Any, y: Any) -> Self:
         """Fit to a table X and a vector y."""
-        self.frequencies_ = _fit_spectral(self, self._problem(X, y), release=False)
+        problem, F = self._problem(X, y), self.n_frequencies
+        if not is_whole(F, 1):
+            raise ValueError(f"n_frequencies must be a positive integer, got {shown(F)}; 50 to 500 is a common choice")
+        (term,) = normal_form(self.kernel or Matern32(0))
+        (factor,) = term.factors
+        coordinates = factor.factor.frequencies(int(F), seeded(self.random_state))
+        if coordinates is None:
+            raise ValueError(
+                f"{factor.factor.title} has no spectral density to draw from; use a Matérn, or GPRegressor"
+            )
+        features = self._fit_features(problem, Frequencies, coordinates, release=self._learns_frequencies)
+        self.frequencies_ = features.locations / problem.intervals[0].unit()
         return self
 
 
-class SparseSpectrumGP(GaussianFace):
+@dataclass(eq=False, repr=False)
+class SparseSpectrumGP(RandomFourierGP):
     """Sparse spectrum Gaussian process regression on one column (Lázaro-Gredilla et al., 2010).
 
     The model of ``RandomFourierGP`` with the frequencies themselves learnt: after the hyperparameters, and then along
@@ -113,44 +117,7 @@ class SparseSpectrumGP(GaussianFace):
         How learning ended, when there is something to say.
     """
 
-    def __init__(
-        self,
-        kernel: Kernel | None = None,
-        *,
-        n_frequencies: int = 50,
-        noise_variance: float | None = None,
-        optimizer: str | None = "lbfgs",
-        normalize_y: bool = True,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.kernel = kernel
-        self.n_frequencies = n_frequencies
-        self.noise_variance = noise_variance
-        self.optimizer = optimizer
-        self.normalize_y = normalize_y
-        self.random_state = random_state
-        self.verbose = verbose
+    _: KW_ONLY
+    n_frequencies: int = 50
 
-    def _check_kernel(self, n_columns: int) -> None:
-        check_default(self.kernel, n_columns)
-        check_one_column(self.kernel)
-
-    def fit(self, X: Any, y: Any) -> Self:
-        """Fit to a table X and a vector y."""
-        self.frequencies_ = _fit_spectral(self, self._problem(X, y), release=True)
-        return self
-
-
-def _fit_spectral(estimator: RandomFourierGP | SparseSpectrumGP, problem: Problem, *, release: bool) -> np.ndarray:
-    """Learn, store, and return the angular frequencies per unit of the column."""
-    F = estimator.n_frequencies
-    if not is_whole(F, 1):
-        raise ValueError(f"n_frequencies must be a positive integer, got {shown(F)}; 50 to 500 is a common choice")
-    (term,) = normal_form(estimator.kernel or Matern32(0))
-    (factor,) = term.factors
-    coordinates = factor.factor.frequencies(int(F), seeded(estimator.random_state))
-    if coordinates is None:
-        raise ValueError(f"{factor.factor.title} has no spectral density to draw from; use a Matérn, or GPRegressor")
-    features = estimator._fit_features(problem, Frequencies, coordinates, release=release)
-    return features.places / problem.intervals[0].unit()
+    _learns_frequencies = True

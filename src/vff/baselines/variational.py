@@ -1,6 +1,6 @@
 """``VariationalGP`` and ``InducingPointVGP``: any likelihood, with a Gaussian q of all rows or of inducing points."""
 
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -11,7 +11,6 @@ from vff.baselines.design import Problem, check_numbers_only
 from vff.baselines.face import BaselineFace
 from vff.baselines.inducing import in_column_units, locations
 from vff.baselines.latent import LatentFit, climb
-from vff.baselines.problem import notes
 from vff.baselines.squared_exponential import SquaredExponential
 from vff.estimators.arguments import is_whole, seeded
 from vff.estimators.observed import extra_of
@@ -67,13 +66,13 @@ class LikelihoodFace(BaselineFace):
             progress=self._progress(),
         )
         last, target = fit.standing, problem.target
-        self.posterior_ = replace(last.posterior, places=problem.places)
+        self.posterior_ = replace(last.posterior, domains=problem.domains)
         self.target_ = TargetScale(target.mean + target.scale * fit.anchor, target.scale)
         self.kernel_ = problem.design.with_values(problem.in_user_units(last.features.values))
         self.likelihood_ = fit.likelihood.in_units(target.scale)
         self.noise_variance_ = self.likelihood_.values["variance"] if self.likelihood_.normal else np.nan
-        self.elbo_ = float(problem.evidence_in_user_units(fit.place.elbo))
-        self._say_notes(notes(fit.optimum, problem.design.covariance.layout))
+        self.elbo_ = float(problem.evidence_in_user_units(fit.step.elbo))
+        self._store_notes(fit.optimum, problem.design.covariance.layout)
         return fit
 
     @available_if(_is_binary)
@@ -84,6 +83,7 @@ class LikelihoodFace(BaselineFace):
         return np.stack([1.0 - one, one], axis=1)
 
 
+@dataclass(eq=False, repr=False)
 class VariationalGP(LikelihoodFace):
     """The exact variational Gaussian process: E_q[log p(y | f)] - KL[q || p] at its best over all Gaussian q(f).
 
@@ -120,24 +120,13 @@ class VariationalGP(LikelihoodFace):
         How learning ended, when there is something to say.
     """
 
-    kernel: Kernel | SquaredExponential | str | None
-
-    def __init__(
-        self,
-        kernel: Kernel | SquaredExponential | str | None = None,
-        *,
-        likelihood: str | AbstractLikelihood = "probit",
-        optimizer: str | None = "lbfgs",
-        normalize_y: bool = True,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.kernel = kernel
-        self.likelihood = likelihood
-        self.optimizer = optimizer
-        self.normalize_y = normalize_y
-        self.random_state = random_state
-        self.verbose = verbose
+    kernel: Kernel | SquaredExponential | str | None = None
+    _: KW_ONLY
+    likelihood: str | AbstractLikelihood = "probit"
+    optimizer: str | None = "lbfgs"
+    normalize_y: bool = True
+    random_state: Any = None
+    verbose: int = 0
 
     def _check_kernel(self, n_columns: int) -> None:
         """All kernels will do."""
@@ -156,6 +145,7 @@ class VariationalGP(LikelihoodFace):
         return self
 
 
+@dataclass(eq=False, repr=False)
 class InducingPointVGP(LikelihoodFace):
     """Sparse variational Gaussian process with inducing points and a full covariance (Hensman et al., 2015).
 
@@ -194,30 +184,16 @@ class InducingPointVGP(LikelihoodFace):
         Locations in the columns' units, (P, C), or (P,) for one column.
     """
 
-    kernel: Kernel | SquaredExponential | str | None
-
-    def __init__(
-        self,
-        kernel: Kernel | SquaredExponential | str | None = None,
-        *,
-        likelihood: str | AbstractLikelihood = "probit",
-        n_inducing: int = 50,
-        inducing: Any = None,
-        optimise_inducing: bool = False,
-        optimizer: str | None = "lbfgs",
-        normalize_y: bool = True,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.kernel = kernel
-        self.likelihood = likelihood
-        self.n_inducing = n_inducing
-        self.inducing = inducing
-        self.optimise_inducing = optimise_inducing
-        self.optimizer = optimizer
-        self.normalize_y = normalize_y
-        self.random_state = random_state
-        self.verbose = verbose
+    kernel: Kernel | SquaredExponential | str | None = None
+    _: KW_ONLY
+    likelihood: str | AbstractLikelihood = "probit"
+    n_inducing: int = 50
+    inducing: Any = None
+    optimise_inducing: bool = False
+    optimizer: str | None = "lbfgs"
+    normalize_y: bool = True
+    random_state: Any = None
+    verbose: int = 0
 
     def _check_kernel(self, n_columns: int) -> None:
         check_numbers_only(self.kernel)
@@ -226,7 +202,7 @@ class InducingPointVGP(LikelihoodFace):
         """Fit to a table X and a vector y."""
         problem, likelihood, extra = self._latent_problem(X, y)
         fit = self._climb(problem, likelihood, extra, self._start(problem), release=self.optimise_inducing)
-        self.inducing_ = in_column_units(fit.standing.features.places, problem.intervals)
+        self.inducing_ = in_column_units(fit.standing.features.locations, problem.intervals)
         return self
 
     def _start(self, problem: Problem) -> np.ndarray:

@@ -6,7 +6,7 @@ letters, which are the features phi, and its *double* letters psi, which span al
 rows sum to is a vector per list, and everything that inference needs of them is a linear map of these vectors:
 
     gram          sum w psi -> sum w phi phi'     as an operator that knows its structure
-    see           its transpose, S -> c with phi(x)' S phi(x) = psi(x)' c
+    project       its transpose, S -> c with phi(x)' S phi(x) = psi(x)' c
     features_sum  sum w psi -> sum w phi
     to            sums over the letters of a smaller basis of the same family, a ``Change``
 """
@@ -21,7 +21,7 @@ import numpy as np
 from numpy.polynomial.legendre import leggauss
 from scipy import sparse
 
-from vff.linalg import AbstractMatrixView, AbstractSymmetric, Dense
+from vff.linalg import AbstractSymmetric, Dense, EntryView, slices_of
 
 _MORE_NODES = 24
 
@@ -175,8 +175,7 @@ class TrigonometricLetters(Letters):
     @cached_property
     def slices(self) -> tuple[tuple[HarmonicBlock, slice], ...]:
         """Each block with the places of its letters."""
-        ends = np.cumsum([block.size for block in self.blocks]).tolist()
-        return tuple((block, slice(end - block.size, end)) for block, end in zip(self.blocks, ends, strict=True))
+        return tuple(zip(self.blocks, slices_of(block.size for block in self.blocks), strict=True))
 
     def evaluate(self, t: np.ndarray) -> np.ndarray:
         """All letters at t, (N, size). The definition; engines avoid forming it."""
@@ -301,7 +300,7 @@ class Basis(ABC):
         """sum w phi phi' from sum w psi, (Q,), with the structure that the features give it."""
         return Dense(self.pairs(sums))
 
-    def see(self, S: AbstractMatrixView) -> np.ndarray:
+    def project(self, S: EntryView) -> np.ndarray:
         """Coefficients c (Q,) with phi(x)' S phi(x) = psi(x)' c. S is asked only where products of features live."""
         found = self.products()
         return found.transposed @ S.at(found.rows, found.columns)

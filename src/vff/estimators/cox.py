@@ -15,7 +15,7 @@ from vff.estimators.named import introduce, recognised
 from vff.estimators.options import check_choice, check_domain
 from vff.estimators.pattern import Box, Space, as_box, as_table, check_inside, coordinates, range_of
 from vff.estimators.regressor import GPRegressor
-from vff.factors import Factor, Wish
+from vff.factors import Factor, FactorOptions
 from vff.inference import inferences
 from vff.kernels import Kernel, Matern32, normal_form
 from vff.likelihoods import Poisson
@@ -201,7 +201,7 @@ class CoxProcess(BaseEstimator):
         if given is None:
             values = self.edges.values() if isinstance(self.edges, dict) else (self.edges,)
             padded = any(0 in np.atleast_1d(np.asarray(value, object)) for value in values)
-            least = factor.least(Wish(0 if padded else "auto", None, ()))
+            least = factor.least(FactorOptions(0 if padded else "auto", None, ()))
             given = factor.settled(ColumnSummary(low, high), [least], growing=False).ends or (low, high)
         if given[0] > low or given[1] < high:
             raise ValueError(

@@ -14,9 +14,9 @@ from vff.data import DatabaseRows, Groups, Table
 from vff.data.groups import MOST_CELLS
 from vff.estimators.binding import Binding, resolve_columns
 from vff.estimators.statistics import Summed
-from vff.estimators.table_summary import TableSummary, survey_of_levels
+from vff.estimators.table_summary import TableSummary, summary_of_levels
 from vff.kernels import Kernel
-from vff.moments import Cells, ColumnSummary, Profile, ReadingPlan, Whole, read_cells
+from vff.moments import Cells, ColumnSummary, PassPlan, Profile, Whole, moments_of_cells
 
 _MOST_VALUES = 2**14  # of one column, as many as are worked on in memory
 _TOGETHER = 2**16  # cells that are fetched for several sets at once, rather than asking for each
@@ -32,23 +32,23 @@ def look_at_groups(rows: DatabaseRows, kernel: Kernel | None, seen: float | None
     offset = totals.target / totals.weight if seen is None else seen
     groups = [rows.grouped((name,), offset, _MOST_VALUES) for name in rows.features]
     binding = resolve_columns(kernel, Table.of(_side_by_side(groups)), first=False)
-    surveys, profiles = [], []
+    summaries, profiles = [], []
     for c, column in enumerate(binding.columns):
         found = groups[column.index]
         x = _columns(found, binding, (c,), rows.features)[0]
         values = np.unique(x)  # two values of the database may be one number
         range_of_values = ColumnSummary(float(values[0]), float(values[-1]), values, totals.n)
-        levels = None if column.levels is None else survey_of_levels(len(column.levels), totals.n)
-        surveys.append(levels or range_of_values)
+        levels = None if column.levels is None else summary_of_levels(len(column.levels), totals.n)
+        summaries.append(levels or range_of_values)
         means = found.target / found.w
         profiles.append(Profile(x, offset + means, found.w, np.maximum(found.squares - found.target * means, 0.0)))
     sums = totals.n, totals.weight, totals.target
     counted = {} if seen is not None or totals.n > _COUNTED else _combinations(rows, binding)
     nothing = ColumnSummary(np.inf, -np.inf)
-    return TableSummary(binding, tuple(surveys), *sums, None, nothing, tuple(profiles), counted)
+    return TableSummary(binding, tuple(summaries), *sums, None, nothing, tuple(profiles), counted)
 
 
-def sum_groups(rows: DatabaseRows, binding: Binding, plan: ReadingPlan, offset: float, beyond: bool) -> Summed:
+def sum_groups(rows: DatabaseRows, binding: Binding, plan: PassPlan, offset: float, beyond: bool) -> Summed:
     """The sums of a plan, no row that must be kept as it is, and the engines."""
     some = rows.grouped(rows.features[:1], offset, _MOST_VALUES)
     if beyond:
@@ -59,7 +59,7 @@ def sum_groups(rows: DatabaseRows, binding: Binding, plan: ReadingPlan, offset: 
         )
     totals = rows.totals
     whole = Whole(totals.n, totals.weight, float(some.target.sum()), float(some.squares.sum()))
-    moments, choices = read_cells(plan, _cells(rows, binding, plan, offset), whole, offset)
+    moments, choices = moments_of_cells(plan, _cells(rows, binding, plan, offset), whole, offset)
     return Summed(moments, (), tuple(choices))
 
 
@@ -73,9 +73,7 @@ def _names(rows: DatabaseRows, binding: Binding, columns: Sequence[int]) -> list
     return [rows.features[binding.columns[c].index] for c in columns]
 
 
-def _cells(
-    rows: DatabaseRows, binding: Binding, plan: ReadingPlan, offset: float
-) -> Callable[[tuple[int, ...]], Cells]:
+def _cells(rows: DatabaseRows, binding: Binding, plan: PassPlan, offset: float) -> Callable[[tuple[int, ...]], Cells]:
     """Cells by columns; a bundle of sets is asked for when the first of them is."""
     every = [_names(rows, binding, (c,)) for c in range(len(binding.columns))]
     sizes = [rows.grouped(names, offset, _MOST_VALUES).w.size for names in every]  # asked before

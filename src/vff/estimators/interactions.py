@@ -21,12 +21,12 @@ from vff.moments import (
     ColumnRequest,
     ColumnSummary,
     MomentRequest,
-    Source,
+    RowBlock,
     TermRequest,
-    books_for,
-    plan_reading,
-    read,
-    survey_columns,
+    distinct_values_for,
+    plan_pass,
+    run_pass,
+    summarise_columns,
 )
 
 
@@ -90,19 +90,19 @@ def suggest_interactions(model: GPRegressor, X: Any, y: Any, sample_weight: Any 
     table = recognised(model, whole, model.column_indices_)
     residual = (target - model.predict(X)) / model.target_.scale
     source = _source(model.statistics_.binding, table, residual, w)
-    surveys = survey_columns(source, range(len(model.statistics_.binding.columns)))
+    summaries = summarise_columns(source, range(len(model.statistics_.binding.columns)))
     noise = model.noise_variance_ / model.target_.scale**2
-    found = [_look(model, left, right, source, surveys, noise) for left, right in _candidates(model)]
+    found = [_look(model, left, right, source, summaries, noise) for left, right in _candidates(model)]
     return Interactions(sorted(found, key=lambda one: -one.gain))
 
 
-def _source(binding: Binding, table: Table, residual: np.ndarray, w: np.ndarray) -> Source:
+def _source(binding: Binding, table: Table, residual: np.ndarray, w: np.ndarray) -> RowBlock:
     whole = slice(0, table.n_rows)
     columns = [
         table.numbers(column.index, whole) if column.levels is None else table.codes(column.index, column.levels, whole)
         for column in binding.columns
     ]
-    return Source(table.n_rows, lambda c, rows: columns[c][rows], residual, w)
+    return RowBlock(table.n_rows, lambda c, rows: columns[c][rows], residual, w)
 
 
 def _candidates(model: GPRegressor) -> Iterator[tuple[BoundTerm, BoundTerm]]:
@@ -122,23 +122,23 @@ def _look(
     model: GPRegressor,
     left: BoundTerm,
     right: BoundTerm,
-    source: Source,
-    surveys: Sequence[ColumnSummary],
+    source: RowBlock,
+    summaries: Sequence[ColumnSummary],
     noise: float,
 ) -> Interaction:
     """One pair: sums of residuals against coarse features, and the best product on them."""
     numbers = (left.columns[0], right.columns[0])
-    some = Source(source.n, lambda c, rows: source.column(numbers[c], rows), source.y, source.w)
-    found = [surveys[c] for c in numbers]
+    some = RowBlock(source.n, lambda c, rows: source.column(numbers[c], rows), source.y, source.w)
+    found = [summaries[c] for c in numbers]
     inner = InnerTerm((*left.inner.factors, *right.inner.factors))
     columns = [model.statistics_.moments.request.columns[c] for c in numbers]
     factors = tuple(
-        ColumnRequest(column.place, factor.coarse(column.basis, surveys[c].distinct))
+        ColumnRequest(column.place, factor.coarse(column.basis, summaries[c].n_distinct))
         for c, column, factor in zip(numbers, columns, inner.factors, strict=True)
     )
     request = MomentRequest((TermRequest((0, 1), factors),))
-    plan = plan_reading(some.n, request, books_for("auto", request, found, some))
-    moments, _ = read(plan, some)
+    plan = plan_pass(some.n, request, distinct_values_for("auto", request, found, some))
+    moments, _ = run_pass(plan, some)
     gain = gain_of(inner, moments, noise)
     values = [gain.values[name] * factors[d].place.unit(own.unit) for name, d, own in inner.parameters]
     written = (*left.term.factors, *right.term.factors)

@@ -27,7 +27,7 @@ from vff.estimators.table_summary import Batch, TableSummary, check_enough
 from vff.estimators.tasks import Gather, Gathered, Look, Reader, Sum
 from vff.factors import normal_form
 from vff.inference import Method, Visited, Walked
-from vff.moments import LARGEST_SAMPLE, books_for, plan_reading
+from vff.moments import LARGEST_SAMPLE, distinct_values_for, plan_pass
 
 _PATIENCE = 2.0  # seconds between lines of progress
 _DOMAIN_FIRST = "the domain is to be found in the rows, which then are read twice"
@@ -100,9 +100,9 @@ class RowPasses:
             request, beyond = rows.moments.request, any(check_ranges(rows))
             # where rows are at hand, a book may be made of a column that has too many values for a look
             block = None if whole is None else self._batch(summary).source
-            books = books_for(spec.engine, request, summary.surveys, block)
-            plan = plan_reading(summary.n, request, books, spec.engine)
-            spec.progress(f"{plan_text(request, summary.n)}{self._chunk_text(len(plan.books))}")
+            distinct_values = distinct_values_for(spec.engine, request, summary.summaries, block)
+            plan = plan_pass(summary.n, request, distinct_values, spec.engine)
+            spec.progress(f"{plan_text(request, summary.n)}{self._chunk_text(len(plan.distinct_values))}")
             report = None if whole is None else _lines_of_rows(summary.n, spec.progress)
             task = Sum(self.reader, summary.binding, plan, rows.moments.offset, beyond, whole is None, report)
             second = self._reduced(task, state.skipped)
@@ -185,8 +185,8 @@ class RowPasses:
                 "rows that come in chunks, more different ones than fit in memory, are fitted with "
                 "inference='variational', covariance='full' and batch_size=None; choose these, or give a sample"
             )
-        books = books_for(spec.engine, found.request, summary.surveys, None)
-        plan = plan_reading(summary.n, found.request, books, spec.engine)
+        distinct_values = distinct_values_for(spec.engine, found.request, summary.summaries, None)
+        plan = plan_pass(summary.n, found.request, distinct_values, spec.engine)
         oracle = ChunkedRows(source, passes.reader, summary.binding, plan, summary.n, summary.weight, state)
         return known, replace(found, everywhere=oracle, targets=summary.targets.values)
 

@@ -11,7 +11,7 @@ from vff.basis import Basis, Domain
 from vff.estimators.binding import Binding, BoundTerm
 from vff.estimators.options import check_domain, check_frequencies, check_resolution, for_column
 from vff.estimators.table_summary import TableSummary
-from vff.factors import Factor, Wish
+from vff.factors import Factor, FactorOptions
 from vff.inference import choose_harmonics, harmonics_in_product, largest_harmonic
 from vff.moments import ColumnRequest, TermRequest
 from vff.words import shortened, shown
@@ -51,7 +51,7 @@ def _everybody(binding: Binding) -> frozenset:
 
 def resolve_domain(c: int, summary: TableSummary, options: Options, growing: bool) -> tuple[Domain, bool]:
     """The domain of one column, and whether it was taken from the rows."""
-    binding, found = summary.binding, summary.surveys[c]
+    binding, found = summary.binding, summary.summaries[c]
     column, on_column = binding.columns[c], _on_column(c, binding)
     term, d = on_column[0]
     factor = term.inner.factors[d]
@@ -127,7 +127,7 @@ def _least(term: BoundTerm, d: int, binding: Binding, options: Options) -> Basis
     if "frequencies" in factor.options:
         requested = [_frequencies_of(other, e, binding, options) for other, e in _on_column(term.columns[d], binding)]
     most = max((M for M in requested if M is not None), default=None)
-    return factor.least(Wish(edges, most, column.levels or ()))
+    return factor.least(FactorOptions(edges, most, column.levels or ()))
 
 
 def _on_column(c: int, binding: Binding) -> list[tuple[BoundTerm, int]]:
@@ -152,7 +152,7 @@ def resolve_term(
     )
     found, detail = list(requested), 0
     if None in found and len(factors) > 1:
-        known = [(summary.surveys[c], basis) for c, basis in zip(term.columns, least, strict=True)]
+        known = [(summary.summaries[c], basis) for c, basis in zip(term.columns, least, strict=True)]
         products = sum(len(other.columns) > 1 for other in binding.terms)
         shared = harmonics_in_product(known, products, _combinations(term, summary), growing=growing)
         found = [M or other for M, other in zip(requested, shared, strict=True)]
@@ -170,14 +170,14 @@ def resolve_term(
 
 def _combinations(term: BoundTerm, summary: TableSummary) -> float:
     """How many different rows there may be in the columns of a term; repeated rows count once."""
-    found, sample = [summary.surveys[c] for c in term.columns], summary.sample
+    found, sample = [summary.summaries[c] for c in term.columns], summary.sample
     counted = summary.combinations.get(term.columns)
     if counted is not None:
         return float(counted)
     if sample is not None and sample.complete and sample.y.size <= _COUNTED:
         return float(len(np.unique(np.column_stack([sample.columns[c] for c in term.columns]), axis=0)))
-    many = [survey.distinct for survey in found if survey.book is None]
-    return float(max(many)) if many else prod(float(survey.distinct) for survey in found)
+    many = [one.n_distinct for one in found if one.distinct is None]
+    return float(max(many)) if many else prod(float(one.n_distinct) for one in found)
 
 
 def _detail_alone(
@@ -185,7 +185,7 @@ def _detail_alone(
 ) -> tuple[int, int]:
     """M for a term of one column, at most what is ``resolved``, and the detail that asked for it."""
     terms = len(summary.binding.terms)
-    distinct, found = max(other.distinct for other in summary.surveys), summary.surveys[c]
+    distinct, found = max(other.n_distinct for other in summary.summaries), summary.summaries[c]
     most, usual = (largest_harmonic(found, resolved, among, distinct, growing=growing) for among in (1, terms))
     profile = summary.profile(c)
     if terms == 1 or profile is None:

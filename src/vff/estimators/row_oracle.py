@@ -9,7 +9,7 @@ from vff.estimators.table_summary import Batch
 from vff.estimators.tasks import Reader, RowTask
 from vff.inference import AbstractCrowd, Answers, Observed, Question, TargetScale, Walked
 from vff.inference.averages import FeatureSums
-from vff.moments import MomentRequest, ReadingPlan, Walk, collapse
+from vff.moments import MomentRequest, PassPlan, PreparedRows, merge_equal_rows
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class SiteVisit(RowTask):
 
     reader: Reader
     binding: Binding
-    plan: ReadingPlan
+    plan: PassPlan
     target: TargetScale
     question: Question
     features: bool = False
@@ -34,10 +34,10 @@ class SiteVisit(RowTask):
         return one.merged(other)
 
 
-def prepared_rows(batch: Batch, plan: ReadingPlan) -> Walked:
+def prepared_rows(batch: Batch, plan: PassPlan) -> Walked:
     """The rows of a chunk, equal ones taken together."""
-    source, extra = collapse(batch.source, batch.extra, plan.books)
-    return Walked(Walk(plan, source), Observed(source.y, extra, source.w))
+    source, extra = merge_equal_rows(batch.source, batch.extra, plan.distinct_values)
+    return Walked(PreparedRows(plan, source), Observed(source.y, extra, source.w))
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class ChunkedRows(AbstractCrowd):
     source: Source
     reader: Reader
     binding: Binding
-    plan: ReadingPlan
+    plan: PassPlan
     rows: int
     total: float
     """sum w."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from vff.data.schema import IN_MEMORY
 from vff.estimators.statistics import Statistics
-from vff.factors import KINDS, TailRows, Wish
+from vff.factors import KINDS, FactorOptions, TailRows
 from vff.kernels.descent import MOST_FACTORS
 from vff.linalg import AbstractSymmetric
 from vff.moments import ColumnRequest, MomentRequest, Moments
@@ -69,7 +69,7 @@ def check_rows(rows: Statistics, n_features: int) -> None:
         )
         for c, leaf, factor in zip(requested.columns, term.term.factors, requested.factors, strict=True):
             demand(0 <= c < len(columns), f"one of {len(columns)} columns", c)
-            wish = Wish("auto", None, columns[c].levels or ())
+            wish = FactorOptions("auto", None, columns[c].levels or ())
             family = leaf.factor.least(wish).family
             demand(factor.basis.family == family, "features that suit the kernel", type(factor.basis).__name__)
             if factor.place.discrete:

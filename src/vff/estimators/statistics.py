@@ -20,13 +20,13 @@ from vff.moments import (
     Harmonics,
     MomentRequest,
     Moments,
-    ReadingPlan,
-    Source,
-    Walk,
-    books_for,
-    collapse,
-    plan_reading,
-    read,
+    PassPlan,
+    PreparedRows,
+    RowBlock,
+    distinct_values_for,
+    merge_equal_rows,
+    plan_pass,
+    run_pass,
 )
 
 Report = Callable[[int], None]
@@ -237,10 +237,10 @@ class Summed(NamedTuple):
 
 
 def summed(
-    rows: Source, binding: Binding, plan: ReadingPlan, offset: float, beyond: bool, report: Report | None = None
+    rows: RowBlock, binding: Binding, plan: PassPlan, offset: float, beyond: bool, report: Report | None = None
 ) -> Summed:
     """Sums over rows in memory; ``beyond`` says whether some may lie beyond the domain."""
-    moments, choices = read(plan, rows, offset, *(() if report is None else (report,)))
+    moments, choices = run_pass(plan, rows, offset, *(() if report is None else (report,)))
     tails: tuple[TailRows, ...] = ()
     if beyond:
         (factor,) = binding.terms[0].inner.factors
@@ -252,11 +252,13 @@ def add(seen: Statistics, batch: Batch, summary: TableSummary, engine: str) -> S
     """Read the rows of a batch on top of those seen."""
     seen = extended(seen, summary)
     beyond, request = any(check_ranges(seen)), seen.moments.request
-    plan = plan_reading(batch.source.n, request, books_for(engine, request, summary.surveys, batch.source), engine)
+    plan = plan_pass(
+        batch.source.n, request, distinct_values_for(engine, request, summary.summaries, batch.source), engine
+    )
     return with_sums(seen, plan, summed(batch.source, seen.binding, plan, seen.moments.offset, beyond))
 
 
-def with_sums(seen: Statistics, plan: ReadingPlan, new: Summed) -> Statistics:
+def with_sums(seen: Statistics, plan: PassPlan, new: Summed) -> Statistics:
     """The sums of more rows on top of those seen, which know of them already."""
     tails = tails_together((*seen.tails, *new.tails)) if new.tails else seen.tails
     return replace(seen, moments=seen.moments + new.moments, tails=tails, choice=_engines_used(new.choices, plan, seen))
@@ -264,7 +266,7 @@ def with_sums(seen: Statistics, plan: ReadingPlan, new: Summed) -> Statistics:
 
 def extended(seen: Statistics, summary: TableSummary) -> Statistics:
     """The rows seen, over the levels and the ranges of the new ones too, of which none is summed yet."""
-    ranges = _united(seen.ranges, summary.surveys)
+    ranges = _united(seen.ranges, summary.summaries)
     moments = with_levels(seen.moments, summary.binding)
     return replace(seen, binding=summary.binding, moments=moments, ranges=ranges, n=seen.n + summary.n)
 
@@ -278,17 +280,21 @@ def check_ranges(seen: Statistics, *, outside: bool = True) -> list[bool]:
 
 def rows_to_visit(
     seen: Statistics, batch: Batch, summary: TableSummary, engine: str
-) -> tuple[Statistics, Walk, Observed]:
+) -> tuple[Statistics, PreparedRows, Observed]:
     """The rows of a batch, to be visited many times: equal ones taken together, and none outside its domain."""
     rows = extended(seen, summary)
     check_ranges(rows, outside=False)
     request = rows.moments.request
-    books = books_for(engine, request, summary.surveys, batch.source)
-    source, extra = collapse(batch.source, batch.extra, books)
-    return rows, Walk(plan_reading(source.n, request, books, engine), source), Observed(source.y, extra, source.w)
+    distinct_values = distinct_values_for(engine, request, summary.summaries, batch.source)
+    source, extra = merge_equal_rows(batch.source, batch.extra, distinct_values)
+    return (
+        rows,
+        PreparedRows(plan_pass(source.n, request, distinct_values, engine), source),
+        Observed(source.y, extra, source.w),
+    )
 
 
-def after_visits(rows: Statistics, walk: Walk, sums: Moments) -> Statistics:
+def after_visits(rows: Statistics, walk: PreparedRows, sums: Moments) -> Statistics:
     """The rows with the sums that the last visit found."""
     return replace(rows, moments=sums, choice=_engines_used(walk.choices, walk.plan, rows))
 
@@ -319,7 +325,7 @@ def plan_text(request: MomentRequest, n: int) -> str:
     return f"{n:,} rows to sum for at most {request.size} features; at most {needed:,.0f} MiB are needed for them"
 
 
-def _engines_used(choices: Sequence[Choice], plan: ReadingPlan, rows: Statistics) -> Choice:
+def _engines_used(choices: Sequence[Choice], plan: PassPlan, rows: Statistics) -> Choice:
     """One name and one text for all columns and pairs."""
     labels = [column.label for column in rows.binding.columns]
     if not plan.sets and len(choices) == 1:

@@ -16,8 +16,7 @@ from vff.data.table import Table
 from vff.estimators.binding import Binding, united
 from vff.estimators.observed import extra_of
 from vff.likelihoods import AbstractLikelihood
-from vff.moments import ColumnSummary, Profile, Sample, sample_of, survey, survey_columns
-from vff.moments import Source as RowBlock
+from vff.moments import ColumnSummary, Profile, RowBlock, Sample, sample_of, summarise_column, summarise_columns
 
 
 class Batch(NamedTuple):
@@ -89,7 +88,7 @@ class TableSummary:
     """What a look at rows found."""
 
     binding: Binding
-    surveys: tuple[ColumnSummary, ...]
+    summaries: tuple[ColumnSummary, ...]
     """Of every column; of one of levels, that of their codes."""
     n: int
     weight: float
@@ -115,21 +114,21 @@ class TableSummary:
         binding = united(self.binding, other.binding)
         parts = [part.over(binding) for part in (self, other)]
         n = self.n + other.n
-        surveys = tuple(
-            one.merged(two) if column.levels is None else survey_of_levels(len(column.levels), n)
-            for column, one, two in zip(binding.columns, *(part.surveys for part in parts), strict=True)
+        summaries = tuple(
+            one.merged(two) if column.levels is None else summary_of_levels(len(column.levels), n)
+            for column, one, two in zip(binding.columns, *(part.summaries for part in parts), strict=True)
         )
         sample = _merged([part.sample for part in parts if part.n])
         sums = self.weight + other.weight, self.target + other.target
-        return TableSummary(binding, surveys, n, *sums, sample, self.targets.merged(other.targets))
+        return TableSummary(binding, summaries, n, *sums, sample, self.targets.merged(other.targets))
 
     def over(self, binding: Binding) -> "TableSummary":
         """The same over more levels, in another order: codes are renumbered."""
-        surveys = tuple(
-            found if column.levels is None else survey_of_levels(len(column.levels), self.n)
-            for column, found in zip(binding.columns, self.surveys, strict=True)
+        summaries = tuple(
+            found if column.levels is None else summary_of_levels(len(column.levels), self.n)
+            for column, found in zip(binding.columns, self.summaries, strict=True)
         )
-        moved = replace(self, binding=binding, surveys=surveys)
+        moved = replace(self, binding=binding, summaries=summaries)
         if self.sample is None:
             return moved
         columns = tuple(
@@ -152,21 +151,23 @@ def look_at(batch: Batch, *, always_sampled: bool = False, sampled: bool = True)
     """
     binding, source = batch.binding, batch.source
     smooth = [column.levels is None for column in binding.columns]
-    found = iter(survey_columns(source, [c for c, use in enumerate(smooth) if use]))
-    surveys = tuple(
-        next(found) if column.levels is None else survey_of_levels(len(column.levels), source.n)
+    found = iter(summarise_columns(source, [c for c, use in enumerate(smooth) if use]))
+    summaries = tuple(
+        next(found) if column.levels is None else summary_of_levels(len(column.levels), source.n)
         for column in binding.columns
     )
     several = len(binding.terms) > 1 or any(len(term.columns) > 1 for term in binding.terms)
     shared = always_sampled or (several and sampled)
     levels = [column.levels for column in binding.columns]
     sample = sample_of(source, batch.extra, levels) if shared and source.n else None
-    targets = survey(source.n, lambda rows: source.y[rows]) if always_sampled else ColumnSummary(np.inf, -np.inf)
+    targets = (
+        summarise_column(source.n, lambda rows: source.y[rows]) if always_sampled else ColumnSummary(np.inf, -np.inf)
+    )
     sums = float(source.w.sum()), float(source.w @ source.y)
-    return TableSummary(binding, surveys, source.n, *sums, sample, targets)
+    return TableSummary(binding, summaries, source.n, *sums, sample, targets)
 
 
-def survey_of_levels(levels: int, n: int) -> ColumnSummary:
+def summary_of_levels(levels: int, n: int) -> ColumnSummary:
     """Of a column of levels: that of their codes."""
     return ColumnSummary(0.0, levels - 1.0, np.arange(float(levels)), n)
 

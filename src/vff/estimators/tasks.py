@@ -28,9 +28,8 @@ from vff.estimators.table_summary import (
 )
 from vff.factors import Kernel
 from vff.likelihoods import AbstractLikelihood
-from vff.moments import ReadingPlan
-from vff.moments import Source as RowBlock
-from vff.moments.cores import at_most
+from vff.moments import PassPlan, RowBlock
+from vff.moments.threads import at_most
 
 
 @dataclass(frozen=True)
@@ -113,7 +112,7 @@ class Sum(RowTask):
 
     reader: Reader
     binding: Binding
-    plan: ReadingPlan
+    plan: PassPlan
     offset: float
     beyond: bool
     """Whether rows may lie beyond the domain."""
@@ -132,8 +131,8 @@ class Sum(RowTask):
 
     def _check_known(self, source: RowBlock) -> None:
         """Refuse rows that are not those of the look: a value that nobody saw would count as another one."""
-        for c, book in enumerate(self.plan.books):
-            if book is not None and not book.holds(source.column(c, slice(0, source.n))):
+        for c, distinct in enumerate(self.plan.distinct_values):
+            if distinct is not None and not distinct.holds(source.column(c, slice(0, source.n))):
                 raise ValueError(
                     f"column {self.binding.columns[c].label} holds a value that the first pass over the rows did not "
                     "see; the rows must be the same in both"

@@ -28,7 +28,7 @@ class _Expression(ABC):
     """
 
     def __add__(self, other: Kernel) -> "Sum":
-        return Sum((*_summands(self), *_summands(other)))
+        return Sum((*summands(self), *summands(other)))
 
     def __radd__(self, other: object) -> Self:
         """``sum`` of kernels starts from zero."""
@@ -38,7 +38,7 @@ class _Expression(ABC):
 
     def __mul__(self, other: Kernel) -> Kernel:
         products = [
-            Product((*_factors(left), *_factors(right))) for left in _summands(self) for right in _summands(other)
+            Product((*factors_of(left), *factors_of(right))) for left in summands(self) for right in summands(other)
         ]
         return products[0] if len(products) == 1 else Sum(tuple(products))
 
@@ -247,7 +247,7 @@ class Sum(_Compound):
         return " + ".join(map(repr, self.terms))
 
     def _leaves(self) -> tuple[Leaf, ...]:
-        return tuple(leaf for term in self.terms for leaf in _factors(term))
+        return tuple(leaf for term in self.terms for leaf in factors_of(term))
 
     def _with_leaves(self, leaves: Iterator[Leaf]) -> Self:
         return replace(
@@ -275,7 +275,7 @@ def _check_columns_differ(factors: tuple[Leaf, ...]) -> None:
             )
 
 
-def _summands(kernel: object) -> tuple[Leaf | Product, ...]:
+def summands(kernel: object) -> tuple[Leaf | Product, ...]:
     if isinstance(kernel, Sum):
         return kernel.terms
     if isinstance(kernel, Leaf | Product):
@@ -284,7 +284,7 @@ def _summands(kernel: object) -> tuple[Leaf | Product, ...]:
     raise TypeError(f"a kernel was expected, such as Matern32('column') or a sum of them; got {shown(kernel)}{more}")
 
 
-def _factors(term: Leaf | Product) -> tuple[Leaf, ...]:
+def factors_of(term: Leaf | Product) -> tuple[Leaf, ...]:
     return term.factors if isinstance(term, Product) else (term,)
 
 
@@ -338,4 +338,4 @@ class Term:
 
 def normal_form(kernel: Kernel) -> tuple[Term, ...]:
     """The kernel as a sum of products, in the order written; a term that was written twice stays twice."""
-    return tuple(Term(_factors(summand)) for summand in _summands(kernel))
+    return tuple(Term(factors_of(summand)) for summand in summands(kernel))

@@ -42,7 +42,7 @@ class Extent(Protocol):
     def high(self) -> float: ...
 
     @property
-    def distinct(self) -> int: ...
+    def n_distinct(self) -> int: ...
 
     @property
     def constant(self) -> bool: ...
@@ -67,7 +67,7 @@ class Parameter:
     """The prior of chains in the user's units, from the range of the column's data."""
 
 
-class Wish(NamedTuple):
+class FactorOptions(NamedTuple):
     """What the options say of one factor."""
 
     edges: Any
@@ -78,7 +78,7 @@ class Wish(NamedTuple):
     """Of a column that is read as levels, those that are known."""
 
 
-class Rung(NamedTuple):
+class StartingPoint(NamedTuple):
     """Values to begin learning from."""
 
     values: Values
@@ -226,7 +226,7 @@ class Factor(ABC, Generic[D, B]):
         return None
 
     @abstractmethod
-    def least(self, wish: Wish) -> B:
+    def least(self, options: FactorOptions) -> B:
         """The basis that the options ask for, with the least detail."""
 
     @abstractmethod
@@ -261,11 +261,13 @@ class Factor(ABC, Generic[D, B]):
     def prior(self, domain: D, basis: B, values: Values) -> Prior[D, B]:
         """The prior at these values."""
 
-    def ladder(self, detail: int) -> Sequence[Rung]:
+    def ladder(self, detail: int) -> Sequence[StartingPoint]:
         """Values to begin learning from; ``detail`` is the highest at which the targets have something to say."""
         starts = zip(*(own.starts for own in self.parameters), strict=True)
         names = [own.name for own in self.parameters]
-        return [Rung(dict(zip(names, some, strict=True)), None) for some in starts] or [Rung({}, None)]
+        return [StartingPoint(dict(zip(names, some, strict=True)), None) for some in starts] or [
+            StartingPoint({}, None)
+        ]
 
     def needed(self, values: Values) -> int | None:
         """The detail that carries most of the prior variance at these values; None where there is none to choose."""
@@ -350,13 +352,13 @@ __all__ = [
     "Block",
     "Extent",
     "Factor",
+    "FactorOptions",
     "Parameter",
     "Prior",
-    "Rung",
+    "StartingPoint",
     "TailSums",
     "Values",
     "WhiteFactor",
-    "Wish",
     "by_differences",
     "with_room",
 ]

@@ -11,6 +11,8 @@ from math import prod
 
 import numpy as np
 
+from vff.linalg import slices_of
+
 
 @dataclass(frozen=True)
 class EdgeTransform:
@@ -86,21 +88,20 @@ class StackedTransform:
     transforms: tuple[TermTransform, ...]
 
     @cached_property
-    def _places(self) -> list[tuple[TermTransform, slice]]:
-        ends = np.cumsum([transform.size for transform in self.transforms]).tolist()
-        both = zip(self.transforms, ends, strict=True)
-        return [(transform, slice(end - transform.size, end)) for transform, end in both]
+    def _slices(self) -> list[tuple[TermTransform, slice]]:
+        sizes = (transform.size for transform in self.transforms)
+        return list(zip(self.transforms, slices_of(sizes), strict=True))
 
     def forward(self, v: np.ndarray) -> np.ndarray:
         """T v for v (P,) or (P, S)."""
         image = np.array(v, order="C")
-        for transform, place in self._places:
+        for transform, place in self._slices:
             transform.forward_in_place(image[place])
         return image
 
     def transpose(self, v: np.ndarray) -> np.ndarray:
         """T' v."""
-        return np.concatenate([transform.transpose(v[place]) for transform, place in self._places])
+        return np.concatenate([transform.transpose(v[place]) for transform, place in self._slices])
 
     def gram(self, G: np.ndarray) -> np.ndarray:
         """T G T' for a symmetric G; exactly symmetric."""
@@ -113,7 +114,7 @@ class StackedTransform:
 
     def _gram_of_columns(self, G: np.ndarray) -> np.ndarray:
         """The same when every term has one column: only the rows of edge functions change."""
-        singles = [(transform.factors[0].X, place) for transform, place in self._places if transform.factors[0].X.size]
+        singles = [(transform.factors[0].X, place) for transform, place in self._slices if transform.factors[0].X.size]
         parts = [(X, slice(p.start, p.start + X.shape[1]), slice(p.start + X.shape[1], p.stop)) for X, p in singles]
         edges = np.concatenate([np.arange(place.start, place.stop) for _, _, place in parts])
         rows = np.concatenate([X @ G[harmonics] + G[place] for X, harmonics, place in parts])

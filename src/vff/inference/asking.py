@@ -16,7 +16,7 @@ from vff.inference.posterior import Posterior
 from vff.inference.row_sites import Observed, RowSites, first_sites, sites_of
 from vff.inference.target import TargetScale
 from vff.likelihoods import AbstractLikelihood, parameter_derivatives
-from vff.moments import ColumnRows, MomentRequest, Moments, Tables, Walk
+from vff.moments import ColumnRows, MomentRequest, Moments, PreparedRows, Tables
 
 
 class Answer(NamedTuple):
@@ -138,7 +138,7 @@ class AbstractCrowd(ABC):
 class Walked(AbstractCrowd):
     """Rows in memory."""
 
-    walk: Walk
+    walk: PreparedRows
     observed: Observed
     counted: bool = True
     remembered: dict[str, FeatureSums] = field(default_factory=dict, compare=False)

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from vff.moments import ENGINES, ColumnRows, Job, MomentRequest, Walk, Work, choose
+from vff.moments import ENGINES, ColumnRows, Job, MomentRequest, PreparedRows, Work, choose
 from vff.moments.axes import along
-from vff.moments.cores import cores, workers
+from vff.moments.threads import cores, workers
 
 FeatureSums = tuple[np.ndarray, ...]
 """sum w phi of every term, (P,) each."""
@@ -16,14 +16,14 @@ def feature_sums(request: MomentRequest, columns: Sequence[ColumnRows], w: np.nd
     """Over rows that are ready for the engines: single letters alone, and nothing between terms."""
     found = []
     for term in request.terms:
-        rows = [columns[c].asked(factor) for c, factor in zip(term.columns, term.factors, strict=True)]
+        rows = [columns[c].for_request(factor) for c, factor in zip(term.columns, term.factors, strict=True)]
         jobs = (Job(tuple(basis.single for basis in term.bases)),)
         (sums,) = ENGINES[choose(Work(w.size, jobs, rows)).name].sum(rows, jobs, w, w)
         found.append(sums.reshape(-1))
     return tuple(found)
 
 
-def feature_averages(walk: Walk, request: MomentRequest, w: np.ndarray) -> FeatureSums:
+def feature_averages(walk: PreparedRows, request: MomentRequest, w: np.ndarray) -> FeatureSums:
     """Averages over rows in memory, for any features of their columns: one walk."""
     total: FeatureSums | None = tuple(np.zeros(size) for size in request.sizes)
     with workers(cores()) as pool:

@@ -18,7 +18,7 @@ from vff.linalg import (
     Dense,
     Factor,
     InverseView,
-    Summary,
+    StructuredCotangent,
     factorise,
 )
 
@@ -141,20 +141,20 @@ class ClosedForm(AbstractForm):
         return self.factor.jitter
 
     @property
-    def seen_alone(self) -> Summary:
-        return self._seen_alone
+    def projected_alone(self) -> StructuredCotangent:
+        return self._projected_alone
 
     @cached_property
-    def _seen_alone(self) -> Summary:
-        return self.prior.see(self.inverse)
+    def _projected_alone(self) -> StructuredCotangent:
+        return self.prior.project(self.inverse)
 
     @property
-    def seen_sandwich(self) -> Summary:
-        return self.prior.see_sandwich(self.G)
+    def projected_sandwich(self) -> StructuredCotangent:
+        return self.prior.project_sandwich(self.G)
 
     def _blocks(self) -> Iterator[tuple[AbstractInvertible, slice]]:
         assert isinstance(self.prior, BlockDiagonal)
-        return zip(self.prior.blocks, self.prior.places, strict=True)
+        return zip(self.prior.blocks, self.prior.slices, strict=True)
 
     @property
     def explained_by_term(self) -> list[float]:

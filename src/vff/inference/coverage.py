@@ -6,7 +6,7 @@ from scipy.special import betainc
 from vff.inference.methods.fit import Fit
 from vff.inference.row_sites import Observed
 from vff.inference.scout import sample_pieces
-from vff.moments import Walk
+from vff.moments import PreparedRows
 
 _ROWS = 2048  # that are looked at
 _OUTSIDE = 0.002  # of rows are expected outside their own 99.8 % interval
@@ -22,7 +22,7 @@ _ADVICE = {
 _OTHERWISE = "the likelihood may not suit the targets, or f cannot follow them; try another, or more frequencies"
 
 
-def on_coverage(fit: Fit, walk: Walk, observed: Observed) -> tuple[str, ...]:
+def on_coverage(fit: Fit, walk: PreparedRows, observed: Observed) -> tuple[str, ...]:
     """A sentence where far more rows than should lie outside their own 99.8 % predictive interval.
 
     Rows and targets are in the user's units, and in memory; where they are many, some of them are looked at.
@@ -49,7 +49,7 @@ def _said(share: float) -> str:
     return f"{100 * share:.2g} % of the rows of the fit lie outside their own 99.8 % interval,"
 
 
-def _rows_of(walk: Walk, rows: slice) -> np.ndarray:
+def _rows_of(walk: PreparedRows, rows: slice) -> np.ndarray:
     """The modelled columns of some rows, (N, C)."""
     return np.stack([walk.source.column(c, rows) for c in range(len(walk.plan.request.columns))], axis=1)
 

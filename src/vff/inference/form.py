@@ -32,7 +32,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from vff.linalg import AbstractInvertible, NotPositiveDefinite, OuterView, Summary
+from vff.linalg import AbstractInvertible, NotPositiveDefinite, OuterView, StructuredCotangent
 
 _ROUNDING = 1e-12
 
@@ -179,20 +179,20 @@ class AbstractForm(ABC):
 
     @property
     @abstractmethod
-    def seen_alone(self) -> Summary:
+    def projected_alone(self) -> StructuredCotangent:
         """What the prior's structure keeps of A^-1; the constant held."""
 
     @cached_property
-    def seen_inverse(self) -> Summary:
+    def projected_inverse(self) -> StructuredCotangent:
         """What the prior's structure keeps of the covariance of the coefficients."""
         if self.level is None:
-            return self.seen_alone
+            return self.projected_alone
         u = self.level.answer[:, None]
-        return self.seen_alone + self.level.variance * self.prior.see(OuterView(u, u))
+        return self.projected_alone + self.level.variance * self.prior.project(OuterView(u, u))
 
     @property
     @abstractmethod
-    def seen_sandwich(self) -> Summary:
+    def projected_sandwich(self) -> StructuredCotangent:
         """What it keeps of K^-1 G K^-1."""
 
     @abstractmethod
@@ -283,16 +283,16 @@ class Cotangents:
     model: AbstractForm
 
     @property
-    def inverse(self) -> Summary:
+    def inverse(self) -> StructuredCotangent:
         """A^-1 as the prior's structure sees it."""
-        return self.model.seen_inverse
+        return self.model.projected_inverse
 
     @cached_property
-    def prior(self) -> Summary:
+    def prior(self) -> StructuredCotangent:
         """dELBO / dK."""
         K, m = self.model.prior, self.model.mean[:, None]
-        seen = self.inverse + K.see(OuterView(m, m)) + -1.0 * K.see_inverse()
-        return -0.5 * (seen + self.model.tau * self.model.seen_sandwich)
+        seen = self.inverse + K.project(OuterView(m, m)) + -1.0 * K.project_inverse()
+        return -0.5 * (seen + self.model.tau * self.model.projected_sandwich)
 
     @cached_property
     def effective(self) -> float:
@@ -342,9 +342,9 @@ class MissedCotangents:
     model: AbstractForm
 
     @cached_property
-    def prior(self) -> Summary:
+    def prior(self) -> StructuredCotangent:
         """dT / dK = tau/2 K^-1 G K^-1."""
-        return 0.5 * self.model.tau * self.model.seen_sandwich
+        return 0.5 * self.model.tau * self.model.projected_sandwich
 
     @property
     def log_noise(self) -> float:

@@ -22,7 +22,7 @@ from scipy.linalg import solve_triangular
 
 from vff.inference.form import AbstractForm
 from vff.inference.whitening import PreconditionerView, WhitenedTerm
-from vff.linalg import BlockDiagonal, Factor, OuterView, Solution, Summary, conjugate_gradients, factorise
+from vff.linalg import BlockDiagonal, Factor, OuterView, Solution, StructuredCotangent, conjugate_gradients, factorise
 from vff.moments import KeyedByPairs, Pair
 
 PROBES = 24
@@ -69,7 +69,7 @@ class IterativeForm(KeyedByPairs, AbstractForm):
     @cached_property
     def _corner(self) -> np.ndarray:
         """Where the corner's functions stand among all of them."""
-        both = zip(self.terms, self.prior.places, strict=True)
+        both = zip(self.terms, self.prior.slices, strict=True)
         return np.concatenate([place.start + term.corner_places for term, place in both])
 
     @cached_property
@@ -106,7 +106,7 @@ class IterativeForm(KeyedByPairs, AbstractForm):
 
     def _mv(self, v: np.ndarray) -> np.ndarray:
         """The same before the corner is taken together."""
-        places = self.prior.places
+        places = self.prior.slices
         image = np.concatenate([term.mv(v[place]) for term, place in zip(self.terms, places, strict=True)])
         for (s, t), block in self._cross.items():
             image[places[s]] += block @ v[places[t]]
@@ -116,12 +116,12 @@ class IterativeForm(KeyedByPairs, AbstractForm):
     def to_prior(self, v: np.ndarray) -> np.ndarray:
         """W'v."""
         v = self._to_corner(v, transposed=True)
-        both = zip(self.terms, self.prior.places, strict=True)
+        both = zip(self.terms, self.prior.slices, strict=True)
         return np.concatenate([term.to_prior(v[place]) for term, place in both])
 
     def to_white(self, v: np.ndarray) -> np.ndarray:
         """W v."""
-        both = zip(self.terms, self.prior.places, strict=True)
+        both = zip(self.terms, self.prior.slices, strict=True)
         white = np.concatenate([term.to_white(v[place]) for term, place in both])
         return self._to_corner(white, transposed=False)
 
@@ -161,7 +161,7 @@ class IterativeForm(KeyedByPairs, AbstractForm):
         return [term.explained for term in self.terms]
 
     def energy_of(self, c: np.ndarray) -> float:
-        places = self.prior.places
+        places = self.prior.slices
         between = sum(float(c[places[s]] @ block @ c[places[t]]) for (s, t), block in self.blocks.items())
         return sum(self._energies(c)) + 2.0 * between
 
@@ -169,7 +169,7 @@ class IterativeForm(KeyedByPairs, AbstractForm):
         return self._energies(self.mean)
 
     def _energies(self, c: np.ndarray) -> list[float]:
-        return [term.energy(c[place, None]) for term, place in zip(self.terms, self.prior.places, strict=True)]
+        return [term.energy(c[place, None]) for term, place in zip(self.terms, self.prior.slices, strict=True)]
 
     @cached_property
     def _remainders(self) -> np.ndarray:
@@ -188,19 +188,19 @@ class IterativeForm(KeyedByPairs, AbstractForm):
         return 0.5 * _ERRORS * float(self._remainders.std(ddof=1)) / np.sqrt(self.probes)
 
     @property
-    def seen_alone(self) -> Summary:
-        return self._seen_alone
+    def projected_alone(self) -> StructuredCotangent:
+        return self._projected_alone
 
     @cached_property
-    def _seen_alone(self) -> Summary:
+    def _projected_alone(self) -> StructuredCotangent:
         away = self.to_prior(self.probed.X - self.signs)
-        outer = self.prior.see(OuterView(away, self.to_prior(self.signs)))
+        outer = self.prior.project(OuterView(away, self.to_prior(self.signs)))
         excesses = tuple(self.corner_excess(s, s) for s in range(len(self.terms)))
-        return self.prior.see(PreconditionerView(self.terms, excesses)) + (1.0 / self.probes) * outer
+        return self.prior.project(PreconditionerView(self.terms, excesses)) + (1.0 / self.probes) * outer
 
     @property
-    def seen_sandwich(self) -> Summary:
-        return Summary(tuple(term.sandwich() for term in self.terms))
+    def projected_sandwich(self) -> StructuredCotangent:
+        return StructuredCotangent(tuple(term.sandwich() for term in self.terms))
 
     @property
     def converged(self) -> bool:

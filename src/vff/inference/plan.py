@@ -7,7 +7,7 @@ import numpy as np
 
 from vff.basis import Basis, Domain
 from vff.factors import Factor, TailRows
-from vff.moments import ColumnSummary, Source
+from vff.moments import ColumnSummary, RowBlock
 
 _LARGEST_M = 1024
 _LARGEST_SUM = 640  # harmonics of all terms of a sum together, give or take
@@ -27,7 +27,7 @@ def largest_harmonic(found: ColumnSummary, resolved: int, terms: int, distinct: 
     """
     most = _LARGEST_M if terms == 1 else max(_LEAST_M, _LARGEST_SUM // terms)
     least = max(_LEAST_M, _LEAST_SUM // terms)
-    wanted = most if growing else np.clip(min(found.distinct // 2, distinct // terms) + 1, least, most)
+    wanted = most if growing else np.clip(min(found.n_distinct // 2, distinct // terms) + 1, least, most)
     return int(min(wanted, resolved))
 
 
@@ -45,7 +45,7 @@ def harmonics_in_product(
     if not growing:
         budget = max(4.0, min(budget, max(rows, _LEAST_PRODUCTS / products)))
     M = [None if basis.detail is None else _LEAST_IN_PRODUCT for _, basis in factors]
-    most = [int(budget) if growing else max(_LEAST_IN_PRODUCT, found.distinct // 2 + 1) for found, _ in factors]
+    most = [int(budget) if growing else max(_LEAST_IN_PRODUCT, found.n_distinct // 2 + 1) for found, _ in factors]
 
     def size(trial: Sequence[int | None]) -> int:
         return prod(basis.resized(m).size if m else basis.size for (_, basis), m in zip(factors, trial, strict=True))
@@ -62,7 +62,7 @@ def harmonics_in_product(
 
 
 def rows_beyond(
-    factor: Factor, domain: Domain, source: Source, offset: float, piece: int = 2**20
+    factor: Factor, domain: Domain, source: RowBlock, offset: float, piece: int = 2**20
 ) -> tuple[TailRows, ...]:
     """The rows of a single column that lie outside its domain, y measured from the offset."""
     tails: list[TailRows] = []

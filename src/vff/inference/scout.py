@@ -20,7 +20,7 @@ from vff.moments import (
     Profile,
     column_rows,
     evaluate_several,
-    read_arrays,
+    moments_of_arrays,
     sum_letters,
 )
 
@@ -64,7 +64,7 @@ def _highest_worth_having(profile: Profile, factor: Factor, column: ColumnReques
 def _smooth(request: ColumnRequest, profile: Profile, factor: Factor) -> np.ndarray:
     """What a fit of this column alone makes of the targets, at its rows."""
     x, y, w, within = profile
-    moments = read_arrays(MomentRequest.of_columns([request]), [x], y, w, offset=float(np.average(y, weights=w)))
+    moments = moments_of_arrays(MomentRequest.of_columns([request]), [x], y, w, offset=float(np.average(y, weights=w)))
     moments = replace(moments, target_squared=moments.target_squared + float(within.sum()))
     target, term = TargetScale.of(moments, (), True), Term((factor,))
     model = SumModel((term,), standardised(moments, (), target)[0])

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from vff.factors import Factor, Parameter, Prior, TermTransform
-from vff.linalg import AbstractInvertible, Kronecker, Summary
+from vff.linalg import AbstractInvertible, Kronecker, StructuredCotangent
 from vff.moments import ColumnRequest
 
 Values = Mapping[str, float]
@@ -79,7 +79,7 @@ class Term:
         return TermTransform(tuple(prior.transform for prior in self.priors(columns, values)))
 
     def pull_back(
-        self, columns: Sequence[ColumnRequest], values: Values, K: AbstractInvertible, dK: Summary
+        self, columns: Sequence[ColumnRequest], values: Values, K: AbstractInvertible, dK: StructuredCotangent
     ) -> dict[str, float]:
         """The derivatives <dK, dK / d log theta> for every hyperparameter.
 

@@ -1,6 +1,6 @@
 """Terms in coordinates in which their block of A = K + tau G is nearly the identity, for solving without a factor of A.
 
-Products. G of a term is that of a lattice of nodes with weights (``moments.quadrature``), so G v is separable.
+Products. G of a term is that of a lattice of nodes with weights (``moments.nodes``), so G v is separable.
 
 Preconditioner. If the columns of a product were independent over the rows, its G would be weight * G_1 x ... x G_D with
 the Gram matrices of the columns by themselves. With U_d' K_d U_d = I and U_d' G_d U_d = diag(lambda_d), A would be
@@ -24,12 +24,12 @@ from scipy.linalg import eigh
 from vff.inference.terms import Term, Values
 from vff.linalg import (
     AbstractInvertible,
-    AbstractView,
     BlockDiagonal,
+    BlockView,
     Dense,
-    Glimpse,
     Kronecker,
-    Summary,
+    MatrixView,
+    StructuredCotangent,
     apply_along,
     contracted,
 )
@@ -220,11 +220,11 @@ class WhitenedTerm:
         """tr(K^-1 G)."""
         return float(_weighted(self.weights, self.leverages)) / self.scale
 
-    def sandwich(self) -> Summary:
+    def sandwich(self) -> StructuredCotangent:
         """What the prior keeps of K^-1 G K^-1."""
         if not isinstance(self.prior, Kronecker):
             F = self.features[0]
-            return self.prior.see_sandwich(Dense(F.T @ (self.weights[:, None] * F)))
+            return self.prior.project_sandwich(Dense(F.T @ (self.weights[:, None] * F)))
         parts = [F.T @ (_weighted(self.weights, self.leverages, d)[:, None] * F) for d, F in enumerate(self.features)]
         return self.prior.sandwiched(parts)
 
@@ -233,7 +233,7 @@ class WhitenedTerm:
         """D^-1/2 in the corner, (J, 1)."""
         return self._root[self.corner_places]
 
-    def glimpse(self, probes: Probes, excess: np.ndarray) -> Glimpse:
+    def block_view(self, probes: Probes, excess: np.ndarray) -> BlockView:
         """The preconditioner's inverse, U (D^-1 + excess) U', the excess in the corner."""
         inverse = 1.0 / self.D
         sums = [np.diag(_marginal(inverse, d)) for d in range(inverse.ndim)]
@@ -242,8 +242,8 @@ class WhitenedTerm:
             part[:size, :size] += more
         turned = tuple(U @ part @ U.T for U, part in zip(self.U, sums, strict=True))
         if probes is None:
-            return Glimpse(contractions=turned)
-        return Glimpse(np.diagonal(turned[0]), turned[0] @ probes)
+            return BlockView(contractions=turned)
+        return BlockView(np.diagonal(turned[0]), turned[0] @ probes)
 
     def at_tau(self, tau: float) -> "WhitenedTerm":
         """The same term with another noise."""
@@ -256,16 +256,16 @@ class WhitenedTerm:
 
 
 @dataclass(frozen=True)
-class PreconditionerView(AbstractView):
+class PreconditionerView(MatrixView):
     """W'W, block by block."""
 
     terms: tuple[WhitenedTerm, ...]
     excesses: tuple[np.ndarray, ...]
     """What W'W has in the corner of every term beside U D^-1 U', in the coordinates of U."""
 
-    def look(self, places: Sequence[slice], probes: Sequence[Probes]) -> list[Glimpse]:
+    def blocks(self, places: Sequence[slice], probes: Sequence[Probes]) -> list[BlockView]:
         every = zip(self.terms, probes, self.excesses, strict=True)
-        return [term.glimpse(V, excess) for term, V, excess in every]
+        return [term.block_view(V, excess) for term, V, excess in every]
 
 
 def whitened_terms(

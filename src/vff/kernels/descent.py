@@ -6,15 +6,18 @@ Nothing is evaluated, so a text from elsewhere can build a kernel and do nothing
 import re
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain, product
 from math import isfinite, prod
 
-from vff.factors import Kernel, Leaf, Product, Sum
+from vff.factors import Kernel, Product, Sum
+from vff.factors.expression import factors_of, summands
 
-NUMBER = r"-?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
+_NUMBER = r"-?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
+QUOTED = {"'": r"(?:[^'\\\n]|\\.)*", '"': r'(?:[^"\\\n]|\\.)*'}
 INTEGER = re.compile(r"-?[0-9]+")
 _DEEPEST = 100  # parentheses within parentheses; far beyond any kernel, and far from the end of Python's stack
 MOST_TERMS, MOST_FACTORS = 1000, 32  # of the sum of products; a text of some lines can stand for millions
@@ -37,12 +40,21 @@ class Language:
 
     name: str
     """Who speaks in messages."""
-    pattern: re.Pattern[str]
-    """Groups are kinds of tokens; "space" is passed over, "string" and "mark" are known here."""
-    quotes: str
+    word: str
+    """How a word is written."""
+    quotes: Mapping[str, str]
+    """How a text in each kind of quotes goes on to its end."""
+    marks: str
     expected: str
     """What might have stood where nothing fits."""
     advice: str
+
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        """Groups are kinds of tokens; "space" is passed over."""
+        strings = "|".join(f"{quote}{inside}{quote}" for quote, inside in self.quotes.items())
+        kinds = {"space": r"\s+", "word": self.word, "number": _NUMBER, "string": strings, "mark": self.marks}
+        return re.compile("|".join(f"(?P<{kind}>{own})" for kind, own in kinds.items()))
 
     def error(self, start: int, expected: str, found: str) -> ValueError:
         place = f"{self.name}: at character {start + 1}"
@@ -126,13 +138,13 @@ class AbstractDescent(ABC):
         """Products with + between them."""
         start, parts, count = self._seen.start, [self._product()], 0
         while True:
-            count += len(_terms(parts[-1]))
+            count += len(summands(parts[-1]))
             self._check_size(start, count, "terms", MOST_TERMS)
             if not self._skipped("+"):
                 break
             start = self._seen.start
             parts.append(self._product())
-        return parts[0] if len(parts) == 1 else Sum(tuple(chain.from_iterable(map(_terms, parts))))
+        return parts[0] if len(parts) == 1 else Sum(tuple(chain.from_iterable(map(summands, parts))))
 
     def _product(self) -> Kernel:
         """Atoms with * between them, multiplied out; the last one varies fastest."""
@@ -141,13 +153,13 @@ class AbstractDescent(ABC):
         while self._skipped("*"):
             start = self._seen.start
             parts.append(self._atom())
-            self._check_size(start, prod(len(_terms(part)) for part in parts), "terms", MOST_TERMS)
+            self._check_size(start, prod(len(summands(part)) for part in parts), "terms", MOST_TERMS)
             self._check_size(start, sum(map(_most_factors, parts)), "factors in a term", MOST_FACTORS)
         if len(parts) == 1:
             return parts[0]
         with self._language.refused_at(first):
             terms = tuple(
-                Product(tuple(chain.from_iterable(map(_factors, row)))) for row in product(*map(_terms, parts))
+                Product(tuple(chain.from_iterable(map(factors_of, row)))) for row in product(*map(summands, parts))
             )
         return terms[0] if len(terms) == 1 else Sum(terms)
 
@@ -221,13 +233,5 @@ class AbstractDescent(ABC):
         return self._language.error(self._seen.start, expected, found)
 
 
-def _terms(kernel: Kernel) -> tuple[Leaf | Product, ...]:
-    return kernel.terms if isinstance(kernel, Sum) else (kernel,)
-
-
-def _factors(term: Leaf | Product) -> tuple[Leaf, ...]:
-    return term.factors if isinstance(term, Product) else (term,)
-
-
 def _most_factors(kernel: Kernel) -> int:
-    return max(len(_factors(term)) for term in _terms(kernel))
+    return max(len(factors_of(term)) for term in summands(kernel))

@@ -15,7 +15,6 @@ What a bare name means depends on what its column holds: a ``Matern32`` of numbe
 kernel and do nothing else. What ``write_kernel`` writes is read here too, if its columns have names.
 """
 
-import re
 from collections.abc import Mapping
 from dataclasses import fields
 from difflib import get_close_matches
@@ -23,22 +22,14 @@ from functools import cached_property
 from itertools import pairwise
 
 from vff.factors import KINDS, Kernel, Leaf, Sum
-from vff.kernels.descent import NUMBER, AbstractDescent, Language, Token
+from vff.kernels.descent import QUOTED, AbstractDescent, Language, Token
 from vff.words import shown
 
 _LANGUAGE = Language(
     "terms",
-    re.compile(
-        r"""(?P<space>\s+)
-          | (?P<word>[^\W\d][\w.]*)
-          | (?P<number>"""
-        + NUMBER
-        + r""")
-          | (?P<string>'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|`(?:[^`]|``)*`)
-          | (?P<mark>[()+*,=/.])""",
-        re.VERBOSE,
-    ),
-    quotes="'\"`",
+    word=r"[^\W\d][\w.]*",
+    quotes=QUOTED | {"`": "(?:[^`]|``)*"},
+    marks="[()+*,=/.]",
     expected="a column, or one of ( ) + * , = .",
     advice="write terms as in hour + day * cat(zone), with a name of several words in `backticks`",
 )

@@ -10,28 +10,19 @@ A column is an integer or a quoted name with the escapes that ``repr`` writes. N
 elsewhere can build a kernel and do nothing else.
 """
 
-import re
 from dataclasses import fields
 from numbers import Integral
 from typing import Any
 
 from vff.factors import KINDS, Column, Kernel, Leaf, normal_form
-from vff.kernels.descent import INTEGER, NUMBER, AbstractDescent, Language
+from vff.kernels.descent import INTEGER, QUOTED, AbstractDescent, Language
 from vff.words import shown
 
 _LANGUAGE = Language(
     "parse_kernel",
-    re.compile(
-        r"""(?P<space>\s+)
-          | (?P<word>[A-Za-z_][A-Za-z0-9_]*)
-          | (?P<number>"""
-        + NUMBER
-        + r""")
-          | (?P<string>'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*")
-          | (?P<mark>[()+*,=])""",
-        re.VERBOSE,
-    ),
-    quotes="'\"",
+    word="[A-Za-z_][A-Za-z0-9_]*",
+    quotes=QUOTED,
+    marks="[()+*,=]",
     expected="a kernel, a value, or one of ( ) + * , =",
     advice="write kernels as they print, as in Matern32('x', lengthscale=2) * Categorical('g')",
 )

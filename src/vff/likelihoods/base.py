@@ -84,8 +84,6 @@ class AbstractLikelihood(ABC):
 
     # --- traits --------------------------------------------------------------------------------------------------
 
-    latents: ClassVar[tuple[str, ...]] = ("f",)
-    """The functions that a row depends on."""
     normal: ClassVar[bool] = False
     """y = f + normal noise of a ``variance``, so that the moments of f are all that predictions need."""
     locates: ClassVar[bool] = False

@@ -13,7 +13,7 @@ import numpy as np
 from vff.likelihoods.base import AbstractLikelihood
 from vff.likelihoods.float64 import float64
 from vff.likelihoods.rules import counts_for, padded
-from vff.moments.cores import cores
+from vff.moments.threads import cores
 
 BLOCK = 2**15
 SMALLEST = 2**8

@@ -6,9 +6,10 @@ from functools import cached_property
 
 import numpy as np
 
+from vff.linalg.arrays import slices_of
 from vff.linalg.operators import AbstractInvertible
 from vff.linalg.symmetric import AbstractSymmetric
-from vff.linalg.views import AbstractView, DenseView, Glimpse, OuterView, Summary
+from vff.linalg.views import BlockView, DenseView, MatrixView, OuterView, StructuredCotangent
 
 
 @dataclass(frozen=True)
@@ -18,77 +19,77 @@ class BlockDiagonal(AbstractInvertible):
     blocks: tuple[AbstractInvertible, ...]
 
     @cached_property
-    def places(self) -> tuple[slice, ...]:
+    def slices(self) -> tuple[slice, ...]:
         """Rows and columns of every block."""
-        sizes = [block.shape[0] for block in self.blocks]
-        ends = np.cumsum(sizes).tolist()
-        return tuple(slice(end - size, end) for size, end in zip(sizes, ends, strict=True))
+        return slices_of(block.shape[0] for block in self.blocks)
 
     def _each(self) -> Iterator[tuple[AbstractInvertible, slice]]:
-        return zip(self.blocks, self.places, strict=True)
+        return zip(self.blocks, self.slices, strict=True)
 
     def _stack(self, part: Callable[[AbstractInvertible, slice], np.ndarray]) -> np.ndarray:
-        return np.concatenate([part(block, place) for block, place in self._each()])
+        return np.concatenate([part(block, own) for block, own in self._each()])
 
     @property
     def shape(self) -> tuple[int, int]:
-        P = self.places[-1].stop
+        P = self.slices[-1].stop
         return P, P
 
     def scaled(self, factor: float) -> "BlockDiagonal":
         return BlockDiagonal(tuple(block.scaled(factor) for block in self.blocks))
 
     def mv(self, v: np.ndarray) -> np.ndarray:
-        return self._stack(lambda block, place: block.mv(v[place]))
+        return self._stack(lambda block, own: block.mv(v[own]))
 
     def lower_plus(self, dense: np.ndarray) -> np.ndarray:
         if len(self.blocks) == 1:
             return self.blocks[0].lower_plus(dense)
         total = np.asfortranarray(dense.T)
-        for block, place in self._each():
-            total[place, place] = block.lower_plus(np.ascontiguousarray(total[place, place].T))
+        for block, own in self._each():
+            total[own, own] = block.lower_plus(np.ascontiguousarray(total[own, own].T))
         return total
 
     @property
     def probes(self) -> None:
         return None
 
-    def keep(self, glimpse: Glimpse) -> Summary:
-        if glimpse.outer is not None:
-            return self.see(OuterView(*glimpse.outer))
-        assert glimpse.matrix is not None
-        return self.see(DenseView(glimpse.matrix))
+    def project_block(self, block_view: BlockView) -> StructuredCotangent:
+        if block_view.outer is not None:
+            return self.project(OuterView(*block_view.outer))
+        assert block_view.matrix is not None
+        return self.project(DenseView(block_view.matrix))
 
-    def see(self, view: AbstractView) -> Summary:
-        glimpses = view.look(self.places, [block.probes for block in self.blocks])
-        return Summary(tuple(block.keep(glimpse) for block, glimpse in zip(self.blocks, glimpses, strict=True)))
+    def project(self, view: MatrixView) -> StructuredCotangent:
+        block_views = view.blocks(self.slices, [block.probes for block in self.blocks])
+        return StructuredCotangent(
+            tuple(block.project_block(block_view) for block, block_view in zip(self.blocks, block_views, strict=True))
+        )
 
-    def part(self, other: Summary, number: int) -> Summary:
+    def part(self, other: StructuredCotangent, number: int) -> StructuredCotangent:
         """What the numbered block keeps of another matrix."""
         part = other.parts[number]
-        assert isinstance(part, Summary)
+        assert isinstance(part, StructuredCotangent)
         return part
 
-    def inner(self, other: Summary) -> float:
+    def inner(self, other: StructuredCotangent) -> float:
         return sum(block.inner(self.part(other, number)) for number, block in enumerate(self.blocks))
 
     def to_dense(self) -> np.ndarray:
         dense = np.zeros(self.shape)
-        for block, place in self._each():
-            dense[place, place] = block.to_dense()
+        for block, own in self._each():
+            dense[own, own] = block.to_dense()
         return dense
 
     def solve(self, v: np.ndarray) -> np.ndarray:
-        return self._stack(lambda block, place: block.solve(v[place]))
+        return self._stack(lambda block, own: block.solve(v[own]))
 
     def logdet(self) -> float:
         return sum(block.logdet() for block in self.blocks)
 
     def trace_solve(self, G: AbstractSymmetric) -> float:
-        return sum(block.trace_solve(G.part(place)) for block, place in self._each())
+        return sum(block.trace_solve(G.part(own)) for block, own in self._each())
 
-    def see_inverse(self) -> Summary:
-        return Summary(tuple(block.see_inverse() for block in self.blocks))
+    def project_inverse(self) -> StructuredCotangent:
+        return StructuredCotangent(tuple(block.project_inverse() for block in self.blocks))
 
-    def see_sandwich(self, G: AbstractSymmetric) -> Summary:
-        return Summary(tuple(block.see_sandwich(G.part(place)) for block, place in self._each()))
+    def project_sandwich(self, G: AbstractSymmetric) -> StructuredCotangent:
+        return StructuredCotangent(tuple(block.project_sandwich(G.part(own)) for block, own in self._each()))

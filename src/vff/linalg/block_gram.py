@@ -6,9 +6,10 @@ from functools import cached_property
 
 import numpy as np
 
+from vff.linalg.arrays import slices_of
 from vff.linalg.dense import Dense
 from vff.linalg.symmetric import AbstractSymmetric
-from vff.linalg.views import AbstractMatrixView
+from vff.linalg.views import EntryView
 
 
 @dataclass(frozen=True)
@@ -20,22 +21,20 @@ class BlockGram(AbstractSymmetric):
     """(P_s, P_t) by pairs s < t."""
 
     @cached_property
-    def places(self) -> tuple[slice, ...]:
+    def slices(self) -> tuple[slice, ...]:
         """Rows and columns of every block."""
-        sizes = [block.shape[0] for block in self.blocks]
-        ends = np.cumsum(sizes).tolist()
-        return tuple(slice(end - size, end) for size, end in zip(sizes, ends, strict=True))
+        return slices_of(block.shape[0] for block in self.blocks)
 
     @property
     def shape(self) -> tuple[int, int]:
-        P = self.places[-1].stop
+        P = self.slices[-1].stop
         return P, P
 
     def mv(self, v: np.ndarray) -> np.ndarray:
-        image = np.concatenate([block @ v[place] for block, place in zip(self.blocks, self.places, strict=True)])
+        image = np.concatenate([block @ v[own] for block, own in zip(self.blocks, self.slices, strict=True)])
         for (s, t), block in self.between.items():
-            image[self.places[s]] += block @ v[self.places[t]]
-            image[self.places[t]] += block.T @ v[self.places[s]]
+            image[self.slices[s]] += block @ v[self.slices[t]]
+            image[self.slices[t]] += block.T @ v[self.slices[s]]
         return image
 
     def diagonal(self) -> np.ndarray:
@@ -47,20 +46,20 @@ class BlockGram(AbstractSymmetric):
     @cached_property
     def _dense(self) -> np.ndarray:
         gram = np.empty(self.shape)
-        for block, place in zip(self.blocks, self.places, strict=True):
-            gram[place, place] = block.dense()
+        for block, own in zip(self.blocks, self.slices, strict=True):
+            gram[own, own] = block.dense()
         for (s, t), block in self.between.items():
-            gram[self.places[s], self.places[t]] = block
-            gram[self.places[t], self.places[s]] = block.T
+            gram[self.slices[s], self.slices[t]] = block
+            gram[self.slices[t], self.slices[s]] = block.T
         return gram
 
-    def part(self, place: slice) -> AbstractSymmetric:
-        if place in self.places:
-            return self.blocks[self.places.index(place)]
-        return Dense(self.dense()[place, place])
+    def part(self, own: slice) -> AbstractSymmetric:
+        if own in self.slices:
+            return self.blocks[self.slices.index(own)]
+        return Dense(self.dense()[own, own])
 
-    def contract(self, view: AbstractMatrixView) -> float:
-        every = zip(self.blocks, self.places, strict=True)
-        own = sum(block.contract(view.part(place)) for block, place in every)
-        both = ((block, view.block(self.places[s], self.places[t])) for (s, t), block in self.between.items())
-        return own + 2.0 * sum(float(np.sum(block * other)) for block, other in both)
+    def contract(self, view: EntryView) -> float:
+        every = zip(self.blocks, self.slices, strict=True)
+        diagonal = sum(block.contract(view.part(own)) for block, own in every)
+        both = ((block, view.block(self.slices[s], self.slices[t])) for (s, t), block in self.between.items())
+        return diagonal + 2.0 * sum(float(np.sum(block * other)) for block, other in both)

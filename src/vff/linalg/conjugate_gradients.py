@@ -52,9 +52,9 @@ def conjugate_gradients(mv: Callable[[np.ndarray], np.ndarray], B: np.ndarray, t
         beta = now / squares[active]
         D[:, active] = R[:, active] + beta * some
         squares[active] = now
-        for place, s in enumerate(active):
-            alphas[s].append(float(alpha[place]))
-            betas[s].append(float(beta[place]))
+        for number, s in enumerate(active):
+            alphas[s].append(float(alpha[number]))
+            betas[s].append(float(beta[number]))
         active = active[now > goal[active]]
     residual = float(np.sqrt(np.max(squares / np.where(norms > 0.0, norms, 1.0)))) if norms.size else 0.0
     tridiagonal = [_tridiagonal(a, b) for a, b in zip(alphas, betas, strict=True)]

@@ -8,7 +8,7 @@ import numpy as np
 from vff.linalg.cholesky import Factor, factorise
 from vff.linalg.operators import AbstractInvertible
 from vff.linalg.symmetric import AbstractSymmetric
-from vff.linalg.views import Glimpse, Summary
+from vff.linalg.views import BlockView, StructuredCotangent
 
 
 @dataclass(frozen=True)
@@ -38,21 +38,21 @@ class Dense(AbstractInvertible, AbstractSymmetric):
     def probes(self) -> None:
         return None
 
-    def keep(self, glimpse: Glimpse) -> Summary:
-        if glimpse.outer is not None:
-            half = glimpse.outer[0] @ glimpse.outer[1].T
-            return Summary((0.5 * (half + half.T),))
-        assert glimpse.matrix is not None
-        return Summary((glimpse.matrix,))
+    def project_block(self, block_view: BlockView) -> StructuredCotangent:
+        if block_view.outer is not None:
+            half = block_view.outer[0] @ block_view.outer[1].T
+            return StructuredCotangent((0.5 * (half + half.T),))
+        assert block_view.matrix is not None
+        return StructuredCotangent((block_view.matrix,))
 
-    def inner(self, other: Summary) -> float:
+    def inner(self, other: StructuredCotangent) -> float:
         return float(np.sum(self.matrix * other.parts[0]))
 
     def diagonal(self) -> np.ndarray:
         return np.diagonal(self.matrix)
 
-    def part(self, place: slice) -> "Dense":
-        return Dense(self.matrix[place, place])
+    def part(self, own: slice) -> "Dense":
+        return Dense(self.matrix[own, own])
 
     def dense(self) -> np.ndarray:
         return self.matrix
@@ -68,8 +68,8 @@ class Dense(AbstractInvertible, AbstractSymmetric):
     def trace_solve(self, G: AbstractSymmetric) -> float:
         return float(np.trace(self.solve(G.dense())))
 
-    def see_inverse(self) -> Summary:
-        return Summary((self._factor.inverse(),))
+    def project_inverse(self) -> StructuredCotangent:
+        return StructuredCotangent((self._factor.inverse(),))
 
-    def see_sandwich(self, G: AbstractSymmetric) -> Summary:
-        return Summary((self.solve(self.solve(G.dense()).T),))
+    def project_sandwich(self, G: AbstractSymmetric) -> StructuredCotangent:
+        return StructuredCotangent((self.solve(self.solve(G.dense()).T),))

@@ -6,7 +6,7 @@ import numpy as np
 
 from vff.linalg.operators import AbstractInvertible
 from vff.linalg.symmetric import AbstractSymmetric
-from vff.linalg.views import AbstractMatrixView, Glimpse, Summary
+from vff.linalg.views import BlockView, EntryView, StructuredCotangent
 
 
 @dataclass(frozen=True)
@@ -35,20 +35,20 @@ class Diagonal(AbstractInvertible, AbstractSymmetric):
     def probes(self) -> np.ndarray:
         return np.zeros((self.d.size, 0))
 
-    def keep(self, glimpse: Glimpse) -> Summary:
-        assert glimpse.diagonal is not None
-        return Summary((glimpse.diagonal,))
+    def project_block(self, block_view: BlockView) -> StructuredCotangent:
+        assert block_view.diagonal is not None
+        return StructuredCotangent((block_view.diagonal,))
 
-    def inner(self, other: Summary) -> float:
+    def inner(self, other: StructuredCotangent) -> float:
         return float(self.d @ other.arrays()[0])
 
     def diagonal(self) -> np.ndarray:
         return self.d
 
-    def part(self, place: slice) -> "Diagonal":
-        return Diagonal(self.d[place])
+    def part(self, own: slice) -> "Diagonal":
+        return Diagonal(self.d[own])
 
-    def contract(self, view: AbstractMatrixView) -> float:
+    def contract(self, view: EntryView) -> float:
         return float(self.d @ view.diagonal())
 
     def dense(self) -> np.ndarray:
@@ -65,8 +65,8 @@ class Diagonal(AbstractInvertible, AbstractSymmetric):
     def trace_solve(self, G: AbstractSymmetric) -> float:
         return float(np.sum(G.diagonal() / self.d))
 
-    def see_inverse(self) -> Summary:
-        return Summary((1.0 / self.d,))
+    def project_inverse(self) -> StructuredCotangent:
+        return StructuredCotangent((1.0 / self.d,))
 
-    def see_sandwich(self, G: AbstractSymmetric) -> Summary:
-        return Summary((G.diagonal() / self.d**2,))
+    def project_sandwich(self, G: AbstractSymmetric) -> StructuredCotangent:
+        return StructuredCotangent((G.diagonal() / self.d**2,))

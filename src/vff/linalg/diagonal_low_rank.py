@@ -17,7 +17,7 @@ from scipy.linalg.lapack import dtrtri  # pyright: ignore[reportAttributeAccessI
 
 from vff.linalg.operators import AbstractInvertible, AbstractOperator
 from vff.linalg.symmetric import AbstractSymmetric
-from vff.linalg.views import Glimpse, Summary
+from vff.linalg.views import BlockView, StructuredCotangent
 
 
 def _inverse_transpose(lower: np.ndarray) -> np.ndarray:
@@ -29,9 +29,8 @@ def _columns(v: np.ndarray) -> np.ndarray:
     return v[:, None] if v.ndim == 1 else v
 
 
-@dataclass(frozen=True)
-class BorderedLowRank(AbstractOperator):
-    """[[diag(d), border], [border', corner]] + Z C Z'. Symmetric, of any sign."""
+class _Bordered(AbstractOperator):
+    """What both do, by their parts."""
 
     d: np.ndarray
     border: np.ndarray
@@ -74,12 +73,12 @@ class BorderedLowRank(AbstractOperator):
         P, Q = self.shape[0], self.corner.shape[0]
         return np.concatenate([self.Z, np.eye(P, Q, Q - P)], axis=1)
 
-    def keep(self, glimpse: Glimpse) -> Summary:
-        assert glimpse.diagonal is not None
-        assert glimpse.image is not None
-        return Summary((glimpse.diagonal, glimpse.image))
+    def project_block(self, block_view: BlockView) -> StructuredCotangent:
+        assert block_view.diagonal is not None
+        assert block_view.image is not None
+        return StructuredCotangent((block_view.diagonal, block_view.image))
 
-    def inner(self, other: Summary) -> float:
+    def inner(self, other: StructuredCotangent) -> float:
         H, R, (diagonal, image) = self.d.size, self.Z.shape[1], other.arrays()
         low_rank = np.sum(self.C * (self.Z.T @ image[:, :R]))
         edge = 2.0 * np.sum(self.border * image[:H, R:]) + np.sum(self.corner * image[H:, R:])
@@ -91,7 +90,18 @@ class BorderedLowRank(AbstractOperator):
 
 
 @dataclass(frozen=True)
-class PositiveBorderedLowRank(AbstractInvertible):
+class BorderedLowRank(_Bordered):
+    """[[diag(d), border], [border', corner]] + Z C Z'. Symmetric, of any sign."""
+
+    d: np.ndarray
+    border: np.ndarray
+    corner: np.ndarray
+    Z: np.ndarray
+    C: np.ndarray
+
+
+@dataclass(frozen=True)
+class PositiveBorderedLowRank(_Bordered, AbstractInvertible):
     """[[diag(d), border], [border', border' diag(1/d) border + root root']] + Z C Z', positive definite.
 
     With W W' = Z C Z' and the border eliminated (W_e <- W_e - border' D^-1 W_h), the harmonics' Schur complement is
@@ -110,39 +120,14 @@ class PositiveBorderedLowRank(AbstractInvertible):
     C: np.ndarray
 
     @cached_property
-    def operator(self) -> BorderedLowRank:
-        """The same matrix in its plain form."""
-        corner = self.border.T @ (self.border / self.d[:, None]) + self.root @ self.root.T
-        return BorderedLowRank(self.d, self.border, corner, self.Z, self.C)
+    def corner(self) -> np.ndarray:  # pyright: ignore[reportIncompatibleVariableOverride]  # follows from the others
+        return self.border.T @ (self.border / self.d[:, None]) + self.root @ self.root.T
 
     def scaled(self, factor: float) -> "PositiveBorderedLowRank":
         """factor times this matrix, factor > 0."""
         return PositiveBorderedLowRank(
             factor * self.d, factor * self.border, np.sqrt(factor) * self.root, self.Z, factor * self.C
         )
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.operator.shape
-
-    def mv(self, v: np.ndarray) -> np.ndarray:
-        return self.operator.mv(v)
-
-    def lower_plus(self, dense: np.ndarray) -> np.ndarray:
-        return self.operator.lower_plus(dense)
-
-    @property
-    def probes(self) -> np.ndarray:
-        return self.operator.probes
-
-    def keep(self, glimpse: Glimpse) -> Summary:
-        return self.operator.keep(glimpse)
-
-    def inner(self, other: Summary) -> float:
-        return self.operator.inner(other)
-
-    def to_dense(self) -> np.ndarray:
-        return self.operator.to_dense()
 
     @cached_property
     def _W(self) -> np.ndarray:
@@ -193,11 +178,11 @@ class PositiveBorderedLowRank(AbstractInvertible):
         diagonal[: self.d.size] += 1.0 / self.d
         return diagonal
 
-    def see_inverse(self) -> Summary:
-        return Summary((self._inverse_diagonal(), self.solve(self.probes)))
+    def project_inverse(self) -> StructuredCotangent:
+        return StructuredCotangent((self._inverse_diagonal(), self.solve(self.probes)))
 
-    def see_sandwich(self, G: AbstractSymmetric) -> Summary:
-        return Summary((self._sandwich_diagonal(G), self.solve(G @ self.solve(self.probes))))
+    def project_sandwich(self, G: AbstractSymmetric) -> StructuredCotangent:
+        return StructuredCotangent((self._sandwich_diagonal(G), self.solve(G @ self.solve(self.probes))))
 
     def trace_solve(self, G: AbstractSymmetric) -> float:
         U1, U2 = self._inverse_roots

@@ -15,7 +15,7 @@ import numpy as np
 
 from vff.linalg.operators import AbstractInvertible, AbstractOperator
 from vff.linalg.symmetric import AbstractSymmetric, contracted
-from vff.linalg.views import DenseView, Glimpse, Summary
+from vff.linalg.views import BlockView, DenseView, StructuredCotangent
 
 
 def apply_along(v: np.ndarray, shape: Sequence[int], maps: Sequence[Callable[[np.ndarray], np.ndarray]]) -> np.ndarray:
@@ -93,13 +93,13 @@ class Kronecker(AbstractInvertible):
     def probes(self) -> None:
         return None
 
-    def keep(self, glimpse: Glimpse) -> Summary:
-        if glimpse.contractions is not None:
-            return Summary(glimpse.contractions)
-        if glimpse.outer is not None:
-            return Summary(self._contracted_outer(*glimpse.outer))
-        assert glimpse.matrix is not None
-        return Summary(tuple(contracted(glimpse.matrix, self.written)))
+    def project_block(self, block_view: BlockView) -> StructuredCotangent:
+        if block_view.contractions is not None:
+            return StructuredCotangent(block_view.contractions)
+        if block_view.outer is not None:
+            return StructuredCotangent(self._contracted_outer(*block_view.outer))
+        assert block_view.matrix is not None
+        return StructuredCotangent(tuple(contracted(block_view.matrix, self.written)))
 
     def _contracted_outer(self, X: np.ndarray, Z: np.ndarray) -> tuple[np.ndarray, ...]:
         """The partial contractions of (X Z' + Z X') / 2."""
@@ -114,13 +114,13 @@ class Kronecker(AbstractInvertible):
             results.append(0.5 * (half + half.T))
         return tuple(results)
 
-    def inner(self, other: Summary) -> float:
+    def inner(self, other: StructuredCotangent) -> float:
         return self.scale * float(np.sum(self.written[0] * other.parts[0]))
 
-    def inner_of_factor(self, derivative: AbstractOperator, other: Summary, d: int) -> float:
+    def inner_of_factor(self, derivative: AbstractOperator, other: StructuredCotangent, d: int) -> float:
         """<scale K_1 x ... x dK_d x ... x K_D, M> for a change of one factor."""
         contraction = other.arrays()[d]
-        return self.scale * derivative.inner(derivative.see(DenseView(contraction)))
+        return self.scale * derivative.inner(derivative.project(DenseView(contraction)))
 
     def to_dense(self) -> np.ndarray:
         return self.scale * self.to_dense_of(self.written)
@@ -136,18 +136,18 @@ class Kronecker(AbstractInvertible):
     def trace_solve(self, G: AbstractSymmetric) -> float:
         return float(np.sum(self.inverses[0] * G.contracted(self.inverses)[0])) / self.scale
 
-    def see_inverse(self) -> Summary:
+    def project_inverse(self) -> StructuredCotangent:
         P = self.shape[0]
         both = zip(self.inverses, self.sizes, strict=True)
-        return Summary(tuple(P // size / self.scale * inverse for inverse, size in both))
+        return StructuredCotangent(tuple(P // size / self.scale * inverse for inverse, size in both))
 
-    def see_sandwich(self, G: AbstractSymmetric) -> Summary:
+    def project_sandwich(self, G: AbstractSymmetric) -> StructuredCotangent:
         return self.sandwiched(G.contracted(self.inverses))
 
-    def sandwiched(self, parts: Sequence[np.ndarray]) -> Summary:
+    def sandwiched(self, parts: Sequence[np.ndarray]) -> StructuredCotangent:
         """What it keeps of K^-1 G K^-1, given G contracted with the inverses of all factors but one."""
         both = zip(parts, self.inverses, strict=True)
-        return Summary(tuple(inverse @ part @ inverse / self.scale**2 for part, inverse in both))
+        return StructuredCotangent(tuple(inverse @ part @ inverse / self.scale**2 for part, inverse in both))
 
 
 def _same(v: np.ndarray) -> np.ndarray:

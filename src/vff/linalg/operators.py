@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 
 from vff.linalg.symmetric import AbstractSymmetric
-from vff.linalg.views import AbstractView, Glimpse, Summary
+from vff.linalg.views import BlockView, MatrixView, StructuredCotangent
 
 
 class AbstractOperator(ABC):
@@ -30,17 +30,17 @@ class AbstractOperator(ABC):
         """V (P, R): the few directions beside the diagonal in which this structure looks at another; None for all."""
 
     @abstractmethod
-    def keep(self, glimpse: Glimpse) -> Summary:
-        """What this structure keeps of a matrix it was given a glimpse of."""
+    def project_block(self, block_view: BlockView) -> StructuredCotangent:
+        """What this structure keeps of a matrix of which it was given a view."""
 
-    def see(self, view: AbstractView) -> Summary:
+    def project(self, view: MatrixView) -> StructuredCotangent:
         """What this structure keeps of another matrix."""
-        (glimpse,) = view.look([slice(0, self.shape[0])], [self.probes])
-        return self.keep(glimpse)
+        (block_view,) = view.blocks([slice(0, self.shape[0])], [self.probes])
+        return self.project_block(block_view)
 
     @abstractmethod
-    def inner(self, other: Summary) -> float:
-        """<K, M> = sum_ij K_ij M_ij for a symmetric M of which only the summary is known."""
+    def inner(self, other: StructuredCotangent) -> float:
+        """<K, M> = sum_ij K_ij M_ij for a symmetric M of which only the projection is known."""
 
     @abstractmethod
     def to_dense(self) -> np.ndarray:
@@ -67,9 +67,9 @@ class AbstractInvertible(AbstractOperator):
         """tr(K^-1 G)."""
 
     @abstractmethod
-    def see_inverse(self) -> Summary:
+    def project_inverse(self) -> StructuredCotangent:
         """What this structure keeps of its own inverse K^-1."""
 
     @abstractmethod
-    def see_sandwich(self, G: AbstractSymmetric) -> Summary:
+    def project_sandwich(self, G: AbstractSymmetric) -> StructuredCotangent:
         """What it keeps of K^-1 G K^-1."""

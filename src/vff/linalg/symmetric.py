@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from vff.linalg.views import AbstractMatrixView
+from vff.linalg.views import EntryView
 
 
 class AbstractSymmetric(ABC):
@@ -32,10 +32,10 @@ class AbstractSymmetric(ABC):
         """The matrix written out, (P, P); not to be written to."""
 
     @abstractmethod
-    def part(self, place: slice) -> "AbstractSymmetric":
+    def part(self, own: slice) -> "AbstractSymmetric":
         """A block on the diagonal."""
 
-    def contract(self, view: AbstractMatrixView) -> float:
+    def contract(self, view: EntryView) -> float:
         """sum_ij G_ij M_ij with another symmetric matrix."""
         return float(np.sum(self.dense() * view.written()))
 

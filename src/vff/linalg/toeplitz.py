@@ -1,12 +1,6 @@
-"""Products of harmonics are harmonics: the Gram matrix of cosines and sines from trigonometric moments.
+"""The Gram matrix of cosines and sines from trigonometric moments, Toeplitz plus or minus Hankel: theory (2.1).
 
-With C_k = sum w cos(k theta) and S_k = sum w sin(k theta), k = 0 ... 2M,
-
-    sum w cos(m t) cos(n t) = ( C_|m-n| + C_m+n ) / 2
-    sum w sin(m t) sin(n t) = ( C_|m-n| - C_m+n ) / 2
-    sum w cos(m t) sin(n t) = ( S_m+n + sign(n-m) S_|n-m| ) / 2
-
-A trigonometric vector is laid out as C_0 ... C_K, S_1 ... S_K.
+A trigonometric vector is laid out as C_0 ... C_K, S_1 ... S_K, sums of w cos(k theta) and w sin(k theta), K = 2M.
 """
 
 from collections.abc import Iterator

@@ -1,6 +1,5 @@
 """Symmetric matrices that are not written out, looked at as far as structured ones need to be contracted with them."""
 
-import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,28 +8,29 @@ from typing import Union
 
 import numpy as np
 
+from vff.linalg.arrays import slices_of
 from vff.linalg.cholesky import Factor
 
 
 @dataclass(frozen=True)
-class Summary:
-    """As much of a symmetric matrix M as a structure keeps of it. Linear in M: summaries add and scale."""
+class StructuredCotangent:
+    """As much of a symmetric matrix M as a structure keeps of it. Linear in M: cotangents add and scale."""
 
-    parts: tuple[Union[np.ndarray, "Summary"], ...]
+    parts: tuple[Union[np.ndarray, "StructuredCotangent"], ...]
 
-    def __add__(self, other: "Summary") -> "Summary":
-        return Summary(tuple(mine + theirs for mine, theirs in zip(self.parts, other.parts, strict=True)))
+    def __add__(self, other: "StructuredCotangent") -> "StructuredCotangent":
+        return StructuredCotangent(tuple(mine + theirs for mine, theirs in zip(self.parts, other.parts, strict=True)))
 
-    def __rmul__(self, factor: float) -> "Summary":
-        return Summary(tuple(factor * part for part in self.parts))
+    def __rmul__(self, factor: float) -> "StructuredCotangent":
+        return StructuredCotangent(tuple(factor * part for part in self.parts))
 
     def arrays(self) -> tuple[np.ndarray, ...]:
-        """The parts of a summary that holds no others."""
+        """The parts of one that holds no others."""
         return tuple(part for part in self.parts if isinstance(part, np.ndarray))
 
 
 @dataclass(frozen=True)
-class Glimpse:
+class BlockView:
     """A diagonal block of a matrix: its diagonal and image of some probes, or all of it, or two thin factors of it."""
 
     diagonal: np.ndarray | None = None
@@ -46,15 +46,15 @@ Probes = np.ndarray | None
 """Directions V (P, R) in which a block is looked at beside its diagonal; None for all of it."""
 
 
-class AbstractView(ABC):
+class MatrixView(ABC):
     """A symmetric matrix to be looked at."""
 
     @abstractmethod
-    def look(self, places: Sequence[slice], probes: Sequence[Probes]) -> list[Glimpse]:
-        """A glimpse of every diagonal block."""
+    def blocks(self, slices: Sequence[slice], probes: Sequence[Probes]) -> list[BlockView]:
+        """What is asked of every diagonal block."""
 
 
-class AbstractMatrixView(AbstractView):
+class EntryView(MatrixView):
     """A symmetric matrix of which any entry can be asked for."""
 
     @abstractmethod
@@ -69,9 +69,9 @@ class AbstractMatrixView(AbstractView):
         """Some of its rows and columns."""
         return self.written()[rows, columns]
 
-    def part(self, place: slice) -> "AbstractMatrixView":
+    def part(self, own: slice) -> "EntryView":
         """A block on the diagonal."""
-        return DenseView(self.block(place, place))
+        return DenseView(self.block(own, own))
 
     def diagonal(self) -> np.ndarray:
         """Its diagonal, (P,)."""
@@ -79,7 +79,7 @@ class AbstractMatrixView(AbstractView):
 
 
 @dataclass(frozen=True)
-class DenseView(AbstractMatrixView):
+class DenseView(EntryView):
     """A matrix written out."""
 
     matrix: np.ndarray
@@ -87,16 +87,16 @@ class DenseView(AbstractMatrixView):
     def written(self) -> np.ndarray:
         return self.matrix
 
-    def look(self, places: Sequence[slice], probes: Sequence[Probes]) -> list[Glimpse]:
-        glimpses = []
-        for place, V in zip(places, probes, strict=True):
-            block = self.matrix[place, place]
-            glimpses.append(Glimpse(matrix=block) if V is None else Glimpse(np.diagonal(block), block @ V))
-        return glimpses
+    def blocks(self, slices: Sequence[slice], probes: Sequence[Probes]) -> list[BlockView]:
+        block_views = []
+        for own, V in zip(slices, probes, strict=True):
+            block = self.matrix[own, own]
+            block_views.append(BlockView(matrix=block) if V is None else BlockView(np.diagonal(block), block @ V))
+        return block_views
 
 
 @dataclass(frozen=True)
-class OuterView(AbstractMatrixView):
+class OuterView(EntryView):
     """(X Z' + Z X') / 2 for thin X and Z, (P, R)."""
 
     X: np.ndarray
@@ -106,8 +106,8 @@ class OuterView(AbstractMatrixView):
         half = self.X @ self.Z.T
         return 0.5 * (half + half.T)
 
-    def part(self, place: slice) -> "OuterView":
-        return OuterView(self.X[place], self.Z[place])
+    def part(self, own: slice) -> "OuterView":
+        return OuterView(self.X[own], self.Z[own])
 
     def at(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         return 0.5 * np.sum(self.X[rows] * self.Z[columns] + self.Z[rows] * self.X[columns], axis=-1)
@@ -115,20 +115,20 @@ class OuterView(AbstractMatrixView):
     def diagonal(self) -> np.ndarray:
         return np.einsum("pr,pr->p", self.X, self.Z)
 
-    def look(self, places: Sequence[slice], probes: Sequence[Probes]) -> list[Glimpse]:
-        glimpses = []
-        for place, V in zip(places, probes, strict=True):
-            X, Z = self.X[place], self.Z[place]
+    def blocks(self, slices: Sequence[slice], probes: Sequence[Probes]) -> list[BlockView]:
+        block_views = []
+        for own, V in zip(slices, probes, strict=True):
+            X, Z = self.X[own], self.Z[own]
             if V is None:
-                glimpses.append(Glimpse(outer=(X, Z)))
+                block_views.append(BlockView(outer=(X, Z)))
             else:
                 image = 0.5 * (X @ (Z.T @ V) + Z @ (X.T @ V))
-                glimpses.append(Glimpse(np.einsum("pr,pr->p", X, Z), image))
-        return glimpses
+                block_views.append(BlockView(np.einsum("pr,pr->p", X, Z), image))
+        return block_views
 
 
 @dataclass(frozen=True)
-class InverseView(AbstractMatrixView):
+class InverseView(EntryView):
     """A^-1 from the factor of A; written out only when a block asks for all of it."""
 
     factor: Factor
@@ -143,14 +143,13 @@ class InverseView(AbstractMatrixView):
     def diagonal(self) -> np.ndarray:
         return self.factor.inverse_diagonal()
 
-    def look(self, places: Sequence[slice], probes: Sequence[Probes]) -> list[Glimpse]:
+    def blocks(self, slices: Sequence[slice], probes: Sequence[Probes]) -> list[BlockView]:
         if any(V is None for V in probes):
-            return DenseView(self.matrix).look(places, probes)
+            return DenseView(self.matrix).blocks(slices, probes)
         diagonal, thin = self.factor.inverse_diagonal(), [V for V in probes if V is not None]
         every = np.zeros((diagonal.size, sum(V.shape[1] for V in thin)))
-        ends = np.cumsum([0, *(V.shape[1] for V in thin)])
-        columns = [slice(start, stop) for start, stop in itertools.pairwise(ends)]
-        for place, V, some in zip(places, thin, columns, strict=True):
-            every[place, some] = V
+        columns = slices_of(V.shape[1] for V in thin)
+        for own, V, some in zip(slices, thin, columns, strict=True):
+            every[own, some] = V
         images = self.factor.solve(every)
-        return [Glimpse(diagonal[place], images[place, some]) for place, some in zip(places, columns, strict=True)]
+        return [BlockView(diagonal[own], images[own, some]) for own, some in zip(slices, columns, strict=True)]

@@ -1,7 +1,7 @@
-"""The data pass: sums over rows of the letters of every column. It cannot name a kernel (design Fact A).
+"""The data pass: sums over rows of the letters of every column. It cannot name a kernel (theory §1 to §3).
 
 What is summed, for terms whose features phi_s are products of single letters and psi_s of double ones, one letter per
-column of the term (see ``vff.basis``):
+column of the term:
 
     n                       rows
     weight                  sum w
@@ -9,31 +9,20 @@ column of the term (see ``vff.basis``):
     target_squared          sum w (y - offset)^2
     grams    s: (Q, ...)    sum w psi_s, an axis per column -> Phi_s' W Phi_s is a linear map of it (``gram.py``)
     projects s: (P_s,)      sum w (y - offset) phi_s
-    blocks   s<t: (P_s,P_t) sum w phi_s phi_t'      the Gram matrix between two terms (``coupling.py``)
-
-With one column, M = 1, q = 0 and theta = pi (t + 1): gram = sum w [1, cos, cos 2, sin, sin 2], and
-
-    Phi' W Phi =  sum w  [ 1        cos            sin         ]
-                         [ cos   (1 + cos 2)/2   (sin 2)/2     ]
-                         [ sin    (sin 2)/2     (1 - cos 2)/2  ]
+    blocks   s<t: (P_s,P_t) sum w phi_s phi_t'      the Gram matrix between two terms (``term_pair.py``)
 
 ``Moments`` adds, subtracts and scales; a pass for M harmonics holds the sums for every smaller M. ``offset`` is a
-number near the mean of y that keeps the sums free of cancellation; ``Moments.recentred`` changes it.
-
-How it is summed is an engine's business (``engines``): rows -> sums of letters, and its transpose, coefficients ->
-rows, for any set of axes; a column by itself is a set of one. A ``ReadingPlan`` names the engine of every set, and
-``read`` walks the rows once, in chunks; a ``Walk`` does so many times.
-A column with few distinct values is summed per value, a set of such columns per combination of values (a contingency
-table), continuous columns on a lattice that serves every letter, and the features are met only at the end; what the
-sums hold does not depend on the engine.
+number near the mean of y that keeps the sums free of cancellation. How it is summed is an engine's business
+(``engines``), and what the sums hold does not depend on it. A ``PassPlan`` names the engine of every set of axes, and
+``run_pass`` goes through the rows once, in chunks; ``PreparedRows`` many times.
 """
 
-from vff.moments.cells import Cells, Whole, read_cells
-from vff.moments.collapse import collapse
-from vff.moments.coupling import Coupling
+from vff.moments.cells import Cells, Whole, moments_of_cells
+from vff.moments.distinct import ColumnSummary, DistinctValues, distinct_values_of, summarise_column
 from vff.moments.engines import ENGINES, Choice, Cost, Engine, Job, Work, choose, contract
-from vff.moments.gram import gram_columns_adjoint, gram_tensor, see_term
-from vff.moments.lattice import Codebook, ColumnSummary, codebook_of, survey
+from vff.moments.equal_rows import merge_equal_rows
+from vff.moments.gram import gram_columns_adjoint, gram_tensor, project_term
+from vff.moments.nodes import equivalent_weights, features_at_nodes, lattice_size
 from vff.moments.operations import (
     LetterFunction,
     Tables,
@@ -45,25 +34,24 @@ from vff.moments.operations import (
     summed,
 )
 from vff.moments.pairs import KeyedByPairs, Pair
-from vff.moments.planning import ReadingPlan, Source, books_for, plan_reading, survey_columns
-from vff.moments.quadrature import equivalent_weights, features_at_nodes, lattice_size
-from vff.moments.reading import read, read_arrays
+from vff.moments.plan import PassPlan, RowBlock, distinct_values_for, plan_pass, summarise_columns
+from vff.moments.prepared import PreparedRows
 from vff.moments.rows import ColumnRequest, ColumnRows, TermRequest
+from vff.moments.run import moments_of_arrays, run_pass
 from vff.moments.sample import LARGEST_SAMPLE, Profile, Sample, sample_of
 from vff.moments.statistics import Harmonics, MomentRequest, Moments, joint
-from vff.moments.walking import Walk
+from vff.moments.term_pair import TermPair
 
 __all__ = [
     "ENGINES",
     "LARGEST_SAMPLE",
     "Cells",
     "Choice",
-    "Codebook",
     "ColumnRequest",
     "ColumnRows",
     "ColumnSummary",
     "Cost",
-    "Coupling",
+    "DistinctValues",
     "Engine",
     "Harmonics",
     "Job",
@@ -72,21 +60,21 @@ __all__ = [
     "MomentRequest",
     "Moments",
     "Pair",
+    "PassPlan",
+    "PreparedRows",
     "Profile",
-    "ReadingPlan",
+    "RowBlock",
     "Sample",
-    "Source",
     "Tables",
+    "TermPair",
     "TermRequest",
-    "Walk",
     "Whole",
     "Work",
-    "books_for",
     "choose",
-    "codebook_of",
-    "collapse",
     "column_rows",
     "contract",
+    "distinct_values_for",
+    "distinct_values_of",
     "equivalent_weights",
     "evaluate_letters",
     "evaluate_several",
@@ -95,15 +83,16 @@ __all__ = [
     "gram_tensor",
     "joint",
     "lattice_size",
+    "merge_equal_rows",
+    "moments_of_arrays",
+    "moments_of_cells",
     "pair_functions",
-    "plan_reading",
-    "read",
-    "read_arrays",
-    "read_cells",
+    "plan_pass",
+    "project_term",
+    "run_pass",
     "sample_of",
-    "see_term",
     "sum_letters",
+    "summarise_column",
+    "summarise_columns",
     "summed",
-    "survey",
-    "survey_columns",
 ]

@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from vff.moments.engines import Choice
-from vff.moments.planning import ReadingPlan
-from vff.moments.reading import Sums
+from vff.moments.plan import PassPlan
+from vff.moments.run import Sums
 from vff.moments.statistics import Moments
 
 
@@ -36,8 +36,8 @@ class Whole(NamedTuple):
     target_squared: float
 
 
-def read_cells(
-    plan: ReadingPlan, cells: Callable[[tuple[int, ...]], Cells], whole: Whole, offset: float
+def moments_of_cells(
+    plan: PassPlan, cells: Callable[[tuple[int, ...]], Cells], whole: Whole, offset: float
 ) -> tuple[Moments, list[Choice]]:
     """The moments of rows that all lie inside, and the engine of every column.
 

@@ -6,7 +6,7 @@ from math import prod
 import numpy as np
 
 from vff.basis.protocol import Basis
-from vff.linalg import AbstractMatrixView, AbstractSymmetric, Dense, Diagonal
+from vff.linalg import AbstractSymmetric, Dense, Diagonal, EntryView
 from vff.moments.axes import along
 
 
@@ -36,20 +36,20 @@ def term_gram(bases: Sequence[Basis], letters: np.ndarray) -> AbstractSymmetric:
     return Dense(gram_tensor(bases, letters))
 
 
-def see_term(bases: Sequence[Basis], S: AbstractMatrixView) -> np.ndarray:
+def project_term(bases: Sequence[Basis], S: EntryView) -> np.ndarray:
     """Coefficients of products of double letters, (Q1, Q2, ...), with sum phi'S phi: transpose of ``gram_tensor``.
 
     S is asked only where products of features live.
     """
     if len(bases) == 1:
-        return bases[0].see(S)
+        return bases[0].project(S)
     tensor = _at_products(bases, S)
     for d, basis in enumerate(bases):
         tensor = along(tensor, d, lambda rows, basis=basis: basis.products().transposed @ rows)
     return tensor
 
 
-def _at_products(bases: Sequence[Basis], S: AbstractMatrixView) -> np.ndarray:
+def _at_products(bases: Sequence[Basis], S: EntryView) -> np.ndarray:
     """The entries of S where products of features live, an axis per factor."""
     D, sizes = len(bases), [basis.size for basis in bases]
     if all(basis.everywhere for basis in bases):

@@ -1,4 +1,4 @@
-"""Coefficients to rows: the mean and the quadratic form that a posterior asks for (design Fact C).
+"""Coefficients to rows: the mean and the quadratic form that a posterior asks for, theory (3.1).
 
 evaluate Phi c             the single letters of every term
 quad     diag(Phi S Phi')  the double letters of every term, and the letters of every pair of terms
@@ -11,20 +11,20 @@ from typing import Any
 import numpy as np
 
 from vff.basis.protocol import Domain, Letters
-from vff.moments.cores import cores, workers
-from vff.moments.coupling import Coupling
+from vff.moments.distinct import DistinctValues, distinct_values_of
 from vff.moments.engines import ENGINES, Job, Work, choose
-from vff.moments.lattice import Codebook, codebook_of
 from vff.moments.pairs import Pair
 from vff.moments.rows import ColumnRequest, ColumnRows
+from vff.moments.term_pair import TermPair
+from vff.moments.threads import cores, workers
 
 
 def column_rows(request: ColumnRequest, x: np.ndarray) -> ColumnRows:
     """Rows in memory, with their distinct values when these are few; codes of levels are always worked on by value."""
-    book = codebook_of(x)
-    if book is None and request.domain.discrete:
-        book = Codebook(np.unique(x))
-    return ColumnRows(request, x, book)
+    distinct = distinct_values_of(x)
+    if distinct is None and request.domain.discrete:
+        distinct = DistinctValues(np.unique(x))
+    return ColumnRows(request, x, distinct)
 
 
 @dataclass(frozen=True)
@@ -33,14 +33,14 @@ class LetterFunction:
 
     columns: tuple[int, ...]
     """The column of the rows behind every axis."""
-    alphabets: tuple[Letters, ...]
+    axis_letters: tuple[Letters, ...]
     coefficients: np.ndarray
     domains: tuple[Domain, ...] = ()
     """Of every axis; those of the columns where there are none."""
 
     @property
     def job(self) -> Job:
-        return Job(self.alphabets)
+        return Job(self.axis_letters)
 
     def on(self, rows: "Rows") -> list[ColumnRows]:
         """Its axes at these rows."""
@@ -133,15 +133,15 @@ def sum_letters(rows: ColumnRows, letters: Letters, strengths: np.ndarray) -> np
     return engine.sum([rows], jobs, strengths, strengths)[0]
 
 
-def pair_functions(couplings: Mapping[Pair, Coupling], S: Mapping[Pair, np.ndarray]) -> list[LetterFunction]:
+def pair_functions(term_pairs: Mapping[Pair, TermPair], S: Mapping[Pair, np.ndarray]) -> list[LetterFunction]:
     """Functions whose sum is that over pairs s < t of terms of phi_s' S_st phi_t."""
     merged: dict[tuple, LetterFunction] = {}
     for pair, block in S.items():
-        coupling = couplings[pair]
-        key, letters = (coupling.axes, coupling.alphabets), coupling.letters(block)
+        term_pair = term_pairs[pair]
+        key, letters = (term_pair.axes, term_pair.axis_letters), term_pair.letters(block)
         seen = merged.get(key)  # functions of the same letters are one function
         total = letters if seen is None else seen.coefficients + letters
-        merged[key] = LetterFunction(coupling.columns, coupling.alphabets, total, coupling.domains)
+        merged[key] = LetterFunction(term_pair.columns, term_pair.axis_letters, total, term_pair.domains)
     return list(merged.values())
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from vff.basis.protocol import Axis, Basis, Domain, Letters
-from vff.moments.lattice import Codebook
+from vff.moments.distinct import DistinctValues
 
 _REMEMBERED = 2**21  # letters of one column, 16 MiB
 _KEPT = 2**17  # letters of one column at its rows, 1 MiB
@@ -86,7 +86,7 @@ class ColumnRows:
     request: ColumnRequest
     x: np.ndarray
     """In the column's own units, (N,)."""
-    book: Codebook | None = None
+    distinct: DistinctValues | None = None
     """Its distinct values, when these are few enough to work on."""
     remembered: dict[Any, np.ndarray] = field(default_factory=dict, repr=False, compare=False)
     """What was worked out about these rows, whatever features are asked of them, and will be needed again."""
@@ -104,43 +104,43 @@ class ColumnRows:
         return self.remembered[key]
 
     @property
-    def codebook(self) -> Codebook:
-        """The book, by those who know that there is one."""
-        assert self.book is not None
-        return self.book
+    def known_values(self) -> DistinctValues:
+        """The distinct values, by those who know that there are few."""
+        assert self.distinct is not None
+        return self.distinct
 
     @property
     def codes(self) -> np.ndarray:
-        """Code of every row in the book, (N,)."""
+        """Code of every row, (N,)."""
         if "codes" not in self.remembered:
-            self.remembered["codes"] = self.codebook.encode(self.x)
+            self.remembered["codes"] = self.known_values.encode(self.x)
         return self.remembered["codes"]
 
-    def asked(self, request: ColumnRequest) -> "ColumnRows":
+    def for_request(self, request: ColumnRequest) -> "ColumnRows":
         """The same rows for other features, or on another domain; what was worked out about them is shared."""
         return self if request == self.request else replace(self, request=request)
 
     def on(self, domain: Domain) -> "ColumnRows":
         """The same rows on another domain."""
-        return self if domain == self.request.domain else self.asked(replace(self.request, place=domain))
+        return self if domain == self.request.domain else self.for_request(replace(self.request, place=domain))
 
     @cached_property
     def values(self) -> np.ndarray:
-        """Where the values of the book lie in the unit domain, (D,)."""
-        return self.request.domain.to_unit(self.codebook.values)
+        """Where the distinct values lie in the unit domain, (D,)."""
+        return self.request.domain.to_unit(self.known_values.values)
 
     def letters(self, letters: Letters) -> np.ndarray:
-        """Letters at the values of the book, (D, size)."""
-        if self.codebook.size * letters.size > _REMEMBERED:
+        """Letters at the distinct values, (D, size)."""
+        if self.known_values.size * letters.size > _REMEMBERED:
             return letters.evaluate(self.values)
-        found, key = self.codebook.remembered, (self.request.domain, letters)
+        found, key = self.known_values.remembered, (self.request.domain, letters)
         if key not in found:
             found[key] = letters.evaluate(self.values)
         return found[key]
 
     def letters_are_values(self, letters: Letters) -> bool:
-        """Whether every letter is the indicator of a value of the book, in the same order."""
-        values = self.codebook.values
+        """Whether every letter is the indicator of a distinct value, in the same order."""
+        values = self.known_values.values
         codes = self.request.domain.discrete and letters.local == 1 and values.size == letters.size
         return codes and bool(values.size == 0 or (values[0] == 0.0 and values[-1] == values.size - 1.0))
 
@@ -156,7 +156,7 @@ class ColumnRows:
     def outside(self) -> np.ndarray | None:
         """Which rows lie outside their domain; None when all are inside, by far the usual case."""
         domain = self.request.domain
-        if self.book is None or domain.discrete:  # a level never seen is not in the book
+        if self.distinct is None or domain.discrete:  # a level never seen has no code
             outside = ~domain.contains(self.t)
             return outside if outside.any() else None
         values = ~domain.contains(self.values)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from vff.moments.planning import Source
+from vff.moments.plan import RowBlock
 
 _BLOCK = 2**15  # rows that are hashed at once, within a cache
 _PIECE = 2**20
@@ -51,9 +51,9 @@ class Sample:
         return self.halvings == 0
 
     @property
-    def source(self) -> Source:
+    def source(self) -> RowBlock:
         """The rows, to be read."""
-        return Source(self.y.size, lambda c, rows: self.columns[c][rows], self.y, self.w)
+        return RowBlock(self.y.size, lambda c, rows: self.columns[c][rows], self.y, self.w)
 
     def profile(self, c: int) -> Profile:
         """The rows of one column."""
@@ -79,7 +79,7 @@ class Sample:
         return replace(self._taken(_below(self.hashes, halvings)), halvings=halvings)
 
 
-def sample_of(source: Source, extra: np.ndarray, levels: Sequence[Sequence[Any] | None]) -> Sample:
+def sample_of(source: RowBlock, extra: np.ndarray, levels: Sequence[Sequence[Any] | None]) -> Sample:
     """A sample of the rows of a source, by a hash of y, of what is beside it and of every column.
 
     ``levels`` are those of every column, None for one of numbers. Codes of levels may be renumbered when samples merge,
@@ -103,7 +103,7 @@ def _mark(level: Any) -> float:
 
 
 def _piece_of(
-    source: Source, extra: np.ndarray, marks: Sequence[np.ndarray | None], rows: slice, halvings: int
+    source: RowBlock, extra: np.ndarray, marks: Sequence[np.ndarray | None], rows: slice, halvings: int
 ) -> Sample:
     """The sample of a stretch of rows, thinned as far as is known to be needed."""
     columns = [source.column(c, rows) for c in range(len(marks))]

@@ -4,11 +4,12 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
 from vff.basis.protocol import Axis, Basis, Change
-from vff.linalg import BlockGram
+from vff.linalg import BlockGram, slices_of
 from vff.moments.axes import along
 from vff.moments.gram import features_sum, term_gram
 from vff.moments.pairs import KeyedByPairs, Pair
@@ -34,6 +35,10 @@ class MomentRequest:
     def n_columns(self) -> int:
         """Columns of the rows."""
         return 1 + max(column for term in self.terms for column in term.columns)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What follows from the terms is not written: formats made of JSON have no axes among their keys."""
+        return {"terms": self.terms}
 
     @cached_property
     def axes(self) -> dict[Axis, ColumnRequest]:
@@ -64,8 +69,7 @@ class MomentRequest:
     @property
     def slices(self) -> tuple[slice, ...]:
         """Where each term's features stand among all of them."""
-        ends = np.cumsum(self.sizes).tolist()
-        return tuple(slice(end - size, end) for end, size in zip(ends, self.sizes, strict=True))
+        return slices_of(self.sizes)
 
     @property
     def pairs(self) -> tuple[Pair, ...]:

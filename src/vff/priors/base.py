@@ -1,7 +1,6 @@
 """What every prior provides."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, ClassVar, Literal, Self
 
@@ -60,15 +59,6 @@ class AbstractPrior(ABC):
         with np.errstate(over="ignore"):  # where the density is zero, an exponent is infinite
             inside = self.formula(xp.where(outside, 1.0, value), *self.numbers) + self.log_constant
         return xp.where(outside, -np.inf, inside)[()]
-
-    def unconstrained(self, t: Any, numbers: Sequence[Any]) -> Any:
-        """The log density of t up to a constant, where t is the value, or the logarithm of one that must be positive.
-
-        For a positive value it contains the Jacobian: d exp(t) / dt = exp(t).
-        """
-        if self.support == "real":
-            return self.formula(t, *numbers)
-        return self.formula(namespace(t).exp(t), *numbers) + t
 
     def quantile(self, level: Any) -> Any:
         """The value that the hyperparameter is below with this probability; levels may be an array."""

@@ -42,8 +42,8 @@ def lattice_data(x: np.ndarray, y: np.ndarray, **fields: np.ndarray) -> Data:
 
 def effect_data(model: AdditiveModel, view: View, lattice: Mapping[int, np.ndarray], effect: Effect, z: float) -> Data:
     """A term on a lattice of its columns: numbers, times, or levels as they are written."""
-    places = [_places(model, c, at) for c, at in lattice.items()]
-    grids = [grid.ravel() for grid in np.meshgrid(*places, indexing="ij")]
+    values = [_axis_values(model, c, at) for c, at in lattice.items()]
+    grids = [grid.ravel() for grid in np.meshgrid(*values, indexing="ij")]
     count, mean, half = grids[0].size, effect.mean.ravel(), z * effect.std.ravel()
     return {
         "term": np.full(count, model.statistics_.terms[view.term].name, dtype=object),
@@ -56,7 +56,7 @@ def effect_data(model: AdditiveModel, view: View, lattice: Mapping[int, np.ndarr
     }
 
 
-def _places(model: AdditiveModel, c: int, at: np.ndarray) -> np.ndarray:
+def _axis_values(model: AdditiveModel, c: int, at: np.ndarray) -> np.ndarray:
     kind = column_kind(model, c)
     if kind != "levels":
         return as_values(kind, on_axis(kind, at))

@@ -69,7 +69,7 @@ def effects(
         )
     refuse_several(model, "plot.effects")
     check_is_fitted(model, "posterior_")
-    z, views = half_width(level), [view_of(model, s) for s in _places(model, terms)]
+    z, views = half_width(level), [view_of(model, s) for s in _numbers_of(model, terms)]
     _check_labels(model, xlabels or {})
     if ncols is not None and not is_whole(ncols, 1):
         raise ValueError(f"ncols must be 1 or more, got {shown(ncols)}; it counts the panels side by side")
@@ -101,7 +101,7 @@ def _panels(ax: Axes | None, count: int, ncols: int, size: tuple[float, float]) 
     return [ax]
 
 
-def _places(model: AdditiveModel, names: Sequence[str] | str | None) -> list[int]:
+def _numbers_of(model: AdditiveModel, names: Sequence[str] | str | None) -> list[int]:
     """Where the named terms stand; all of them when none are named."""
     known = [term.name for term in model.statistics_.terms]
     if names is None:
@@ -155,8 +155,8 @@ def _draw(ax: Axes, model: AdditiveModel, view: View, z: float) -> tuple[QuadMes
     name = f"{term.name}: " if len(view.over) == 2 and _has_twin(model, view.term) else ""
     held = held_text(model, view)
     share = _share_text(term.share) if model.fit_.from_sums else ""
-    says = f"{name}{share if term.supported else 'no effect'}".removesuffix(": ")
-    ax.set_title("\n".join(line for line in (says, held) if line), fontsize="small")
+    title = f"{name}{share if term.supported else 'no effect'}".removesuffix(": ")
+    ax.set_title("\n".join(line for line in (title, held) if line), fontsize="small")
     if view.shape != "surface":
         ax.axhline(0.0, color="0.6", lw=0.8, zorder=1)
         return None, _LINES[view.shape](ax, model, view, z)
@@ -206,8 +206,8 @@ def _finish_unsupported(model: AdditiveModel, panels: Sequence[Axes], views: Seq
     for ax, view in zip(panels, views, strict=True):
         if model.fit_.terms[view.term].supported:
             continue
-        says = ax.text(0.5, 0.6, "the data do not support\nan effect", ha="center", fontsize="small", zorder=6)
-        says.set(transform=ax.transAxes, bbox={"facecolor": "white", "lw": 0.0, "pad": 1.0})
+        text = ax.text(0.5, 0.6, "the data do not support\nan effect", ha="center", fontsize="small", zorder=6)
+        text.set(transform=ax.transAxes, bbox={"facecolor": "white", "lw": 0.0, "pad": 1.0})
         if view.shape != "surface" and not sharey:
             # what is left of the term is rounding, and ticks of its own would give it a meaning
             ax.set_ylim(-model.target_.scale, model.target_.scale)

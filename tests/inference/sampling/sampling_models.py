@@ -18,7 +18,7 @@ from vff.inference.sampling.design import Design, design
 from vff.inference.sampling.target import Data, Entry, Hyper, Sites, Target
 from vff.inference.terms import Term
 from vff.likelihoods import AbstractLikelihood
-from vff.moments import ColumnRequest, MomentRequest, Source, TermRequest
+from vff.moments import ColumnRequest, MomentRequest, RowBlock, TermRequest
 from vff.priors import AbstractPrior, Gamma, LogNormal, Normal, penalised_sd
 
 DOMAIN = Interval(-0.5, 3.5)
@@ -81,13 +81,13 @@ class Model:
     def design(self) -> Design:
         return design(*self.parts())
 
-    def parts(self) -> tuple[list[Term], MomentRequest, Source, Observed]:
+    def parts(self) -> tuple[list[Term], MomentRequest, RowBlock, Observed]:
         """What a design is made of."""
         terms, requests = [], []
         for own in self.terms:
             terms.append(Term(tuple(MaternFactor(f.p) if isinstance(f, Smooth) else LevelFactor() for f in own)))
             requests.append(TermRequest(tuple(f.column for f in own), tuple(_request(f) for f in own)))
-        source = Source(len(self.x), lambda c, rows: self.x[rows, c], self.observed.y, self.observed.w)
+        source = RowBlock(len(self.x), lambda c, rows: self.x[rows, c], self.observed.y, self.observed.w)
         return terms, MomentRequest(tuple(requests)), source, self.observed
 
     def target(self, nodes: int = 32, sites: Sites | None = None, own: Design | None = None) -> tuple[Target, Data]:

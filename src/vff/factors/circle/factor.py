@@ -8,7 +8,16 @@ import numpy as np
 
 from vff.factors.circle.basis import Circle, CircleBasis
 from vff.factors.circle.prior import CirclePrior, WrappedMatern
-from vff.factors.protocol import Block, Factor, Parameter, Rung, Values, WhiteFactor, Wish, by_differences
+from vff.factors.protocol import (
+    Block,
+    Factor,
+    FactorOptions,
+    Parameter,
+    StartingPoint,
+    Values,
+    WhiteFactor,
+    by_differences,
+)
 
 _LENGTHSCALES = (2.0, 0.6, 0.2, 0.06)  # half turns
 _MOST_HARMONICS = 128
@@ -43,7 +52,7 @@ class CircleFactor(Factor[Circle, CircleBasis]):
         """The tail of the spectrum."""
         return 3.0
 
-    def least(self, wish: Wish) -> CircleBasis:
+    def least(self, options: FactorOptions) -> CircleBasis:
         return CircleBasis(1)
 
     def spanning(self, low: float, high: float) -> Circle:
@@ -58,8 +67,8 @@ class CircleFactor(Factor[Circle, CircleBasis]):
     def prior(self, domain: Circle, basis: CircleBasis, values: Values) -> CirclePrior:
         return CirclePrior(domain, basis, values["lengthscale"])
 
-    def ladder(self, detail: int) -> Sequence[Rung]:
-        return [Rung({"lengthscale": length}, _MOST_HARMONICS) for length in _LENGTHSCALES]
+    def ladder(self, detail: int) -> Sequence[StartingPoint]:
+        return [StartingPoint({"lengthscale": length}, _MOST_HARMONICS) for length in _LENGTHSCALES]
 
     def needed(self, values: Values) -> int:
         # half the spectral mass lies below about omega = rate; four rates leave a few per cent or less

@@ -1,16 +1,10 @@
-"""Coordinates for the edge functions in which K_uu is known without cancellation.
+"""Coordinates for the edge functions in which K_uu is known without cancellation: the E_n of theory (5.2).
 
-Harmonics and edge functions R_n (see ``vff.basis``) are far from orthogonal in the RKHS. Add to each R_n the harmonics
-that make it so under L = (D + rate)^(p+1):
-
-    E_n = R_n + Re sum_(m=1..M) x_n(m) exp(i omega s) = B_n + Re sum_(m=1..M) e_n(m) exp(i omega s)
-    x_n(m) =  sum_(j>=n) C(p+1, j) rate^(p+1-j) (i omega)^(j-n) / (rate + i omega)^(p+1)        zero for n > p + 1
+    E_n = B_n + Re sum_(m=1..M) e_n(m) exp(i omega s)
     e_n(m) = -sum_(j<n)  C(p+1, j) rate^(p+1-j) (i omega)^(j-n) / (rate + i omega)^(p+1)
 
-Then L E_n has no harmonic 1 ... M. What is left is a constant, C(p+1, n) rate^(p+1-n) (-1/2), and the frequencies above
-M, with coefficients sum_k Lambda[n, k] (i omega)^-k, Lambda[n, k] = C(p+1, n-k) rate^(p+1-n+k), whose inner products
-are Hurwitz zeta functions.
-
+L E_n has a constant, C(p+1, n) rate^(p+1-n) (-1/2), and frequencies above M with coefficients
+sum_k Lambda[n, k] (i omega)^-k, Lambda[n, k] = C(p+1, n-k) rate^(p+1-n+k).
 Functions of the rate take a number, or one that JAX traces, and answer in its library.
 """
 

@@ -13,7 +13,17 @@ from vff.factors.interval.bernoulli import largest_resolved
 from vff.factors.interval.matern import HalfInteger, covariance_coefficients
 from vff.factors.interval.prior import IntervalPrior, column_prior
 from vff.factors.outside import TailRows
-from vff.factors.protocol import Block, Extent, Factor, Parameter, Rung, Values, WhiteFactor, Wish, with_room
+from vff.factors.protocol import (
+    Block,
+    Extent,
+    Factor,
+    FactorOptions,
+    Parameter,
+    StartingPoint,
+    Values,
+    WhiteFactor,
+    with_room,
+)
 from vff.words import shown
 
 _MOST_EDGES = 8
@@ -51,8 +61,8 @@ class MaternFactor(Factor[Interval, ColumnBasis]):
         """The tail of the spectrum."""
         return 2 * self.p + 1
 
-    def least(self, wish: Wish) -> ColumnBasis:
-        return ColumnBasis(1, checked_edges(wish.edges, self.p, wish.most))
+    def least(self, options: FactorOptions) -> ColumnBasis:
+        return ColumnBasis(1, checked_edges(options.edges, self.p, options.most))
 
     def spanning(self, low: float, high: float) -> Interval:
         return Interval(low, high)
@@ -83,16 +93,16 @@ class MaternFactor(Factor[Interval, ColumnBasis]):
         rate = HalfInteger.from_lengthscale(self.p, values["lengthscale"]).rate
         return IntervalPrior(domain, column_prior(basis, self.p, rate))
 
-    def ladder(self, detail: int) -> Sequence[Rung]:
+    def ladder(self, detail: int) -> Sequence[StartingPoint]:
         """Short lengthscales are tried with all the harmonics they need only when the targets have detail to show."""
         coarse = list(_LENGTHSCALES)
         if detail > _MANY_CYCLES:
             coarse.append(_SHORT_LENGTHSCALE)
-        rungs = [Rung({"lengthscale": length}, _MOST_HARMONICS) for length in coarse]
+        points = [StartingPoint({"lengthscale": length}, _MOST_HARMONICS) for length in coarse]
         if detail > _MOST_HARMONICS:
             fine = (4.0 / detail, 1.0 / detail, 0.25 / detail)
-            rungs += [Rung({"lengthscale": length}, with_room(detail)) for length in fine]
-        return rungs
+            points += [StartingPoint({"lengthscale": length}, with_room(detail)) for length in fine]
+        return points
 
     def needed(self, values: Values) -> int:
         # Half the spectral mass of f lies below about omega = rate; four rates leave a few per cent or less.

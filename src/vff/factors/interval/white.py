@@ -1,8 +1,7 @@
-"""White variables v ~ N(0, I) to coefficients of one column, in JAX: structured algebra only, O(P).
+"""White variables v ~ N(0, I) to coefficients of one column, in JAX (theory §12): structured algebra only, O(P).
 
-With K_uu = R R' (paper, "Centring of variables for MCMC"; R has an extra column per state of the edge), u = R v has
-the prior of u and c = K_uu^-1 R v that of the coefficients. Coefficients are those of the functions that are
-evaluated at rows, so the edge transform T' is part of the map. The part of f that the features miss has the variance
+Coefficients are those of the functions that are evaluated at rows, so the edge transform T' is part of the map. The
+part of f that the features miss has the variance
 
     k(0) - phi' K_uu^-1 phi,      phi' K_uu^-1 phi = s - |U1' phi|^2 + |U2' phi|^2
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from vff.factors.levels.basis import Codes, LevelBasis
 from vff.factors.levels.prior import LevelPrior
-from vff.factors.protocol import Block, Factor, Values, WhiteFactor, Wish
+from vff.factors.protocol import Block, Factor, FactorOptions, Values, WhiteFactor
 
 
 @dataclass(frozen=True)
@@ -21,8 +21,8 @@ class LevelFactor(Factor[Codes, LevelBasis]):
     def title(self) -> str:
         return "effects of levels"
 
-    def least(self, wish: Wish) -> LevelBasis:
-        return LevelBasis(wish.levels)
+    def least(self, options: FactorOptions) -> LevelBasis:
+        return LevelBasis(options.levels)
 
     def spanning(self, low: float, high: float) -> Codes:
         return Codes()

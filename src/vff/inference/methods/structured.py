@@ -26,7 +26,7 @@ from vff.inference.structured import KINDS, LARGEST_CLIMB, Kind, ProductTerm, St
 from vff.inference.structured_bound import evaluated, projected
 from vff.inference.structured_constant import means_with_constant, with_constant, without_constant
 from vff.likelihoods.rules import counts_for
-from vff.moments import Choice, MomentRequest, Moments, TermRequest, Walk, plan_reading
+from vff.moments import Choice, MomentRequest, Moments, PreparedRows, TermRequest, plan_pass
 from vff.words import shown
 
 _LEARNT_FEATURES, _LEAST_M = 600, 2
@@ -173,7 +173,7 @@ def _learn(ready: Prepared, most: int) -> Learnt:
         replace(plan, M=tuple(None if M is None else most for M, most in zip(plan.M, own, strict=True)))
         for plan, own in zip(task.plans, small.harmonics, strict=True)
     )
-    walk = Walk(plan_reading(rows.walk.n, small, rows.walk.plan.books), rows.walk.source)
+    walk = PreparedRows(plan_pass(rows.walk.n, small, rows.walk.plan.distinct_values), rows.walk.source)
     task.progress(f"learning with the full covariance and at most {small.size} features")
     first = fit_prepared(replace(ready, task=replace(task, plans=plans, rows=replace(rows, walk=walk))))
     memory = first.memory

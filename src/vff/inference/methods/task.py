@@ -13,7 +13,7 @@ from vff.inference.start import Given
 from vff.inference.target import TargetScale, Units
 from vff.inference.terms import Term
 from vff.likelihoods import AbstractLikelihood
-from vff.moments import ColumnSummary, MomentRequest, Moments, Walk
+from vff.moments import ColumnSummary, MomentRequest, Moments, PreparedRows
 
 if TYPE_CHECKING:
     from vff.inference.methods.fit import Fit, TermFit
@@ -68,7 +68,7 @@ class Sums:
 class Visited:
     """Rows that can be asked again and again."""
 
-    walk: Walk
+    walk: PreparedRows
     observed: Observed
     everywhere: AbstractCrowd | None = None
     """All rows, where these are not in memory: then ``walk`` and ``observed`` are a sample of them."""

@@ -15,11 +15,11 @@ from vff.inference.posterior.term import TermProcess, Written, stretches
 from vff.linalg import factorise
 from vff.moments import (
     ColumnRows,
-    Coupling,
     KeyedByPairs,
     LetterFunction,
     MomentRequest,
     Pair,
+    TermPair,
     column_rows,
     evaluate_letters,
     pair_functions,
@@ -135,9 +135,9 @@ class WrittenCovariance(AbstractCovariance):
     @cached_property
     def pair_functions(self) -> list[LetterFunction]:
         """Functions whose sum is that of phi_s'S_st phi_t over pairs of terms."""
-        couplings = {(s, t): Coupling(self.request.terms[s], self.request.terms[t]) for s, t in self.between}
+        term_pairs = {(s, t): TermPair(self.request.terms[s], self.request.terms[t]) for s, t in self.between}
         raw = {(s, t): self.terms[t].to_raw(self.terms[s].to_raw(block).T).T for (s, t), block in self.between.items()}
-        return pair_functions(couplings, raw)
+        return pair_functions(term_pairs, raw)
 
     def answers(
         self, s: int, x: np.ndarray, rows: Sequence[ColumnRows], vectors: Sequence[np.ndarray], engine: str = "auto"
@@ -183,7 +183,7 @@ class WrittenCovariance(AbstractCovariance):
             return summed(rows, self.pair_functions, engine)
         total = np.empty(len(x))
         if inside.any():
-            some = [ColumnRows(column.request, column.x[inside], column.book) for column in rows]
+            some = [ColumnRows(column.request, column.x[inside], column.distinct) for column in rows]
             total[inside] = summed(some, self.pair_functions, engine)
         beyond = np.flatnonzero(~inside)
         for some in stretches(beyond.size, self.request.size):

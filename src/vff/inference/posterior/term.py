@@ -13,7 +13,7 @@ import numpy as np
 from vff.basis import Domain
 from vff.factors import Prior, TermTransform
 from vff.linalg import DenseView, Kronecker, product_rows
-from vff.moments import ColumnRows, LetterFunction, evaluate_letters, see_term
+from vff.moments import ColumnRows, LetterFunction, evaluate_letters, project_term
 
 _WRITTEN = 2**23  # features written out at a time, for the rows that need it
 
@@ -70,13 +70,13 @@ class TermProcess:
 
     def function(self, c: np.ndarray) -> LetterFunction:
         """phi'c in the letters of its columns."""
-        alphabets = tuple(factor.basis.single for factor in self.factors)
-        return LetterFunction(self.columns, alphabets, self.to_raw(c).reshape(self.transform.shape), self.domains)
+        axis_letters = tuple(factor.basis.single for factor in self.factors)
+        return LetterFunction(self.columns, axis_letters, self.to_raw(c).reshape(self.transform.shape), self.domains)
 
     def square(self, S: np.ndarray) -> LetterFunction:
         """phi'S phi in the double letters of its columns."""
         bases = [factor.basis for factor in self.factors]
-        letters = see_term(bases, DenseView(self.to_raw(self.to_raw(S).T)))
+        letters = project_term(bases, DenseView(self.to_raw(self.to_raw(S).T)))
         return LetterFunction(self.columns, tuple(basis.double for basis in bases), letters, self.domains)
 
     def written(self, x: np.ndarray, along: int | None = None) -> Written:
@@ -119,7 +119,7 @@ class TermProcess:
         """The columns of the term at the rows that lie inside."""
         if inside.all():
             return rows
-        some = {c: ColumnRows(rows[c].request, rows[c].x[inside], rows[c].book) for c in self.columns}
+        some = {c: ColumnRows(rows[c].request, rows[c].x[inside], rows[c].distinct) for c in self.columns}
         return [some.get(c, column) for c, column in enumerate(rows)]
 
     def linear(self, x: np.ndarray, rows: Sequence[ColumnRows], c: np.ndarray, engine: str = "auto") -> np.ndarray:

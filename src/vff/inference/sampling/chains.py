@@ -26,7 +26,7 @@ from vff.inference.sampling.compiling import compiled
 from vff.inference.sampling.target import LogDensity, slope_of
 from vff.likelihoods.float64 import float64
 from vff.linalg import threads_for
-from vff.moments.cores import cores
+from vff.moments.threads import cores
 
 SAMPLERS = ("nuts", "hmc")
 _SHORT, _LONG = 200, 500  # steps of warm-up

@@ -17,7 +17,7 @@ from vff.inference.sampling.cells import NODES, Cells
 from vff.inference.sampling.compression import compressed
 from vff.inference.sampling.rows import Carried, RowData, TermPoints, TermShape
 from vff.inference.terms import Term
-from vff.moments import Choice, ColumnRequest, MomentRequest, Source, TermRequest
+from vff.moments import Choice, ColumnRequest, MomentRequest, RowBlock, TermRequest
 
 _WORTH = 0.5  # distinct points per row, below which rows refer to points
 _MANY = 2**20  # features of rows, from which cells are worth their while
@@ -37,7 +37,7 @@ class Design(NamedTuple):
 def design(
     terms: Sequence[Term],
     request: MomentRequest,
-    source: Source,
+    source: RowBlock,
     observed: Observed,
     engine: str = "auto",
     *,

@@ -44,13 +44,19 @@ class Job:
         return Job((*self.letters[:d], *self.letters[d + 1 :]), self.targets)
 
 
+Columns = Sequence[ColumnRows]
+Jobs = Sequence[Job]
+Arrays = Sequence[np.ndarray]
+Kept = dict[Any, np.ndarray] | None
+
+
 @dataclass(frozen=True)
 class Work:
     """What an engine is asked to do: jobs over the rows of a set of axes."""
 
     n: int
-    jobs: Sequence[Job]
-    columns: Sequence[ColumnRows]
+    jobs: Jobs
+    columns: Columns
     """The axes of the set; before the pass their rows are not there yet."""
     most_cells: int = LARGEST_CONTINGENCY
     """Of a contingency table."""
@@ -58,7 +64,7 @@ class Work:
     @property
     def values(self) -> list[int | None]:
         """How many distinct values every axis has, where they are few."""
-        return [None if column.book is None else column.book.size for column in self.columns]
+        return [None if column.distinct is None else column.distinct.size for column in self.columns]
 
     @property
     def bands(self) -> list[int] | None:
@@ -95,7 +101,7 @@ class Choice:
 class Accumulator(ABC):
     """Sums for the jobs of one set of axes."""
 
-    def __init__(self, jobs: Sequence[Job]):
+    def __init__(self, jobs: Jobs):
         self.jobs = tuple(jobs)
 
     @property
@@ -104,7 +110,7 @@ class Accumulator(ABC):
         return any(job.targets for job in self.jobs)
 
     @abstractmethod
-    def add(self, columns: Sequence[ColumnRows], w: np.ndarray, weighted: np.ndarray) -> None:
+    def add(self, columns: Columns, w: np.ndarray, weighted: np.ndarray) -> None:
         """Take in a chunk of rows, with their weights and weighted targets."""
 
     @abstractmethod
@@ -112,19 +118,19 @@ class Accumulator(ABC):
         """The sums, one tensor per job."""
 
 
-ColumnSum = Callable[[ColumnRows, Sequence[Letters], Sequence[np.ndarray]], list[np.ndarray]]
+ColumnSum = Callable[[ColumnRows, Sequence[Letters], Arrays], list[np.ndarray]]
 """Rows, and strengths (N,) by letters -> sums of strengths times letters."""
 
 
 class ColumnAccumulator(Accumulator):
     """Of one column, by a function that sums a chunk."""
 
-    def __init__(self, jobs: Sequence[Job], summed: ColumnSum):
+    def __init__(self, jobs: Jobs, summed: ColumnSum):
         super().__init__(jobs)
         self.summed = summed
         self.totals = [np.zeros(job.shape) for job in self.jobs]
 
-    def add(self, columns: Sequence[ColumnRows], w: np.ndarray, weighted: np.ndarray) -> None:
+    def add(self, columns: Columns, w: np.ndarray, weighted: np.ndarray) -> None:
         strengths = [weighted if job.targets else w for job in self.jobs]
         for total, some in zip(
             self.totals, self.summed(columns[0], [job.letters[0] for job in self.jobs], strengths), strict=True
@@ -162,30 +168,22 @@ class Engine(ABC):
         """Cells that are held until the last row."""
         return 0
 
-    def prepare(self, columns: Sequence[ColumnRows]) -> None:
+    def prepare(self, columns: Columns) -> None:
         """Work out what several sets over these rows would work out each."""
         return
 
     @abstractmethod
-    def accumulator(self, jobs: Sequence[Job], columns: Sequence[ColumnRows]) -> Accumulator:
+    def accumulator(self, jobs: Jobs, columns: Columns) -> Accumulator:
         """Sums to be taken chunk by chunk; the columns say what is known of the axes, and have no rows."""
 
     @abstractmethod
-    def evaluate(
-        self,
-        columns: Sequence[ColumnRows],
-        jobs: Sequence[Job],
-        coefficients: Sequence[np.ndarray],
-        kept: dict[Any, np.ndarray] | None = None,
-    ) -> list[np.ndarray]:
+    def evaluate(self, columns: Columns, jobs: Jobs, coefficients: Arrays, kept: Kept = None) -> list[np.ndarray]:
         """Products of letters times coefficients at the rows, (N,) by job.
 
         ``kept`` belongs to these functions, whatever the rows: what is worked out for them once may stay there.
         """
 
-    def sum(
-        self, columns: Sequence[ColumnRows], jobs: Sequence[Job], w: np.ndarray, weighted: np.ndarray
-    ) -> list[np.ndarray]:
+    def sum(self, columns: Columns, jobs: Jobs, w: np.ndarray, weighted: np.ndarray) -> list[np.ndarray]:
         """The sums of some rows."""
         sums = self.accumulator(jobs, columns)
         sums.add(columns, w, weighted)
@@ -200,6 +198,6 @@ def contract(tensor: np.ndarray, matrices: Sequence[np.ndarray | None]) -> np.nd
     return tensor
 
 
-def contraction(jobs: Sequence[Job], nodes: Sequence[int]) -> float:
+def contraction(jobs: Jobs, nodes: Sequence[int]) -> float:
     """Seconds to meet the letters at all nodes or values."""
     return sum(prod(nodes) * min(job.shape) * PER_FLOP + sum(job.shape) * max(nodes) * PER_LETTER for job in jobs)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from math import prod
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -13,10 +13,14 @@ from vff.moments.engines.base import (
     PER_LETTER,
     PER_PRODUCT,
     Accumulator,
+    Arrays,
     ColumnAccumulator,
+    Columns,
     Cost,
     Engine,
     Job,
+    Jobs,
+    Kept,
     Work,
 )
 from vff.moments.rows import ColumnRows
@@ -37,16 +41,10 @@ class DenseEngine(Engine):
         shape = " x ".join(str(size) for size in max((job.shape for job in work.jobs), key=prod))
         return Cost(work.n * per_row_written(work.jobs), f"{shape} letters in {work.n} rows are little work")
 
-    def accumulator(self, jobs: Sequence[Job], columns: Sequence[ColumnRows]) -> Accumulator:
+    def accumulator(self, jobs: Jobs, columns: Columns) -> Accumulator:
         return ColumnAccumulator(jobs, _summed) if len(columns) == 1 else _Written(jobs)
 
-    def evaluate(
-        self,
-        columns: Sequence[ColumnRows],
-        jobs: Sequence[Job],
-        coefficients: Sequence[np.ndarray],
-        kept: dict[Any, np.ndarray] | None = None,
-    ) -> list[np.ndarray]:
+    def evaluate(self, columns: Columns, jobs: Jobs, coefficients: Arrays, kept: Kept = None) -> list[np.ndarray]:
         if len(columns) == 1:
             return _evaluated(columns[0], [job.letters[0] for job in jobs], coefficients)
         return [_products(columns, job, own) for job, own in zip(jobs, coefficients, strict=True)]
@@ -66,7 +64,7 @@ def _chunks(N: int, every: Sequence[Letters]) -> list[slice]:
     return [slice(start, start + step) for start in range(0, N, step)]
 
 
-def _summed(column: ColumnRows, every: Sequence[Letters], strengths: Sequence[np.ndarray]) -> list[np.ndarray]:
+def _summed(column: ColumnRows, every: Sequence[Letters], strengths: Arrays) -> list[np.ndarray]:
     chunks = _chunks(column.x.size, every)
     if len(chunks) <= 1:
         return [own @ column.written(letters) for letters, own in zip(every, strengths, strict=True)]
@@ -77,7 +75,7 @@ def _summed(column: ColumnRows, every: Sequence[Letters], strengths: Sequence[np
     return totals
 
 
-def _evaluated(column: ColumnRows, every: Sequence[Letters], coefficients: Sequence[np.ndarray]) -> list[np.ndarray]:
+def _evaluated(column: ColumnRows, every: Sequence[Letters], coefficients: Arrays) -> list[np.ndarray]:
     chunks = _chunks(column.x.size, every)
     if len(chunks) <= 1:
         return [column.written(letters) @ own for letters, own in zip(every, coefficients, strict=True)]
@@ -91,11 +89,11 @@ def _evaluated(column: ColumnRows, every: Sequence[Letters], coefficients: Seque
 class _Written(Accumulator):
     """All letters written out, and one matrix product per job: half of the axes against the other half."""
 
-    def __init__(self, jobs: Sequence[Job]):
+    def __init__(self, jobs: Jobs):
         super().__init__(jobs)
         self.totals = [np.zeros(halves(job)) for job in self.jobs]
 
-    def add(self, columns: Sequence[ColumnRows], w: np.ndarray, weighted: np.ndarray) -> None:
+    def add(self, columns: Columns, w: np.ndarray, weighted: np.ndarray) -> None:
         for rows in _stretches(w.size, self.jobs):
             written = WrittenLetters(columns, rows)
             for total, job in zip(self.totals, self.jobs, strict=True):
@@ -106,7 +104,7 @@ class _Written(Accumulator):
         return [total.reshape(job.shape) for total, job in zip(self.totals, self.jobs, strict=True)]
 
 
-def _products(columns: Sequence[ColumnRows], job: Job, coefficients: np.ndarray) -> np.ndarray:
+def _products(columns: Columns, job: Job, coefficients: np.ndarray) -> np.ndarray:
     N = columns[0].t.size
     values = np.empty(N)
     for rows in _stretches(N, [job]):
@@ -127,7 +125,7 @@ def halves(job: Job) -> tuple[int, int]:
     return prod(job.shape[:k]), prod(job.shape[k:])
 
 
-def _stretches(N: int, jobs: Sequence[Job]) -> Iterator[slice]:
+def _stretches(N: int, jobs: Jobs) -> Iterator[slice]:
     step = max(64, WRITTEN // max(sum(halves(job)) for job in jobs))
     return (slice(start, min(start + step, N)) for start in range(0, N, step))
 
@@ -135,7 +133,7 @@ def _stretches(N: int, jobs: Sequence[Job]) -> Iterator[slice]:
 class WrittenLetters:
     """Letters of a stretch of rows, each of each axis once."""
 
-    def __init__(self, columns: Sequence[ColumnRows], rows: slice | np.ndarray):
+    def __init__(self, columns: Columns, rows: slice | np.ndarray):
         self.columns, self.rows = columns, rows
         self.whole = isinstance(rows, slice) and rows == slice(0, columns[0].x.size)
         self.found: dict[tuple[int, Letters], np.ndarray] = {}
@@ -152,7 +150,7 @@ class WrittenLetters:
         return product_rows(columns[:k]), product_rows(columns[k:])
 
 
-def per_row_written(jobs: Sequence[Job]) -> float:
+def per_row_written(jobs: Jobs) -> float:
     """Seconds per row to write letters out and multiply them."""
     every = {(d, letters) for job in jobs for d, letters in enumerate(job.letters)}
     written = sum(letters.size for _, letters in every) * PER_LETTER

@@ -4,17 +4,28 @@ With R = 2 / step whole, rows R apart share every harmonic: fold them and take o
 n = B i + j; exp(i k pi step n) = exp(i k pi step B i) exp(i k pi step j), and the sum is two small matrix products.
 """
 
-from collections.abc import Sequence
 from math import prod
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from scipy.fft import ifft
 
-from vff.moments.engines.base import PER_LETTER, START, Accumulator, Choice, ColumnAccumulator, Cost, Engine, Job, Work
+from vff.moments.distinct import spacing
+from vff.moments.engines.base import (
+    PER_LETTER,
+    START,
+    Accumulator,
+    Arrays,
+    Choice,
+    ColumnAccumulator,
+    Columns,
+    Cost,
+    Engine,
+    Jobs,
+    Kept,
+    Work,
+)
 from vff.moments.engines.transforms import TrigonometricSums
-from vff.moments.lattice import spacing
-from vff.moments.rows import ColumnRows
 
 _CHUNK_ROWS = 2**22
 _PER_ROW, _PER_ROW_AND_HARMONIC = 60e-9, 2e-9
@@ -89,7 +100,7 @@ class GridEngine(Engine):
         column = work.alone
         if column is None or work.bands is None or column.request.domain.discrete:
             return Cost(None, "a lattice of one column of numbers is needed")
-        if column.book is not None:
+        if column.distinct is not None:
             return Cost(None, "distinct values are few, and are counted")
         if work.n * column.basis.double.size * PER_LETTER <= START:
             return Cost(None, "so few rows are written out sooner than looked at")
@@ -114,14 +125,8 @@ class GridEngine(Engine):
             )
         return Choice("table", f"grid: {work.n} rows are all combinations of {' x '.join(map(str, values))} values")
 
-    def accumulator(self, jobs: Sequence[Job], columns: Sequence[ColumnRows]) -> Accumulator:
+    def accumulator(self, jobs: Jobs, columns: Columns) -> Accumulator:
         return ColumnAccumulator(jobs, _SUMS.sum)
 
-    def evaluate(
-        self,
-        columns: Sequence[ColumnRows],
-        jobs: Sequence[Job],
-        coefficients: Sequence[np.ndarray],
-        kept: dict[Any, np.ndarray] | None = None,
-    ) -> list[np.ndarray]:
+    def evaluate(self, columns: Columns, jobs: Jobs, coefficients: Arrays, kept: Kept = None) -> list[np.ndarray]:
         return _SUMS.evaluate(columns[0], [job.letters[0] for job in jobs], coefficients)

@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from math import prod
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from vff.moments.engines import dense
-from vff.moments.engines.base import CHUNK, PER_FLOP, Accumulator, Cost, Engine, Job, Work
+from vff.moments.engines.base import CHUNK, PER_FLOP, Accumulator, Arrays, Columns, Cost, Engine, Job, Jobs, Kept, Work
 from vff.moments.engines.dense import WrittenLetters, halves, per_row_written
 from vff.moments.rows import ColumnRows
 
@@ -33,34 +33,28 @@ class GroupedEngine(Engine):
         seconds = work.n * (per_row_written(rest) + _PER_ROW_SORTED) + max(1.0, work.n / CHUNK) * size * per_group
         return Cost(seconds + at_values, f"{work.n} rows in {size} groups of equal values")
 
-    def prepare(self, columns: Sequence[ColumnRows]) -> None:
+    def prepare(self, columns: Columns) -> None:
         for column in columns:
-            if column.book is not None:
+            if column.distinct is not None:
                 groups(column)
 
-    def accumulator(self, jobs: Sequence[Job], columns: Sequence[ColumnRows]) -> Accumulator:
+    def accumulator(self, jobs: Jobs, columns: Columns) -> Accumulator:
         return _Groups(jobs, columns)
 
-    def evaluate(
-        self,
-        columns: Sequence[ColumnRows],
-        jobs: Sequence[Job],
-        coefficients: Sequence[np.ndarray],
-        kept: dict[Any, np.ndarray] | None = None,
-    ) -> list[np.ndarray]:
+    def evaluate(self, columns: Columns, jobs: Jobs, coefficients: Arrays, kept: Kept = None) -> list[np.ndarray]:
         return [_evaluated(columns, job, own) for job, own in zip(jobs, coefficients, strict=True)]
 
 
 class _Groups(Accumulator):
-    def __init__(self, jobs: Sequence[Job], columns: Sequence[ColumnRows]):
+    def __init__(self, jobs: Jobs, columns: Columns):
         super().__init__(jobs)
         self.pivot = _pivot(columns, jobs)
         column = columns[self.pivot]
-        self.column = ColumnRows(column.request, column.x[:0], column.book)
+        self.column = ColumnRows(column.request, column.x[:0], column.distinct)
         self.rest = [job.without(self.pivot) for job in jobs]
-        self.totals = [np.zeros((column.codebook.size, prod(rest.shape))) for rest in self.rest]
+        self.totals = [np.zeros((column.known_values.size, prod(rest.shape))) for rest in self.rest]
 
-    def add(self, columns: Sequence[ColumnRows], w: np.ndarray, weighted: np.ndarray) -> None:
+    def add(self, columns: Columns, w: np.ndarray, weighted: np.ndarray) -> None:
         others = [other for d, other in enumerate(columns) if d != self.pivot]
         order, begins = groups(columns[self.pivot])
         for first, last, start, stop in _runs(begins, self.rest):
@@ -94,7 +88,7 @@ def _add_groups(total: np.ndarray, written: WrittenLetters, rest: Job, strengths
             total[g] += (left[start:stop].T @ right[start:stop]).reshape(-1)
 
 
-def _evaluated(columns: Sequence[ColumnRows], job: Job, coefficients: np.ndarray) -> np.ndarray:
+def _evaluated(columns: Columns, job: Job, coefficients: np.ndarray) -> np.ndarray:
     d = _pivot(columns, [job])
     column, others = columns[d], [other for e, other in enumerate(columns) if e != d]
     at_values = np.tensordot(column.letters(job.letters[d]), coefficients, axes=(1, d))
@@ -113,28 +107,28 @@ def _evaluated(columns: Sequence[ColumnRows], job: Job, coefficients: np.ndarray
     return values
 
 
-def pivot(values: Sequence[int | None], jobs: Sequence[Job]) -> int:
+def pivot(values: Sequence[int | None], jobs: Jobs) -> int:
     """The axis to group by, given how many distinct values each has: indicators, or the one with the most letters."""
     found = [d for d, size in enumerate(values) if size is not None]
     levels = [d for d in found if jobs[0].letters[d].local == 1]
     return max(levels or found, key=lambda d: (max(job.shape[d] for job in jobs), -(values[d] or 0)))
 
 
-def _pivot(columns: Sequence[ColumnRows], jobs: Sequence[Job]) -> int:
-    return pivot([None if column.book is None else column.book.size for column in columns], jobs)
+def _pivot(columns: Columns, jobs: Jobs) -> int:
+    return pivot([None if column.distinct is None else column.distinct.size for column in columns], jobs)
 
 
 def groups(column: ColumnRows) -> tuple[np.ndarray, np.ndarray]:
     """Rows in the order of their codes, (N,), and where each code's rows begin, (D + 1,)."""
     if "order" not in column.remembered:
-        codes, D = column.codes, column.codebook.size
+        codes, D = column.codes, column.known_values.size
         column.remembered["begins"] = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=D))])
         # sixteen bits are sorted by counting; last, because another thread may look for it
         column.remembered["order"] = np.argsort(codes.astype(np.uint16) if D <= 2**16 else codes, kind="stable")
     return column.remembered["order"], column.remembered["begins"]
 
 
-def _runs(begins: np.ndarray, jobs: Sequence[Job]) -> Iterator[tuple[int, int, int, int]]:
+def _runs(begins: np.ndarray, jobs: Jobs) -> Iterator[tuple[int, int, int, int]]:
     """Stretches of codes and of rows that can be written out at once; a long group comes in several."""
     sizes = [sum(halves(job)) if len(job.letters) > 1 else job.shape[0] for job in jobs]
     most = max(64, dense.WRITTEN // max(1, *sizes))

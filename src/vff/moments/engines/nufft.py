@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from vff.moments.cores import cores, forked, workers
+from vff.moments.threads import cores, forked, workers
 
 _TOLERANCE = 1e-14
 _THREAD_ROWS = 2**15  # below this, threads cost more than they bring

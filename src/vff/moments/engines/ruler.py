@@ -1,15 +1,7 @@
-"""Rows spread onto a lattice by FINUFFT's kernel, and what the lattice makes of any letter: a smooth contingency table.
+"""Rows spread onto a lattice by FINUFFT's kernel, and what the lattice makes of any letter, theory (3.2).
 
-Spreading adds kappa((x_n - x_j) / h) to every node x_j near row n. It maps exp(i omega x) on the nodes to
-phi_hat(omega h) exp(i omega x) between them, to FINUFFT's accuracy for omega h <= pi/2. So a function f is met between
-the nodes by the node values c = (1 / phi_hat)(-i D) f, and for a polynomial p
-
-    c[p exp(i omega x)] = exp(i omega x) sum_m (-i)^m / m! r^(m)(omega) p^(m)(x),      r = 1 / phi_hat
-
-which ends at the degree of p. Hence sum_n w_n f(x_n) = sum_j T_j c[f](x_j) for every letter, edge functions and their
-products included, from one spread T of the weights; in several columns, T has an axis per column. A small letter has
-small node values, so it is summed with small errors: R_n keeps its digits. The kernel itself is never needed: phi_hat
-is measured once.
+A small letter has small node values, so it is summed with small errors: R_n keeps its digits. The kernel itself is
+never needed: phi_hat is measured once.
 """
 
 from functools import lru_cache

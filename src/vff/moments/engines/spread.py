@@ -7,7 +7,7 @@ serves every letter, and its width is paid for in every dimension.
 from collections.abc import Sequence
 from functools import lru_cache
 from math import prod
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -17,11 +17,15 @@ from vff.moments.engines.base import (
     LARGEST_CONTINGENCY,
     START,
     Accumulator,
+    Arrays,
     Choice,
     ColumnAccumulator,
+    Columns,
     Cost,
     Engine,
     Job,
+    Jobs,
+    Kept,
     Work,
     contract,
     contraction,
@@ -73,26 +77,20 @@ class NufftEngine(Engine):
             )
         return super().requested(work)
 
-    def accumulator(self, jobs: Sequence[Job], columns: Sequence[ColumnRows]) -> Accumulator:
+    def accumulator(self, jobs: Jobs, columns: Columns) -> Accumulator:
         return ColumnAccumulator(jobs, _SUMS.sum) if len(columns) == 1 else _Spread(jobs, columns)
 
-    def evaluate(
-        self,
-        columns: Sequence[ColumnRows],
-        jobs: Sequence[Job],
-        coefficients: Sequence[np.ndarray],
-        kept: dict[Any, np.ndarray] | None = None,
-    ) -> list[np.ndarray]:
+    def evaluate(self, columns: Columns, jobs: Jobs, coefficients: Arrays, kept: Kept = None) -> list[np.ndarray]:
         if len(columns) == 1:
             return _SUMS.evaluate(columns[0], [job.letters[0] for job in jobs], coefficients)
         return [_interpolated(columns, job, own) for job, own in zip(jobs, coefficients, strict=True)]
 
 
 def _reason_alone(n: int, column: ColumnRows) -> str:
-    if column.book is None:
+    if column.distinct is None:
         return f"{n} rows of a continuous column"
     letters = column.basis.double.size
-    return f"{n} rows, quicker than {letters} letters at each of {column.book.size} distinct values"
+    return f"{n} rows, quicker than {letters} letters at each of {column.distinct.size} distinct values"
 
 
 @lru_cache(maxsize=64)
@@ -120,13 +118,13 @@ def _matrices(job: Job, bands: Sequence[int]) -> list[np.ndarray]:
 class _Spread(Accumulator):
     """Weights and weighted targets on a lattice; two real numbers travel in one complex one."""
 
-    def __init__(self, jobs: Sequence[Job], columns: Sequence[ColumnRows]):
+    def __init__(self, jobs: Jobs, columns: Columns):
         super().__init__(jobs)
         self.bands = Work(0, jobs, columns).bands or []
         self.rulers = [_ruler(band) for band in self.bands]
         self.lattice = np.zeros(tuple(ruler.n for ruler in self.rulers), complex)
 
-    def add(self, columns: Sequence[ColumnRows], w: np.ndarray, weighted: np.ndarray) -> None:
+    def add(self, columns: Columns, w: np.ndarray, weighted: np.ndarray) -> None:
         strengths = np.empty(w.size, complex)
         strengths.real, strengths.imag = w, weighted if self.both else 0.0
         points = [ruler.reach * column.t for ruler, column in zip(self.rulers, columns, strict=True)]
@@ -137,7 +135,7 @@ class _Spread(Accumulator):
         return [contract(parts[int(job.targets)], [M.T for M in _matrices(job, self.bands)]) for job in self.jobs]
 
 
-def _interpolated(columns: Sequence[ColumnRows], job: Job, coefficients: np.ndarray) -> np.ndarray:
+def _interpolated(columns: Columns, job: Job, coefficients: np.ndarray) -> np.ndarray:
     bands = Work(0, [job], columns).bands or []
     points = [_ruler(band).reach * column.t for band, column in zip(bands, columns, strict=True)]
     values = contract(coefficients, _matrices(job, bands)).astype(complex)

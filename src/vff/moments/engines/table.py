@@ -1,8 +1,7 @@
 """Few distinct values: sums per value, or per combination of values, which meet the letters at the end. Exact."""
 
-from collections.abc import Sequence
 from math import prod
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -10,10 +9,14 @@ from vff.moments.engines.base import (
     LARGEST_CONTINGENCY,
     PER_LETTER,
     Accumulator,
+    Arrays,
     Choice,
+    Columns,
     Cost,
     Engine,
     Job,
+    Jobs,
+    Kept,
     Work,
     contract,
     contraction,
@@ -59,16 +62,10 @@ class TableEngine(Engine):
     def cells(self, work: Work) -> int:
         return prod(size or 0 for size in work.values)
 
-    def accumulator(self, jobs: Sequence[Job], columns: Sequence[ColumnRows]) -> Accumulator:
+    def accumulator(self, jobs: Jobs, columns: Columns) -> Accumulator:
         return _Counts(jobs, columns)
 
-    def evaluate(
-        self,
-        columns: Sequence[ColumnRows],
-        jobs: Sequence[Job],
-        coefficients: Sequence[np.ndarray],
-        kept: dict[Any, np.ndarray] | None = None,
-    ) -> list[np.ndarray]:
+    def evaluate(self, columns: Columns, jobs: Jobs, coefficients: Arrays, kept: Kept = None) -> list[np.ndarray]:
         cells, tables = _cells(columns), {} if kept is None else kept
         for number, (job, own) in enumerate(zip(jobs, coefficients, strict=True)):
             if number not in tables:
@@ -76,7 +73,7 @@ class TableEngine(Engine):
         return [tables[number][cells] for number in range(len(jobs))]
 
 
-def _at_values(columns: Sequence[ColumnRows], job: Job, coefficients: np.ndarray) -> np.ndarray:
+def _at_values(columns: Columns, job: Job, coefficients: np.ndarray) -> np.ndarray:
     """A function of the letters at every combination of values, flat."""
     every = [column.letters(letters) for column, letters in zip(columns, job.letters, strict=True)]
     return every[0] @ coefficients if len(every) == 1 else contract(coefficients, every).reshape(-1)
@@ -85,13 +82,13 @@ def _at_values(columns: Sequence[ColumnRows], job: Job, coefficients: np.ndarray
 class _Counts(Accumulator):
     """Weights per combination of distinct values."""
 
-    def __init__(self, jobs: Sequence[Job], columns: Sequence[ColumnRows]):
+    def __init__(self, jobs: Jobs, columns: Columns):
         super().__init__(jobs)
-        self.columns = [ColumnRows(column.request, column.x[:0], column.book) for column in columns]
-        self.shape = tuple(column.codebook.size for column in columns)
+        self.columns = [ColumnRows(column.request, column.x[:0], column.distinct) for column in columns]
+        self.shape = tuple(column.known_values.size for column in columns)
         self.tables = [np.zeros(prod(self.shape)) for _ in range(1 + self.both)]
 
-    def add(self, columns: Sequence[ColumnRows], w: np.ndarray, weighted: np.ndarray) -> None:
+    def add(self, columns: Columns, w: np.ndarray, weighted: np.ndarray) -> None:
         cells = _cells(columns)
         for table, strengths in zip(self.tables, (w, weighted), strict=False):
             _count(table, cells, strengths)
@@ -110,11 +107,11 @@ class _Counts(Accumulator):
         return contract(table, [None if letters is None else letters.T for letters in every])
 
 
-def _cells(columns: Sequence[ColumnRows]) -> np.ndarray:
+def _cells(columns: Columns) -> np.ndarray:
     """Number of every row's combination of values, (N,)."""
     cells = columns[0].codes
     for column in columns[1:]:
-        cells = cells * column.codebook.size + column.codes
+        cells = cells * column.known_values.size + column.codes
     return cells
 
 

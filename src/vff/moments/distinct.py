@@ -10,7 +10,7 @@ import numpy as np
 _ROUNDING = 16 * np.finfo(float).eps  # relative to the largest value
 _SAMPLE_BLOCKS = 64
 _LARGEST_LATTICE = 2**21  # cells of a lattice that is looked through for occupied ones
-_LARGEST_BOOK = 2**14  # distinct values
+_MOST_VALUES = 2**14  # distinct values
 _PIECE = 2**18
 
 Pieces = Callable[[slice], np.ndarray]
@@ -32,7 +32,7 @@ def spacing(t: np.ndarray) -> float | None:
 
 
 @dataclass(frozen=True)
-class Codebook:
+class DistinctValues:
     """The distinct values of a column, and how a value finds its code.
 
     With ``step`` > 0 every value is the only one in its cell, the integer nearest to (value - low) / step, and
@@ -54,14 +54,14 @@ class Codebook:
         return self.values.size
 
     def encode(self, x: np.ndarray) -> np.ndarray:
-        """The code of every row; rows must hold values of the book."""
+        """The code of every row; rows must hold these values."""
         if self.step == 0.0:
             return np.searchsorted(self.values, x)
         codes = _cells(x, self.low, self.step)
         return codes if self.compact is None else self.compact[codes]
 
     def holds(self, x: np.ndarray) -> bool:
-        """Whether every row has a value of the book."""
+        """Whether every row has one of these values."""
         if x.size == 0:
             return True
         if self.values[0] > x.min() or self.values[-1] < x.max():
@@ -85,15 +85,15 @@ class ColumnSummary:
         return self.low == self.high
 
     @property
-    def distinct(self) -> int:
+    def n_distinct(self) -> int:
         """How many different values there are, or the number of rows when they are very many."""
         return self.n if self.values is None else self.values.size
 
     @cached_property
-    def book(self) -> Codebook | None:
+    def distinct(self) -> DistinctValues | None:
         """The distinct values, when they are few enough to work on."""
         few = self.values is not None and 0 < 2 * self.values.size <= self.n
-        return _book_of(self.values) if few and self.values is not None else None
+        return _coded(self.values) if few and self.values is not None else None
 
     @property
     def extent(self) -> "ColumnSummary":
@@ -106,10 +106,10 @@ class ColumnSummary:
         if self.values is None or other.values is None:
             return ColumnSummary(low, high, None, self.n + other.n)
         values = np.union1d(self.values, other.values)
-        return ColumnSummary(low, high, values if values.size <= _LARGEST_BOOK else None, self.n + other.n)
+        return ColumnSummary(low, high, values if values.size <= _MOST_VALUES else None, self.n + other.n)
 
 
-def survey(n: int, pieces: Pieces) -> ColumnSummary:
+def summarise_column(n: int, pieces: Pieces) -> ColumnSummary:
     """Range and distinct values of a column of n rows, in one pass."""
     found = _Distinct(_sample(n, pieces))
     low, high = np.inf, -np.inf
@@ -120,9 +120,9 @@ def survey(n: int, pieces: Pieces) -> ColumnSummary:
     return ColumnSummary(low, high, found.values, n)
 
 
-def codebook_of(x: np.ndarray) -> Codebook | None:
+def distinct_values_of(x: np.ndarray) -> DistinctValues | None:
     """The distinct values of rows in memory; None when they are many."""
-    return survey(x.size, lambda rows: x[rows]).book
+    return summarise_column(x.size, lambda rows: x[rows]).distinct
 
 
 def _walk(n: int, pieces: Pieces) -> Iterator[np.ndarray]:
@@ -206,25 +206,25 @@ class _Distinct:
             self._sorted, self._lattice = self._lattice.occupied, None
         if self._lattice is None and self._sorted is not None:
             values = np.union1d(self._sorted, x)
-            self._sorted = values if values.size <= _LARGEST_BOOK else None
+            self._sorted = values if values.size <= _MOST_VALUES else None
 
     @property
     def values(self) -> np.ndarray | None:
         """All of them, increasing; None when they are too many."""
         values = self._sorted if self._lattice is None else self._lattice.occupied
-        return values if values is not None and values.size <= _LARGEST_BOOK else None
+        return values if values is not None and values.size <= _MOST_VALUES else None
 
 
-def _book_of(values: np.ndarray) -> Codebook:
+def _coded(values: np.ndarray) -> DistinctValues:
     """Coded by division where every value has a cell of its own, else by search."""
     low, step = float(values[0]), _step(values)
     if not (float(values[-1]) - low) / step <= _LARGEST_LATTICE:
-        return Codebook(values)
+        return DistinctValues(values)
     cells = _cells(values, low, step)
     if np.any(np.diff(cells) <= 0):
-        return Codebook(values)
+        return DistinctValues(values)
     if cells[-1] + 1 == values.size:
-        return Codebook(values, low, step)
+        return DistinctValues(values, low, step)
     compact = np.zeros(cells[-1] + 1, np.int64)
     compact[cells] = np.arange(values.size)
-    return Codebook(values, low, step, compact)
+    return DistinctValues(values, low, step, compact)

@@ -2,19 +2,20 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
 
 import numpy as np
 
-from vff.moments.cores import cores, workers
+from vff.moments.distinct import summarise_column
 from vff.moments.engines import ENGINES, Accumulator, Choice, Work, choose
-from vff.moments.lattice import survey
 from vff.moments.pairs import Pair
-from vff.moments.planning import ReadingPlan, SetPlan, Source, books_for, plan_reading
+from vff.moments.plan import PassPlan, RowBlock, SetPlan, distinct_values_for, plan_pass
 from vff.moments.rows import ColumnRows, TermRequest
 from vff.moments.statistics import MomentRequest, Moments, joint
+from vff.moments.threads import cores, workers
 
 
-def read_arrays(
+def moments_of_arrays(
     request: MomentRequest,
     columns: Sequence[np.ndarray],
     y: np.ndarray,
@@ -23,16 +24,16 @@ def read_arrays(
     offset: float = 0.0,
 ) -> Moments:
     """The moments of rows in memory, in the columns' own units."""
-    source = Source(y.size, lambda s, rows: columns[s][rows], y, w)
+    source = RowBlock(y.size, lambda s, rows: columns[s][rows], y, w)
     if y.size == 0:
         return Moments.zero(request, offset)
-    surveys = [survey(y.size, lambda rows, x=x: x[rows]) for x in columns]
-    plan = plan_reading(y.size, request, books_for(engine, request, surveys, source), engine)
-    return read(plan, source, offset)[0]
+    summaries = [summarise_column(y.size, lambda rows, x=x: x[rows]) for x in columns]
+    plan = plan_pass(y.size, request, distinct_values_for(engine, request, summaries, source), engine)
+    return run_pass(plan, source, offset)[0]
 
 
-def read(
-    plan: ReadingPlan, source: Source, offset: float = 0.0, progress: Callable[[int], None] = lambda rows: None
+def run_pass(
+    plan: PassPlan, source: RowBlock, offset: float = 0.0, progress: Callable[[int], None] = lambda rows: None
 ) -> tuple[Moments, list[Choice]]:
     """The moments of the rows that lie inside all domains, and the engine of every column, with the reason."""
     sums = Sums(plan)
@@ -46,7 +47,7 @@ def read(
     return sums.moments(offset), sums.choices
 
 
-def chunks_of(plan: ReadingPlan, n: int) -> Iterator[slice]:
+def chunks_of(plan: PassPlan, n: int) -> Iterator[slice]:
     """Stretches of rows that are read at once."""
     return (slice(start, min(start + plan.chunk, n)) for start in range(0, n, plan.chunk))
 
@@ -54,7 +55,7 @@ def chunks_of(plan: ReadingPlan, n: int) -> Iterator[slice]:
 class Sums:
     """All sums of a plan, taken chunk by chunk."""
 
-    def __init__(self, plan: ReadingPlan):
+    def __init__(self, plan: PassPlan):
         self.plan = plan
         self.alone = [(one, _ColumnSums(one, plan.empty(one))) for one in plan.alone]
         self.sets = [(one, _accumulator(one, plan.empty(one))) for one in plan.sets]
@@ -65,55 +66,35 @@ class Sums:
         stretch: Sequence[ColumnRows],
         w: np.ndarray,
         weighted: np.ndarray,
-        target_squared: float,
+        squares: float,
         pool: ThreadPoolExecutor,
     ) -> None:
-        """Take in rows that lie inside, with their weights and weighted targets."""
+        """Take in rows that lie inside, with their weights, weighted targets and w (y - offset)^2 summed.
+
+        Sets and columns side by side, one core each, but for engines that use all cores by themselves, and for a set
+        or a column alone.
+        """
         self.n, self.weight, self.target = self.n + w.size, self.weight + float(w.sum()), self.target + weighted.sum()
-        self.target_squared += target_squared
-        if w.size:
-            self._add_sets(stretch, w, weighted, pool)
-            self._add_columns(stretch, w, weighted, pool)
+        self.target_squared += squares
+        if not w.size:
+            return
 
-    def _add_sets(
-        self, stretch: Sequence[ColumnRows], w: np.ndarray, weighted: np.ndarray, pool: ThreadPoolExecutor
-    ) -> None:
-        """Sets side by side, one core each, but for engines that use all cores by themselves, and for a set alone."""
-
-        def one(item: tuple[SetPlan, Accumulator]) -> None:
+        def one(item: tuple[SetPlan, Accumulator | _ColumnSums]) -> None:
             item[1].add(on_axes(self.plan, item[0], stretch), w, weighted)
 
-        def by_itself(item: tuple[SetPlan, Accumulator]) -> bool:
-            choice = item[0].choice
-            return len(self.sets) == 1 or (choice is not None and ENGINES[choice.name].parallel)
-
-        list(pool.map(one, [item for item in self.sets if not by_itself(item)]))
-        for item in filter(by_itself, self.sets):
-            one(item)
-
-    def _add_columns(
-        self, stretch: Sequence[ColumnRows], w: np.ndarray, weighted: np.ndarray, pool: ThreadPoolExecutor
-    ) -> None:
-        """Several columns side by side; one by itself may use all cores."""
-
-        def one(item: tuple[SetPlan, _ColumnSums]) -> None:
-            item[1].add(on_axes(self.plan, item[0], stretch), w, weighted)
-
-        if len(self.alone) == 1:
-            one(self.alone[0])
-        else:
-            list(pool.map(one, self.alone))
+        for items in (self.sets, self.alone):
+            by_itself = [len(items) == 1 or (items is self.sets and _is_parallel(own)) for own, _ in items]
+            list(pool.map(one, [item for item, apart in zip(items, by_itself, strict=True) if not apart]))
+            for item in (item for item, apart in zip(items, by_itself, strict=True) if apart):
+                one(item)
 
     def moments(self, offset: float) -> Moments:
         """What the rows sum to, their targets measured from ``offset``."""
-        request = self.plan.request
-        grams: dict[int, np.ndarray] = {}
-        projects: dict[int, np.ndarray] = {}
-        blocks: dict[Pair, np.ndarray] = {}
+        request, found = self.plan.request, _Found({}, {}, {})
         for one, sums in self.alone:
-            _read_column(one, sums.read(), grams, projects, blocks)
+            found.take_column(one, sums.read())
         for one, sums in self.sets:
-            _read_set(one, sums.read(), grams, projects, blocks)
+            found.take_set(one, sums.read())
         terms = range(len(request.terms))
         return Moments(
             request,
@@ -122,9 +103,9 @@ class Sums:
             offset,
             float(self.target),
             self.target_squared,
-            tuple(grams[s] for s in terms),
-            tuple(projects[s] for s in terms),
-            {pair: blocks[pair] for pair in request.pairs},
+            tuple(found.grams[s] for s in terms),
+            tuple(found.projects[s] for s in terms),
+            {pair: found.blocks[pair] for pair in request.pairs},
         )
 
     @property
@@ -133,86 +114,83 @@ class Sums:
         return [sums.choice or Choice("dense", "dense: no rows") for _, sums in self.alone]
 
 
+def _is_parallel(one: SetPlan) -> bool:
+    return one.choice is not None and ENGINES[one.choice.name].parallel
+
+
 def _accumulator(one: SetPlan, columns: Sequence[ColumnRows]) -> Accumulator:
     assert one.choice is not None
     return ENGINES[one.choice.name].accumulator(one.jobs, columns)
 
 
-def on_axes(plan: ReadingPlan, one: SetPlan, stretch: Sequence[ColumnRows]) -> list[ColumnRows]:
+def on_axes(plan: PassPlan, one: SetPlan, stretch: Sequence[ColumnRows]) -> list[ColumnRows]:
     """The rows of a set of axes, out of those of all columns."""
     requests = [one.alone] if one.alone is not None else [plan.request.axes[axis] for axis in one.axes]
-    return [stretch[c].asked(asked) for asked, c in zip(requests, one.columns, strict=True)]
+    return [stretch[c].for_request(own) for own, c in zip(requests, one.columns, strict=True)]
 
 
-def _read_column(
-    one: SetPlan,
-    sums: Sequence[np.ndarray],
-    grams: dict[int, np.ndarray],
-    projects: dict[int, np.ndarray],
-    blocks: dict[Pair, np.ndarray],
-) -> None:
-    """Put the sums of one column where they belong, each in its own basis."""
-    assert one.alone is not None
-    gram, project = sums
-    for (s, t), coupling in one.couplings.items():
-        both = joint(coupling.left.bases[0], coupling.right.bases[0])
-        change = one.alone.basis.to(both)
-        letters = change.double(gram)
-        if s == t:
-            grams[s], projects[s] = letters, change.single(project)
-        else:
-            blocks[s, t] = coupling.block(letters)
+class _Found(NamedTuple):
+    """Sums where they belong, each in its own basis."""
+
+    grams: dict[int, np.ndarray]
+    projects: dict[int, np.ndarray]
+    blocks: dict[Pair, np.ndarray]
+
+    def take_column(self, one: SetPlan, sums: Sequence[np.ndarray]) -> None:
+        """Of one column by itself."""
+        assert one.alone is not None
+        gram, project = sums
+        for (s, t), term_pair in one.term_pairs.items():
+            change = one.alone.basis.to(joint(term_pair.left.bases[0], term_pair.right.bases[0]))
+            letters = change.double(gram)
+            if s == t:
+                self.grams[s], self.projects[s] = letters, change.single(project)
+            else:
+                self.blocks[s, t] = term_pair.block(letters)
+
+    def take_set(self, one: SetPlan, sums: Sequence[np.ndarray]) -> None:
+        """Of one set; axes are those of the columns in order."""
+        for ((s, t), term_pair), letters in zip(one.term_pairs.items(), sums, strict=False):
+            if s == t:
+                self.grams[s] = np.ascontiguousarray(letters.transpose(_order(term_pair.left, one)))
+            else:
+                self.blocks[s, t] = term_pair.block(letters)
+        for s, own in zip(one.projects, sums[len(one.term_pairs) :], strict=True):
+            self.projects[s] = np.ascontiguousarray(own.transpose(_order(one.term_pairs[s, s].left, one))).reshape(-1)
 
 
-def _read_set(
-    one: SetPlan,
-    sums: Sequence[np.ndarray],
-    grams: dict[int, np.ndarray],
-    projects: dict[int, np.ndarray],
-    blocks: dict[Pair, np.ndarray],
-) -> None:
-    """Put the sums of one set where they belong; axes are those of the columns in order."""
-    for ((s, t), coupling), letters in zip(one.couplings.items(), sums, strict=False):
-        if s == t:
-            grams[s] = np.ascontiguousarray(letters.transpose(_places(coupling.left, one)))
-        else:
-            blocks[s, t] = coupling.block(letters)
-    for s, sums_of in zip(one.projects, sums[len(one.couplings) :], strict=True):
-        projects[s] = np.ascontiguousarray(sums_of.transpose(_places(one.couplings[s, s].left, one))).reshape(-1)
-
-
-def _places(term: TermRequest, one: SetPlan) -> list[int]:
+def _order(term: TermRequest, one: SetPlan) -> list[int]:
     """Where the term's axes stand among those of its set."""
     return [one.axes.index(axis) for axis in term.axes]
 
 
-def prepare(plan: ReadingPlan, source: Source, rows: slice, pool: ThreadPoolExecutor) -> list[ColumnRows]:
+def prepare(plan: PassPlan, source: RowBlock, rows: slice, pool: ThreadPoolExecutor) -> list[ColumnRows]:
     """The columns of a stretch of rows, their codes and places worked out side by side."""
 
     def one(s: int) -> ColumnRows:
-        column = ColumnRows(plan.request.columns[s], source.column(s, rows), plan.books[s])
-        _ = column.codes if column.book is not None else column.t
+        column = ColumnRows(plan.request.columns[s], source.column(s, rows), plan.distinct_values[s])
+        _ = column.codes if column.distinct is not None else column.t
         return column
 
-    return list(pool.map(one, range(len(plan.books))))
+    return list(pool.map(one, range(len(plan.distinct_values))))
 
 
-def prepare_sets(plan: ReadingPlan, columns: Sequence[ColumnRows], pool: ThreadPoolExecutor) -> None:
+def prepare_sets(plan: PassPlan, columns: Sequence[ColumnRows], pool: ThreadPoolExecutor) -> None:
     """What several sets need of rows that lie inside, worked out once."""
     wanted = {(one.choice.name, c) for one in plan.sets if one.choice is not None for c in one.columns}
     list(pool.map(lambda own: ENGINES[own[0]].prepare([columns[own[1]]]), sorted(wanted)))
 
 
 def _inside(
-    plan: ReadingPlan, columns: list[ColumnRows], residual: np.ndarray, w: np.ndarray
+    plan: PassPlan, columns: list[ColumnRows], residual: np.ndarray, w: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, list[ColumnRows]]:
     """The rows that lie inside, with y less the offset and the weights."""
-    every = [columns[axis.columns[0]].asked(own) for axis, own in plan.request.axes.items()]
+    every = [columns[axis.columns[0]].for_request(own) for axis, own in plan.request.axes.items()]
     outside = [mask for mask in (column.outside() for column in every) if mask is not None]
     if not outside:
         return residual, w, columns
     inside = ~np.logical_or.reduce(outside)
-    columns = [ColumnRows(column.request, column.x[inside], column.book) for column in columns]
+    columns = [ColumnRows(column.request, column.x[inside], column.distinct) for column in columns]
     return residual[inside], w[inside], columns
 
 

@@ -5,21 +5,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vff.moments import codebook_of, lattice, survey
+from vff.moments import distinct as distinct_module
+from vff.moments import distinct_values_of, summarise_column
 
 SAMPLE = 64**2
 
 
 def _assert_distinct(x: np.ndarray):
-    """The range is right, and the book, when there is one, is exact; it is returned."""
-    found = survey(x.size, lambda rows: x[rows])
+    """The range is right, and the distinct values, when there are few, are exact; they are returned."""
+    found = summarise_column(x.size, lambda rows: x[rows])
     assert (found.low, found.high) == (x.min(), x.max())
     assert found.constant == (np.unique(x).size == 1)
-    if found.book is not None:
-        np.testing.assert_array_equal(found.book.values, np.unique(x))
-        np.testing.assert_array_equal(found.book.values[found.book.encode(x)], x)
-        np.testing.assert_array_equal(found.book.encode(found.book.values), np.arange(found.book.size))
-    return found.book
+    if found.distinct is not None:
+        np.testing.assert_array_equal(found.distinct.values, np.unique(x))
+        np.testing.assert_array_equal(found.distinct.values[found.distinct.encode(x)], x)
+        np.testing.assert_array_equal(found.distinct.encode(found.distinct.values), np.arange(found.distinct.size))
+    return found.distinct
 
 
 def _seeded(make):
@@ -61,15 +62,15 @@ def test_few_distinct_values_are_found(name):
 
 @pytest.mark.parametrize("name", COLUMNS)
 def test_few_distinct_values_are_found_piece_by_piece(name, monkeypatch):
-    monkeypatch.setattr(lattice, "_PIECE", 1000)
+    monkeypatch.setattr(distinct_module, "_PIECE", 1000)
     assert _assert_distinct(_seeded(COLUMNS[name])) is not None
 
 
 @pytest.mark.parametrize("name", ["integers", "even integers", "tenths", "hundredths", "dates as days", "huge offset"])
 def test_a_lattice_is_coded_by_division(name):
-    book = _assert_distinct(_seeded(COLUMNS[name]))
-    assert book is not None
-    assert book.step > 0.0
+    distinct = _assert_distinct(_seeded(COLUMNS[name]))
+    assert distinct is not None
+    assert distinct.step > 0.0
 
 
 BREAKS = {
@@ -88,13 +89,13 @@ BREAKS = {
 @pytest.mark.parametrize("piece", [1000, 8999, 2**18])  # the second leaves the last row alone
 @pytest.mark.parametrize("name", BREAKS)
 def test_a_last_row_that_the_sample_did_not_foresee(name, piece, monkeypatch):
-    monkeypatch.setattr(lattice, "_PIECE", piece)
+    monkeypatch.setattr(distinct_module, "_PIECE", piece)
     make, last = BREAKS[name]
     x = _seeded(make)
     x[-1] = last  # the sample never sees the last row of a long column
-    book = _assert_distinct(x)
-    assert book is not None
-    assert last in book.values
+    distinct = _assert_distinct(x)
+    assert distinct is not None
+    assert last in distinct.values
 
 
 @given(
@@ -115,8 +116,8 @@ def test_any_lattice(origin, step, cells, arrange):
 @given(values=st.lists(st.floats(-1e300, 1e300), min_size=1, max_size=40), copies=st.integers(1, 3))
 def test_any_values(values, copies):
     x = np.tile(np.array(values), copies)
-    book = _assert_distinct(x)
-    assert (book is not None) == (2 * np.unique(x).size <= x.size)
+    distinct = _assert_distinct(x)
+    assert (distinct is not None) == (2 * np.unique(x).size <= x.size)
 
 
 @given(
@@ -138,5 +139,5 @@ def test_many_distinct_values_make_no_book(rng):
 
 
 def test_no_rows_have_no_book():
-    assert codebook_of(np.zeros(0)) is None
-    assert survey(0, lambda rows: np.zeros(0)).low == np.inf
+    assert distinct_values_of(np.zeros(0)) is None
+    assert summarise_column(0, lambda rows: np.zeros(0)).low == np.inf

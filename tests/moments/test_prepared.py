@@ -6,8 +6,18 @@ import numpy as np
 import pytest
 
 from vff.basis import ColumnBasis, LevelBasis
-from vff.moments import Codebook, Source, Walk, books_for, collapse, plan_reading, read_arrays, survey, walking
-from vff.moments import planning as planning_module
+from vff.moments import (
+    DistinctValues,
+    PreparedRows,
+    RowBlock,
+    distinct_values_for,
+    merge_equal_rows,
+    moments_of_arrays,
+    plan_pass,
+    prepared,
+    summarise_column,
+)
+from vff.moments import plan as planning_module
 
 ENGINES = ("auto", "dense", "nufft", "table")
 LEVELS = LevelBasis(("a", "b", "c", "d"))
@@ -15,10 +25,10 @@ TERMS = [((0,), (ColumnBasis(3, 2),)), ((2, 1), (ColumnBasis(2, 1), ColumnBasis(
 KINDS = ("integer", "decimal", "continuous", "levels")
 
 
-def _walk(table, engine: str = "auto") -> Walk:
-    surveys = [survey(table.y.size, lambda rows, x=x: x[rows]) for x in table.columns]
-    books = books_for(engine, table.request, surveys, table.source)
-    return Walk(plan_reading(table.y.size, table.request, books, engine), table.source)
+def _walk(table, engine: str = "auto") -> PreparedRows:
+    summaries = [summarise_column(table.y.size, lambda rows, x=x: x[rows]) for x in table.columns]
+    distinct_values = distinct_values_for(engine, table.request, summaries, table.source)
+    return PreparedRows(plan_pass(table.y.size, table.request, distinct_values, engine), table.source)
 
 
 def _step(y: np.ndarray, w: np.ndarray):
@@ -35,14 +45,14 @@ def _without_squares(moments):
 def test_every_walk_is_a_pass_with_its_own_weights(make_table, assert_equal, monkeypatch, rng, engine, kept):
     monkeypatch.setattr(planning_module, "_CHUNK_OF_SEVERAL", 37)
     if not kept:
-        monkeypatch.setattr(walking, "_KEPT", 0)
+        monkeypatch.setattr(prepared, "_KEPT", 0)
     table = make_table(200, 4, KINDS).with_terms(TERMS)
     walk = _walk(table, engine)
     assert walk.n == 200
     for _ in range(3):
         y, w = rng.normal(size=200), rng.uniform(0.0, 2.0, 200)
         found = walk.sum(_step(y, w))
-        expected = read_arrays(table.request, table.columns, y, w, "dense")
+        expected = moments_of_arrays(table.request, table.columns, y, w, "dense")
         assert_equal(_without_squares(found), _without_squares(expected), 1e-10)
         assert bool(walk._kept) is kept
 
@@ -66,7 +76,7 @@ def test_rows_are_prepared_once_when_they_are_kept(make_table):
         return table.columns[c][rows]
 
     walk = _walk(table)
-    walk = Walk(walk.plan, replace(walk.source, column=column))
+    walk = PreparedRows(walk.plan, replace(walk.source, column=column))
     step = _step(table.y, table.w)
     walk.sum(step)
     first = len(asked)
@@ -90,18 +100,18 @@ def test_steps_see_every_row_once_and_in_order(make_table, monkeypatch):
     assert len(seen) == 4
 
 
-def _counted(N: int = 400, seed: int = 0) -> tuple[Source, np.ndarray, list[Codebook]]:
+def _counted(N: int = 400, seed: int = 0) -> tuple[RowBlock, np.ndarray, list[DistinctValues]]:
     rng = np.random.default_rng(seed)
     columns = [rng.integers(0, 4, N).astype(float), rng.integers(-2, 1, N) / 4.0]
     y, w = rng.integers(0, 3, N).astype(float), rng.uniform(0.5, 2.0, N)
-    source = Source(N, lambda c, rows: columns[c][rows], y, w)
-    return source, rng.choice([1.0, 2.0], N), [Codebook(np.unique(x)) for x in columns]
+    source = RowBlock(N, lambda c, rows: columns[c][rows], y, w)
+    return source, rng.choice([1.0, 2.0], N), [DistinctValues(np.unique(x)) for x in columns]
 
 
 def test_equal_rows_are_taken_together():
-    source, extra, books = _counted()
+    source, extra, distinct_values = _counted()
     whole = slice(0, source.n)
-    few, some = collapse(source, extra, books)
+    few, some = merge_equal_rows(source, extra, distinct_values)
     assert few.n <= 4 * 3 * 3 * 2 < source.n
     assert few.w.sum() == pytest.approx(source.w.sum())
     rows = np.stack([few.column(0, slice(0, few.n)), few.column(1, slice(0, few.n)), few.y, some], axis=1)
@@ -113,15 +123,15 @@ def test_equal_rows_are_taken_together():
 
 @pytest.mark.parametrize("case", ["continuous column", "continuous y", "continuous extra", "few rows"])
 def test_different_rows_are_left_alone(case):
-    source, extra, books = _counted(20 if case == "few rows" else 400)
+    source, extra, distinct_values = _counted(20 if case == "few rows" else 400)
     if case == "continuous column":
-        books = [books[0], None]
+        distinct_values = [distinct_values[0], None]
     if case == "continuous y":
         source = replace(source, y=np.random.default_rng(1).normal(size=source.n))
     if case == "continuous extra":
         extra = np.random.default_rng(1).uniform(1.0, 2.0, source.n)
     if case == "few rows":
-        books = [Codebook(np.arange(50.0)), Codebook(np.arange(-40.0, 40.0) / 4.0)]
-    same, other = collapse(source, extra, books)
+        distinct_values = [DistinctValues(np.arange(50.0)), DistinctValues(np.arange(-40.0, 40.0) / 4.0)]
+    same, other = merge_equal_rows(source, extra, distinct_values)
     assert same is source
     assert other is extra

@@ -1,9 +1,4 @@
-"""Two terms and the axes they live on: from sums over products of letters to their block of the Gram matrix.
-
-An axis that only one of the terms has contributes that term's single letters. Along an axis that both have, products of
-two features are needed: the double letters of a basis that holds both, expanded to pairs of features and restricted to
-each term's own.
-"""
+"""Two terms and the axes they live on: from sums over products of letters to their block (theory §2)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,7 +15,7 @@ _PAIRS_AT_ONCE = 2**24
 
 
 @dataclass(frozen=True)
-class Coupling:
+class TermPair:
     """The block of two terms."""
 
     left: TermRequest
@@ -59,7 +54,7 @@ class Coupling:
         return alone.single
 
     @cached_property
-    def alphabets(self) -> tuple[Letters, ...]:
+    def axis_letters(self) -> tuple[Letters, ...]:
         """The letters to be summed along every axis."""
         return tuple(self._letters(axis) for axis in self.axes)
 

@@ -1,8 +1,6 @@
-"""Many walks over the same rows: what they are is worked out once, what is summed changes from walk to walk.
+"""Many passes over the same rows: what they are is worked out once, what is summed changes (theory §9).
 
-A Gaussian model reads its rows once. With any other likelihood every step asks the rows again: coefficients to rows for
-the marginals there, and back, with new weights, to the sums (design Fact C). Both directions meet the rows chunk by
-chunk, so that nothing as long as the table is kept but the table itself.
+Both directions meet the rows chunk by chunk, so that nothing as long as the table is kept but the table itself.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -10,12 +8,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from vff.moments.cores import cores, workers
 from vff.moments.engines import Choice
-from vff.moments.planning import ReadingPlan, Source, plan_reading
-from vff.moments.reading import Sums, chunks_of, prepare, prepare_sets
+from vff.moments.plan import PassPlan, RowBlock, plan_pass
 from vff.moments.rows import ColumnRows
+from vff.moments.run import Sums, chunks_of, prepare, prepare_sets
 from vff.moments.statistics import MomentRequest, Moments
+from vff.moments.threads import cores, workers
 
 _KEPT = 2**30  # bytes of prepared rows that are kept from walk to walk
 _PER_CELL = 24  # bytes: the value, its place and its code
@@ -24,12 +22,12 @@ Step = Callable[[slice, Sequence[ColumnRows]], tuple[np.ndarray, np.ndarray]]
 """A stretch of rows and its columns -> weights w and weighted targets w y, (N,) each."""
 
 
-class Walk:
+class PreparedRows:
     """The rows of a source, to be walked as often as one likes. All must lie inside the places of their columns."""
 
-    def __init__(self, plan: ReadingPlan, source: Source):
+    def __init__(self, plan: PassPlan, source: RowBlock):
         self.plan, self.source = plan, source
-        self._keeps = source.n * len(plan.books) * _PER_CELL <= _KEPT
+        self._keeps = source.n * len(plan.distinct_values) * _PER_CELL <= _KEPT
         self._kept: list[list[ColumnRows]] = []
         self.choices: list[Choice] = []
 
@@ -38,10 +36,10 @@ class Walk:
         """Rows."""
         return self.source.n
 
-    def taken(self, pieces: Sequence[slice], request: MomentRequest | None = None) -> "Walk":
+    def taken(self, pieces: Sequence[slice], request: MomentRequest | None = None) -> "PreparedRows":
         """Some of the rows, perhaps for other features of the same columns."""
-        source = self.source.taken(len(self.plan.books), pieces)
-        return Walk(plan_reading(source.n, request or self.plan.request, self.plan.books), source)
+        source = self.source.taken(len(self.plan.distinct_values), pieces)
+        return PreparedRows(plan_pass(source.n, request or self.plan.request, self.plan.distinct_values), source)
 
     def chunks(self, pool: ThreadPoolExecutor) -> Iterator[tuple[slice, list[ColumnRows]]]:
         """Stretches of rows with their columns; the same every time."""

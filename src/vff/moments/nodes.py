@@ -1,10 +1,7 @@
-"""Rows that stand for all rows: a lattice of nodes with weights that have the same sums.
+"""Rows that stand for all rows: a lattice of nodes with weights that have the same sums (theory §11).
 
-The Gram matrix of a term depends on the rows only through the sums of its double letters. Any other rows with these
-sums have the same Gram matrix, and a lattice of them makes products with it separable: Phi'W Phi v costs a matrix
-product per column each way, whatever the basis. The letters of a column are smooth, so that Gauss-Legendre nodes a
-little closer than their highest harmonic asks for are enough, and the weights of least norm stay about as large as
-those of the rows.
+The letters of a column are smooth, so that Gauss-Legendre nodes a little closer than their highest harmonic asks for
+are enough, and the weights of least norm stay about as large as those of the rows.
 """
 
 from functools import lru_cache, reduce

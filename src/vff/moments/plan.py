@@ -10,13 +10,13 @@ from math import prod
 import numpy as np
 
 from vff.basis.protocol import Axis, Letters
-from vff.moments.cores import cores
-from vff.moments.coupling import Coupling
+from vff.moments.distinct import ColumnSummary, DistinctValues, summarise_column
 from vff.moments.engines import ENGINES, LARGEST_CONTINGENCY, Choice, Job, Work, choose
-from vff.moments.lattice import Codebook, ColumnSummary, survey
 from vff.moments.pairs import Pair
 from vff.moments.rows import ColumnRequest, ColumnRows, TermRequest
 from vff.moments.statistics import MomentRequest, joint
+from vff.moments.term_pair import TermPair
+from vff.moments.threads import cores
 
 _CHUNK = 2**22  # rows of one column at a time
 _CHUNK_OF_FEW = 2**20
@@ -25,7 +25,7 @@ _MOST_CELLS = 2**26  # of all contingency tables together, half a gibibyte
 
 
 @dataclass(frozen=True)
-class Source:
+class RowBlock:
     """Rows to be read piece by piece, in the columns' own units."""
 
     n: int
@@ -34,11 +34,11 @@ class Source:
     y: np.ndarray
     w: np.ndarray
 
-    def taken(self, columns: int, pieces: Sequence[slice] | Sequence[np.ndarray]) -> "Source":
+    def taken(self, columns: int, pieces: Sequence[slice] | Sequence[np.ndarray]) -> "RowBlock":
         """The rows of some pieces, which are stretches or masks of the whole, in memory; columns numbered below."""
         kept = [np.concatenate([self._piece(c, piece) for piece in pieces]) for c in range(columns)]
         y, w = (np.concatenate([values[piece] for piece in pieces]) for values in (self.y, self.w))
-        return Source(y.size, lambda c, rows: kept[c][rows], y, w)
+        return RowBlock(y.size, lambda c, rows: kept[c][rows], y, w)
 
     def _piece(self, c: int, piece: slice | np.ndarray) -> np.ndarray:
         return self.column(c, piece) if isinstance(piece, slice) else self.column(c, slice(0, self.n))[piece]
@@ -51,7 +51,7 @@ class SetPlan:
     axes: tuple[Axis, ...]
     choice: Choice | None
     """None: chosen for every chunk."""
-    couplings: Mapping[Pair, Coupling]
+    term_pairs: Mapping[Pair, TermPair]
     """Pairs s <= t of terms that live on exactly these axes together."""
 
     @property
@@ -62,23 +62,23 @@ class SetPlan:
     @property
     def projects(self) -> tuple[int, ...]:
         """Terms of which these are the axes."""
-        return tuple(s for s, t in self.couplings if s == t)
+        return tuple(s for s, t in self.term_pairs if s == t)
 
     @cached_property
     def alone(self) -> ColumnRequest | None:
         """What to sum of a column by itself: a basis that holds those of all terms on it alone."""
         if len(self.axes) > 1:
             return None
-        factors = [self.couplings[s, s].left.factors[0] for s in self.projects]
+        factors = [self.term_pairs[s, s].left.factors[0] for s in self.projects]
         return replace(factors[0], basis=reduce(joint, [factor.basis for factor in factors]))
 
     @cached_property
     def jobs(self) -> tuple[Job, ...]:
-        """What to sum, in the order of couplings and projects; for a column by itself, what holds them all."""
+        """What to sum, in the order of pairs of terms and projects; for a column by itself, what holds them all."""
         if self.alone is not None:
             return Job((self.alone.basis.double,)), Job((self.alone.basis.single,), targets=True)
-        grams = tuple(Job(coupling.alphabets) for coupling in self.couplings.values())
-        terms = [self.couplings[s, s].left for s in self.projects]
+        grams = tuple(Job(term_pair.axis_letters) for term_pair in self.term_pairs.values())
+        terms = [self.term_pairs[s, s].left for s in self.projects]
         return (*grams, *(Job(tuple(_in_order(term, self.axes)), targets=True) for term in terms))
 
 
@@ -88,11 +88,11 @@ def _in_order(term: TermRequest, axes: Sequence[Axis]) -> Iterator[Letters]:
 
 
 @dataclass(frozen=True)
-class ReadingPlan:
+class PassPlan:
     """What is summed over which sets of axes, and by which engine."""
 
     request: MomentRequest
-    books: tuple[Codebook | None, ...]
+    distinct_values: tuple[DistinctValues | None, ...]
     """The distinct values of every column of the rows, where they are few."""
     alone: tuple[SetPlan, ...]
     """Columns that have terms of their own."""
@@ -102,44 +102,49 @@ class ReadingPlan:
     @property
     def chunk(self) -> int:
         """Rows at a time, so that memory does not depend on how many there are."""
-        if len(self.books) == 1:
+        if len(self.distinct_values) == 1:
             return _CHUNK
-        return _CHUNK_OF_FEW if len(self.books) <= 3 else _CHUNK_OF_SEVERAL
+        return _CHUNK_OF_FEW if len(self.distinct_values) <= 3 else _CHUNK_OF_SEVERAL
 
     def empty(self, one: SetPlan) -> list[ColumnRows]:
         """The axes of a set, and no rows."""
         requests = [one.alone] if one.alone is not None else [self.request.axes[axis] for axis in one.axes]
         both = zip(requests, one.columns, strict=True)
-        return [ColumnRows(asked, np.empty(0), self.books[c]) for asked, c in both]
+        return [ColumnRows(own, np.empty(0), self.distinct_values[c]) for own, c in both]
 
 
-def couplings_of(request: MomentRequest) -> dict[tuple[Axis, ...], dict[Pair, Coupling]]:
+def term_pairs_of(request: MomentRequest) -> dict[tuple[Axis, ...], dict[Pair, TermPair]]:
     """Pairs s <= t of terms, by the set of axes they live on together."""
-    sets: dict[tuple[Axis, ...], dict[Pair, Coupling]] = {}
+    sets: dict[tuple[Axis, ...], dict[Pair, TermPair]] = {}
     for s, t in combinations_with_replacement(range(len(request.terms)), 2):
-        coupling = Coupling(request.terms[s], request.terms[t])
-        sets.setdefault(coupling.axes, {})[s, t] = coupling
+        term_pair = TermPair(request.terms[s], request.terms[t])
+        sets.setdefault(term_pair.axes, {})[s, t] = term_pair
     return sets
 
 
-def plan_reading(n: int, request: MomentRequest, books: Sequence[Codebook | None], engine: str = "auto") -> ReadingPlan:
+def plan_pass(
+    n: int, request: MomentRequest, distinct_values: Sequence[DistinctValues | None], engine: str = "auto"
+) -> PassPlan:
     """Choose by cost, or as asked."""
-    every = [SetPlan(axes, None, couplings) for axes, couplings in couplings_of(request).items()]
+    every = [SetPlan(axes, None, term_pairs) for axes, term_pairs in term_pairs_of(request).items()]
     every.sort(key=lambda one: one.columns)
-    plan = ReadingPlan(
+    plan = PassPlan(
         request,
-        tuple(books),
+        tuple(distinct_values),
         tuple(one for one in every if len(one.axes) == 1),
         tuple(one for one in every if len(one.axes) > 1),
     )
     whole = None  # rows that form a lattice of all columns are one piece of work
-    if engine != "auto" and len(books) > 1:
-        columns = [ColumnRows(own, np.empty(0), book) for own, book in zip(request.columns, books, strict=True)]
+    if engine != "auto" and len(distinct_values) > 1:
+        columns = [
+            ColumnRows(own, np.empty(0), distinct)
+            for own, distinct in zip(request.columns, distinct_values, strict=True)
+        ]
         whole = ENGINES[engine].requested_of_all(Work(n, (), columns))
     alone = tuple(replace(one, choice=whole or _choice_alone(n, plan, one, engine)) for one in plan.alone)
     room, chosen = _MOST_CELLS, {}
     # all tables live at once, so that they share what memory is for them, small ones first
-    for one in sorted(plan.sets, key=lambda one: _cells(books, one.columns)):
+    for one in sorted(plan.sets, key=lambda one: _cells(distinct_values, one.columns)):
         work = Work(n, one.jobs, plan.empty(one), min(room, LARGEST_CONTINGENCY))
         chosen[one.axes] = whole or _choice(work, engine)
         room -= ENGINES[chosen[one.axes].name].cells(work)
@@ -154,7 +159,7 @@ def _choice(work: Work, engine: str) -> Choice:
     return ENGINES[engine].requested(work)
 
 
-def _choice_alone(n: int, plan: ReadingPlan, one: SetPlan, engine: str) -> Choice | None:
+def _choice_alone(n: int, plan: PassPlan, one: SetPlan, engine: str) -> Choice | None:
     """Of a column by itself; None where every chunk chooses, as it may unless sums wait for all rows."""
     work = Work(n, one.jobs, plan.empty(one))
     (column,) = work.columns
@@ -162,39 +167,42 @@ def _choice_alone(n: int, plan: ReadingPlan, one: SetPlan, engine: str) -> Choic
         return choose(work)
     if engine != "auto" and (work.bands is not None or ENGINES[engine].cost(work).seconds is not None):
         return ENGINES[engine].requested(work)
-    if column.book is None:
+    if column.distinct is None:
         return None
     choice = choose(work)
     return choice if ENGINES[choice.name].by_value else None
 
 
-def _cells(books: Sequence[Codebook | None], columns: Sequence[int]) -> int:
+def _cells(distinct_values: Sequence[DistinctValues | None], columns: Sequence[int]) -> int:
     """Cells of the contingency table of some columns; 0 when there is none."""
-    some = [books[c] for c in columns]
-    return prod(book.size for book in some if book is not None) if None not in some else 0
+    some = [distinct_values[c] for c in columns]
+    return prod(distinct.size for distinct in some if distinct is not None) if None not in some else 0
 
 
-def survey_columns(source: Source, columns: Iterable[int]) -> list[ColumnSummary]:
+def summarise_columns(source: RowBlock, columns: Iterable[int]) -> list[ColumnSummary]:
     """A look at some columns, side by side."""
     with ThreadPoolExecutor(cores()) as pool:
-        return list(pool.map(lambda s: survey(source.n, lambda rows: source.column(s, rows)), columns))
+        return list(pool.map(lambda s: summarise_column(source.n, lambda rows: source.column(s, rows)), columns))
 
 
-def books_for(
-    engine: str, request: MomentRequest, surveys: Sequence[ColumnSummary], source: Source | None
-) -> list[Codebook | None]:
+def distinct_values_for(
+    engine: str, request: MomentRequest, summaries: Sequence[ColumnSummary], source: RowBlock | None
+) -> list[DistinctValues | None]:
     """The distinct values to work with: those that were found, and with engine "table" those of every column.
 
     Without a source, whose rows are not in memory, these must have been found.
     """
-    books = [found.book for found in surveys]
+    distinct_values = [found.distinct for found in summaries]
     if engine != "auto" and ENGINES[engine].by_value:
-        books = [book or Codebook(_every_value(s, surveys[s], source)) for s, book in enumerate(books)]
-    both = zip(request.columns, books, strict=True)
-    return [_level_book(column.basis.size) if column.domain.discrete else book for column, book in both]
+        distinct_values = [
+            distinct or DistinctValues(_every_value(s, summaries[s], source))
+            for s, distinct in enumerate(distinct_values)
+        ]
+    both = zip(request.columns, distinct_values, strict=True)
+    return [_level_codes(column.basis.size) if column.domain.discrete else distinct for column, distinct in both]
 
 
-def _every_value(s: int, found: ColumnSummary, source: Source | None) -> np.ndarray:
+def _every_value(s: int, found: ColumnSummary, source: RowBlock | None) -> np.ndarray:
     if found.values is not None:
         return found.values
     if source is None:
@@ -205,5 +213,5 @@ def _every_value(s: int, found: ColumnSummary, source: Source | None) -> np.ndar
     return np.unique(source.column(s, slice(0, source.n)))
 
 
-def _level_book(size: int) -> Codebook:
-    return Codebook(np.arange(float(size)), 0.0, 1.0)
+def _level_codes(size: int) -> DistinctValues:
+    return DistinctValues(np.arange(float(size)), 0.0, 1.0)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from vff.basis import Codes, ColumnBasis, Interval, LevelBasis
 from vff.linalg import DenseView
-from vff.moments import ColumnRequest, Coupling, TermRequest, gram_tensor, see_term
+from vff.moments import ColumnRequest, TermPair, TermRequest, gram_tensor, project_term
 
 UNIT, LEVELS = Interval(-1.0, 1.0), LevelBasis(("a", "b", "c"))
 
@@ -38,10 +38,10 @@ def _features(term: TermRequest, t: np.ndarray) -> np.ndarray:
     return np.array(rows)
 
 
-def _letters(coupling: Coupling, t: np.ndarray, w: np.ndarray) -> np.ndarray:
+def _letters(term_pair: TermPair, t: np.ndarray, w: np.ndarray) -> np.ndarray:
     """sum w times products of letters, by a loop over rows."""
-    written = [alphabet.evaluate(t[c]) for c, alphabet in zip(coupling.columns, coupling.alphabets, strict=True)]
-    total = np.zeros([alphabet.size for alphabet in coupling.alphabets])
+    written = [alphabet.evaluate(t[c]) for c, alphabet in zip(term_pair.columns, term_pair.axis_letters, strict=True)]
+    total = np.zeros([alphabet.size for alphabet in term_pair.axis_letters])
     for n, weight in enumerate(w):
         row = np.array(weight)
         for letters in written:
@@ -75,18 +75,18 @@ def test_a_block_is_the_sum_of_products_of_features(name, levels, data, seed):
     left, right = (
         _term(columns, [LEVELS if c == levels else data.draw(basis) for c in columns]) for columns in PAIRS[name]
     )
-    coupling, t = Coupling(left, right), _rows(levels, 9, seed)
+    term_pair, t = TermPair(left, right), _rows(levels, 9, seed)
     w = np.random.default_rng(seed).uniform(0.0, 2.0, 9)
     phi, psi = _features(left, t), _features(right, t)
-    sums = _letters(coupling, t, w)
-    block = coupling.block(sums)
+    sums = _letters(term_pair, t, w)
+    block = term_pair.block(sums)
     np.testing.assert_allclose(block, phi.T @ (w[:, None] * psi), rtol=0, atol=1e-12 * w.sum())
     S = np.random.default_rng(seed + 1).normal(size=block.shape)
-    coefficients = coupling.letters(S)
+    coefficients = term_pair.letters(S)
     assert coefficients.shape == sums.shape
     assert np.sum(block * S) == pytest.approx(np.sum(sums * coefficients), abs=1e-12 * w.sum() * np.abs(S).sum())
     for n in range(9):
-        value = np.sum(_letters(coupling, t[:, n : n + 1], np.ones(1)) * coefficients)
+        value = np.sum(_letters(term_pair, t[:, n : n + 1], np.ones(1)) * coefficients)
         assert value == pytest.approx(phi[n] @ S @ psi[n], abs=1e-12 * np.abs(S).sum())
 
 
@@ -97,24 +97,24 @@ def test_block_and_letters_are_transposes_for_any_sums(name, rng):
         _term(columns, [ColumnBasis(2 + c, c) if side else ColumnBasis(4 - c, 2) for c in columns])
         for side, columns in enumerate(PAIRS[name])
     )
-    coupling = Coupling(left, right)
-    sums = rng.normal(size=[alphabet.size for alphabet in coupling.alphabets])
+    term_pair = TermPair(left, right)
+    sums = rng.normal(size=[alphabet.size for alphabet in term_pair.axis_letters])
     S = rng.normal(size=(left.size, right.size))
-    assert np.sum(coupling.block(sums) * S) == pytest.approx(np.sum(sums * coupling.letters(S)), rel=1e-9)
+    assert np.sum(term_pair.block(sums) * S) == pytest.approx(np.sum(sums * term_pair.letters(S)), rel=1e-9)
 
 
 def test_a_column_is_summed_by_double_letters_only_where_it_is_shared():
-    coupling = Coupling(
+    term_pair = TermPair(
         _term((1, 0), [ColumnBasis(2, 1), ColumnBasis(4, 0)]), _term((1, 2), [ColumnBasis(3, 0), LEVELS])
     )
-    assert coupling.columns == (0, 1, 2)
-    assert coupling.alphabets == (ColumnBasis(4, 0).single, ColumnBasis(3, 1).double, LEVELS.single)
+    assert term_pair.columns == (0, 1, 2)
+    assert term_pair.axis_letters == (ColumnBasis(4, 0).single, ColumnBasis(3, 1).double, LEVELS.single)
 
 
 def test_a_column_has_one_set_of_levels():
-    coupling = Coupling(_term((0,), [LEVELS]), _term((0,), [LevelBasis(("a", "b"))]))
+    term_pair = TermPair(_term((0,), [LEVELS]), _term((0,), [LevelBasis(("a", "b"))]))
     with pytest.raises(ValueError, match="a column has one set of levels"):
-        _ = coupling.alphabets
+        _ = term_pair.axis_letters
 
 
 BASES = st.one_of(st.builds(ColumnBasis, st.integers(1, 3), st.integers(0, 2)), st.just(LEVELS))
@@ -127,12 +127,12 @@ def test_gram_matrix_of_a_product_from_products_of_double_letters(bases, seed):
     t = [rng.integers(0, 3, 7) if basis == LEVELS else rng.uniform(-1, 1, 7) for basis in bases]
     term, w = _term(range(len(bases)), bases), rng.uniform(0.0, 2.0, 7)
     phi = _features(term, np.array(t, float))
-    letters = _letters(Coupling(term, term), np.array(t, float), w)
+    letters = _letters(TermPair(term, term), np.array(t, float), w)
     gram = gram_tensor(bases, letters)
     np.testing.assert_allclose(gram, phi.T @ (w[:, None] * phi), rtol=0, atol=1e-12 * w.sum())
     S = rng.normal(size=gram.shape)
-    coefficients = see_term(bases, DenseView(S))
+    coefficients = project_term(bases, DenseView(S))
     assert coefficients.shape == letters.shape
     assert np.sum(gram * S) == pytest.approx(np.sum(letters * coefficients), abs=1e-11 * w.sum() * np.abs(S).sum())
-    np.testing.assert_allclose(Coupling(term, term).block(letters), gram, rtol=0, atol=1e-12 * w.sum())
-    np.testing.assert_allclose(Coupling(term, term).letters(S), coefficients, rtol=0, atol=1e-12 * np.abs(S).sum())
+    np.testing.assert_allclose(TermPair(term, term).block(letters), gram, rtol=0, atol=1e-12 * w.sum())
+    np.testing.assert_allclose(TermPair(term, term).letters(S), coefficients, rtol=0, atol=1e-12 * np.abs(S).sum())

@@ -24,7 +24,7 @@ def cores() -> int:
     schedulers say it, and of what OpenMP was told since, as ``threadpool_limits`` does.
     """
     allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    limits = (allowed, _quota(), _asked(), _told(len(sys.modules)), _SHARE.get())
+    limits = (allowed, _quota(), _from_environment(), _from_openmp(len(sys.modules)), _SHARE.get())
     return max(1, min(limit for limit in limits if limit is not None))
 
 
@@ -52,13 +52,13 @@ def forked() -> bool:
     return os.getpid() != _born_in
 
 
-def _asked() -> int | None:
+def _from_environment() -> int | None:
     """OMP_NUM_THREADS, which may be a list with the number for every level of nesting."""
     first = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
     return int(first) if first.isascii() and first.isdigit() and int(first) > 0 else None
 
 
-def _told(modules: int) -> int | None:
+def _from_openmp(modules: int) -> int | None:
     """The least number of threads that a library of OpenMP has in this thread."""
     return min((own.num_threads or 1 for own in _openmp(modules).lib_controllers), default=None)
 

@@ -1,6 +1,0 @@
-"""Lets the law suites import their makers."""
-
-import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
