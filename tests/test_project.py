@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import vff
+from vff.likelihoods import LIKELIHOODS, unregister
 
 ROOT = Path(__file__).parents[1]
 SOURCES = sorted((ROOT / "src" / "vff").rglob("*.py"))
@@ -116,8 +117,11 @@ def test_pages_run(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
     assert blocks_of(page)
+    known = list(LIKELIHOODS)
     for block in blocks_of(page):
         exec(compile(block, page, "exec"), names)
+    for kind in [kind for kind in LIKELIHOODS if kind not in known]:
+        unregister(kind)
     pyplot.close("all")
 
 

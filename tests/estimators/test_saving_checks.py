@@ -198,10 +198,10 @@ def test_many_terms_without_sums_between_them_are_not_paired(path):
                 first = one["Binding"]["terms"][0]["BoundTerm"]
                 one["Binding"]["terms"] = [{"BoundTerm": {**first, "name": f"{k}"}} for k in range(1500)]
                 one["Binding"]["columns"] = one["Binding"]["columns"][:1]
-            if set(one) == {"Rows"}:
-                rows, term = one["Rows"], "harmonics"
-                rows[term], rows["details"] = rows[term][:1] * 1500, rows["details"][:1] * 1500
-                rows["hugging"], rows["extents"] = rows["hugging"][:1], rows["extents"][:1]
+            if set(one) == {"Statistics"}:
+                rows, term = one["Statistics"], "harmonics"
+                rows[term], rows["highest_frequencies"] = rows[term][:1] * 1500, rows["highest_frequencies"][:1] * 1500
+                rows["domain_from_data"], rows["ranges"] = rows["domain_from_data"][:1], rows["ranges"][:1]
             if "grams" in one:
                 one["grams"], one["projects"] = one["grams"][:1] * 1500, one["projects"][:1] * 1500
                 one["blocks"] = []

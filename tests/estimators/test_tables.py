@@ -85,7 +85,7 @@ def test_numbers_and_kinds_do_not_depend_on_the_container(make, case):
     assert numbers.dtype == np.float64
     assert numbers.flags.c_contiguous
     np.testing.assert_array_equal(table.numbers(0, slice(1, 2)), expected[1:2])
-    np.testing.assert_array_equal(table.column(0), expected)
+    np.testing.assert_array_equal(table.numbers(0), expected)
 
 
 @pytest.mark.parametrize("case", LEVELS, ids=str)

@@ -77,7 +77,7 @@ def test_a_dot_is_every_other_column():
         ("month - cat", 7, "one of ( ) + * , = .", "'-'"),
         ("(month", 7, "+, * or )", "the end"),
         ("month)", 6, "+, * or the end", ")"),
-        ("log(month)", 1, "one of cat, smooth, Categorical", "log"),
+        ("log(month)", 1, "one of cat, periodic, smooth, Categorical", "log"),
         ("cat(", 5, "a column", "the end"),
         ("cat(3)", 5, "a column", "3"),
         ("cat(airline, variance)", 22, "= was expected", ")"),

@@ -14,7 +14,7 @@ import pytest
 
 from vff.data import Checkpoint, Chunk, Handling, Part, PartRecord, PassState, Source, scan
 from vff.data import checkpoint as checkpoint_module
-from vff.data.passes import asked
+from vff.data.passes import run_task
 from vff.storage import FileError, read_file, write_file
 
 Total = tuple[int, ...]
@@ -203,7 +203,7 @@ def test_errors_that_are_not_made_of_a_text_keep_their_kind() -> None:
             return one
 
     with pytest.raises(UnicodeDecodeError) as caught:
-        asked(Strict(), Chunk("b.csv, rows 0 to 1", None))
+        run_task(Strict(), Chunk("b.csv, rows 0 to 1", None))
     assert caught.value.__notes__ == ["in b.csv, rows 0 to 1"]
 
 

@@ -81,9 +81,9 @@ def test_a_table_is_known_by_its_library_and_opened(table: Any) -> None:
 
 
 def test_totals_leave_out_rows_without_weight(table: Any) -> None:
-    found = rows(table, weight="w").totals()
+    found = rows(table, weight="w").totals
     assert found == (5, 4, 1, 0, 7.0, 1.0 + 4.0 + 24.0 + 16.0)
-    assert rows(table).totals() == (5, 5, 0, 0, 5.0, 31.0)
+    assert rows(table).totals == (5, 5, 0, 0, 5.0, 31.0)
 
 
 def test_sums_by_group_are_those_of_a_loop(table: Any) -> None:
@@ -117,7 +117,7 @@ def test_no_more_groups_are_fetched_than_were_allowed(table: Any) -> None:
 
 def test_the_questions_can_be_read_afterwards(table: Any) -> None:
     asked = rows(table)
-    asked.totals()
+    _ = asked.totals
     asked.grouped(["x"], 0.0, 9)
     first, second = asked.table.queries
     assert (first.rows, second.rows) == (1, 3)
@@ -132,27 +132,27 @@ def test_missing_values_are_refused_by_name_or_left_out(column: str, bad: float 
     columns = {"x": [1.0, 2.0, 3.0], "y": [1.0, 2.0, 4.0]}
     columns[column][1] = bad  # type: ignore[call-overload]
     with pytest.raises(ValueError, match=rf"column '{column}' contains NULL, NaN or an infinite value \(1 of 3 rows\)"):
-        rows(relation(**columns)).totals()
+        _ = rows(relation(**columns)).totals
     asked = rows(relation(**columns), missing="drop")
-    assert asked.totals() == (3, 2, 0, 1, 2.0, 5.0)
+    assert asked.totals == (3, 2, 0, 1, 2.0, 5.0)
     assert asked.grouped(["x"], 0.0, 9).target.tolist() == [1.0, 4.0]
 
 
 def test_missing_levels_are_levels() -> None:
     asked = DatabaseRows(opened(relation(), missing="drop"), ("x", "s"), "y", None, levels=("s",))
-    assert asked.totals().dropped == 0
+    assert asked.totals.dropped == 0
     assert set(asked.grouped(["s"], 0.0, 9).values.column("s").to_pylist()) == {"a", "b", None}
 
 
 @pytest.mark.parametrize("weights", [[1.0, -1.0], [1.0, 1e16]])
 def test_weights_that_count_nothing_are_refused(weights: list[float]) -> None:
     with pytest.raises(ValueError, match=re.escape(f"column 'w' reaches {weights[1]:g}")):
-        rows(relation(x=[1, 2], y=[1.0, 2.0], w=weights), weight="w").totals()
+        _ = rows(relation(x=[1, 2], y=[1.0, 2.0], w=weights), weight="w").totals
 
 
 def test_targets_whose_squares_are_no_numbers_are_refused() -> None:
     with pytest.raises(ValueError, match="column 'y' reaches 1e\\+150"):
-        rows(relation(x=[1, 2], y=[-1e150, 2.0])).totals()
+        _ = rows(relation(x=[1, 2], y=[-1e150, 2.0])).totals
 
 
 def test_columns_that_cannot_be_summed_are_refused() -> None:
@@ -188,7 +188,7 @@ def test_weights_of_decimals_and_booleans_are_numbers() -> None:
 )
 def test_a_column_may_have_any_name(name: str) -> None:
     asked = DatabaseRows(opened(relation(**{name: [1, 2, 2], "y": [1.0, 2.0, 4.0]})), (name,), "y", None)
-    assert asked.totals() == (3, 3, 0, 0, 3.0, 7.0)
+    assert asked.totals == (3, 3, 0, 0, 3.0, 7.0)
     found = asked.grouped([name], 0.0, 9)
     assert (found.values.column(name).to_pylist(), found.target.tolist()) == ([1, 2], [1.0, 6.0])
     assert asked.combinations([name]) == 2

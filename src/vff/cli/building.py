@@ -27,8 +27,7 @@ def make_model(options: Namespace, source: Source, units: dict[str, str]) -> GPR
     if kinds[options.target] == "text" and not getattr(options, "classify", False):
         raise DataError(
             f"--target was expected to hold numbers, and {shown(options.target)} holds text; give --classify if these "
-            "are "
-            "labels, and write 1.5 for 1,5 if these are numbers"
+            "are labels, and write 1.5 for 1,5 if these are numbers"
         )
     choices: dict[str, Any] = {
         "domain": domain(options.domain),
@@ -90,8 +89,8 @@ def _check_units(units: dict[str, str], kernel: Kernel, roles: dict[str, str]) -
 
 def provenance_of(options: Namespace) -> dict[str, Any]:
     """What a file should remember of the command that made it."""
-    told = {name: getattr(options, name, None) for name in ("target", "weight", "terms", "missing", "faulty")}
-    return {**told, "data": list(options.data)}
+    given = {name: getattr(options, name, None) for name in ("target", "weight", "terms", "missing", "faulty")}
+    return {**given, "data": list(options.data)}
 
 
 def need_domains(model: GPRegressor | GPClassifier) -> None:

@@ -55,8 +55,8 @@ def _commands(folder: Path, data: Path) -> list[list[str]]:
 def _ran(words: list[str], options: Namespace) -> Result:
     from vff.cli.entry import run
 
-    asked: Any = make_parser().parse_args([*words, *["--force"] * options.force, *["--quiet"] * options.quiet])
-    return run(asked)
+    requested: Any = make_parser().parse_args([*words, *["--force"] * options.force, *["--quiet"] * options.quiet])
+    return run(requested)
 
 
 def _write_table(path: Path, rows: int) -> None:

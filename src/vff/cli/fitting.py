@@ -37,8 +37,8 @@ def _fit_rows(options: Namespace, out: Path) -> Result:
         model = make_model(options, source, units)
         reporter.phase("reading the rows")
         model.fit(source, options.target, sample_weight=options.weight)
-        said = save_model(model, out, units, provenance_of(options))
-    return _done(model, out, said, began)
+        description = save_model(model, out, units, provenance_of(options))
+    return _done(model, out, description, began)
 
 
 def _fit_statistics(options: Namespace, out: Path) -> Result:
@@ -51,8 +51,8 @@ def _fit_statistics(options: Namespace, out: Path) -> Result:
         model, before = merged(options.data)
         model.learn()
         provenance = {**before.provenance, "data": list(options.data)}
-        said = save_model(model, out, {**before.units, **units_of(options)}, provenance)
-    return _done(model, out, said, began)
+        description = save_model(model, out, {**before.units, **units_of(options)}, provenance)
+    return _done(model, out, description, began)
 
 
 def update(options: Namespace) -> Result:
@@ -79,11 +79,11 @@ def _changed(options: Namespace, how: str) -> Result:
         reporter.phase("reading the rows")
         getattr(model, how)(source, target, sample_weight=weight)
         steps = [*before.provenance.get("steps", []), {"command": options.command, "data": list(options.data)}]
-        said = save_model(model, out, before.units, {**before.provenance, "target": target, "steps": steps})
-    return _done(model, out, said, began)
+        description = save_model(model, out, before.units, {**before.provenance, "target": target, "steps": steps})
+    return _done(model, out, description, began)
 
 
-def _done(model: Any, out: Path, said: Description, began: float) -> Result:
+def _done(model: Any, out: Path, description: Description, began: float) -> Result:
     seconds = time.monotonic() - began
-    record = {"out": str(out), "seconds": round(seconds, 3), **summary(model, said)}
+    record = {"out": str(out), "seconds": round(seconds, 3), **summary(model, description)}
     return Result(record, f"{summary_text(record)}\n\nwrote {out} in {duration(seconds)}")

@@ -8,7 +8,10 @@ from typing import Any
 
 from vff.cli.models import about, load_model
 from vff.cli.results import Result
+from vff.cli.rows import kinds_of, open_rows
 from vff.cli.summary import summary, summary_text
+from vff.report.text import table
+from vff.storage.container import MAGIC
 
 _OURS = (".vff", ".vffm")
 
@@ -20,8 +23,6 @@ def info(options: Namespace) -> Result:
 
 def _is_ours(path: str) -> bool:
     """By the ending, or by how the file begins when it was renamed."""
-    from vff.storage.container import MAGIC
-
     if Path(path).suffix.lower() in _OURS:
         return True
     if not Path(path).is_file():
@@ -32,13 +33,13 @@ def _is_ours(path: str) -> bool:
 
 def _of_model(path: str) -> Result:
     record = {"file": path, **summary(load_model(path, learnt=False), about(path))}
-    text = "\n\n".join([summary_text(record), _columns_text(record), _choices_text(record), _provenance_text(record)])
-    return Result(record, text)
+    frequencies = ", ".join(f"{term} {count}" for term, count in record.get("frequencies", {}).items())
+    choices = f"{record['features']:,} features" + (f"; frequencies: {frequencies}" if frequencies else "")
+    provenance = table([(name, _words(value)) for name, value in record["provenance"].items()])
+    return Result(record, "\n\n".join([summary_text(record), _columns_text(record), choices, provenance]))
 
 
 def _columns_text(record: Mapping[str, Any]) -> str:
-    from vff.report.text import table
-
     domain = record.get("domain", {})
     rows = [
         {
@@ -60,29 +61,15 @@ def _place(value: float, kind: str | None) -> str:
     return (datetime(1970, 1, 1) + timedelta(days=value)).isoformat(sep=" ", timespec="minutes")
 
 
-def _choices_text(record: Mapping[str, Any]) -> str:
-    frequencies = ", ".join(f"{term} {count}" for term, count in record.get("frequencies", {}).items())
-    return f"{record['features']:,} features" + (f"; frequencies: {frequencies}" if frequencies else "")
-
-
-def _provenance_text(record: Mapping[str, Any]) -> str:
-    from vff.report.text import table
-
-    return table([(name, _words(told)) for name, told in record["provenance"].items()])
-
-
-def _words(told: Any) -> str:
-    if isinstance(told, list | tuple):
-        return ", ".join(map(_words, told))
-    if isinstance(told, Mapping):
-        return " ".join(_words(item) for item in told.values())
-    return str(told)
+def _words(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return ", ".join(map(_words, value))
+    if isinstance(value, Mapping):
+        return " ".join(_words(item) for item in value.values())
+    return str(value)
 
 
 def _of_data(options: Namespace) -> Result:
-    from vff.cli.rows import kinds_of, open_rows
-    from vff.report.text import table
-
     source = open_rows(Namespace(data=[options.file], types=options.types, delimiter=options.delimiter), None)
     kinds, parts = kinds_of(source), [part.name for part in source.parts()]
     record = {"file": options.file, "rows": source.n_rows, "files": parts, "columns": kinds}

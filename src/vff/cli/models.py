@@ -23,15 +23,11 @@ def load_model(path: str, *, learnt: bool = True) -> Any:
         raise OutputError(
             f"a regressor or a classifier was expected, found a {type(model).__name__} in {path}; use Python"
         )
-    if learnt and not _is_learnt(model):
+    if learnt and not hasattr(model.functions_[0], "posterior_"):
         raise OutputError(
             f"a model was expected, found statistics in {path}; run 'vff fit {path} --out model.vff' first"
         )
     return model
-
-
-def _is_learnt(model: Any) -> bool:
-    return hasattr(model.functions_[0], "posterior_")
 
 
 def about(path: str | Path) -> "Description":
@@ -45,5 +41,5 @@ def save_model(model: Any, path: Path, units: Mapping[str, str], provenance: Map
     """Write the file, which appears whole or not at all; what it says about itself."""
     from vff.estimators.saving import save
 
-    save(model, path, units=dict(units), provenance={name: told for name, told in provenance.items() if told})
+    save(model, path, units=dict(units), provenance={name: value for name, value in provenance.items() if value})
     return about(path)

@@ -76,16 +76,15 @@ def columns_of(model: Any) -> list[str]:
 
 def model_kinds(model: Any) -> dict[str, str]:
     """What the columns of the terms held when the model was fitted."""
-    names = columns_of(model)
-    return {names[column.index]: column.kind for column in one_of(model).statistics_.binding.columns}
+    return {name: column.kind for name, column in _columns(model)}
 
 
 def level_columns(model: Any) -> set[str]:
     """The columns that the model takes as levels, where missing is a level like the others."""
+    return {name for name, column in _columns(model) if column.levels is not None}
+
+
+def _columns(model: Any) -> list[tuple[str, Any]]:
+    """The columns of the terms, by name; models of several classes have the same."""
     names = columns_of(model)
-    return {names[column.index] for column in one_of(model).statistics_.binding.columns if column.levels is not None}
-
-
-def one_of(model: Any) -> Any:
-    """The model, or that of the first of several classes, which has the same columns."""
-    return model.functions_[0]
+    return [(names[column.index], column) for column in model.functions_[0].statistics_.binding.columns]

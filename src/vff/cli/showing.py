@@ -30,21 +30,21 @@ _DAY = 86_400
 def effects(options: Namespace) -> Result:
     """Draw the terms of a model, or write them as numbers."""
     out = check_output(options.out, [options.model], (*_PICTURES, ".csv"), force=options.force)
-    model, said = load_model(options.model), about(options.model)
+    model, description = load_model(options.model), about(options.model)
     model = _of_class(model, options.of_class)
     known = [term.name for term in model.statistics_.terms]
-    asked = [name_of_term(name) for name in names(options.terms, "--terms")] or known
-    unknown = [name for name in asked if name not in known]
+    requested = [name_of_term(name) for name in names(options.terms, "--terms")] or known
+    unknown = [name for name in requested if name not in known]
     if unknown:
         raise UsageError(
             f"--terms was expected to name terms of the model, found {shown(unknown[0])}; it has {listed(known)}"
         )
     if out.suffix.lower() == ".csv":
-        rows = _write(model, [known.index(name) for name in asked], out)
-        record = {"out": str(out), "terms": asked, "rows": rows}
-        return Result(record, f"wrote {rows:,} rows of {len(asked)} term(s) to {out}")
-    _draw(model, asked, options.level, said, out)
-    return Result({"out": str(out), "terms": asked}, f"drew {', '.join(asked)} in {out}")
+        rows = _write(model, [known.index(name) for name in requested], out)
+        record = {"out": str(out), "terms": requested, "rows": rows}
+        return Result(record, f"wrote {rows:,} rows of {len(requested)} term(s) to {out}")
+    _draw(model, requested, options.level, description, out)
+    return Result({"out": str(out), "terms": requested}, f"drew {', '.join(requested)} in {out}")
 
 
 def _of_class(model: Any, label: str | None) -> Any:
@@ -62,11 +62,11 @@ def _of_class(model: Any, label: str | None) -> Any:
     return model.functions_[labels.index(label)]
 
 
-def _draw(model: Any, terms: Sequence[str], level: float, said: Description, out: Path) -> None:
+def _draw(model: Any, terms: Sequence[str], level: float, description: Description, out: Path) -> None:
     os.environ.setdefault("MPLBACKEND", "agg")  # no window is opened, and none is needed
     from vff import plot
 
-    units, target = said.units, said.target
+    units, target = description.units, description.target
     columns = {column_name(model, c) for c in range(len(model.column_indices_))}
     xlabels = {name: named(name, units) for name in columns if name in units}
     gaussian = model.fit_.from_sums

@@ -13,20 +13,25 @@ from vff.report.text import table
 Units = Mapping[str, str]
 
 
-def summary(model: Any, said: Description) -> dict[str, Any]:
+def summary(model: Any, description: Description) -> dict[str, Any]:
     """What was learnt, in the user's units, and what the file says about itself."""
     record: dict[str, Any] = {
-        "model": said.estimator,
-        "target": said.target,
-        "units": said.units,
-        "rows": said.rows,
-        "dropped": _left_out(model),
-        "weight": said.weight,
-        "columns": [asdict(column) for column in said.columns],
-        "features": said.features,
-        "elbo": said.elbo,
-        "notes": list(said.notes),
-        "provenance": {"created": said.created, "vff": said.vff, "numpy": said.numpy, **said.provenance},
+        "model": description.estimator,
+        "target": description.target,
+        "units": description.units,
+        "rows": description.rows,
+        "dropped": model.functions_[0].statistics_.left_out,
+        "weight": description.weight,
+        "columns": [asdict(column) for column in description.columns],
+        "features": description.features,
+        "elbo": description.elbo,
+        "notes": list(description.notes),
+        "provenance": {
+            "created": description.created,
+            "vff": description.vff,
+            "numpy": description.numpy,
+            **description.provenance,
+        },
     }
     if len(model.functions_) > 1:
         each = zip(model.classes_, model.functions_, strict=True)
@@ -34,15 +39,10 @@ def summary(model: Any, said: Description) -> dict[str, Any]:
     if hasattr(model, "classes_"):
         record["labels"] = [label_text(label) for label in model.classes_]
     if not hasattr(model, "statistics_"):  # a point pattern, which has a model of its cells
-        return record | summary(model.model_, said) | {"model": said.estimator}
+        return record | summary(model.model_, description) | {"model": description.estimator}
     if not hasattr(model, "kernel_"):
         return record | {"learnt": False, "terms": [{"term": term.name} for term in model.statistics_.terms]}
     return record | _learnt(model)
-
-
-def _left_out(model: Any) -> int:
-    """Rows that were not taken in, because cells were missing."""
-    return model.functions_[0].statistics_.left_out
 
 
 def _learnt(model: Any) -> dict[str, Any]:
@@ -87,11 +87,7 @@ def summary_text(record: Mapping[str, Any]) -> str:
             lines += ["", f"class {label} against the rest", _terms_table(one["terms"], days | units, "")]
     elif record["learnt"]:
         unit = units.get(record["target"], "") if record["scale"] == "y" else ""
-        lines += [
-            "",
-            _terms_table(record["terms"], days | units, unit),
-            "",
-        ]
+        lines += ["", _terms_table(record["terms"], days | units, unit), ""]
         lines += [f"{record['likelihood']} likelihood" + _parameters(record), f"bound on log p(y): {_nats(record)}"]
     else:
         lines += [f"sums over the rows, not learnt yet, for {', '.join(term['term'] for term in record['terms'])}"]

@@ -26,8 +26,8 @@ def moments(options: Namespace) -> Result:
         assert isinstance(model, GPRegressor)
         reporter.phase("reading the rows")
         model.collect(source, options.target, sample_weight=options.weight)
-        said = save_model(model, out, units, provenance_of(options))
-    record = {"out": str(out), **summary(model, said)}
+        description = save_model(model, out, units, provenance_of(options))
+    record = {"out": str(out), **summary(model, description)}
     return Result(record, f"{summary_text(record)}\nwrote {out}")
 
 
@@ -37,8 +37,8 @@ def merge(options: Namespace) -> Result:
     with Reporter(quiet=options.quiet) as reporter:
         reporter.phase("adding up statistics")
         model, before = merged(options.parts)
-        said = save_model(model, out, before.units, {**before.provenance, "data": list(options.parts)})
-    record = {"out": str(out), "parts": list(options.parts), **summary(model, said)}
+        description = save_model(model, out, before.units, {**before.provenance, "data": list(options.parts)})
+    record = {"out": str(out), "parts": list(options.parts), **summary(model, description)}
     return Result(record, f"{summary_text(record)}\nwrote {out}, of {len(options.parts)} part(s)")
 
 
@@ -48,7 +48,7 @@ def merged(paths: Sequence[str]) -> tuple[GPRegressor, Description]:
     if twice:
         raise UsageError(f"every part was expected once, found {twice} twice, whose rows would count double; drop one")
     total, described = _statistics(paths[0]), [about(path) for path in paths]
-    targets = dict.fromkeys(str(said.target) for said in described)
+    targets = dict.fromkeys(str(description.target) for description in described)
     if len(targets) > 1:
         raise DataError(f"parts of one target were expected, found {' and '.join(targets)}; merge those of one")
     for path in paths[1:]:

@@ -10,14 +10,14 @@ from vff.data.database import DatabaseTable, Query
 from vff.data.groups import DatabaseRows, Groups, TooManyGroupsError, Totals
 from vff.data.memory import MemorySource
 from vff.data.opening import SOURCES, SourceKind, open_rows, scan
-from vff.data.passes import FaultyPartWarning, Task, asked, check_same_rows
-from vff.data.roles import Positive, Roles, Used
+from vff.data.passes import FaultyPartWarning, Task, check_same_rows, run_task
+from vff.data.roles import Positive, Roles, UsedColumns
 from vff.data.schema import Kind, Schema
-from vff.data.source import ASKED_AGAIN, Chunk, Handling, Part, Progress, Report, Source, SourceError
+from vff.data.source import NEEDS_REVISITS, Chunk, Handling, Part, Progress, Report, Source, SourceError
 from vff.data.table import Table
 
 __all__ = [
-    "ASKED_AGAIN",
+    "NEEDS_REVISITS",
     "SOURCES",
     "Checkpoint",
     "Chunk",
@@ -44,9 +44,9 @@ __all__ = [
     "Task",
     "TooManyGroupsError",
     "Totals",
-    "Used",
-    "asked",
+    "UsedColumns",
     "check_same_rows",
     "open_rows",
+    "run_task",
     "scan",
 ]

@@ -37,7 +37,7 @@ Batches = Iterator[tuple[Any, float | None]]
 """Record batches, each with the share of the file that has been read."""
 
 
-class Facts(NamedTuple):
+class FileSchema(NamedTuple):
     """What a file says of itself before a row is read."""
 
     kinds: Mapping[str, str]
@@ -54,7 +54,7 @@ class AbstractReader(ABC):
     size: int | None
 
     @abstractmethod
-    def look(self) -> Facts:
+    def look(self) -> FileSchema:
         """Columns and rows, from the file's head or foot."""
 
     @abstractmethod
@@ -93,13 +93,13 @@ class AbstractFileReader(AbstractReader):
         status = os.stat(self.name)
         return f"{status.st_size} bytes, {status.st_mtime_ns} ns"
 
-    def look(self) -> Facts:
+    def look(self) -> FileSchema:
         """The columns of the file and of its folders."""
         facts = guarded(self._look, self._explained)
         self._own = tuple(facts.kinds)
         keys = {key: Kind.UNKNOWN if value is None else KEY for key, value in folder_keys(self.name).items()}
         whole = {key for key, value in folder_keys(self.name).items() if value is not None and is_integer(value)}
-        return Facts({**keys, **_overridden(facts.kinds, self.types)}, facts.n_rows, facts.integers | whole)
+        return FileSchema({**keys, **_overridden(facts.kinds, self.types)}, facts.n_rows, facts.integers | whole)
 
     def batches(self, columns: Sequence[str], kinds: Mapping[str, str]) -> Batches:
         """Rows of the file beside the constant columns of its folders."""
@@ -130,7 +130,7 @@ class AbstractFileReader(AbstractReader):
         return _converted(name, array, kind, self.types, self.name)
 
     @abstractmethod
-    def _look(self) -> Facts: ...
+    def _look(self) -> FileSchema: ...
 
     @abstractmethod
     def _batches(self, columns: Sequence[str], kinds: Mapping[str, str]) -> Batches: ...
@@ -144,7 +144,7 @@ class CsvReader(AbstractFileReader):
     _head: Head | None = field(init=False, default=None)
     _seen: dict[str, Any] = field(init=False, default_factory=dict)
 
-    def _look(self) -> Facts:
+    def _look(self) -> FileSchema:
         if not self.size:
             raise SourceError(
                 f"expected a header line with the columns' names in {shown_path(self.name)}, found an empty file; "
@@ -158,7 +158,7 @@ class CsvReader(AbstractFileReader):
         kinds = kinds_of(schema.empty_table())
         # what nobody has a word for, like 12:30:00, stays text
         kinds = {name: kind if kind in (*_TYPES, Kind.UNKNOWN) else Kind.TEXT for name, kind in kinds.items()}
-        return Facts(kinds, None, _integers(schema))
+        return FileSchema(kinds, None, _integers(schema))
 
     def _batches(self, columns: Sequence[str], kinds: Mapping[str, str]) -> Batches:
         types = {name: self._wanted(name, kinds.get(name, Kind.TEXT)) for name in columns}
@@ -213,9 +213,9 @@ class CsvReader(AbstractFileReader):
 class ParquetReader(AbstractFileReader):
     """A Parquet file. A row group is read page by page, so that its size does not matter."""
 
-    def _look(self) -> Facts:
+    def _look(self) -> FileSchema:
         with self._opened() as file:
-            return Facts(_kinds(file.schema_arrow), file.metadata.num_rows, _integers(file.schema_arrow))
+            return FileSchema(_kinds(file.schema_arrow), file.metadata.num_rows, _integers(file.schema_arrow))
 
     def _batches(self, columns: Sequence[str], kinds: Mapping[str, str]) -> Batches:
         with self._opened() as file:
@@ -234,12 +234,12 @@ class ParquetReader(AbstractFileReader):
 class IpcReader(AbstractFileReader):
     """Arrow's own format, file or stream, and Feather. It is mapped into memory, not read into it."""
 
-    def _look(self) -> Facts:
+    def _look(self) -> FileSchema:
         with pa.memory_map(self.name) as file:
             schema = self._opened(file, None).schema
             is_file = self._is_file(file)
         n_rows = pyarrow.dataset.dataset(self.name, format="ipc").count_rows() if is_file else None
-        return Facts(_kinds(schema), n_rows, _integers(schema))
+        return FileSchema(_kinds(schema), n_rows, _integers(schema))
 
     def _batches(self, columns: Sequence[str], kinds: Mapping[str, str]) -> Batches:
         with pa.memory_map(self.name) as file:
@@ -289,19 +289,19 @@ class DatasetReader(AbstractReader):
         info = self._info()
         return f"{info.size} bytes, {info.mtime_ns} ns"
 
-    def look(self) -> Facts:
+    def look(self) -> FileSchema:
         """Columns that the fragment has itself, or that its place says."""
         return guarded(self._look, self._explained)
 
-    def _look(self) -> Facts:
+    def _look(self) -> FileSchema:
         kinds = _kinds(self.dataset.schema)
         if self.fragment is None:
-            return Facts(_overridden(kinds, self.types), None)
+            return FileSchema(_overridden(kinds, self.types), None)
         keys = pyarrow.dataset.get_partition_keys(self.fragment.partition_expression)
         own = {**dict.fromkeys(keys, Kind.UNKNOWN), **_kinds(self.fragment.physical_schema)}
         kinds = {name: kinds[name] if name in keys else own[name] for name in kinds if name in own}
         counted = self._path is None or type(self.fragment.format).__name__ in _COUNTED
-        return Facts(_overridden(kinds, self.types), self.fragment.count_rows() if counted else None)
+        return FileSchema(_overridden(kinds, self.types), self.fragment.count_rows() if counted else None)
 
     def batches(self, columns: Sequence[str], kinds: Mapping[str, str]) -> Batches:
         """All rows, with little read ahead."""

@@ -31,7 +31,12 @@ def check_target(y: Any, n_rows: int) -> np.ndarray:
             "column"
         )
     if len(shape) == 2 and shape[1] == 1:
-        _warn_column_vector()
+        warnings.warn(
+            "A column-vector y was passed when a 1d array was expected. Please change the shape of y to (n_samples,), "
+            "for example using ravel().",
+            DataConversionWarning,
+            stacklevel=3,
+        )
         raw, shape = raw.ravel(), shape[:1]
     if len(shape) != 1:
         raise ValueError(f"y must be a vector of one number per row, got shape {shape}; fit one output at a time")
@@ -46,15 +51,6 @@ def check_target(y: Any, n_rows: int) -> np.ndarray:
             f"y reaches no further than {largest:g}, and its square leaves float64; measure it in smaller units"
         )
     return values
-
-
-def _warn_column_vector() -> None:
-    warnings.warn(
-        "A column-vector y was passed when a 1d array was expected. Please change the shape of y to (n_samples,), "
-        "for example using ravel().",
-        DataConversionWarning,
-        stacklevel=4,
-    )
 
 
 def check_weights(sample_weight: Any, n_rows: int) -> np.ndarray:

@@ -22,7 +22,7 @@ from dask.delayed import Delayed, delayed
 from vff.data.checkpoint import PartRecord, PassState
 from vff.data.frames import column_names, is_arrow, is_table, known_kinds
 from vff.data.missing import handled
-from vff.data.passes import FaultyPartWarning, named
+from vff.data.passes import FaultyPartWarning, with_place
 from vff.data.source import Chunk, Handling, Part, Progress, Report, Source, SourceError
 from vff.data.streams import check_lengths
 from vff.words import listed, shown
@@ -57,9 +57,18 @@ class DaskSource(Source):
         if isinstance(data, tuple):
             data, y, w = (*data, None, None)[:3]
         self._data = _one_block_of_columns(data)
-        self._first_names, self.n_columns, self.kinds = _columns_of(self._data)
+        if isinstance(self._data, dask.array.Array):
+            self._first_names, self.n_columns, self.kinds = None, int(self._data.shape[1]), {}
+            rows = self._data.shape[0]
+            self.n_rows = int(rows) if rows == rows else None  # an unknown number is NaN
+        else:
+            seen = (
+                delayed(_seen_in)(self._data[0]).compute()
+                if isinstance(self._data, list)
+                else _seen_in(self._data._meta)
+            )
+            self._first_names, self.n_columns, self.kinds = seen
         self.names = None if self._first_names is None else _without(self._first_names, [y, w])
-        self.n_rows = _known_rows(self._data)
         self._y, self._w = (self._beside(part, what) for part, what in ((y, "y"), (w, "w")))
 
     def restricted(self, columns: Sequence[str]) -> Self:
@@ -107,13 +116,15 @@ class DaskSource(Source):
         leaves = [delayed(_answer)(tools, *piece) for piece in pieces if piece[0] not in without]
         if not leaves:
             raise SourceError("expected a partition that can be read, found that all are to be left out; repair one")
-        root = _tree(leaves, tools)
+        root = leaves
+        while len(root) > 1:
+            root = [delayed(_merged)(tools, root[i : i + FAN_IN]) for i in range(0, len(root), FAN_IN)]
         # only beside a client: set before distributed is imported, it would take all other settings along at the end
         with dask.config.set({} if _client() is None else _LARGE_GRAPHS):
             if report is None:
-                return _state_of(root.compute())
+                return _state_of(root[0].compute())
             phase = getattr(task, "phase", "summing")
-            return _state_of(_watched(root, leaves, report, phase, self.n_rows))
+            return _state_of(_watched(root[0], leaves, report, phase, self.n_rows))
 
     def checkpoint(self, identity: str) -> None:
         """There is none."""
@@ -224,22 +235,16 @@ def _answer(tools: _Parcel, name: str, X: Any, y: Any, w: Any) -> _Outcome:
     try:
         return _Outcome((task(chunk),), (), records)
     except Exception as error:
-        told = named(error, name)
-        if told is error:  # an exception that were its own cause would never end
+        renamed = with_place(error, name)
+        if renamed is error:  # an exception that were its own cause would never end
             raise
-        raise told from error
+        raise renamed from error
 
 
 def _merged(tools: _Parcel, outcomes: Sequence[_Outcome]) -> _Outcome:
     answers = [outcome.answer[0] for outcome in outcomes if outcome.answer]
     faults, records = (tuple(chain.from_iterable(each)) for each in list(zip(*outcomes, strict=True))[1:])
     return _Outcome((fold(tools.contents[1], answers),) if answers else (), faults, records)
-
-
-def _tree(level: Sequence[Any], tools: Any) -> Any:
-    while len(level) > 1:
-        level = [delayed(_merged)(tools, level[i : i + FAN_IN]) for i in range(0, len(level), FAN_IN)]
-    return level[0]
 
 
 def _state_of(outcome: _Outcome) -> PassState[Any]:
@@ -300,21 +305,19 @@ def _chunk(plan: Plan, name: str, X: Any, y: Any, w: Any) -> Chunk:
         )
     found, names = column_names(X), plan.names
     wanted = [*(names or ()), *(part for part in (plan.y, plan.w) if part)]
-    absent = [column for column in wanted if column not in (found or ())]
+    absent = [one for one in wanted if one not in (found or ())]
     if absent or (names is None and X.shape[1] != plan.n_columns):
         expected = f"column {shown(absent[0])}" if absent else f"{plan.n_columns} columns"
         has = listed(found) if found else f"{X.shape[1]} without names"
         raise SourceError(f"expected {expected}, as in the first partition, found {has} in {name}; make them alike")
-    y, w = (_column(X, named) if named else part for named, part in ((plan.y, y), (plan.w, w)))
+    y, w = (
+        (X.column(named) if is_arrow(X) else X[named]) if named else part for named, part in ((plan.y, y), (plan.w, w))
+    )
     if names is not None:
         X = X.select(list(names)) if is_arrow(X) else X[list(names)]
     chunk = Chunk(name, X, y, w, share_of_part=1.0)
     check_lengths(chunk)
     return handled(chunk, plan.handling)
-
-
-def _column(X: Any, name: str) -> Any:
-    return X.column(name) if is_arrow(X) else X[name]
 
 
 def _one_block_of_columns(data: Any) -> Any:
@@ -336,22 +339,8 @@ def _one_block_of_columns(data: Any) -> Any:
     )
 
 
-def _columns_of(data: Any) -> tuple[tuple[str, ...] | None, int | None, Mapping[str, str]]:
-    """Their names, their number, and what they hold."""
-    if isinstance(data, dask.array.Array):
-        return None, int(data.shape[1]), {}
-    return delayed(_seen_in)(data[0]).compute() if isinstance(data, list) else _seen_in(data._meta)
-
-
 def _seen_in(X: Any) -> tuple[tuple[str, ...] | None, int, Mapping[str, str]]:
     return column_names(X), X.shape[1], known_kinds(X) if column_names(X) else {}
-
-
-def _known_rows(data: Any) -> int | None:
-    """Rows, where dask knows them: an unknown number is NaN, which does not equal itself."""
-    if not isinstance(data, dask.array.Array) or data.shape[0] != data.shape[0]:
-        return None
-    return int(data.shape[0])
 
 
 def _is_partitioned(part: Any) -> bool:

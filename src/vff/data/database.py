@@ -55,7 +55,7 @@ def _batches_of(asked: Any, n: int) -> Iterator[Any]:
 class DatabaseTable(Source):
     """A table or query of any backend of Ibis, or a relation of DuckDB."""
 
-    dear: ClassVar[bool] = False  # pyright: ignore[reportIncompatibleVariableOverride]
+    expensive_pass: ClassVar[bool] = False  # pyright: ignore[reportIncompatibleVariableOverride]
 
     expression: Any
     run: Callable[[Any], tuple[str, Any]] = field(repr=False)
@@ -132,11 +132,11 @@ class DatabaseTable(Source):
         if not hasattr(task, "from_groups"):
             return super().reduce(task, checkpoint, without)
         found = task.from_groups(self.rows)
-        totals = self.rows.totals()
+        totals = self.rows.totals
         record = PartRecord("database", "", totals.n + totals.weightless, totals.dropped, 1)
         return PassState((record,), committed=found, complete=True)
 
-    def asked_again(self) -> Source:
+    def revisitable(self) -> Source:
         """The different rows with their weights, in memory."""
         return self.rows.different()
 

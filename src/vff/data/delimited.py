@@ -35,11 +35,13 @@ def read_head(path: str, delimiter: str | None = None) -> Head:
         check_text(path)
         with _opened(path) as file:
             line = file.readline(_LONGEST_LINE)
-            delimiter = delimiter or _sniffed(line)
-            names = next(csv.reader([line, *_rest_of_quoted(line, file)], delimiter=delimiter), [])
+            delimiter = delimiter or max(_DELIMITERS, key=re.sub(r'"[^"]*"', "", line).count)
+            rest = islice(file, 20) if line.count('"') % 2 else ()  # lines that a quoted name goes on in
+            names = next(csv.reader([line, *rest], delimiter=delimiter), [])
     except (OSError, EOFError, UnicodeDecodeError, csv.Error, zlib.error) as error:
         raise SourceError(
-            f"expected text with a header line in {shown_path(path)}, found {_short(error)}; repair it"
+            f"expected text with a header line in {shown_path(path)}, found "
+            f"{f'{type(error).__name__}: {error}':.120}; repair it"
         ) from error
     _check_names(names, path)
     return Head(tuple(names), delimiter)
@@ -108,16 +110,6 @@ def _opened(path: str) -> IO[str]:
     return open(path, encoding="utf-8-sig", newline="")
 
 
-def _sniffed(line: str) -> str:
-    bare = re.sub(r'"[^"]*"', "", line)
-    return max(_DELIMITERS, key=bare.count)
-
-
-def _rest_of_quoted(line: str, file: IO[str]) -> list[str]:
-    """Lines that a quoted name in the header goes on in."""
-    return list(islice(file, 20)) if line.count('"') % 2 else []
-
-
 def _check_names(names: list[str], path: str) -> None:
     if not names or names == [""]:
         raise SourceError(
@@ -134,7 +126,3 @@ def _check_names(names: list[str], path: str) -> None:
             f"expected every column to have a name of its own, found {', '.join(map(shown, twice[:4]))} more than once "
             f"in the header of {shown_path(path)}; rename them"
         )
-
-
-def _short(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"[:120]

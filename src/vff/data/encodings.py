@@ -54,7 +54,9 @@ def check_text(path: str) -> None:
                 "or pack it"
             )
         content, ended = _beginning(gzip.GzipFile(fileobj=raw) if is_packed(path) else raw)
-    _check_alien(content, path)
+    for start, (what, advice) in _ALIEN.items():
+        if start.match(content):
+            raise SourceError(f"{_TEXT} {shown_path(path)}, found {what}; {advice}")
     _check_nul(content, path)
     try:
         codecs.getincrementaldecoder("utf-8")().decode(content, final=ended)
@@ -83,12 +85,6 @@ def _beginning(file: BufferedReader | gzip.GzipFile) -> tuple[bytes, bool]:
                 return bytes(content), True
             content += piece
     return bytes(content), False
-
-
-def _check_alien(content: bytes, path: str) -> None:
-    for start, (what, advice) in _ALIEN.items():
-        if start.match(content):
-            raise SourceError(f"{_TEXT} {shown_path(path)}, found {what}; {advice}")
 
 
 def _check_nul(content: bytes, path: str) -> None:

@@ -10,14 +10,14 @@ from vff.data.source import Chunk, Handling, Part, Source, SourceError
 from vff.words import listed, shown, shown_path
 
 if TYPE_CHECKING:
-    from vff.data.arrow import AbstractReader, Facts
+    from vff.data.arrow import AbstractReader, FileSchema
 
 
 class _File(NamedTuple):
     """A reader, and what it found when it looked at its file."""
 
     reader: "AbstractReader"
-    facts: "Facts | SourceError"
+    facts: "FileSchema | SourceError"
 
 
 class FileSource(Source):
@@ -183,7 +183,7 @@ def _readers(
     return [reader_of(path, types, delimiter) for path in paths], key_kinds(list(map(folder_keys, paths)), types)
 
 
-def _looked(reader: "AbstractReader") -> "Facts | SourceError":
+def _looked(reader: "AbstractReader") -> "FileSchema | SourceError":
     try:
         return reader.look()
     except SourceError as error:

@@ -63,11 +63,6 @@ def column_names(data: Any) -> tuple[str, ...] | None:
     return tuple(labels) if all(isinstance(name, str) for name in labels) else None
 
 
-def row_count(data: Any) -> int:
-    """How many rows a table or an array has."""
-    return len(data)
-
-
 def selected(data: Any, names: Sequence[str]) -> Any:
     """These columns of a table with names."""
     return wrapped(data).select(list(names)).to_native()

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from vff.data.frames import joined, made_of, row_count
+from vff.data.frames import joined, made_of
 from vff.data.source import Chunk, SourceError
 
 
 @dataclass(frozen=True)
-class Numbered:
+class NumberedChunk:
     """A chunk, or several that were put together, with its place among all; or why it is not like the others."""
 
     first: int
@@ -24,7 +24,7 @@ class Numbered:
         return f"chunk {self.first}" if self.first == self.last else f"chunks {self.first} to {self.last}"
 
 
-def gathered(items: Iterable[Numbered], most: int, *, lent: bool) -> Iterator[Numbered]:
+def gathered(items: Iterable[NumberedChunk], most: int, *, lent: bool) -> Iterator[NumberedChunk]:
     """Neighbours that are made alike, as long as they have at most ``most`` rows together.
 
     Where chunks are ``lent``, somebody may fill the same arrays anew for the next, so that they are copied before it is
@@ -34,7 +34,7 @@ def gathered(items: Iterable[Numbered], most: int, *, lent: bool) -> Iterator[Nu
     made, rows = None, 0
     for item in items:
         chunk = item.chunk
-        n = most if isinstance(chunk, SourceError) else row_count(chunk.data)
+        n = most if isinstance(chunk, SourceError) else len(chunk.data)
         kind = None if isinstance(chunk, SourceError) or n >= most else _made(chunk)
         if group and (kind is None or kind != made or rows + n > most):
             yield _joined(group)
@@ -59,17 +59,15 @@ def _made(chunk: Chunk) -> tuple[Any, ...] | None:
 
 
 def _copied(chunk: Chunk) -> Chunk:
-    return Chunk(chunk.where, *(part.copy() if _is_lent(part) else part for part in _parts(chunk)))
+    """With copies of what can be changed in place, which values of polars and Arrow cannot."""
+    lent = [isinstance(part, list | np.ndarray) or hasattr(part, "iloc") for part in _parts(chunk)]
+    parts = zip(_parts(chunk), lent, strict=True)
+    return Chunk(chunk.where, *(part.copy() if changes else part for part, changes in parts))
 
 
-def _is_lent(part: Any) -> bool:
-    """Whether values can be changed in place: not those of polars and Arrow."""
-    return isinstance(part, list | np.ndarray) or (part is not None and hasattr(part, "iloc"))
-
-
-def _joined(group: list[tuple[int, Chunk]]) -> Numbered:
+def _joined(group: list[tuple[int, Chunk]]) -> NumberedChunk:
     (first, chunk), last = group[0], group[-1][0]
     if len(group) > 1:
         columns = zip(*(_parts(each) for _, each in group), strict=True)
         chunk = Chunk(f"chunks {first} to {last}", *(joined(parts) for parts in columns))
-    return Numbered(first, last, chunk)
+    return NumberedChunk(first, last, chunk)

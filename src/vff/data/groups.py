@@ -77,20 +77,13 @@ class DatabaseRows:
             if self.table.kinds[name] == Kind.TEXT and name not in self.levels:
                 raise ValueError(
                     f"column {shown(name)} holds text, and numbers were expected: use Categorical({shown(name)}) for "
-                    "the effects "
-                    "of its levels, or leave it out of the kernel"
+                    "the effects of its levels, or leave it out of the kernel"
                 )
             if self.table.kinds[name] == Kind.DURATION:
                 raise ValueError(
                     f"column {shown(name)} holds intervals, which databases do not hand out as numbers; make it a "
-                    "number of "
-                    "days or seconds in the query"
+                    "number of days or seconds in the query"
                 )
-
-    @property
-    def empty(self) -> Any:
-        """An Arrow table of the features, without a row."""
-        return self.table.expression.select(list(self.features)).schema().to_pyarrow().empty_table()
 
     def _weight_in(self, rows: Any, where: Any = None) -> Any:
         """sum w."""
@@ -139,12 +132,9 @@ class DatabaseRows:
         counted = self._counted
         return self.table.expression if counted is None else self.table.expression.filter(counted)
 
+    @cached_property
     def totals(self) -> Totals:
         """One question for all that is to be known before others make sense; refuses what no sum can be taken of."""
-        return self._totals
-
-    @cached_property
-    def _totals(self) -> Totals:
         table, counted = self.table.expression, self._counted
         asked = {"rows": table.count(), "n": table.count(where=counted), "weight": self._weight_in(table, counted)}
         if self.weight is not None:
@@ -181,8 +171,7 @@ class DatabaseRows:
             if count:
                 raise ValueError(
                     f"column {shown(name)} contains NULL, NaN or an infinite value ({count:,} of {rows:,} rows); "
-                    "finite "
-                    "numbers were expected: filter these rows out, or leave them out with "
+                    "finite numbers were expected: filter these rows out, or leave them out with "
                     "vff.scan(table, missing='drop')"
                 )
 
@@ -191,8 +180,7 @@ class DatabaseRows:
         if low < 0.0 or high > _LARGEST_WEIGHT:
             raise ValueError(
                 f"weights count rows, and from 0 to {_LARGEST_WEIGHT:g} was expected; column {shown(self.weight)} "
-                "reaches "
-                f"{low if low < 0.0 else high:g}: mend it in the query"
+                f"reaches {low if low < 0.0 else high:g}: mend it in the query"
             )
         if largest > _LARGEST_TARGET:
             raise ValueError(
@@ -211,14 +199,11 @@ class DatabaseRows:
         """
         key = tuple(columns), offset
         if key not in self._asked:
-            self._asked[key] = self._grouped(columns, offset, most)
+            rows = self._rows
+            residual = rows[self.target].cast("float64") - self.table.number(offset)
+            sums = {"target": self._sum_in(rows, residual), "squares": self._sum_in(rows, residual * residual)}
+            self._asked[key] = self._groups(rows, columns, most, sums)
         return self._asked[key]
-
-    def _grouped(self, columns: Sequence[str], offset: float, most: int) -> Groups:
-        rows = self._rows
-        residual = rows[self.target].cast("float64") - self.table.number(offset)
-        sums = {"target": residual, "squares": residual * residual}
-        return self._groups(rows, columns, most, {name: self._sum_in(rows, part) for name, part in sums.items()})
 
     def counted(self, columns: Sequence[str], most: int) -> Groups:
         """Weights alone, as ``grouped``; targets may be anything."""
@@ -226,7 +211,7 @@ class DatabaseRows:
 
     def different(self) -> MemorySource:
         """The different rows with their weights, in memory, for what asks rows again and again."""
-        dropped = self.totals().dropped  # also refuses what no sum can be taken of
+        dropped = self.totals.dropped  # also refuses what no sum can be taken of
         found = self.counted((*self.features, self.target), MOST_CELLS)
         target, features = found.values.column(self.target), found.values.select(list(self.features))
         source = MemorySource(features, target, found.w, handling=self.table.handling)

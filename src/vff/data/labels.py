@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
+from vff.data.conversion import is_missing
 from vff.words import shown
 
 
@@ -14,7 +15,9 @@ def as_labels(y: Any) -> np.ndarray:
     if y is None:
         raise ValueError("requires y to be passed, but the target y is None: give fit one label per row")
     labels = column_or_1d(y.to_numpy() if hasattr(y, "to_numpy") else y, warn=True)
-    missing = labels != labels if labels.dtype.kind in "fc" else _missing(labels)
+    missing = labels != labels if labels.dtype.kind in "fc" else np.zeros(labels.size, bool)
+    if labels.dtype.kind == "O":
+        missing = np.array(list(map(is_missing, labels)))
     if np.any(missing):
         row = int(np.flatnonzero(missing)[0])
         raise ValueError(
@@ -24,13 +27,6 @@ def as_labels(y: Any) -> np.ndarray:
         raise ValueError("y holds an infinite number, and labels must be finite")
     check_classification_targets(labels)
     return labels.astype(str) if labels.dtype.kind == "O" and all(isinstance(one, str) for one in labels) else labels
-
-
-def _missing(labels: np.ndarray) -> np.ndarray:
-    """None, not-a-number and pandas' NA, which does not say whether it equals itself."""
-    if labels.dtype.kind != "O":
-        return np.zeros(labels.size, bool)
-    return np.array([one is None or type(one).__name__ in ("NAType", "NaTType") or one != one for one in labels])
 
 
 def coded(labels: np.ndarray, classes: np.ndarray) -> np.ndarray:

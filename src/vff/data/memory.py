@@ -5,7 +5,7 @@ from copy import copy
 from typing import Any, NamedTuple, Self
 
 from vff.data.frames import sliced
-from vff.data.roles import Roles, Used
+from vff.data.roles import Roles, UsedColumns
 from vff.data.source import Chunk, Handling, Part, Source
 from vff.data.table import Table
 from vff.words import listed, shown
@@ -28,7 +28,7 @@ def given(X: Any, y: Any, sample_weight: Any = None, used: Iterable[Hashable] = 
     target, weight = (value if isinstance(value, str) else None for value in (y, sample_weight))
     if target is None and weight is None:
         return Given(table, y, sample_weight)
-    y, sample_weight = beside(table, y, "y"), beside(table, sample_weight, "sample_weight")
+    y, sample_weight = column_or_values(table, y, "y"), column_or_values(table, sample_weight, "sample_weight")
     if target is not None and target in used:
         raise ValueError(f"the kernel has a term of {target!r}, which is the target; leave it out of the kernel")
     left = [name for name in table.names or () if name != target and (name != weight or name in used)]
@@ -37,7 +37,7 @@ def given(X: Any, y: Any, sample_weight: Any = None, used: Iterable[Hashable] = 
     return Given(table.arranged(left, ()), y, sample_weight, target)
 
 
-def beside(table: Table, value: Any, what: str) -> Any:
+def column_or_values(table: Table, value: Any, what: str) -> Any:
     """Targets or weights: those that were given, or the column of the table that has this name."""
     if not isinstance(value, str):
         return value
@@ -55,7 +55,7 @@ def beside(table: Table, value: Any, what: str) -> Any:
 class MemorySource(Source):
     """A table in memory, with targets and weights beside it, or among its columns."""
 
-    dear = False
+    expensive_pass = False
     roles = Roles(())  # whatever columns there are
 
     def __init__(self, X: Any, y: Any = None, w: Any = None, *, handling: Handling | None = None) -> None:
@@ -72,7 +72,7 @@ class MemorySource(Source):
         self.names, self.n_columns, self.n_rows = table.names, table.n_columns, table.n_rows
 
     def assigned(
-        self, used: Used | None, y: Any, sample_weight: Any = None, known: Sequence[str] | None = None
+        self, used: UsedColumns | None, y: Any, sample_weight: Any = None, known: Sequence[str] | None = None
     ) -> "MemorySource":
         """Targets and weights stand beside the rows, or among their columns, where they go by name."""
         twin = copy(self)

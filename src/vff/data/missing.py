@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from vff.data.frames import column, column_at, column_names, filtered, present, row_count
+from vff.data.frames import column, column_at, column_names, filtered, present
 from vff.data.source import Chunk, Handling
 
 
 def handled(chunk: Chunk, handling: Handling) -> Chunk:
     """The chunk as it is asked for: with or without its incomplete rows, and with its count."""
     if handling.missing == "refuse":
-        return replace(chunk, n_rows=row_count(chunk.data))
-    whole = np.ones(row_count(chunk.data), dtype=bool)
+        return replace(chunk, n_rows=len(chunk.data))
+    whole = np.ones(len(chunk.data), dtype=bool)
     for found in _columns(chunk, handling.keep_missing):
         there = present(found)
         whole = whole if there is None else whole & there

@@ -44,7 +44,7 @@ def in_order(source: Source, phase: str) -> Iterator[Chunk]:
     A part that turns out to be damaged counts not at all: where it is to be left out, it is read to its end before the
     first of its rows is handed on, and then again, so that memory stays flat.
     """
-    clock = _Clock(source, phase, 0)
+    meter = _ProgressMeter(source, phase, 0)
     for part in source.parts():
         if source.handling.faulty == "skip":
             try:
@@ -57,8 +57,8 @@ def in_order(source: Source, phase: str) -> Iterator[Chunk]:
             for one in found:
                 chunk = _complete(one, source)
                 yield chunk
-                clock.tell(part, chunk)
-        clock.passed(part)
+                meter.update(part, chunk)
+        meter.finished(part)
 
 
 def _complete(chunk: Chunk, source: Source) -> Chunk:
@@ -108,7 +108,7 @@ class _Pass(Generic[T]):
 
     def __init__(self, source: Source, task: Task[T], state: PassState[T], checkpoint: Checkpoint | None) -> None:
         self.source, self.task, self.checkpoint = source, task, checkpoint
-        self.clock = _Clock(source, task.phase, state.rows)
+        self.meter = _ProgressMeter(source, task.phase, state.rows)
         self._done = list(state.done)
         self._state = len(self._done), replace(state, done=())
 
@@ -131,7 +131,7 @@ class _Pass(Generic[T]):
                 continue
             if part.name in left:
                 _check_same(left.pop(part.name), part)
-                self.clock.passed(part)
+                self.meter.finished(part)
                 continue
             self._read(part)
         _check_none_gone({**left, **begun})
@@ -152,7 +152,7 @@ class _Pass(Generic[T]):
             self._done.append(PartRecord(part.name, mark, skipped=True))
             self._become(replace(rest, current=None, pending=None))
             return
-        self.clock.passed(part)
+        self.meter.finished(part)
         assert rest.current is not None
         committed = _merged(self.task, rest.committed, rest.pending)
         self._done.append(rest.current)
@@ -167,7 +167,7 @@ class _Pass(Generic[T]):
                     continue
                 chunk = _complete(found, self.source)
                 rest = _taken(rest, self.task, chunk)
-                self.clock.tell(part, chunk)
+                self.meter.update(part, chunk)
                 self._become(rest)
                 if self.checkpoint is not None:
                     self.checkpoint.note(self.task.phase, self.task.kind, self.state)
@@ -181,7 +181,7 @@ def _taken(state: PassState[T], task: Task[T], chunk: Chunk) -> PassState[T]:
     record = replace(
         current, rows=current.rows + chunk.n_rows, dropped=current.dropped + chunk.dropped, chunks=current.chunks + 1
     )
-    answer = asked(task, chunk) if chunk.n_rows else None
+    answer = run_task(task, chunk) if chunk.n_rows else None
     return replace(state, current=record, pending=_merged(task, state.pending, answer))
 
 
@@ -189,20 +189,20 @@ def _merged(task: Task[T], one: T | None, other: T | None) -> T | None:
     return other if one is None else one if other is None else task.merge(one, other)
 
 
-def asked(task: Task[T], chunk: Chunk) -> T:
+def run_task(task: Task[T], chunk: Chunk) -> T:
     """The answer of a chunk; a refusal says which rows it is about."""
     try:
         return task(chunk)
     except (ValueError, TypeError) as error:
         if not chunk.where:  # all rows: there is nothing to tell apart
             raise
-        told = named(error, chunk.where)
-        if told is error:  # an exception that were its own cause would never end
+        renamed = with_place(error, chunk.where)
+        if renamed is error:  # an exception that were its own cause would never end
             raise
-        raise told from error
+        raise renamed from error
 
 
-def named(error: Exception, place: str) -> Exception:
+def with_place(error: Exception, place: str) -> Exception:
     """The same exception with its place in front, or in a note where it is not made of a text alone."""
     try:
         return type(error)(f"{place}: {error}")
@@ -250,7 +250,7 @@ def _check_same(record: PartRecord, part: Part) -> None:
         )
 
 
-class _Clock:
+class _ProgressMeter:
     """Tells how far a pass has come."""
 
     def __init__(self, source: Source, phase: str, resumed: int):
@@ -268,7 +268,7 @@ class _Clock:
             total += part.size
         return total or None
 
-    def tell(self, part: Part, chunk: Chunk) -> None:
+    def update(self, part: Part, chunk: Chunk) -> None:
         self.rows += chunk.n_rows
         if self.report is not None:
             seconds = time.perf_counter() - self.started
@@ -283,7 +283,7 @@ class _Clock:
             return None
         return min(1.0, (self.bytes_done + part.size * chunk.share_of_part) / self.bytes)
 
-    def passed(self, part: Part) -> None:
+    def finished(self, part: Part) -> None:
         self.bytes_done += part.size or 0
 
 

@@ -20,7 +20,7 @@ class Positive(NamedTuple):
     label: Any
 
 
-class Used(NamedTuple):
+class UsedColumns(NamedTuple):
     """The columns that a model names, where it names any: without a kernel all that have no other role are features."""
 
     columns: tuple[Hashable, ...]
@@ -44,7 +44,7 @@ class Roles:
     """Whether targets are labels, which are told apart and not summed."""
 
     @classmethod
-    def of(cls, schema: Schema, used: Used | None, y: Any, sample_weight: Any) -> "Roles":
+    def of(cls, schema: Schema, used: UsedColumns | None, y: Any, sample_weight: Any) -> "Roles":
         """By the names that the model, ``y`` and ``sample_weight`` give."""
         if isinstance(y, Positive):
             return replace(cls.of(schema, used, y.column, sample_weight), positive=(y.label,), labelled=True)

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
-from vff.data.roles import Positive, Roles, Used
+from vff.data.roles import Positive, Roles, UsedColumns
 from vff.data.schema import Kind, Schema
 from vff.data.table import Table
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from vff.data.checkpoint import Checkpoint, PassState
 
 
-ASKED_AGAIN = "another likelihood than the Gaussian asks the rows again and again"
+NEEDS_REVISITS = "another likelihood than the Gaussian asks the rows again and again"
 
 
 class SourceError(ValueError):
@@ -132,7 +132,7 @@ class Source(ABC):
     """Whether the next chunk may be read, in another thread, while one is worked on."""
     whole: Table | None = None
     """All rows, where they are in memory."""
-    dear: bool = True
+    expensive_pass: bool = True
     """Whether a pass over the rows costs so much that one which looks and sums at once is worth more sums."""
     handling: Handling = Handling()
     roles: Roles | None = None
@@ -192,7 +192,7 @@ class Source(ABC):
         return in_order(self, phase)
 
     def assigned(
-        self, used: Used | None, y: Any, sample_weight: Any = None, known: Sequence[str] | None = None
+        self, used: UsedColumns | None, y: Any, sample_weight: Any = None, known: Sequence[str] | None = None
     ) -> "Source":
         """The same rows with a role for every column that is read; ``known`` are the features of an earlier fit."""
         beside = y.column if isinstance(y, Positive) else y
@@ -226,7 +226,7 @@ class Source(ABC):
         """The same rows for a model that knows these columns as text: some formats can read numbers so, too."""
         return self
 
-    def asked_again(self) -> "Source":
+    def revisitable(self) -> "Source":
         """The same rows, to be asked at every step, as likelihoods other than the Gaussian do; or why they cannot."""
         if self.handling.checkpoint is not None:
             raise ValueError(
@@ -235,7 +235,7 @@ class Source(ABC):
             )
         if not self.repeatable:
             raise ValueError(
-                f"{ASKED_AGAIN}, and an iterator gives them once; pass a function that returns a new iterator"
+                f"{NEEDS_REVISITS}, and an iterator gives them once; pass a function that returns a new iterator"
             )
         return self
 

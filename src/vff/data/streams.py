@@ -8,8 +8,8 @@ from typing import Any, Self
 import numpy as np
 
 from vff.data.fingerprints import content_mark
-from vff.data.frames import column_names, is_table, known_kinds, row_count, selected, sliced
-from vff.data.gathering import Numbered, gathered
+from vff.data.frames import column_names, is_table, known_kinds, selected, sliced
+from vff.data.gathering import NumberedChunk, gathered
 from vff.data.missing import handled
 from vff.data.source import Chunk, Handling, Part, Source, SourceError
 from vff.words import listed, shown
@@ -39,7 +39,7 @@ class StreamSource(Source):
             )
         self.kinds = {} if self.names is None else known_kinds(first.data)
         self.n_columns = None if self.names is not None else np.shape(first.data)[1]
-        self.n_rows = sum(row_count(item_of(item, 0).data) for item in data) if isinstance(data, list | tuple) else None
+        self.n_rows = sum(len(item_of(item, 0).data) for item in data) if isinstance(data, list | tuple) else None
 
     def restricted(self, columns: Sequence[str]) -> Self:
         """The same rows with these columns alone, in the order of ``names``."""
@@ -56,20 +56,20 @@ class StreamSource(Source):
         for found in gathered(self._chunks(), self.handling.chunk_rows, lent=self._lent):
             yield StreamPart(found, self.handling)
 
-    def _chunks(self) -> Iterator[Numbered]:
+    def _chunks(self) -> Iterator[NumberedChunk]:
         """Chunks as they are brought, each checked by itself."""
         for index, item in enumerate(self._supply.items()):
             try:
                 chunk = conforming(item_of(item, index), self._model, self.names)
             except SourceError as error:
                 chunk = error
-            yield Numbered(index, index, chunk)
+            yield NumberedChunk(index, index, chunk)
 
 
 class StreamPart(Part):
     """Chunks that were brought, put together; or one that is not like the others, and why."""
 
-    def __init__(self, found: Numbered, handling: Handling) -> None:
+    def __init__(self, found: NumberedChunk, handling: Handling) -> None:
         self.name, self._found, self._handling = found.name, found.chunk, handling
 
     def fingerprint(self) -> str:
@@ -81,14 +81,14 @@ class StreamPart(Part):
         chunk = self._found
         if isinstance(chunk, SourceError):
             return str(chunk)
-        return f"{row_count(chunk.data):,} rows, {content_mark(chunk.data, chunk.y, chunk.w)}"
+        return f"{len(chunk.data):,} rows, {content_mark(chunk.data, chunk.y, chunk.w)}"
 
     def chunks(self) -> Iterator[Chunk]:
         """The rows, cut where they are more than ``chunk_rows``."""
         chunk = self._found
         if isinstance(chunk, SourceError):
             raise chunk
-        n, step = row_count(chunk.data), self._handling.chunk_rows
+        n, step = len(chunk.data), self._handling.chunk_rows
         for start in range(0, n, step):
             stop = min(start + step, n)
             y, w = (None if part is None else sliced(part, start, stop) for part in (chunk.y, chunk.w))
@@ -171,9 +171,9 @@ def item_of(item: Any, index: int) -> Chunk:
 def check_lengths(chunk: Chunk) -> None:
     """Targets and weights are as many as rows."""
     for what, values in (("y", chunk.y), ("w", chunk.w)):
-        if values is not None and len(values) != row_count(chunk.data):
+        if values is not None and len(values) != len(chunk.data):
             raise SourceError(
-                f"expected as many values of {what} as rows, found {len(values)} and {row_count(chunk.data)} "
+                f"expected as many values of {what} as rows, found {len(values)} and {len(chunk.data)} "
                 f"in {chunk.where}; bring them together"
             )
 

@@ -138,10 +138,6 @@ class Table:
         """One column as its library keeps it."""
         return self._piece(index, _ALL)
 
-    def column(self, index: int) -> np.ndarray:
-        """The whole column, as ``numbers`` gives it."""
-        return self.numbers(index)
-
     def levels(self, index: int, rows: slice = _ALL) -> tuple:
         """The distinct values of a column as Python scalars (times as ``datetime64`` in UTC, or ``timedelta64``).
 

@@ -105,7 +105,7 @@ class AdditiveModel(ProcessMixin):
         """The rows, wherever they are, with the columns of those seen before where they were."""
         known = getattr(self, "feature_names_in_", None)
         source = open_rows(X).assigned(spec.used, y, sample_weight, None if known is None else list(known))
-        if self.verbose and source.dear and source.handling.report is None:
+        if self.verbose and source.expensive_pass and source.handling.report is None:
             source = source.handled(report=lines_of_pass(spec.progress))
         if seen is None:
             return source
@@ -244,7 +244,7 @@ class AdditiveModel(ProcessMixin):
             _refuse_times_as_text(table, self.statistics_.binding)
             raise
 
-    def _place_text(self, number: int, label: str) -> str:
+    def _outside_text(self, number: int, label: str) -> str:
         return self.statistics_.moments.request.columns[number].place.outside_text(label)
 
     def predict_derivative(self, X: Any, column: str | int | None = None) -> tuple[np.ndarray, np.ndarray]:
@@ -269,7 +269,7 @@ class AdditiveModel(ProcessMixin):
         >>> mean.round(1)
         array([-1.])
         """
-        (x,) = self._answers(X, lambda rows: (rows.x,))
+        (x,) = self._evaluate(X, lambda rows: (rows.x,))
         columns = self.statistics_.binding.columns
         named = isinstance(column, str | Integral) and not isinstance(column, bool)
         along = [c for c, bound in enumerate(columns) if column is None or (named and column in bound.aliases)]
@@ -307,7 +307,7 @@ class AdditiveModel(ProcessMixin):
         >>> np.allclose(model.effects(X).mean.sum(axis=1) + model.intercept_, model.predict_f(X)[0])
         True
         """
-        mean, variance = self._answers(X, lambda rows: self._effects(rows.x))
+        mean, variance = self._evaluate(X, lambda rows: self._effects(rows.x))
         names = tuple(term.name for term in self.statistics_.terms)
         return Effects(names, self.target_.scale * mean, self.target_.scale * np.sqrt(variance))
 

@@ -94,9 +94,9 @@ class Binding:
         )
 
 
-def default_kernel(table: Table, beside: Hashable | None = None) -> Kernel:
-    """What every column stands for by itself, without names numbers; none for the one ``beside`` the model."""
-    left_out = None if beside is None else column_of(beside, table)
+def default_kernel(table: Table, likelihood_column: Hashable | None = None) -> Kernel:
+    """What every column stands for by itself, without names numbers; none for the likelihood's own."""
+    left_out = None if likelihood_column is None else column_of(likelihood_column, table)
     for index in range(table.n_columns) if table.names else ():
         if index != left_out and table.kind(index) == "text":
             refuse_to_guess(table.raw(index), table.place(index))
@@ -106,7 +106,9 @@ def default_kernel(table: Table, beside: Hashable | None = None) -> Kernel:
         if index != left_out
     ]
     if not leaves:
-        raise ValueError(f"X has no column beside {shown(beside)}, which the likelihood takes; give it one to model")
+        raise ValueError(
+            f"X has no column beside {shown(likelihood_column)}, which the likelihood takes; give it one to model"
+        )
     return leaves[0] if len(leaves) == 1 else Sum(tuple(leaves))
 
 
@@ -152,14 +154,16 @@ def notes_on(kernel: Kernel | None, binding: Binding, n_rows: int) -> tuple[str,
     )
 
 
-def bind(kernel: Kernel | None, table: Table, *, first: bool = True, beside: Hashable | None = None) -> Binding:
+def resolve_columns(
+    kernel: Kernel | None, table: Table, *, first: bool = True, likelihood_column: Hashable | None = None
+) -> Binding:
     """The terms of the kernel with their columns.
 
-    ``first`` says that no rows were seen before, and ``beside`` names a column that the likelihood takes for itself.
+    ``first`` says that no rows were seen before; ``likelihood_column`` is one that the likelihood takes for itself.
     """
     columns: dict[tuple[int, Hashable], BoundColumn] = {}
     terms: list[BoundTerm] = []
-    for term in normal_form(default_kernel(table, beside) if kernel is None else kernel):
+    for term in normal_form(default_kernel(table, likelihood_column) if kernel is None else kernel):
         keys = [(table.index(leaf.column), leaf.factor.axis) for leaf in term.factors]
         _check_different(term, [index for index, _ in keys], table)
         for key, leaf in zip(keys, term.factors, strict=True):

@@ -1,13 +1,13 @@
 """``GPClassifier``: Gaussian process classification by natural gradients."""
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone
 
-from vff.data import Positive, Roles, Source, Used, open_rows
+from vff.data import Positive, Roles, Source, UsedColumns, open_rows
 from vff.data.checks import check_weights
 from vff.data.labels import as_labels, coded
 from vff.data.memory import given
@@ -61,6 +61,7 @@ class GPClassifier(ClassificationMixin, AdditiveModel):
 
     classes_: np.ndarray
     estimators_: "list[GPClassifier]"
+    fit_intercept: bool
 
     def __init__(
         self,
@@ -84,24 +85,7 @@ class GPClassifier(ClassificationMixin, AdditiveModel):
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
-        self.kernel = kernel
-        self.likelihood = likelihood
-        self.frequencies = frequencies
-        self.domain = domain
-        self.edges = edges
-        self.engine = engine
-        self.optimizer = optimizer
-        self.fit_intercept = fit_intercept
-        self.batch_size = batch_size
-        self.covariance = covariance
-        self.inference = inference
-        self.draws = draws
-        self.warmup = warmup
-        self.chains = chains
-        self.sampler = sampler
-        self.priors = priors
-        self.random_state = random_state
-        self.verbose = verbose
+        self._keep(locals())
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit to a table X and labels y.
@@ -136,7 +120,7 @@ class GPClassifier(ClassificationMixin, AdditiveModel):
         counted = labels[check_weights(sample_weight, table.n_rows) > 0.0]
         classes = np.unique(counted)
         _check_several(classes)
-        self._become(_copy(self)._fit_classes(table, labels, sample_weight, classes))
+        self._fit_each(classes, table, lambda k: (labels == classes[k]).astype(float), sample_weight)
         if target is not None:
             self.target_name_ = target
         return self
@@ -147,9 +131,9 @@ class GPClassifier(ClassificationMixin, AdditiveModel):
     def _fit_chunks(self, source: Source, y: Any, sample_weight: Any) -> Self:
         """Labels are found in a pass of their own; then there is a fit per class, or one for two."""
         source, column, weight = source.with_targets(y, sample_weight)
-        used = None if self.kernel is None else Used(self._columns_used(), levels_used(self.kernel))
+        used = None if self.kernel is None else UsedColumns(self._columns_used(), levels_used(self.kernel))
         roles = replace(Roles.of(source.schema, used, column, weight), labelled=True)
-        again: Any = source.select(roles).asked_again()
+        again: Any = source.select(roles).revisitable()
         if again.whole is not None:
             return self.fit(again.whole, again.y, again.w)
         source = source.handled(keep_missing=roles.levels).with_integers(roles.labels)
@@ -161,11 +145,15 @@ class GPClassifier(ClassificationMixin, AdditiveModel):
         found = some.reduce(labels).committed
         classes = np.array(() if found is None else found.found)
         _check_several(classes)
+        return self._fit_each(classes, source, lambda k: Positive(column, classes.tolist()[k]), weight)
+
+    def _fit_each(self, classes: np.ndarray, X: Any, target: Callable[[int], Any], sample_weight: Any) -> Self:
+        """A fit of each class against the rest, or one for two; ``target`` of a class has ones in its rows."""
         fitted = _copy(self)
         fitted.classes_ = classes
         models = [fitted] if classes.size == 2 else [_copy(self) for _ in classes]
-        for model, label in zip(models, classes[-len(models) :].tolist(), strict=True):
-            model._absorb(source, Positive(column, label), weight, None, growing=False)
+        for k, model in enumerate(models, classes.size - len(models)):
+            model._absorb(X, target(k), sample_weight, None, growing=False)
             model.classes_ = classes if classes.size == 2 else np.array([False, True])
         if classes.size > 2:
             fitted._gather(models, classes)
@@ -231,28 +219,13 @@ class GPClassifier(ClassificationMixin, AdditiveModel):
         if known.size == 2:
             self._absorb(X, codes.astype(float), sample_weight, self._before(), growing=True)
         else:
-            self._one_against_rest(X, labels, sample_weight, known, "partial_fit")
+            models: list[GPClassifier] = getattr(self, "estimators_", None) or [_copy(self) for _ in known]
+            for model, label in zip(models, known, strict=True):
+                model.partial_fit(X, labels == label, np.array([False, True]), sample_weight)
+            introduce(self, Table.of(X))
+            self._gather(models, known)
         self.classes_ = known
         return self
-
-    def _fit_classes(self, X: Any, labels: np.ndarray, sample_weight: Any, classes: np.ndarray) -> Self:
-        if classes.size > 2:
-            self._one_against_rest(X, labels, sample_weight, classes, "fit")
-        else:
-            self._absorb(X, (labels == classes[1]).astype(float), sample_weight, None, growing=False)
-        self.classes_ = classes
-        return self
-
-    def _one_against_rest(self, X: Any, labels: np.ndarray, sample_weight: Any, classes: np.ndarray, how: str) -> None:
-        models: list[GPClassifier] = getattr(self, "estimators_", None) or [_copy(self) for _ in classes]
-        for model, label in zip(models, classes, strict=True):
-            codes = labels == label
-            if how == "fit":
-                model.fit(X, codes, sample_weight)
-            else:
-                model.partial_fit(X, codes, np.array([False, True]), sample_weight)
-        introduce(self, Table.of(X))
-        self._gather(models, classes)
 
     def _gather(self, models: "list[GPClassifier]", classes: np.ndarray) -> None:
         """A model per class."""
@@ -265,15 +238,15 @@ class GPClassifier(ClassificationMixin, AdditiveModel):
         return super().effects(X)
 
     def _requested_likelihood(self) -> AbstractLikelihood:
-        names, asked = binary_names(), self.likelihood
-        if isinstance(asked, str) and asked in names:
-            asked = by_name(asked)
-        if isinstance(asked, str) or not getattr(asked, "binary", False):
+        names, requested = binary_names(), self.likelihood
+        if isinstance(requested, str) and requested in names:
+            requested = by_name(requested)
+        if isinstance(requested, str) or not getattr(requested, "binary", False):
             raise ValueError(
                 f"likelihood of a classifier must be {', '.join(map(repr, names))} or a Bernoulli object; got "
                 f"{shown(self.likelihood)}"
             )
-        return asked
+        return requested
 
     def _centred(self) -> bool:
         return flag("fit_intercept", self.fit_intercept)
@@ -296,8 +269,7 @@ def _check_all_seen(labels: np.ndarray, classes: np.ndarray) -> None:
     if missing.size:
         raise ValueError(
             f"the first rows given to partial_fit hold no row of class {shown(missing.tolist()[0])}, and rows of one "
-            "class "
-            "alone leave nothing to remember: begin with rows of all classes"
+            "class alone leave nothing to remember: begin with rows of all classes"
         )
 
 

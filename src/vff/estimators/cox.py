@@ -34,6 +34,7 @@ from vff.moments import ColumnSummary
 
 _AT_ONCE = 2**24  # numbers drawn together
 _BAND_DRAWS = 1000
+_OWN = ("kernel", "grid", "domain")  # parameters that the model of the cells does not have as they are
 
 
 class _Pattern(NamedTuple):
@@ -198,26 +199,17 @@ class CoxProcess(BaseEstimator):
         return GPRegressor(
             kernel,
             likelihood=Poisson(exposure=space.exposure),
-            frequencies=self.frequencies,
             domain=domain or "auto",
-            edges=self.edges,
-            inference=self.inference,
-            draws=self.draws,
-            warmup=self.warmup,
-            chains=self.chains,
-            sampler=self.sampler,
-            priors=self.priors,
-            random_state=self.random_state,
-            verbose=self.verbose,
+            **{name: value for name, value in self.get_params(deep=False).items() if name not in _OWN},
         )
 
     def _domain(self, index: int, factor: Factor, pattern: _Pattern) -> tuple[float, float]:
         """The interval of one column: as asked, or the window."""
         space, (low, high) = pattern.space, pattern.window[index]
-        asked = self.domain
-        if isinstance(asked, dict):
-            asked = space.by_column(asked, "domain").get(index, "auto")
-        given = check_domain(asked, repr(space.columns[index]))
+        requested = self.domain
+        if isinstance(requested, dict):
+            requested = space.by_column(requested, "domain").get(index, "auto")
+        given = check_domain(requested, repr(space.columns[index]))
         if given is None:
             values = self.edges.values() if isinstance(self.edges, dict) else (self.edges,)
             padded = any(0 in np.atleast_1d(np.asarray(value, object)) for value in values)

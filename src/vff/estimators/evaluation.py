@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from vff.data import Chunk, MemorySource, Roles, Source, Table, Used, asked, open_rows
-from vff.data.memory import beside
+from vff.data import Chunk, MemorySource, Roles, Source, Table, UsedColumns, open_rows, run_task
+from vff.data.memory import column_or_values
 from vff.data.table import check_columns
 from vff.estimators.named import recognised
 from vff.estimators.observed import extra_of, refuse_negative
@@ -55,7 +55,7 @@ class Block:
         return refuse_negative(extra_of(likelihood, self.table), likelihood, self.table.first)
 
 
-class _Visitor:
+class _Evaluator:
     """A model that looks at rows, and remembers how many lay outside."""
 
     def __init__(self, model: Any) -> None:
@@ -76,7 +76,7 @@ class _Visitor:
     def warn(self) -> None:
         """About all rows that were seen."""
         for number in np.flatnonzero(self.beyond):
-            where = self.model._place_text(int(number), self.labels[number])
+            where = self.model._outside_text(int(number), self.labels[number])
             warnings.warn(
                 f"{self.beyond[number]} of {self.n} rows {where}; predictions go back to the prior there",
                 ExtrapolationWarning,
@@ -84,10 +84,10 @@ class _Visitor:
             )
 
 
-def answers(
+def evaluate(
     models: Sequence[Any],
     X: Any,
-    ask: Callable[[Sequence[Block]], Sequence[np.ndarray]],
+    compute: Callable[[Sequence[Block]], Sequence[np.ndarray]],
     y: Any = None,
     sample_weight: Any = None,
     check: Check | None = None,
@@ -97,18 +97,18 @@ def answers(
     ``y`` and the weights are vectors, or names of columns of X. ``check`` says what y is to be like; without it there
     is none.
     """
-    parts = list(_answers(models, X, ask, y, sample_weight, check))
+    parts = list(_evaluate(models, X, compute, y, sample_weight, check))
     if not parts:
         raise ValueError("X has 0 sample(s), while a minimum of 1 is required: give it a row to predict at")
     return [np.concatenate(part) for part in zip(*parts, strict=True)]
 
 
-def _answers(
-    models: Sequence[Any], X: Any, ask: Callable[..., Any], y: Any, sample_weight: Any, check: Check | None
+def _evaluate(
+    models: Sequence[Any], X: Any, compute: Callable[..., Any], y: Any, sample_weight: Any, check: Check | None
 ) -> Iterator[Sequence[np.ndarray]]:
     for model in models:
         check_is_fitted(model, "posterior_")
-    visitors = [_Visitor(model) for model in models]
+    evaluators = [_Evaluator(model) for model in models]
     source = readable(models[0], open_rows(X), y, sample_weight, check)
     roles = source.roles
 
@@ -120,13 +120,13 @@ def _answers(
             w = chunk.table.raw(chunk.table.index(roles.weight))
         if check is not None and source.whole is None:
             target = check(target, chunk.n_rows)
-        return ask([visitor.block(chunk, target, w) for visitor in visitors])
+        return compute([evaluator.block(chunk, target, w) for evaluator in evaluators])
 
     for chunk in source.chunks():
         if chunk.n_rows:
-            yield asked(answer, chunk)  # pyright: ignore[reportArgumentType]
-    for visitor in visitors:
-        visitor.warn()
+            yield run_task(answer, chunk)  # pyright: ignore[reportArgumentType]
+    for evaluator in evaluators:
+        evaluator.warn()
 
 
 def readable(
@@ -135,12 +135,12 @@ def readable(
     """The rows with the columns that a model needs and no others, in the kinds that it knows."""
     table = source.whole
     if table is not None:
-        target = None if check is None else check(beside(table, y, "y"), table.n_rows)
-        return MemorySource(table, target, beside(table, sample_weight, "sample_weight"))
+        target = None if check is None else check(column_or_values(table, y, "y"), table.n_rows)
+        return MemorySource(table, target, column_or_values(table, sample_weight, "sample_weight"))
     fitted = getattr(model, "feature_names_in_", None)
     if source.names is None or fitted is None:  # columns stand where they stood
         levels = tuple(index for index, known in _levels(model) if known is not None)
-        roles = Roles.of(source.schema, Used((), ()), y if check else None, sample_weight)
+        roles = Roles.of(source.schema, UsedColumns((), ()), y if check else None, sample_weight)
         return source.select(replace(roles, features=source.names, levels=() if source.names else levels))
     names = [str(name) for name in fitted]
     needed = needed_columns(model, names)
@@ -148,7 +148,7 @@ def readable(
     levels = {names[index]: known for index, known in _levels(model) if known is not None}
     texts = [name for name, known in levels.items() if any(isinstance(one, str) for one in known)]
     source = source.expecting_text(texts)
-    roles = Roles.of(source.schema, Used(tuple(needed), tuple(levels)), y if check else None, sample_weight)
+    roles = Roles.of(source.schema, UsedColumns(tuple(needed), tuple(levels)), y if check else None, sample_weight)
     return source.select(roles)
 
 

@@ -74,7 +74,7 @@ def make_grid(value: Any, window: Box, space: Space) -> Grid:
         cells = (value,) * space.size
     else:
         cells = value
-    if not isinstance(cells, tuple | list) or len(cells) != space.size or not all(map(_is_count, cells)):
+    if not isinstance(cells, tuple | list) or len(cells) != space.size or not all(is_whole(one, 2) for one in cells):
         raise ValueError(
             f"grid must be 'auto' or whole numbers of cells from 2 on, one for all {space.size} column(s) or one for "
             f"each; got {shown(value)}"
@@ -82,10 +82,6 @@ def make_grid(value: Any, window: Box, space: Space) -> Grid:
     if np.prod([float(one) for one in cells]) > _MOST_CELLS:
         raise ValueError(f"grid={shown(value)} makes more than {_MOST_CELLS:g} cells; ask for fewer per column")
     return Grid(tuple(np.linspace(low, high, int(one) + 1) for (low, high), one in zip(window, cells, strict=True)))
-
-
-def _is_count(value: Any) -> bool:
-    return is_whole(value, 2)
 
 
 def _automatic(window: Box) -> tuple[int, ...]:
@@ -98,13 +94,13 @@ def _automatic(window: Box) -> tuple[int, ...]:
     return round(cells[0] * root), round(cells[1] / root)
 
 
-def exposure_on(grid: Grid, asked: Any) -> np.ndarray:
+def exposure_on(grid: Grid, requested: Any) -> np.ndarray:
     """Exposure of every cell, in the shape of the grid, from an array or a function of the centres."""
-    if asked is None:
+    if requested is None:
         return np.ones(grid.shape)
-    if isinstance(asked, Callable):
+    if isinstance(requested, Callable):
         size = len(grid.centres)
-        found = as_finite(asked(grid.centres.copy()), "what exposure returned")
+        found = as_finite(requested(grid.centres.copy()), "what exposure returned")
         if found.shape != (size,):
             raise ValueError(
                 f"exposure was called with the {size} centres of the cells and must return one number for each; it "
@@ -112,7 +108,7 @@ def exposure_on(grid: Grid, asked: Any) -> np.ndarray:
             )
         found = found.reshape(grid.shape)
     else:
-        found = as_finite(asked, "exposure")
+        found = as_finite(requested, "exposure")
         if found.shape != grid.shape:
             raise ValueError(
                 f"exposure has shape {found.shape} and the grid {grid.shape}; give one number per cell, a function of "

@@ -12,7 +12,7 @@ import numpy as np
 
 from vff.data import DatabaseRows, Groups, Table
 from vff.data.groups import MOST_CELLS
-from vff.estimators.binding import Binding, bind
+from vff.estimators.binding import Binding, resolve_columns
 from vff.estimators.statistics import Summed
 from vff.estimators.table_summary import TableSummary, summary_of_levels
 from vff.kernels import Kernel
@@ -25,20 +25,23 @@ _COUNTED = 20_000  # rows, among which combinations of values may be few
 
 def look_at_groups(rows: DatabaseRows, kernel: Kernel | None, seen: float | None) -> TableSummary:
     """What a look at the rows would have found, but for a sample; targets are measured as those ``seen``, if any."""
-    totals = rows.totals()
+    totals = rows.totals
     if not totals.n:
         nothing = ColumnSummary(np.inf, -np.inf)
         return TableSummary(Binding((), ()), (), 0, 0.0, 0.0, None, nothing)
     offset = totals.target / totals.weight if seen is None else seen
     groups = [rows.grouped((name,), offset, _MOST_VALUES) for name in rows.features]
-    binding = bind(kernel, Table.of(_side_by_side(groups)), first=False)
+    binding = resolve_columns(kernel, Table.of(_side_by_side(groups)), first=False)
     summaries, profiles = [], []
     for c, column in enumerate(binding.columns):
         found = groups[column.index]
         x = _columns(found, binding, (c,), rows.features)[0]
+        values = np.unique(x)  # two values of the database may be one number
+        range_of_values = ColumnSummary(float(values[0]), float(values[-1]), values, totals.n)
         levels = None if column.levels is None else summary_of_levels(len(column.levels), totals.n)
-        summaries.append(levels or _summary(x, totals.n))
-        profiles.append(_profile(x, found, offset))
+        summaries.append(levels or range_of_values)
+        means = found.target / found.w
+        profiles.append(Profile(x, offset + means, found.w, np.maximum(found.squares - found.target * means, 0.0)))
     sums = totals.n, totals.weight, totals.target
     counted = {} if seen is not None or totals.n > _COUNTED else _combinations(rows, binding)
     nothing = ColumnSummary(np.inf, -np.inf)
@@ -54,7 +57,7 @@ def sum_groups(rows: DatabaseRows, binding: Binding, plan: PassPlan, offset: flo
             f"column {binding.columns[0].label} reaches [{x.min():g}, {x.max():g}], beyond the domain it was given, "
             "and a database gives no rows but sums; widen the domain, or filter these rows out"
         )
-    totals = rows.totals()
+    totals = rows.totals
     whole = Whole(totals.n, totals.weight, float(some.target.sum()), float(some.squares.sum()))
     moments, choices = moments_of_cells(plan, _cells(rows, binding, plan, offset), whole, offset)
     return Summed(moments, (), tuple(choices))
@@ -120,13 +123,3 @@ def _columns(
         index = table.index(features[bound.index])
         found.append(table.numbers(index) if bound.levels is None else table.codes(index, bound.levels))
     return tuple(found)
-
-
-def _summary(x: np.ndarray, n: int) -> ColumnSummary:
-    values = np.unique(x)  # two values of the database may be one number
-    return ColumnSummary(float(values[0]), float(values[-1]), values, n)
-
-
-def _profile(x: np.ndarray, groups: Groups, offset: float) -> Profile:
-    means = groups.target / groups.w
-    return Profile(x, offset + means, groups.w, np.maximum(groups.squares - groups.target * means, 0.0))

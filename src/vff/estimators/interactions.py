@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from vff.data.checks import check_target, check_weights
-from vff.data.memory import beside
+from vff.data.memory import column_or_values
 from vff.data.table import Table
 from vff.estimators.binding import Binding, BoundTerm
 from vff.estimators.named import recognised
@@ -104,8 +104,8 @@ def suggest_interactions(model: GPRegressor, X: Any, y: Any, sample_weight: Any 
             "likelihood; fit the sum with likelihood='gaussian' to rank pairs"
         )
     whole = Table.of(X)
-    w = check_weights(beside(whole, sample_weight, "sample_weight"), whole.n_rows)
-    target = check_target(beside(whole, y, "y"), whole.n_rows)
+    w = check_weights(column_or_values(whole, sample_weight, "sample_weight"), whole.n_rows)
+    target = check_target(column_or_values(whole, y, "y"), whole.n_rows)
     table = recognised(model, whole, model.column_indices_)
     residual = (target - model.predict(X)) / model.target_.scale
     source = _source(model.statistics_.binding, table, residual, w)

@@ -61,15 +61,19 @@ def recognised_source(model: Any, source: Source, modelled: Iterable[int], likel
     return source
 
 
-def recognised(model: Any, table: Table, modelled: Iterable[int], beside: Any = None) -> Table:
+def recognised(model: Any, table: Table, modelled: Iterable[int], likelihood_column: Any = None) -> Table:
     """A table with the columns of the fit in their places.
 
     Columns go by name where both have names, and those must be there that are modelled, and the likelihood's own,
-    ``beside`` them. Else there must be as many as in the fit, and they stand where they stood.
+    ``likelihood_column`` them. Else there must be as many as in the fit, and they stand where they stood.
     """
     names = getattr(model, "feature_names_in_", None)
     if names is None or table.names is None:
         validate_data(model, table.data, reset=False, skip_check_array=True)
         return table
-    own = () if beside is None else (beside if isinstance(beside, str) else names[beside],)
+    own = (
+        ()
+        if likelihood_column is None
+        else (likelihood_column if isinstance(likelihood_column, str) else names[likelihood_column],)
+    )
     return table.arranged(list(names), {*(names[index] for index in modelled), *own})

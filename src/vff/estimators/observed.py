@@ -22,8 +22,7 @@ def refuse_negative(extra: np.ndarray, likelihood: AbstractLikelihood, first: in
         row = int(np.argmax(extra < 0.0))
         raise ValueError(
             f"column {shown(likelihood.column)}, which the likelihood takes for exposure or trials, must not be "
-            "negative; "
-            f"it is {extra[row]:g} in row {first + row}: drop that row, or mend it"
+            f"negative; it is {extra[row]:g} in row {first + row}: drop that row, or mend it"
         )
     return extra
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from vff.data import ASKED_AGAIN, Checkpoint, PassState, Progress, Source, check_same_rows
+from vff.data import NEEDS_REVISITS, Checkpoint, PassState, Progress, Source, check_same_rows
 from vff.data.checks import check_target, check_weights
 from vff.estimators.binding import BoundColumn, check_levels, is_declared, joined
 from vff.estimators.row_oracle import ChunkedRows
@@ -74,7 +74,7 @@ class RowPasses:
     def summed(self, seen: Statistics | None) -> Statistics:
         """The sums of these rows on top of those seen."""
         passes = replace(self, checkpoint=self._checkpoint(seen))
-        if not self.source.dear or (seen is None and not self._domains_are_given()):
+        if not self.source.expensive_pass or (seen is None and not self._domains_are_given()):
             return passes._in_two_passes(seen)
         with self.watch("pass"):
             if seen is not None:
@@ -112,7 +112,7 @@ class RowPasses:
     def _look(self, seen: Statistics | None, *, always_sampled: bool = False) -> tuple[TableSummary, PassState]:
         """A look at all rows."""
         if not self.source.repeatable:
-            why, instead = (ASKED_AGAIN, "") if always_sampled else (_DOMAIN_FIRST, _GIVE_DOMAIN)
+            why, instead = (NEEDS_REVISITS, "") if always_sampled else (_DOMAIN_FIRST, _GIVE_DOMAIN)
             raise ValueError(
                 f"{why}, and an iterator gives them once; {instead}pass a function that returns a new iterator"
             )
@@ -160,7 +160,7 @@ class RowPasses:
 
     def visited(self, seen: Statistics | None, method: Method) -> tuple[Statistics, Visited]:
         """The rows, to be visited many times; where they are many, with a sample of them, if that may be."""
-        spec, source, inner = self.spec, self.source.asked_again(), method.needs == "rows"
+        spec, source, inner = self.spec, self.source.revisitable(), method.needs == "rows"
         passes, whole, sampled = replace(self, source=source), source.whole, not inner and spec.batch is None
         some = whole is None or (sampled and whole.n_rows > LARGEST_SAMPLE)
         with self.watch("survey"):
@@ -200,7 +200,7 @@ class RowPasses:
 
     def _chunk_text(self, columns: int) -> str:
         """What rows take in memory, however many there are: every column, its codes, y, weights and what is beside."""
-        if not self.source.dear:
+        if not self.source.expensive_pass:
             return ""
         held = 8 * self.source.handling.chunk_rows * (2 * columns + 3) / 2**20
         return f"; a chunk of rows takes about {held:,.0f} MiB"

@@ -3,7 +3,7 @@
 import sys
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -12,9 +12,9 @@ from sklearn.metrics import r2_score
 
 from vff.data import Table, open_rows
 from vff.data.checks import check_target, check_weights
-from vff.data.memory import beside
+from vff.data.memory import column_or_values
 from vff.estimators.arguments import flag, quantile_levels, seeded, whole_number
-from vff.estimators.evaluation import Block, Check, answers
+from vff.estimators.evaluation import Block, Check, evaluate
 from vff.estimators.table_summary import weights_of
 from vff.inference import Samples, TargetScale, chosen
 from vff.likelihoods import AbstractLikelihood, Mixture, Predictive
@@ -59,6 +59,10 @@ class ProcessMixin(BaseEstimator):
     random_state: Any
     verbose: int
 
+    def _keep(self, arguments: Mapping[str, Any]) -> None:
+        """The arguments of a constructor, as they are: they are looked at when a fit begins."""
+        vars(self).update({name: value for name, value in arguments.items() if name != "self"})
+
     @abstractmethod
     def fit(self, X: Any, y: Any) -> Any:
         """Fit to a table X and a vector y.
@@ -100,7 +104,7 @@ class ProcessMixin(BaseEstimator):
         (50, 50)
         """
         if not flag("full_covariance", full_covariance):
-            mean, variance = self._answers(X, self._latent)
+            mean, variance = self._evaluate(X, self._latent)
             return mean, variance
         mean, covariance = self.posterior_.joint(self._joint_rows(X)[0])
         scale = self.target_.scale
@@ -182,21 +186,21 @@ class ProcessMixin(BaseEstimator):
             values, rest = self._draws.values(x[some])
             yield some, self._mixture(values + np.sqrt(rest)[:, None] * noise, extra[some], every)
 
-    def _new(self, rows: Block, ask: Callable[[Predictive, slice], Sequence[np.ndarray]]) -> list[np.ndarray]:
+    def _new(self, rows: Block, compute: Callable[[Predictive, slice], Sequence[np.ndarray]]) -> list[np.ndarray]:
         """What a new y answers at some rows."""
-        parts = [ask(predictive, some) for some, predictive in self._predictives(rows)]
+        parts = [compute(predictive, some) for some, predictive in self._predictives(rows)]
         return [np.concatenate(part) for part in zip(*parts, strict=True)]
 
-    def _answers(
+    def _evaluate(
         self,
         X: Any,
-        ask: Callable[[Block], Sequence[np.ndarray]],
+        compute: Callable[[Block], Sequence[np.ndarray]],
         y: Any = None,
         sample_weight: Any = None,
         check: Check | None = None,
     ) -> list[np.ndarray]:
         """What this model answers about all rows of X, chunk by chunk."""
-        return answers((self,), X, lambda blocks: ask(blocks[0]), y, sample_weight, check)
+        return evaluate((self,), X, lambda blocks: compute(blocks[0]), y, sample_weight, check)
 
     def _function_draws(self, X: Any, n_samples: int, random_state: Any) -> tuple[np.ndarray, np.ndarray]:
         """Draws of the latent function, joint over the rows of X, (N, n_samples), and the variance of the rest, (N,).
@@ -205,7 +209,7 @@ class ProcessMixin(BaseEstimator):
         A posterior that does not tell the two apart draws all of the function.
         """
         if isinstance(self.posterior_, DrawingPosterior):
-            (x,) = self._answers(X, lambda rows: (rows.x,))
+            (x,) = self._evaluate(X, lambda rows: (rows.x,))
             values, rest = self.posterior_.draws(x, n_samples, self._generator(random_state))
         else:
             x, _ = self._joint_rows(X)
@@ -226,7 +230,7 @@ class ProcessMixin(BaseEstimator):
         ]
         return np.stack(columns).T
 
-    def _place_text(self, number: int, label: str) -> str:
+    def _outside_text(self, number: int, label: str) -> str:
         """How a warning says that rows lie outside the numbered column's place."""
         return f"lie outside the domain of column {label}"
 
@@ -235,13 +239,13 @@ class ProcessMixin(BaseEstimator):
         source, n = open_rows(X), 0
         _check_joint(source.n_rows or 0)
 
-        def ask(rows: Block) -> tuple[np.ndarray, np.ndarray]:
+        def compute(rows: Block) -> tuple[np.ndarray, np.ndarray]:
             nonlocal n
             n += len(rows)
             _check_joint(n)
             return rows.x, rows.extra
 
-        x, extra = self._answers(source, ask)
+        x, extra = self._evaluate(source, compute)
         return x, extra
 
     def _generator(self, random_state: Any) -> np.random.Generator:
@@ -252,11 +256,11 @@ class ProcessMixin(BaseEstimator):
         """A printer of progress lines; silent unless ``verbose``."""
         started = time.perf_counter()
 
-        def say(message: str) -> None:
+        def line(message: str) -> None:
             if self.verbose:
                 print(f"[vff {time.perf_counter() - started:7.2f} s] {message}", file=sys.stderr)
 
-        return say
+        return line
 
 
 class RegressionMixin(RegressorMixin, ProcessMixin):
@@ -285,8 +289,8 @@ class RegressionMixin(RegressorMixin, ProcessMixin):
         array([0.1])
         """
         if not flag("return_std", return_std):
-            return self._answers(X, lambda rows: (self._mean(rows),))[0]
-        mean, variance = self._answers(X, self._moments)
+            return self._evaluate(X, lambda rows: (self._mean(rows),))[0]
+        mean, variance = self._evaluate(X, self._moments)
         return mean, np.sqrt(variance)
 
     def _mean(self, rows: Block) -> np.ndarray:
@@ -319,19 +323,19 @@ class RegressionMixin(RegressorMixin, ProcessMixin):
         >>> vff.GPRegressor(frequencies=10).fit(X, np.sin(X[:, 0])).predict_quantiles([[1.5]], [0.5]).round(1)
         array([[1.]])
         """
-        asked = quantile_levels(levels)
-        return self._answers(X, lambda rows: self._new(rows, lambda one, _: (one.quantiles(asked),)))[0]
+        requested = quantile_levels(levels)
+        return self._evaluate(X, lambda rows: self._new(rows, lambda one, _: (one.quantiles(requested),)))[0]
 
     def _described(self, X: Any, level: float) -> tuple[np.ndarray, ...]:
         """Mean, standard deviation and the ends of the central interval of a new observation, (N,) each."""
 
-        def ask(rows: Block) -> Sequence[np.ndarray]:
+        def compute(rows: Block) -> Sequence[np.ndarray]:
             if self.samples_ is None:
                 return self._new(rows, lambda one, _: (*one.moments(), *one.interval(level)))
             # moments are those of all draws, the interval is that of some of them
             return (*self._moments(rows), *self._new(rows, lambda one, _: one.interval(level)))
 
-        mean, variance, *ends = self._answers(X, ask)
+        mean, variance, *ends = self._evaluate(X, compute)
         return mean, np.sqrt(variance), *ends
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
@@ -355,15 +359,15 @@ class RegressionMixin(RegressorMixin, ProcessMixin):
         source = open_rows(X)
         if source.whole is not None:
             table = source.whole
-            weights = beside(table, sample_weight, "sample_weight")
+            weights = column_or_values(table, sample_weight, "sample_weight")
             if isinstance(y, str):
-                y = check_target(beside(table, y, "y"), table.n_rows)
+                y = check_target(column_or_values(table, y, "y"), table.n_rows)
             return super().score(table, y, None if weights is None else check_weights(weights, table.n_rows))
 
-        def ask(rows: Block) -> tuple[np.ndarray, ...]:
+        def compute(rows: Block) -> tuple[np.ndarray, ...]:
             return self._mean(rows), rows.y, weights_of(rows.w, len(rows))
 
-        mean, target, weights = self._answers(source, ask, y, sample_weight, check_target)
+        mean, target, weights = self._evaluate(source, compute, y, sample_weight, check_target)
         return float(r2_score(target, mean, sample_weight=weights))
 
     def log_predictive_density(self, X: Any, y: Any = None) -> np.ndarray:
@@ -385,11 +389,11 @@ class RegressionMixin(RegressorMixin, ProcessMixin):
         array([ True])
         """
 
-        def ask(rows: Block) -> Sequence[np.ndarray]:
+        def compute(rows: Block) -> Sequence[np.ndarray]:
             self.likelihood_.check(rows.y, rows.extra)
             return self._new(rows, lambda one, some: (one.log_density(rows.y[some]),))
 
-        return self._answers(X, ask, y, None, check_target)[0]
+        return self._evaluate(X, compute, y, None, check_target)[0]
 
 
 def _check_joint(n: int) -> None:

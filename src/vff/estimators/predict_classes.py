@@ -11,9 +11,9 @@ from sklearn.utils.validation import check_is_fitted
 from vff.data import open_rows
 from vff.data.checks import check_weights
 from vff.data.labels import as_labels, coded
-from vff.data.memory import beside
+from vff.data.memory import column_or_values
 from vff.estimators.arguments import flag
-from vff.estimators.evaluation import Block, answers
+from vff.estimators.evaluation import Block, evaluate
 from vff.estimators.predict import ProcessMixin
 from vff.estimators.table_summary import weights_of
 from vff.likelihoods import Predictive
@@ -113,11 +113,11 @@ class ClassificationMixin(ClassifierMixin, ProcessMixin):
         return found if len(self.functions_) > 1 else found[:, 0]
 
     def _of_classes(
-        self, X: Any, ask: Callable[[Sequence[Block]], Sequence[np.ndarray]], *beside: Any
+        self, X: Any, compute: Callable[[Sequence[Block]], Sequence[np.ndarray]], *targets: Any
     ) -> list[np.ndarray]:
         """What the models of all classes answer, in one pass over the rows; of two classes there is one model."""
         check_is_fitted(self, "classes_")
-        return answers(self.functions_, X, ask, *beside)
+        return evaluate(self.functions_, X, compute, *targets)
 
     def _probabilities(self, rows: Sequence[Block]) -> np.ndarray:
         """Of every class at some rows, (N, classes)."""
@@ -134,10 +134,10 @@ class ClassificationMixin(ClassifierMixin, ProcessMixin):
     def _log_of_two(self, rows: Block) -> list[np.ndarray]:
         """log P(first class) and log P(second class) of two at some rows."""
 
-        def ask(one: Predictive, some: slice) -> list[np.ndarray]:
+        def compute(one: Predictive, some: slice) -> list[np.ndarray]:
             return [one.log_density(np.full(some.stop - some.start, y)) for y in (0.0, 1.0)]
 
-        return self._new(rows, ask)
+        return self._new(rows, compute)
 
     def predict_f(self, X: Any, full_covariance: bool = False) -> tuple[np.ndarray, np.ndarray]:
         check_is_fitted(self, "classes_")
@@ -147,7 +147,7 @@ class ClassificationMixin(ClassifierMixin, ProcessMixin):
             parts = [model.predict_f(X, full_covariance) for model in self.functions_]
             mean, covariance = (np.stack(part, axis=-1) for part in zip(*parts, strict=True))
             return mean, covariance
-        found = answers(self.functions_, X, lambda all_: [part for one in all_ for part in one.model._latent(one)])
+        found = evaluate(self.functions_, X, lambda all_: [part for one in all_ for part in one.model._latent(one)])
         return np.stack(found[::2], axis=-1), np.stack(found[1::2], axis=-1)
 
     def log_predictive_density(self, X: Any, y: Any = None) -> np.ndarray:
@@ -176,10 +176,10 @@ class ClassificationMixin(ClassifierMixin, ProcessMixin):
                 raise ValueError(f"y has {codes.size} labels, X has {n} rows (inconsistent numbers of samples)")
             return codes
 
-        def ask(rows: Sequence[Block]) -> tuple[np.ndarray]:
+        def compute(rows: Sequence[Block]) -> tuple[np.ndarray]:
             return (self._log_probabilities(rows)[np.arange(len(rows[0])), rows[0].y],)
 
-        return self._of_classes(X, ask, y, None, codes_of)[0]
+        return self._of_classes(X, compute, y, None, codes_of)[0]
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """The share of rows whose class is the most probable one.
@@ -203,15 +203,15 @@ class ClassificationMixin(ClassifierMixin, ProcessMixin):
         source = open_rows(X)
         if source.whole is not None:
             table = source.whole
-            labels = as_labels(beside(table, y, "y")) if isinstance(y, str) else y
-            weights = beside(table, sample_weight, "sample_weight")
+            labels = as_labels(column_or_values(table, y, "y")) if isinstance(y, str) else y
+            weights = column_or_values(table, sample_weight, "sample_weight")
             return super().score(table, labels, None if weights is None else check_weights(weights, table.n_rows))
 
-        def ask(rows: Sequence[Block]) -> tuple[np.ndarray, np.ndarray]:
+        def compute(rows: Sequence[Block]) -> tuple[np.ndarray, np.ndarray]:
             best = self.classes_[np.argmax(self._probabilities(rows), axis=1)]
             return best == rows[0].y, weights_of(rows[0].w, len(rows[0]))
 
-        right, weights = self._of_classes(source, ask, y, sample_weight, lambda labels, _: as_labels(labels))
+        right, weights = self._of_classes(source, compute, y, sample_weight, lambda labels, _: as_labels(labels))
         return float(np.average(right, weights=weights))
 
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = None) -> np.ndarray:

@@ -120,6 +120,9 @@ class GPRegressor(RegressionMixin, AdditiveModel):
     array([0.9])
     """
 
+    noise_variance: float | None
+    normalize_y: bool
+
     def __init__(
         self,
         kernel: Kernel | None = None,
@@ -143,25 +146,7 @@ class GPRegressor(RegressionMixin, AdditiveModel):
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
-        self.kernel = kernel
-        self.likelihood = likelihood
-        self.noise_variance = noise_variance
-        self.frequencies = frequencies
-        self.domain = domain
-        self.edges = edges
-        self.engine = engine
-        self.optimizer = optimizer
-        self.normalize_y = normalize_y
-        self.batch_size = batch_size
-        self.covariance = covariance
-        self.inference = inference
-        self.draws = draws
-        self.warmup = warmup
-        self.chains = chains
-        self.sampler = sampler
-        self.priors = priors
-        self.random_state = random_state
-        self.verbose = verbose
+        self._keep(locals())
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit to a table X and a vector y.
@@ -372,6 +357,5 @@ def check_same_target(one: GPRegressor, other: GPRegressor) -> None:
         if mine and theirs and mine != theirs:
             raise ValueError(
                 f"{what} of the two models differ, {shown(mine)} and {shown(theirs)}, so their sums are not of the "
-                "same thing; "
-                "sum both from the same columns, in the same units"
+                "same thing; sum both from the same columns, in the same units"
             )

@@ -34,7 +34,7 @@ class ResolvedTerm(NamedTuple):
     """What one term will be summed over."""
 
     request: TermRequest
-    asked: tuple[int | None, ...]
+    requested: tuple[int | None, ...]
     detail: int
 
 
@@ -70,14 +70,15 @@ def resolve_domain(c: int, summary: TableSummary, options: Options, growing: boo
 def _refuse_what_says_nothing(c: int, factor: Factor, binding: Binding, options: Options, everybody: frozenset) -> None:
     """Options that have nothing to say of a factor, given for its column by name, or where there is no other."""
     column = binding.columns[c]
-    others = [(other, _factor_on(e, binding)) for e, other in enumerate(binding.columns) if e != c]
+    on_others = [(_on_column(e, binding)[0], other) for e, other in enumerate(binding.columns) if e != c]
+    others = [(other, term.inner.factors[d]) for (term, d), other in on_others]
     for name in ("domain", "frequencies", "edges"):
         if name in factor.options or any(o.index == column.index and name in own.options for o, own in others):
             continue
-        asked = getattr(options, name)
-        value = for_column(asked, name, column.aliases, everybody | _everybody(binding))
+        requested = getattr(options, name)
+        value = for_column(requested, name, column.aliases, everybody | _everybody(binding))
         nobody = name == "domain" and not any(name in own.options for _, own in others)
-        if (isinstance(asked, dict) or nobody) and not _is_auto(value):
+        if (isinstance(requested, dict) or nobody) and not (isinstance(value, str) and value == "auto"):
             kind = "a category" if column.levels is not None else factor.title
             raise ValueError(
                 f"{name} for column {column.label} is {value!r:.60}, and the kernel takes this column for {kind}, "
@@ -85,17 +86,7 @@ def _refuse_what_says_nothing(c: int, factor: Factor, binding: Binding, options:
             )
 
 
-def _factor_on(c: int, binding: Binding) -> Factor:
-    """One of the factors over a column; all have the same axis."""
-    term, d = _on_column(c, binding)[0]
-    return term.inner.factors[d]
-
-
-def _is_auto(value: Any) -> bool:
-    return isinstance(value, str) and value == "auto"
-
-
-def _asked(term: BoundTerm, d: int, binding: Binding, option: Any, name: str) -> Any:
+def _requested(term: BoundTerm, d: int, binding: Binding, option: Any, name: str) -> Any:
     """What an option says of one factor: by the name of its product, or by its column."""
     if isinstance(option, dict) and len(term.columns) == 1 and option.get(term.name) is not None:
         return option[term.name]
@@ -125,17 +116,17 @@ def _frequencies_of(term: BoundTerm, d: int, binding: Binding, options: Options)
     own = any(other.columns == (term.columns[d],) for other in binding.terms)
     if isinstance(option, dict) and len(term.columns) > 1 and own:
         option = {key: value for key, value in option.items() if key not in column.aliases}
-    return check_frequencies(_asked(term, d, binding, option, "frequencies"), column.label)
+    return check_frequencies(_requested(term, d, binding, option, "frequencies"), column.label)
 
 
 def _least(term: BoundTerm, d: int, binding: Binding, options: Options) -> Basis:
     """The basis of one factor with the least detail, as its options ask for it."""
     column, factor = binding.columns[term.columns[d]], term.inner.factors[d]
-    edges = _asked(term, d, binding, options.edges, "edges") if "edges" in factor.options else "auto"
-    asked: list[int | None] = []
+    edges = _requested(term, d, binding, options.edges, "edges") if "edges" in factor.options else "auto"
+    requested: list[int | None] = []
     if "frequencies" in factor.options:
-        asked = [_frequencies_of(other, e, binding, options) for other, e in _on_column(term.columns[d], binding)]
-    most = max((M for M in asked if M is not None), default=None)
+        requested = [_frequencies_of(other, e, binding, options) for other, e in _on_column(term.columns[d], binding)]
+    most = max((M for M in requested if M is not None), default=None)
     return factor.least(FactorOptions(edges, most, column.levels or ()))
 
 
@@ -155,16 +146,16 @@ def resolve_term(
     """The functions of one term; a detail that was left open is chosen here."""
     binding, factors = summary.binding, term.inner.factors
     least = [_least(term, d, binding, options) for d in range(len(factors))]
-    asked = tuple(
+    requested = tuple(
         _frequencies_of(term, d, binding, options) if "frequencies" in factor.options else None
         for d, factor in enumerate(factors)
     )
-    found, detail = list(asked), 0
+    found, detail = list(requested), 0
     if None in found and len(factors) > 1:
         known = [(summary.summaries[c], basis) for c, basis in zip(term.columns, least, strict=True)]
         products = sum(len(other.columns) > 1 for other in binding.terms)
         shared = harmonics_in_product(known, products, _combinations(term, summary), growing=growing)
-        found = [M or other for M, other in zip(asked, shared, strict=True)]
+        found = [M or other for M, other in zip(requested, shared, strict=True)]
     elif found == [None] and least[0].detail is not None:
         (c,), (factor, *_) = term.columns, term.inner.factors
         bases = [_least(own, e, binding, options) for own, e in _on_column(c, binding)]
@@ -174,7 +165,7 @@ def resolve_term(
         ColumnRequest(places[c], basis if basis.detail is None else basis.resized(M or 1))
         for c, basis, M in zip(term.columns, least, found, strict=True)
     )
-    return ResolvedTerm(TermRequest(term.columns, requests), asked, detail)
+    return ResolvedTerm(TermRequest(term.columns, requests), requested, detail)
 
 
 def _combinations(term: BoundTerm, summary: TableSummary) -> float:

@@ -13,7 +13,7 @@ from vff.moments import MomentRequest, PassPlan, PreparedRows, merge_equal_rows
 
 
 @dataclass(frozen=True)
-class Asked(RowTask):
+class SiteVisit(RowTask):
     """One question to all rows."""
 
     reader: Reader
@@ -27,14 +27,14 @@ class Asked(RowTask):
     kind: ClassVar[Any] = SiteSums
 
     def __call__(self, chunk: Chunk) -> SiteSums:
-        rows = walked(self.reader.batch(chunk, self.binding), self.plan).in_units(self.target)
+        rows = prepared_rows(self.reader.batch(chunk, self.binding), self.plan).in_units(self.target)
         return rows.sums(self.question, features=self.features)
 
     def merge(self, one: SiteSums, other: SiteSums) -> SiteSums:
         return one.merged(other)
 
 
-def walked(batch: Batch, plan: PassPlan) -> MemoryRows:
+def prepared_rows(batch: Batch, plan: PassPlan) -> MemoryRows:
     """The rows of a chunk, equal ones taken together."""
     source, extra = merge_equal_rows(batch.source, batch.extra, plan.distinct_values)
     return MemoryRows(PreparedRows(plan, source), Observed(source.y, extra, source.w))
@@ -69,7 +69,7 @@ class ChunkedRows(RowOracle):
         return self.plan.request
 
     def sums(self, query: SiteQuery, *, features: bool) -> SiteSums:
-        return self._reduced(Asked(self.reader, self.binding, self.plan, self.target, query, features))
+        return self._reduced(SiteVisit(self.reader, self.binding, self.plan, self.target, query, features))
 
     def in_units(self, target: TargetScale) -> "ChunkedRows":
         return replace(self, target=target)

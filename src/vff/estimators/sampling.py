@@ -36,24 +36,24 @@ def check_installed() -> None:
         raise ImportError("inference='mcmc' needs BlackJAX, which is not installed; pip install 'vff[mcmc]'")
 
 
-def plan_of(asked: ChainOptions) -> "Plan":
+def plan_of(requested: ChainOptions) -> "Plan":
     """How to run; a random state moves on by one number."""
     from vff.inference.methods.chains.run import Plan
 
-    seed = int(seeded(asked.random_state).randint(2**31 - 1))
-    return Plan(*check_plan(asked), asked.sampler, seed)
+    seed = int(seeded(requested.random_state).randint(2**31 - 1))
+    return Plan(*check_plan(requested), requested.sampler, seed)
 
 
-def check_plan(asked: ChainOptions) -> tuple[int, int | None, int]:
+def check_plan(requested: ChainOptions) -> tuple[int, int | None, int]:
     """Draws, warm-up and chains, checked with the other options."""
-    check_choice("sampler", asked.sampler, _SAMPLERS)
-    draws = whole_number("draws", asked.draws, _LEAST_DRAWS)
-    warmup = None if asked.warmup is None else whole_number("warmup", asked.warmup, _LEAST_WARMUP)
-    chains = whole_number("chains", asked.chains, 1)
-    if asked.priors is not None and not isinstance(asked.priors, Mapping):
+    check_choice("sampler", requested.sampler, _SAMPLERS)
+    draws = whole_number("draws", requested.draws, _LEAST_DRAWS)
+    warmup = None if requested.warmup is None else whole_number("warmup", requested.warmup, _LEAST_WARMUP)
+    chains = whole_number("chains", requested.chains, 1)
+    if requested.priors is not None and not isinstance(requested.priors, Mapping):
         raise ValueError(
             f"priors must be None or a dictionary by hyperparameter, such as {{'lengthscale': Gamma(2, 1)}}; got "
-            f"{shown(asked.priors)}"
+            f"{shown(requested.priors)}"
         )
     return draws, warmup, chains
 

@@ -2,14 +2,13 @@
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 from vff.basis import Basis
-from vff.estimators.grid import Grid
+from vff.data.schema import IN_MEMORY
+from vff.estimators.saved_records import Pattern, Saved
 from vff.estimators.saved_sums import (
-    KINDS_OF_COLUMNS,
     check_array,
     check_finite,
     check_moments,
@@ -19,7 +18,7 @@ from vff.estimators.saved_sums import (
     with_file_error,
 )
 from vff.estimators.statistics import Statistics
-from vff.factors import Kernel, Prior, Term, TermTransform, normal_form
+from vff.factors import Kernel, Prior, Term, normal_form
 from vff.inference import METHODS, Fit, Posterior, Samples
 from vff.inference.model.scale import REACH
 from vff.likelihoods import WIDEST_EXPONENT
@@ -28,23 +27,7 @@ from vff.moments import ColumnRequest, MomentRequest
 _FEWEST_ASKED, _MOST_ASKED = 97, 1024  # rows at which a model from a file is asked for numbers
 
 
-class Member(Protocol):
-    """An estimator within another."""
-
-    @property
-    def estimator(self) -> str: ...
-
-    @property
-    def fit(self) -> Fit | None: ...
-
-    @property
-    def members(self) -> Sequence[Any]: ...
-
-
-M = TypeVar("M", bound=Member)
-
-
-def check_member(member: M, estimator: str) -> M:
+def check_member(member: Saved, estimator: str) -> Saved:
     """A model inside another: of the right kind, and learnt."""
     demand(member.estimator == estimator and member.fit is not None, f"a fitted {estimator}", member.estimator)
     demand(not member.members, f"a {estimator} of one function", f"{len(member.members)} within it")
@@ -54,8 +37,8 @@ def check_member(member: M, estimator: str) -> M:
 def check_kernel(kernel: Kernel | None, rows: Statistics) -> None:
     """The kernel that a model prints is the one that its rows were summed for, whatever its starting values are."""
     summed = [term.term for term in rows.terms]
-    asked = summed if kernel is None else normal_form(kernel)
-    expected, found = _kernel_text(summed), _kernel_text(asked)
+    requested = summed if kernel is None else normal_form(kernel)
+    expected, found = _kernel_text(summed), _kernel_text(requested)
     demand(expected == found, f"the kernel {expected:.100} that the rows were summed for", found)
 
 
@@ -181,7 +164,10 @@ def check_posterior(posterior: Posterior, summed: MomentRequest) -> None:
         requests = [_request_of(prior) for prior in term.factors]
         demand(requests == list(own.factors), "the functions of the term", requests)
         check_positive(term.variance, "variance")
-        _check_transform(term.transform, term.factors)
+        transforms = term.transform.factors
+        demand(len(transforms) == len(term.factors), "coordinates for every factor", len(transforms))
+        for own, prior in zip(transforms, term.factors, strict=True):
+            check_array(own.X, prior.transform.X.shape, "coordinates of the edge functions")
     P = request.size
     for array, what in ((posterior.mean, "means"), (posterior.centre, "a centre")):
         check_array(array, (P,), what)
@@ -210,28 +196,16 @@ def _request_of(prior: Prior) -> ColumnRequest:
     return ColumnRequest(prior.domain, prior.basis)
 
 
-def _check_transform(transform: TermTransform, priors: Sequence[Prior]) -> None:
-    demand(len(transform.factors) == len(priors), "coordinates for every factor", len(transform.factors))
-    for own, prior in zip(transform.factors, priors, strict=True):
-        check_array(own.X, prior.transform.X.shape, "coordinates of the edge functions")
-
-
-def check_cox(
-    columns: Sequence[object],
-    kinds: Sequence[str],
-    window: Sequence[tuple[float, float]],
-    grid: Grid,
-    counts: np.ndarray,
-    exposure: np.ndarray,
-) -> None:
+def check_cox(pattern: Pattern) -> None:
     """A pattern on its grid."""
+    columns, kinds, window, grid = pattern.columns, pattern.kinds, pattern.window, pattern.grid
     demand(1 <= len(set(columns)) == len(columns) <= 3, "one to three columns", columns)
     demand(len(kinds) == len(window) == len(grid.edges) == len(columns), "a window for every column", window)
-    demand(set(kinds) <= set(KINDS_OF_COLUMNS), "kinds of columns", kinds)
+    demand(set(kinds) <= set(IN_MEMORY), "kinds of columns", kinds)
     for (low, high), edge in zip(window, grid.edges, strict=True):
         demand(edge.ndim == 1 and edge.size >= 2, "edges of cells", edge.shape)
         check_array(edge, (edge.size,), "edges of cells", np.inf)
         demand(low < high and all(a < b for a, b in pairwise(edge.tolist())), "ascending edges", (low, high))
-    for array, what in ((counts, "counts"), (exposure, "exposures")):
+    for array, what in ((pattern.counts, "counts"), (pattern.exposure, "exposures")):
         check_array(array, grid.shape, what, np.inf)
         demand(array.min(initial=0.0) >= 0.0, f"{what} from zero", "others")

@@ -21,19 +21,14 @@ HELD = (
 
 def with_constant(fit: Fit, centred: bool) -> Fit:
     """The fit with what is not known of its constant, or else a note that this is missing."""
-    if not centred or _has_constant(fit):
+    # the posterior may speak of the constant, or the likelihood have a location in place of one
+    located = not fit.from_sums and (fit.samples is not None or fit.likelihood.locates)
+    if not centred or fit.posterior.intercept is not None or located:
         return fit
     intercept = _constant_of(fit)
     if intercept is not None:
         return replace(fit, posterior=replace(fit.posterior, intercept=intercept))
     return fit if HELD in fit.notes else replace(fit, notes=(*fit.notes, HELD))
-
-
-def _has_constant(fit: Fit) -> bool:
-    """Whether the posterior speaks of the constant, or the likelihood has a location in place of one."""
-    if fit.posterior.intercept is not None:
-        return True
-    return not fit.from_sums and (fit.samples is not None or fit.likelihood.locates)
 
 
 def _constant_of(fit: Fit) -> InterceptPosterior | None:

@@ -114,7 +114,7 @@ def description_of(model: Any, saved: Saved, units: dict[Any, str], provenance: 
     _check_units(units, names, target)
     state = model.get_params(deep=False)["random_state"]
     kept = isinstance(state, int | np.integer | None)
-    learnt = kernel_told(model, saved)
+    learnt = described_kernel(model, saved)
     summed = fit is None or fit.from_sums
     beyond = sum(tail.r.size for tail in rows.tails)
     return Description(
@@ -138,7 +138,7 @@ def description_of(model: Any, saved: Saved, units: dict[Any, str], provenance: 
     )
 
 
-def kernel_told(model: Any, saved: Saved) -> Kernel | None:
+def described_kernel(model: Any, saved: Saved) -> Kernel | None:
     """The kernel that a file tells of its model: as learnt, or as asked for where nothing was learnt."""
     learnt = saved.fit is not None or saved.members
     return getattr(model, "kernel_", model.kernel) if learnt else model.kernel

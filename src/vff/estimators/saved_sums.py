@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from vff.data.schema import IN_MEMORY
 from vff.estimators.statistics import Statistics
 from vff.factors import KINDS, FactorOptions, TailRows
 from vff.kernels.descent import MOST_FACTORS
@@ -14,7 +15,6 @@ from vff.linalg import AbstractSymmetric
 from vff.moments import ColumnRequest, MomentRequest, Moments
 from vff.storage import FileError
 
-KINDS_OF_COLUMNS = ("number", "datetime", "duration", "boolean", "text")
 LARGEST = 1e100  # of what belongs to targets near one; sums over rows may be larger
 _MOST_FACTORED = 600  # features, of which it is asked whether any rows have these sums
 _SMALL, _NEGATIVE = 1e-4, 1e-6  # of the largest square, and a square that rounding does not make negative
@@ -59,13 +59,15 @@ def check_rows(rows: Statistics, n_features: int) -> None:
     demand(len(terms) == len(request.terms) > 0, f"{len(request.terms)} terms", len(terms))
     for c, column in enumerate(columns):
         demand(0 <= column.index < n_features, f"one of {n_features} columns", column.index)
-        demand(column.kind in KINDS_OF_COLUMNS, "a kind of column", column.kind)
+        demand(column.kind in list(IN_MEMORY), "a kind of column", column.kind)
         demand(any(c in term.columns for term in terms), "a term for every column", column.label)
-    for term, asked in zip(terms, request.terms, strict=True):
-        demand(term.columns == asked.columns, "the columns of a term", asked.columns)
-        demand(len(term.term.factors) == len(asked.factors), "a factor per column", len(term.term.factors))
-        demand(len(asked.factors) <= MOST_FACTORS, f"at most {MOST_FACTORS} factors in a term", len(asked.factors))
-        for c, leaf, factor in zip(asked.columns, term.term.factors, asked.factors, strict=True):
+    for term, requested in zip(terms, request.terms, strict=True):
+        demand(term.columns == requested.columns, "the columns of a term", requested.columns)
+        demand(len(term.term.factors) == len(requested.factors), "a factor per column", len(term.term.factors))
+        demand(
+            len(requested.factors) <= MOST_FACTORS, f"at most {MOST_FACTORS} factors in a term", len(requested.factors)
+        )
+        for c, leaf, factor in zip(requested.columns, term.term.factors, requested.factors, strict=True):
             demand(0 <= c < len(columns), f"one of {len(columns)} columns", c)
             wish = FactorOptions("auto", None, columns[c].levels or ())
             family = leaf.factor.least(wish).family
@@ -75,8 +77,8 @@ def check_rows(rows: Statistics, n_features: int) -> None:
                 demand(same, "the levels of the column", columns[c].label)
     shapes = [len(term.factors) for term in request.terms]
     demand([len(own) for own in rows.harmonics] == shapes, "harmonics for every factor", rows.harmonics)
-    for asked, summed in zip(rows.harmonics, request.harmonics, strict=True):
-        for M, most in zip(asked, summed, strict=True):
+    for requested, summed in zip(rows.harmonics, request.harmonics, strict=True):
+        for M, most in zip(requested, summed, strict=True):
             demand(M is None or (most is not None and 1 <= M <= most), f"at most {most} harmonics", M)
     demand(len(rows.highest_frequencies) == len(terms), "a detail for every term", rows.highest_frequencies)
     demand(
@@ -101,7 +103,7 @@ def check_moments(moments: Moments) -> None:
     for term, gram, project in zip(request.terms, moments.grams, moments.projects, strict=True):
         check_array(gram, term.double_shape, "sums of double letters", np.inf)
         check_array(project, (term.size,), "sums of targets", np.inf)
-    check_blocks(moments.blocks, request, "sums between terms", np.inf)
+    _check_blocks(moments.blocks, request)
 
 
 def check_sizes(request: MomentRequest, sizes: Sequence[int]) -> None:
@@ -141,18 +143,13 @@ def _check_tails(tails: Sequence[TailRows], *, alone: bool) -> None:
         demand(tail.r.min(initial=0.0) >= 0.0 and tail.w.min(initial=0.0) >= 0.0, "weights from zero", "others")
 
 
-def check_blocks(
-    blocks: Mapping[tuple[int, int], np.ndarray],
-    request: MomentRequest,
-    what: str = "a covariance between terms",
-    most: float = LARGEST,
-) -> None:
+def _check_blocks(blocks: Mapping[tuple[int, int], np.ndarray], request: MomentRequest) -> None:
     """All pairs of terms, or none; they are counted first, since a short file can have millions of pairs."""
     T, sizes = len(request.terms), request.sizes
     whole = len(blocks) == comb(T, 2) and set(blocks) == {*combinations(range(T), 2)}
     demand(not blocks or whole, "a block for every pair of terms", f"{len(blocks)} of {comb(T, 2)}")
     for (s, t), block in blocks.items():
-        check_array(block, (sizes[s], sizes[t]), what, most)
+        check_array(block, (sizes[s], sizes[t]), "sums between terms", np.inf)
 
 
 def check_learnable(rows: Statistics) -> None:

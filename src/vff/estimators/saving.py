@@ -30,7 +30,7 @@ from vff.estimators.saved_checks import (
     check_member,
 )
 from vff.estimators.saved_constant import HELD, with_constant
-from vff.estimators.saved_records import Description, Labels, Pattern, Saved, description_of, kernel_told
+from vff.estimators.saved_records import Description, Labels, Pattern, Saved, described_kernel, description_of
 from vff.estimators.saved_sums import check_learnable, check_rows, demand
 from vff.estimators.upgrade import upgraded
 from vff.inference import Samples
@@ -161,7 +161,7 @@ def _restored(content: Content) -> tuple[Description, Model]:
     demand(saved.n_features == count, f"{count} columns, as the file describes,", saved.n_features)
     with np.errstate(all="ignore"):
         model = _loaded(saved)
-    kernel = kernel_told(model, saved)
+    kernel = described_kernel(model, saved)
     text = None if kernel is None else write_kernel(kernel)
     demand(described.kernel == text, f"a description of the kernel {text!s:.100}", described.kernel)
     return described, model
@@ -325,7 +325,7 @@ def _check_inner(model: Any, member: Saved) -> None:
 def _fill_cox(model: Any, saved: Saved, pattern: Pattern) -> None:
     if not isinstance(model, CoxProcess) or len(saved.members) != 1:
         raise FileError("a Cox process with the model of its cells was expected, found another")
-    check_cox(pattern.columns, pattern.kinds, pattern.window, pattern.grid, pattern.counts, pattern.exposure)
+    check_cox(pattern)
     member = check_member(saved.members[0], "GPRegressor")
     inner = _loaded(member)
     _check_inner(model, member)

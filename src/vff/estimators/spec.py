@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from vff.data import Used
+from vff.data import UsedColumns
 from vff.estimators.named import columns_used, levels_used
 from vff.estimators.options import check_choice
 from vff.estimators.resolve import Options
@@ -29,11 +29,11 @@ class FitSpec(Spec):
     progress: Callable[[str], None] = lambda message: None
 
     @property
-    def used(self) -> Used | None:
+    def used(self) -> UsedColumns | None:
         """The columns that the model names."""
         if self.kernel is None:
             return None
-        return Used(columns_used(self.kernel, self.likelihood), levels_used(self.kernel))
+        return UsedColumns(columns_used(self.kernel, self.likelihood), levels_used(self.kernel))
 
     def method(self) -> Method:
         """The method of inference for it; options that make no sense together are refused."""

@@ -86,7 +86,8 @@ class Statistics:
         ranges = _united(self.ranges, other.ranges)
         both = zip(self.harmonics, mine.request.harmonics, strict=True)
         harmonics = tuple(
-            tuple(min(asked, M) if asked and M else asked for asked, M in zip(*term, strict=True)) for term in both
+            tuple(min(requested, M) if requested and M else requested for requested, M in zip(*term, strict=True))
+            for term in both
         )
         together = mine + theirs
         sums = {"moments": together, "tails": tails, "ranges": ranges, "n": self.n + other.n}
@@ -185,14 +186,22 @@ def resolved(summary: TableSummary, options: Options, *, growing: bool) -> Stati
     domains = [resolve_domain(c, summary, options, growing) for c in range(len(binding.columns))]
     places, from_data = zip(*domains, strict=True)
     settled = [resolve_term(term, places, summary, options, growing=growing) for term in binding.terms]
-    requests, asked, highest_frequencies = zip(*settled, strict=True)
+    requests, requested, highest_frequencies = zip(*settled, strict=True)
     request = MomentRequest(requests)
     check_size(request, [term.key for term in binding.terms], options.covariance)
     offset = summary.target / summary.weight
     nowhere = tuple(ColumnSummary(np.inf, -np.inf) for _ in binding.columns)
     zero = Moments.zero(request, offset) if options.covariance == "full" else no_sums(request, offset)
     return Statistics(
-        binding, Options(*map(repr, options)), asked, highest_frequencies, from_data, zero, (), nowhere, Choice("", "")
+        binding,
+        Options(*map(repr, options)),
+        requested,
+        highest_frequencies,
+        from_data,
+        zero,
+        (),
+        nowhere,
+        Choice("", ""),
     )
 
 

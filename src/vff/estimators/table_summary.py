@@ -51,10 +51,10 @@ def take_batch(table: Table, binding: Binding, observed: Observations) -> Batch:
     target, w, extra = observed
 
     def column(c: int, rows: slice) -> np.ndarray:
-        asked = binding.columns[c]
-        if asked.levels is not None:
-            return table.codes(asked.index, asked.levels, rows)
-        return table.numbers(asked.index, rows)
+        requested = binding.columns[c]
+        if requested.levels is not None:
+            return table.codes(requested.index, requested.levels, rows)
+        return table.numbers(requested.index, rows)
 
     source = RowBlock(table.n_rows, column, target, w)
     if w.size and w.min() == 0.0:

@@ -13,7 +13,7 @@ import numpy as np
 
 from vff.data import Chunk, DatabaseRows, Roles
 from vff.data.labels import as_labels
-from vff.estimators.binding import Binding, bind, joined
+from vff.estimators.binding import Binding, joined, resolve_columns
 from vff.estimators.grouped import look_at_groups, sum_groups
 from vff.estimators.resolve import Options
 from vff.estimators.statistics import Statistics, Summed, add, resolved, summed
@@ -44,7 +44,7 @@ class Reader:
         """The rows of a chunk; ``binding`` knows all levels, ``seen`` those of earlier rows, where there are any."""
         table, observed = self._split(chunk)
         if binding is None:
-            binding = bind(self.kernel, table, first=False, beside=self.likelihood.column)
+            binding = resolve_columns(self.kernel, table, first=False, likelihood_column=self.likelihood.column)
             binding = binding if seen is None else joined(seen, binding)
         return take_batch(table, binding, observed)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from vff.data.memory import beside
+from vff.data.memory import column_or_values
 from vff.data.table import Table
 from vff.estimators.predict import ProcessMixin
 from vff.report.canvas import BAND, MEAN, half_width, new_axes
@@ -114,7 +114,7 @@ def _rows(model: Any, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray] | None:
             f"plot.fit needs both X and y to draw the rows, or neither; {'X' if X is None else 'y'} is None"
         )
     table = table_like_the_fit(model, X, "plot.fit")
-    return table.column(model.column_indices_[0]), targets(model, table, beside(Table.of(X), y, "y"))
+    return table.numbers(model.column_indices_[0]), targets(model, table, column_or_values(Table.of(X), y, "y"))
 
 
 def _domain(model: ProcessMixin) -> tuple[float, float] | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from vff.data.memory import beside
+from vff.data.memory import column_or_values
 from vff.data.table import Table
 from vff.estimators.base import AdditiveModel
 from vff.estimators.predict import ProcessMixin
@@ -147,8 +147,8 @@ def _rows(model: ProcessMixin, X: Any, y: Any) -> _Rows | None:
             raise ValueError("plot.map needs X to say where y belongs, and X is None; give both, X alone, or neither")
         return None
     table = table_like_the_fit(model, X, "plot.map")
-    x = np.stack([table.column(index) for index in model.column_indices_], axis=1)
-    return _Rows(x, None if y is None else targets(model, table, beside(Table.of(X), y, "y")))
+    x = np.stack([table.numbers(index) for index in model.column_indices_], axis=1)
+    return _Rows(x, None if y is None else targets(model, table, column_or_values(Table.of(X), y, "y")))
 
 
 def _field(model: ProcessMixin, kinds: tuple[str, str], rows: _Rows | None) -> _Field:

@@ -101,7 +101,9 @@ def write_file(path: str | os.PathLike[str], kind: str, record: Tree, *, private
     try:
         mode = _mode_of(target)
         hidden = private or mode is not None
-        with open(temporary, "xb", opener=_for_the_owner if hidden else None) as stream:
+        with open(
+            temporary, "xb", opener=(lambda name, flags: os.open(name, flags, 0o600)) if hidden else None
+        ) as stream:
             _write(stream, text, arrays, layouts)
             stream.flush()
             os.fsync(stream.fileno())
@@ -122,10 +124,6 @@ def _mode_of(target: Path) -> int | None:
         return stat.S_IMODE(target.stat().st_mode) & 0o777
     except FileNotFoundError:
         return None
-
-
-def _for_the_owner(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
 
 
 def _write(stream: BinaryIO, header: bytes, arrays: list[np.ndarray], layouts: list[_Layout]) -> None:
