@@ -176,7 +176,7 @@ def test_what_the_data_leave_open_is_marked(drawn: Figure) -> None:
     assert marks(cells) == {"interval", "unknown"}
     grey = next(item for item in cells.collections if item.get_label() == "unknown")
     box = cast(QuadContourSet, grey).get_paths()[0].get_extents()
-    np.testing.assert_allclose(box.ranges, [-0.5, 8.5, 0.5, 9.5])
+    np.testing.assert_allclose(box.extents, [-0.5, 8.5, 0.5, 9.5])
     assert marks(panel(drawn, "hour * day")) == {"interval"}
     texts = [text.get_text() for text in drawn.legends[0].get_texts()]
     words = ["posterior mean", "95 % interval", "95 % interval holds 0", "nearly as uncertain as without data"]

@@ -58,7 +58,7 @@ class BaselineFace(RegressionMixin):
     def _check_kernel(self, n_columns: int) -> None:
         """Refuse kernels that the leaf cannot use."""
 
-    def _place_text(self, number: int, label: str) -> str:
+    def _outside_text(self, number: int, label: str) -> str:
         return f"hold a level of column {label} that the fit has not seen"
 
     def _store_notes(self, optimum: Optimum, layout: PositiveVector) -> None:

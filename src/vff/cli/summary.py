@@ -113,7 +113,7 @@ def _terms_table(terms: list[dict[str, Any]], units: Units, unit: str) -> str:
             "lengthscale": ", ".join(_quantity(v, units.get(c, "")) for c, v in term["lengthscales"].items()) or "-",
             "prior sd": _quantity(term["sd"], unit),
             "share of variance": f"{100 * term['share']:.3g} %" if term["supported"] else "no effect",
-            "coefficients": f"{term['edf']:.1f}",
+            "coefficients": f"{term['effective']:.1f}",
         }
         for term in terms
     ]

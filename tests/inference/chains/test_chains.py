@@ -138,7 +138,7 @@ def stepper(target: Any, data: Any, mass: np.ndarray, n_hyper: int = 0):
     return jax.jit(move), jax.jit(energy), jax.jit(jax.jacfwd(move))
 
 
-@pytest.mark.parametrize("drifting", [0, 1, 2])
+@pytest.mark.parametrize("n_hyper", [0, 1, 2])
 def test_a_step_can_be_taken_back_and_keeps_volume_and_energy(n_hyper):
     rng, mass = np.random.default_rng(0), np.array([0.7, 2.0])
     with jax.enable_x64(True):
