@@ -210,7 +210,7 @@ def test_unknown_levels_and_no_rows():
         ({"x": [1]}, r"dict.*DataFrame"),
         (sparse.eye(3), "(?i)sparse"),
         (sparse.dok_array((2, 2)), "(?i)sparse"),
-        (np.array([[1j]]), "Complex data not active"),
+        (np.array([[1j]]), "Complex data not supported"),
         (pd.DataFrame(index=[1]), "0 feature"),
     ],
     ids=lambda value: value if isinstance(value, str) else type(value).__name__,

@@ -45,7 +45,7 @@ def of_intercept(posterior: Posterior, phi: np.ndarray) -> np.ndarray:
 
 def test_both_parts_make_the_joint_covariance(model: GPRegressor) -> None:
     """phi'A^-1 phi' and the constant, plus what the prior has beyond the features; the latter by row is the rest."""
-    posterior, x = model.posterior_, model._answers(rows(model), lambda some: (some.x,))[0][:12]
+    posterior, x = model.posterior_, model._evaluate(rows(model), lambda some: (some.x,))[0][:12]
     _, covariance = posterior.joint(x)
     phi = np.concatenate([term.features(x) for term in posterior.terms], axis=1)
     carried = phi @ posterior.covariance.matrix() @ phi.T + of_intercept(posterior, phi)
@@ -68,7 +68,7 @@ def test_draws_have_this_covariance(model: GPRegressor) -> None:
     found = np.var(values, axis=1)
     np.testing.assert_allclose(values.mean(axis=1), mean, atol=5 * np.sqrt(variance.max() / 40_000))
     np.testing.assert_allclose(found + rest, variance, rtol=0.03)
-    scale, x = model.target_.scale, model._answers(X, lambda rows: (rows.x,))[0][:6]
+    scale, x = model.target_.scale, model._evaluate(X, lambda rows: (rows.x,))[0][:6]
     posterior = model.posterior_
     phi = np.concatenate([term.features(x) for term in posterior.terms], axis=1)
     wanted = scale**2 * (phi @ posterior.covariance.matrix() @ phi.T + of_intercept(posterior, phi))

@@ -89,7 +89,7 @@ def test_a_dot_is_every_other_column():
         ("'month\n'", 1, "a closing '", "none after 'month;"),
         ("'\\q'", 2, "an escape that repr writes", "\\q"),
         ("(" * 5000, 101, "at most 100 parentheses", "one more"),
-        ("__import__('os')", 1, "one of cat, smooth", "__import__"),
+        ("__import__('os')", 1, "one of cat, periodic, smooth", "__import__"),
     ],
 )
 def test_mistakes_are_placed(text, place, expected, found):

@@ -73,7 +73,7 @@ def test_effects_have_the_closed_form(name):
 @pytest.mark.parametrize("make", [lambda: sampled("column"), lambda: sampled("sum"), counted])
 def test_moments_are_those_of_the_draws(make):
     model = make()
-    rows = model._answers(NEW, lambda found: (found.x,))[0]
+    rows = model._evaluate(NEW, lambda found: (found.x,))[0]
     values, rest = model.posterior_.values(rows)
     mean, variance = model.predict_f(NEW)
     scale = model.target_.scale
