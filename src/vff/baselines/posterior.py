@@ -34,7 +34,7 @@ def _draw(
     # A floor well below anything visible keeps the factor defined where f is known to rounding.
     covariance[np.diag_indices_from(covariance)] += 1e-12 * variance
     white = rng.standard_normal((mean.size, n_samples))
-    return mean[:, None] + factorise(covariance).sqrt_mv(white)
+    return mean[:, None] + factorise(covariance).lower @ white
 
 
 def _draw_distinct(posterior: "AnyPosterior", x: np.ndarray, n_samples: int, rng: np.random.Generator) -> np.ndarray:

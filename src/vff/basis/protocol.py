@@ -21,7 +21,7 @@ import numpy as np
 from numpy.polynomial.legendre import leggauss
 from scipy import sparse
 
-from vff.linalg import AbstractSymmetric, Dense, EntryView, slices_of
+from vff.linalg import AbstractSymmetric, Dense, MatrixView, slices_of
 
 _MORE_NODES = 24
 
@@ -300,7 +300,7 @@ class Basis(ABC):
         """sum w phi phi' from sum w psi, (Q,), with the structure that the features give it."""
         return Dense(self.pairs(sums))
 
-    def project(self, S: EntryView) -> np.ndarray:
+    def project(self, S: MatrixView) -> np.ndarray:
         """Coefficients c (Q,) with phi(x)' S phi(x) = psi(x)' c. S is asked only where products of features live."""
         found = self.products()
         return found.transposed @ S.at(found.rows, found.columns)

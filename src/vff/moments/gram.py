@@ -6,7 +6,7 @@ from math import prod
 import numpy as np
 
 from vff.basis.protocol import Basis
-from vff.linalg import AbstractSymmetric, Dense, Diagonal, EntryView
+from vff.linalg import AbstractSymmetric, Dense, Diagonal, MatrixView
 from vff.moments.axes import along
 
 
@@ -36,7 +36,7 @@ def term_gram(bases: Sequence[Basis], letters: np.ndarray) -> AbstractSymmetric:
     return Dense(gram_tensor(bases, letters))
 
 
-def project_term(bases: Sequence[Basis], S: EntryView) -> np.ndarray:
+def project_term(bases: Sequence[Basis], S: MatrixView) -> np.ndarray:
     """Coefficients of products of double letters, (Q1, Q2, ...), with sum phi'S phi: transpose of ``gram_tensor``.
 
     S is asked only where products of features live.
@@ -49,7 +49,7 @@ def project_term(bases: Sequence[Basis], S: EntryView) -> np.ndarray:
     return tensor
 
 
-def _at_products(bases: Sequence[Basis], S: EntryView) -> np.ndarray:
+def _at_products(bases: Sequence[Basis], S: MatrixView) -> np.ndarray:
     """The entries of S where products of features live, an axis per factor."""
     D, sizes = len(bases), [basis.size for basis in bases]
     if all(basis.everywhere for basis in bases):

@@ -11,7 +11,7 @@ from vff.basis import Basis, Change, Domain, Products, Same
 from vff.factors.interval.bernoulli import bernoulli_rows, harmonic_part
 from vff.factors.interval.letters import EdgeLetters, double_letters, single_letters
 from vff.factors.interval.nesting import FewerHarmonics
-from vff.linalg import EntryView, trigonometric_entries, trigonometric_gram, trigonometric_gram_adjoint
+from vff.linalg import MatrixView, trigonometric_entries, trigonometric_gram, trigonometric_gram_adjoint
 
 _MOST_EDGES, _MOST_HARMONICS = 16, 2**24  # that a file may ask for
 _FAR = 2.0**1000  # differences of such numbers are still numbers
@@ -142,7 +142,7 @@ class ColumnBasis(Basis):
             gram[H + i, H + j] = gram[H + j, H + i] = sums[place][0]
         return gram
 
-    def project(self, S: EntryView) -> np.ndarray:
+    def project(self, S: MatrixView) -> np.ndarray:
         q, H, places, matrix = self.q, self.harmonics, self._places(), S.written()
         letters = np.empty(self.double.size)
         letters[places[0]] = trigonometric_gram_adjoint(matrix[:H, :H])

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from vff.basis import Basis, Change, Domain, Letters, Products, Same
-from vff.linalg import Diagonal, EntryView
+from vff.linalg import Diagonal, MatrixView
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class LevelBasis(Basis):
     def gram(self, sums: np.ndarray) -> Diagonal:
         return Diagonal(sums)
 
-    def project(self, S: EntryView) -> np.ndarray:
+    def project(self, S: MatrixView) -> np.ndarray:
         return S.diagonal()
 
     def features_sum(self, sums: np.ndarray) -> np.ndarray:

@@ -11,7 +11,6 @@ from vff.inference.solvers.direct import DirectLinearGaussian
 from vff.inference.solvers.iterative import IterativeLinearGaussian
 from vff.inference.solvers.linear_gaussian import LinearGaussian
 from vff.inference.solvers.whitening import whitened_terms
-from vff.linalg import BlockDiagonal
 from vff.moments import MomentRequest
 from vff.registry import Registry
 
@@ -21,12 +20,6 @@ if TYPE_CHECKING:
 LARGEST_DIRECT = 4500  # features; beyond, iterations are faster than a Cholesky factor
 _GOOD_VARIANCE = 2.5e-3  # relative standard error
 _MOST_PROBES, _MOST_WHEN_LARGE, _LARGE = 192, 96, 20_000  # probes for it, and features
-
-
-def block_prior(closed: LinearGaussian) -> BlockDiagonal:
-    """The prior of a sum, which is block diagonal."""
-    assert isinstance(closed.prior, BlockDiagonal)
-    return closed.prior
 
 
 class Solver(Protocol):
@@ -70,7 +63,7 @@ class DirectSolver:
         request, inverse = model.moments.request, form.covariance()
         terms, centre, places = processes(model, setting), model.centre(setting), request.slices
         taken = []
-        for block, place in zip(block_prior(form).blocks, places, strict=True):
+        for block, place in form.block_prior.each():
             explained = block.solve(np.eye(block.shape[0])) - inverse[place, place]
             taken.append(0.5 * (explained + explained.T))
         shared = {(s, t): inverse[places[s], places[t]].copy() for s, t in request.pairs}

@@ -6,7 +6,7 @@ rows.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 
 import numpy as np
 
@@ -95,7 +95,7 @@ class TermProcess:
 
     def prior_covariance(self) -> np.ndarray:
         """K^-1 of its coefficients, (P, P)."""
-        return self.variance * Kronecker.to_dense_of(Kronecker(tuple(factor.K for factor in self.factors)).inverses)
+        return self.variance * reduce(np.kron, Kronecker(tuple(factor.K for factor in self.factors)).inverses)
 
     def unseen(self, x: np.ndarray) -> np.ndarray:
         """k(0) - phi'K^-1 phi at every row: the variance that the features do not carry."""

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from vff.inference.solvers.linear_gaussian import LinearGaussian
-from vff.inference.solvers.whitening import PreconditionerView, WhitenedTerm
+from vff.inference.solvers.whitening import WhitenedTerm
 from vff.linalg import BlockDiagonal, Factor, OuterView, Solution, StructuredCotangent, conjugate_gradients, factorise
 from vff.moments import KeyedByPairs, Pair
 
@@ -182,8 +182,8 @@ class IterativeLinearGaussian(KeyedByPairs, LinearGaussian):
     def _seen(self) -> StructuredCotangent:
         away = self.to_prior(self.probed.X - self.signs)
         outer = self.prior.project(OuterView(away, self.to_prior(self.signs)))
-        excesses = tuple(self.corner_excess(s, s) for s in range(len(self.terms)))
-        return self.prior.project(PreconditionerView(self.terms, excesses)) + (1.0 / self.probes) * outer
+        known = tuple(term.preconditioner(self.corner_excess(s, s)) for s, term in enumerate(self.terms))
+        return StructuredCotangent(known) + (1.0 / self.probes) * outer
 
     @property
     def projected_sandwich(self) -> StructuredCotangent:

@@ -13,7 +13,7 @@ from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from vff.linalg import AbstractInvertible, NotPositiveDefinite, OuterView, StructuredCotangent
+from vff.linalg import AbstractInvertible, BlockDiagonal, NotPositiveDefinite, OuterView, StructuredCotangent
 
 _ROUNDING = 1e-12
 
@@ -73,6 +73,12 @@ class LinearGaussian(ABC):
     """Whether the targets stand for another likelihood (``natural``): their squares are unknown and left out."""
     intercept: Intercept | None = field(default=None, kw_only=True)
     """None where the function has no constant of its own."""
+
+    @property
+    def block_prior(self) -> BlockDiagonal:
+        """The prior of a sum of terms, which is block diagonal."""
+        assert isinstance(self.prior, BlockDiagonal)
+        return self.prior
 
     @abstractmethod
     def solve(self, v: np.ndarray) -> np.ndarray:

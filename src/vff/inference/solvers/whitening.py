@@ -18,15 +18,13 @@ from vff.inference.model.term import Term, Values
 from vff.linalg import (
     AbstractInvertible,
     BlockDiagonal,
-    BlockView,
     Dense,
+    DenseView,
     Kronecker,
-    MatrixView,
     StructuredCotangent,
     apply_along,
     contracted,
 )
-from vff.linalg.views import Probes
 from vff.moments import Moments, equivalent_weights, features_at_nodes
 
 CORNER = 1600  # functions of a term that are taken together in the preconditioner
@@ -226,17 +224,16 @@ class WhitenedTerm:
         """D^-1/2 in the corner, (J, 1)."""
         return self._root[self.corner_places]
 
-    def block_view(self, probes: Probes, excess: np.ndarray) -> BlockView:
-        """The preconditioner's inverse, U (D^-1 + excess) U', the excess in the corner."""
+    def preconditioner(self, excess: np.ndarray) -> StructuredCotangent:
+        """What the prior keeps of the preconditioner's inverse, U (D^-1 + excess) U', the excess in the corner."""
         inverse = 1.0 / self.D
         sums = [np.diag(_marginal(inverse, d)) for d in range(inverse.ndim)]
         parts = zip(sums, contracted(excess, [np.eye(size) for size in self.corner]), self.corner, strict=True)
         for part, more, size in parts:
             part[:size, :size] += more
         turned = tuple(U @ part @ U.T for U, part in zip(self.U, sums, strict=True))
-        if probes is None:
-            return BlockView(contractions=turned)
-        return BlockView(np.diagonal(turned[0]), turned[0] @ probes)
+        alone = not isinstance(self.prior, Kronecker)
+        return self.prior.project(DenseView(turned[0])) if alone else StructuredCotangent(turned)
 
     def at_tau(self, tau: float) -> "WhitenedTerm":
         """The same term with another noise."""
@@ -246,19 +243,6 @@ class WhitenedTerm:
         """m'G m for m in the coordinates of the prior."""
         values = apply_along(m, self.shape, [lambda u, F=F: F @ u for F in self.features])
         return float(self.weights.reshape(-1) @ values.reshape(-1) ** 2)
-
-
-@dataclass(frozen=True)
-class PreconditionerView(MatrixView):
-    """W'W, block by block."""
-
-    terms: tuple[WhitenedTerm, ...]
-    excesses: tuple[np.ndarray, ...]
-    """What W'W has in the corner of every term beside U D^-1 U', in the coordinates of U."""
-
-    def blocks(self, slices: Sequence[slice], probes: Sequence[Probes]) -> list[BlockView]:
-        every = zip(self.terms, probes, self.excesses, strict=True)
-        return [term.block_view(V, excess) for term, V, excess in every]
 
 
 def whitened_terms(
