@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from vff.moments.distinct import summarise_column
-from vff.moments.engines import ENGINES, Accumulator, Choice, Work, choose
+from vff.moments.engines import ENGINES, Accumulator, Choice, Job, Totals, Work, choose
 from vff.moments.pairs import Pair
 from vff.moments.plan import PassPlan, RowBlock, SetPlan, distinct_values_for, plan_pass
 from vff.moments.rows import ColumnRows, TermRequest
@@ -57,7 +57,7 @@ class Sums:
 
     def __init__(self, plan: PassPlan):
         self.plan = plan
-        self.alone = [(one, _ColumnSums(one, plan.empty(one))) for one in plan.alone]
+        self.alone = [(one, _accumulator(one, plan.empty(one))) for one in plan.alone]
         self.sets = [(one, _accumulator(one, plan.empty(one))) for one in plan.sets]
         self.n, self.weight, self.target, self.target_squared = 0, 0.0, 0.0, 0.0
 
@@ -79,7 +79,7 @@ class Sums:
         if not w.size:
             return
 
-        def one(item: tuple[SetPlan, Accumulator | _ColumnSums]) -> None:
+        def one(item: tuple[SetPlan, Accumulator]) -> None:
             item[1].add(on_axes(self.plan, item[0], stretch), w, weighted)
 
         for items in (self.sets, self.alone):
@@ -111,7 +111,8 @@ class Sums:
     @property
     def choices(self) -> list[Choice]:
         """The engine of every column."""
-        return [sums.choice or Choice("dense", "dense: no rows") for _, sums in self.alone]
+        found = [sums.choice if isinstance(sums, _ByChunk) else one.choice for one, sums in self.alone]
+        return [choice or Choice("dense", "dense: no rows") for choice in found]
 
 
 def _is_parallel(one: SetPlan) -> bool:
@@ -119,8 +120,7 @@ def _is_parallel(one: SetPlan) -> bool:
 
 
 def _accumulator(one: SetPlan, columns: Sequence[ColumnRows]) -> Accumulator:
-    assert one.choice is not None
-    return ENGINES[one.choice.name].accumulator(one.jobs, columns)
+    return _ByChunk(one.jobs) if one.choice is None else ENGINES[one.choice.name].accumulator(one.jobs, columns)
 
 
 def on_axes(plan: PassPlan, one: SetPlan, stretch: Sequence[ColumnRows]) -> list[ColumnRows]:
@@ -194,23 +194,18 @@ def _inside(
     return residual[inside], w[inside], columns
 
 
-class _ColumnSums:
-    """The sums of one column, by the engine of the plan, or by the best for every chunk."""
+class _ByChunk(Totals):
+    """Of one column, by the engine that is best for every chunk."""
 
-    def __init__(self, one: SetPlan, columns: Sequence[ColumnRows]):
-        self.jobs, self.choice = one.jobs, one.choice
-        self.fixed = None if one.choice is None else _accumulator(one, columns)
-        self.totals = [np.zeros(job.shape) for job in self.jobs]
+    choice: Choice | None = None
+    """That of the first chunk."""
 
-    def add(self, columns: Sequence[ColumnRows], w: np.ndarray, weighted: np.ndarray) -> None:
-        if self.fixed is not None:
-            self.fixed.add(columns, w, weighted)
-        elif w.size:
-            choice = choose(Work(w.size, self.jobs, columns))
-            self.choice = self.choice or choice
-            sums = ENGINES[choice.name].sum(columns, self.jobs, w, weighted)
-            for total, some in zip(self.totals, sums, strict=True):
-                total += some
+    def __init__(self, jobs: Sequence[Job]):
+        super().__init__(jobs, self._best)
 
-    def read(self) -> list[np.ndarray]:
-        return self.totals if self.fixed is None else self.fixed.read()
+    def _best(
+        self, columns: Sequence[ColumnRows], jobs: Sequence[Job], w: np.ndarray, weighted: np.ndarray
+    ) -> list[np.ndarray]:
+        choice = choose(Work(w.size, jobs, columns))
+        self.choice = self.choice or choice
+        return ENGINES[choice.name].sum(columns, jobs, w, weighted)

@@ -12,7 +12,7 @@ that are equally spaced; ``grouped`` takes the rows of every value of one column
 the others; ``dense`` writes all letters out.
 """
 
-from vff.moments.engines.base import LARGEST_CONTINGENCY, Accumulator, Choice, Cost, Engine, Job, Work, contract
+from vff.moments.engines.base import LARGEST_CONTINGENCY, Accumulator, Choice, Cost, Engine, Job, Totals, Work, contract
 from vff.moments.engines.choice import ENGINES, choose
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "Cost",
     "Engine",
     "Job",
+    "Totals",
     "Work",
     "choose",
     "contract",
