@@ -8,7 +8,7 @@ that matrix. The Gram matrix of the data (``BlockGram``) has blocks by pairs of 
 features give it. ``to_dense`` exists for tests; nothing here calls it.
 """
 
-from vff.linalg.arrays import apply_along, contracted, namespace, product_rows, slices_of
+from vff.linalg.arrays import along, apply_along, contracted, namespace, product_rows, slices_of
 from vff.linalg.blocks import BlockDiagonal, BlockGram
 from vff.linalg.cholesky import Factor, NotPositiveDefinite, factorise
 from vff.linalg.conjugate_gradients import Solution, conjugate_gradients
@@ -39,6 +39,7 @@ __all__ = [
     "PositiveBorderedLowRank",
     "Solution",
     "StructuredCotangent",
+    "along",
     "apply_along",
     "conjugate_gradients",
     "contracted",

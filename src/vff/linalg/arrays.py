@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -19,15 +18,21 @@ def slices_of(sizes: Iterable[int]) -> tuple[slice, ...]:
     return tuple(slice(end - size, end) for size, end in zip(sizes, accumulate(sizes), strict=True))
 
 
+def along(array: np.ndarray, axis: int, map_of_rows: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    """Apply a map of (rows, ...) to (other rows, ...) to the given axis of an array, whose other axes stay."""
+    if array.ndim == 1:
+        return map_of_rows(array)
+    moved = np.moveaxis(array, axis, 0)
+    image = map_of_rows(np.ascontiguousarray(moved).reshape(moved.shape[0], -1))
+    return np.moveaxis(image.reshape(-1, *moved.shape[1:]), 0, axis)
+
+
 def apply_along(v: np.ndarray, shape: Sequence[int], maps: Sequence[Callable[[np.ndarray], np.ndarray]]) -> np.ndarray:
     """Apply maps of (P_d, S) to (P'_d, S) along the axes of v (P,) or (P, S), read as a tensor."""
-    more, sizes = v.shape[1:], list(shape)
+    tensor = v.reshape(*shape, *v.shape[1:])
     for d, one in enumerate(maps):
-        tensor = v.reshape(prod(sizes[:d]), sizes[d], -1)
-        image = one(np.ascontiguousarray(tensor.transpose(1, 0, 2)).reshape(sizes[d], -1))
-        sizes[d] = image.shape[0]
-        v = image.reshape(sizes[d], tensor.shape[0], -1).transpose(1, 0, 2)
-    return np.ascontiguousarray(v).reshape(-1, *more)
+        tensor = along(tensor, d, one)
+    return np.ascontiguousarray(tensor).reshape(-1, *v.shape[1:])
 
 
 def product_rows(columns: Sequence[np.ndarray]) -> np.ndarray:

@@ -13,9 +13,9 @@ import numpy as np
 from vff.basis.protocol import Domain, Letters
 from vff.moments.distinct import DistinctValues, distinct_values_of
 from vff.moments.engines import ENGINES, Job, Work, choose
+from vff.moments.gram import TermPair
 from vff.moments.pairs import Pair
 from vff.moments.rows import ColumnRequest, ColumnRows
-from vff.moments.term_pair import TermPair
 from vff.moments.threads import cores, workers
 
 

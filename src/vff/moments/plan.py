@@ -12,10 +12,10 @@ import numpy as np
 from vff.basis.protocol import Axis, Letters
 from vff.moments.distinct import ColumnSummary, DistinctValues, summarise_column
 from vff.moments.engines import ENGINES, LARGEST_CONTINGENCY, Choice, Job, Work, choose
+from vff.moments.gram import TermPair
 from vff.moments.pairs import Pair
-from vff.moments.rows import ColumnRequest, ColumnRows, TermRequest
-from vff.moments.statistics import MomentRequest, joint
-from vff.moments.term_pair import TermPair
+from vff.moments.rows import ColumnRequest, ColumnRows, TermRequest, joint
+from vff.moments.statistics import MomentRequest
 from vff.moments.threads import cores
 
 _CHUNK = 2**22  # rows of one column at a time

@@ -10,8 +10,8 @@ from vff.moments.distinct import summarise_column
 from vff.moments.engines import ENGINES, Accumulator, Choice, Job, Totals, Work, choose
 from vff.moments.pairs import Pair
 from vff.moments.plan import PassPlan, RowBlock, SetPlan, distinct_values_for, plan_pass
-from vff.moments.rows import ColumnRows, TermRequest
-from vff.moments.statistics import MomentRequest, Moments, joint
+from vff.moments.rows import ColumnRows, TermRequest, joint
+from vff.moments.statistics import MomentRequest, Moments
 from vff.moments.threads import cores, workers
 
 

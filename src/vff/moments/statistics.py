@@ -9,12 +9,10 @@ from typing import Any
 import numpy as np
 
 from vff.basis.protocol import Axis, Basis, Change
-from vff.linalg import BlockGram, slices_of
-from vff.moments.axes import along
+from vff.linalg import BlockGram, along, slices_of
 from vff.moments.gram import features_sum, term_gram
 from vff.moments.pairs import KeyedByPairs, Pair
-from vff.moments.rows import ColumnRequest, TermRequest
-from vff.words import shown
+from vff.moments.rows import ColumnRequest, TermRequest, joint
 
 Harmonics = tuple[tuple[int | None, ...], ...]
 """M of every factor of every term; None for levels, which have none."""
@@ -79,16 +77,6 @@ class MomentRequest:
     @property
     def harmonics(self) -> Harmonics:
         return tuple(tuple(basis.detail for basis in term.bases) for term in self.terms)
-
-
-def joint(one: Basis, other: Basis) -> Basis:
-    """The smallest basis that holds both."""
-    both = one.joint(other)
-    if both is None:
-        raise ValueError(
-            f"a column has one set of levels, or one interval, and here has {shown(one)} and {shown(other)}"
-        )
-    return both
 
 
 @dataclass(frozen=True)
@@ -168,7 +156,7 @@ class Moments(KeyedByPairs):
     def gram(self) -> BlockGram:
         """Phi' W Phi of all features, (P, P), block by block."""
         both = zip(self.request.terms, self.grams, strict=True)
-        return BlockGram(tuple(term_gram(term.bases, letters) for term, letters in both), self.blocks)
+        return BlockGram(tuple(term_gram(term, letters) for term, letters in both), self.blocks)
 
     def recentred(self, offset: float) -> "Moments":
         """The same rows with y measured from another offset."""

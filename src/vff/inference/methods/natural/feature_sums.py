@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from vff.linalg import along
 from vff.moments import ENGINES, ColumnRows, Job, MomentRequest, PreparedRows, Work, choose
-from vff.moments.axes import along
 from vff.moments.threads import cores, workers
 
 FeatureSums = tuple[np.ndarray, ...]
