@@ -17,7 +17,6 @@ number near the mean of y that keeps the sums free of cancellation. How it is su
 ``run_pass`` goes through the rows once, in chunks; ``PreparedRows`` many times.
 """
 
-from vff.moments.cells import Cells, Whole, moments_of_cells
 from vff.moments.distinct import ColumnSummary, DistinctValues, distinct_values_of, summarise_column
 from vff.moments.engines import ENGINES, Choice, Cost, Engine, Job, Work, choose, contract
 from vff.moments.equal_rows import merge_equal_rows
@@ -28,18 +27,15 @@ from vff.moments.operations import (
     Tables,
     analyse,
     column_rows,
-    evaluate_several,
     pair_functions,
     summed,
     synthesise,
 )
-from vff.moments.pairs import KeyedByPairs, Pair
 from vff.moments.plan import PassPlan, RowBlock, distinct_values_for, plan_pass, summarise_columns
-from vff.moments.prepared import PreparedRows
 from vff.moments.rows import ColumnRequest, ColumnRows, TermRequest
-from vff.moments.run import moments_of_arrays, run_pass
+from vff.moments.run import Cells, PreparedRows, Whole, moments_of_arrays, moments_of_cells, run_pass
 from vff.moments.sample import LARGEST_SAMPLE, Profile, Sample, sample_of
-from vff.moments.statistics import Harmonics, MomentRequest, Moments
+from vff.moments.statistics import Harmonics, KeyedByPairs, MomentRequest, Moments, Pair
 
 __all__ = [
     "ENGINES",
@@ -76,7 +72,6 @@ __all__ = [
     "distinct_values_for",
     "distinct_values_of",
     "equivalent_weights",
-    "evaluate_several",
     "features_at_nodes",
     "gram_columns_adjoint",
     "lattice_size",

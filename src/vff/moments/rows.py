@@ -140,6 +140,10 @@ class ColumnRows:
         """Where the distinct values lie in the unit domain, (D,)."""
         return self.request.domain.to_unit(self.known_values.values)
 
+    def taken(self, rows: np.ndarray) -> "ColumnRows":
+        """Some of the rows."""
+        return ColumnRows(self.request, self.x[rows], self.distinct)
+
     def letters(self, letters: Letters) -> np.ndarray:
         """Letters at the distinct values, (D, size)."""
         if self.known_values.size * letters.size > _REMEMBERED:

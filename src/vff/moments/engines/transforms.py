@@ -111,8 +111,8 @@ def _together(jobs: Jobs) -> list[Numbered]:
 class TransformEngine(Engine):
     """One column by a pair of complex transforms, at most ``chunk`` rows at a time."""
 
-    type1: ClassVar[Transform]
-    type2: ClassVar[Transform]
+    type1: ClassVar["staticmethod[[np.ndarray, np.ndarray, int], np.ndarray]"]
+    type2: ClassVar["staticmethod[[np.ndarray, np.ndarray, int], np.ndarray]"]
     chunk: ClassVar[int]
 
     def accumulator(self, jobs: Jobs, columns: Columns) -> Accumulator:

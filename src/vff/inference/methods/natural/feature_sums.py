@@ -6,7 +6,6 @@ import numpy as np
 
 from vff.linalg import along
 from vff.moments import ENGINES, ColumnRows, Job, MomentRequest, PreparedRows, Work, choose
-from vff.moments.threads import cores, workers
 
 FeatureSums = tuple[np.ndarray, ...]
 """sum w phi of every term, (P,) each."""
@@ -26,9 +25,8 @@ def feature_sums(request: MomentRequest, columns: Sequence[ColumnRows], w: np.nd
 def feature_averages(walk: PreparedRows, request: MomentRequest, w: np.ndarray) -> FeatureSums:
     """Averages over rows in memory, for any features of their columns: one walk."""
     total: FeatureSums | None = tuple(np.zeros(size) for size in request.sizes)
-    with workers(cores()) as pool:
-        for rows, columns in walk.chunks(pool):
-            total = added(total, feature_sums(request, columns, w[rows]))
+    for rows, columns in walk.chunks():
+        total = added(total, feature_sums(request, columns, w[rows]))
     assert total is not None
     return tuple(sums / float(w.sum()) for sums in total)
 
