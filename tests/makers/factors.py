@@ -12,7 +12,7 @@ from numpy.polynomial.legendre import leggauss
 from vff.basis import Basis, Codes, ColumnBasis, Domain, Interval, LevelBasis
 from vff.factors import KINDS, Leaf, Prior, Values
 from vff.factors.circle.basis import Circle, CircleBasis
-from vff.factors.circle.leaf import Periodic
+from vff.factors.circle.factor import Periodic
 from vff.kernels import Categorical, HalfInteger, Matern12, Matern32, Matern52, Matern72, Matern92
 
 
