@@ -41,29 +41,17 @@ def tail_root(M: int, q: int) -> np.ndarray:
 
 @cache
 def _binomials(q: int, order: int) -> tuple[np.ndarray, np.ndarray]:
-    """C(order, n - k) for n, k = 1 ... q, and the powers order - n + k of the rate that go with them, (q, q) each."""
-    n = np.arange(q)
-    steps = np.subtract.outer(n, n)
+    """C(order, n - k), n = 1 ... q, k = 0 ... q, and the powers order - n + k of the rate beside them, (q, q + 1)."""
+    steps = np.subtract.outer(np.arange(1, q + 1), np.arange(q + 1))
     numbers = np.array([[comb(order, step) if step >= 0 else 0 for step in row] for row in steps.tolist()], float)
-    return numbers.reshape(q, q), np.maximum(order - steps, 0.0)
+    return numbers.reshape(q, q + 1), np.maximum(order - steps, 0.0)
 
 
-def remainder_matrix(q: int, order: int, rate: float) -> np.ndarray:
-    """Lambda (q, q) for (D + rate)^order: what it makes of the frequencies above M."""
+def _image(q: int, order: int, rate: float) -> tuple[np.ndarray, np.ndarray]:
+    """Of E_1 ... E_q under (D + rate)^order: the constant, (q,), and Lambda, (q, q), of the frequencies above M."""
     numbers, powers = _binomials(q, order)
-    return numbers * rate**powers
-
-
-@cache
-def _constant_binomials(q: int, order: int) -> tuple[np.ndarray, np.ndarray]:
-    numbers = [comb(order, n) * CONSTANT for n in range(1, q + 1)]
-    return np.array(numbers), np.maximum(order - np.arange(1.0, q + 1), 0.0)
-
-
-def constant_part(q: int, order: int, rate: float) -> np.ndarray:
-    """The constant of (D + rate)^order E_n, (q,)."""
-    numbers, powers = _constant_binomials(q, order)
-    return numbers * rate**powers
+    image = numbers * rate**powers
+    return CONSTANT * image[:, 0], image[:, 1:]
 
 
 @cache
@@ -168,8 +156,8 @@ class ColumnPrior:
     def _edge_parts(self) -> tuple[np.ndarray, np.ndarray]:
         """The border's row of the constant feature, (q,), and the root of the corner's remainder, (q, q)."""
         q, p, rate, diffusion = self.basis.q, self.p, self.rate, self._kernel.diffusion
-        constant = 2.0 * rate ** (p + 1) * constant_part(q, p + 1, rate) / diffusion
-        return constant, remainder_matrix(q, p + 1, rate) @ tail_root(self.basis.M, q) / diffusion**0.5
+        constant, remainder = _image(q, p + 1, rate)
+        return 2.0 * rate ** (p + 1) * constant / diffusion, remainder @ tail_root(self.basis.M, q) / diffusion**0.5
 
     def parts(self) -> PriorParts:
         """K_uu by its square root; P^-1 = S L L' S with S = diag(rate^-j) gives W = Z S L."""
@@ -200,11 +188,11 @@ class ColumnPrior:
         border = np.zeros((basis.harmonics, q))
         # cosines pair with the real part of (L1 E_n) conj(L exp), sines with minus the imaginary part
         border[1 : M + 1], border[M + 1 :] = np.real(image), -np.imag(image)
-        zero, zero1 = constant_part(q, p + 1, rate), constant_part(q, p, rate)
+        (zero, remainder), (zero1, remainder1) = (_image(q, order, rate) for order in (p + 1, p))
         border[0] = 2.0 * rate**p * (zero + rate * zero1)
         border *= (p + 1) * rate / diffusion
         border[0] -= (2 * p + 1) * 2.0 * rate ** (p + 1) * zero / diffusion
-        tails, tails1 = (remainder_matrix(q, order, rate) @ tail_root(M, q) for order in (p + 1, p))
+        tails, tails1 = (own @ tail_root(M, q) for own in (remainder, remainder1))
         corner = tails1 @ tails.T + 2.0 * np.multiply.outer(zero1, zero)
         corner = (p + 1) * rate * (corner + corner.T)
         corner -= (2 * p + 1) * (tails @ tails.T + 2.0 * np.multiply.outer(zero, zero))
