@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ def along(array: np.ndarray, axis: int, map_of_rows: Callable[[np.ndarray], np.n
         return map_of_rows(array)
     moved = np.moveaxis(array, axis, 0)
     image = map_of_rows(np.ascontiguousarray(moved).reshape(moved.shape[0], -1))
-    return np.moveaxis(image.reshape(-1, *moved.shape[1:]), 0, axis)
+    return np.moveaxis(image.reshape(image.shape[0], *moved.shape[1:]), 0, axis)
 
 
 def apply_along(v: np.ndarray, shape: Sequence[int], maps: Sequence[Callable[[np.ndarray], np.ndarray]]) -> np.ndarray:
@@ -32,7 +33,7 @@ def apply_along(v: np.ndarray, shape: Sequence[int], maps: Sequence[Callable[[np
     tensor = v.reshape(*shape, *v.shape[1:])
     for d, one in enumerate(maps):
         tensor = along(tensor, d, one)
-    return np.ascontiguousarray(tensor).reshape(-1, *v.shape[1:])
+    return np.ascontiguousarray(tensor).reshape(prod(tensor.shape[: len(shape)]), *v.shape[1:])
 
 
 def product_rows(columns: Sequence[np.ndarray]) -> np.ndarray:

@@ -10,7 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
-from vff.inference.posterior.term import TermProcess, Written, stretches
+from vff.inference.posterior.term import TermProcess, Written, split, stretches
 from vff.linalg import factorise
 from vff.moments import (
     ColumnRows,
@@ -68,14 +68,22 @@ class AbstractCovariance(KeyedByPairs, ABC):
     @abstractmethod
     def answers(
         self, s: int, x: np.ndarray, rows: Sequence[ColumnRows], vectors: Sequence[np.ndarray], engine: str = "auto"
-    ) -> tuple[list[np.ndarray], np.ndarray]:
+    ) -> tuple[Sequence[np.ndarray], np.ndarray]:
         """phi'c for every vector c of one term, and its phi'(K^-1 - S_ss)phi, at every row."""
 
-    @abstractmethod
     def explained(
         self, mean: np.ndarray, x: np.ndarray, rows: Sequence[ColumnRows], engine: str
     ) -> tuple[np.ndarray, np.ndarray]:
         """phi'mean and phi'(K^-1 - S)phi of all terms together at every row."""
+        slices = enumerate(self.request.slices)
+        answers = [self.alone(s, x, rows, [mean[place]], engine) for s, place in slices]
+        return np.sum([values[0] for values, _ in answers], axis=0), np.sum([own for _, own in answers], axis=0)
+
+    def alone(
+        self, s: int, x: np.ndarray, rows: Sequence[ColumnRows], vectors: Sequence[np.ndarray], engine: str
+    ) -> tuple[Sequence[np.ndarray], np.ndarray]:
+        """The part of a term's answers that adds up over terms."""
+        return self.answers(s, x, rows, vectors, engine)
 
     @property
     def functions(self) -> tuple[list[LetterFunction], list[LetterFunction]] | None:
@@ -128,8 +136,8 @@ class WrittenCovariance(AbstractCovariance):
         """S_st for s < t, (P_s, P_t)."""
 
     @abstractmethod
-    def own_quad(self, s: int, features: np.ndarray) -> np.ndarray:
-        """phi'(K^-1 - S_ss)phi for features of one term written out, (N,)."""
+    def own_quad(self, s: int, weights: np.ndarray, Z: np.ndarray | None = None) -> np.ndarray:
+        """phi'(K^-1 - S_ss)phi for features weights Z' of one term, (N,)."""
 
     @cached_property
     def _own_functions(self) -> list[LetterFunction]:
@@ -144,55 +152,38 @@ class WrittenCovariance(AbstractCovariance):
 
     def answers(
         self, s: int, x: np.ndarray, rows: Sequence[ColumnRows], vectors: Sequence[np.ndarray], engine: str = "auto"
-    ) -> tuple[list[np.ndarray], np.ndarray]:
+    ) -> tuple[Sequence[np.ndarray], np.ndarray]:
         term = self.terms[s]
-        inside = term.inside(rows)
         functions = [*(term.function(c) for c in vectors), self._own_functions[s]]
-        if inside.all():
-            *values, explained = synthesise(rows, functions, engine)
-            return values, explained
-        found = [np.empty(len(x)) for _ in functions]
-        if inside.any():
-            for value, part in zip(found, synthesise(term.within(rows, inside), functions, engine), strict=True):
-                value[inside] = part
-        for value, part in zip(found, self._beyond(s, x[~inside], vectors), strict=True):
-            value[~inside] = part
-        return found[:-1], found[-1]
 
-    def _beyond(self, s: int, x: np.ndarray, vectors: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """The answers with the features written out; the last is what was explained."""
-        found = [np.empty(len(x)) for _ in range(len(vectors) + 1)]
-        for rows in stretches(len(x), self.terms[s].size):
-            features = self.terms[s].features(x[rows])
-            for value, c in zip(found, vectors, strict=False):
-                value[rows] = features @ c
-            found[-1][rows] = self.own_quad(s, features)
-        return found
+        def beyond(x: np.ndarray) -> np.ndarray:
+            found = np.zeros((len(functions), len(x)))
+            for some, weights, Z in term.beyond(x):
+                for value, c in zip(found, vectors, strict=False):
+                    value[some] = weights @ (c if Z is None else Z.T @ c)
+                found[-1, some] = self.own_quad(s, weights, Z)
+            return found
+
+        *values, explained = split(x, rows, term.inside(rows), lambda some: synthesise(some, functions, engine), beyond)
+        return values, explained
 
     def explained(
         self, mean: np.ndarray, x: np.ndarray, rows: Sequence[ColumnRows], engine: str
     ) -> tuple[np.ndarray, np.ndarray]:
-        slices = enumerate(self.request.slices)
-        answers = [self.answers(s, x, rows, [mean[place]], engine) for s, place in slices]
-        total = np.sum([explained for _, explained in answers], axis=0)
-        if self.between:
-            total = total - 2.0 * self.pairs(x, rows, engine)
-        return np.sum([values[0] for values, _ in answers], axis=0), total
+        values, total = super().explained(mean, x, rows, engine)
+        return values, total - 2.0 * self.pairs(x, rows, engine) if self.between else total
 
     def pairs(self, x: np.ndarray, rows: Sequence[ColumnRows], engine: str) -> np.ndarray:
         """sum over pairs of phi_s' S_st phi_t, (N,)."""
         inside = np.logical_and.reduce([term.inside(rows) for term in self.terms])
-        if inside.all():
-            return summed(rows, self.pair_functions, engine)
-        total = np.empty(len(x))
-        if inside.any():
-            some = [ColumnRows(column.request, column.x[inside], column.distinct) for column in rows]
-            total[inside] = summed(some, self.pair_functions, engine)
-        beyond = np.flatnonzero(~inside)
-        for some in stretches(beyond.size, self.request.size):
-            features = [term.written(x[beyond[some]]) for term in self.terms]
-            total[beyond[some]] = self._written_pairs(features)
-        return total
+
+        def beyond(x: np.ndarray) -> np.ndarray:
+            total = np.empty((1, len(x)))
+            for some in stretches(len(x), self.request.size):
+                total[0, some] = self._written_pairs([term.written(x[some]) for term in self.terms])
+            return total
+
+        return split(x, rows, inside, lambda some: [summed(some, self.pair_functions, engine)], beyond)[0]
 
     def _written_pairs(self, features: Features) -> np.ndarray:
         parts = [
@@ -227,20 +218,9 @@ class Direct(WrittenCovariance):
     def functions(self) -> tuple[list[LetterFunction], list[LetterFunction]]:
         return self._own_functions, self.pair_functions
 
-    def own_quad(self, s: int, features: np.ndarray) -> np.ndarray:
-        return np.einsum("np,np->n", features @ self.taken[s], features)
-
-    def _beyond(self, s: int, x: np.ndarray, vectors: Sequence[np.ndarray]) -> list[np.ndarray]:
-        term = self.terms[s]
-        parts = term.factors[0].beyond(x[:, term.columns[0]]) if len(term.factors) == 1 else None
-        if parts is None:
-            return super()._beyond(s, x, vectors)
-        found = [np.zeros(len(x)) for _ in range(len(vectors) + 1)]
-        for rows, weights, Z in parts:
-            for value, c in zip(found, vectors, strict=False):
-                value[rows] = weights @ (Z.T @ c)
-            found[-1][rows] = np.einsum("ni,ij,nj->n", weights, Z.T @ self.taken[s] @ Z, weights)
-        return found
+    def own_quad(self, s: int, weights: np.ndarray, Z: np.ndarray | None = None) -> np.ndarray:
+        taken = self.taken[s] if Z is None else Z.T @ self.taken[s] @ Z
+        return np.einsum("np,np->n", weights @ taken, weights)
 
     def arrays(self) -> Arrays:
         sizes = self.request.sizes

@@ -67,13 +67,6 @@ class Pieces(AbstractCovariance):
             explained[some] = self._products(s, phi, _squares)
         return found, explained
 
-    def explained(
-        self, mean: np.ndarray, x: np.ndarray, rows: Sequence[ColumnRows], engine: str
-    ) -> tuple[np.ndarray, np.ndarray]:
-        slices = enumerate(self.request.slices)
-        answers = [self.answers(s, x, rows, [mean[place]]) for s, place in slices]
-        return np.sum([values[0] for values, _ in answers], axis=0), np.sum([own for _, own in answers], axis=0)
-
     def quad(self, features: Features) -> np.ndarray:
         return self._sum(features, _squares)
 

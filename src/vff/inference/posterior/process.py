@@ -81,7 +81,7 @@ class Posterior:
         """phi'm at every row."""
         if all(term.inside(rows).all() for term in self.terms):
             return np.sum(synthesise(rows, self._mean_functions, engine), axis=0)
-        return np.sum([term.linear(x, rows, m, engine) for term, m in self._by_term(self.mean)], axis=0)
+        return np.sum([term.linear(x, rows, [m], engine)[0] for term, m in self._by_term(self.mean)], axis=0)
 
     def _by_term(self, v: np.ndarray) -> list[tuple[TermProcess, np.ndarray]]:
         return [(term, v[place]) for term, place in zip(self.terms, self.request.slices, strict=True)]
@@ -124,7 +124,7 @@ class Posterior:
         total = np.ones(len(x))
         for term, answer in self._by_term(self.intercept.answer):
             if answer.any():
-                total -= term.linear(x, rows, answer, engine)
+                total -= term.linear(x, rows, [answer], engine)[0]
         return total
 
     def joint(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -171,13 +171,13 @@ class Posterior:
         mean, variance = mean - float(centre @ self.mean[place]), np.maximum(variance, 0.0)
         if self.intercept is not None and self.intercept.answer[place].any():
             answer = self.intercept.answer[place]
-            follows = term.linear(x, rows, answer) - float(centre @ answer)
+            follows = term.linear(x, rows, [answer])[0] - float(centre @ answer)
             variance = variance + self.intercept.variance * follows**2
         return mean, variance
 
     def effects_of_mean(self, x: np.ndarray, rows: Sequence[ColumnRows]) -> list[np.ndarray]:
         """phi'm of every term at every row."""
-        return [term.linear(x, rows, m) for term, m in self._by_term(self.mean)]
+        return [term.linear(x, rows, [m])[0] for term, m in self._by_term(self.mean)]
 
     def average(self) -> tuple[float, float]:
         """Mean and variance of f averaged over the rows of the fit: what effects are measured from."""
