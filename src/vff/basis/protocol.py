@@ -113,6 +113,19 @@ class HarmonicBlock(NamedTuple):
         return product
 
 
+def trim(waves: np.ndarray, K: int, k: int) -> np.ndarray:
+    """Drop degrees above k from a trigonometric vector of degree K, cosines 0 ... K then sines 1 ... K."""
+    return np.concatenate([waves[: k + 1], waves[K + 1 : K + 1 + k]])
+
+
+def pad(waves: np.ndarray, k: int, K: int) -> np.ndarray:
+    """The transpose of ``trim``."""
+    padded = np.zeros((2 * K + 1, *waves.shape[1:]))
+    padded[: k + 1] = waves[: k + 1]
+    padded[K + 1 : K + 1 + k] = waves[k + 1 :]
+    return padded
+
+
 class Letters(ABC):
     """Real functions of one axis that are summed over rows. Frozen and hashable."""
 

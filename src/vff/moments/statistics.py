@@ -1,6 +1,6 @@
 """Sufficient statistics: a commutative monoid with subtraction. What is summed, apart from how."""
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
@@ -20,6 +20,7 @@ Harmonics = tuple[tuple[int | None, ...], ...]
 Pair = tuple[int, int]
 """Of terms."""
 _LISTED = "listed by pairs"
+_NUMBERS = ("weight", "target", "target_squared")
 
 
 class KeyedByPairs:
@@ -128,18 +129,16 @@ class Moments(KeyedByPairs):
                 "these moments sum different functions and cannot be combined; read both with the same domain, "
                 "frequencies, edges and levels"
             )
-        other = other.recentred(self.offset)
-        return Moments(
-            self.request,
-            self.n + sign * other.n,
-            self.weight + sign * other.weight,
-            self.offset,
-            self.target + sign * other.target,
-            self.target_squared + sign * other.target_squared,
-            tuple(mine + sign * theirs for mine, theirs in zip(self.grams, other.grams, strict=True)),
-            tuple(mine + sign * theirs for mine, theirs in zip(self.projects, other.projects, strict=True)),
-            {pair: block + sign * other.blocks[pair] for pair, block in self.blocks.items()},
-        )
+        both = self._mapped(lambda mine, theirs: mine + sign * theirs, other.recentred(self.offset))
+        return replace(both, n=self.n + sign * other.n)
+
+    def _mapped(self, function: Callable[..., Any], *others: "Moments") -> "Moments":
+        """A linear map of the weights of rows; their number stays."""
+        every = (self, *others)
+        numbers = {name: function(*(getattr(own, name) for own in every)) for name in _NUMBERS}
+        arrays = {name: tuple(map(function, *(getattr(own, name) for own in every))) for name in ("grams", "projects")}
+        blocks = {pair: function(*(own.blocks[pair] for own in every)) for pair in self.blocks}
+        return replace(self, **numbers, **arrays, blocks=blocks)
 
     def __add__(self, other: "Moments") -> "Moments":
         """The moments of both sets of rows together."""
@@ -151,15 +150,7 @@ class Moments(KeyedByPairs):
 
     def scaled(self, factor: float) -> "Moments":
         """Every row's weight multiplied by ``factor`` (decay, minibatches)."""
-        return replace(
-            self,
-            weight=factor * self.weight,
-            target=factor * self.target,
-            target_squared=factor * self.target_squared,
-            grams=tuple(factor * gram for gram in self.grams),
-            projects=tuple(factor * project for project in self.projects),
-            blocks={pair: factor * block for pair, block in self.blocks.items()},
-        )
+        return self._mapped(lambda mine: factor * mine)
 
     def blended(self, other: "Moments", rate: float) -> "Moments":
         """The same rows with weights between these and the other's."""

@@ -1,7 +1,6 @@
 """The posterior process, written once, and the kinds of covariance of its coefficients."""
 
-from vff.inference.posterior.averaged import Averaged
-from vff.inference.posterior.covariance import AbstractCovariance, Direct, columns_of, covariance_root
+from vff.inference.posterior.covariance import AbstractCovariance, Averaged, Direct, columns_of, covariance_root
 from vff.inference.posterior.pieces import Pieces
 from vff.inference.posterior.probed import FEW_ROWS, Probed
 from vff.inference.posterior.process import Posterior, chosen

@@ -107,7 +107,8 @@ class DirectLinearGaussian(LinearGaussian):
     def jitter(self) -> float:
         return self.factor.jitter
 
-    def _seen(self) -> StructuredCotangent:
+    @cached_property
+    def projected_alone(self) -> StructuredCotangent:
         return self.prior.project(self.inverse)
 
     @property

@@ -179,7 +179,8 @@ class IterativeLinearGaussian(KeyedByPairs, LinearGaussian):
         """Three standard errors over the probes."""
         return 0.5 * _ERRORS * float(self._remainders.std(ddof=1)) / np.sqrt(self.probes)
 
-    def _seen(self) -> StructuredCotangent:
+    @cached_property
+    def projected_alone(self) -> StructuredCotangent:
         away = self.to_prior(self.probed.X - self.signs)
         outer = self.prior.project(OuterView(away, self.to_prior(self.signs)))
         known = tuple(term.preconditioner(self.corner_excess(s, s)) for s, term in enumerate(self.terms))

@@ -170,13 +170,9 @@ class LinearGaussian(ABC):
         """What rounding made a factor add to its diagonal."""
 
     @cached_property
+    @abstractmethod
     def projected_alone(self) -> StructuredCotangent:
         """What the prior's structure keeps of A^-1; the intercept held."""
-        return self._seen()
-
-    @abstractmethod
-    def _seen(self) -> StructuredCotangent:
-        """The same, worked out."""
 
     @cached_property
     def projected_inverse(self) -> StructuredCotangent:
