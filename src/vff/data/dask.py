@@ -6,10 +6,9 @@ import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
-from functools import reduce as fold
+from functools import cached_property, partial, reduce
 from itertools import chain
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import Any, NamedTuple, Self
 
 import cloudpickle
 import dask.array
@@ -22,7 +21,7 @@ from dask.delayed import Delayed, delayed
 from vff.data.checkpoint import PartRecord, PassState
 from vff.data.frames import column_names, is_arrow, is_table, known_kinds
 from vff.data.missing import handled
-from vff.data.passes import FaultyPartWarning, with_place
+from vff.data.passes import FaultyPartWarning, merged, run_task
 from vff.data.source import Chunk, Handling, Part, Progress, Report, Source, SourceError
 from vff.data.streams import check_lengths
 from vff.words import listed, shown
@@ -30,7 +29,6 @@ from vff.words import listed, shown
 FAN_IN = 8
 _LARGE_GRAPHS = {"distributed.admin.large-graph-warning-threshold": "4 GiB"}
 _DISTRIBUTED = ("dask.distributed", "distributed")
-T = TypeVar("T")
 
 
 class Plan(NamedTuple):
@@ -112,7 +110,7 @@ class DaskSource(Source):
         pieces = [(_title(i, len(self._pieces)), *piece) for i, piece in enumerate(self._pieces)]
         # made by a task, so that it travels to a worker once and not with every partition
         task = getattr(task, "on_one_core", task)  # a worker has a thread for every task that it runs at a time
-        tools = delayed(_Parcel)(cloudpickle.dumps((task, task.merge, self._plan())))
+        tools = delayed(_Parcel)(cloudpickle.dumps((task, self._plan())))
         leaves = [delayed(_answer)(tools, *piece) for piece in pieces if piece[0] not in without]
         if not leaves:
             raise SourceError("expected a partition that can be read, found that all are to be left out; repair one")
@@ -122,9 +120,9 @@ class DaskSource(Source):
         # only beside a client: set before distributed is imported, it would take all other settings along at the end
         with dask.config.set({} if _client() is None else _LARGE_GRAPHS):
             if report is None:
-                return _state_of(root[0].compute())
+                return _finished(root[0].compute())
             phase = getattr(task, "phase", "summing")
-            return _state_of(_watched(root[0], leaves, report, phase, self.n_rows))
+            return _finished(_watched(root[0], leaves, report, phase, self.n_rows))
 
     def checkpoint(self, identity: str) -> None:
         """There is none."""
@@ -200,8 +198,8 @@ class _Parcel:
         self._packed = packed
 
     @cached_property
-    def contents(self) -> tuple[Any, Any, Plan]:
-        """The task, how its answers merge, and what a chunk is made of."""
+    def contents(self) -> tuple[Any, Plan]:
+        """The task, and what a chunk is made of."""
         return pickle.loads(self._packed)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -211,56 +209,39 @@ class _Parcel:
         return len(self._packed)
 
 
-class _Outcome(NamedTuple):
-    """An answer on its way up the tree, with what was read below it and what could not be."""
-
-    answer: Any
-    """A tuple of one answer, or an empty one."""
-    faults: tuple[str, ...]
-    records: tuple[PartRecord, ...]
-
-
-def _answer(tools: _Parcel, name: str, X: Any, y: Any, w: Any) -> _Outcome:
-    task, _, plan = tools.contents
+def _answer(tools: _Parcel, name: str, X: Any, y: Any, w: Any) -> PassState[Any]:
+    task, plan = tools.contents
     try:
         chunk = _chunk(plan, name, X, y, w)
     except SourceError as error:
         if plan.handling.faulty == "refuse":
             raise
-        return _Outcome((), (str(error),), (PartRecord(name, "", skipped=True),))
+        return PassState((PartRecord(name, "", fault=str(error)),))
     # the graph is the same in every pass: that its rows are is for their number to show
-    records = (PartRecord(name, "", chunk.n_rows, chunk.dropped, 1),)
-    if chunk.n_rows == 0:
-        return _Outcome((), (), records)
-    try:
-        return _Outcome((task(chunk),), (), records)
-    except Exception as error:
-        renamed = with_place(error, name)
-        if renamed is error:  # an exception that were its own cause would never end
-            raise
-        raise renamed from error
+    record = PartRecord(name, "", chunk.n_rows, chunk.dropped, 1)
+    return PassState((record,), committed=run_task(task, chunk, (Exception,)) if chunk.n_rows else None)
 
 
-def _merged(tools: _Parcel, outcomes: Sequence[_Outcome]) -> _Outcome:
-    answers = [outcome.answer[0] for outcome in outcomes if outcome.answer]
-    faults, records = (tuple(chain.from_iterable(each)) for each in list(zip(*outcomes, strict=True))[1:])
-    return _Outcome((fold(tools.contents[1], answers),) if answers else (), faults, records)
+def _merged(tools: _Parcel, states: Sequence[PassState[Any]]) -> PassState[Any]:
+    answer = reduce(partial(merged, tools.contents[0]), [state.committed for state in states])
+    return PassState(tuple(chain.from_iterable(state.done for state in states)), committed=answer)
 
 
-def _state_of(outcome: _Outcome) -> PassState[Any]:
-    for fault in outcome.faults:
+def _finished(state: PassState[Any]) -> PassState[Any]:
+    faults = [part.fault for part in state.done if part.fault]
+    for fault in faults:
         warnings.warn(f"left out: {fault}", FaultyPartWarning, stacklevel=4)
-    if not outcome.answer and outcome.faults:
-        raise SourceError(f"expected a partition that can be read, found none; the first: {outcome.faults[0]}")
-    if not outcome.answer:
+    if state.committed is None and faults:
+        raise SourceError(f"expected a partition that can be read, found none; the first: {faults[0]}")
+    if state.committed is None:
         raise ValueError("expected rows, found only partitions without any; look at what was filtered or left out")
-    return PassState(outcome.records, committed=outcome.answer[0], complete=True)
+    return replace(state, complete=True)
 
 
-def _watched(root: Any, leaves: Sequence[Any], report: Report, phase: str, n_rows: int | None) -> _Outcome:
+def _watched(root: Any, leaves: Sequence[Any], report: Report, phase: str, n_rows: int | None) -> PassState[Any]:
     """The outcome, with a word whenever a partition is done."""
     began, rows, done = time.monotonic(), 0, 0
-    counts = [delayed(_rows_of)(leaf) for leaf in leaves]
+    counts = [leaf.rows for leaf in leaves]
 
     def tell(more: int) -> None:
         nonlocal rows, done
@@ -279,10 +260,6 @@ def _watched(root: Any, leaves: Sequence[Any], report: Report, phase: str, n_row
     for _, more in as_completed(futures, with_results=True):
         tell(more)
     return future.result()
-
-
-def _rows_of(outcome: _Outcome) -> int:
-    return sum(record.rows for record in outcome.records)
 
 
 def _client() -> Any:
