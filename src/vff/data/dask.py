@@ -20,7 +20,6 @@ from dask.delayed import Delayed, delayed
 
 from vff.data.checkpoint import PartRecord, PassState
 from vff.data.frames import column_names, is_arrow, is_table, known_kinds
-from vff.data.missing import handled
 from vff.data.passes import FaultyPartWarning, merged, run_task
 from vff.data.source import Chunk, Handling, Part, Progress, Report, Source, SourceError
 from vff.data.streams import check_lengths
@@ -294,7 +293,7 @@ def _chunk(plan: Plan, name: str, X: Any, y: Any, w: Any) -> Chunk:
         X = X.select(list(names)) if is_arrow(X) else X[list(names)]
     chunk = Chunk(name, X, y, w, share_of_part=1.0)
     check_lengths(chunk)
-    return handled(chunk, plan.handling)
+    return chunk.counted(plan.handling)
 
 
 def _one_block_of_columns(data: Any) -> Any:

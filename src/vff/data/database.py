@@ -13,7 +13,6 @@ from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 from vff.data.checkpoint import PartRecord, PassState
 from vff.data.groups import DatabaseRows
-from vff.data.missing import handled
 from vff.data.roles import Roles
 from vff.data.schema import Kind
 from vff.data.source import Chunk, Handling, Part, Source
@@ -187,11 +186,11 @@ class _Fetched(Part):
 
     def chunks(self) -> Iterator[Chunk]:
         """As they are handed out, some at a time."""
-        from vff.data.arrow import table_of  # of what comes from a database, Arrow is there
+        from vff.data.arrow import in_chunks  # of what comes from a database, Arrow is there
 
         first, n = 0, self._table.handling.chunk_rows
         for batch in self._table.fetch(self._table.expression, n):
             if batch.num_rows:
                 where = f"database, rows {first:,} to {first + batch.num_rows - 1:,}"
-                yield handled(Chunk(where, table_of([batch])), self._table.handling)
+                yield Chunk(where, in_chunks(batch)).counted(self._table.handling)
                 first += batch.num_rows

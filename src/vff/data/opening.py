@@ -6,11 +6,10 @@ from typing import Any, Literal, NamedTuple, overload
 
 from vff.data.database import DatabaseTable, Relation
 from vff.data.frames import is_frame, is_table
-from vff.data.lazy import LazySource, is_dataset, is_lazy_frame
 from vff.data.memory import MemorySource
 from vff.data.paths import is_path
 from vff.data.source import Handling, Report, Source
-from vff.data.streams import StreamSource
+from vff.data.streams import LazySource, StreamSource, is_dataset, is_lazy_frame
 from vff.data.table import Table
 from vff.registry import Registry
 from vff.words import shown, shown_path
@@ -170,13 +169,11 @@ def _is_file(data: Any) -> bool:
 
 def _open_files(data: Any, *, handling: Handling, types: Any = None, delimiter: str | None = None) -> Source:
     try:
-        import vff.data.arrow  # noqa: F401
+        from vff.data.files import FileSource
     except ImportError as error:
         raise ImportError(
             f"expected pyarrow, to read {shown_path(data)}, found none; pip install 'vff[files]'"
         ) from error
-    from vff.data.files import FileSource
-
     return FileSource(data, types=types, delimiter=delimiter, handling=handling)
 
 

@@ -6,7 +6,7 @@ to be damaged can be left out, with nothing of it half counted.
 
 import time
 import warnings
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import replace
@@ -14,7 +14,6 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from vff.data.checkpoint import Checkpoint, PartRecord, PassState
 from vff.data.frames import column_names, selected
-from vff.data.missing import handled
 from vff.data.source import Chunk, Part, Progress, Source, SourceError
 
 T = TypeVar("T")
@@ -79,7 +78,7 @@ def _complete(chunk: Chunk, source: Source) -> Chunk:
     names = source.names
     if names is not None and column_names(chunk.data) != names:
         chunk = replace(chunk, data=selected(chunk.data, names))
-    return handled(chunk, source.handling)
+    return chunk.counted(source.handling)
 
 
 def read_through(

@@ -15,6 +15,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
+import numpy as np
+
+from vff.data.frames import column, column_at, column_names, filtered, present
 from vff.data.roles import Positive, Roles, UsedColumns
 from vff.data.schema import Kind, Schema
 from vff.data.table import Table
@@ -48,6 +51,30 @@ class Chunk:
     """Rows that were left out, as asked, because something in them is missing."""
     share_of_part: float | None = None
     """How much of its part has been read when this chunk is there, where that is known."""
+
+    def counted(self, handling: "Handling") -> "Chunk":
+        """As it is asked for: with or without its incomplete rows, and with its count."""
+        if handling.missing == "refuse":
+            return replace(self, n_rows=len(self.data))
+        whole = np.ones(len(self.data), dtype=bool)
+        for found in self._columns(handling.keep_missing):
+            there = present(found)
+            whole = whole if there is None else whole & there
+        if whole.all():
+            return replace(self, n_rows=len(whole))
+        left = int(whole.sum())
+        data, y, w = (None if part is None else filtered(part, whole) for part in (self.data, self.y, self.w))
+        return replace(self, data=data, y=y, w=w, n_rows=left, dropped=len(whole) - left)
+
+    def _columns(self, keep: Sequence[str | int]) -> Iterator[Any]:
+        """All but some, and what stands beside them."""
+        names = column_names(self.data)
+        if names is None:
+            array = np.asarray(self.data)
+            yield from (array[:, i] for i in range(array.shape[1]) if i not in keep)
+        else:
+            yield from (column_at(self.data, i, 0, None) for i, name in enumerate(names) if name not in keep)
+        yield from (column(part) for part in (self.y, self.w) if part is not None)
 
     @cached_property
     def memo(self) -> dict[str, Any]:
