@@ -290,7 +290,8 @@ class Fragment(FilePart):
         if fragment is None:
             return schema, None
         own, keys = fragment.physical_schema, pyarrow.dataset.get_partition_keys(fragment.partition_expression)
-        _kinds(own), _kinds(schema)  # refuse names that are there twice
+        for each in (own, schema):
+            _kinds(each)  # refuses names that are there twice
         names = [name for name in schema.names if name in keys or name in own.names]
         fields = [schema.field(name) if name in keys else own.field(name) for name in names]
         counted = self._path is None or type(fragment.format).__name__ in _COUNTED

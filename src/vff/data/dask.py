@@ -19,9 +19,10 @@ from dask.callbacks import Callback
 from dask.delayed import Delayed, delayed
 
 from vff.data.checkpoint import PartRecord, PassState
-from vff.data.frames import column_names, is_arrow, is_table, known_kinds
+from vff.data.frames import column_names, is_table, known_kinds, selected
 from vff.data.passes import FaultyPartWarning, merged, run_task
-from vff.data.source import Chunk, Handling, Part, Progress, Report, Source, SourceError
+from vff.data.schema import Kind
+from vff.data.source import Chunk, Handling, Part, Progress, ReadPart, Report, Source, SourceError
 from vff.data.streams import check_lengths
 from vff.words import listed, shown
 
@@ -35,16 +36,13 @@ class Plan(NamedTuple):
 
     names: tuple[str, ...] | None
     n_columns: int | None
-    y: str | None
-    """Column of the partition that is the target, where it is no partition of its own."""
-    w: str | None
     handling: Handling
 
 
 class DaskSource(Source):
     """Rows of a dask frame, a dask array, or a list of delayed tables; every partition is a part.
 
-    ``y`` and ``w`` are dask arrays or series with the same partitions, or names of columns of the frame.
+    ``y`` and ``w`` are dask arrays or series with the same partitions.
     """
 
     repeatable = True
@@ -65,7 +63,7 @@ class DaskSource(Source):
                 else _seen_in(self._data._meta)
             )
             self._first_names, self.n_columns, self.kinds = seen
-        self.names = None if self._first_names is None else _without(self._first_names, [y, w])
+        self.names = self._first_names
         self._y, self._w = (self._beside(part, what) for part, what in ((y, "y"), (w, "w")))
 
     def restricted(self, columns: Sequence[str]) -> Self:
@@ -83,19 +81,20 @@ class DaskSource(Source):
         """Targets and weights that are dask collections go along with the rows; names are left to be looked up."""
         if all(value is None or isinstance(value, str) for value in (y, w)):
             return self, y, w
-        beside = [own if value is None else value for value, own in ((y, self._y), (w, self._w))]
-        twin = DaskSource(
-            self._data, *(None if isinstance(value, str) else value for value in beside), handling=self.handling
-        )
+        # what was beside the rows already stays, where nobody brings another
+        others = [None if isinstance(value, str) else own if value is None else value
+                  for value, own in ((y, self._y), (w, self._w))]  # fmt: skip
         names = [value if isinstance(value, str) else None for value in (y, w)]
-        return twin, names[0], names[1]
+        return DaskSource(self._data, *others, handling=self.handling), names[0], names[1]
 
     def parts(self) -> Iterator[Part]:
         """A part for every partition, in order."""
         token = tokenize(self._data, self._y, self._w, self.names)
         pieces = self._pieces
         for index, piece in enumerate(pieces):
-            yield DaskPart(_title(index, len(pieces)), f"{token} {index}", piece, self._plan())
+            name = _title(index, len(pieces))
+            # of what dask calls the graph that leads to the partition
+            yield ReadPart(name, partial(_fetched, self._plan(), name, piece), f"{token} {index}")
 
     def reduce(self, task: Any, checkpoint: Any = None, without: tuple[str, ...] = ()) -> PassState[Any]:
         """The answers of a task to all chunks, computed where the partitions are, and merged.
@@ -132,29 +131,23 @@ class DaskSource(Source):
             )
 
     def _plan(self) -> Plan:
-        y, w = (part if isinstance(part, str) else None for part in (self._y, self._w))
         # whoever listens to reports stays here: it may not even be possible to send it
-        return Plan(self.names, self.n_columns, y, w, replace(self.handling, report=None, checkpoint=None))
+        return Plan(self.names, self.n_columns, replace(self.handling, report=None, checkpoint=None))
 
     @cached_property
     def _pieces(self) -> list[tuple[Any, Any, Any]]:
         """For every partition: its table, its targets and its weights. Kept, since dask takes long to cut many."""
         data = self._data
         if self.names is not None and not isinstance(data, list):
-            extra = [part for part in (self._y, self._w) if isinstance(part, str) and part not in self.names]
-            data = data[[*self.names, *extra]]
+            data = data[list(self.names)]
         X = _partitions(data)
-        y, w = (_partitions(part) if _is_partitioned(part) else [None] * len(X) for part in (self._y, self._w))
+        y, w = ([None] * len(X) if part is None else _partitions(part) for part in (self._y, self._w))
         return list(zip(X, y, w, strict=True))
 
     def _beside(self, part: Any, what: str) -> Any:
         """Targets or weights, cut as the rows are."""
-        if isinstance(part, str) and part not in (self._first_names or ()):
-            raise ValueError(
-                f"expected {what} to name a column of the frame, found {shown(part)}; give one of its columns"
-            )
-        if part is None or isinstance(part, str):
-            return part
+        if part is None:
+            return None
         if not _is_partitioned(part):
             raise TypeError(
                 f"expected {what} to be a dask array or series beside dask rows, or the name of a column, found "
@@ -170,20 +163,8 @@ class DaskSource(Source):
         return part
 
 
-class DaskPart(Part):
-    """One partition."""
-
-    def __init__(self, name: str, token: str, piece: tuple[Any, Any, Any], plan: Plan) -> None:
-        self.name = name
-        self._token, self._piece, self._plan = token, piece, plan
-
-    def fingerprint(self) -> str:
-        """What dask calls the graph that leads to the partition."""
-        return self._token
-
-    def chunks(self) -> Iterator[Chunk]:
-        """The partition, fetched."""
-        yield _chunk(self._plan, self.name, *compute(*self._piece))
+def _fetched(plan: Plan, name: str, piece: tuple[Any, Any, Any]) -> list[Chunk]:
+    return [_chunk(plan, name, *compute(*piece))]
 
 
 class _Parcel:
@@ -280,17 +261,13 @@ def _chunk(plan: Plan, name: str, X: Any, y: Any, w: Any) -> Chunk:
             f"expected a table in {name}, found {type(X).__name__}; give frames or arrays of two dimensions"
         )
     found, names = column_names(X), plan.names
-    wanted = [*(names or ()), *(part for part in (plan.y, plan.w) if part)]
-    absent = [one for one in wanted if one not in (found or ())]
+    absent = [one for one in names or () if one not in (found or ())]
     if absent or (names is None and X.shape[1] != plan.n_columns):
         expected = f"column {shown(absent[0])}" if absent else f"{plan.n_columns} columns"
         has = listed(found) if found else f"{X.shape[1]} without names"
         raise SourceError(f"expected {expected}, as in the first partition, found {has} in {name}; make them alike")
-    y, w = (
-        (X.column(named) if is_arrow(X) else X[named]) if named else part for named, part in ((plan.y, y), (plan.w, w))
-    )
-    if names is not None:
-        X = X.select(list(names)) if is_arrow(X) else X[list(names)]
+    if names is not None and names != found:
+        X = selected(X, names)
     chunk = Chunk(name, X, y, w, share_of_part=1.0)
     check_lengths(chunk)
     return chunk.counted(plan.handling)
@@ -315,7 +292,7 @@ def _one_block_of_columns(data: Any) -> Any:
     )
 
 
-def _seen_in(X: Any) -> tuple[tuple[str, ...] | None, int, Mapping[str, str]]:
+def _seen_in(X: Any) -> tuple[tuple[str, ...] | None, int, Mapping[str, Kind]]:
     return column_names(X), X.shape[1], known_kinds(X) if column_names(X) else {}
 
 
@@ -340,11 +317,6 @@ def _aligned(part: Any, data: Any) -> Any:
 
 def _is_unknown(array: Any) -> bool:
     return any(size != size for size in array.chunks[0])
-
-
-def _without(names: Sequence[str], others: Sequence[Any]) -> tuple[str, ...]:
-    taken = [other for other in others if isinstance(other, str)]
-    return tuple(name for name in names if name not in taken)
 
 
 def _title(index: int, n: int) -> str:

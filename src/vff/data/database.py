@@ -15,7 +15,7 @@ from vff.data.checkpoint import PartRecord, PassState
 from vff.data.groups import DatabaseRows
 from vff.data.roles import Roles
 from vff.data.schema import Kind
-from vff.data.source import Chunk, Handling, Part, Source
+from vff.data.source import Chunk, Handling, Part, ReadPart, Source
 
 _NAME = "vff_rows"  # of a relation without a name of its own
 _KINDS = {
@@ -124,7 +124,17 @@ class DatabaseTable(Source):
 
     def parts(self) -> Iterator[Part]:
         """All rows together, in the order in which the database hands them out."""
-        yield _Fetched(self)
+        yield ReadPart("database", self._fetched)
+
+    def _fetched(self) -> Iterator[Chunk]:
+        from vff.data.arrow import in_chunks  # of what comes from a database, Arrow is there
+
+        first = 0
+        for batch in self.fetch(self.expression, self.handling.chunk_rows):
+            if batch.num_rows:
+                where = f"database, rows {first:,} to {first + batch.num_rows - 1:,}"
+                yield Chunk(where, in_chunks(batch)).counted(self.handling)
+                first += batch.num_rows
 
     def reduce(self, task: Any, checkpoint: Any = None, without: tuple[str, ...] = ()) -> PassState[Any]:
         """By sums over groups, where the task can do with them."""
@@ -147,8 +157,7 @@ class DatabaseTable(Source):
             raise ValueError(
                 "requires y to be passed, but the target y is None: name the column of the database that holds it"
             )
-        levels = tuple(name for name in roles.levels if isinstance(name, str))
-        return DatabaseRows(self, roles.features or (), roles.target, roles.weight, levels, roles.labelled)
+        return DatabaseRows(self, roles)
 
     def ask(self, question: Any) -> Any:
         """The answer as an Arrow table."""
@@ -170,27 +179,3 @@ def _type_of(arrow: Any) -> Any:
 
 def _kind_of(kind: Any) -> Kind:
     return next((name for test, name in _KINDS.items() if getattr(kind, test)()), Kind.TEXT)
-
-
-class _Fetched(Part):
-    """All rows of a table."""
-
-    name = "database"
-
-    def __init__(self, table: DatabaseTable) -> None:
-        self._table = table
-
-    def fingerprint(self) -> str:
-        """Nobody knows whether a database has changed."""
-        return ""
-
-    def chunks(self) -> Iterator[Chunk]:
-        """As they are handed out, some at a time."""
-        from vff.data.arrow import in_chunks  # of what comes from a database, Arrow is there
-
-        first, n = 0, self._table.handling.chunk_rows
-        for batch in self._table.fetch(self._table.expression, n):
-            if batch.num_rows:
-                where = f"database, rows {first:,} to {first + batch.num_rows - 1:,}"
-                yield Chunk(where, in_chunks(batch)).counted(self._table.handling)
-                first += batch.num_rows

@@ -6,7 +6,7 @@ partition. A chunk is what is in memory at one time. A room that wants to know s
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -19,7 +19,7 @@ import numpy as np
 
 from vff.data.frames import column, column_at, column_names, filtered, present
 from vff.data.roles import Positive, Roles, UsedColumns
-from vff.data.schema import Kind, Schema
+from vff.data.schema import Kind
 from vff.data.table import Table
 
 if TYPE_CHECKING:
@@ -104,6 +104,21 @@ class Part(ABC):
         """All rows, in order; the same chunks every time. Raises ``SourceError`` for what cannot be read."""
 
 
+class ReadPart(Part):
+    """A part of which all is known: its name, how it is read, and what changes with it."""
+
+    def __init__(self, name: str, read: Callable[[], Iterable[Chunk]], mark: str = "") -> None:
+        self.name, self._read, self._mark = name, read, mark
+
+    def fingerprint(self) -> str:
+        """Empty for what stays as it is while a fit looks at it, and where nobody knows."""
+        return self._mark
+
+    def chunks(self) -> Iterator[Chunk]:
+        """As they are read."""
+        return iter(self._read())
+
+
 class Progress(NamedTuple):
     """How far a pass over the rows has come."""
 
@@ -147,7 +162,7 @@ class Source(ABC):
     """Columns; None where these have no names."""
     n_columns: int | None = None
     """How many there are, where they have no names."""
-    kinds: Mapping[str, str] = MappingProxyType({})
+    kinds: Mapping[str, Kind] = MappingProxyType({})
     """What the columns hold, where that is known before the first row is read."""
     declared: Mapping[str, str] = MappingProxyType({})
     """What whoever opened the source said that columns hold."""
@@ -158,7 +173,9 @@ class Source(ABC):
     ahead: bool = False
     """Whether the next chunk may be read, in another thread, while one is worked on."""
     whole: Table | None = None
-    """All rows, where they are in memory."""
+    """All rows, where they are in memory, and what stands beside them."""
+    y: Any = None
+    w: Any = None
     expensive_pass: bool = True
     """Whether a pass over the rows costs so much that one which looks and sums at once is worth more sums."""
     handling: Handling = Handling()
@@ -169,12 +186,6 @@ class Source(ABC):
     def target(self) -> str | None:
         """What y is called, where it is a column."""
         return None if self.roles is None else self.roles.target
-
-    @property
-    def schema(self) -> Schema:
-        """What is known before the first row is read."""
-        kinds = {name: Kind(kind) for name, kind in self.kinds.items()}
-        return Schema(self.names, kinds, self.n_columns, self.n_rows)
 
     @property
     def identity(self) -> str:
@@ -225,7 +236,7 @@ class Source(ABC):
         beside = y.column if isinstance(y, Positive) else y
         source, column, sample_weight = self.with_targets(beside, sample_weight)
         y = y._replace(column=column) if isinstance(y, Positive) else column
-        return source.select(Roles.of(source.schema, used, y, sample_weight).ordered(known))
+        return source.select(Roles.of(source, used, y, sample_weight).ordered(known))
 
     def select(self, roles: Roles) -> Self:
         """The same rows with the columns that have a role; nothing else is read."""

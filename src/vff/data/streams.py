@@ -61,22 +61,23 @@ class StreamSource(Source):
         group: list[tuple[int, Chunk]] = []
         group_made, rows, most = None, 0, self.handling.chunk_rows
         for index, item in enumerate(self._supply.items()):
-            made = None
+            made, n = None, 0
             try:
                 chunk = conforming(item_of(item, index), self._model, self.names)
-                if len(chunk.data) < most:
+                n = len(chunk.data)
+                if n < most:
                     made = tuple(map(made_of, _parts(chunk)))
             except SourceError as error:
                 chunk = error
             apart = made is None or () in made  # faulty, large, or such that nobody knows how to join it
-            if group and (apart or made != group_made or rows + len(chunk.data) > most):
+            if group and (apart or made != group_made or rows + n > most):
                 yield self._joined(group)
                 group, rows = [], 0
             if isinstance(chunk, SourceError) or apart:
                 yield StreamPart(f"chunk {index}", chunk, self.handling)
             else:
                 group.append((index, _copied(chunk) if self._lent else chunk))
-                group_made, rows = made, rows + len(chunk.data)
+                group_made, rows = made, rows + n
         if group:
             yield self._joined(group)
 
