@@ -4,11 +4,11 @@ import pickle
 import sys
 import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial, reduce
 from itertools import chain
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import cloudpickle
 import dask.array
@@ -31,21 +31,13 @@ _LARGE_GRAPHS = {"distributed.admin.large-graph-warning-threshold": "4 GiB"}
 _DISTRIBUTED = ("dask.distributed", "distributed")
 
 
-class Plan(NamedTuple):
-    """How a worker makes a chunk of what a partition holds."""
-
-    names: tuple[str, ...] | None
-    n_columns: int | None
-    handling: Handling
-
-
 class DaskSource(Source):
     """Rows of a dask frame, a dask array, or a list of delayed tables; every partition is a part.
 
     ``y`` and ``w`` are dask arrays or series with the same partitions.
     """
 
-    repeatable = True
+    unit = "partitions"
 
     def __init__(self, data: Any, y: Any = None, w: Any = None, *, handling: Handling | None = None) -> None:
         self.handling = handling or Handling()
@@ -53,7 +45,7 @@ class DaskSource(Source):
             data, y, w = (*data, None, None)[:3]
         self._data = _one_block_of_columns(data)
         if isinstance(self._data, dask.array.Array):
-            self._first_names, self.n_columns, self.kinds = None, int(self._data.shape[1]), {}
+            self.names, self.n_columns, self.kinds = None, int(self._data.shape[1]), {}
             rows = self._data.shape[0]
             self.n_rows = int(rows) if rows == rows else None  # an unknown number is NaN
         else:
@@ -62,18 +54,12 @@ class DaskSource(Source):
                 if isinstance(self._data, list)
                 else _seen_in(self._data._meta)
             )
-            self._first_names, self.n_columns, self.kinds = seen
-        self.names = self._first_names
+            self.names, self.n_columns, self.kinds = seen
         self._y, self._w = (self._beside(part, what) for part, what in ((y, "y"), (w, "w")))
 
     def restricted(self, columns: Sequence[str]) -> Self:
         """The same rows with these columns alone, in the order of ``names``; dask does not read the others."""
-        absent = [name for name in columns if name not in (self._first_names or ())]
-        if absent:
-            known = listed(self._first_names or ()) or "without names"
-            raise ValueError(f"expected columns of the partitions, found {shown(absent[0])}; the columns are {known}")
-        copy = self.handled()
-        copy.names = tuple(name for name in self._first_names or () if name in columns)
+        copy = super().restricted(columns)
         vars(copy).pop("_pieces", None)  # cut for other columns
         return copy
 
@@ -90,11 +76,13 @@ class DaskSource(Source):
     def parts(self) -> Iterator[Part]:
         """A part for every partition, in order."""
         token = tokenize(self._data, self._y, self._w, self.names)
-        pieces = self._pieces
-        for index, piece in enumerate(pieces):
-            name = _title(index, len(pieces))
-            # of what dask calls the graph that leads to the partition
-            yield ReadPart(name, partial(_fetched, self._plan(), name, piece), f"{token} {index}")
+        for index, piece in enumerate(self._pieces):
+            name = _title(index, len(self._pieces))
+            read = partial(self._fetched, name, piece)
+            yield ReadPart(name, read, f"{token} {index}")  # what dask calls the graph that leads to it
+
+    def _fetched(self, name: str, piece: tuple[Any, Any, Any]) -> list[Chunk]:
+        return [self._make(name, *compute(*piece))]
 
     def reduce(self, task: Any, checkpoint: Any = None, without: tuple[str, ...] = ()) -> PassState[Any]:
         """The answers of a task to all chunks, computed where the partitions are, and merged.
@@ -108,7 +96,7 @@ class DaskSource(Source):
         pieces = [(_title(i, len(self._pieces)), *piece) for i, piece in enumerate(self._pieces)]
         # made by a task, so that it travels to a worker once and not with every partition
         task = getattr(task, "on_one_core", task)  # a worker has a thread for every task that it runs at a time
-        tools = delayed(_Parcel)(cloudpickle.dumps((task, self._plan())))
+        tools = delayed(_Parcel)(cloudpickle.dumps((task, self._make, self.handling.faulty)))
         leaves = [delayed(_answer)(tools, *piece) for piece in pieces if piece[0] not in without]
         if not leaves:
             raise SourceError("expected a partition that can be read, found that all are to be left out; repair one")
@@ -130,9 +118,11 @@ class DaskSource(Source):
                 "worker took with it: leave checkpoint out"
             )
 
-    def _plan(self) -> Plan:
+    @property
+    def _make(self) -> Callable[..., Chunk]:
+        """How a worker makes a chunk of what a partition holds."""
         # whoever listens to reports stays here: it may not even be possible to send it
-        return Plan(self.names, self.n_columns, replace(self.handling, report=None, checkpoint=None))
+        return partial(_chunk, self.names, self.n_columns, replace(self.handling, report=None, checkpoint=None))
 
     @cached_property
     def _pieces(self) -> list[tuple[Any, Any, Any]]:
@@ -163,10 +153,6 @@ class DaskSource(Source):
         return part
 
 
-def _fetched(plan: Plan, name: str, piece: tuple[Any, Any, Any]) -> list[Chunk]:
-    return [_chunk(plan, name, *compute(*piece))]
-
-
 class _Parcel:
     """A task as bytes, unpacked where it is first wanted.
 
@@ -178,8 +164,8 @@ class _Parcel:
         self._packed = packed
 
     @cached_property
-    def contents(self) -> tuple[Any, Plan]:
-        """The task, and what a chunk is made of."""
+    def contents(self) -> tuple[Any, Callable[..., Chunk], str]:
+        """The task, how a chunk is made, and what happens to partitions that cannot be read."""
         return pickle.loads(self._packed)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -190,11 +176,11 @@ class _Parcel:
 
 
 def _answer(tools: _Parcel, name: str, X: Any, y: Any, w: Any) -> PassState[Any]:
-    task, plan = tools.contents
+    task, make, faulty = tools.contents
     try:
-        chunk = _chunk(plan, name, X, y, w)
+        chunk = make(name, X, y, w)
     except SourceError as error:
-        if plan.handling.faulty == "refuse":
+        if faulty == "refuse":
             raise
         return PassState((PartRecord(name, "", fault=str(error)),))
     # the graph is the same in every pass: that its rows are is for their number to show
@@ -254,23 +240,25 @@ def _client() -> Any:
         return None
 
 
-def _chunk(plan: Plan, name: str, X: Any, y: Any, w: Any) -> Chunk:
+def _chunk(
+    names: tuple[str, ...] | None, n_columns: int | None, handling: Handling, name: str, X: Any, y: Any, w: Any
+) -> Chunk:
     """What a partition holds, checked and cut to what is asked for."""
     if not is_table(X):
         raise SourceError(
             f"expected a table in {name}, found {type(X).__name__}; give frames or arrays of two dimensions"
         )
-    found, names = column_names(X), plan.names
+    found = column_names(X)
     absent = [one for one in names or () if one not in (found or ())]
-    if absent or (names is None and X.shape[1] != plan.n_columns):
-        expected = f"column {shown(absent[0])}" if absent else f"{plan.n_columns} columns"
+    if absent or (names is None and X.shape[1] != n_columns):
+        expected = f"column {shown(absent[0])}" if absent else f"{n_columns} columns"
         has = listed(found) if found else f"{X.shape[1]} without names"
         raise SourceError(f"expected {expected}, as in the first partition, found {has} in {name}; make them alike")
     if names is not None and names != found:
         X = selected(X, names)
     chunk = Chunk(name, X, y, w, share_of_part=1.0)
     check_lengths(chunk)
-    return chunk.counted(plan.handling)
+    return chunk.counted(handling)
 
 
 def _one_block_of_columns(data: Any) -> Any:

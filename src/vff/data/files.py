@@ -13,7 +13,7 @@ from vff.words import listed, shown, shown_path
 class FileSource(Source):
     """Rows of CSV, Parquet, Arrow or Feather files, or of a dataset of pyarrow; every file is a part."""
 
-    repeatable = True
+    unit = "files"
     ahead = True
 
     def __init__(
@@ -99,11 +99,6 @@ class FileSource(Source):
 
     def restricted(self, columns: Sequence[str]) -> Self:
         """The same rows with these columns alone, in the order of ``names``; others are not even read."""
-        absent = [name for name in columns if name not in self._kinds]
-        if absent:
-            raise ValueError(
-                f"expected columns of the files, found {shown(absent[0])}; the columns are {listed(list(self._kinds))}"
-            )
         copy = super().restricted(columns)
         copy.n_rows = copy._count()
         return copy

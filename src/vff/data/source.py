@@ -21,6 +21,7 @@ from vff.data.frames import column, column_at, column_names, filtered, present
 from vff.data.roles import Positive, Roles, UsedColumns
 from vff.data.schema import Kind
 from vff.data.table import Table
+from vff.words import listed, shown
 
 if TYPE_CHECKING:
     from vff.data.checkpoint import Checkpoint, PassState
@@ -158,6 +159,8 @@ class Handling:
 class Source(ABC):
     """Rows in parts. ``names`` are known before the first row is read."""
 
+    unit: str = "parts"
+    """What messages call its parts."""
     names: tuple[str, ...] | None
     """Columns; None where these have no names."""
     n_columns: int | None = None
@@ -248,8 +251,13 @@ class Source(ABC):
 
     def restricted(self, columns: Sequence[str]) -> Self:
         """The same rows with these columns alone, in the order of ``names``; others are not even read if possible."""
+        names = self.names or ()
+        absent = [name for name in columns if name not in names]
+        if absent:
+            known = listed(names) or "without names"
+            raise ValueError(f"expected columns of the {self.unit}, found {shown(absent[0])}; the columns are {known}")
         twin = self.handled()
-        twin.names = tuple(name for name in self.names or () if name in columns)
+        twin.names = tuple(name for name in names if name in columns)
         return twin
 
     def with_table(self, table: Table) -> Self:

@@ -27,6 +27,8 @@ class StreamSource(Source):
     called, can be read as often as one likes.
     """
 
+    unit = "chunks"
+
     def __init__(self, data: Any, *, handling: Handling | None = None) -> None:
         self.handling = handling or Handling()
         self._supply = _Supply(data)
@@ -43,14 +45,6 @@ class StreamSource(Source):
         self.kinds = {} if self.names is None else known_kinds(first.data)
         self.n_columns = None if self.names is not None else np.shape(first.data)[1]
         self.n_rows = sum(len(item_of(item, 0).data) for item in data) if isinstance(data, list | tuple) else None
-
-    def restricted(self, columns: Sequence[str]) -> Self:
-        """The same rows with these columns alone, in the order of ``names``."""
-        absent = [name for name in columns if name not in (self.names or ())]
-        if absent:
-            known = listed(self.names or ()) or "without names"
-            raise ValueError(f"expected columns of the chunks, found {shown(absent[0])}; the columns are {known}")
-        return super().restricted(columns)
 
     def parts(self) -> Iterator[Part]:
         """A part for every group of neighbours that are made alike, and have at most ``chunk_rows`` rows together.
