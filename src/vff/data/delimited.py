@@ -6,10 +6,9 @@ import gzip
 import os
 import re
 import zlib
-from contextlib import suppress
-from io import BufferedReader
+from io import BufferedReader, StringIO
 from itertools import islice
-from typing import IO, Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -19,7 +18,6 @@ from vff.data.source import SourceError
 from vff.words import shown, shown_path
 
 _DELIMITERS = ",;\t|"
-_LONGEST_LINE = 1 << 20
 _ROW = re.compile(r"Row #(\d+)")
 _COLUMN = re.compile(r"CSV column #(\d+)")
 _VALUE = re.compile(r"conversion error to ([\w\[\], ]+): invalid value '(.*?)'?$", re.DOTALL)
@@ -61,13 +59,12 @@ class Head(NamedTuple):
 def read_head(path: str, delimiter: str | None = None) -> Head:
     """The names of the columns; the delimiter is the one that stands in the first line most often."""
     try:
-        check_text(path)
-        with _opened(path) as file:
-            line = file.readline(_LONGEST_LINE)
-            delimiter = delimiter or max(_DELIMITERS, key=re.sub(r'"[^"]*"', "", line).count)
-            rest = islice(file, 20) if line.count('"') % 2 else ()  # lines that a quoted name goes on in
-            names = next(csv.reader([line, *rest], delimiter=delimiter), [])
-    except (OSError, EOFError, UnicodeDecodeError, csv.Error, zlib.error) as error:
+        text = StringIO(_first_text(path), newline="")
+        line = text.readline()
+        delimiter = delimiter or max(_DELIMITERS, key=re.sub(r'"[^"]*"', "", line).count)
+        rest = islice(text, 20) if line.count('"') % 2 else ()  # lines that a quoted name goes on in
+        names = next(csv.reader([line, *rest], delimiter=delimiter), [])
+    except (OSError, EOFError, csv.Error, zlib.error) as error:
         raise SourceError(
             f"expected text with a header line in {shown_path(path)}, found "
             f"{f'{type(error).__name__}: {error}':.120}; repair it"
@@ -133,12 +130,6 @@ def explained(message: str, path: str, head: Head) -> str:
     return f"expected a file that can be read to its end, found {shown_path(message)} in {where}; write it again"
 
 
-def _opened(path: str) -> IO[str]:
-    if is_packed(path):
-        return gzip.open(path, "rt", encoding="utf-8-sig", newline="")
-    return open(path, encoding="utf-8-sig", newline="")
-
-
 def _check_names(names: list[str], path: str) -> None:
     if not names or names == [""]:
         raise SourceError(
@@ -162,8 +153,8 @@ def is_packed(path: str) -> bool:
     return path.lower().endswith(".gz")
 
 
-def check_text(path: str) -> None:
-    """Refuse a file that is no UTF-8 text, as far as its first megabyte tells."""
+def _first_text(path: str) -> str:
+    """The first megabyte; refused if that is no UTF-8 text."""
     with open(path, "rb") as raw:
         if is_packed(path) and raw.peek(2)[:2] != _GZIP:
             raise SourceError(
@@ -176,7 +167,7 @@ def check_text(path: str) -> None:
             raise SourceError(f"{_TEXT} {shown_path(path)}, found {what}; {advice}")
     _check_nul(content, path)
     try:
-        codecs.getincrementaldecoder("utf-8")().decode(content, final=ended)
+        return codecs.getincrementaldecoder("utf-8")().decode(content, final=ended).removeprefix("\ufeff")
     except UnicodeDecodeError as error:
         _refuse_byte(content, error.start, path)
 
@@ -195,12 +186,15 @@ def nul_in(name: str, where: str) -> str:
 def _beginning(file: BufferedReader | gzip.GzipFile) -> tuple[bytes, bool]:
     """The first megabyte, and whether there is no more. Where packing is damaged, whoever reads on will say so."""
     content = bytearray()
-    with suppress(EOFError, OSError, zlib.error):
+    try:
         while len(content) <= _LOOKED_AT:
             piece = file.read1(_PIECE)
             if not piece:
                 return bytes(content), True
             content += piece
+    except (EOFError, OSError, zlib.error):
+        if not content:
+            raise
     return bytes(content), False
 
 

@@ -200,7 +200,7 @@ SOURCES: Registry[SourceKind] = Registry(
     SourceKind("dask", lambda data: _library(data) == "dask", _open_dask),
     SourceKind("lazy frame", is_lazy_frame, LazySource.of_frame),
     SourceKind("dataset", is_dataset, LazySource.of_dataset),
-    SourceKind("database", lambda data: _library(data) in ("duckdb", "_duckdb", "ibis"), DatabaseTable.of),
+    SourceKind("database", lambda data: _library(data) in ("duckdb", "_duckdb", "ibis"), DatabaseTable),
     _STREAM,
     _MEMORY,
 )
