@@ -8,8 +8,8 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
-from vff.data.conversion import Place, finite_floats, is_missing
-from vff.data.frames import column
+from vff.data.conversion import Place, finite_floats
+from vff.data.frames import column, is_missing
 from vff.words import shown
 
 LARGEST_TARGET = 1e140

@@ -8,24 +8,19 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from decimal import Decimal
-from numbers import Real
 from typing import Any, NoReturn
 
 import numpy as np
 
-from vff.data.frames import as_numpy, column, factorized, is_grouped, kind_by_type, type_of
+from vff.data.frames import as_numpy, column, factorized, is_grouped, is_missing, kind_of, type_of
 from vff.data.schema import Kind
 from vff.words import shown
 
 _NESTED = re.compile(r"(large_|fixed_size_)?list|List\(|Array\(|struct|Struct\(|map<|\[\(")
 SEVERAL = (list, tuple, set, frozenset, np.ndarray, np.void)
 _PER_DAY = {"D": 1, "h": 24, "m": 1440, "s": 86400, "ms": 86400 * 10**3, "us": 86400 * 10**6, "ns": 86400 * 10**9}
-_TIMES = {Kind.DATETIME: (date, np.datetime64), Kind.DURATION: (timedelta, np.timedelta64)}
 _EXACT = 2.0**53  # from here on, float64 does not hold every whole number
-_WITH_NAN = (float, np.generic, Decimal)
 _LATTICE = 1 << 16  # integers in so short a range are their own codes
-_MISSING_TYPES = ("NoneType", "NAType", "NaTType")
 
 
 @dataclass(frozen=True)
@@ -37,23 +32,6 @@ class Place:
     """The row of the table that the first value stands in."""
     column: str | None = None
     """How a kernel writes the column; None for y and for weights, which no kernel can take."""
-
-
-def kind_of(raw: Any) -> Kind:
-    """What a column holds. Groupings are text, and Python objects what all of them are."""
-    return kind_by_type(raw) or _kind_of_objects(raw)
-
-
-def _kind_of_objects(array: np.ndarray) -> Kind:
-    types = {kind for kind in set(map(type, array.flat)) if kind.__name__ not in _MISSING_TYPES}
-    if len(types) > 1 and float in types and not any(type(value) is float and value == value for value in array.flat):
-        types.discard(float)  # NaN alone: how pandas marks what is missing among other objects
-    for kind, classes in _TIMES.items():  # before numbers, for NumPy calls a timedelta an integer
-        if types and all(issubclass(each, classes) for each in types):
-            return kind
-    if types and all(issubclass(each, bool | np.bool_) for each in types):
-        return Kind.BOOLEAN
-    return Kind.NUMBER if all(issubclass(each, Real | Decimal | np.bool_) for each in types) else Kind.TEXT
 
 
 def finite_floats(raw: Any, place: Place) -> np.ndarray:
@@ -101,9 +79,9 @@ def is_nested(raw: Any) -> bool:
     return bool(_NESTED.match(type_of(raw)))
 
 
-def _from_objects(array: np.ndarray, kind: str, place: Place, *, grouped: bool) -> np.ndarray:
+def _from_objects(array: np.ndarray, kind: Kind, place: Place, *, grouped: bool) -> np.ndarray:
     """Numbers or times out of Python objects; never out of text, not even text that looks like numbers."""
-    if kind in _TIMES:
+    if kind.is_time:
         nat = np.datetime64("NaT", "us") if kind == Kind.DATETIME else np.timedelta64("NaT", "us")
         return np.array([nat if value is None else value for value in map(plain, array.flat)])
     flat = array.ravel().tolist() if array.dtype.kind == "O" else []
@@ -176,23 +154,6 @@ def _check_told_apart(values: np.ndarray, raw: Any, place: Place) -> None:
             f"{place.what} holds whole numbers from {min(whole)} to {max(whole)}, which float64 does not tell apart; "
             "subtract a constant from them first"
         )
-
-
-def is_missing(value: Any) -> bool:
-    """Whether this is None, NaN, NaT or <NA>."""
-    if value is None or type(value).__name__ in _MISSING_TYPES:
-        return True
-    return isinstance(value, _WITH_NAN) and bool(value != value)
-
-
-def types_held(values: list[Any]) -> list[type]:
-    """The types of the values that are not missing, in order of appearance; few values are looked at for that."""
-    kinds = [kind for kind in dict.fromkeys(map(type, values)) if kind.__name__ not in _MISSING_TYPES]
-    return [
-        kind
-        for kind in kinds
-        if not issubclass(kind, _WITH_NAN) or any(type(value) is kind and not is_missing(value) for value in values)
-    ]
 
 
 def plain(value: Any) -> Any:

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_array
 
-from vff.data.conversion import Place, codes_into, encode, find_levels, finite_floats, kind_of
-from vff.data.frames import column, column_at, is_arrow, is_frame, is_series
+from vff.data.conversion import Place, codes_into, encode, find_levels, finite_floats
+from vff.data.frames import column, column_at, is_arrow, is_frame, is_series, kind_of
 from vff.data.schema import Kind
 from vff.words import listed, shown
 
