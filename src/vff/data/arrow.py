@@ -18,7 +18,7 @@ from vff.data.fingerprints import dataset_mark
 from vff.data.frames import kinds_of
 from vff.data.paths import file_format, folder_keys
 from vff.data.schema import Kind
-from vff.data.source import Chunk, Handling, Part, SourceError
+from vff.data.source import Chunk, Part, Source, SourceError
 from vff.words import shown, shown_path
 
 _BATCH_ROWS = 1 << 16
@@ -52,10 +52,10 @@ class FilePart(Part):
 
     found: FileSchema | SourceError
     """What was found when the file was looked at."""
-    columns: Sequence[str] = ()
-    """Those that are asked for, once that is known, and what they are."""
+    source: Source
+    """Which columns are asked for, and how."""
     kinds: Mapping[str, Kind]
-    handling: Handling
+    """What they are to be."""
     fault: SourceError | None = None
     """Why it cannot be read beside the others."""
 
@@ -81,12 +81,10 @@ class FilePart(Part):
         self.found = FileSchema(kinds, n_rows, integers)
         return self
 
-    def asked(
-        self, columns: Sequence[str], kinds: Mapping[str, Kind], handling: Handling, fault: SourceError | None
-    ) -> Self:
-        """The same file, of which these columns are asked for; those of unknown kind become what ``kinds`` says."""
+    def of(self, source: Source, kinds: Mapping[str, Kind], fault: SourceError | None) -> Self:
+        """The same file, as a part of a source."""
         twin = copy(self)
-        twin.columns, twin.kinds, twin.handling, twin.fault = columns, kinds, handling, fault
+        twin.source, twin.kinds, twin.fault = source, kinds, fault
         return twin
 
     def fingerprint(self) -> str:
@@ -101,24 +99,28 @@ class FilePart(Part):
         if self.fault is not None:
             raise self.fault
         first = 0
-        for table, share in _gathered(self._shaped(), self.handling.chunk_rows):
+        for table, share in _gathered(self._shaped(), self.source.handling.chunk_rows):
             where = f"{self.name}, rows {first:,} to {first + table.num_rows - 1:,}"
-            yield Chunk(where, table, share_of_part=share).counted(self.handling)
+            yield Chunk(where, table, share_of_part=share).counted(self.source.handling)
             first += table.num_rows
 
     def _shaped(self) -> Batches:
         """Batches with all columns, in order, of the types that were asked for."""
         with self._explaining():
-            keys = {name: _cast(name, pa.array([self.keys[name]], pa.string()), self.kinds[name], self.name)[0]
-                    for name in self.columns if name in self.keys}  # fmt: skip
+            columns, kinds = self.source.names or (), self.kinds
+            keys = {
+                name: _cast(name, pa.array([value], pa.string()), kinds[name], self.name)[0]
+                for name, value in self.keys.items()
+                if name in columns
+            }
             # without a column of its own, a batch would not know how many rows it has
-            own = [name for name in self.columns if name not in keys]
+            own = [name for name in columns if name not in keys]
             for batch, share in self._batches(own or self._own[:1]):
                 arrays = [
                     pa.repeat(keys[name], batch.num_rows) if name in keys else self._converted(name, batch.column(name))
-                    for name in self.columns
+                    for name in columns
                 ]
-                yield pa.RecordBatch.from_arrays(arrays, names=list(self.columns)), share
+                yield pa.RecordBatch.from_arrays(arrays, names=list(columns)), share
 
     def _converted(self, name: str, array: Any) -> Any:
         """Left as it is, unless the caller said what it is to be, or it is empty and others say what it is."""

@@ -30,14 +30,14 @@ class FileSource(Source):
         paths = find_files(data) if is_path(data) else ()
         fragments = [] if is_path(data) else fragments_of(data, self._types)
         self._files = [part.look() for part in fragments or [part_of(path, self._types, delimiter) for path in paths]]
-        self.kinds = self._kinds = self._expected_kinds([folder_keys(path) for path in paths])
-        unknown = [name for name in self._types if name not in self._kinds]
+        self.kinds = self._read_as = self._expected_kinds([folder_keys(path) for path in paths])
+        unknown = [name for name in self._types if name not in self.kinds]
         if unknown:
             raise ValueError(
                 f"expected types= to name columns, found {shown(unknown[0])}; the columns are "
-                f"{listed(list(self._kinds))}"
+                f"{listed(list(self.kinds))}"
             )
-        self.names = tuple(self._kinds)
+        self.names = tuple(self.kinds)
         self.n_rows = self._count()
 
     def _expected_kinds(self, folders: Sequence[Mapping[str, str | None]]) -> dict[str, Kind]:
@@ -48,13 +48,14 @@ class FileSource(Source):
         faults = [file.found for file in self._files if isinstance(file.found, SourceError)]
         if faults and self.handling.faulty == "refuse":
             raise faults[0]
-        if not self._schemas:
+        schemas = self._schemas
+        if not schemas:
             raise SourceError(
                 f"expected a file that can be read, found none among {len(self._files)}; the first: {faults[0]}"
             )
         kinds = {}
-        for name in self._schemas[0].kinds:
-            seen = (each.kinds.get(name, Kind.UNKNOWN) for each in self._schemas)
+        for name in schemas[0].kinds:
+            seen = (each.kinds.get(name, Kind.UNKNOWN) for each in schemas)
             known = next((kind for kind in seen if kind != Kind.UNKNOWN), None)
             keys = [each[name] for each in folders if name in each]
             if known is None and keys:
@@ -71,15 +72,15 @@ class FileSource(Source):
     @property
     def identity(self) -> str:
         """With the types of columns, and the character between them."""
-        integers = sorted(name for name, kind in self._kinds.items() if kind == Kind.INTEGER)
+        integers = sorted(name for name, kind in self._read_as.items() if kind == Kind.INTEGER)
         types = f"types {dict(sorted(self._types.items()))}, integers {integers}, delimiter {self._delimiter!r}"
         return f"{super().identity}, {types}"
 
     def with_integers(self, names: Sequence[str]) -> Self:
         """The same rows with these columns as integers, where files show no others and the caller did not say more."""
-        open_to_it = [name for name in names if self._kinds.get(name) == Kind.NUMBER and name not in self._types]
+        open_to_it = [name for name in names if self.kinds.get(name) == Kind.NUMBER and name not in self._types]
         copy = self.handled()
-        copy._kinds = {**self._kinds, **{name: Kind.INTEGER for name in open_to_it if self._is_whole(name)}}
+        copy._read_as = {**self._read_as, **{name: Kind.INTEGER for name in open_to_it if self._is_whole(name)}}
         return copy
 
     def _is_whole(self, name: str) -> bool:
@@ -91,7 +92,7 @@ class FileSource(Source):
 
     def expecting_text(self, names: Sequence[str]) -> "FileSource":
         """With these columns as text, where the caller did not say what they are."""
-        wanted = [name for name in names if self._kinds.get(name, Kind.TEXT) != Kind.TEXT and name not in self._types]
+        wanted = [name for name in names if self.kinds.get(name, Kind.TEXT) != Kind.TEXT and name not in self._types]
         if not wanted:
             return self
         types = {**self._types, **dict.fromkeys(wanted, Kind.TEXT)}
@@ -110,7 +111,7 @@ class FileSource(Source):
             if fault is not None and self.handling.faulty == "refuse":
                 raise fault
         for file, fault in zip(self._files, faults, strict=True):
-            yield file.asked(self.names or (), self._kinds, self.handling, fault)
+            yield file.of(self, self._read_as, fault)
 
     def _count(self) -> int | None:
         """All rows of the files that can be read, where files say how many they are."""
@@ -123,7 +124,7 @@ class FileSource(Source):
         if isinstance(file.found, SourceError):
             return file.found
         for name in self.names or ():
-            found, expected = file.found.kinds.get(name), self._kinds[name]
+            found, expected = file.found.kinds.get(name), self._read_as[name]
             if found is None:
                 return SourceError(
                     f"expected column {shown(name)} in every file, found none of this name in "

@@ -132,7 +132,12 @@ class _Pass(Generic[T]):
             if part.name in without:
                 continue
             if part.name in left:
-                _check_same(left.pop(part.name), part)
+                record = left.pop(part.name)
+                if not record.fault and part.fingerprint() != record.fingerprint:
+                    raise ValueError(
+                        f"{part.name} is not what it was when its rows were summed, as the checkpoint has it; delete "
+                        "the checkpoint to begin anew"
+                    )
                 self.meter.finished(part)
             elif before.complete:
                 raise ValueError(
@@ -217,14 +222,6 @@ def check_same_rows(first: PassState, later: PassState) -> None:
             raise ValueError(f"{part.name} changed after the first pass over the rows; wait until it is written")
     if before:
         raise ValueError(f"{next(iter(before))} was there in the first pass over the rows, and is gone; bring it back")
-
-
-def _check_same(record: PartRecord, part: Part) -> None:
-    if not record.fault and part.fingerprint() != record.fingerprint:
-        raise ValueError(
-            f"{part.name} is not what it was when its rows were summed, as the checkpoint has it; delete the "
-            "checkpoint to begin anew"
-        )
 
 
 class _ProgressMeter:

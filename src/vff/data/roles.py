@@ -80,18 +80,14 @@ class Roles:
 
     def split(self, chunk: "Chunk") -> tuple[Table, Any, Any]:
         """X, y and the weights of a chunk."""
-        table, y, w = self._split(chunk)
+        table, y, w = chunk.table, chunk.y, chunk.w
+        if self.features is None and y is None:
+            raise ValueError("targets were expected beside the columns: give chunks as pairs (X, y)")
+        if self.features is not None:
+            y = y if self.target is None else table.raw(table.index(self.target))
+            w = w if self.weight is None else table.raw(table.index(self.weight))
+            table = table.arranged(self.features) if self.features else table
         return table, (as_labels(y) == self.positive[0]).astype(float) if self.positive else y, w
-
-    def _split(self, chunk: "Chunk") -> tuple[Table, Any, Any]:
-        table = chunk.table
-        if self.features is None:
-            if chunk.y is None:
-                raise ValueError("targets were expected beside the columns: give chunks as pairs (X, y)")
-            return table, chunk.y, chunk.w
-        y = chunk.y if self.target is None else table.raw(table.index(self.target))
-        w = chunk.w if self.weight is None else table.raw(table.index(self.weight))
-        return table.arranged(self.features) if self.features else table, y, w
 
 
 def _refuse_names(y: Any, sample_weight: Any) -> None:
