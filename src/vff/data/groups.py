@@ -100,7 +100,7 @@ class DatabaseRows:
     def _prefix(self) -> str:
         """What the names of answers begin with, and no name of the table does; to many engines a is A."""
         prefix = "vff_"
-        while any(name.lower().startswith(prefix) for name in self.table.names):
+        while any(name.lower().startswith(prefix) for name in self.table.names or ()):
             prefix += "_"
         return prefix
 
