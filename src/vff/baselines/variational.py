@@ -41,8 +41,8 @@ class LikelihoodFace(BaselineFace):
         design, x = self._design(table, None if beside is None else table.index(beside))
         target = TargetScale(0.0, 1.0)
         if likelihood.standardised:
-            robust = not likelihood.log_concave
-            target = TargetScale.of_targets(y, np.ones(y.size), centred=self.normalize_y, robust=robust)
+            how = {"centred": self.normalize_y, "robust": likelihood.outliers}
+            target = TargetScale.of_targets(y, np.ones(y.size), **how)
         centred = self.normalize_y and not likelihood.locates
         return Problem.of(design, x, y, None, target, centred=centred), likelihood, extra
 

@@ -139,8 +139,8 @@ class AbstractLikelihood(ABC):
     """y = f + normal noise of a ``variance``, so that the moments of f are all that predictions need."""
     locates: ClassVar[bool] = False
     """It has a location of its own, beside which no constant mean is learnt."""
-    log_concave: ClassVar[bool] = True
-    """log p(y | f) has one maximum in f, also against a Gaussian prior."""
+    log_concave: bool = True
+    """The second derivative of log p(y | f) in f is never positive: one maximum, also against a Gaussian prior."""
     affine: ClassVar[bool] = False
     """log p = y A(f) + extra B(f) + a constant: two sums say all that rows at one f have to say."""
     widest: ClassVar[float] = 1e4
@@ -278,6 +278,11 @@ class AbstractLikelihood(ABC):
     def column_role(cls) -> str | None:
         """What that column is: "exposure", "trials"; None where rows bring none."""
         return next((own.name for own in _with_role(cls, _COLUMN)), None)
+
+    @property
+    def outliers(self) -> bool:
+        """Whether a row may be one, whose y by itself says little of f; not where log p is concave in the mean of y."""
+        return not self.log_concave
 
     # --- final ---------------------------------------------------------------------------------------------------
 

@@ -30,8 +30,13 @@ class Beta(AbstractLikelihood):
 
     scale_name = "logit"
     support = (0.0, 1.0)
+    log_concave = False
 
     precision: float | None = parameter()
+
+    @property
+    def outliers(self) -> bool:
+        return False
 
     def check(self, y: np.ndarray, extra: np.ndarray) -> None:
         advice = "shrink y into the interval, for example (y (N-1) + 1/2)/N, or leave such rows out"

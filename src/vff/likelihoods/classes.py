@@ -52,6 +52,7 @@ class Bernoulli(AbstractLikelihood):
         if not (is_number(self.squash) and 0 <= self.squash < 0.5):
             raise ValueError(f"squash must be at least 0 and below 0.5; got {shown(self.squash)}.")
         object.__setattr__(self, "scale_name", self.link)
+        object.__setattr__(self, "log_concave", not self.squash)
 
     @classmethod
     def named(cls, name: str, **options: Any) -> Self:

@@ -116,7 +116,8 @@ def log_predictive(
 
     The trapezoidal rule in t, f = f̂ + s sinh(t), with f̂ the mode of the integrand and s its width there: dense where
     the integrand is narrow, and reaching twelve standard deviations whichever is the narrower factor. When log p is not
-    concave there may be a second mode: uphill from the mean and uphill from y are both looked at.
+    concave there may be a second mode: uphill from the mean and uphill from y, or from zero where f is on another scale,
+    are both looked at.
 
     Parameters
     ----------
@@ -154,10 +155,10 @@ def log_predictive(
         return _by_blocks(lambda block: (function(psi, *block, POINTS),), rows, 1)[0]
 
     first = mode_and_width(mean)
-    if likelihood.log_concave or not likelihood.standardised:
-        # with both centres the same the shares are one half each
-        return integral(*first, *first) + (0.0 if likelihood.log_concave else np.log(2.0))
-    second = mode_and_width(y)
+    if likelihood.log_concave:
+        return integral(*first, *first)
+    # with both modes the same the shares are one half each
+    second = mode_and_width(y if likelihood.standardised else np.zeros_like(mean))
     narrow = np.minimum(first[1], second[1])
     return np.logaddexp(integral(*first, second[0], narrow), integral(*second, first[0], narrow))
 
