@@ -13,12 +13,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import integrate, special, stats
+from scipy import integrate, stats
 from scipy.special import expit
 from tests.makers.likelihoods import MAKERS, Case, cases
 
 from vff import likelihoods as lk
-from vff.likelihoods.names import ENTRIES
+from vff.likelihoods import ENTRIES
+from vff.likelihoods.rules import rule
 from vff.storage import Codec, FileError
 
 MEANS, VARIANCES = np.array([-1.0, 0.3, 1.2]), np.array([0.0, 0.2, 1.5])
@@ -175,16 +176,16 @@ def test_expectation_is_that_of_the_density(distinct: Case) -> None:
 
 
 def test_closed_forms_are_what_quadrature_finds(case: Case) -> None:
-    from vff.likelihoods import compiled, expectations
-    from vff.likelihoods.rules import padded
-
     likelihood, (y, f, extra) = case.likelihood, case.rows()
     if not likelihood.closed_form:
         pytest.skip("quadrature is all there is")
-    arguments = (likelihood.psi, y, extra, f, np.full_like(f, 0.5))
-    numeric = expectations._in_float64(lambda: compiled.quadrature(likelihood.form)(*arguments, *padded(128)))
-    for exact, summed in zip(likelihood.expected(*arguments), numeric, strict=True):
-        np.testing.assert_allclose(exact, summed, rtol=1e-9, atol=1e-11)
+    nodes, weights = rule(128)
+    every = (np.repeat(part, 128) for part in (y, extra))
+    at = likelihood.expected(
+        likelihood.psi, *every, (f[:, None] + np.sqrt(0.5) * nodes).ravel(), np.zeros(len(y) * 128)
+    )
+    for exact, each in zip(likelihood.expected(likelihood.psi, y, extra, f, np.full_like(f, 0.5)), at, strict=True):
+        np.testing.assert_allclose(exact, each.reshape(-1, 128) @ weights, rtol=1e-9, atol=1e-11)
 
 
 def test_parameter_derivatives(distinct: Case) -> None:
@@ -249,19 +250,6 @@ def test_log_predictive_is_the_integral(distinct: Case, variance: float) -> None
         breaks = np.linspace(-8, 8, 9)
         total = sum(integrate.quad(inside, *pair, epsrel=1e-11)[0] for pair in itertools.pairwise(breaks))
         assert answer[n] == pytest.approx(np.log(total), abs=1e-8)
-
-
-def test_log_predictive_finds_both_modes(distinct: Case) -> None:
-    """A broad f far from where y has its likelihood: of a density that is not log-concave, the integrand has two."""
-    likelihood, (y, _, extra) = distinct.likelihood, distinct.rows(4)
-    for mean, sd in ((-30.0, 20.0), (20.0, 12.0)):
-        f = mean + sd * np.linspace(-9, 9, 40_001)
-        weights = stats.norm.logpdf(f, mean, sd) + np.log(f[1] - f[0])
-        answer = likelihood.predictive(np.full(4, mean), np.full(4, sd**2), extra).log_density(y)
-        for n in range(4):
-            rows = (np.full_like(f, part) for part in (y[n], extra[n]))
-            inside = likelihood.expected(likelihood.psi, *rows, f, np.zeros_like(f)).value
-            assert answer[n] == pytest.approx(special.logsumexp(inside + weights), abs=5e-6)
 
 
 def test_moments(case: Case) -> None:

@@ -16,18 +16,16 @@
 A likelihood is a small frozen object. Its log-density is written in JAX, which gives the derivatives; JAX is imported
 when an expectation is first asked for, never by importing this room, and always computes in float64 without touching
 its global flags. ``LIKELIHOODS`` are the kinds there are, and ``register`` adds one. Importing
-the room imports their names alone (`names.py`); the first use of anything else imports all of it.
+the room imports their names alone, so that help is quick; the first use of anything else imports all of it.
 """
 
 # ruff: noqa: F405
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
-from vff.likelihoods.names import likelihood_names
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from vff.likelihoods.room import *  # noqa: F403
+    from vff.likelihoods.registry import *  # noqa: F403
 
 __all__ = [
     "LIKELIHOODS",
@@ -65,7 +63,48 @@ __all__ = [
 ]
 
 
+class Entry(NamedTuple):
+    """One kind of likelihood."""
+
+    kind: str
+    """The name of its class."""
+    names: tuple[str, ...] = ()
+    """What stands for it in place of an object."""
+    needs: str | None = None
+    """The field without which there is no object."""
+
+
+ENTRIES: list[Entry] = [
+    Entry("Gaussian", ("gaussian",)),
+    Entry("Bernoulli", ("bernoulli", "logit", "probit")),
+    Entry("Poisson", ("poisson",)),
+    Entry("NegativeBinomial", ("negative-binomial",)),
+    Entry("StudentT", ("student-t",)),
+    Entry("Gamma", ("gamma",)),
+    Entry("Beta", ("beta",)),
+    Entry("Ordinal", ("ordinal",)),
+    Entry("Binomial", ("binomial",), needs="trials"),
+    Entry("Custom", needs="function"),
+]
+"""In the order in which sentences name them."""
+
+
+def likelihood_names() -> tuple[str, ...]:
+    """Names that stand for a likelihood without anything more.
+
+    Returns
+    -------
+    tuple of str
+
+    Examples
+    --------
+    >>> vff.likelihoods.likelihood_names()[:3]
+    ('gaussian', 'bernoulli', 'logit')
+    """
+    return tuple(name for entry in ENTRIES if entry.needs is None for name in entry.names)
+
+
 def __getattr__(name: str) -> Any:
     if name in __all__:
-        return getattr(import_module("vff.likelihoods.room"), name)
+        return getattr(import_module("vff.likelihoods.registry"), name)
     raise AttributeError(f"module 'vff.likelihoods' has no attribute {name!r}")

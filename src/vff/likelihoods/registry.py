@@ -1,14 +1,28 @@
-"""Likelihoods by name, and how a new kind comes in."""
+"""All names of the room, likelihoods by name, and how a new kind comes in."""
+
+# ruff: noqa: F401
 
 from dataclasses import MISSING, fields, is_dataclass
-from importlib import import_module
 
-from vff.likelihoods.base import AbstractLikelihood
-from vff.likelihoods.names import ENTRIES, Entry, likelihood_names
+from vff.likelihoods import ENTRIES, Entry, likelihood_names
+from vff.likelihoods.base import (
+    WIDEST_EXPONENT,
+    AbstractLikelihood,
+    Location,
+    Parameter,
+    choice,
+    likelihood_column,
+    parameter,
+)
+from vff.likelihoods.custom import Custom
+from vff.likelihoods.expectations import Expected, best_constant, log_predictive, parameter_derivatives, row_modes
+from vff.likelihoods.links import Bernoulli, Beta, Binomial, Ordinal
+from vff.likelihoods.predictive import Marginal, Mixture, Predictive
+from vff.likelihoods.scales import Gamma, Gaussian, NegativeBinomial, Poisson, StudentT
 from vff.storage import forbid, permit
 from vff.words import shown
 
-LIKELIHOODS: list[type[AbstractLikelihood]] = [getattr(import_module(own.module), own.kind) for own in ENTRIES]
+LIKELIHOODS: list[type[AbstractLikelihood]] = [globals()[own.kind] for own in ENTRIES]
 """The kinds there are. ``register`` adds one."""
 
 
@@ -40,7 +54,7 @@ def register(kind: type[AbstractLikelihood], *names: str) -> None:
     if twice:
         raise ValueError(f"there is a likelihood called {shown(twice[0])} already; choose another name")
     needed = (own.name for own in fields(kind) if own.default is MISSING and own.default_factory is MISSING)
-    ENTRIES.append(Entry(kind.__name__, kind.__module__, names, next(needed, None)))
+    ENTRIES.append(Entry(kind.__name__, names, next(needed, None)))
     LIKELIHOODS.append(kind)
     permit(kind)
 
@@ -62,15 +76,9 @@ def unregister(kind: type[AbstractLikelihood]) -> None:
     >>> vff.likelihoods.register(Tallies, "tallies")
     >>> vff.likelihoods.unregister(Tallies)
     """
-    place = LIKELIHOODS.index(kind)
-    del LIKELIHOODS[place], ENTRIES[place]
+    number = LIKELIHOODS.index(kind)
+    del LIKELIHOODS[number], ENTRIES[number]
     forbid(kind)
-
-
-def entry_of(name: str) -> tuple[Entry, type[AbstractLikelihood]] | None:
-    """The entry that a name is in, and its class."""
-    both = zip(ENTRIES, LIKELIHOODS, strict=True)
-    return next(((entry, kind) for entry, kind in both if name in entry.names), None)
 
 
 def binary_names() -> tuple[str, ...]:
@@ -103,12 +111,11 @@ def by_name(likelihood: str | AbstractLikelihood, **options: object) -> Abstract
     """
     if isinstance(likelihood, AbstractLikelihood):
         return likelihood
-    found = entry_of(likelihood) if isinstance(likelihood, str) else None
-    if found is None:
-        names = ", ".join(likelihood_names())
-        raise ValueError(f"likelihood must be one of {names}, or a likelihood object; got {shown(likelihood)}.")
-    entry, kind = found
-    if entry.needs is not None and entry.needs not in options:
-        call = f"{entry.kind}({entry.needs}='column')"
-        raise ValueError(f"A {likelihood} likelihood needs the column of {entry.needs}; pass {call}.")
-    return kind.named(likelihood, **options)
+    for entry, kind in zip(ENTRIES, LIKELIHOODS, strict=True):
+        if isinstance(likelihood, str) and likelihood in entry.names:
+            if entry.needs is not None and entry.needs not in options:
+                call = f"{entry.kind}({entry.needs}='column')"
+                raise ValueError(f"A {likelihood} likelihood needs the column of {entry.needs}; pass {call}.")
+            return kind.named(likelihood, **options)
+    names = ", ".join(likelihood_names())
+    raise ValueError(f"likelihood must be one of {names}, or a likelihood object; got {shown(likelihood)}.")
