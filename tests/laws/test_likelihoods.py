@@ -18,7 +18,7 @@ from scipy.special import expit
 from tests.makers.likelihoods import MAKERS, Case, cases
 
 from vff import likelihoods as lk
-from vff.likelihoods import ENTRIES
+from vff.likelihoods import NAMES
 from vff.likelihoods.rules import rule
 from vff.storage import Codec, FileError
 
@@ -381,8 +381,7 @@ def test_files_hold_it(case: Case) -> None:
 
 def test_names_lead_to_it(case: Case) -> None:
     kind = type(case.likelihood)
-    (entry,) = (own for own in ENTRIES if own.kind == kind.__name__)
-    for name in entry.names:
+    for name in NAMES[kind.__name__]:
         if name in lk.likelihood_names():
             assert type(lk.by_name(name)) is kind
             assert lk.by_name(name).form == kind.named(name).form

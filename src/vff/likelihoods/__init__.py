@@ -22,7 +22,7 @@ the room imports their names alone, so that help is quick; the first use of anyt
 # ruff: noqa: F405
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from vff.likelihoods.registry import *  # noqa: F403
@@ -62,31 +62,21 @@ __all__ = [
     "unregister",
 ]
 
-
-class Entry(NamedTuple):
-    """One kind of likelihood."""
-
-    kind: str
-    """The name of its class."""
-    names: tuple[str, ...] = ()
-    """What stands for it in place of an object."""
-    needs: str | None = None
-    """The field without which there is no object."""
-
-
-ENTRIES: list[Entry] = [
-    Entry("Gaussian", ("gaussian",)),
-    Entry("Bernoulli", ("bernoulli", "logit", "probit")),
-    Entry("Poisson", ("poisson",)),
-    Entry("NegativeBinomial", ("negative-binomial",)),
-    Entry("StudentT", ("student-t",)),
-    Entry("Gamma", ("gamma",)),
-    Entry("Beta", ("beta",)),
-    Entry("Ordinal", ("ordinal",)),
-    Entry("Binomial", ("binomial",), needs="trials"),
-    Entry("Custom", needs="function"),
-]
-"""In the order in which sentences name them."""
+NAMES: dict[str, tuple[str, ...]] = {
+    "Gaussian": ("gaussian",),
+    "Bernoulli": ("bernoulli", "logit", "probit"),
+    "Poisson": ("poisson",),
+    "NegativeBinomial": ("negative-binomial",),
+    "StudentT": ("student-t",),
+    "Gamma": ("gamma",),
+    "Beta": ("beta",),
+    "Ordinal": ("ordinal",),
+    "Binomial": ("binomial",),
+    "Custom": (),
+}
+"""What stands for every kind in place of an object, in the order in which sentences name them."""
+NEEDED = {"Binomial": "trials", "Custom": "function"}
+"""The field without which there is no object."""
 
 
 def likelihood_names() -> tuple[str, ...]:
@@ -101,7 +91,7 @@ def likelihood_names() -> tuple[str, ...]:
     >>> vff.likelihoods.likelihood_names()[:3]
     ('gaussian', 'bernoulli', 'logit')
     """
-    return tuple(name for entry in ENTRIES if entry.needs is None for name in entry.names)
+    return tuple(name for kind, names in NAMES.items() if kind not in NEEDED for name in names)
 
 
 def __getattr__(name: str) -> Any:

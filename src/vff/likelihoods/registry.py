@@ -4,7 +4,7 @@
 
 from dataclasses import MISSING, fields, is_dataclass
 
-from vff.likelihoods import ENTRIES, Entry, likelihood_names
+from vff.likelihoods import NAMES, NEEDED, likelihood_names
 from vff.likelihoods.base import (
     WIDEST_EXPONENT,
     AbstractLikelihood,
@@ -22,7 +22,7 @@ from vff.likelihoods.scales import Gamma, Gaussian, NegativeBinomial, Poisson, S
 from vff.storage import forbid, permit
 from vff.words import shown
 
-LIKELIHOODS: list[type[AbstractLikelihood]] = [globals()[own.kind] for own in ENTRIES]
+LIKELIHOODS: list[type[AbstractLikelihood]] = [globals()[name] for name in NAMES]
 """The kinds there are. ``register`` adds one."""
 
 
@@ -49,12 +49,14 @@ def register(kind: type[AbstractLikelihood], *names: str) -> None:
     """
     if not is_dataclass(kind):
         raise TypeError(f"a likelihood is a frozen dataclass; decorate {kind.__name__} with @dataclass(frozen=True)")
-    taken = {name for own in ENTRIES for name in (own.kind, *own.names)}
+    taken = {*NAMES, *(name for some in NAMES.values() for name in some)}
     twice = [name for name in (kind.__name__, *names) if name in taken]
     if twice:
         raise ValueError(f"there is a likelihood called {shown(twice[0])} already; choose another name")
-    needed = (own.name for own in fields(kind) if own.default is MISSING and own.default_factory is MISSING)
-    ENTRIES.append(Entry(kind.__name__, names, next(needed, None)))
+    NAMES[kind.__name__] = names
+    for own in fields(kind):
+        if own.default is MISSING and own.default_factory is MISSING:
+            NEEDED.setdefault(kind.__name__, own.name)
     LIKELIHOODS.append(kind)
     permit(kind)
 
@@ -76,8 +78,9 @@ def unregister(kind: type[AbstractLikelihood]) -> None:
     >>> vff.likelihoods.register(Tallies, "tallies")
     >>> vff.likelihoods.unregister(Tallies)
     """
-    number = LIKELIHOODS.index(kind)
-    del LIKELIHOODS[number], ENTRIES[number]
+    LIKELIHOODS.remove(kind)
+    del NAMES[kind.__name__]
+    NEEDED.pop(kind.__name__, None)
     forbid(kind)
 
 
@@ -111,11 +114,12 @@ def by_name(likelihood: str | AbstractLikelihood, **options: object) -> Abstract
     """
     if isinstance(likelihood, AbstractLikelihood):
         return likelihood
-    for entry, kind in zip(ENTRIES, LIKELIHOODS, strict=True):
-        if isinstance(likelihood, str) and likelihood in entry.names:
-            if entry.needs is not None and entry.needs not in options:
-                call = f"{entry.kind}({entry.needs}='column')"
-                raise ValueError(f"A {likelihood} likelihood needs the column of {entry.needs}; pass {call}.")
+    for kind in LIKELIHOODS:
+        if isinstance(likelihood, str) and likelihood in NAMES[kind.__name__]:
+            needed = NEEDED.get(kind.__name__)
+            if needed is not None and needed not in options:
+                call = f"{kind.__name__}({needed}='column')"
+                raise ValueError(f"A {likelihood} likelihood needs the column of {needed}; pass {call}.")
             return kind.named(likelihood, **options)
     names = ", ".join(likelihood_names())
     raise ValueError(f"likelihood must be one of {names}, or a likelihood object; got {shown(likelihood)}.")
