@@ -13,7 +13,6 @@ from vff.moments import (
     MomentRequest,
     TermRequest,
     equivalent_weights,
-    features_at_nodes,
     moments_of_arrays,
 )
 
@@ -166,7 +165,7 @@ def test_weights_on_a_lattice_stand_for_the_rows(name, kind):
     )
     moments = moments_of_arrays(MomentRequest((term,)), [columns[c] for c in used], y, w, "dense")
     weights = equivalent_weights(term, moments.grams[0])
-    features = [features_at_nodes(basis) for basis in bases]
+    features = [basis.evaluate(basis.nodes()) for basis in bases]
     assert weights.shape == tuple(len(F) for F in features)
     phi = features[0]
     for F in features[1:]:

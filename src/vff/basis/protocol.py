@@ -223,10 +223,6 @@ class Change(ABC):
     def double(self, values: np.ndarray) -> np.ndarray:
         """Sums over double letters, (Q, ...) to (Q', ...)."""
 
-    @abstractmethod
-    def double_transpose(self, values: np.ndarray) -> np.ndarray:
-        """Coefficients of double letters, (Q', ...) to (Q, ...): of the same function."""
-
 
 class Same(Change):
     """No change."""
@@ -234,7 +230,7 @@ class Same(Change):
     def single(self, values: np.ndarray) -> np.ndarray:
         return values
 
-    single_transpose = double = double_transpose = single
+    single_transpose = double = single
 
 
 class Products(NamedTuple):

@@ -18,10 +18,10 @@ number near the mean of y that keeps the sums free of cancellation. How it is su
 """
 
 from vff.moments.distinct import ColumnSummary, DistinctValues, distinct_values_of, summarise_column
-from vff.moments.engines import ENGINES, Choice, Cost, Engine, Job, Work, choose, contract
-from vff.moments.equal_rows import merge_equal_rows
+from vff.moments.engines.base import Choice, Cost, Engine, Job, Work, contract
+from vff.moments.engines.choice import ENGINES, choose
 from vff.moments.gram import TermPair, gram_columns_adjoint, project_term, term_gram
-from vff.moments.nodes import equivalent_weights, features_at_nodes, lattice_size
+from vff.moments.nodes import equivalent_weights, lattice_size
 from vff.moments.operations import (
     LetterFunction,
     Tables,
@@ -34,7 +34,7 @@ from vff.moments.operations import (
 from vff.moments.plan import PassPlan, RowBlock, distinct_values_for, plan_pass, summarise_columns
 from vff.moments.rows import ColumnRequest, ColumnRows, TermRequest
 from vff.moments.run import Cells, PreparedRows, Whole, moments_of_arrays, moments_of_cells, run_pass
-from vff.moments.sample import LARGEST_SAMPLE, Profile, Sample, sample_of
+from vff.moments.sample import LARGEST_SAMPLE, Profile, Sample, merge_equal_rows, sample_of
 from vff.moments.statistics import Harmonics, KeyedByPairs, MomentRequest, Moments, Pair
 
 __all__ = [
@@ -72,7 +72,6 @@ __all__ = [
     "distinct_values_for",
     "distinct_values_of",
     "equivalent_weights",
-    "features_at_nodes",
     "gram_columns_adjoint",
     "lattice_size",
     "merge_equal_rows",

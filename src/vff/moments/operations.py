@@ -12,7 +12,8 @@ import numpy as np
 
 from vff.basis.protocol import Domain, Letters
 from vff.moments.distinct import DistinctValues, distinct_values_of
-from vff.moments.engines import ENGINES, Engine, Job, Work, choose
+from vff.moments.engines.base import Engine, Job, Work
+from vff.moments.engines.choice import ENGINES, choose
 from vff.moments.gram import TermPair
 from vff.moments.rows import ColumnRequest, ColumnRows
 from vff.moments.statistics import Pair

@@ -10,7 +10,8 @@ import numpy as np
 
 from vff.basis.protocol import Axis
 from vff.moments.distinct import ColumnSummary, DistinctValues, summarise_column
-from vff.moments.engines import ENGINES, LARGEST_CONTINGENCY, Choice, Job, Work, choose
+from vff.moments.engines.base import LARGEST_CONTINGENCY, Choice, Job, Work
+from vff.moments.engines.choice import ENGINES, choose
 from vff.moments.gram import TermPair
 from vff.moments.rows import ColumnRequest, ColumnRows, TermRequest, joint
 from vff.moments.statistics import MomentRequest, Pair

@@ -10,7 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from vff.moments.distinct import summarise_column
-from vff.moments.engines import ENGINES, Accumulator, Choice, Job, Totals, Work, choose
+from vff.moments.engines.base import Accumulator, Choice, Job, Totals, Work
+from vff.moments.engines.choice import ENGINES, choose
 from vff.moments.plan import PassPlan, RowBlock, SetPlan, distinct_values_for, plan_pass
 from vff.moments.rows import ColumnRows
 from vff.moments.statistics import MomentRequest, Moments

@@ -148,9 +148,6 @@ class FewerHarmonics(Change):
             letters.append(values[places[i + 1, j + 1]] + mixed)
         return np.concatenate(letters)
 
-    def double_transpose(self, values: np.ndarray) -> np.ndarray:
-        return _double_map(self).T @ values
-
 
 @lru_cache(maxsize=32)
 def _double_map(change: FewerHarmonics) -> np.ndarray:

@@ -137,7 +137,7 @@ class MoreLevels(Change):
     def single_transpose(self, values: np.ndarray) -> np.ndarray:
         return values[self.place]
 
-    double, double_transpose = single, single_transpose
+    double = single
 
 
 @lru_cache(maxsize=16)

@@ -10,7 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
-from vff.inference.posterior.term import TermProcess, Written, split, stretches
+from vff.inference.posterior.term import Rows, TermProcess, Vectors, Written, split, stretches
 from vff.linalg import factorise
 from vff.moments import (
     ColumnRows,
@@ -33,6 +33,8 @@ def columns_of(request: MomentRequest, x: np.ndarray) -> list[ColumnRows]:
 
 Arrays = Iterator[tuple[np.ndarray, tuple[int, ...], str]]
 """An array of a record, the shape that it must have, and what it is."""
+
+Answers = tuple[Vectors, np.ndarray]
 
 Features = Sequence[Written | None]
 """By term; None where a term has none."""
@@ -57,33 +59,27 @@ class AbstractCovariance(KeyedByPairs, ABC):
     def outer(self, features: Features) -> np.ndarray:
         """phi'(K^-1 - S)phi between all rows, (N, N)."""
 
-    @abstractmethod
     def spread(self, v: np.ndarray, own: np.ndarray) -> float:
         """v'Sv, where S_ss v_s of every term s is known."""
+        return float(v @ own)
 
     def apply(self, v: np.ndarray) -> np.ndarray | None:
         """S v, (P,); None where terms are independent of one another under q because they were taken to be."""
         return None
 
     @abstractmethod
-    def answers(
-        self, s: int, x: np.ndarray, rows: Sequence[ColumnRows], vectors: Sequence[np.ndarray], engine: str = "auto"
-    ) -> tuple[Sequence[np.ndarray], np.ndarray]:
+    def answers(self, s: int, x: np.ndarray, rows: Rows, vectors: Vectors) -> Answers:
         """phi'c for every vector c of one term, and its phi'(K^-1 - S_ss)phi, at every row."""
 
-    def explained(
-        self, mean: np.ndarray, x: np.ndarray, rows: Sequence[ColumnRows], engine: str
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def explained(self, mean: np.ndarray, x: np.ndarray, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
         """phi'mean and phi'(K^-1 - S)phi of all terms together at every row."""
         slices = enumerate(self.request.slices)
-        answers = [self.alone(s, x, rows, [mean[place]], engine) for s, place in slices]
+        answers = [self.alone(s, x, rows, [mean[place]]) for s, place in slices]
         return np.sum([values[0] for values, _ in answers], axis=0), np.sum([own for _, own in answers], axis=0)
 
-    def alone(
-        self, s: int, x: np.ndarray, rows: Sequence[ColumnRows], vectors: Sequence[np.ndarray], engine: str
-    ) -> tuple[Sequence[np.ndarray], np.ndarray]:
+    def alone(self, s: int, x: np.ndarray, rows: Rows, vectors: Vectors) -> Answers:
         """The part of a term's answers that adds up over terms."""
-        return self.answers(s, x, rows, vectors, engine)
+        return self.answers(s, x, rows, vectors)
 
     @property
     def functions(self) -> tuple[list[LetterFunction], list[LetterFunction]] | None:
@@ -150,9 +146,7 @@ class WrittenCovariance(AbstractCovariance):
         raw = {(s, t): self.terms[t].to_raw(self.terms[s].to_raw(block).T).T for (s, t), block in self.between.items()}
         return pair_functions(term_pairs, raw)
 
-    def answers(
-        self, s: int, x: np.ndarray, rows: Sequence[ColumnRows], vectors: Sequence[np.ndarray], engine: str = "auto"
-    ) -> tuple[Sequence[np.ndarray], np.ndarray]:
+    def answers(self, s: int, x: np.ndarray, rows: Rows, vectors: Vectors) -> Answers:
         term = self.terms[s]
         functions = [*(term.function(c) for c in vectors), self._own_functions[s]]
 
@@ -164,16 +158,14 @@ class WrittenCovariance(AbstractCovariance):
                 found[-1, some] = self.own_quad(s, weights, Z)
             return found
 
-        *values, explained = split(x, rows, term.inside(rows), lambda some: synthesise(some, functions, engine), beyond)
+        *values, explained = split(x, rows, term.inside(rows), lambda some: synthesise(some, functions), beyond)
         return values, explained
 
-    def explained(
-        self, mean: np.ndarray, x: np.ndarray, rows: Sequence[ColumnRows], engine: str
-    ) -> tuple[np.ndarray, np.ndarray]:
-        values, total = super().explained(mean, x, rows, engine)
-        return values, total - 2.0 * self.pairs(x, rows, engine) if self.between else total
+    def explained(self, mean: np.ndarray, x: np.ndarray, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
+        values, total = super().explained(mean, x, rows)
+        return values, total - 2.0 * self.pairs(x, rows) if self.between else total
 
-    def pairs(self, x: np.ndarray, rows: Sequence[ColumnRows], engine: str) -> np.ndarray:
+    def pairs(self, x: np.ndarray, rows: Rows) -> np.ndarray:
         """sum over pairs of phi_s' S_st phi_t, (N,)."""
         inside = np.logical_and.reduce([term.inside(rows) for term in self.terms])
 
@@ -183,7 +175,7 @@ class WrittenCovariance(AbstractCovariance):
                 total[0, some] = self._written_pairs([term.written(x[some]) for term in self.terms])
             return total
 
-        return split(x, rows, inside, lambda some: [summed(some, self.pair_functions, engine)], beyond)[0]
+        return split(x, rows, inside, lambda some: [summed(some, self.pair_functions)], beyond)[0]
 
     def _written_pairs(self, features: Features) -> np.ndarray:
         parts = [
@@ -245,7 +237,9 @@ class Direct(WrittenCovariance):
 
     def spread(self, v: np.ndarray, own: np.ndarray) -> float:
         parts = [v[place] for place in self.request.slices]
-        return float(v @ own) + 2.0 * sum(float(parts[s] @ block @ parts[t]) for (s, t), block in self.shared.items())
+        return super().spread(v, own) + 2.0 * sum(
+            float(parts[s] @ block @ parts[t]) for (s, t), block in self.shared.items()
+        )
 
     def apply(self, v: np.ndarray) -> np.ndarray:
         return self.matrix() @ v
@@ -302,7 +296,7 @@ class Averaged(Direct):
 
     def rest(self, x: np.ndarray) -> np.ndarray:
         """Variance of the part of f that features do not carry, on average over draws, (N,)."""
-        _, explained = self._rest.explained(np.zeros(self.request.size), x, columns_of(self.request, x), "auto")
+        _, explained = self._rest.explained(np.zeros(self.request.size), x, columns_of(self.request, x))
         # the difference is a variance; only rounding can carry it below zero
         return np.maximum(sum(term.variance for term in self.terms) - explained, 0.0)
 

@@ -11,12 +11,11 @@ from functools import cached_property, reduce
 
 import numpy as np
 
-from vff.inference.posterior.covariance import Arrays, Features, WrittenCovariance, columns_of
-from vff.inference.posterior.term import TermProcess, stretches
+from vff.inference.posterior.covariance import Answers, Arrays, Features, WrittenCovariance, columns_of
+from vff.inference.posterior.term import Rows, TermProcess, Vectors, stretches
 from vff.inference.solvers.iterative import IterativeLinearGaussian
 from vff.inference.solvers.whitening import WhitenedTerm
 from vff.moments import (
-    ColumnRows,
     LetterFunction,
     Pair,
     contract,
@@ -123,39 +122,33 @@ class Probed(WrittenCovariance):
         total = rotated**2 @ self._gain(s).reshape(-1)
         return total - np.einsum("np,np->n", corner @ self._excesses[s], corner)
 
-    def alone(
-        self, s: int, x: np.ndarray, rows: Sequence[ColumnRows], vectors: Sequence[np.ndarray], engine: str
-    ) -> tuple[Sequence[np.ndarray], np.ndarray]:
-        return super().answers(s, x, rows, vectors, engine)  # probes see all terms together
+    def alone(self, s: int, x: np.ndarray, rows: Rows, vectors: Vectors) -> Answers:
+        return super().answers(s, x, rows, vectors)  # probes see all terms together
 
-    def answers(
-        self, s: int, x: np.ndarray, rows: Sequence[ColumnRows], vectors: Sequence[np.ndarray], engine: str = "auto"
-    ) -> tuple[Sequence[np.ndarray], np.ndarray]:
-        values, explained = self.alone(s, x, rows, vectors, engine)
-        return values, explained - np.mean(np.multiply(*self._probe_values(s, x, rows, engine)), axis=0)
+    def answers(self, s: int, x: np.ndarray, rows: Rows, vectors: Vectors) -> Answers:
+        values, explained = self.alone(s, x, rows, vectors)
+        return values, explained - np.mean(np.multiply(*self._probe_values(s, x, rows)), axis=0)
 
-    def explained(
-        self, mean: np.ndarray, x: np.ndarray, rows: Sequence[ColumnRows], engine: str
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def explained(self, mean: np.ndarray, x: np.ndarray, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
         if len(x) <= FEW_ROWS:
             features = [term.written(x) for term in self.terms]
             every = np.concatenate([own.product for own in features], axis=1)
             return every @ mean, np.diagonal(self.outer(features))
-        values, total = super().explained(mean, x, rows, engine)
+        values, total = super().explained(mean, x, rows)
         for some in stretches(len(x), 2 * self.form.probes):
-            total[some] -= np.mean(np.multiply(*self.probe_values(x[some], engine)), axis=0)
+            total[some] -= np.mean(np.multiply(*self.probe_values(x[some])), axis=0)
         return values, total
 
-    def probe_values(self, x: np.ndarray, engine: str = "auto") -> np.ndarray:
+    def probe_values(self, x: np.ndarray) -> np.ndarray:
         """phi'W'(A~^-1 z - z) and phi'W'z of all terms together, (2, S, N)."""
         rows = columns_of(self.request, x)
-        return np.sum([self._probe_values(s, x, rows, engine) for s in range(len(self.terms))], axis=0)
+        return np.sum([self._probe_values(s, x, rows) for s in range(len(self.terms))], axis=0)
 
-    def _probe_values(self, s: int, x: np.ndarray, rows: Sequence[ColumnRows], engine: str) -> np.ndarray:
+    def _probe_values(self, s: int, x: np.ndarray, rows: Rows) -> np.ndarray:
         """The same of one term."""
         place = self.request.slices[s]
         probes = np.concatenate([self.away[place], self.signs[place]], axis=1)
-        return self.terms[s].linear(x, rows, list(probes.T), engine).reshape(2, -1, len(x))
+        return self.terms[s].linear(x, rows, list(probes.T)).reshape(2, -1, len(x))
 
     def outer(self, features: Features) -> np.ndarray:
         """By solutions of their own."""
@@ -209,7 +202,7 @@ class Probed(WrittenCovariance):
         x = np.stack([column.place.draw(rng, 200, column.basis.size) for column in columns], axis=1)
         away, signs = self.probe_values(x)
         error = np.std(away * signs, axis=0, ddof=1) / np.sqrt(self.form.probes)
-        _, explained = self.explained(self.form.mean, x, columns_of(self.request, x), "auto")
+        _, explained = self.explained(self.form.mean, x, columns_of(self.request, x))
         variance = sum(term.variance for term in self.terms) - explained + self._of_intercept(x)
         return float(np.quantile(error / np.maximum(variance, 1e-300), 0.95))
 

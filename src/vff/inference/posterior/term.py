@@ -25,11 +25,15 @@ def stretches(N: int, size: int) -> Iterator[slice]:
     return (slice(start, min(start + step, N)) for start in range(0, N, step))
 
 
+Rows = Sequence[ColumnRows]
+Vectors = Sequence[np.ndarray]
+
+
 def split(
     x: np.ndarray,
-    rows: Sequence[ColumnRows],
+    rows: Rows,
     inside: np.ndarray,
-    within: Callable[[Sequence[ColumnRows]], Sequence[np.ndarray]],
+    within: Callable[[Rows], Vectors],
     beyond: Callable[[np.ndarray], np.ndarray],
 ) -> np.ndarray:
     """Values at every row, (K, N): by letters where a row is inside all domains, else with features written out."""
@@ -138,14 +142,12 @@ class TermProcess:
         """Prior variance of the slope along one of its columns."""
         return self.variance * self.factors[self.columns.index(along)].slope_variance()
 
-    def inside(self, rows: Sequence[ColumnRows]) -> np.ndarray:
+    def inside(self, rows: Rows) -> np.ndarray:
         """Which rows lie inside the places of all its columns."""
         both = zip(self.columns, self.domains, strict=True)
         return np.logical_and.reduce([domain.contains(rows[c].on(domain).t) for c, domain in both])
 
-    def linear(
-        self, x: np.ndarray, rows: Sequence[ColumnRows], vectors: Sequence[np.ndarray], engine: str = "auto"
-    ) -> np.ndarray:
+    def linear(self, x: np.ndarray, rows: Rows, vectors: Vectors) -> np.ndarray:
         """phi'c at every row for every vector c, (K, N)."""
 
         def beyond(x: np.ndarray) -> np.ndarray:
@@ -155,7 +157,7 @@ class TermProcess:
             return values
 
         functions = [self.function(c) for c in vectors]
-        return split(x, rows, self.inside(rows), lambda some: synthesise(some, functions, engine), beyond)
+        return split(x, rows, self.inside(rows), lambda some: synthesise(some, functions), beyond)
 
     def beyond(self, x: np.ndarray) -> Iterator[Stretch]:
         """Features of rows anywhere, weights Z': one column may be seen through few states, others are written out."""

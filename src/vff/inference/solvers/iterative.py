@@ -8,7 +8,6 @@ same solutions give A^-1 = W'W + W'(A~^-1 - I)W.
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,7 +15,16 @@ from scipy.linalg import solve_triangular
 
 from vff.inference.solvers.linear_gaussian import LinearGaussian
 from vff.inference.solvers.whitening import WhitenedTerm
-from vff.linalg import BlockDiagonal, Factor, OuterView, Solution, StructuredCotangent, conjugate_gradients, factorise
+from vff.linalg import (
+    BlockDiagonal,
+    Factor,
+    OuterView,
+    Solution,
+    StructuredCotangent,
+    conjugate_gradients,
+    factorise,
+    slices_of,
+)
 from vff.moments import KeyedByPairs, Pair
 
 PROBES = 24
@@ -42,7 +50,7 @@ class IterativeLinearGaussian(KeyedByPairs, LinearGaussian):
         return {name: value for name, value in super().__getstate__().items() if name != "cotangents"}
 
     def with_noise(self, noise: float) -> "IterativeLinearGaussian":
-        return replace(self, terms=tuple(term.at_tau(1.0 / noise) for term in self.terms), noise=noise)
+        return replace(self, terms=tuple(replace(term, tau=1.0 / noise) for term in self.terms), noise=noise)
 
     @property
     def jitter(self) -> float:
@@ -57,10 +65,9 @@ class IterativeLinearGaussian(KeyedByPairs, LinearGaussian):
         }
 
     @cached_property
-    def corner_places(self) -> list[slice]:
+    def corner_places(self) -> tuple[slice, ...]:
         """Where each term's functions stand in the corner."""
-        ends = np.cumsum([0, *(term.corner_places.size for term in self.terms)]).tolist()
-        return [slice(start, stop) for start, stop in pairwise(ends)]
+        return slices_of(term.corner_places.size for term in self.terms)
 
     @cached_property
     def _corner(self) -> np.ndarray:

@@ -7,7 +7,7 @@ overlap, is left to a corner of leading functions (``iterative``).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, reduce
 from math import prod
 
@@ -25,7 +25,7 @@ from vff.linalg import (
     apply_along,
     contracted,
 )
-from vff.moments import Moments, equivalent_weights, features_at_nodes
+from vff.moments import Moments, equivalent_weights
 
 CORNER = 1600  # functions of a term that are taken together in the preconditioner
 
@@ -39,7 +39,7 @@ class LatticeGram:
     @cached_property
     def features(self) -> list[list[np.ndarray]]:
         """Of every factor of every term at its nodes, (n_d, P_d)."""
-        return [[features_at_nodes(basis) for basis in term.bases] for term in self.moments.request.terms]
+        return [[basis.evaluate(basis.nodes()) for basis in term.bases] for term in self.moments.request.terms]
 
     @cached_property
     def weights(self) -> list[np.ndarray]:
@@ -64,11 +64,6 @@ def _grown(sizes: Sequence[int], d: int) -> int:
 def _marginal(weights: np.ndarray, d: int) -> np.ndarray:
     """Weights of the nodes along one axis."""
     return weights.sum(axis=tuple(e for e in range(weights.ndim) if e != d))
-
-
-def _along_axes(vectors: Sequence[np.ndarray]) -> np.ndarray:
-    """The outer product of a vector per axis."""
-    return reduce(np.multiply.outer, vectors)
 
 
 def _weighted(weights: np.ndarray, vectors: Sequence[np.ndarray], d: int | None = None) -> np.ndarray:
@@ -113,7 +108,7 @@ class WhitenedTerm:
     @cached_property
     def D(self) -> np.ndarray:
         """The preconditioner's diagonal, an axis per factor."""
-        return self.scale + self.tau * self.weight * _along_axes([values for values, _ in self._eigen])
+        return self.scale + self.tau * self.weight * reduce(np.multiply.outer, [values for values, _ in self._eigen])
 
     @cached_property
     def corner(self) -> tuple[int, ...]:
@@ -234,10 +229,6 @@ class WhitenedTerm:
         turned = tuple(U @ part @ U.T for U, part in zip(self.U, sums, strict=True))
         alone = not isinstance(self.prior, Kronecker)
         return self.prior.project(DenseView(turned[0])) if alone else StructuredCotangent(turned)
-
-    def at_tau(self, tau: float) -> "WhitenedTerm":
-        """The same term with another noise."""
-        return replace(self, tau=tau)
 
     def energy(self, m: np.ndarray) -> float:
         """m'G m for m in the coordinates of the prior."""
