@@ -10,14 +10,19 @@ from sklearn.utils.validation import check_is_fitted
 
 from vff.data import Source, Table, open_rows
 from vff.estimators.binding import Binding, notes_on
-from vff.estimators.fitting import Fitted, fit
+from vff.estimators.fitting import Fitted, fit, lines_of_pass
 from vff.estimators.named import introduce_source, recognised_source
-from vff.estimators.options import COVARIANCES, check_batch, check_choice, engine_names
-from vff.estimators.passes import lines_of_pass
+from vff.estimators.options import (
+    COVARIANCES,
+    ChainOptions,
+    FitSpec,
+    Options,
+    check_batch,
+    check_choice,
+    engine_names,
+)
 from vff.estimators.predict import ProcessMixin
-from vff.estimators.resolve import Options
-from vff.estimators.sampling import ChainOptions, inference_data
-from vff.estimators.spec import FitSpec
+from vff.estimators.sampling import inference_data
 from vff.estimators.statistics import Statistics, check_unchanged
 from vff.inference import Fit
 from vff.kernels import Kernel, Sum
@@ -119,7 +124,7 @@ class AdditiveModel(ProcessMixin):
         check_choice("optimizer", self.optimizer, ("lbfgs", None))
         check_choice("covariance", self.covariance, COVARIANCES)
         batch, centred, noise = check_batch(self.batch_size), self._centred(), self._noise()
-        chains = ChainOptions(self.draws, self.warmup, self.chains, self.sampler, self.priors, self.random_state)
+        chains = ChainOptions(self.draws, self.warmup, self.chains, self.sampler, self.random_state)
         spec = FitSpec(
             likelihood, self.inference, self.covariance, self.priors, growing, self.kernel, self._options(),
             self.engine, self.optimizer, centred, noise, batch, chains, self._progress(),

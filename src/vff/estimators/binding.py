@@ -5,11 +5,12 @@ from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any
 
-from vff.data.conversion import is_grouped
+import numpy as np
+
 from vff.data.levels import in_order
 from vff.data.meaning import are_written, refuse_to_guess, refuse_written
 from vff.data.table import Table
-from vff.estimators.observed import column_of
+from vff.estimators.named import column_of
 from vff.factors import KINDS, Kernel, Leaf, Sum, Term, normal_form
 from vff.inference import Term as InnerTerm
 from vff.words import shown
@@ -30,6 +31,10 @@ class BoundColumn:
     """What the column holds: "number", "datetime", "duration", "boolean" or "text"."""
     levels: tuple[Any, ...] | None
     """The levels of a categorical column."""
+
+    def read(self, table: Table, rows: slice = slice(None)) -> np.ndarray:
+        """Its numbers, or the codes of its levels, at some rows of a table."""
+        return table.numbers(self.index, rows) if self.levels is None else table.codes(self.index, self.levels, rows)
 
 
 @dataclass(frozen=True)
@@ -101,7 +106,8 @@ def default_kernel(table: Table, likelihood_column: Hashable | None = None) -> K
         if index != left_out and table.kind(index) == "text":
             refuse_to_guess(table.raw(index), table.place(index))
     leaves = [
-        _default_leaf("text" if table.names and table.kind(index) == "text" else "number")(column)
+        # numbers and text always stand for something
+        KINDS.default_leaf("text" if table.names and table.kind(index) == "text" else "number")(column)  # pyright: ignore[reportOptionalCall]
         for index, column in enumerate(table.names or range(table.n_columns))
         if index != left_out
     ]
@@ -112,13 +118,7 @@ def default_kernel(table: Table, likelihood_column: Hashable | None = None) -> K
     return leaves[0] if len(leaves) == 1 else Sum(tuple(leaves))
 
 
-def _default_leaf(kind: str) -> type[Leaf]:
-    leaf = KINDS.default_leaf(kind)
-    assert leaf is not None  # numbers and text always stand for something
-    return leaf
-
-
-def check_levels(binding: Binding, n_rows: int, declared: Callable[[BoundColumn], bool] = lambda column: False) -> None:
+def check_levels(binding: Binding, n_rows: int, declared: Callable[[BoundColumn], bool]) -> None:
     """Refuse to take a column of text for a category, unless it is named, that hardly is one.
 
     It has very many values, or these are numbers or dates, unless the type of the column was ``declared`` to be one.
@@ -135,11 +135,6 @@ def check_levels(binding: Binding, n_rows: int, declared: Callable[[BoundColumn]
             )
 
 
-def is_declared(table: Table, column: BoundColumn) -> bool:
-    """Whether the type of a column says that it is a category."""
-    return is_grouped(table.raw(column.index))
-
-
 def notes_on(kernel: Kernel | None, binding: Binding, n_rows: int) -> tuple[str, ...]:
     """What kernel=None decided, where one might wish that it had not."""
     many = [
@@ -154,13 +149,8 @@ def notes_on(kernel: Kernel | None, binding: Binding, n_rows: int) -> tuple[str,
     )
 
 
-def resolve_columns(
-    kernel: Kernel | None, table: Table, *, first: bool = True, likelihood_column: Hashable | None = None
-) -> Binding:
-    """The terms of the kernel with their columns.
-
-    ``first`` says that no rows were seen before; ``likelihood_column`` is one that the likelihood takes for itself.
-    """
+def resolve_columns(kernel: Kernel | None, table: Table, likelihood_column: Hashable | None = None) -> Binding:
+    """The terms of the kernel with their columns, but for one that the likelihood takes for itself."""
     columns: dict[tuple[int, Hashable], BoundColumn] = {}
     terms: list[BoundTerm] = []
     for term in normal_form(default_kernel(table, likelihood_column) if kernel is None else kernel):
@@ -171,10 +161,7 @@ def resolve_columns(
                 columns[key] = _bound_column(table, key[0], leaf)
         name = _unique(term.name, {other.name for other in terms})
         terms.append(BoundTerm(term, name, tuple(list(columns).index(key) for key in keys)))
-    binding = Binding(tuple(columns.values()), tuple(terms))
-    if kernel is None and first:
-        check_levels(binding, table.n_rows, lambda column: is_declared(table, column))
-    return binding
+    return Binding(tuple(columns.values()), tuple(terms))
 
 
 def _bound_column(table: Table, index: int, leaf: Leaf) -> BoundColumn:

@@ -12,8 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from vff.data import Chunk, MemorySource, Roles, Source, Table, UsedColumns, open_rows, run_task
 from vff.data.memory import column_or_values
 from vff.data.table import check_columns
-from vff.estimators.named import recognised
-from vff.estimators.observed import extra_of, refuse_negative
+from vff.estimators.named import extra_of, recognised, refuse_negative
 
 Check = Callable[[Any, int], np.ndarray]
 """What makes a vector of targets, or of labels, of what was given for so many rows."""

@@ -14,7 +14,7 @@ from vff.data import DatabaseRows, Groups, Table
 from vff.data.groups import MOST_CELLS
 from vff.estimators.binding import Binding, resolve_columns
 from vff.estimators.statistics import Summed
-from vff.estimators.table_summary import TableSummary, summary_of_levels
+from vff.estimators.table_summary import NOWHERE, TableSummary, summary_of_levels
 from vff.kernels import Kernel
 from vff.moments import Cells, ColumnSummary, PassPlan, Profile, Whole, moments_of_cells
 
@@ -27,11 +27,10 @@ def look_at_groups(rows: DatabaseRows, kernel: Kernel | None, seen: float | None
     """What a look at the rows would have found, but for a sample; targets are measured as those ``seen``, if any."""
     totals = rows.totals
     if not totals.n:
-        nothing = ColumnSummary(np.inf, -np.inf)
-        return TableSummary(Binding((), ()), (), 0, 0.0, 0.0, None, nothing)
+        return TableSummary(Binding((), ()), (), 0, 0.0, 0.0, None, NOWHERE)
     offset = totals.target / totals.weight if seen is None else seen
     groups = [rows.grouped((name,), offset, _MOST_VALUES) for name in rows.features]
-    binding = resolve_columns(kernel, Table.of(_side_by_side(groups)), first=False)
+    binding = resolve_columns(kernel, Table.of(_side_by_side(groups)))
     summaries, profiles = [], []
     for c, column in enumerate(binding.columns):
         found = groups[column.index]
@@ -44,8 +43,7 @@ def look_at_groups(rows: DatabaseRows, kernel: Kernel | None, seen: float | None
         profiles.append(Profile(x, offset + means, found.w, np.maximum(found.squares - found.target * means, 0.0)))
     sums = totals.n, totals.weight, totals.target
     counted = {} if seen is not None or totals.n > _COUNTED else _combinations(rows, binding)
-    nothing = ColumnSummary(np.inf, -np.inf)
-    return TableSummary(binding, tuple(summaries), *sums, None, nothing, tuple(profiles), counted)
+    return TableSummary(binding, tuple(summaries), *sums, None, NOWHERE, tuple(profiles), counted)
 
 
 def sum_groups(rows: DatabaseRows, binding: Binding, plan: PassPlan, offset: float, beyond: bool) -> Summed:

@@ -6,10 +6,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from vff.estimators.arguments import flag
 from vff.estimators.base import AdditiveModel
-from vff.estimators.fitting import Fitted, learnt
+from vff.estimators.fitting import Fitted, RowPasses, Stopwatch, learnt
 from vff.estimators.named import introduce_source
 from vff.estimators.options import check_noise
-from vff.estimators.passes import RowPasses, Stopwatch
 from vff.estimators.predict import RegressionMixin
 from vff.estimators.statistics import Statistics, check_unchanged
 from vff.inference import Sums
@@ -317,7 +316,7 @@ class GPRegressor(RegressionMixin, AdditiveModel):
         spec, watch = self._spec(), Stopwatch()
         with watch("learn"):
             found = learnt(spec, rows, Sums(rows.moments, rows.tails), getattr(self, "fit_", None))
-        self._store(Fitted(rows, found, watch.seconds), spec.progress)
+        self._store(Fitted(rows, found, dict(watch)), spec.progress)
         return self
 
     def _collected(self, X: Any, y: Any, sample_weight: Any, seen: Statistics | None) -> Statistics:

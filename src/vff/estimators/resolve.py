@@ -9,7 +9,7 @@ import numpy as np
 
 from vff.basis import Basis, Domain
 from vff.estimators.binding import Binding, BoundTerm
-from vff.estimators.options import check_domain, check_frequencies, check_resolution, for_column
+from vff.estimators.options import Options, check_domain, check_frequencies, check_resolution, for_column
 from vff.estimators.table_summary import TableSummary
 from vff.factors import Factor, FactorOptions
 from vff.inference import choose_harmonics, harmonics_in_product, largest_harmonic
@@ -17,17 +17,6 @@ from vff.moments import ColumnRequest, TermRequest
 from vff.words import shortened, shown
 
 _COUNTED = 20_000  # rows, beyond which there are more different ones than features anyway
-
-
-class Options(NamedTuple):
-    """The constructor's options that concern the columns."""
-
-    frequencies: Any
-    domain: Any
-    edges: Any
-    covariance: str = "full"
-    """Of q: what may be summed, and how much memory is needed, depend on it."""
-    likelihood: Any = "gaussian"
 
 
 class ResolvedTerm(NamedTuple):

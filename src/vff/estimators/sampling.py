@@ -1,61 +1,14 @@
-"""``inference="mcmc"``: the options of Markov chains, checked, and draws as ArviZ has them."""
+"""Draws of Markov chains as ArviZ has them."""
 
 import warnings
-from collections.abc import Mapping
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from vff.estimators.arguments import seeded, whole_number
-from vff.estimators.options import check_choice
 from vff.inference import Samples
-from vff.words import shown
-
-if TYPE_CHECKING:
-    from vff.inference.methods.chains.run import Plan
 
 _DIMENSIONS = {"variance": "term", "lengthscale": "column"}
-_SAMPLERS = ("nuts", "hmc")
-_LEAST_DRAWS, _LEAST_WARMUP = 10, 20
-
-
-class ChainOptions(NamedTuple):
-    """The constructor's options of Markov chains."""
-
-    draws: Any = 500
-    warmup: Any = None
-    chains: Any = 4
-    sampler: Any = "nuts"
-    priors: Any = None
-    random_state: Any = None
-
-
-def check_installed() -> None:
-    if find_spec("blackjax") is None:
-        raise ImportError("inference='mcmc' needs BlackJAX, which is not installed; pip install 'vff[mcmc]'")
-
-
-def plan_of(requested: ChainOptions) -> "Plan":
-    """How to run; a random state moves on by one number."""
-    from vff.inference.methods.chains.run import Plan
-
-    seed = int(seeded(requested.random_state).randint(2**31 - 1))
-    return Plan(*check_plan(requested), requested.sampler, seed)
-
-
-def check_plan(requested: ChainOptions) -> tuple[int, int | None, int]:
-    """Draws, warm-up and chains, checked with the other options."""
-    check_choice("sampler", requested.sampler, _SAMPLERS)
-    draws = whole_number("draws", requested.draws, _LEAST_DRAWS)
-    warmup = None if requested.warmup is None else whole_number("warmup", requested.warmup, _LEAST_WARMUP)
-    chains = whole_number("chains", requested.chains, 1)
-    if requested.priors is not None and not isinstance(requested.priors, Mapping):
-        raise ValueError(
-            f"priors must be None or a dictionary by hyperparameter, such as {{'lengthscale': Gamma(2, 1)}}; got "
-            f"{shown(requested.priors)}"
-        )
-    return draws, warmup, chains
 
 
 def inference_data(samples: Samples, y: np.ndarray | None) -> Any:

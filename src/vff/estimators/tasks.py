@@ -2,33 +2,28 @@
 
 ``Look`` is the first of two passes, ``Sum`` the second, for what that look settled. Where the domain of every column is
 given, one pass does both (``Gather``): it sums for as many harmonics as the look might ask for, and what the look does
-ask for is read off at the end. A database answers the first two by sums over groups (``from_groups``).
+ask for is read off at the end. A database answers the first two by sums over groups (``from_groups``). Another
+likelihood than the Gaussian asks again and again (``SiteVisit``).
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from vff.data import Chunk, DatabaseRows, Roles
+from vff.data import Chunk, DatabaseRows, PassState, Roles, Source, check_same_rows
 from vff.data.labels import as_labels
 from vff.estimators.binding import Binding, joined, resolve_columns
 from vff.estimators.grouped import look_at_groups, sum_groups
-from vff.estimators.resolve import Options
-from vff.estimators.statistics import Statistics, Summed, add, resolved, summed
-from vff.estimators.table_summary import (
-    Batch,
-    Observations,
-    TableSummary,
-    look_at,
-    observations,
-    take_batch,
-    weights_of,
-)
+from vff.estimators.options import Options
+from vff.estimators.statistics import Statistics, Summed, check_ranges, extended, resolved, summed, with_sums
+from vff.estimators.table_summary import Batch, TableSummary, look_at, observations, take_batch, weights_of
 from vff.factors import Kernel
+from vff.inference import RowOracle, SiteQuery, SiteSums, TargetScale
+from vff.inference.methods.natural.feature_sums import FeatureSums
 from vff.likelihoods import AbstractLikelihood
-from vff.moments import PassPlan, RowBlock
+from vff.moments import MomentRequest, PassPlan, distinct_values_for, plan_pass
 from vff.moments.threads import at_most
 
 
@@ -42,18 +37,14 @@ class Reader:
 
     def batch(self, chunk: Chunk, binding: Binding | None = None, seen: Binding | None = None) -> Batch:
         """The rows of a chunk; ``binding`` knows all levels, ``seen`` those of earlier rows, where there are any."""
-        table, observed = self._split(chunk)
-        if binding is None:
-            binding = resolve_columns(self.kernel, table, first=False, likelihood_column=self.likelihood.column)
-            binding = binding if seen is None else joined(seen, binding)
-        return take_batch(table, binding, observed)
-
-    def _split(self, chunk: Chunk) -> tuple[Any, Observations]:
-        """The table and what stands beside it, checked once."""
-        if "rows" not in chunk.memo:
+        if "rows" not in chunk.memo:  # checked once
             table, y, w = self.roles.split(chunk)
             chunk.memo["rows"] = table, observations(table, y, w, self.likelihood)
-        return chunk.memo["rows"]
+        table, observed = chunk.memo["rows"]
+        if binding is None:
+            binding = resolve_columns(self.kernel, table, likelihood_column=self.likelihood.column)
+            binding = binding if seen is None else joined(seen, binding)
+        return take_batch(table, binding, observed)
 
 
 class RowTask:
@@ -125,18 +116,14 @@ class Sum(RowTask):
 
     def __call__(self, chunk: Chunk) -> Summed:
         source = self.reader.batch(chunk, self.binding).source
-        if self.read_again:
-            self._check_known(source)
-        return summed(source, self.binding, self.plan, self.offset, self.beyond, self.report)
-
-    def _check_known(self, source: RowBlock) -> None:
-        """Refuse rows that are not those of the look: a value that nobody saw would count as another one."""
-        for c, distinct in enumerate(self.plan.distinct_values):
+        for c, distinct in enumerate(self.plan.distinct_values if self.read_again else ()):
+            # a value that nobody saw would count as another one
             if distinct is not None and not distinct.holds(source.column(c, slice(0, source.n))):
                 raise ValueError(
                     f"column {self.binding.columns[c].label} holds a value that the first pass over the rows did not "
                     "see; the rows must be the same in both"
                 )
+        return summed(source, self.binding, self.plan, self.offset, self.beyond, self.report)
 
     def merge(self, one: Summed, other: Summed) -> Summed:
         return one.merged(other)
@@ -168,8 +155,11 @@ class Gather(RowTask):
         summary = look_at(batch, sampled=self.seen is None)
         # without a sample, what is summed does not depend on these rows, and chunks agree on it
         alike = replace(summary, sample=None, weight=summary.weight or 1.0)
-        seen = self.seen or resolved(alike, self.options, growing=True)
-        return Gathered(summary, add(seen, batch, summary, self.engine))
+        seen = extended(self.seen or resolved(alike, self.options, growing=True), summary)
+        beyond, request, source = check_ranges(seen), seen.moments.request, batch.source
+        distinct_values = distinct_values_for(self.engine, request, summary.summaries, source)
+        plan = plan_pass(source.n, request, distinct_values, self.engine)
+        return Gathered(summary, with_sums(seen, plan, summed(source, seen.binding, plan, seen.moments.offset, beyond)))
 
     def merge(self, one: Gathered, other: Gathered) -> Gathered:
         return Gathered(one.summary.merged(other.summary), one.rows.merged(other.rows))
@@ -195,3 +185,64 @@ class FindLabels:
 
     def merge(self, one: Labels, other: Labels) -> Labels:
         return Labels(tuple(sorted({*one.found, *other.found})))
+
+
+@dataclass(frozen=True)
+class SiteVisit(RowTask):
+    """One question to all rows."""
+
+    reader: Reader
+    binding: Binding
+    plan: PassPlan
+    target: TargetScale
+    question: SiteQuery
+    features: bool = False
+    """Whether features are summed over the rows, too."""
+    phase: ClassVar[str] = "asking the rows"
+    kind: ClassVar[Any] = SiteSums
+
+    def __call__(self, chunk: Chunk) -> SiteSums:
+        rows = self.reader.batch(chunk, self.binding).prepared(lambda _: self.plan, self.plan.distinct_values)
+        return rows.in_units(self.target).sums(self.question, features=self.features)
+
+    def merge(self, one: SiteSums, other: SiteSums) -> SiteSums:
+        return one.merged(other)
+
+
+@dataclass(frozen=True)
+class ChunkedRows(RowOracle):
+    """All rows of a source."""
+
+    source: Source
+    reader: Reader
+    binding: Binding
+    plan: PassPlan
+    rows: int
+    total: float
+    """sum w."""
+    looked: PassState = PassState()  # noqa: RUF009  a frozen record
+    """The first look at the rows: which parts can be read, and how they were then."""
+    target: TargetScale = TargetScale(0.0, 1.0)  # noqa: RUF009  a frozen record
+    remembered: dict[str, FeatureSums] = field(default_factory=dict, compare=False)
+
+    @property
+    def n(self) -> int:
+        return self.rows
+
+    @property
+    def weight(self) -> float:
+        return self.total
+
+    @property
+    def request(self) -> MomentRequest:
+        return self.plan.request
+
+    def sums(self, query: SiteQuery, *, features: bool) -> SiteSums:
+        task = SiteVisit(self.reader, self.binding, self.plan, self.target, query, features)
+        state = self.source.reduce(task, without=self.looked.skipped)
+        check_same_rows(self.looked, state)
+        assert state.committed is not None  # the look found rows
+        return state.committed
+
+    def in_units(self, target: TargetScale) -> "ChunkedRows":
+        return replace(self, target=target)

@@ -10,7 +10,7 @@ import numpy as np
 from vff.data.checks import check_target
 from vff.data.labels import as_labels, coded
 from vff.data.table import Table
-from vff.estimators.observed import extra_of
+from vff.estimators.named import extra_of
 from vff.estimators.predict import ProcessMixin
 
 Ends = tuple[np.ndarray, np.ndarray]
