@@ -50,7 +50,7 @@ class BaselineFace(RegressionMixin):
         design = Design.of(self.kernel, table, beside)
         self.column_indices_, self.column_levels_ = design.columns, design.levels
         self.column_index_ = design.columns[0]
-        x = self._block(table, slice(None))
+        x = self._block(table)
         _refuse_constants(design, table, x)
         return design, x
 

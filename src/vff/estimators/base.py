@@ -242,9 +242,18 @@ class AdditiveModel(ProcessMixin):
             raise ValueError("to_arviz needs draws, and this model was fitted with inference='variational'; use 'mcmc'")
         return inference_data(self.samples_, self.samples_.y)
 
-    def _block(self, table: Table, rows: slice) -> np.ndarray:
+    def _function_draws(self, X: Any, n_samples: int, random_state: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Draws of the latent function, joint over the rows of X, (N, n_samples), and the variance of the rest, (N,).
+
+        The rest is what the features do not carry, taken as independent by row: E[exp f | draw] = exp(draw + rest / 2).
+        """
+        (x,) = self._evaluate(X, lambda rows: (rows.x,))
+        values, rest = self.fit_.posterior.draws(x, n_samples, self._generator(random_state))
+        return self.target_.mean + self.target_.scale * values, self.target_.scale**2 * rest
+
+    def _block(self, table: Table) -> np.ndarray:
         try:
-            return super()._block(table, rows)
+            return super()._block(table)
         except ValueError:
             _refuse_times_as_text(table, self.statistics_.binding)
             raise

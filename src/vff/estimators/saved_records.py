@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from vff.estimators.grid import Grid
+from vff.estimators.pattern import Grid
 from vff.estimators.statistics import Statistics
 from vff.inference import Fit
 from vff.kernels import Kernel, write_kernel
