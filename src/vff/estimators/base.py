@@ -1,7 +1,9 @@
 """What every model of a sum of terms does: read rows, learn, answer about its terms. Leaves add what y is."""
 
+import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
+from importlib.util import find_spec
 from numbers import Integral
 from typing import Any, NamedTuple, Self
 
@@ -22,14 +24,14 @@ from vff.estimators.options import (
     engine_names,
 )
 from vff.estimators.predict import ProcessMixin
-from vff.estimators.sampling import inference_data
 from vff.estimators.statistics import Statistics, check_unchanged
-from vff.inference import Fit
+from vff.inference import Fit, Samples
 from vff.kernels import Kernel, Sum
 from vff.likelihoods import AbstractLikelihood
 from vff.words import shown
 
 _FROM_TEXT = {"datetime": "to_datetime", "duration": "to_timedelta"}
+_DIMENSIONS = {"variance": "term", "lengthscale": "column"}
 
 
 class Effects(NamedTuple):
@@ -57,23 +59,31 @@ class Effects(NamedTuple):
 class AdditiveModel(ProcessMixin):
     """A sum of terms under a likelihood; with Gaussian noise in closed form, else by natural gradients."""
 
-    kernel: Kernel | None
-    frequencies: Any
-    domain: Any
-    edges: Any
-    engine: str
-    optimizer: str | None
-    batch_size: int | None
-    likelihood: Any
-    covariance: Any
-    inference: str
-    draws: Any
-    warmup: Any
-    chains: Any
-    sampler: Any
-    priors: Any
     statistics_: Statistics
     learnt_statistics_: Statistics
+
+    def __init__(
+        self, kernel: Kernel | None, likelihood: Any, frequencies: Any, domain: Any, edges: Any, engine: str,
+        optimizer: str | None, batch_size: int | None, covariance: Any, inference: str, draws: Any, warmup: Any,
+        chains: Any, sampler: Any, priors: Any, random_state: Any, verbose: int,
+    ) -> None:  # fmt: skip
+        self.kernel = kernel
+        self.likelihood = likelihood
+        self.frequencies = frequencies
+        self.domain = domain
+        self.edges = edges
+        self.engine = engine
+        self.optimizer = optimizer
+        self.batch_size = batch_size
+        self.covariance = covariance
+        self.inference = inference
+        self.draws = draws
+        self.warmup = warmup
+        self.chains = chains
+        self.sampler = sampler
+        self.priors = priors
+        self.random_state = random_state
+        self.verbose = verbose
 
     @abstractmethod
     def _requested_likelihood(self) -> AbstractLikelihood:
@@ -240,7 +250,7 @@ class AdditiveModel(ProcessMixin):
         check_is_fitted(self, "posterior_")
         if self.samples_ is None:
             raise ValueError("to_arviz needs draws, and this model was fitted with inference='variational'; use 'mcmc'")
-        return inference_data(self.samples_, self.samples_.y)
+        return _inference_data(self.samples_)
 
     def _function_draws(self, X: Any, n_samples: int, random_state: Any) -> tuple[np.ndarray, np.ndarray]:
         """Draws of the latent function, joint over the rows of X, (N, n_samples), and the variance of the rest, (N,).
@@ -341,3 +351,32 @@ def _refuse_times_as_text(table: Table, fitted: Binding) -> None:
                 f"column {column.label} of X holds text such as {shown(example)}, and the model was fitted to times in "
                 f"it: convert the column, for instance with pandas.{_FROM_TEXT[column.kind]}(X[{column.label}])"
             )
+
+
+def _inference_data(samples: Samples) -> Any:
+    """Draws, how the chains went, and the targets, as ArviZ has them."""
+    if find_spec("arviz") is None:
+        raise ImportError("to_arviz needs ArviZ, which is not installed; pip install 'vff[mcmc]'")
+    with warnings.catch_warnings():
+        # said on the first import of a day, and remembered in the user's cache: it is about code that calls ArviZ,
+        # and both of its faces are called below
+        warnings.filterwarnings("ignore", message=r"\s*ArviZ is undergoing a major refactor", category=FutureWarning)
+        import arviz
+
+    posterior, coords, dims = {}, {}, {}
+    kinds = dict.fromkeys(own.kind for own in samples.parameters if own.prior is not None)
+    for kind in kinds:
+        own = [one for one in samples.parameters if one.kind == kind and one.prior is not None]
+        draws = [samples.values[one.name] for one in own]
+        labels = [one.label for one in own if one.label is not None]
+        if labels:
+            dim = _DIMENSIONS.get(kind, kind)
+            posterior[kind], coords[dim], dims[kind] = np.stack(draws, axis=-1), labels, [dim]
+        else:
+            posterior[kind] = draws[0]
+    groups: dict[str, Any] = {"posterior": posterior, "sample_stats": dict(samples.stats)}
+    if samples.y is not None:
+        groups["observed_data"] = {"y": samples.y}
+    if arviz.__version__.startswith("0."):  # groups were arguments then; asking 1.x for the names of 0.x warns
+        return arviz.from_dict(**groups, coords=coords, dims=dims)
+    return arviz.from_dict(groups, coords=coords, dims=dims)

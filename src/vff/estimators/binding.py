@@ -11,7 +11,7 @@ from vff.data.levels import in_order
 from vff.data.meaning import are_written, refuse_to_guess, refuse_written
 from vff.data.table import Table
 from vff.estimators.named import column_of
-from vff.factors import KINDS, Kernel, Leaf, Sum, Term, normal_form
+from vff.factors import KINDS, Kernel, Sum, Term, normal_form
 from vff.inference import Term as InnerTerm
 from vff.words import shown
 
@@ -156,18 +156,15 @@ def resolve_columns(kernel: Kernel | None, table: Table, likelihood_column: Hash
     for term in normal_form(default_kernel(table, likelihood_column) if kernel is None else kernel):
         keys = [(table.index(leaf.column), leaf.factor.axis) for leaf in term.factors]
         _check_different(term, [index for index, _ in keys], table)
-        for key, leaf in zip(keys, term.factors, strict=True):
-            if key not in columns:
-                columns[key] = _bound_column(table, key[0], leaf)
+        for (index, axis), leaf in zip(keys, term.factors, strict=True):
+            if (index, axis) not in columns:
+                aliases = {leaf.column, index, *([table.names[index]] if table.names else [])}
+                levels = table.levels(index) if leaf.reads == "levels" else None
+                found = index, table.label(index), frozenset(aliases), table.kind(index).value, levels
+                columns[index, axis] = BoundColumn(*found)
         name = _unique(term.name, {other.name for other in terms})
         terms.append(BoundTerm(term, name, tuple(list(columns).index(key) for key in keys)))
     return Binding(tuple(columns.values()), tuple(terms))
-
-
-def _bound_column(table: Table, index: int, leaf: Leaf) -> BoundColumn:
-    aliases = {leaf.column, index, *([table.names[index]] if table.names else [])}
-    levels = table.levels(index) if leaf.reads == "levels" else None
-    return BoundColumn(index, table.label(index), frozenset(aliases), table.kind(index).value, levels)
 
 
 def _check_different(term: Term, indices: list[int], table: Table) -> None:
@@ -204,15 +201,10 @@ def joined(seen: Binding, new: Binding) -> Binding:
             f"rows were summed for {seen.text} and cannot be added to those for {new.text}; keep the kernel, or fit "
             "all rows again"
         )
-    columns = tuple(
-        column if old.levels is None or column.levels is None else replace(column, levels=_union(old, column))
+    columns = tuple(  # those seen first in their old places
+        column
+        if old.levels is None or column.levels is None
+        else replace(column, levels=tuple(dict.fromkeys((*old.levels, *column.levels))))
         for old, column in zip(seen.columns, new.columns, strict=True)
     )
     return replace(new, columns=columns)
-
-
-def _union(old: BoundColumn, new: BoundColumn) -> tuple[Any, ...]:
-    """All levels of both, those seen first in their old places."""
-    seen = old.levels or ()
-    known = set(seen)
-    return (*seen, *(level for level in new.levels or () if level not in known))

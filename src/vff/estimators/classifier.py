@@ -1,6 +1,6 @@
 """``GPClassifier``: Gaussian process classification by natural gradients."""
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable
 from dataclasses import replace
 from typing import Any, Self
 
@@ -61,7 +61,6 @@ class GPClassifier(ClassificationMixin, AdditiveModel):
 
     classes_: np.ndarray
     estimators_: "list[GPClassifier]"
-    fit_intercept: bool
 
     def __init__(
         self,
@@ -85,7 +84,11 @@ class GPClassifier(ClassificationMixin, AdditiveModel):
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
-        self._keep(locals())
+        super().__init__(
+            kernel, likelihood, frequencies, domain, edges, engine, optimizer, batch_size, covariance, inference,
+            draws, warmup, chains, sampler, priors, random_state, verbose,
+        )  # fmt: skip
+        self.fit_intercept = fit_intercept
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit to a table X and labels y.
@@ -149,9 +152,9 @@ class GPClassifier(ClassificationMixin, AdditiveModel):
 
     def _fit_each(self, classes: np.ndarray, X: Any, target: Callable[[int], Any], sample_weight: Any) -> Self:
         """A fit of each class against the rest, or one for two; ``target`` of a class has ones in its rows."""
-        fitted = _copy(self)
+        fitted: Any = clone(self)
         fitted.classes_ = classes
-        models = [fitted] if classes.size == 2 else [_copy(self) for _ in classes]
+        models: list[Any] = [fitted] if classes.size == 2 else [clone(self) for _ in classes]
         for k, model in enumerate(models, classes.size - len(models)):
             model._absorb(X, target(k), sample_weight, None, growing=False)
             model.classes_ = classes if classes.size == 2 else np.array([False, True])
@@ -219,7 +222,7 @@ class GPClassifier(ClassificationMixin, AdditiveModel):
         if known.size == 2:
             self._absorb(X, codes.astype(float), sample_weight, self._before(), growing=True)
         else:
-            models: list[GPClassifier] = getattr(self, "estimators_", None) or [_copy(self) for _ in known]
+            models: list[Any] = getattr(self, "estimators_", None) or [clone(self) for _ in known]
             for model, label in zip(models, known, strict=True):
                 model.partial_fit(X, labels == label, np.array([False, True]), sample_weight)
             introduce(self, Table.of(X))
@@ -228,10 +231,13 @@ class GPClassifier(ClassificationMixin, AdditiveModel):
         return self
 
     def _gather(self, models: "list[GPClassifier]", classes: np.ndarray) -> None:
-        """A model per class."""
+        """A model per class; their notes have the class before them."""
         self.estimators_ = models
         self.elbo_ = float(sum(model.elbo_ for model in models))
-        self.notes_ = notes_together(models, classes)
+        rows = models[0].statistics_.notes  # on the rows, which are those of all: once
+        each = zip(models, classes, strict=True)
+        own = (f"{label}: {note}" for model, label in each for note in model.notes_ if note not in rows)
+        self.notes_ = (*rows, *own)
 
     def effects(self, X: Any) -> Effects:
         self._refuse_several("ask estimators_[k].effects(X)")
@@ -271,17 +277,3 @@ def _check_all_seen(labels: np.ndarray, classes: np.ndarray) -> None:
             f"the first rows given to partial_fit hold no row of class {shown(missing.tolist()[0])}, and rows of one "
             "class alone leave nothing to remember: begin with rows of all classes"
         )
-
-
-def _copy(model: GPClassifier) -> GPClassifier:
-    """The same options, not fitted."""
-    copy = clone(model)
-    assert isinstance(copy, GPClassifier)
-    return copy
-
-
-def notes_together(models: Sequence[GPClassifier], classes: Iterable[Any]) -> tuple[str, ...]:
-    """The notes of a model per class, with the class before them; on the rows, which are those of all, once."""
-    rows = models[0].statistics_.notes
-    each = zip(models, classes, strict=True)
-    return (*rows, *(f"{label}: {note}" for model, label in each for note in model.notes_ if note not in rows))

@@ -130,7 +130,7 @@ class Stopwatch(dict[str, float]):
         self[phase] = self.get(phase, 0.0) + time.perf_counter() - started
 
 
-@dataclass(frozen=True)
+@dataclass
 class RowPasses:
     """A source and what is to be made of it."""
 
@@ -156,13 +156,13 @@ class RowPasses:
 
     def summed(self, seen: Statistics | None) -> Statistics:
         """The sums of these rows on top of those seen."""
-        passes = replace(self, checkpoint=self._checkpoint(seen))
+        self.checkpoint = self._checkpoint(seen)
         if not self.source.expensive_pass or (seen is None and not self._domains_are_given()):
-            return passes._in_two_passes(seen)
+            return self._in_two_passes(seen)
         with self.watch("pass"):
             if seen is not None:
-                return passes._gathered_onto(seen)
-            return passes._gather().rows if self.spec.growing else passes._gathered()
+                return self._gathered_onto(seen)
+            return self._gather().rows if self.spec.growing else self._gathered()
 
     def _checkpoint(self, seen: Statistics | None) -> Checkpoint | None:
         """The state of these sums, for these chunks on top of these rows, and of no others."""
@@ -243,16 +243,17 @@ class RowPasses:
 
     def visited(self, seen: Statistics | None, method: Method) -> tuple[Statistics, Visited]:
         """The rows, to be visited many times; where they are many, with a sample of them, if that may be."""
-        spec, source, inner = self.spec, self.source.revisitable(), method.needs == "rows"
-        passes, whole, sampled = replace(self, source=source), source.whole, not inner and spec.batch is None
+        self.source = source = self.source.revisitable()
+        spec, whole, inner = self.spec, source.whole, method.needs == "rows"
+        sampled = not inner and spec.batch is None
         some = whole is None or (sampled and whole.n_rows > LARGEST_SAMPLE)
         with self.watch("survey"):
-            summary, state = passes._look(seen, always_sampled=some)
+            summary, state = self._look(seen, always_sampled=some)
             rows = seen or resolved(summary, spec.options, growing=spec.growing)
             rows = replace(rows, left_out=rows.left_out + state.dropped)
         with self.watch("learn"):
             if whole is not None and not some:
-                return self._visit(rows, passes._batch(summary), summary, quiet=inner)
+                return self._visit(rows, self._batch(summary), summary, quiet=inner)
             sample = summary.sample
             assert sample is not None
             batch = Batch(summary.binding, sample.source, sample.extra)
@@ -260,7 +261,7 @@ class RowPasses:
             if sample.complete:
                 return known, found
             if whole is not None:
-                known, every = self._visit(rows, passes._batch(summary), summary, quiet=inner)
+                known, every = self._visit(rows, self._batch(summary), summary, quiet=inner)
                 oracle = MemoryRows(every.walk, every.observed)
                 return known, replace(found, everywhere=oracle, targets=summary.targets.values)
         if not sampled:
@@ -270,7 +271,7 @@ class RowPasses:
             )
         distinct_values = distinct_values_for(spec.engine, found.request, summary.summaries, None)
         plan = plan_pass(summary.n, found.request, distinct_values, spec.engine)
-        oracle = ChunkedRows(source, passes.reader, summary.binding, plan, summary.n, summary.weight, state)
+        oracle = ChunkedRows(source, self.reader, summary.binding, plan, summary.n, summary.weight, state)
         return known, replace(found, everywhere=oracle, targets=summary.targets.values)
 
     def _visit(

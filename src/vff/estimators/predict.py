@@ -3,7 +3,7 @@
 import sys
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -50,10 +50,6 @@ class ProcessMixin(BaseEstimator):
     """The levels of the categorical ones among them; empty when there are none."""
     random_state: Any
     verbose: int
-
-    def _keep(self, arguments: Mapping[str, Any]) -> None:
-        """The arguments of a constructor, as they are: they are looked at when a fit begins."""
-        vars(self).update({name: value for name, value in arguments.items() if name != "self"})
 
     @abstractmethod
     def fit(self, X: Any, y: Any) -> Any:

@@ -119,9 +119,6 @@ class GPRegressor(RegressionMixin, AdditiveModel):
     array([0.9])
     """
 
-    noise_variance: float | None
-    normalize_y: bool
-
     def __init__(
         self,
         kernel: Kernel | None = None,
@@ -145,7 +142,12 @@ class GPRegressor(RegressionMixin, AdditiveModel):
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
-        self._keep(locals())
+        super().__init__(
+            kernel, likelihood, frequencies, domain, edges, engine, optimizer, batch_size, covariance, inference,
+            draws, warmup, chains, sampler, priors, random_state, verbose,
+        )  # fmt: skip
+        self.noise_variance = noise_variance
+        self.normalize_y = normalize_y
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit to a table X and a vector y.
@@ -276,7 +278,13 @@ class GPRegressor(RegressionMixin, AdditiveModel):
         check_is_fitted(other, "statistics_")
         self._check_sums("merge")
         other._check_sums("merge")
-        check_same_target(self, other)
+        for attribute, what in (("target_name_", "the target"), ("units_", "units")):
+            mine, theirs = getattr(self, attribute, None), getattr(other, attribute, None)
+            if mine and theirs and mine != theirs:
+                raise ValueError(
+                    f"{what} of the two models differ, {shown(mine)} and {shown(theirs)}, so their sums are not of the "
+                    "same thing; sum both from the same columns, in the same units"
+                )
         return self._replaced(self.statistics_.merged(other.statistics_))
 
     def forget(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -347,14 +355,3 @@ class GPRegressor(RegressionMixin, AdditiveModel):
 
     def _noise(self) -> float | None:
         return check_noise(self.noise_variance)
-
-
-def check_same_target(one: GPRegressor, other: GPRegressor) -> None:
-    """Refuse to add sums of different things, as far as the names and units say that they are."""
-    for attribute, what in (("target_name_", "the target"), ("units_", "units")):
-        mine, theirs = getattr(one, attribute, None), getattr(other, attribute, None)
-        if mine and theirs and mine != theirs:
-            raise ValueError(
-                f"{what} of the two models differ, {shown(mine)} and {shown(theirs)}, so their sums are not of the "
-                "same thing; sum both from the same columns, in the same units"
-            )

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from itertools import permutations
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -17,14 +17,6 @@ from vff.moments import ColumnRequest, TermRequest
 from vff.words import shortened, shown
 
 _COUNTED = 20_000  # rows, beyond which there are more different ones than features anyway
-
-
-class ResolvedTerm(NamedTuple):
-    """What one term will be summed over."""
-
-    request: TermRequest
-    requested: tuple[int | None, ...]
-    detail: int
 
 
 def _everybody(binding: Binding) -> frozenset:
@@ -131,8 +123,8 @@ def resolve_term(
     options: Options,
     *,
     growing: bool,
-) -> ResolvedTerm:
-    """The functions of one term; a detail that was left open is chosen here."""
+) -> tuple[TermRequest, tuple[int | None, ...], int]:
+    """The functions of one term, its harmonics as requested, and the detail that asked for those left open."""
     binding, factors = summary.binding, term.inner.factors
     least = [_least(term, d, binding, options) for d in range(len(factors))]
     requested = tuple(
@@ -154,7 +146,7 @@ def resolve_term(
         ColumnRequest(places[c], basis if basis.detail is None else basis.resized(M or 1))
         for c, basis, M in zip(term.columns, least, found, strict=True)
     )
-    return ResolvedTerm(TermRequest(term.columns, requests), requested, detail)
+    return TermRequest(term.columns, requests), requested, detail
 
 
 def _combinations(term: BoundTerm, summary: TableSummary) -> float:
