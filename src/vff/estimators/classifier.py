@@ -1,6 +1,6 @@
 """``GPClassifier``: Gaussian process classification by natural gradients."""
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Self
 
@@ -14,7 +14,7 @@ from vff.data.memory import given
 from vff.data.table import Table
 from vff.estimators.arguments import flag
 from vff.estimators.base import AdditiveModel, Effects
-from vff.estimators.named import columns_used, introduce, levels_used
+from vff.estimators.named import introduce, used_columns
 from vff.estimators.predict_classes import ClassificationMixin
 from vff.estimators.tasks import FindLabels
 from vff.kernels import Kernel
@@ -114,7 +114,7 @@ class GPClassifier(ClassificationMixin, AdditiveModel):
         source = open_rows(X)
         if source.whole is None:
             return self._fit_chunks(source, y, sample_weight)
-        table, y, sample_weight, target = given(X, y, sample_weight, self._columns_used())
+        table, y, sample_weight, target = given(X, y, sample_weight, self._used().columns)
         labels = as_labels(y)
         if labels.size != table.n_rows:
             raise ValueError(
@@ -128,14 +128,14 @@ class GPClassifier(ClassificationMixin, AdditiveModel):
             self.target_name_ = target
         return self
 
-    def _columns_used(self) -> tuple[Hashable, ...]:
-        return columns_used(self.kernel, self._requested_likelihood())
+    def _used(self) -> UsedColumns:
+        return used_columns(self.kernel, self._requested_likelihood())
 
     def _fit_chunks(self, source: Source, y: Any, sample_weight: Any) -> Self:
         """Labels are found in a pass of their own; then there is a fit per class, or one for two."""
         source, column, weight = source.with_targets(y, sample_weight)
-        used = None if self.kernel is None else UsedColumns(self._columns_used(), levels_used(self.kernel))
-        roles = replace(Roles.of(source.schema, used, column, weight), labelled=True)
+        used = Roles.of(source.schema, None if self.kernel is None else self._used(), column, weight)
+        roles = replace(used, labelled=True)
         again: Any = source.select(roles).revisitable()
         if again.whole is not None:
             return self.fit(again.whole, again.y, again.w)
@@ -208,7 +208,7 @@ class GPClassifier(ClassificationMixin, AdditiveModel):
                 "partial_fit of a classifier takes tables in memory; call it with one chunk after another, or fit "
                 "all rows together"
             )
-        X, y, sample_weight, _ = given(X, y, sample_weight, self._columns_used())
+        X, y, sample_weight, _ = given(X, y, sample_weight, self._used().columns)
         labels = as_labels(y)
         known = getattr(self, "classes_", None)
         if known is None and classes is None:

@@ -44,6 +44,17 @@ class Block:
     y: Any = None
     w: Any = None
 
+    @classmethod
+    def of(cls, model: Any, table: Table, y: Any, w: Any) -> "Block":
+        """The rows of a table with the columns of the fit."""
+        own = recognised(model, table, model.column_indices_, model.likelihood_.column)
+        return cls(model, own, model._block(own), y, w)
+
+    @property
+    def outside(self) -> np.ndarray:
+        """How many rows lie outside, by column."""
+        return self.model.posterior_.outside(self.x).reshape(len(self), -1).sum(axis=0)
+
     def __len__(self) -> int:
         return len(self.x)
 
@@ -52,35 +63,6 @@ class Block:
         """What the likelihood takes from every row beside y: exposure or trials; ones when nothing."""
         likelihood = self.model.likelihood_
         return refuse_negative(extra_of(likelihood, self.table), likelihood, self.table.first)
-
-
-class _Evaluator:
-    """A model that looks at rows, and remembers how many lay outside."""
-
-    def __init__(self, model: Any) -> None:
-        self.model, self.n = model, 0
-        self.beyond = np.zeros(len(model.column_indices_), int)
-        self.labels: list[str] = []
-
-    def block(self, chunk: Chunk, y: Any, w: Any) -> Block:
-        """The rows of a chunk."""
-        model = self.model
-        table = recognised(model, chunk.table, model.column_indices_, model.likelihood_.column)
-        x = model._block(table)
-        self.beyond += model.posterior_.outside(x).reshape(len(x), -1).sum(axis=0)
-        self.n += len(x)
-        self.labels = [table.label(index) for index in model.column_indices_]
-        return Block(model, table, x, y, w)
-
-    def warn(self) -> None:
-        """About all rows that were seen."""
-        for number in np.flatnonzero(self.beyond):
-            where = self.model._outside_text(int(number), self.labels[number])
-            warnings.warn(
-                f"{self.beyond[number]} of {self.n} rows {where}; predictions go back to the prior there",
-                ExtrapolationWarning,
-                stacklevel=5,
-            )
 
 
 def evaluate(
@@ -98,22 +80,33 @@ def evaluate(
     """
     for model in models:
         check_is_fitted(model, "posterior_")
-    evaluators = [_Evaluator(model) for model in models]
     source = _readable(models[0], open_rows(X), y, sample_weight, check)
-    roles = source.roles or Roles(None)
+    roles, n, blocks = source.roles or Roles(None), 0, []
+    beyond = [np.zeros(len(model.column_indices_), int) for model in models]
 
     def answer(chunk: Chunk) -> Sequence[np.ndarray]:
+        nonlocal n, blocks
         target = chunk.y if roles.target is None else chunk.table.raw(chunk.table.index(roles.target))
         w = chunk.w if roles.weight is None else chunk.table.raw(chunk.table.index(roles.weight))
         if check is not None and source.whole is None:
             target = check(target, chunk.n_rows)
-        return compute([evaluator.block(chunk, target, w) for evaluator in evaluators])
+        blocks = [Block.of(model, chunk.table, target, w) for model in models]
+        n += len(blocks[0])
+        for block, count in zip(blocks, beyond, strict=True):
+            count += block.outside
+        return compute(blocks)
 
     parts = [run_task(answer, chunk) for chunk in source.chunks() if chunk.n_rows]  # pyright: ignore[reportArgumentType]
-    for evaluator in evaluators:
-        evaluator.warn()
     if not parts:
         raise ValueError("X has 0 sample(s), while a minimum of 1 is required: give it a row to predict at")
+    for block, count in zip(blocks, beyond, strict=True):
+        for number in np.flatnonzero(count):
+            where = block.model._outside_text(int(number), block.table.label(block.model.column_indices_[number]))
+            warnings.warn(
+                f"{count[number]} of {n} rows {where}; predictions go back to the prior there",
+                ExtrapolationWarning,
+                stacklevel=4,
+            )
     return [np.concatenate(part) for part in zip(*parts, strict=True)]
 
 

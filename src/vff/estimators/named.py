@@ -6,23 +6,18 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import validate_data
 
-from vff.data import Source, Table
+from vff.data import Source, Table, UsedColumns
 from vff.kernels import Kernel, normal_form
 from vff.likelihoods import AbstractLikelihood
 from vff.words import listed, shown
 
 
-def columns_used(kernel: Kernel | None, likelihood: AbstractLikelihood) -> tuple[Hashable, ...]:
+def used_columns(kernel: Kernel | None, likelihood: AbstractLikelihood) -> UsedColumns:
     """All columns that a kernel and a likelihood name; kernel=None names none, and takes what there is."""
-    terms = () if kernel is None else normal_form(kernel)
-    used = [factor.column for term in terms for factor in term.factors]
-    return tuple(used) if likelihood.column is None else (*used, likelihood.column)
-
-
-def levels_used(kernel: Kernel) -> tuple[Any, ...]:
-    """The columns that a kernel takes for levels."""
-    factors = [factor for term in normal_form(kernel) for factor in term.factors]
-    return tuple(factor.column for factor in factors if factor.reads == "levels")
+    leaves = [] if kernel is None else [leaf for term in normal_form(kernel) for leaf in term.factors]
+    own = () if likelihood.column is None else (likelihood.column,)
+    levels = tuple(leaf.column for leaf in leaves if leaf.reads == "levels")
+    return UsedColumns((*(leaf.column for leaf in leaves), *own), levels)
 
 
 def introduce(model: Any, table: Table) -> None:

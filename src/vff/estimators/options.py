@@ -12,7 +12,7 @@ import numpy as np
 
 from vff.data import UsedColumns
 from vff.estimators.arguments import is_positive, is_whole, seeded, whole_number
-from vff.estimators.named import columns_used, levels_used
+from vff.estimators.named import used_columns
 from vff.inference import (
     KINDS,
     LARGEST_DIRECT,
@@ -95,9 +95,7 @@ class FitSpec(Spec):
     @property
     def used(self) -> UsedColumns | None:
         """The columns that the model names."""
-        if self.kernel is None:
-            return None
-        return UsedColumns(columns_used(self.kernel, self.likelihood), levels_used(self.kernel))
+        return None if self.kernel is None else used_columns(self.kernel, self.likelihood)
 
     def method(self) -> Method:
         """The method of inference for it; options that make no sense together are refused."""

@@ -115,16 +115,12 @@ def _are_sums_of_rows(left: Moments, before: Moments) -> bool:
     """Whether the products of features and targets could be those of any rows: no combination has a negative square."""
     for s, size in enumerate(left.request.sizes):
         if size <= _MOST_CHECKED:
-            border = left.projects[s], left.target_squared
-            if left.term(s).gram().least_eigenvalue(_sizes(before, s), border) < -_IMPOSSIBLE:
+            squares = np.append(before.term(s).gram().diagonal(), before.target_squared)
+            top = max(float(squares[:-1].max(initial=0.0)), np.finfo(float).tiny)
+            sizes, border = np.sqrt(np.maximum(squares, _IMPOSSIBLE * top)), (left.projects[s], left.target_squared)
+            if left.term(s).gram().least_eigenvalue(sizes, border) < -_IMPOSSIBLE:
                 return False
     return True
-
-
-def _sizes(moments: Moments, s: int) -> np.ndarray:
-    """Of the functions of a term, and of the targets."""
-    squares = np.append(moments.term(s).gram().diagonal(), moments.target_squared)
-    return np.sqrt(np.maximum(squares, _IMPOSSIBLE * max(float(squares[:-1].max(initial=0.0)), np.finfo(float).tiny)))
 
 
 def _check_same_functions(mine: Statistics, theirs: Statistics) -> None:
