@@ -76,12 +76,12 @@ class Binding:
     def identity(self) -> tuple[Any, ...]:
         """What the sums over rows and the model depend on; a column with a name may stand anywhere."""
 
-        def place(c: int, column: Hashable) -> Hashable:
+        def where(c: int, column: Hashable) -> Hashable:
             return column if isinstance(column, str) else self.columns[c].index
 
         return tuple(
             tuple(
-                (place(c, factor.column), *factor.identity)
+                (where(c, factor.column), *factor.identity)
                 for c, factor in zip(term.columns, term.term.factors, strict=True)
             )
             for term in self.terms
@@ -170,9 +170,9 @@ def resolve_columns(kernel: Kernel | None, table: Table, likelihood_column: Hash
 def _check_different(term: Term, indices: list[int], table: Table) -> None:
     """A product is over different columns, whatever they are called, unless its factors say that one will do."""
     leaves = term.factors
-    for place, index in enumerate(indices):
-        same = [leaves[other] for other in range(place) if indices[other] == index]
-        if any(leaves[place].clash(other) or other.clash(leaves[place]) for other in same):
+    for d, index in enumerate(indices):
+        same = [leaves[other] for other in range(d) if indices[other] == index]
+        if any(leaves[d].clash(other) or other.clash(leaves[d]) for other in same):
             raise ValueError(
                 f"the product {term.name} uses column {table.label(index)} of X twice, and its factors must be over "
                 "different columns; leave one of them out"

@@ -181,7 +181,7 @@ class RowPasses:
             rows = extended(seen or resolved(summary, spec.options, growing=spec.growing), summary)
         with self.watch("pass"):
             request, beyond = rows.moments.request, check_ranges(rows)
-            # where rows are at hand, a book may be made of a column that has too many values for a look
+            # where rows are at hand, values of a column may be listed that are too many for a look
             block = None if whole is None else self._batch(summary).source
             distinct_values = distinct_values_for(spec.engine, request, summary.summaries, block)
             plan = plan_pass(summary.n, request, distinct_values, spec.engine)

@@ -221,7 +221,7 @@ class Grid:
         middles = [0.5 * (edge[1:] + edge[:-1]) for edge in self.edges]
         return np.stack(np.meshgrid(*middles, indexing="ij"), axis=-1).reshape(-1, len(self.edges))
 
-    def places(self, x: np.ndarray) -> tuple[np.ndarray, ...]:
+    def cells_of(self, x: np.ndarray) -> tuple[np.ndarray, ...]:
         """The cell of every point (N, d) inside the window, an index per column; the upper end is in the last cell."""
         return tuple(
             np.clip(np.searchsorted(edge, column, side="right") - 1, 0, edge.size - 2)
@@ -231,7 +231,7 @@ class Grid:
     def counts(self, x: np.ndarray) -> np.ndarray:
         """Points per cell."""
         counts = np.zeros(self.shape)
-        np.add.at(counts, self.places(x), 1.0)
+        np.add.at(counts, self.cells_of(x), 1.0)
         return counts
 
     def overlap(self, box: Box) -> np.ndarray:
@@ -306,7 +306,7 @@ def exposure_on(grid: Grid, requested: Any) -> np.ndarray:
 
 def check_exposed(x: np.ndarray, grid: Grid, exposure: np.ndarray) -> None:
     """Refuse points in cells that were not looked at."""
-    hidden = exposure[grid.places(x)] == 0.0
+    hidden = exposure[grid.cells_of(x)] == 0.0
     if hidden.any():
         first = ", ".join(f"{value:g}" for value in x[np.argmax(hidden)])
         raise ValueError(

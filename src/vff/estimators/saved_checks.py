@@ -113,14 +113,14 @@ def _check_moments(moments: Moments) -> None:
 def _check_sizes(request: MomentRequest, sizes: Sequence[int]) -> None:
     """Before alphabets are made: a request is as large as the arrays of the file, and no larger."""
     demand(len(request.terms) == len(sizes) > 0, "sums for every term", len(sizes))
-    places: dict[Any, Any] = {}
+    domains: dict[Any, Any] = {}
     for term, size in zip(request.terms, sizes, strict=True):
         demand(len(term.columns) == len(term.factors) > 0, "a factor per column", term.columns)
         demand(len(set(term.axes)) == len(term.axes), "different columns in a product", term.columns)
         demand(min(term.columns) >= 0, "columns from zero", term.columns)
         for column, factor in zip(term.columns, term.factors, strict=True):
             _check_column(factor)
-            known = places.setdefault((column, type(factor.place)), factor.place)
+            known = domains.setdefault((column, type(factor.place)), factor.place)
             demand(known == factor.place, "one place for a column", factor.place)
         demand(term.size == size, f"{term.size} features", size)
     used = {column for term in request.terms for column in term.columns}

@@ -126,9 +126,9 @@ def _read(path: Any, what: str) -> Content:
         return read_file(path, ("model", "statistics"))
     except FileNotFoundError as error:
         said = f"{shortened(path, LONGEST_PATH)}: a file that save has written was expected, found nothing"
-        told = FileNotFoundError(f"{said}; check the path")
-        told.errno = error.errno
-        raise told from error
+        missing = FileNotFoundError(f"{said}; check the path")
+        missing.errno = error.errno
+        raise missing from error
 
 
 def _sentence(error: Exception) -> str:

@@ -169,9 +169,9 @@ def _united(one: Sequence[ColumnSummary], other: Sequence[ColumnSummary]) -> tup
 def resolved(summary: TableSummary, options: Options, *, growing: bool) -> Statistics:
     """Settle domains, edges and harmonics on the first rows; no row is summed yet."""
     binding = summary.binding
-    domains = [resolve_domain(c, summary, options, growing) for c in range(len(binding.columns))]
-    places, from_data = zip(*domains, strict=True)
-    settled = [resolve_term(term, places, summary, options, growing=growing) for term in binding.terms]
+    found = [resolve_domain(c, summary, options, growing) for c in range(len(binding.columns))]
+    domains, from_data = zip(*found, strict=True)
+    settled = [resolve_term(term, domains, summary, options, growing=growing) for term in binding.terms]
     requests, requested, highest_frequencies = zip(*settled, strict=True)
     request = MomentRequest(requests)
     check_size(request, [term.key for term in binding.terms], options.covariance)

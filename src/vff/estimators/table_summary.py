@@ -173,5 +173,5 @@ def summary_of_levels(levels: int, n: int) -> ColumnSummary:
 
 
 def _renumbered(codes: np.ndarray, old: tuple[Any, ...], new: tuple[Any, ...]) -> np.ndarray:
-    places = {level: code for code, level in enumerate(new)}
-    return np.array([places[level] for level in old], float)[codes.astype(int)]
+    codes_of = {level: code for code, level in enumerate(new)}
+    return np.array([codes_of[level] for level in old], float)[codes.astype(int)]

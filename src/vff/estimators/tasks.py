@@ -219,7 +219,7 @@ class SiteVisit(RowTask):
     binding: Binding
     plan: PassPlan
     target: TargetScale
-    question: SiteQuery
+    query: SiteQuery
     features: bool = False
     """Whether features are summed over the rows, too."""
     phase: ClassVar[str] = "asking the rows"
@@ -227,7 +227,7 @@ class SiteVisit(RowTask):
 
     def __call__(self, chunk: Chunk) -> SiteSums:
         rows = self.reader.batch(chunk, self.binding).prepared(lambda _: self.plan, self.plan.distinct_values)
-        return rows.in_units(self.target).sums(self.question, features=self.features)
+        return rows.in_units(self.target).sums(self.query, features=self.features)
 
 
 @dataclass(frozen=True)

@@ -127,17 +127,17 @@ def _mode_of(target: Path) -> int | None:
 
 
 def _write(stream: BinaryIO, header: bytes, arrays: list[np.ndarray], layouts: list[_Layout]) -> None:
-    digest, place = hashlib.sha256(), 0
+    digest, offset = hashlib.sha256(), 0
 
     def put(data: Any) -> None:
-        nonlocal place
+        nonlocal offset
         stream.write(data)
         digest.update(data)
-        place += memoryview(data).nbytes
+        offset += memoryview(data).nbytes
 
     put(_START.pack(MAGIC, VERSION, len(header)) + header)
     for array, layout in zip(arrays, layouts, strict=True):
-        put(bytes(-place % _ALIGNED))
+        put(bytes(-offset % _ALIGNED))
         put(np.ascontiguousarray(array.transpose(layout.order), _DTYPES[layout.dtype]).reshape(-1).data.cast("B"))
     stream.write(digest.digest())
 
@@ -238,7 +238,7 @@ class _Reader:
 
     def __init__(self, stream: BinaryIO, size: int, kinds: frozenset[str]) -> None:
         self._stream, self._size, self._kinds = stream, size, kinds
-        self._digest, self._place = hashlib.sha256(), 0
+        self._digest, self._offset = hashlib.sha256(), 0
 
     def content(self) -> Content:
         version, length = self._start()
@@ -278,7 +278,7 @@ class _Reader:
         """What the header says of arrays, which together must end where the file does."""
         if not isinstance(listed, list):
             _refuse("a list of arrays", type(listed).__name__)
-        layouts, end = [_checked_layout(own) for own in listed], self._place
+        layouts, end = [_checked_layout(own) for own in listed], self._offset
         for layout in layouts:
             end += -end % _ALIGNED + layout.bytes
         if end + _DIGEST != self._size:
@@ -290,11 +290,11 @@ class _Reader:
         if len(data) != count:
             _refuse(f"{count} more bytes", f"{len(data)}, so that the file is cut short")
         self._digest.update(data)
-        self._place += count
+        self._offset += count
         return data
 
     def _array(self, layout: _Layout) -> np.ndarray:
-        if any(self._take(-self._place % _ALIGNED)):
+        if any(self._take(-self._offset % _ALIGNED)):
             _refuse("zeros between arrays", "other bytes")
         shape = tuple(layout.shape[axis] for axis in layout.order)
         array = np.empty(math.prod(shape), _DTYPES[layout.dtype])
@@ -304,7 +304,7 @@ class _Reader:
             if self._stream.readinto(piece) != piece.nbytes:  # pyright: ignore[reportAttributeAccessIssue]
                 _refuse("the rest of an array", "the end, so that the file is cut short")
             self._digest.update(piece)
-        self._place += raw.size
+        self._offset += raw.size
         if layout.dtype == "bool" and raw.max(initial=0) > 1:
             _refuse("truth values of 0 and 1", f"{raw.max()}")
         native = array.astype(array.dtype.newbyteorder("="), copy=False)
