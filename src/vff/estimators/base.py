@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from vff.data import Source, Table, open_rows
 from vff.estimators.binding import Binding, notes_on
+from vff.estimators.evaluation import Block
 from vff.estimators.fitting import Fitted, fit, lines_of_pass
 from vff.estimators.named import introduce_source, recognised_source
 from vff.estimators.options import (
@@ -25,7 +26,7 @@ from vff.estimators.options import (
 )
 from vff.estimators.predict import ProcessMixin
 from vff.estimators.statistics import Statistics, check_unchanged
-from vff.inference import Fit, Samples
+from vff.inference import Samples
 from vff.kernels import Kernel, Sum
 from vff.likelihoods import AbstractLikelihood
 from vff.words import shown
@@ -99,9 +100,14 @@ class AdditiveModel(ProcessMixin):
 
     def _absorb(self, X: Any, y: Any, sample_weight: Any, before: Fitted | None, *, growing: bool) -> Self:
         """Read rows on top of those that came before; nothing of the estimator changes until all of it has worked."""
-        spec = self._spec(growing)
+        spec, found = self._spec(growing), None if before is None else before.fit
+        if found is not None and found.samples is not None and not found.from_sums:
+            raise ValueError(
+                "the rows seen so far were sampled, which leaves no sums to add to; fit all rows together, or begin "
+                "again with inference='variational'"
+            )
         if before is not None:
-            self._check_can_grow(before)
+            check_unchanged(before.statistics.options, self._options())
         source = self._opened(X, y, sample_weight, spec, None if before is None else before.statistics)
         fitted = fit(spec, source, before)
         if before is None:
@@ -145,15 +151,6 @@ class AdditiveModel(ProcessMixin):
     def _options(self) -> Options:
         return Options(self.frequencies, self.domain, self.edges, self.covariance, self.likelihood)
 
-    def _check_can_grow(self, before: Fitted) -> None:
-        found = before.fit
-        if found is not None and found.samples is not None and not found.from_sums:
-            raise ValueError(
-                "the rows seen so far were sampled, which leaves no sums to add to; fit all rows together, or begin "
-                "again with inference='variational'"
-            )
-        check_unchanged(before.statistics.options, self._options())
-
     def _store(self, fitted: Fitted, progress: Callable[[str], None]) -> None:
         rows, fit, self.timing_ = fitted
         assert fit is not None
@@ -176,13 +173,11 @@ class AdditiveModel(ProcessMixin):
         self.intercept_std_ = fit.target.scale * float(np.sqrt(variance))
         bound_gap = fit.history[-1].bound_gap
         self.elbo_gap_ = (bound_gap, 2.0 * bound_gap)
-        self._store_choices(fit, rows)
+        self.engine_, self.engine_reason_ = rows.choice.name, rows.choice.reason
         self.notes_ = (*rows.notes, *notes_on(self.kernel, rows.binding, rows.n), *fit.notes)
         for note in self.notes_:
             progress(f"note: {note}")
-
-    def _store_choices(self, fit: Fit, rows: Statistics) -> None:
-        """What was settled: domains by column, harmonics and edge functions by term."""
+        # what was settled: domains by column, harmonics and edge functions by term
         self.domain_, self.frequencies_, self.edges_ = {}, {}, {}
         for term, request, values in zip(rows.terms, rows.moments.request.terms, fit.terms, strict=True):
             leaves = term.term.factors
@@ -194,7 +189,6 @@ class AdditiveModel(ProcessMixin):
                 self.frequencies_[term.key] = values.M
             if any(q is not None for q in edges):
                 self.edges_[term.key] = edges[0] if len(edges) == 1 else edges
-        self.engine_, self.engine_reason_ = rows.choice.name, rows.choice.reason
 
     def save(self, path: Any, *, units: Mapping[Any, str] | None = None) -> None:
         """Write all that was learnt, and the sums over the rows, to a file that ``vff.load`` reads, without the rows.
@@ -331,15 +325,15 @@ class AdditiveModel(ProcessMixin):
         >>> np.allclose(model.effects(X).mean.sum(axis=1) + model.intercept_, model.predict_f(X)[0])
         True
         """
-        mean, variance = self._evaluate(X, lambda rows: self._effects(rows.x))
+
+        def compute(rows: Block) -> tuple[np.ndarray, np.ndarray]:
+            posterior, ready = self.fit_.posterior, self.fit_.posterior.rows(rows.x)
+            parts = [posterior.effect(s, rows.x, ready) for s in range(len(posterior.terms))]
+            return np.stack([mean for mean, _ in parts], axis=1), np.stack([variance for _, variance in parts], axis=1)
+
+        mean, variance = self._evaluate(X, compute)
         names = tuple(term.name for term in self.statistics_.terms)
         return Effects(names, self.target_.scale * mean, self.target_.scale * np.sqrt(variance))
-
-    def _effects(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        posterior = self.fit_.posterior
-        rows = posterior.rows(x)
-        parts = [posterior.effect(s, x, rows) for s in range(len(posterior.terms))]
-        return np.stack([mean for mean, _ in parts], axis=1), np.stack([variance for _, variance in parts], axis=1)
 
 
 def _refuse_times_as_text(table: Table, fitted: Binding) -> None:

@@ -218,7 +218,12 @@ class GPClassifier(ClassificationMixin, AdditiveModel):
         if not hasattr(self, "classes_"):
             if known.size < 2:
                 raise ValueError(f"classes names {known.tolist()}, and a classifier needs at least two")
-            _check_all_seen(labels[check_weights(sample_weight, labels.size) > 0.0], known)
+            missing = np.setdiff1d(known, labels[check_weights(sample_weight, labels.size) > 0.0])
+            if missing.size:
+                raise ValueError(
+                    f"the first rows given to partial_fit hold no row of class {shown(missing.tolist()[0])}, and rows "
+                    "of one class alone leave nothing to remember: begin with rows of all classes"
+                )
         if known.size == 2:
             self._absorb(X, codes.astype(float), sample_weight, self._before(), growing=True)
         else:
@@ -267,13 +272,4 @@ def _check_several(classes: np.ndarray) -> None:
         raise ValueError(
             f"y holds {held} in rows of positive weight, and a classifier needs at least two: give it rows of another "
             "class"
-        )
-
-
-def _check_all_seen(labels: np.ndarray, classes: np.ndarray) -> None:
-    missing = np.setdiff1d(classes, labels)
-    if missing.size:
-        raise ValueError(
-            f"the first rows given to partial_fit hold no row of class {shown(missing.tolist()[0])}, and rows of one "
-            "class alone leave nothing to remember: begin with rows of all classes"
         )

@@ -89,27 +89,16 @@ def learnt(spec: FitSpec, rows: Statistics, data: Sums | Visited, before: Fit | 
     """Hyperparameters and posterior, from where an earlier fit left them."""
     method = spec.method()
     chains = spec.chains.plan() if method.samples else None
+    ranges = (tuple(rows.ranges[c] for c in term.columns) for term in rows.terms)
+    plans = tuple(
+        TermPlan(term.name, rows.binding.labels(term), term.inner, term.given, M, own, detail)
+        for term, M, own, detail in zip(rows.terms, rows.harmonics, ranges, rows.highest_frequencies, strict=True)
+    )
     task = FitTask(
-        _plans(rows), spec.likelihood, data, spec.optimizer is not None, spec.centred, spec.progress, spec.noise,
+        plans, spec.likelihood, data, spec.optimizer is not None, spec.centred, spec.progress, spec.noise,
         spec.batch, spec.covariance, spec.engine, chains, spec.priors, before,
     )  # fmt: skip
     return method.fit(task)
-
-
-def _plans(rows: Statistics) -> tuple[TermPlan, ...]:
-    """What is asked of every term."""
-    return tuple(
-        TermPlan(
-            term.name,
-            rows.binding.labels(term),
-            term.inner,
-            term.given,
-            M,
-            tuple(rows.ranges[c] for c in term.columns),
-            detail,
-        )
-        for term, M, detail in zip(rows.terms, rows.harmonics, rows.highest_frequencies, strict=True)
-    )
 
 
 def _after_visits(found: Fit, rows: Statistics, data: Visited) -> Statistics:

@@ -150,11 +150,17 @@ def check_resolution(ends: tuple[float, float], label: str) -> None:
 
 def check_size(request: MomentRequest, names: Sequence[Hashable], covariance: str = "full", rows: int = 0) -> None:
     """Refuse a number of features whose sums and matrices cannot fit in memory, before any work is done."""
-    if covariance != "full":
-        return _check_structured_size(request, covariance, rows)
-    needed, room = memory_needed(request), _SHARE_OF_MEMORY * installed_memory()
+    room, structured = _SHARE_OF_MEMORY * installed_memory(), covariance != "full"
+    needed = structured_memory(covariance, request, rows) if structured else memory_needed(request)  # pyright: ignore[reportArgumentType]
     if needed <= room:
         return
+    if structured:  # rows are written out, factor by factor, and no matrix is larger than a group of features
+        where = f" at {rows} different rows" if rows else ""
+        raise ValueError(
+            f"covariance={shown(covariance)} for {request.size} features{where} needs {needed / 2**30:.2g} GiB where "
+            f"{room / 2**30:.2g} may be used; use fewer frequencies or fewer rows, or covariance='full', which keeps "
+            "no features of rows"
+        )
     worst = max(range(len(names)), key=lambda s: request.sizes[s])
     fits = largest_that_fits(request, room)
     advice = "leave a column or a term out"
@@ -181,19 +187,6 @@ def check_sampling_size(request: MomentRequest, rows: int, draws: int) -> None:
             f"{room / 2**30:.2g} may be used, and takes at most {LARGEST_DIRECT} features; use fewer frequencies, "
             "fewer rows, or inference='variational'"
         )
-
-
-def _check_structured_size(request: MomentRequest, covariance: Any, rows: int) -> None:
-    """The same where rows are written out, factor by factor, and no matrix is larger than a group of features."""
-    needed, room = structured_memory(covariance, request, rows), _SHARE_OF_MEMORY * installed_memory()
-    if needed <= room:
-        return
-    where = f" at {rows} different rows" if rows else ""
-    raise ValueError(
-        f"covariance={shown(covariance)} for {request.size} features{where} needs {needed / 2**30:.2g} GiB where "
-        f"{room / 2**30:.2g} may be used; use fewer frequencies or fewer rows, or covariance='full', which keeps no "
-        "features of rows"
-    )
 
 
 def installed_memory() -> int:

@@ -4,7 +4,7 @@ import sys
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
@@ -141,16 +141,12 @@ class ProcessMixin(BaseEstimator):
         """
         n_samples, rng = whole_number("n_samples", n_samples), self._generator(random_state)
         x, extra = self._joint_rows(X)
+        posterior: Any = self.posterior_  # of draws, where the model was sampled
         if self.samples_ is not None:
             some = chosen(len(self.samples_.kept), n_samples, rng)
-            return self._mixture(self._draws.sample_some(x, some, rng), extra, some).sample(rng)
-        function = self.target_.mean + self.target_.scale * self.posterior_.sample(x, n_samples, rng)
+            return self._mixture(posterior.sample_some(x, some, rng), extra, some).sample(rng)
+        function = self.target_.mean + self.target_.scale * posterior.sample(x, n_samples, rng)
         return np.asarray(self.likelihood_.sample(function, extra[:, None], rng), dtype=float)
-
-    @property
-    def _draws(self) -> Any:
-        """The posterior of a model that was sampled, which is made of draws."""
-        return self.posterior_
 
     def _mixture(self, f: np.ndarray, extra: np.ndarray, some: np.ndarray) -> Mixture:
         """Some of the draws, with f at rows as learning sees it, (N, S)."""
@@ -160,7 +156,7 @@ class ProcessMixin(BaseEstimator):
 
     def _predictives(self, rows: Block) -> Iterator[tuple[slice, Predictive]]:
         """A new y at the rows, a stretch of them at a time."""
-        x, extra = rows.x, rows.extra
+        x, extra, posterior = rows.x, rows.extra, cast(Any, self.posterior_)
         if self.samples_ is None:
             yield slice(0, len(x)), self.likelihood_.predictive(*self._latent(rows), extra)
             return
@@ -170,7 +166,7 @@ class ProcessMixin(BaseEstimator):
         step = max(1, _DRAWN // every.size)
         for start in range(0, len(x), step):
             some = slice(start, min(start + step, len(x)))
-            values, rest = self._draws.values(x[some])
+            values, rest = posterior.values(x[some])
             yield some, self._mixture(values + np.sqrt(rest)[:, None] * noise, extra[some], every)
 
     def _new(self, rows: Block, compute: Callable[[Predictive, slice], Sequence[np.ndarray]]) -> list[np.ndarray]:

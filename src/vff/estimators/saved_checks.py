@@ -15,7 +15,7 @@ from vff.basis import Basis
 from vff.data.schema import IN_MEMORY
 from vff.estimators.saved_records import Pattern, Saved
 from vff.estimators.statistics import Statistics
-from vff.factors import KINDS, FactorOptions, Kernel, TailRows, Term, normal_form
+from vff.factors import KINDS, FactorOptions, Kernel, Term, normal_form
 from vff.inference import METHODS, Fit, Posterior, Samples
 from vff.inference.model.scale import REACH
 from vff.kernels.descent import MOST_FACTORS
@@ -87,7 +87,12 @@ def _check_statistics(rows: Statistics, n_features: int) -> None:
     demand(all(isinstance(text, str) for text in rows.options), "options in writing", "others")
     demand(rows.n >= 0 and rows.left_out >= 0, "numbers of rows", min(rows.n, rows.left_out))
     _check_moments(rows.moments)
-    _check_tails(rows.tails, alone=shapes == [1])
+    demand(shapes == [1] or not rows.tails, "no rows beyond the domains of several columns", len(rows.tails))
+    for tail in rows.tails:
+        demand(tail.side in (-1, 1), "a side", tail.side)
+        for array, what in ((tail.r, "distances"), (tail.w, "weights"), (tail.y, "targets")):
+            _check_array(array, (tail.r.size,), what, np.inf)
+        demand(tail.r.min(initial=0.0) >= 0.0 and tail.w.min(initial=0.0) >= 0.0, "weights from zero", "others")
 
 
 def _check_moments(moments: Moments) -> None:
@@ -133,15 +138,6 @@ def _check_column(column: ColumnRequest) -> None:
     column.place.check()
     suits = any(isinstance(column.basis, kind.basis) and isinstance(column.place, kind.domain) for kind in KINDS)
     demand(suits, "a domain that suits the features", column.place)
-
-
-def _check_tails(tails: Sequence[TailRows], *, alone: bool) -> None:
-    demand(alone or not tails, "no rows beyond the domains of several columns", len(tails))
-    for tail in tails:
-        demand(tail.side in (-1, 1), "a side", tail.side)
-        for array, what in ((tail.r, "distances"), (tail.w, "weights"), (tail.y, "targets")):
-            _check_array(array, (tail.r.size,), what, np.inf)
-        demand(tail.r.min(initial=0.0) >= 0.0 and tail.w.min(initial=0.0) >= 0.0, "weights from zero", "others")
 
 
 def _check_learnable(rows: Statistics) -> None:

@@ -76,7 +76,9 @@ def _fit(fit: dict[str, Tree], rows: dict[str, Tree]) -> dict[str, Tree]:
             "visits": 1,
         }
         return fit | more
-    own = climb["Climb"]
+    own, names = climb["Climb"], {"asked": "likelihood", "constant": "intercept", "anchor": "intercept_prior"}
+    kept = ("asked", "sums", "psi", "information", "constant", "anchor", "units")
+    memory = {names.get(name, name): own.get(name, 0.0) for name in kept}
     direct = fit["solver"] in ("direct", "iterative")
     method = "natural" if direct else "structured" if samples is None else "chains"
     more = {
@@ -85,16 +87,10 @@ def _fit(fit: dict[str, Tree], rows: dict[str, Tree]) -> dict[str, Tree]:
         "n": own["rows"],
         "bounds": own["bounds"],
         "visits": own["visits"],
-        "memory": {"SiteMemory": _memory(own)} if direct else None,
+        "memory": {"SiteMemory": memory} if direct else None,
         "engine": own.get("choice"),
     }
     return fit | more
-
-
-def _memory(climb: dict[str, Tree]) -> dict[str, Tree]:
-    names = {"asked": "likelihood", "constant": "intercept", "anchor": "intercept_prior"}
-    kept = ("asked", "sums", "psi", "information", "constant", "anchor", "units")
-    return {names.get(name, name): climb.get(name, 0.0) for name in kept}
 
 
 def _posterior(tree: Tree) -> dict[str, Tree]:

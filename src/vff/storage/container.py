@@ -84,9 +84,9 @@ def write_file(path: str | os.PathLike[str], kind: str, record: Tree, *, private
     Who may read it does not change where there was a file. A new one follows the umask, or is for its owner alone if
     it is ``private``.
     """
-    target = Path(os.path.realpath(path))
-    arrays: list[np.ndarray] = []
-    plain = _Packer(arrays).packed(record)
+    target, packer = Path(os.path.realpath(path)), _Packer()
+    plain = packer.packed(record)
+    arrays = [array for _, array in packer.arrays.values()]
     layouts = [_layout_of(array) for array in arrays]
     listed = [{"dtype": own.dtype, "shape": own.shape, "order": own.order} for own in layouts]
     header = json.dumps({"kind": kind, "arrays": listed, "record": plain}, allow_nan=False, separators=(",", ":"))
@@ -174,9 +174,8 @@ def _layout_of(array: np.ndarray) -> _Layout:
 class _Packer:
     """From trees to JSON: arrays become numbers in a list of their own, floats that JSON does not know their bits."""
 
-    arrays: list[np.ndarray]
-    numbers: dict[int, int] = field(default_factory=dict)
-    """By ``id``, which stays that of an array while the list holds it."""
+    arrays: dict[int, tuple[int, np.ndarray]] = field(default_factory=dict)
+    """With their numbers, by ``id``, which stays while an array is held: one in two places is written once."""
 
     def packed(self, tree: Tree, depth: int = 0) -> Any:
         if depth > _DEEPEST:
@@ -186,20 +185,13 @@ class _Packer:
         if type(tree) is float:
             return tree if math.isfinite(tree) else {"$float": struct.pack(">d", tree).hex()}
         if isinstance(tree, np.ndarray):
-            return {"$array": self._number(tree)}
+            return {"$array": self.arrays.setdefault(id(tree), (len(self.arrays), tree))[0]}
         if type(tree) is list:
             return [self.packed(part, depth + 1) for part in tree]
         if type(tree) is dict and all(type(name) is str for name in tree):
             names = {name: f"${name}" if name.startswith("$") else name for name in tree}
             return {names[name]: self.packed(part, depth + 1) for name, part in tree.items()}
         raise FileError(f"a file takes plain values and arrays, and found {type(tree).__name__}; convert it first")
-
-    def _number(self, array: np.ndarray) -> int:
-        """An array that is held in two places is written once."""
-        if id(array) not in self.numbers:
-            self.numbers[id(array)] = len(self.arrays)
-            self.arrays.append(array)
-        return self.numbers[id(array)]
 
 
 def read_file(
