@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from vff.data.levels import in_order
+from vff.data.conversion import in_order
 from vff.data.meaning import are_written, refuse_to_guess, refuse_written
 from vff.data.table import Table
 from vff.estimators.named import column_of

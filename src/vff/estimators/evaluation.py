@@ -122,7 +122,7 @@ def _readable(
     known = [both for both in zip(indices, model.column_levels_, strict=False) if both[1] is not None]
     if source.names is None or fitted is None:  # columns stand where they stood
         levels = tuple(index for index, _ in known)
-        roles = Roles.of(source.schema, UsedColumns((), ()), y if check else None, sample_weight)
+        roles = Roles.of(source, UsedColumns((), ()), y if check else None, sample_weight)
         return source.select(replace(roles, features=source.names, levels=() if source.names else levels))
     names, own = [str(name) for name in fitted], model.likelihood_.column
     own = [] if own is None else [own if isinstance(own, str) else names[own]]
@@ -131,5 +131,5 @@ def _readable(
     levels = {names[index]: own for index, own in known}
     texts = [name for name, own in levels.items() if any(isinstance(one, str) for one in own or ())]
     source = source.expecting_text(texts)
-    roles = Roles.of(source.schema, UsedColumns(tuple(needed), tuple(levels)), y if check else None, sample_weight)
+    roles = Roles.of(source, UsedColumns(tuple(needed), tuple(levels)), y if check else None, sample_weight)
     return source.select(roles)

@@ -8,8 +8,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from vff.data.checks import check_weights
-from vff.data.labels import as_labels, coded
+from vff.data.checks import as_labels, check_weights, coded
 from vff.estimators.arguments import flag
 from vff.estimators.evaluation import Block, evaluate
 from vff.estimators.predict import ProcessMixin

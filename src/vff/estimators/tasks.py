@@ -16,8 +16,8 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from vff.data import Chunk, DatabaseRows, Groups, PassState, Roles, Source, Table, check_same_rows
+from vff.data.checks import as_labels
 from vff.data.groups import MOST_CELLS
-from vff.data.labels import as_labels
 from vff.estimators.binding import Binding, joined, resolve_columns
 from vff.estimators.options import Options
 from vff.estimators.statistics import Statistics, Summed, check_ranges, extended, resolved, summed, with_sums
