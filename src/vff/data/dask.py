@@ -143,8 +143,7 @@ class DaskSource(Source):
                 f"expected {what} to be a dask array or series beside dask rows, or the name of a column, found "
                 f"{type(part).__name__}; use dask.array.from_array"
             )
-        if isinstance(part, dask.array.Array):
-            part = _aligned(part, self._data)
+        part = _aligned(part, self._data)
         n, expected = len(_partitions(part)), len(_partitions(self._data))
         if n != expected:
             raise ValueError(
@@ -296,15 +295,12 @@ def _partitions(data: Any) -> list[Any]:
 
 def _aligned(part: Any, data: Any) -> Any:
     """Targets cut where the rows are, if the numbers of both are known; else they must have as many partitions."""
-    if not isinstance(data, dask.array.Array) or _is_unknown(data) or _is_unknown(part):
+    arrays = isinstance(data, dask.array.Array) and isinstance(part, dask.array.Array)
+    if not arrays or any(size != size for array in (data, part) for size in array.chunks[0]):  # unknown ones are NaN
         return part
     if part.shape[0] != data.shape[0]:
         raise ValueError(f"expected one target or weight per row, found {part.shape[0]} for {data.shape[0]} rows")
     return part if part.chunks[0] == data.chunks[0] else part.rechunk({0: data.chunks[0]})
-
-
-def _is_unknown(array: Any) -> bool:
-    return any(size != size for size in array.chunks[0])
 
 
 def _title(index: int, n: int) -> str:

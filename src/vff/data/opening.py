@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any, Literal, NamedTuple, overload
 
 from vff.data.database import DatabaseTable, Relation
@@ -9,7 +10,7 @@ from vff.data.frames import is_frame, is_table
 from vff.data.memory import MemorySource
 from vff.data.paths import is_path
 from vff.data.source import Handling, Report, Source
-from vff.data.streams import LazySource, StreamSource, is_dataset, is_lazy_frame
+from vff.data.streams import LazySource, StreamSource, batches_of_frame, cells_of_dataset
 from vff.data.table import Table
 from vff.registry import Registry
 from vff.words import shown, shown_path
@@ -149,6 +150,11 @@ def _library(data: Any) -> str:
     return library
 
 
+def _has(*methods: str) -> Callable[[Any], bool]:
+    """Known by what its type can do, of a library that is not imported for that: polars, xarray."""
+    return lambda data: all(hasattr(type(data), name) for name in methods)
+
+
 def _is_stream(data: Any) -> bool:
     """Iterators, functions that return them, and lists of chunks; a class is no stream, nor is what has a shape.
 
@@ -190,8 +196,8 @@ SOURCES: Registry[SourceKind] = Registry(
     "a kind of source",
     SourceKind("files", lambda data: is_path(data) or _library(data) == "pyarrow.dataset", _open_files, typed=True),
     SourceKind("dask", lambda data: _library(data) == "dask", _open_dask),
-    SourceKind("lazy frame", is_lazy_frame, LazySource.of_frame),
-    SourceKind("dataset", is_dataset, LazySource.of_dataset),
+    SourceKind("lazy frame", _has("collect_schema", "sink_parquet"), partial(LazySource, batches_of_frame)),
+    SourceKind("dataset", _has("data_vars", "isel"), partial(LazySource, cells_of_dataset)),
     SourceKind("database", lambda data: _library(data) in ("duckdb", "_duckdb", "ibis"), DatabaseTable),
     _STREAM,
     _MEMORY,

@@ -240,23 +240,13 @@ def _described(item: Any) -> str:
     return type(item).__name__ if shape is None else f"{type(item).__name__} of shape {tuple(shape)}"
 
 
-def is_lazy_frame(data: Any) -> bool:
-    """Whether this is a query of polars."""
-    return hasattr(type(data), "collect_schema") and hasattr(type(data), "sink_parquet")
-
-
-def is_dataset(data: Any) -> bool:
-    """Whether this is a dataset of xarray: variables over named dimensions."""
-    return hasattr(type(data), "data_vars") and hasattr(type(data), "isel")
-
-
 class LazySource(StreamSource):
     """Rows of something that gives chunks of any of its columns, as often as it is asked.
 
     Columns that have no role are left to whoever makes the chunks, who need not work them out.
     """
 
-    def __init__(self, data: Any, chunks: Callable[[Any, Sequence[str] | None, int], Iterator[Any]], *,
+    def __init__(self, chunks: Callable[[Any, Sequence[str] | None, int], Iterator[Any]], data: Any, *,
                  handling: Handling | None = None) -> None:  # fmt: skip
         self._lazy, self._make = data, chunks
         n = (handling or Handling()).chunk_rows
@@ -269,20 +259,8 @@ class LazySource(StreamSource):
         copy._supply = copy._supply.replaced(lambda: self._make(self._lazy, names, n))
         return copy
 
-    @classmethod
-    def of_frame(cls, data: Any, *, handling: Handling | None = None) -> Self:
-        """A lazy frame, collected a batch at a time."""
-        return cls(data, _batches, handling=handling)
 
-    @classmethod
-    def of_dataset(cls, data: Any, *, handling: Handling | None = None) -> Self:
-        """A dataset: a row for every combination of its coordinates, which are columns as its variables are."""
-        if not data.sizes:
-            raise ValueError("expected a dataset with dimensions, found one without; give it some, or pass a frame")
-        return cls(data, _cells, handling=handling)
-
-
-def _batches(frame: Any, names: Sequence[str] | None, n: int) -> Iterator[Any]:
+def batches_of_frame(frame: Any, names: Sequence[str] | None, n: int) -> Iterator[Any]:
     """Batches of a query. Older versions of polars have none, and slice it instead, which begins it anew every time."""
     query = frame if names is None else frame.select(list(names))
     if hasattr(query, "collect_batches"):
@@ -294,8 +272,13 @@ def _batches(frame: Any, names: Sequence[str] | None, n: int) -> Iterator[Any]:
         start += n
 
 
-def _cells(dataset: Any, names: Sequence[str] | None, n: int) -> Iterator[Any]:
-    """Stretches along the first dimension, flattened, so that at most about n rows are there at a time."""
+def cells_of_dataset(dataset: Any, names: Sequence[str] | None, n: int) -> Iterator[Any]:
+    """A row for every combination of the coordinates, which are columns as the variables are.
+
+    Stretches along the first dimension are flattened, so that at most about n rows are there at a time.
+    """
+    if not dataset.sizes:
+        raise ValueError("expected a dataset with dimensions, found one without; give it some, or pass a frame")
     sizes = dict(dataset.sizes)
     if names is not None:
         some = dataset[[name for name in dataset.data_vars if name in names]]
