@@ -13,7 +13,7 @@ from vff.data.opening import SOURCES, SourceKind, open_rows, scan
 from vff.data.passes import FaultyPartWarning, check_same_rows, run_task
 from vff.data.roles import Positive, Roles, UsedColumns
 from vff.data.schema import Kind
-from vff.data.source import NEEDS_REVISITS, Chunk, Handling, Part, Progress, Source, SourceError
+from vff.data.source import NEEDS_REVISITS, Chunk, Part, Progress, ReadOptions, Source, SourceError
 from vff.data.table import Table
 
 __all__ = [
@@ -25,7 +25,6 @@ __all__ = [
     "DatabaseTable",
     "FaultyPartWarning",
     "Groups",
-    "Handling",
     "Kind",
     "MemorySource",
     "Part",
@@ -33,6 +32,7 @@ __all__ = [
     "PassState",
     "Positive",
     "Progress",
+    "ReadOptions",
     "Roles",
     "Source",
     "SourceError",

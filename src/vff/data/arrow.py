@@ -99,9 +99,9 @@ class FilePart(Part):
         if self.fault is not None:
             raise self.fault
         first = 0
-        for table, share in _gathered(self._shaped(), self.source.handling.chunk_rows):
+        for table, share in _gathered(self._shaped(), self.source.options.chunk_rows):
             where = f"{self.name}, rows {first:,} to {first + table.num_rows - 1:,}"
-            yield Chunk(where, table, share_of_part=share).counted(self.source.handling)
+            yield Chunk(where, table, share_of_part=share).counted(self.source.options)
             first += table.num_rows
 
     def _shaped(self) -> Batches:

@@ -6,7 +6,7 @@ imported: what somebody hands in brings its methods along.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
-from functools import cached_property
+from functools import partial
 from math import prod
 from typing import Any, Self
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from vff.data.fingerprints import content_mark
 from vff.data.frames import column_names, is_table, joined, known_kinds, made_of, selected, sliced
-from vff.data.source import Chunk, Handling, Part, Source, SourceError
+from vff.data.source import Chunk, Part, ReadOptions, ReadPart, Source, SourceError
 from vff.words import listed, shown
 
 
@@ -29,8 +29,8 @@ class StreamSource(Source):
 
     unit = "chunks"
 
-    def __init__(self, data: Any, *, handling: Handling | None = None) -> None:
-        self.handling = handling or Handling()
+    def __init__(self, data: Any, *, options: ReadOptions | None = None) -> None:
+        self.options = options or ReadOptions()
         self._supply = _Supply(data)
         self._lent = not isinstance(data, list | tuple)
         self.repeatable = self._supply.repeatable
@@ -53,7 +53,7 @@ class StreamSource(Source):
         next one is asked for; since somebody may fill the same arrays anew, they are copied before that.
         """
         group: list[tuple[int, Chunk]] = []
-        group_made, rows, most = None, 0, self.handling.chunk_rows
+        group_made, rows, most = None, 0, self.options.chunk_rows
         for index, item in enumerate(self._supply.items()):
             made, n = None, 0
             try:
@@ -68,19 +68,41 @@ class StreamSource(Source):
                 yield self._joined(group)
                 group, rows = [], 0
             if isinstance(chunk, SourceError) or apart:
-                yield StreamPart(f"chunk {index}", chunk, self.handling)
+                yield self._part(f"chunk {index}", chunk)
             else:
                 group.append((index, _copied(chunk) if self._lent else chunk))
                 group_made, rows = made, rows + n
         if group:
             yield self._joined(group)
 
-    def _joined(self, group: list[tuple[int, Chunk]]) -> "StreamPart":
+    def _joined(self, group: list[tuple[int, Chunk]]) -> Part:
         (first, chunk), last = group[0], group[-1][0]
         if first == last:
-            return StreamPart(f"chunk {first}", chunk, self.handling)
+            return self._part(f"chunk {first}", chunk)
         name, columns = f"chunks {first} to {last}", zip(*(_parts(each) for _, each in group), strict=True)
-        return StreamPart(name, Chunk(name, *(joined(parts) for parts in columns)), self.handling)
+        return self._part(name, Chunk(name, *(joined(parts) for parts in columns)))
+
+    def _part(self, name: str, chunk: Chunk | SourceError) -> Part:
+        """Chunks that were brought, put together; or one that is not like the others, and why."""
+        return ReadPart(name, partial(self._cut, name, chunk), partial(_mark, chunk))
+
+    def _cut(self, name: str, chunk: Chunk | SourceError) -> Iterator[Chunk]:
+        """The rows, cut where they are more than ``chunk_rows``."""
+        if isinstance(chunk, SourceError):
+            raise chunk
+        n, step = len(chunk.data), self.options.chunk_rows
+        for start in range(0, n, step):
+            stop = min(start + step, n)
+            data, y, w = (None if part is None else sliced(part, start, stop) for part in _parts(chunk))
+            where = name if n <= step else f"{name}, rows {start:,} to {stop - 1:,}"
+            yield Chunk(where, data, y, w, share_of_part=stop / n).counted(self.options)
+
+
+def _mark(chunk: Chunk | SourceError) -> str:
+    """Number of rows, and a checksum of all that was brought. What is no table is refused when it is read."""
+    if isinstance(chunk, SourceError):
+        return str(chunk)
+    return f"{len(chunk.data):,} rows, {content_mark(*_parts(chunk))}"
 
 
 def _parts(chunk: Chunk) -> tuple[Any, Any, Any]:
@@ -92,37 +114,6 @@ def _copied(chunk: Chunk) -> Chunk:
     lent = [isinstance(part, list | np.ndarray) or hasattr(part, "iloc") for part in _parts(chunk)]
     parts = zip(_parts(chunk), lent, strict=True)
     return Chunk(chunk.where, *(part.copy() if changes else part for part, changes in parts))
-
-
-class StreamPart(Part):
-    """Chunks that were brought, put together; or one that is not like the others, and why."""
-
-    def __init__(self, name: str, found: Chunk | SourceError, handling: Handling) -> None:
-        self.name, self._found, self._handling = name, found, handling
-
-    def fingerprint(self) -> str:
-        """Number of rows, and a checksum of all that was brought. What is no table is refused when it is read."""
-        return self._mark
-
-    @cached_property
-    def _mark(self) -> str:
-        chunk = self._found
-        if isinstance(chunk, SourceError):
-            return str(chunk)
-        return f"{len(chunk.data):,} rows, {content_mark(*_parts(chunk))}"
-
-    def chunks(self) -> Iterator[Chunk]:
-        """The rows, cut where they are more than ``chunk_rows``."""
-        chunk = self._found
-        if isinstance(chunk, SourceError):
-            raise chunk
-        n, step = len(chunk.data), self._handling.chunk_rows
-        for start in range(0, n, step):
-            stop = min(start + step, n)
-            y, w = (None if part is None else sliced(part, start, stop) for part in (chunk.y, chunk.w))
-            where = self.name if n <= step else f"{self.name}, rows {start:,} to {stop - 1:,}"
-            piece = Chunk(where, sliced(chunk.data, start, stop), y, w, share_of_part=stop / n)
-            yield piece.counted(self._handling)
 
 
 class _Supply:
@@ -247,15 +238,14 @@ class LazySource(StreamSource):
     """
 
     def __init__(self, chunks: Callable[[Any, Sequence[str] | None, int], Iterator[Any]], data: Any, *,
-                 handling: Handling | None = None) -> None:  # fmt: skip
+                 options: ReadOptions | None = None) -> None:  # fmt: skip
         self._lazy, self._make = data, chunks
-        n = (handling or Handling()).chunk_rows
-        super().__init__(lambda: chunks(data, None, n), handling=handling)
+        n = (options or ReadOptions()).chunk_rows
+        super().__init__(lambda: chunks(data, None, n), options=options)
 
     def restricted(self, columns: Sequence[str]) -> Self:
-        """The same rows with these columns alone; the others are not even computed."""
         copy = super().restricted(columns)
-        names, n = copy.names, self.handling.chunk_rows
+        names, n = copy.names, self.options.chunk_rows
         copy._supply = copy._supply.replaced(lambda: self._make(self._lazy, names, n))
         return copy
 
