@@ -75,13 +75,11 @@ class DaskSource(Source):
     def parts(self) -> Iterator[Part]:
         """A part for every partition, in order."""
         token = tokenize(self._data, self._y, self._w, self.names)
-        for index, piece in enumerate(self._pieces):
-            name = _title(index, len(self._pieces))
-            read = partial(self._fetched, name, piece)
+        for index, (name, *piece) in enumerate(self._pieces):
             mark = f"{token} {index}"  # what dask calls the graph that leads to it
-            yield ReadPart(name, read, lambda mark=mark: mark)
+            yield ReadPart(name, partial(self._fetched, name, piece), lambda mark=mark: mark)
 
-    def _fetched(self, name: str, piece: tuple[Any, Any, Any]) -> list[Chunk]:
+    def _fetched(self, name: str, piece: list[Any]) -> list[Chunk]:
         return [self._make(name, *compute(*piece))]
 
     def reduce(self, task: Any, checkpoint: Any = None, without: tuple[str, ...] = ()) -> PassState[Any]:
@@ -93,11 +91,10 @@ class DaskSource(Source):
         comes back as it was raised, with the partition's name in front.
         """
         report = self.options.report
-        pieces = [(_title(i, len(self._pieces)), *piece) for i, piece in enumerate(self._pieces)]
         # made by a task, so that it travels to a worker once and not with every partition
         task = getattr(task, "on_one_core", task)  # a worker has a thread for every task that it runs at a time
         tools = delayed(_Parcel)(cloudpickle.dumps((task, self._make, self.options.faulty)))
-        leaves = [delayed(_answer)(tools, *piece) for piece in pieces if piece[0] not in without]
+        leaves = [delayed(_answer)(tools, *piece) for piece in self._pieces if piece[0] not in without]
         if not leaves:
             raise SourceError("expected a partition that can be read, found that all are to be left out; repair one")
         root = leaves
@@ -125,14 +122,15 @@ class DaskSource(Source):
         return partial(_chunk, self.names, self.n_columns, replace(self.options, report=None, checkpoint=None))
 
     @cached_property
-    def _pieces(self) -> list[tuple[Any, Any, Any]]:
-        """For every partition: its table, its targets and its weights. Kept, since dask takes long to cut many."""
+    def _pieces(self) -> list[tuple[str, Any, Any, Any]]:
+        """Every partition's name, table, targets and weights. Kept, since dask takes long to cut many."""
         data = self._data
         if self.names is not None and not isinstance(data, list):
             data = data[list(self.names)]
         X = _partitions(data)
         y, w = ([None] * len(X) if part is None else _partitions(part) for part in (self._y, self._w))
-        return list(zip(X, y, w, strict=True))
+        names = [f"partition {index} of {len(X)}" for index in range(len(X))]
+        return list(zip(names, X, y, w, strict=True))
 
     def _beside(self, part: Any, what: str) -> Any:
         """Targets or weights, cut as the rows are."""
@@ -301,7 +299,3 @@ def _aligned(part: Any, data: Any) -> Any:
     if part.shape[0] != data.shape[0]:
         raise ValueError(f"expected one target or weight per row, found {part.shape[0]} for {data.shape[0]} rows")
     return part if part.chunks[0] == data.chunks[0] else part.rechunk({0: data.chunks[0]})
-
-
-def _title(index: int, n: int) -> str:
-    return f"partition {index} of {n}"

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Self
 
-from vff.data.arrow import FilePart, FileSchema, fragments_of, part_of
-from vff.data.paths import find_files, folder_keys, is_integer, is_number, is_path
+from vff.data.arrow import FORMATS, FilePart, FileSchema, fragments_of
+from vff.data.paths import file_format, find_files, folder_keys, is_integer, is_number, is_path
 from vff.data.schema import DECLARABLE, Kind
 from vff.data.source import Part, ReadOptions, Source, SourceError
 from vff.words import listed, shown, shown_path
@@ -28,8 +28,8 @@ class FileSource(Source):
         self._data, self._delimiter = data, delimiter
         self._types = self.declared = _checked_types(types or {})
         paths = find_files(data) if is_path(data) else ()
-        fragments = [] if is_path(data) else fragments_of(data, self._types)
-        self._files = [part.look() for part in fragments or [part_of(path, self._types, delimiter) for path in paths]]
+        parts = [FORMATS[file_format(path)](path, self._types, delimiter) for path in paths]
+        self._files = [part.look() for part in parts or fragments_of(data, self._types)]
         self.kinds = self._read_as = self._expected_kinds([folder_keys(path) for path in paths])
         unknown = [name for name in self._types if name not in self.kinds]
         if unknown:

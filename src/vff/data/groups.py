@@ -218,7 +218,14 @@ class DatabaseRows:
         sums = {self._prefix + name: value for name, value in sums.items()}
         answer = self.table.ask(rows.group_by(names).aggregate(**sums).order_by(names).limit(most + 1))
         if answer.num_rows > most:
-            raise TooManyGroupsError(_too_many(names, most, self.table.batches))
+            found = f"columns {', '.join(map(shown, names))} have more than {most:,} combinations of values"
+            by = "combination"
+            if len(names) == 1:
+                found, by = f"column {shown(names[0])} has more than {most:,} different values", "value"
+            raise TooManyGroupsError(
+                f"{found}, and a database is asked for sums by {by}; round in the query, or fetch the rows in chunks "
+                f"with vff.scan(table.{self.table.batches})"
+            )
         found = [np.array(answer.column(name).to_numpy(), float) for name in sums]
         return Groups(answer.select(names), *found)
 
@@ -226,17 +233,3 @@ class DatabaseRows:
         """How many different combinations of values some columns have."""
         different = self._rows.select(list(dict.fromkeys(columns))).distinct()
         return int(self._answer(different, {"n": different.count()})["n"])
-
-
-def _too_many(names: Sequence[str], most: int, batches: str) -> str:
-    if len(names) == 1:
-        found = (
-            f"column {shown(names[0])} has more than {most:,} different values, and a database is asked for sums by "
-            "value"
-        )
-    else:
-        found = (
-            f"columns {', '.join(map(shown, names))} have more than {most:,} combinations of values, and a database is "
-            "asked for sums by combination"
-        )
-    return f"{found}; round in the query, or fetch the rows in chunks with vff.scan(table.{batches})"

@@ -173,10 +173,14 @@ class _Supply:
 
 def item_of(item: Any, index: int) -> Chunk:
     """A chunk as somebody brings it: a table, or a tuple with targets and weights beside it."""
-    parts = item if isinstance(item, tuple) else (item,)
+    parts, found = (item,), type(item).__name__
+    if isinstance(item, tuple):
+        parts, found = item, f"a tuple of {len(item)} ({', '.join(type(part).__name__ for part in item[:4])})"
+    elif getattr(item, "shape", None) is not None:
+        found += f" of shape {tuple(item.shape)}"
     if not 1 <= len(parts) <= 3 or not is_table(parts[0]):
         raise SourceError(
-            f"expected every chunk to be a table or a tuple (X, y) or (X, y, w), found {_described(item)} as chunk "
+            f"expected every chunk to be a table or a tuple (X, y) or (X, y, w), found {found} as chunk "
             f"{index}; X is a frame, an Arrow table or an array with rows and columns"
         )
     chunk = Chunk(f"chunk {index}", *parts)
@@ -222,13 +226,6 @@ def conforming(chunk: Chunk, model: Chunk, names: tuple[str, ...] | None) -> Chu
 def _shape(chunk: Chunk) -> str:
     extra = "".join(f", {what}" for what, part in (("y", chunk.y), ("w", chunk.w)) if part is not None)
     return f"({'array' if column_names(chunk.data) is None else 'table with names'}{extra})"
-
-
-def _described(item: Any) -> str:
-    if isinstance(item, tuple):
-        return f"a tuple of {len(item)} ({', '.join(type(part).__name__ for part in item[:4])})"
-    shape = getattr(item, "shape", None)
-    return type(item).__name__ if shape is None else f"{type(item).__name__} of shape {tuple(shape)}"
 
 
 class LazySource(StreamSource):
