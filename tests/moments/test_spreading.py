@@ -92,7 +92,7 @@ def test_gram_matrix_of_the_lattice_is_right_relative_to_its_diagonal(M, q):
     found, written = (_gram(name, jobs, columns, w) for name in ("nufft", "dense"))
     size = np.sqrt(np.diagonal(written))
     assert np.abs((found - written) / np.outer(size, size)).max() < 1e-5
-    phi = np.einsum("np,nq->npq", *(column.features for column in columns)).reshape(300, -1)
+    phi = np.einsum("np,nq->npq", *(column.basis.evaluate(column.t) for column in columns)).reshape(300, -1)
     assert np.abs((found - phi.T @ (w[:, None] * phi)) / np.outer(size, size)).max() < 1e-5
 
 

@@ -7,9 +7,7 @@ import numpy as np
 from vff.linalg.views import MatrixView, Probes, StructuredCotangent
 
 
-class AbstractSymmetric(ABC):
-    """A symmetric P x P matrix. Only who factors it may ask for all of it."""
-
+class _Matrix(ABC):
     @property
     @abstractmethod
     def shape(self) -> tuple[int, int]:
@@ -18,6 +16,10 @@ class AbstractSymmetric(ABC):
     @abstractmethod
     def mv(self, v: np.ndarray) -> np.ndarray:
         """The matrix times v, (P,) or (P, S)."""
+
+
+class AbstractSymmetric(_Matrix):
+    """A symmetric P x P matrix. Only who factors it may ask for all of it."""
 
     def __matmul__(self, v: np.ndarray) -> np.ndarray:
         return self.mv(v)
@@ -43,22 +45,13 @@ class AbstractSymmetric(ABC):
         return float(np.linalg.eigvalsh(matrix / scale / scale[:, None])[0])
 
 
-class AbstractOperator(ABC):
+class AbstractOperator(_Matrix):
     """A symmetric P x P matrix that can be applied, added to and contracted."""
 
     @property
     def probes(self) -> Probes:
         """V (P, R): the few directions beside the diagonal in which this structure looks at another; None for all."""
         return None
-
-    @property
-    @abstractmethod
-    def shape(self) -> tuple[int, int]:
-        """(P, P)."""
-
-    @abstractmethod
-    def mv(self, v: np.ndarray) -> np.ndarray:
-        """K v for v of shape (P,) or (P, S)."""
 
     @abstractmethod
     def lower_plus(self, dense: np.ndarray) -> np.ndarray:

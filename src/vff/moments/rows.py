@@ -176,8 +176,3 @@ class ColumnRows:
             return outside if outside.any() else None
         values = ~domain.contains(self.values)
         return values[self.codes] if values.any() else None
-
-    @cached_property
-    def features(self) -> np.ndarray:
-        """The features written out, (N, P). For short stretches."""
-        return self.basis.evaluate(self.t)

@@ -13,7 +13,7 @@ from vff.inference.model.hyperparameters import NOISE, Hyperparameters, Key
 from vff.inference.model.term import Term
 from vff.inference.posterior import Posterior
 from vff.inference.solvers.direct import NormalEquations, moved_gram
-from vff.inference.solvers.linear_gaussian import Cotangents, GapCotangents, Intercept, LinearGaussian
+from vff.inference.solvers.linear_gaussian import Cotangents, Intercept, LinearGaussian
 from vff.inference.solvers.whitening import LatticeGram
 from vff.linalg import BlockDiagonal
 from vff.moments import ColumnRequest, Harmonics, Moments
@@ -202,7 +202,7 @@ class SumModel:
         """q(f) at log hyperparameters, from the form that the model has there."""
         return self.solver.posterior(form, self, self.unpack(theta))
 
-    def pull_back(self, theta: np.ndarray, cotangents: Cotangents | GapCotangents) -> np.ndarray:
+    def pull_back(self, theta: np.ndarray, cotangents: Cotangents) -> np.ndarray:
         setting, prior = self.unpack(theta), cotangents.model.block_prior
         gradient: list[float] = []
         for s, (term, basis, values) in enumerate(zip(self.terms, self.columns, setting.terms, strict=True)):
@@ -237,13 +237,13 @@ def edf_by_term(closed: LinearGaussian) -> np.ndarray:
     return np.array(sizes) - np.array(left)
 
 
-def shrunk(model: SumModel, most: int = SMALL) -> SumModel:
+def shrunk(model: SumModel) -> SumModel:
     """The model with fewer harmonics everywhere, few enough for a factor to be computed in a moment."""
     share = 1.0
-    while model.size > most:
+    while model.size > SMALL:
         share *= 0.8
         smaller = model.restricted(fewer(model.moments.request, share, 2).harmonics)
-        if smaller.size <= most or smaller.size == model.size:
+        if smaller.size <= SMALL or smaller.size == model.size:
             return smaller
     return model
 

@@ -327,18 +327,15 @@ class Cotangents:
         return -0.5 * self.model.tau * (1.0 + _ROUNDING)
 
 
-@dataclass(frozen=True)
-class GapCotangents:
-    """Derivatives of T, answering to the same names as ``Cotangents``. O(P^2)."""
-
-    model: LinearGaussian
+class GapCotangents(Cotangents):
+    """Derivatives of T, answering to the same names. O(P^2)."""
 
     @cached_property
     def prior(self) -> StructuredCotangent:
         """dT / dK = tau/2 K^-1 G K^-1."""
         return 0.5 * self.model.tau * self.model.projected_sandwich
 
-    @property
+    @cached_property
     def log_noise(self) -> float:
         """T is proportional to 1 / noise."""
         return -0.5 * self.model.tau * self.model.residual
