@@ -231,7 +231,7 @@ class SumModel:
 
 def edf_by_term(closed: LinearGaussian) -> np.ndarray:
     """P_s - tr((A^-1)_ss K_s) of every term: how many of its coefficients the data determine."""
-    prior, inverse = closed.block_prior, closed.cotangents.inverse
+    prior, inverse = closed.block_prior, closed.projected_inverse
     sizes = [block.shape[0] for block in prior.blocks]
     left = [block.inner(prior.part(inverse, s)) for s, block in enumerate(prior.blocks)]
     return np.array(sizes) - np.array(left)

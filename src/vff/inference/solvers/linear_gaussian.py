@@ -274,23 +274,18 @@ class Cotangents:
 
     model: LinearGaussian
 
-    @property
-    def inverse(self) -> StructuredCotangent:
-        """A^-1 as the prior's structure sees it."""
-        return self.model.projected_inverse
-
     @cached_property
     def prior(self) -> StructuredCotangent:
         """dELBO / dK."""
         K, m = self.model.prior, self.model.mean[:, None]
-        seen = self.inverse + K.project(OuterView(m, m)) + -1.0 * K.project_inverse()
+        seen = self.model.projected_inverse + K.project(OuterView(m, m)) + -1.0 * K.project_inverse()
         return -0.5 * (seen + self.model.tau * self.model.projected_sandwich)
 
     @cached_property
     def edf(self) -> float:
         """tau tr(A^-1 G) = P - tr(A^-1 K): how many coefficients the data determine, and the constant among them."""
         model = self.model
-        return model.mean.size - model.prior.inner(self.inverse) + model.of_intercept.edf
+        return model.mean.size - model.prior.inner(model.projected_inverse) + model.of_intercept.edf
 
     @cached_property
     def log_noise(self) -> float:
