@@ -126,8 +126,8 @@ class AdditiveModel(ProcessMixin):
         """The rows, wherever they are, with the columns of those seen before where they were."""
         known = getattr(self, "feature_names_in_", None)
         source = open_rows(X).assigned(spec.used, y, sample_weight, None if known is None else list(known))
-        if self.verbose and source.expensive_pass and source.handling.report is None:
-            source = source.handled(report=lines_of_pass(spec.progress))
+        if self.verbose and source.expensive_pass and source.options.report is None:
+            source = source.with_options(report=lines_of_pass(spec.progress))
         if seen is None:
             return source
         modelled = [column.index for column in seen.binding.columns]

@@ -138,9 +138,9 @@ class GPClassifier(ClassificationMixin, AdditiveModel):
         again: Any = source.select(roles).revisitable()
         if again.whole is not None:
             return self.fit(again.whole, again.y, again.w)
-        source = source.handled(keep_missing=roles.levels).with_integers(roles.labels)
+        source = source.with_options(keep_missing=roles.levels).with_integers(roles.labels)
         # rows that will be left out for another column must not show their labels either
-        whole = source.handling.faulty == "skip" or source.handling.missing == "drop"
+        whole = source.options.faulty == "skip" or source.options.missing == "drop"
         columns = [name for name in (roles.all if whole else (roles.target, roles.weight)) if name is not None]
         some = source.restricted(columns) if roles.features is not None and columns else source
         labels = FindLabels(replace(roles, features=None if roles.features is None else ()))

@@ -275,7 +275,7 @@ class RowPasses:
         """What rows take in memory, however many there are: every column, its codes, y, weights and what is beside."""
         if not self.source.expensive_pass:
             return ""
-        held = 8 * self.source.handling.chunk_rows * (2 * columns + 3) / 2**20
+        held = 8 * self.source.options.chunk_rows * (2 * columns + 3) / 2**20
         return f"; a chunk of rows takes about {held:,.0f} MiB"
 
     def _domains_are_given(self) -> bool:
