@@ -8,7 +8,7 @@ from vff.estimators.binding import Binding
 from vff.estimators.table_summary import Batch
 from vff.estimators.tasks import Reader, RowTask
 from vff.inference import MemoryRows, Observed, RowOracle, SiteQuery, SiteSums, TargetScale
-from vff.inference.methods.natural.feature_sums import FeatureSums
+from vff.inference.methods.natural.oracle import FeatureSums
 from vff.moments import MomentRequest, PassPlan, PreparedRows, merge_equal_rows
 
 

@@ -1,67 +1,53 @@
 """Hyperparameters and harmonics from sums, whoever took them: those of rows under Gaussian noise, or of sites."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from vff.inference.learning.growth import Stage, grow, learn
 from vff.inference.learning.model import SumModel, capped, edf_by_term, shrunk
-from vff.inference.learning.start import Given, Start, look, sized_for
-from vff.inference.methods.fit import TermShare
-from vff.inference.methods.notes import active
+from vff.inference.learning.start import Given, Start, highest_standing_out, look, sized_for
+from vff.inference.methods.fit import Fit, Milestone, TermShare, record
+from vff.inference.methods.notes import active, notes_on
+from vff.inference.methods.task import FitTask
 from vff.inference.model.hyperparameters import Hyperparameters
+from vff.inference.posterior import Posterior
 from vff.moments import Harmonics
 
-BETTER_START = 10.0  # nats by which a start found in the data must beat the user's, or the last, to be taken instead
-
-
-class Last(NamedTuple):
-    """Where an earlier fit ended, as learning sees it now."""
-
-    terms: Sequence[Mapping[str, float] | None]
-    """None where a term came to nothing: more rows may show what few did not."""
-    noise: float
-
-    def start(self, model: SumModel, found: Start) -> Start:
-        """With what was found in the data for terms that came to nothing."""
-        others = model.unpack(found.theta).terms
-        values = tuple(dict(other if own is None else own) for own, other in zip(self.terms, others, strict=True))
-        setting = Hyperparameters(values, self.noise)
-        sized = sized_for(model, setting)
-        theta = sized.parameters.clip(sized.pack(setting))
-        return Start(theta, sized.harmonics, sized.at(theta).elbo)
+_BETTER_START = 10.0  # nats by which a start found in the data must beat the user's, or the last, to be taken instead
 
 
 def learn_from_sums(
+    task: FitTask,
     model: SumModel,
-    given: tuple[Given, ...],
     noise: float | None,
-    wanted: Harmonics,
-    details: Sequence[int],
     *,
-    optimise: bool,
-    progress: Callable[[str], None],
-    last: Last | None = None,
+    power: float | None = None,
     known: dict[str, Any] | None = None,
 ) -> list[Stage]:
-    """Learn from where the user's values, the ``last`` optimum or a look at the data say, at more and more harmonics.
+    """Learn from where the user's values, the last optimum or a look at the data say, at more and more harmonics.
 
-    ``known`` is what the first stage may be told (see ``growth.learn``), and that the noise variance is.
+    ``power`` is that of the targets in any harmonic; ``known`` is what the first stage may be told (see
+    ``growth.learn``), and that the noise variance is.
     """
+    optimise, progress, wanted = task.optimise, task.progress, task.wanted
+    given = task.units(model.moments.request).inner(plan.given for plan in task.plans)
+    many = len(task.plans) > 1
+    details = [plan.detail for plan in task.plans] if many else [highest_standing_out(model, power)]
     most = either(wanted, model.harmonics)
     sized = model.restricted(most)
     all_given = either(wanted, ((None,) * len(term) for term in model.harmonics)) == most
     setting, held = given_setting(given, noise), noise if known else None
     if setting is not None and all_given and not optimise:
         return [learn(sized, sized.pack(setting), optimise=False, progress=progress)]
-    start = given_start(sized, setting) or look(sized, given, noise, details)
+    start = look(sized, given, noise, details) if setting is None else _start_at(sized, setting)
     if optimise and ((noise and not known) or any(value for term in given for value in term.values())):
         nothing = tuple(dict.fromkeys(term) for term in given)
         start = _better(look(sized, nothing, held, details), start)
-    if optimise and last is not None:
-        start = _better(start, last.start(sized, start))
+    if optimise:
+        start = _better(start, _last(task, sized, start))
     progress(f"start: bound {start.elbo:.3f} nats")
     harmonics = capped(either(wanted, start.harmonics), most)
     how: dict[str, Any] = {"optimise": optimise, "progress": progress}
@@ -77,7 +63,7 @@ def learn_from_sums(
 
 def _better(found: Start, start: Start | None) -> Start:
     """What was found in the data, where it is far better."""
-    return found if start is None or found.elbo > start.elbo + BETTER_START else start
+    return found if start is None or found.elbo > start.elbo + _BETTER_START else start
 
 
 def given_setting(given: tuple[Given, ...], noise: float | None) -> Hyperparameters | None:
@@ -88,12 +74,27 @@ def given_setting(given: tuple[Given, ...], noise: float | None) -> Hyperparamet
     return Hyperparameters(tuple(values), noise)
 
 
-def given_start(model: SumModel, setting: Hyperparameters | None) -> Start | None:
-    if setting is None:
-        return None
+def _start_at(model: SumModel, setting: Hyperparameters, *, clipped: bool = False) -> Start:
     sized = sized_for(model, setting)
     theta = sized.pack(setting)
+    theta = sized.parameters.clip(theta) if clipped else theta
     return Start(theta, sized.harmonics, sized.at(theta).elbo)
+
+
+def _last(task: FitTask, model: SumModel, found: Start) -> Start | None:
+    """Where the fit before ended, on the scale of the targets of now.
+
+    Terms that came to nothing start where the data say: more rows may show what few did not.
+    """
+    before = task.before
+    if before is None or not before.from_sums:
+        return None
+    values, units = [], task.units(model.moments.request).terms
+    for plan, own, unit, other in zip(task.plans, before.terms, units, model.unpack(found.theta).terms, strict=True):
+        kept = {name: value / unit[name] for name, value in plan.named(own).items()}
+        values.append(kept if own.active else other)
+    setting = Hyperparameters(tuple(values), before.noise_variance / task.target.scale**2)
+    return _start_at(model, setting, clipped=True)
 
 
 def either(wanted: Harmonics, others: Iterable[tuple[int | None, ...]]) -> Harmonics:
@@ -101,6 +102,30 @@ def either(wanted: Harmonics, others: Iterable[tuple[int | None, ...]]) -> Harmo
     return tuple(
         tuple(other if M is None else M for M, other in zip(*both, strict=True))
         for both in zip(wanted, others, strict=True)
+    )
+
+
+def record_of_stages(
+    task: FitTask,
+    stages: Sequence[Stage],
+    whole: SumModel,
+    posterior: Posterior,
+    notes: tuple[str, ...] = (),
+    **more: Any,
+) -> Fit:
+    """The record of a fit whose hyperparameters are those of the last stage; ``whole`` has all that was summed."""
+    final = stages[-1]
+    units = task.units(final.model.moments.request)
+    return record(
+        task,
+        posterior=posterior,
+        values=units.outer(final.model.unpack(final.optimum.theta).terms),
+        shares=shares_of(final),
+        history=tuple(Milestone(own.harmonics, own.optimum, own.bound_gap, own.tolerance) for own in stages),
+        solver=final.model.solver.name,
+        elbo_error=final.closed.error,
+        notes=(*notes_on(final, whole, task.plans), *posterior.covariance.notes(), *notes),
+        **more,
     )
 
 

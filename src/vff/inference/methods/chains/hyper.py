@@ -4,15 +4,7 @@ Names are those that a summary of the draws prints: ``variance[term]``, ``length
 ``noise_variance``, and the likelihood's own. A prior may be given by such a name, or for all of a kind by the part
 before the bracket; a number instead of a prior holds the hyperparameter there.
 
-Priors that are not given, with s the scale of f (that of y where f is in its units, else one):
-
-    variance          its square root is exponential, above 3 s with probability 0.05 (penalised complexity)
-    lengthscale       log-normal, median half the range of the column's data, sigma 1 (of factors: ``Parameter.prior``)
-    noise_variance    its square root is half-normal with scale s
-    constant          normal around the best constant, standard deviation 10 s
-    df                Gamma of shape 2 and scale 10 (Juarez and Steel, 2010)
-    cut 1             normal around its first guess, standard deviation 5
-    others            log-normal, median the first guess from the data, sigma 1.5
+Priors that are not given: see docs/markov-chains.md, "Priors".
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,13 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from vff.inference.methods.task import TermPlan
+from vff.inference.methods.task import FitTask, TermPlan
 from vff.inference.model.scale import TargetScale, Units
 from vff.likelihoods import AbstractLikelihood
 from vff.priors import AbstractPrior, Gamma, HalfNormal, LogNormal, Normal, OfSd, penalised_sd
 from vff.words import shown
 
-PriorLike = AbstractPrior | float | None
 _ABOVE, _PROBABILITY = 3.0, 0.05
 _REACH, _CUT, _VAGUE = 10.0, 5.0, 1.5
 _INNER = 0.005, 0.995  # quantiles of the prior between which a chain starts
@@ -70,17 +61,16 @@ class Parameter:
         return self.to_t(float(np.clip(self.start, low, high)))
 
 
-def term_parameters(plans: Sequence[TermPlan], learnt: Sequence[Sequence[float]], units: Units) -> list[Parameter]:
+def term_parameters(task: FitTask, learnt: Sequence[Sequence[float]], units: Units) -> list[Parameter]:
     """The hyperparameters of every term; ``learnt`` are their values before the chains, in the user's units."""
-    labels = _labels(plans)
     spread = penalised_sd(_ABOVE * units.target.scale, _PROBABILITY)
-    parameters: list[Parameter] = []
-    for plan, values, some, names in zip(plans, learnt, units.terms, labels, strict=True):
-        parameters.append(Parameter("variance", plan.name, spread, values[0], unit=some["variance"]))
-        for (name, d, own), label, value in zip(plan.term.parameters, names, values[1:], strict=True):
+    found: list[Parameter] = []
+    for plan, values, some, labels in zip(task.plans, learnt, units.terms, _labels(task.plans), strict=True):
+        found.append(Parameter("variance", plan.name, spread, values[0], unit=some["variance"]))
+        for (name, d, own), label, value in zip(plan.term.parameters, labels, values[1:], strict=True):
             extent = plan.extents[d].high - plan.extents[d].low or 2.0 * some[name]
-            parameters.append(Parameter(own.name, label, own.prior(extent), value, unit=some[name]))
-    return parameters
+            found.append(Parameter(own.name, label, own.prior(extent), value, unit=some[name]))
+    return found if task.optimise else [replace(own, prior=None) for own in found]
 
 
 def _labels(plans: Sequence[TermPlan]) -> list[list[str]]:
@@ -133,14 +123,10 @@ def _default(parameter: Parameter) -> AbstractPrior:
 
 def check_names(plans: Sequence[TermPlan], others: Sequence[str], given: Mapping[str, Any] | None) -> None:
     """Refuse names that no hyperparameter has, before any work is done."""
-    names = [
-        name
-        for plan, labels in zip(plans, _labels(plans), strict=True)
-        for name in (
-            f"variance[{plan.name}]",
-            *(f"{own.name}[{label}]" for (_, _, own), label in zip(plan.term.parameters, labels, strict=True)),
-        )
-    ]
+    names: list[str] = []
+    for plan, labels in zip(plans, _labels(plans), strict=True):
+        both = zip(plan.term.parameters, labels, strict=True)
+        names += [f"variance[{plan.name}]", *(f"{own.name}[{label}]" for (_, _, own), label in both)]
     names += others
     for key in given or {}:
         if key not in names and key not in {name.partition("[")[0] for name in names}:
@@ -167,8 +153,7 @@ def _with_prior(own: Parameter, asked: Any) -> Parameter:
         if not own.real and float(asked.quantile(_INNER[1])) <= own.lower:
             raise ValueError(
                 f"priors gives {shown(asked)} for {own.name}, which stays above {own.lower:g} and would lie below it; "
-                "give "
-                "one that can be above"
+                "give one that can be above"
             )
         return replace(own, prior=asked)
     number = isinstance(asked, Real) and not isinstance(asked, bool)

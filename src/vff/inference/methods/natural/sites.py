@@ -9,6 +9,7 @@ import numpy as np
 from vff.inference.learning.growth import Stage, grow, learn, tolerance
 from vff.inference.learning.model import SumModel
 from vff.inference.learning.optimise import Optimum
+from vff.inference.methods.fit import SiteMemory
 from vff.inference.methods.natural.ascent import Step, Visit, arrive
 from vff.inference.methods.natural.oracle import ExpectedSites, InitialSites, RowOracle
 from vff.inference.methods.natural.row_sites import is_positive
@@ -50,18 +51,6 @@ class SiteIterate:
 
 
 @dataclass(frozen=True)
-class Memory:
-    """What is left of earlier rows."""
-
-    sums: Moments
-    """Of their sites."""
-    psi: np.ndarray
-    """The likelihood's parameters as they had them."""
-    information: np.ndarray
-    """Minus the Hessian of what they say about these, (R, R)."""
-
-
-@dataclass(frozen=True)
 class SiteProblem:
     """Rows with a likelihood, and a sum of terms."""
 
@@ -79,7 +68,8 @@ class SiteProblem:
     """Nats that a last step of the ascent may still gain."""
     intercept_prior: float = 0.0
     """Prior mean of the latent function; that of its constant, where it has one."""
-    memory: Memory | None = None
+    memory: SiteMemory | None = None
+    """What is left of earlier rows."""
 
     def model(self, sums: Moments) -> SumModel:
         """The Gaussian model of some sums."""

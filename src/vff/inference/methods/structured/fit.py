@@ -5,8 +5,8 @@ product over the factors (``"kronecker"``), a sum of two (``"two kroneckers"``),
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import reduce
+from dataclasses import dataclass, replace
+from functools import partial, reduce
 from typing import Any, Literal
 
 import numpy as np
@@ -14,13 +14,16 @@ from scipy.linalg import cholesky, solve_triangular
 
 from vff.inference.methods.structured.bound import Objective, Pieces, Rows, State, trace
 from vff.inference.methods.structured.search import Search, diagonal_precision, iterate, maximise_jointly, step_mean
-from vff.linalg import product_rows
+from vff.inference.model.scale import REACH
+from vff.inference.solvers.linear_gaussian import InterceptPosterior
+from vff.linalg import apply_along, product_rows
 from vff.words import shown
 
 Kind = Literal["kronecker", "two kroneckers", "factorised"]
 KINDS = ("kronecker", "two kroneckers", "factorised")
 _SWEEPS, _ROUND, _ROUNDS = 200, 400, 10
 _SCALES = (0.1, 0.01, 1e-4)  # of the prior, for the first q
+_VARIANCE = REACH**2  # of the constant
 LARGEST_JOINT = 2_000_000  # numbers of q; fixed points alone move more
 
 
@@ -87,15 +90,14 @@ def rows_of(
     offset: float = 0.0,
 ) -> Rows:
     """The rows in whitened coefficients; ``data`` is (y, w, extra, psi)."""
-    y, w, extra, psi = data
     z = [_white_features(term, own) for term, own in zip(terms, whiteners, strict=True)]
-    residual = np.zeros(len(w))
+    residual = np.zeros(len(data[1]))
     for term, own in zip(terms, z, strict=True):
         explained = np.prod([np.sum(factor**2, axis=1) for factor in own], axis=0)
         residual += np.maximum(term.variance - explained, 0.0)
     if kind == "factorised":
         z = [(product_rows(list(own)),) for own in z]
-    return Rows(tuple(z), residual, y, w, extra, psi, offset)
+    return Rows(tuple(z), residual, data, offset)
 
 
 def prior_state(rows: Rows, scale: float = 1.0) -> State:
@@ -175,12 +177,9 @@ def _in_coefficients(
     """m and L of c = G h."""
     means, factors = [], []
     for term, own, h, pieces in zip(terms, whiteners, state.means, state.pieces, strict=True):
-        maps = (np.sqrt(term.variance) * own[0], *own[1:])
-        m = h.reshape([len(G) for G in maps])
-        for d, G in enumerate(maps):
-            m = np.moveaxis(np.tensordot(G, m, (1, d)), 0, d)
+        maps, shape = (np.sqrt(term.variance) * own[0], *own[1:]), [len(G) for G in own]
         grouped = (reduce(np.kron, maps),) if kind == "factorised" else maps
-        means.append(m)
+        means.append(apply_along(h, shape, [partial(np.matmul, G) for G in maps]).reshape(shape))
         factors.append(tuple(tuple(G @ L for G, L in zip(grouped, piece, strict=True)) for piece in pieces))
     return tuple(means), tuple(factors)
 
@@ -189,13 +188,12 @@ def _whitened(
     terms: Sequence[ProductTerm], whiteners: Sequence[tuple[np.ndarray, ...]], means: Sequence[np.ndarray]
 ) -> list[np.ndarray]:
     """h of c = G h for the means of all terms, (P,) each."""
-    found = []
-    for term, own, c in zip(terms, whiteners, means, strict=True):
-        h = c.reshape([len(G) for G in own]) / np.sqrt(term.variance)
-        for d, G in enumerate(own):
-            h = np.moveaxis(np.tensordot(np.linalg.inv(G), h, (1, d)), 0, d)
-        found.append(h.ravel())
-    return found
+    return [
+        apply_along(
+            c.ravel() / np.sqrt(term.variance), [len(G) for G in own], [partial(np.linalg.solve, G) for G in own]
+        )
+        for term, own, c in zip(terms, whiteners, means, strict=True)
+    ]
 
 
 def fit_structured(
@@ -250,3 +248,59 @@ def fit_structured(
         slope=slope,
         evaluations=search.objective.evaluations,
     )
+
+
+# --- the constant of the latent function ---------------------------------------------------------------------------
+# Where a term's covariance is dense, the constant is one more feature of the first term, so that with one term q has
+# the full covariance still. Where covariances are Kronecker products it is a term of its own, independent of the others
+# under q as they are of one another: the bound stays one, and f is a little less certain than with the full covariance.
+
+
+def with_intercept(kind: Kind, terms: Sequence[ProductTerm]) -> list[ProductTerm]:
+    """The terms and the constant, as ``fit_structured`` takes them."""
+    first, *others = terms
+    one = np.ones((len(first.features[0]), 1))
+    if kind != "factorised":
+        return [*terms, ProductTerm((one,), (np.eye(1),), _VARIANCE)]
+    features = np.concatenate([product_rows(list(first.features)), one], axis=1)
+    P, variance = features.shape[1] - 1, first.variance + _VARIANCE
+    K = np.zeros((P + 1, P + 1))
+    K[:P, :P], K[P, P] = variance / first.variance * reduce(np.kron, first.priors), variance / _VARIANCE
+    return [ProductTerm((features,), (K,), variance), *others]
+
+
+def means_with_intercept(kind: Kind, means: Sequence[np.ndarray], intercept: float) -> list[np.ndarray]:
+    """Means of the coefficients (P,) of every term, and of the constant, in the order of ``with_intercept``."""
+    if kind != "factorised":
+        return [*means, np.array([intercept])]
+    first, *others = means
+    return [np.append(first, intercept), *others]
+
+
+def without_intercept(
+    kind: Kind, fit: StructuredFit, terms: Sequence[ProductTerm], w: np.ndarray
+) -> tuple[StructuredFit, InterceptPosterior]:
+    """q of the terms themselves, the constant held, and q of the constant."""
+    P = sum(int(np.prod([phi.shape[1] for phi in term.features])) for term in terms)
+    if kind != "factorised":
+        intercept = InterceptPosterior(
+            float(fit.means[-1].item()), float(fit.covariance(len(terms)).item()), np.zeros(P)
+        )
+        left = {name: getattr(fit, name)[:-1] for name in ("means", "factors", "variances", "whiteners", "edf")}
+        return replace(fit, **left), intercept
+    first, own = terms[0], fit.means[0].size - 1
+    ((L,),) = fit.factors[0]
+    # a root of the same covariance with the constant first: what is left below it is that of the others, given it
+    root = np.asarray(np.linalg.qr(np.concatenate([L[own:], L[:own]]).T, mode="r")).T
+    variance = float(root[0, 0] ** 2)
+    answer = np.concatenate([-root[1:, 0] / root[0, 0], np.zeros(P - own)])
+    shape = [phi.shape[1] for phi in first.features]
+    inner = replace(
+        fit,
+        means=(fit.means[0][:own].reshape(shape), *fit.means[1:]),
+        factors=(((root[1:, 1:],),), *fit.factors[1:]),
+        variances=(first.variance, *fit.variances[1:]),
+        whiteners=(whiten(first, w), *fit.whiteners[1:]),
+        edf=(fit.edf[0] - 1.0 + variance / _VARIANCE, *fit.edf[1:]),
+    )
+    return inner, InterceptPosterior(float(fit.means[0][own]), variance, answer)

@@ -17,15 +17,7 @@ import numpy as np
 from scipy.linalg import cho_solve, cholesky, solve_triangular
 from scipy.optimize import minimize
 
-from vff.inference.methods.structured.bound import (
-    Coordinates,
-    Objective,
-    Piece,
-    Pieces,
-    Rows,
-    Sites,
-    State,
-)
+from vff.inference.methods.structured.bound import Coordinates, Objective, Piece, Pieces, Rows, Sites, State, placed
 from vff.inference.model.products import evaluated, projected
 from vff.linalg import conjugate_gradients, factorise, product_rows
 
@@ -223,33 +215,24 @@ def diagonal_precision(z: tuple[np.ndarray, ...], weight: np.ndarray) -> np.ndar
 
 def maximise_jointly(search: Search, tolerance: float, iterations: int) -> float:
     """L-BFGS over the mean and all factors; returns the largest slope at the end."""
+    import jax
+
     at, T = coordinates(search)
-    shapes = [L.shape for pieces in T for piece in pieces for L in piece]
-    size = at.metric.shape[0]
+    first, tree = jax.tree.flatten((np.zeros(at.metric.shape[0]), T))
+    ends = np.cumsum([part.size for part in first])[:-1]
 
     def unpack(x: np.ndarray) -> tuple[np.ndarray, Pieces]:
-        matrices = iter(np.split(x[size:], np.cumsum([n * m for n, m in shapes])[:-1]))
-        return x[:size], tuple(
-            tuple(tuple(next(matrices).reshape(L.shape) for L in piece) for piece in pieces) for pieces in T
-        )
-
-    def pack(a: np.ndarray, T: Pieces) -> np.ndarray:
-        return np.concatenate([a, *(L.ravel() for pieces in T for piece in pieces for L in piece)])
+        parts = zip(np.split(x, ends), first, strict=True)
+        return jax.tree.unflatten(tree, [part.reshape(like.shape) for part, like in parts])
 
     def objective(x: np.ndarray) -> tuple[float, np.ndarray]:
-        value, da, dT = search.objective.ascent(at, *unpack(x))
+        value, *slopes = search.objective.ascent(at, *unpack(x))
         if not np.isfinite(value):
             return np.inf, np.zeros_like(x)
-        return -value, -pack(da, dT)
+        return -value, -np.concatenate([part.ravel() for part in jax.tree.leaves(slopes)])
 
     options = {"maxiter": iterations, "maxfun": 2 * iterations, "maxcor": 30, "gtol": tolerance, "ftol": 0.0}
-    found = minimize(objective, pack(np.zeros(size), T), jac=True, method="L-BFGS-B", options=options)
-    a, T = unpack(found.x)
-    step = at.metric @ a if at.metric.ndim == 2 else at.metric * a
-    means = tuple(h + part for h, part in zip(at.centre, _split(step, at.centre), strict=True))
-    pieces = tuple(
-        tuple(tuple(base @ np.tril(t) for base, t in zip(own, piece, strict=True)) for piece in term)
-        for own, term in zip(at.bases, T, strict=True)
-    )
-    search.improves(State(means, pieces))
+    start = np.concatenate([part.ravel() for part in first])
+    found = minimize(objective, start, jac=True, method="L-BFGS-B", options=options)
+    search.improves(placed(at, *unpack(found.x), np))
     return float(np.abs(found.jac).max())
