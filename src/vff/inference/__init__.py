@@ -8,11 +8,11 @@ from vff.inference.learning.model import SumModel
 from vff.inference.learning.optimise import Optimum, maximise, rescale
 from vff.inference.learning.solver import LARGEST_DIRECT
 from vff.inference.methods.chains.samples import Samples
-from vff.inference.methods.coverage import on_coverage
 from vff.inference.methods.fit import Fit
 from vff.inference.methods.natural.first import no_sums
 from vff.inference.methods.natural.oracle import MemoryRows, RowOracle, SiteQuery, SiteSums
 from vff.inference.methods.natural.row_sites import Observed
+from vff.inference.methods.notes import on_coverage
 from vff.inference.methods.registry import METHODS, choose, inferences
 from vff.inference.methods.structured.fit import KINDS
 from vff.inference.methods.structured.method import structured_memory

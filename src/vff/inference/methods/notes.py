@@ -4,17 +4,33 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.special import betainc
 
 from vff.basis import Domain
+from vff.inference.learning.column_scan import sample_pieces
 from vff.inference.learning.growth import Stage
 from vff.inference.learning.model import SumModel
 from vff.inference.learning.start import highest_standing_out
-from vff.moments import ColumnSummary
+from vff.inference.methods.natural.row_sites import Observed
+from vff.moments import ColumnSummary, PreparedRows
 
 if TYPE_CHECKING:
+    from vff.inference.methods.fit import Fit
     from vff.inference.methods.task import TermPlan
 
 _FEW_ROWS = 20  # below which 95 % intervals of pure noise were seen to hold less than 91 % of new rows
+_LOOKED_AT = 2048  # rows
+_EXPECTED = 0.002  # of rows outside their own 99.8 % interval
+_MANY, _CHANCE = 0.02, 1e-4  # a share that is worth a note, if it has at most this probability
+_ADVICE = {
+    "Poisson": "counts vary more than a Poisson lets them; try likelihood='negative-binomial'",
+    "Binomial": "successes vary more than a Binomial lets them; try likelihood='beta' for their shares",
+    "Bernoulli": "some labels may be wrong, which vff.likelihoods.Bernoulli(squash=0.01) forgives",
+    "Gaussian": "targets lie further out than Gaussian noise puts them; try likelihood='student-t'",
+    "Gamma": "targets vary more than a Gamma lets them; try likelihood='student-t' for their logarithms",
+    "Beta": "targets vary more than a Beta lets them; try likelihood='student-t' for their logits",
+}
+_OTHERWISE = "the likelihood may not suit the targets, or f cannot follow them; try another, or more frequencies"
 
 
 def notes_on(final: Stage, whole: SumModel, plans: "Sequence[TermPlan]") -> tuple[str, ...]:
@@ -179,3 +195,56 @@ def _stalled(stage: Stage, s: int) -> bool:
     fewer = stage.model.restricted((*stage.harmonics[:s], halved, *stage.harmonics[s + 1 :]))
     bound_gap = fewer.bound_gap_by_term(fewer.at(stage.optimum.theta), stage.optimum.theta)[s]
     return bool(stage.bound_gap_by_term[s] > 0.75 * bound_gap)
+
+
+# --- whether the rows of a fit lie where it expects them: a likelihood that does not suit them leaves many outside ----
+
+
+def on_coverage(fit: "Fit", walk: PreparedRows, observed: Observed) -> tuple[str, ...]:
+    """A sentence where far more rows than should lie outside their own 99.8 % predictive interval.
+
+    Rows and targets are in the user's units, and in memory; where they are many, some of them are looked at.
+    """
+    if not fit.likelihood.complete:
+        return ()
+    pieces = sample_pieces(walk.n, _LOOKED_AT)
+    some = observed.taken(pieces)
+    outside = _outside(fit, np.concatenate([_rows_of(walk, rows) for rows in pieces]), some)
+    share, count = float(some.w @ outside / some.w.sum()), float(some.w.sum() ** 2 / (some.w @ some.w))
+    if _far_more(share, count):
+        return (f"{_share_text(share)}: {_ADVICE.get(type(fit.likelihood).__name__, _OTHERWISE)}",)
+    share = float(outside.mean())
+    if _far_more(share, outside.size):
+        return (
+            f"{_share_text(share)}, but few of those that weigh most: the fit heeds the others little; see whether "
+            "sample_weight, as numbers of equal rows, says what you mean",
+        )
+    return ()
+
+
+def _share_text(share: float) -> str:
+    return (
+        f"{100 * share:.2g} % of the rows of the fit lie outside their own 99.8 % interval, where {100 * _EXPECTED:g} % "
+        "were expected"
+    )
+
+
+def _rows_of(walk: PreparedRows, rows: slice) -> np.ndarray:
+    """The modelled columns of some rows, (N, C)."""
+    return np.stack([walk.source.column(c, rows) for c in range(len(walk.plan.request.columns))], axis=1)
+
+
+def _outside(fit: "Fit", x: np.ndarray, observed: Observed) -> np.ndarray:
+    """Which rows lie outside; those of a discrete y are where all of the interval is on one side of them."""
+    likelihood, (mean, variance) = fit.likelihood, fit.posterior.marginals(x)
+    f = fit.target.mean + fit.target.scale * mean, fit.target.scale**2 * variance
+    new = likelihood.predictive(*f, observed.extra)
+    upto = new.cdf(observed.y)
+    below = new.cdf(observed.y - 1.0) if likelihood.discrete else upto
+    return (upto < 0.5 * _EXPECTED) | (below >= 1.0 - 0.5 * _EXPECTED)
+
+
+def _far_more(share: float, count: float) -> bool:
+    """Whether so large a share of ``count`` rows is no accident: the tail of a binomial distribution."""
+    reached = share * count
+    return share >= _MANY and bool(betainc(reached, count - reached + 1.0, _EXPECTED) < _CHANCE)

@@ -123,10 +123,13 @@ class TermShape:
 
     def at_rows(self, points: TermPoints, values: Any) -> Any:
         """What is known of points, at the rows."""
-        if isinstance(points.codes, Interpolated):
-            return _carried(points.codes, values)
-        if points.codes is not None:
-            return values[points.codes]
+        codes = points.codes
+        if isinstance(codes, Interpolated):
+            by_cell = values.reshape(-1, codes.weights.shape[-1])[codes.cell]
+            by_place = jnp.einsum("brj,bj->br", codes.weights, by_cell).reshape(-1)
+            return _picked(by_place, codes.place, codes.row)
+        if codes is not None:
+            return values[codes]
         return jnp.repeat(values, self.copies) if self.copies > 1 else values
 
 
@@ -139,24 +142,13 @@ def shapes_of(terms: Sequence[Term], request: MomentRequest) -> tuple[TermShape,
     return tuple(shapes)
 
 
-def _carried(own: Interpolated, values: Any) -> Any:
-    """Values at nodes to values at rows."""
-    by_cell = values.reshape(-1, own.weights.shape[-1])[own.cell]
-    return _picked(jnp.einsum("brj,bj->br", own.weights, by_cell).reshape(-1), own.place, own.row)
-
-
 @jax.custom_vjp
 def _picked(values: Any, place: Any, row: Any) -> Any:
     """values[place]; every place holds at most one row, so the transpose is a choice as well and not a sum."""
     return values[place]
 
 
-def _picked_forward(values: Any, place: Any, row: Any) -> tuple[Any, Any]:
-    return values[place], row
-
-
-def _picked_backward(row: Any, slope: Any) -> tuple[Any, None, None]:
-    return jnp.append(slope, 0.0)[row], None, None
-
-
-_picked.defvjp(_picked_forward, _picked_backward)
+_picked.defvjp(
+    lambda values, place, row: (values[place], row),
+    lambda row, slope: (jnp.append(slope, 0.0)[row], None, None),
+)

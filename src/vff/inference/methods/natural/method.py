@@ -15,7 +15,6 @@ from vff.inference.methods.from_sums import learn_from_sums, record_of_stages
 from vff.inference.methods.natural.ascent import Ascent, Step, arrive, ascend
 from vff.inference.methods.natural.batches import by_batches
 from vff.inference.methods.natural.oracle import MemoryRows, RowOracle
-from vff.inference.methods.natural.row_sites import Observed
 from vff.inference.methods.natural.sites import SiteIterate, SiteProblem
 from vff.inference.methods.task import FitTask, Method, Spec
 from vff.inference.model.scale import TargetScale
@@ -200,15 +199,11 @@ def _begin(task: FitTask, oracle: RowOracle) -> tuple[SiteProblem, Step[Moments,
     iterate = problem.settled(sums, stage)
     assert iterate is not None  # the first sites are positive
     step = arrive(problem, iterate, psi, sums)
-    flat = task.likelihood.expected(psi, observed.y, observed.extra, *_flat(intercept, observed))
+    constant, known = np.full(observed.y.size, intercept), np.zeros(observed.y.size)
+    flat = task.likelihood.expected(psi, observed.y, observed.extra, constant, known)
     nothing = float(observed.w @ flat.value) * oracle.weight / float(observed.w.sum())
     nothing -= max(_HOPELESS, 0.1 * abs(nothing))  # a guess that is not too bad will do
     return problem, step if step.elbo > nothing else _from_prior(problem, stage, psi, step)
-
-
-def _flat(intercept: float, observed: Observed) -> tuple[np.ndarray, np.ndarray]:
-    """A function that is constant and known."""
-    return np.full(observed.y.size, intercept), np.zeros(observed.y.size)
 
 
 def _from_prior(

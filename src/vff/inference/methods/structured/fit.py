@@ -49,7 +49,6 @@ class StructuredFit:
     factors: Pieces
     """Over terms, pieces and groups: L with S = sum over pieces of kron_g L_g L_g'. A group is a factor of the term, or
     for ``"factorised"`` the whole term."""
-    variances: tuple[float, ...]
     whiteners: tuple[tuple[np.ndarray, ...], ...]
     """G_d for every factor, K_d^-1 = G_d G_d'."""
     edf: tuple[float, ...]
@@ -67,19 +66,14 @@ class StructuredFit:
 
 
 def whiten(term: ProductTerm, w: np.ndarray) -> tuple[np.ndarray, ...]:
-    """G_d of every factor: K_d^-1 = G_d G_d', and the features Phi_d G_d are orthogonal over the rows."""
+    """G_d of every factor: K^-1 = kron_d G_d G_d', and the features Phi_d G_d are orthogonal over the rows."""
     maps = []
     for phi, K in zip(term.features, term.priors, strict=True):
         root = cholesky(K, lower=True)
         z = solve_triangular(root, phi.T, lower=True)
         _, rotation = np.linalg.eigh((z * w) @ z.T)
         maps.append(solve_triangular(root, rotation[:, ::-1], lower=True, trans=1))
-    return tuple(maps)
-
-
-def _white_features(term: ProductTerm, whiteners: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
-    z = [phi @ G for phi, G in zip(term.features, whiteners, strict=True)]
-    return (np.sqrt(term.variance) * z[0], *z[1:])
+    return np.sqrt(term.variance) * maps[0], *maps[1:]
 
 
 def rows_of(
@@ -90,7 +84,8 @@ def rows_of(
     offset: float = 0.0,
 ) -> Rows:
     """The rows in whitened coefficients; ``data`` is (y, w, extra, psi)."""
-    z = [_white_features(term, own) for term, own in zip(terms, whiteners, strict=True)]
+    both = zip(terms, whiteners, strict=True)
+    z = [tuple(phi @ G for phi, G in zip(term.features, own, strict=True)) for term, own in both]
     residual = np.zeros(len(data[1]))
     for term, own in zip(terms, z, strict=True):
         explained = np.prod([np.sum(factor**2, axis=1) for factor in own], axis=0)
@@ -172,28 +167,15 @@ def _split(search: Search, tolerance: float) -> tuple[Search, float]:
 
 
 def _in_coefficients(
-    kind: Kind, terms: Sequence[ProductTerm], whiteners: Sequence[tuple[np.ndarray, ...]], state: State
+    kind: Kind, whiteners: Sequence[tuple[np.ndarray, ...]], state: State
 ) -> tuple[tuple[np.ndarray, ...], Pieces]:
     """m and L of c = G h."""
     means, factors = [], []
-    for term, own, h, pieces in zip(terms, whiteners, state.means, state.pieces, strict=True):
-        maps, shape = (np.sqrt(term.variance) * own[0], *own[1:]), [len(G) for G in own]
-        grouped = (reduce(np.kron, maps),) if kind == "factorised" else maps
-        means.append(apply_along(h, shape, [partial(np.matmul, G) for G in maps]).reshape(shape))
+    for own, h, pieces in zip(whiteners, state.means, state.pieces, strict=True):
+        shape, grouped = [len(G) for G in own], (reduce(np.kron, own),) if kind == "factorised" else own
+        means.append(apply_along(h, shape, [partial(np.matmul, G) for G in own]).reshape(shape))
         factors.append(tuple(tuple(G @ L for G, L in zip(grouped, piece, strict=True)) for piece in pieces))
     return tuple(means), tuple(factors)
-
-
-def _whitened(
-    terms: Sequence[ProductTerm], whiteners: Sequence[tuple[np.ndarray, ...]], means: Sequence[np.ndarray]
-) -> list[np.ndarray]:
-    """h of c = G h for the means of all terms, (P,) each."""
-    return [
-        apply_along(
-            c.ravel() / np.sqrt(term.variance), [len(G) for G in own], [partial(np.linalg.solve, G) for G in own]
-        )
-        for term, own, c in zip(terms, whiteners, means, strict=True)
-    ]
 
 
 def fit_structured(
@@ -224,7 +206,13 @@ def fit_structured(
     whiteners = [whiten(term, weights) for term in terms]
     rows = rows_of(kind, terms, whiteners, (y, weights, extra, psi), offset)
     objective = Objective(rows, getattr(likelihood, "form", likelihood), nodes)
-    search = _begun(rows, objective, None if means is None else _whitened(terms, whiteners, means))
+    known = None
+    if means is not None:  # h of c = G h
+        both = zip(means, whiteners, strict=True)
+        known = [
+            apply_along(c.ravel(), [len(G) for G in own], [partial(np.linalg.solve, G) for G in own]) for c, own in both
+        ]
+    search = _begun(rows, objective, known)
     # for two pieces, one piece is only where to start
     splits = kind == "two kroneckers" and any(len(z) > 1 for z in rows.z)
     slope = iterate(search, 1e-2 if splits else tolerance, _SWEEPS)
@@ -235,13 +223,12 @@ def fit_structured(
         if slope < tolerance or (size > LARGEST_JOINT and not splits):
             break
         slope = maximise_jointly(search, tolerance, _ROUND)
-    means, factors = _in_coefficients(kind, terms, whiteners, search.state)
+    means, factors = _in_coefficients(kind, whiteners, search.state)
     return StructuredFit(
         kind=kind,
         means=means,
         factors=factors,
-        variances=tuple(term.variance for term in terms),
-        whiteners=tuple(whiteners),
+        whiteners=tuple((G / np.sqrt(t.variance), *more) for t, (G, *more) in zip(terms, whiteners, strict=True)),
         edf=tuple(float(h.size - trace(own)) for h, own in zip(search.state.means, search.state.pieces, strict=True)),
         elbo=search.sites.bound,
         converged=slope < tolerance,
@@ -286,7 +273,7 @@ def without_intercept(
         intercept = InterceptPosterior(
             float(fit.means[-1].item()), float(fit.covariance(len(terms)).item()), np.zeros(P)
         )
-        left = {name: getattr(fit, name)[:-1] for name in ("means", "factors", "variances", "whiteners", "edf")}
+        left = {name: getattr(fit, name)[:-1] for name in ("means", "factors", "whiteners", "edf")}
         return replace(fit, **left), intercept
     first, own = terms[0], fit.means[0].size - 1
     ((L,),) = fit.factors[0]
@@ -299,8 +286,7 @@ def without_intercept(
         fit,
         means=(fit.means[0][:own].reshape(shape), *fit.means[1:]),
         factors=(((root[1:, 1:],),), *fit.factors[1:]),
-        variances=(first.variance, *fit.variances[1:]),
-        whiteners=(whiten(first, w), *fit.whiteners[1:]),
+        whiteners=(whiten(replace(first, variance=1.0), w), *fit.whiteners[1:]),
         edf=(fit.edf[0] - 1.0 + variance / _VARIANCE, *fit.edf[1:]),
     )
     return inner, InterceptPosterior(float(fit.means[0][own]), variance, answer)
