@@ -7,13 +7,14 @@ from math import comb
 from typing import Any
 
 import numpy as np
+from numpy.polynomial import polynomial
 from numpy.polynomial.legendre import leggauss
 
 from vff.basis import Basis, Codes, ColumnBasis, Domain, Interval, LevelBasis
 from vff.factors import KINDS, Leaf, Prior, Values
 from vff.factors.circle.basis import Circle, CircleBasis
-from vff.factors.circle.leaf import Periodic
-from vff.kernels import Categorical, HalfInteger, Matern12, Matern32, Matern52, Matern72, Matern92
+from vff.factors.interval.matern import covariance_coefficients
+from vff.kernels import Categorical, HalfInteger, Matern12, Matern32, Matern52, Matern72, Matern92, Periodic
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,18 @@ def _interval_with_kernel(p: int) -> Callable[[Prior, float], np.ndarray]:
 def _kernel_derivative(kernel: HalfInteger, lag: np.ndarray, order: int) -> np.ndarray:
     """k^(order) at signed lags; the sign of zero tells from which side."""
     sided = np.where(lag == 0.0, -1e-300 if np.signbit(lag).all() else 1e-300, lag)
-    return kernel.covariance_derivative(sided, order)
+    return covariance_derivative(kernel, sided, order)
+
+
+def covariance_derivative(kernel: HalfInteger, r: np.ndarray, order: int) -> np.ndarray:
+    """d^order k / dr^order for signed r, order <= 2p; odd orders are odd functions of r."""
+    coefficients = covariance_coefficients(kernel.p)
+    for _ in range(order):
+        derivative = np.append(polynomial.polyder(coefficients), 0.0)
+        coefficients = derivative[: coefficients.size] - coefficients
+    s = np.minimum(kernel.rate * np.abs(r), 800.0)
+    sign = np.sign(r) if order % 2 else 1.0
+    return kernel.rate**order * sign * polynomial.polyval(s, coefficients) * np.exp(-s)
 
 
 def _on_interval() -> list[Case]:

@@ -21,29 +21,17 @@ from vff.basis.protocol import (
 
 if TYPE_CHECKING:
     from vff.factors.interval.basis import ColumnBasis, Interval
-    from vff.factors.interval.bernoulli import (
+    from vff.factors.interval.letters import (
         CONSTANT,
+        EdgeLetters,
         bernoulli_rows,
         bernoulli_state,
+        double_letters,
         harmonic_part,
         largest_resolved,
+        single_letters,
     )
-    from vff.factors.interval.letters import EdgeLetters, double_letters, single_letters
     from vff.factors.levels.basis import Codes, Indicators, LevelBasis
-
-# Where the bases of the kinds live. Resolved on first use, since kinds stand above this room.
-_HOMES = {
-    "vff.factors.interval.basis": ("ColumnBasis", "Interval"),
-    "vff.factors.interval.bernoulli": (
-        "CONSTANT",
-        "bernoulli_rows",
-        "bernoulli_state",
-        "harmonic_part",
-        "largest_resolved",
-    ),
-    "vff.factors.interval.letters": ("EdgeLetters", "double_letters", "single_letters"),
-    "vff.factors.levels.basis": ("Codes", "Indicators", "LevelBasis"),
-}
 
 __all__ = [
     "CONSTANT",
@@ -71,8 +59,12 @@ __all__ = [
 ]
 
 
+# Where the bases of the kinds live. Resolved on first use, since kinds stand above this room.
+_HOMES = ("vff.factors.interval.letters", "vff.factors.interval.basis", "vff.factors.levels.basis")
+
+
 def __getattr__(name: str) -> Any:
-    for home, names in _HOMES.items():
-        if name in names:
-            return getattr(import_module(home), name)
+    if name in __all__:
+        home = next(home for home in map(import_module, _HOMES) if hasattr(home, name))
+        return getattr(home, name)
     raise AttributeError(f"module 'vff.basis' has no attribute {name!r}; it has {', '.join(__all__)}")

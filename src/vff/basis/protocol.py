@@ -41,25 +41,30 @@ class Domain(ABC):
     def to_unit(self, x: np.ndarray) -> np.ndarray:
         """Inputs (N,) in units of the domain."""
 
-    @abstractmethod
     def contains(self, t: np.ndarray) -> np.ndarray:
-        """Which rows, mapped by ``to_unit``, lie inside, (N,)."""
+        """Which rows, mapped by ``to_unit``, lie inside, (N,); all where there is no outside."""
+        return np.ones(t.shape, dtype=bool)
 
-    @abstractmethod
     def holds(self, low: float, high: float) -> bool:
         """Whether all rows between two inputs lie inside."""
+        return True
 
-    @abstractmethod
+    @property
+    def half_length(self) -> float:
+        """One length of the unit domain in the column's own units."""
+        return 1.0
+
     def unit(self, kind: str = "length") -> float:
         """One ``kind`` of the unit domain in the column's own units; 1 for what has none."""
+        return self.half_length if kind == "length" else 1.0
 
     @abstractmethod
     def describe(self) -> str:
         """How messages show it."""
 
-    @abstractmethod
     def outside_text(self, label: str) -> str:
         """What is said of rows outside: that they ..."""
+        return f"lie outside {self.describe()} of column {label}"
 
     @abstractmethod
     def draw(self, rng: np.random.Generator, n: int, size: int) -> np.ndarray:
@@ -76,8 +81,7 @@ class Domain(ABC):
         ``share`` says how far along each of them lies, from zero to one, and ``size`` is the number of features.
         """
 
-    @abstractmethod
-    def check(self) -> None:
+    def check(self) -> None:  # noqa: B027  # most have nothing to check
         """ValueError unless its fields make sense, wherever they came from."""
 
 
@@ -341,8 +345,7 @@ class Basis(ABC):
         """Whether inputs from this domain are what its features take."""
         return not domain.discrete
 
-    @abstractmethod
-    def check(self) -> None:
+    def check(self) -> None:  # noqa: B027  # most have nothing to check
         """ValueError unless its fields make sense, wherever they came from."""
 
 

@@ -111,9 +111,13 @@ class Leaf(_Expression):
     def factor(self) -> Factor:
         """What it is without column and values."""
 
-    @abstractmethod
     def _correlation(self, x: np.ndarray, z: np.ndarray) -> np.ndarray:
         """k(x, z) / variance."""
+        factor = self.factor
+        domain = factor.spanning(-1.0, 1.0)
+        values = {own.name: getattr(self, own.name) / domain.unit(own.unit) for own in factor.parameters}
+        x, z = (domain.to_unit(np.asarray(own, float)) for own in (x, z))
+        return factor.correlation(x, z, values)
 
     @property
     def given(self) -> dict[str, float | None]:

@@ -19,7 +19,7 @@ import numpy as np
 from vff.basis import Basis, Domain
 from vff.factors.outside import TailRows
 from vff.factors.transform import EdgeTransform
-from vff.linalg import AbstractInvertible, AbstractOperator
+from vff.linalg import AbstractInvertible, AbstractOperator, Diagonal
 from vff.priors import AbstractPrior, LogNormal
 
 D = TypeVar("D", bound=Domain)
@@ -137,27 +137,27 @@ class Prior(ABC, Generic[D, B]):
     def factor(self) -> "Factor": ...
 
     @property
-    @abstractmethod
     def values(self) -> Values:
-        """Hyperparameters, in units of the domain."""
+        """Hyperparameters, in units of the domain; fields of their names, unless a leaf says otherwise."""
+        return {own.name: getattr(self, own.name) for own in self.factor.parameters}
 
     @property
-    @abstractmethod
     def K(self) -> AbstractInvertible:
-        """The precision of the coefficients, [<phi_i, phi_j>]."""
+        """The precision of the coefficients, [<phi_i, phi_j>]; where these are dependent, a leaf has its own."""
+        return Diagonal(1.0 / self.factor.variances(self.basis, self.values))
 
     @property
     def transform(self) -> EdgeTransform:
         """From the functions of the basis to those that K is about."""
         return EdgeTransform.identity(self.basis.size)
 
-    @abstractmethod
     def derivative(self, name: str) -> AbstractOperator:
         """dK / d log value of a hyperparameter, the functions held."""
+        raise KeyError(name)
 
-    @abstractmethod
     def features(self, x: np.ndarray, derivative: int = 0) -> np.ndarray:
         """The functions of K, or a derivative of them in the column's units, at any rows, (N, P)."""
+        return self.basis.evaluate(self.domain.to_unit(x), derivative) / self.domain.unit() ** derivative
 
     def carried(self, x: np.ndarray) -> np.ndarray:
         """phi'K^-1 phi at every row: the share of the prior variance that the features carry."""
@@ -168,9 +168,9 @@ class Prior(ABC, Generic[D, B]):
         """Rows outside the domain through few states; rows in none of the parts have no features. None: written out."""
         return None
 
-    @abstractmethod
     def correlation(self, x: np.ndarray, z: np.ndarray) -> np.ndarray:
         """Prior correlation, (N, N')."""
+        return self.factor.correlation(self.domain.to_unit(x), self.domain.to_unit(z), self.values)
 
     def outside(self, x: np.ndarray) -> np.ndarray:
         """Which rows lie where the data have no say."""
@@ -261,6 +261,10 @@ class Factor(ABC, Generic[D, B]):
     def prior(self, domain: D, basis: B, values: Values) -> Prior[D, B]:
         """The prior at these values."""
 
+    def variances(self, basis: B, values: Mapping[str, Any]) -> Any:
+        """Of coefficients that are independent a priori, (P,), in NumPy or in JAX as the values; None for others."""
+        return None
+
     def ladder(self, detail: int) -> Sequence[StartingPoint]:
         """Values to begin learning from; ``detail`` is the highest at which the targets have something to say."""
         starts = zip(*(own.starts for own in self.parameters), strict=True)
@@ -281,27 +285,32 @@ class Factor(ABC, Generic[D, B]):
     def block(self, x: np.ndarray, z: np.ndarray, values: Values) -> Block:
         """The correlation between rows in units of the domain, for methods without features."""
 
+    def correlation(self, x: np.ndarray, z: np.ndarray, values: Values) -> np.ndarray:
+        """Between rows in units of the domain, (N, N')."""
+        own = self.block(x, z, values)
+        return own.value if own.exponent is None else own.value * np.exp(-own.exponent)
+
     def frequencies(self, count: int, rng: np.random.RandomState) -> np.ndarray | None:
         """log |u| for draws u from its spectral density at unit lengthscale, (count,); None where it has none."""
         return None
 
     def white(self, basis: B) -> "WhiteFactor[B]":
         """White variables to coefficients, in JAX."""
-        from vff.factors.white import DenseWhite
+        from vff.factors.white import DenseWhite, DiagonalWhite
 
-        return DenseWhite(self, basis)
+        independent = self.variances(basis, {own.name: own.typical for own in self.parameters}) is not None
+        return (DiagonalWhite if independent else DenseWhite)(self, basis)
 
 
+@dataclass(frozen=True)
 class WhiteFactor(ABC, Generic[B]):
-    """White variables v ~ N(0, I) to coefficients of the functions of a basis, in JAX. Frozen and hashable.
+    """White variables v ~ N(0, I) to coefficients of the functions of a basis, in JAX. Hashable.
 
     What compiled code depends on is in its fields; values of hyperparameters are traced.
     """
 
-    if TYPE_CHECKING:
-
-        @property
-        def basis(self) -> B: ...
+    factor: Factor
+    basis: B
 
     @property
     def size(self) -> int:
@@ -314,9 +323,9 @@ class WhiteFactor(ABC, Generic[B]):
         return self.size
 
     @property
-    @abstractmethod
     def n_values(self) -> int:
         """How many hyperparameters it has."""
+        return len(self.factor.parameters)
 
     @abstractmethod
     def at(self, values: tuple[Any, ...]) -> Any:
@@ -340,25 +349,7 @@ def by_differences(factor: Factor, x: np.ndarray, z: np.ndarray, values: Values)
     """Derivatives of a correlation in the logarithms of its hyperparameters, for kinds that know no formula."""
 
     def at(name: str, step: float) -> np.ndarray:
-        own = factor.block(x, z, {**values, name: values[name] * np.exp(step)})
-        return own.value if own.exponent is None else own.value * np.exp(-own.exponent)
+        return factor.correlation(x, z, {**values, name: values[name] * np.exp(step)})
 
     names = [own.name for own in factor.parameters]
     return [(at(name, _STEP) - at(name, -_STEP)) / (2.0 * _STEP) for name in names]
-
-
-__all__ = [
-    "Beyond",
-    "Block",
-    "Extent",
-    "Factor",
-    "FactorOptions",
-    "Parameter",
-    "Prior",
-    "StartingPoint",
-    "TailSums",
-    "Values",
-    "WhiteFactor",
-    "by_differences",
-    "with_room",
-]

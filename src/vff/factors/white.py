@@ -1,10 +1,9 @@
-"""White variables to coefficients for kinds that know nothing better: a dense Cholesky factor of K, in JAX.
+"""White variables to coefficients in JAX, for kinds that know nothing better: by variances, or a dense factor of K.
 
-The prior answers in NumPy and is called back; its derivatives in the hyperparameters, with the functions held, are
-those of K in the functions of the basis, T^-1 K T^-T, whatever the coordinates of the prior do.
+Where K is dense, the prior answers in NumPy and is called back; its derivatives in the hyperparameters, with the
+functions held, are those of K in the functions of the basis, T^-1 K T^-T, whatever the coordinates of the prior do.
 """
 
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -17,16 +16,23 @@ from vff.basis import Basis
 from vff.factors.protocol import B, Factor, Prior, WhiteFactor
 
 
-@dataclass(frozen=True)
+class DiagonalWhite(WhiteFactor[B]):
+    """White variables times the standard deviations of independent coefficients."""
+
+    def at(self, values: tuple[Any, ...]) -> Any:
+        """Standard deviations, (P,)."""
+        names = [own.name for own in self.factor.parameters]
+        return jnp.sqrt(self.factor.variances(self.basis, dict(zip(names, values, strict=True))))
+
+    def coefficients(self, root: Any, v: Any) -> Any:
+        return root[:, None] * v
+
+    def explained(self, root: Any, features: Any) -> Any:
+        return jnp.sum((features * root) ** 2, axis=1)
+
+
 class DenseWhite(WhiteFactor[B]):
     """c = L^-T v with L L' = K."""
-
-    factor: Factor
-    basis: B  # pyright: ignore[reportIncompatibleMethodOverride]  # a field
-
-    @property
-    def n_values(self) -> int:
-        return len(self.factor.parameters)
 
     def at(self, values: tuple[Any, ...]) -> Any:
         logs = jnp.log(jnp.stack(values)) if values else jnp.zeros(0)

@@ -2,8 +2,7 @@
 
 from vff.factors import EdgeTransform, StackedTransform, TailRows, TermTransform, tails_together, tails_without
 from vff.factors.interval.l2 import L2Features
-from vff.factors.interval.rkhs import ColumnPrior, PriorParts
-from vff.factors.interval.tails import outward_state, tail_features
+from vff.factors.interval.rkhs import ColumnPrior, PriorParts, outward_state, tail_features
 
 __all__ = [
     "ColumnPrior",

@@ -11,9 +11,10 @@ from typing import Any
 from vff.factors import KINDS as _KINDS
 from vff.factors import Kernel, Product, Sum, Term, normal_form
 from vff.factors import Leaf as Factor
+from vff.factors.circle.factor import Periodic
 from vff.factors.interval.leaf import Matern12, Matern32, Matern52, Matern72, Matern92
 from vff.factors.interval.matern import HalfInteger
-from vff.factors.levels.leaf import Categorical
+from vff.factors.levels.factor import Categorical
 from vff.kernels.grammar import parse_kernel, write_kernel
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "Matern52",
     "Matern72",
     "Matern92",
+    "Periodic",
     "Product",
     "Sum",
     "Term",

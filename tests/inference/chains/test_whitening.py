@@ -8,14 +8,15 @@ import numpy as np
 import pytest
 
 from vff.basis import ColumnBasis, LevelBasis
+from vff.factors.interval.factor import MaternFactor
 from vff.factors.interval.white import ColumnWhite as Column
-from vff.factors.levels.white import LevelWhite
+from vff.factors.levels.factor import LevelFactor
 from vff.features import ColumnPrior
 from vff.inference.methods.chains.points import TermPoints, TermShape
 
 LENGTHSCALES = (0.03, 0.4, 1.0, 5.0, 40.0)
-COLUMNS = [Column(ColumnBasis(5, q), p) for p in (0, 1, 2) for q in (0, 1, p + 2)]
-SIZES = [Column(ColumnBasis(M, 3), 1) for M in (1, 17)]
+COLUMNS = [Column(MaternFactor(p), ColumnBasis(5, q)) for p in (0, 1, 2) for q in (0, 1, p + 2)]
+SIZES = [Column(MaternFactor(1), ColumnBasis(M, 3)) for M in (1, 17)]
 POINTS = np.concatenate([[-1.0, 1.0, 0.0], np.random.default_rng(1).uniform(-1.0, 1.0, 20)])
 
 
@@ -78,9 +79,9 @@ def test_features_explain_no_more_than_there_is(column):
 def test_a_product_is_a_kronecker_product(lattice):
     rng = np.random.default_rng(2)
     one, other, levels = (
-        Column(ColumnBasis(3, 2), 1),
-        Column(ColumnBasis(2, 0), 0),
-        LevelWhite(LevelBasis(tuple("abcd"))),
+        Column(MaternFactor(1), ColumnBasis(3, 2)),
+        Column(MaternFactor(0), ColumnBasis(2, 0)),
+        LevelFactor().white(LevelBasis(tuple("abcd"))),
     )
     shape, scales = TermShape((one, levels, other), lattice), (0.7, 1.0, 1.9)
     v = rng.standard_normal(int(np.prod(shape.white_shape)))

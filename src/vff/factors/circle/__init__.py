@@ -1,9 +1,7 @@
 """Functions that come again after a period: harmonics on a circle, with a diagonal prior (theory §15)."""
 
 from vff.factors.circle.basis import Circle, CircleBasis
-from vff.factors.circle.factor import CircleFactor
-from vff.factors.circle.leaf import Periodic
-from vff.factors.circle.prior import CirclePrior
+from vff.factors.circle.factor import CircleFactor, CirclePrior, Periodic
 from vff.factors.registry import Kind
 
 KIND = Kind("circle", (Periodic,), CircleFactor, CirclePrior, CircleBasis, Circle)

@@ -13,20 +13,12 @@ some degree. With M = 1 and q = 1:
 """
 
 from vff.factors.interval.basis import ColumnBasis, Interval
-from vff.factors.interval.factor import MaternFactor
+from vff.factors.interval.factor import IntervalPrior, MaternFactor
 from vff.factors.interval.leaf import Matern12, Matern32, Matern52, Matern72, Matern92
 from vff.factors.interval.letters import EdgeLetters
-from vff.factors.interval.prior import IntervalPrior
 from vff.factors.registry import Kind
 
-KIND = Kind(
-    "interval",
-    (Matern12, Matern32, Matern52, Matern72, Matern92),
-    MaternFactor,
-    IntervalPrior,
-    ColumnBasis,
-    Interval,
-    (EdgeLetters,),
-)
+_LEAVES = (Matern12, Matern32, Matern52, Matern72, Matern92)
+KIND = Kind("interval", _LEAVES, MaternFactor, IntervalPrior, ColumnBasis, Interval, (EdgeLetters,))
 
 __all__ = ["KIND"]

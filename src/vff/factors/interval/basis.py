@@ -3,14 +3,19 @@
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import combinations_with_replacement
-from typing import ClassVar
+from typing import Self
 
 import numpy as np
 
 from vff.basis import Basis, Change, Domain, Products, Same
-from vff.factors.interval.bernoulli import bernoulli_rows, harmonic_part
-from vff.factors.interval.letters import EdgeLetters, double_letters, single_letters
-from vff.factors.interval.nesting import FewerHarmonics
+from vff.factors.interval.letters import (
+    EdgeLetters,
+    FewerHarmonics,
+    bernoulli_rows,
+    double_letters,
+    harmonic_part,
+    single_letters,
+)
 from vff.linalg import EntryView, trigonometric_entries, trigonometric_gram, trigonometric_gram_adjoint
 
 _MOST_EDGES, _MOST_HARMONICS = 16, 2**24  # that a file may ask for
@@ -49,9 +54,6 @@ class Interval(Domain):
     def holds(self, low: float, high: float) -> bool:
         return self.a <= low and high <= self.b
 
-    def unit(self, kind: str = "length") -> float:
-        return self.half_length if kind == "length" else 1.0
-
     def describe(self) -> str:
         return f"[{self.a:g}, {self.b:g}]"
 
@@ -74,13 +76,11 @@ class Interval(Domain):
             raise ValueError(f"an interval was expected, found {self!r:.120}")
 
 
-@dataclass(frozen=True)
-class ColumnBasis(Basis):
-    """M harmonics and q edge functions on [-1, 1]."""
+class HarmonicBasis(Basis):
+    """M harmonics on [-1, 1], and q edge functions where a kind has them; M and q are fields, or known."""
 
     M: int
     q: int
-    family: ClassVar[str] = "harmonics"
 
     @property
     def harmonics(self) -> int:
@@ -93,10 +93,15 @@ class ColumnBasis(Basis):
         return self.harmonics + self.q
 
     @property
+    def degrees(self) -> np.ndarray:
+        """Of every harmonic feature, (H,): cosines (with 0), then sines."""
+        k = np.arange(self.M + 1)
+        return np.concatenate([k, k[1:]])
+
+    @property
     def omega(self) -> np.ndarray:
-        """Frequency of every harmonic feature, (H,): cosines (with 0), then sines."""
-        m = np.pi * np.arange(self.M + 1)
-        return np.concatenate([m, m[1:]])
+        """Frequency of every harmonic feature, (H,)."""
+        return np.pi * self.degrees
 
     @property
     def detail(self) -> int:
@@ -123,7 +128,7 @@ class ColumnBasis(Basis):
         return np.concatenate([cosines * power, (sines * power)[:, 1:], edges], axis=1)
 
     def products(self) -> Products:
-        return _products(self)
+        return _products(self.M, self.q)
 
     @property
     def everywhere(self) -> bool:
@@ -158,20 +163,20 @@ class ColumnBasis(Basis):
         edges = [sums[place][:1] for place in places[1 : 1 + self.q]]
         return np.concatenate([harmonics[: M + 1], harmonics[2 * M + 1 : 3 * M + 1], *edges])
 
-    def joint(self, other: Basis) -> "ColumnBasis | None":
-        if not isinstance(other, ColumnBasis):
+    def joint(self, other: Basis) -> Self | None:
+        if type(other) is not type(self):
             return None
-        return ColumnBasis(max(self.M, other.M), max(self.q, other.q))
+        return type(self)(**{name: max(own, vars(other)[name]) for name, own in vars(self).items()})
 
     def to(self, smaller: Basis) -> Change:
         if smaller == self:
             return Same()
-        if not isinstance(smaller, ColumnBasis) or smaller.M > self.M or smaller.q > self.q:
+        if not isinstance(smaller, type(self)) or smaller.M > self.M or smaller.q > self.q:
             return super().to(smaller)
         return FewerHarmonics(self.M, self.q, smaller.M, smaller.q)
 
-    def resized(self, detail: int) -> "ColumnBasis":
-        return ColumnBasis(detail, self.q)
+    def resized(self, detail: int) -> Self:
+        return type(self)(**{**vars(self), "M": detail})
 
     def check(self) -> None:
         if not (1 <= self.M <= _MOST_HARMONICS and 0 <= self.q <= _MOST_EDGES):
@@ -196,11 +201,20 @@ def _harmonic_state(M: int, p: int) -> np.ndarray:
     return state
 
 
+@dataclass(frozen=True)
+class ColumnBasis(HarmonicBasis):
+    """M harmonics and q edge functions."""
+
+    M: int
+    q: int
+    family = "harmonics"
+
+
 @lru_cache(maxsize=64)
-def _products(basis: ColumnBasis) -> Products:
+def _products(M: int, q: int) -> Products:
     """What every letter contributes to every product of two features."""
-    H, q, places = basis.harmonics, basis.q, [place for _, place in basis.double.slices]
-    entries = list(trigonometric_entries(basis.M))
+    H, double = 2 * M + 1, double_letters(M, q)
+    places, entries = [place for _, place in double.slices], list(trigonometric_entries(M))
     harmonics = np.arange(H)
     for j in range(q):
         letters, edge, ones = places[1 + j].start + harmonics, np.full(H, H + j), np.ones(H)
@@ -209,4 +223,4 @@ def _products(basis: ColumnBasis) -> Products:
         for row, column in {(i, j), (j, i)}:
             entries.append((np.array([place.start]), np.array([H + row]), np.array([H + column]), np.ones(1)))
     together = [np.concatenate(part) for part in zip(*entries, strict=True)]
-    return Products.of(basis.size, basis.double.size, together, everywhere=True)
+    return Products.of(H + q, double.size, together, everywhere=True)

@@ -92,16 +92,6 @@ class HalfInteger:
         s = np.minimum(self.rate * np.abs(r), _FAR)
         return np.polynomial.polynomial.polyval(s, covariance_coefficients(self.p)) * np.exp(-s)
 
-    def covariance_derivative(self, r: np.ndarray, order: int) -> np.ndarray:
-        """d^order k / dr^order for signed r, order <= 2p; odd orders are odd functions of r."""
-        coefficients = covariance_coefficients(self.p)
-        for _ in range(order):
-            derivative = np.append(np.polynomial.polynomial.polyder(coefficients), 0.0)
-            coefficients = derivative[: coefficients.size] - coefficients
-        s = np.minimum(self.rate * np.abs(r), _FAR)
-        sign = np.sign(r) if order % 2 else 1.0
-        return self.rate**order * sign * np.polynomial.polynomial.polyval(s, coefficients) * np.exp(-s)
-
     def spectral_density(self, omega: np.ndarray) -> np.ndarray:
         """S(w) with k(r) = (1 / 2 pi) int S(w) exp(i w r) dw."""
         return self.diffusion / (self.rate**2 + np.asarray(omega) ** 2) ** (self.p + 1)

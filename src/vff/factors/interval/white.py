@@ -16,6 +16,7 @@ import numpy as np
 from jax.scipy.linalg import solve_triangular
 
 from vff.factors.interval.basis import ColumnBasis
+from vff.factors.interval.factor import MaternFactor
 from vff.factors.interval.rkhs import ColumnPrior
 from vff.factors.protocol import WhiteFactor
 
@@ -41,17 +42,16 @@ class ColumnRoot(NamedTuple):
 class ColumnWhite(WhiteFactor[ColumnBasis]):
     """A Matérn over an interval."""
 
-    basis: ColumnBasis  # pyright: ignore[reportIncompatibleMethodOverride]  # a field
-    p: int
+    factor: MaternFactor
+
+    @property
+    def p(self) -> int:
+        return self.factor.p
 
     @property
     def white_size(self) -> int:
         """One per feature and one per state of the edge."""
         return self.size + self.p + 1
-
-    @property
-    def n_values(self) -> int:
-        return 1
 
     def at(self, values: tuple[Any, ...]) -> ColumnRoot:
         """The square root and the inverse of K_uu at a lengthscale in half domains, for unit variance."""

@@ -24,12 +24,6 @@ class Codes(Domain):
         """Which rows hold a known level."""
         return t >= 0.0
 
-    def holds(self, low: float, high: float) -> bool:
-        return True
-
-    def unit(self, kind: str = "length") -> float:
-        return 1.0
-
     def describe(self) -> str:
         return "levels"
 
@@ -44,9 +38,6 @@ class Codes(Domain):
 
     def spread(self, share: np.ndarray, size: int) -> np.ndarray:
         return np.arange(float(share.size)) % size
-
-    def check(self) -> None:
-        """There is nothing to be wrong."""
 
 
 @dataclass(frozen=True)

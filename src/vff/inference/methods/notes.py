@@ -223,10 +223,8 @@ def on_coverage(fit: "Fit", walk: PreparedRows, observed: Observed) -> tuple[str
 
 
 def _share_text(share: float) -> str:
-    return (
-        f"{100 * share:.2g} % of the rows of the fit lie outside their own 99.8 % interval, where {100 * _EXPECTED:g} % "
-        "were expected"
-    )
+    found, expected = f"{100 * share:.2g} %", f"{100 * _EXPECTED:g} %"
+    return f"{found} of the rows of the fit lie outside their own 99.8 % interval, where {expected} were expected"
 
 
 def _rows_of(walk: PreparedRows, rows: slice) -> np.ndarray:

@@ -75,7 +75,7 @@ def sampled_posterior(
         for s, t in request.pairs
     }
     kept = tuple(carried), inner(drawn.draws[:, :P].T).T, drawn.draws[:, P] - drawn.mean[P]
-    covariance = Averaged(request, tuple(averaged), tuple(taken), shared, *kept)
+    covariance = Averaged(tuple(averaged), tuple(taken), shared, *kept)
     mean = inner(drawn.mean[:P])
     return Posterior(mean, covariance, centre, np.concatenate(own_centre), intercept=known), float(drawn.mean[P])
 
