@@ -39,14 +39,6 @@ class LatentIterate:
     theta: np.ndarray
     """The hyperparameters, and the coordinates where they are free."""
 
-    @property
-    def divergence(self) -> float:
-        return self.closed.divergence
-
-    @property
-    def error(self) -> float:
-        return self.closed.error
-
     @cached_property
     def posterior(self) -> FeaturePosterior:
         """Of f less its prior mean, at rows in half ranges."""
@@ -80,7 +72,7 @@ class LatentProblem:
         return replace(self.model, y=sites.pull - self.intercept_prior * sites.precision, precision=sites.precision)
 
     def update(self, sites: RowSites, here: LatentIterate, learn: float) -> LatentIterate | None:
-        """See ``natural.Problem``."""
+        """See ``ascent.Problem``."""
         return self.settled(sites, here.theta)
 
     def settled(self, sites: RowSites, theta: np.ndarray) -> LatentIterate | None:
@@ -92,12 +84,13 @@ class LatentProblem:
         return LatentIterate(closed, features, theta) if is_positive(closed) else None
 
     def visit(self, iterate: LatentIterate, psi: np.ndarray) -> Visit[RowSites]:
-        """See ``natural.Problem``."""
+        """See ``ascent.Problem``."""
         y, extra, w = self._rows
         mean, variance = self._marginals(iterate)
         answer = self.likelihood.expected(psi, y, extra, mean, variance)
         held = np.zeros(psi.size), -np.eye(psi.size)  # no slope, and a step of none
-        return Visit(float(w @ answer.value), sites_of(answer, w, mean), *held)
+        elbo = float(w @ answer.value) - iterate.closed.divergence
+        return Visit(elbo, iterate.closed.error, sites_of(answer, w, mean), *held)
 
     def _marginals(self, iterate: LatentIterate) -> tuple[np.ndarray, np.ndarray]:
         mean, variance = iterate.posterior.inside(self.model.T)

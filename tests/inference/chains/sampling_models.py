@@ -13,7 +13,7 @@ from vff.basis import Codes, ColumnBasis, Interval, LevelBasis
 from vff.factors.interval.factor import MaternFactor
 from vff.factors.levels.factor import LevelFactor
 from vff.features import ColumnPrior
-from vff.inference.methods.chains.density import Data, Entry, Hyper, Sums, Target
+from vff.inference.methods.chains.density import Data, Hyper, Sums, Target
 from vff.inference.methods.chains.design import Design, design
 from vff.inference.methods.natural.row_sites import Observed
 from vff.inference.model.term import Term
@@ -94,11 +94,10 @@ class Model:
         """All is sampled; positions are (log hyperparameters, v) as they are, or transported by sites."""
         points = own or self.design()
         priors = self.priors
-        entries = tuple(Entry(prior.form, prior.support == "real") for prior in priors)
         held = np.zeros(len(priors))
         hyper = Hyper(held, self.lower, self.unit, tuple(prior.numbers for prior in priors))
         target = Target(
-            entries=entries,
+            priors=tuple(prior.form for prior in priors),
             transported=sites is not None,
             terms=points.shapes,
             likelihood=self.likelihood.form,

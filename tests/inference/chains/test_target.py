@@ -124,10 +124,10 @@ def test_a_gaussian_likelihood_of_these_sites_makes_z_white():
 def test_held_hyperparameters_are_not_in_a_position():
     own = made("one column")
     target, data = own.target()
-    entries = (target.entries[0], replace(target.entries[1], prior=None), target.entries[2])
+    priors = (target.priors[0], None, target.priors[2])
     held = np.array([0.0, 0.6, 0.0])
     numbers = (data.hyper.numbers[0], data.hyper.numbers[2])
-    fixed = replace(target, entries=entries)
+    fixed = replace(target, priors=priors)
     there = data._replace(
         hyper=data.hyper._replace(held=held, numbers=numbers), centre=np.zeros(fixed.size), root=np.eye(1)
     )

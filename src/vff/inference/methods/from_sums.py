@@ -35,7 +35,7 @@ def learn_from_sums(
     optimise, progress, wanted = task.optimise, task.progress, task.wanted
     given = task.units(model.moments.request).inner(plan.given for plan in task.plans)
     many = len(task.plans) > 1
-    details = [plan.detail for plan in task.plans] if many else [highest_standing_out(model, power)]
+    details = [plan.highest_frequency for plan in task.plans] if many else [highest_standing_out(model, power)]
     most = either(wanted, model.harmonics)
     sized = model.restricted(most)
     all_given = either(wanted, ((None,) * len(term) for term in model.harmonics)) == most

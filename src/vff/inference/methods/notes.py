@@ -38,7 +38,7 @@ def notes_on(final: Stage, whole: SumModel, plans: "Sequence[TermPlan]") -> tupl
     notes: list[str] = []
     labels = [plan.labels for plan in plans]
     for term, plan in zip(final.model.moments.request.terms, plans, strict=True):
-        for factor, extent, label in zip(term.factors, plan.extents, plan.labels, strict=True):
+        for factor, extent, label in zip(term.factors, plan.ranges, plan.labels, strict=True):
             if not factor.place.discrete:
                 notes += [note for note in _on_domain(final, factor.place, extent, label) if note not in notes]
     if len(labels) == 1 and len(labels[0]) == 1 and not final.model.sites:

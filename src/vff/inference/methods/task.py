@@ -35,10 +35,10 @@ class TermPlan:
     """The user's hyperparameters in the user's units, None where free."""
     M: tuple[int | None, ...]
     """Harmonics by factor, or None to find them (or for levels, which have none)."""
-    extents: tuple[ColumnSummary, ...]
+    ranges: tuple[ColumnSummary, ...]
     """Where the data of its columns lie."""
-    detail: int = 0
-    """Highest harmonic that matters, when the term is one of several."""
+    highest_frequency: int = 0
+    """That matters, when the term is one of several."""
 
     def named(self, learnt: "TermFit") -> dict[str, float]:
         """Hyperparameters that a fit has learnt, by name."""

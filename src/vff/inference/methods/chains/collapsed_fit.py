@@ -7,7 +7,7 @@ import numpy as np
 
 from vff.inference.learning.model import SumModel
 from vff.inference.learning.solver import LARGEST_DIRECT
-from vff.inference.methods.chains.density import CollapsedTarget, Data, Hyper, Sums, entries_of, registered
+from vff.inference.methods.chains.density import CollapsedTarget, Data, Hyper, Sums, registered
 from vff.inference.methods.chains.hyper import Parameter, check_names, noise_parameter, term_parameters, with_priors
 from vff.inference.methods.chains.points import shapes_of
 from vff.inference.methods.chains.posterior import CoefficientDraws, sampled_posterior
@@ -67,7 +67,7 @@ def _parameters(fit: Fit, model: SumModel, task: FitTask) -> list[Parameter]:
 def _target(parameters: list[Parameter], model: SumModel) -> CollapsedTarget:
     shapes = shapes_of(model.terms, model.moments.request)
     few = sum(shape.white_count for shape in shapes) <= _MOST_DIFFERENTIATED and not model.tails
-    target = CollapsedTarget(entries=entries_of(parameters), terms=shapes if few else None)
+    target = CollapsedTarget(priors=tuple(own.form for own in parameters), terms=shapes if few else None)
     if not target.n_hyper:
         raise ValueError(
             "inference='mcmc' with Gaussian noise samples hyperparameters, and all of them are held; the posterior at "

@@ -30,32 +30,11 @@ from vff.moments import Moments
 from vff.priors import AbstractPrior
 
 
-@dataclass(frozen=True)
-class Entry:
-    """One hyperparameter: t is the logarithm of (value - lower) / unit, or (value - lower) / unit itself where real."""
-
-    prior: AbstractPrior | None
-    """Its form; None where the hyperparameter is held."""
-    real: bool = False
-
-    def log_density(self, t: Any, lower: Any, unit: Any, numbers: tuple[Any, ...]) -> Any:
-        """Of t, up to a constant; the Jacobian of the logarithm is in it."""
-        assert self.prior is not None
-        if self.real:
-            return self.prior.formula(lower + unit * t, *numbers)
-        return self.prior.formula(lower + unit * jnp.exp(t), *numbers) + t
-
-
-def entries_of(parameters: Sequence[Parameter]) -> tuple[Entry, ...]:
-    """What compiled code depends on of them."""
-    return tuple(Entry(None if own.prior is None else own.prior.form, own.real) for own in parameters)
-
-
 class Hyper(NamedTuple):
-    """Numbers of the hyperparameters, in the order of the entries."""
+    """Numbers of the hyperparameters: t is the logarithm of (value - lower) / unit, or that itself where it is real."""
 
     held: Any
-    """t of every entry, (L,): where it is held, and where a chain starts from elsewhere."""
+    """t of every one, (L,): where it is held, and where a chain starts from elsewhere."""
     lower: Any
     unit: Any
     numbers: tuple[tuple[Any, ...], ...]
@@ -127,13 +106,14 @@ class Data(NamedTuple):
 class HyperTarget(ABC):
     """The structure of a log-density of hyperparameters, and of white variables beside them if there are any."""
 
-    entries: tuple[Entry, ...]
+    priors: tuple[AbstractPrior | None, ...]
+    """Of every hyperparameter the form of its prior; None where it is held."""
     transported: bool = True
     """Whether positions are measured from the Gaussian that sums make of v, at every setting anew."""
 
     @property
     def intercept(self) -> int | None:
-        """Entry of the constant, where it is one."""
+        """Place of the constant among them, where it is one."""
         return None
 
     @property
@@ -143,12 +123,12 @@ class HyperTarget(ABC):
 
     @cached_property
     def _sampled(self) -> tuple[int, ...]:
-        """Places of all entries that are sampled."""
-        return tuple(number for number, entry in enumerate(self.entries) if entry.prior is not None)
+        """Places of all that are sampled."""
+        return tuple(number for number, prior in enumerate(self.priors) if prior is not None)
 
     @cached_property
     def free(self) -> np.ndarray:
-        """Places of the entries that are sampled by their own coordinates, (K,): all but the constant."""
+        """Places of those that are sampled by their own coordinates, (K,): all but the constant."""
         return np.array([number for number in self._sampled if number != self.intercept], int)
 
     @property
@@ -162,18 +142,21 @@ class HyperTarget(ABC):
         return self.free.size + self.white_size
 
     def hyperparameters(self, data: Data, z: Any) -> Any:
-        """t of every entry, (L,); that of a constant which is sampled is not known yet."""
+        """t of every one, (L,); that of a constant which is sampled is not known yet."""
         K = self.free.size
         return jnp.asarray(data.hyper.held).at[self.free].set(data.centre[:K] + data.root @ z[:K])
 
     def __call__(self, data: Data, z: Any) -> Any:
         """The log-density at z, up to a constant."""
-        (value, t), prior = self.without_prior(data, z), 0.0
-        for place, own in zip(self._sampled, data.hyper.numbers, strict=True):
-            if place != self.intercept:
-                lower, unit = data.hyper.lower[place], data.hyper.unit[place]
-                prior = prior + self.entries[place].log_density(t[place], lower, unit, own)
-        return jnp.where(jnp.isfinite(value + prior), value + prior, -jnp.inf)
+        (value, t), total, hyper = self.without_prior(data, z), 0.0, data.hyper
+        for place, numbers in zip(self._sampled, hyper.numbers, strict=True):
+            prior = self.priors[place]
+            if prior is not None and place != self.intercept:
+                real = prior.support == "real"
+                own = hyper.lower[place] + hyper.unit[place] * (t[place] if real else jnp.exp(t[place]))
+                # the Jacobian of the logarithm
+                total = total + (prior.formula(own, *numbers) if real else prior.formula(own, *numbers) + t[place])
+        return jnp.where(jnp.isfinite(value + total), value + total, -jnp.inf)
 
     @abstractmethod
     def without_prior(self, data: Data, z: Any) -> tuple[Any, Any]:
@@ -196,7 +179,7 @@ class Position(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Target(HyperTarget):
-    """Entries: of every term its hyperparameters; the constant; psi.
+    """Hyperparameters: of every term its own; the constant; psi.
 
     White variables: of every term, then, where the constant is sampled, that of the constant, whose prior is normal.
     """
@@ -208,13 +191,13 @@ class Target(HyperTarget):
 
     @property
     def intercept(self) -> int:
-        """Entry of the constant; those of psi follow."""
+        """Place of the constant; those of psi follow."""
         return self.terms[-1].end
 
     @property
     def centred(self) -> bool:
         """Whether the constant is sampled."""
-        return self.entries[self.intercept].prior is not None
+        return self.priors[self.intercept] is not None
 
     @cached_property
     def white(self) -> tuple[tuple[int, int], ...]:
@@ -291,7 +274,7 @@ class Target(HyperTarget):
 
 @dataclass(frozen=True, kw_only=True)
 class CollapsedTarget(HyperTarget):
-    """Of Gaussian noise: no step costs any rows. Entries: of every term its hyperparameters, then the noise.
+    """Of Gaussian noise: no step costs any rows. Hyperparameters: of every term its own, then the noise.
 
     With few features the bound is written in white variables, where JAX differentiates it. With many, or with rows
     beyond the domain, the algebra that learning uses gives bound and gradient, and JAX calls back: differentiating

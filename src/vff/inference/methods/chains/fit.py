@@ -4,7 +4,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import numpy as np
@@ -12,7 +12,7 @@ import numpy as np
 from vff.inference.learning.growth import tolerance
 from vff.inference.learning.model import SumModel
 from vff.inference.learning.optimise import Optimum
-from vff.inference.methods.chains.density import Data, Hyper, Sums, Target, entries_of
+from vff.inference.methods.chains.density import Data, Hyper, Sums, Target
 from vff.inference.methods.chains.design import Design, design, features_at
 from vff.inference.methods.chains.hyper import (
     Parameter,
@@ -48,14 +48,6 @@ _MOST_OF_PRODUCTS = 150  # the same of products: rows say less about each of the
 _WATCHED = 8  # rows at which it is looked how well the function was sampled
 
 
-class _Draws(NamedTuple):
-    samples: Samples
-    coefficients: np.ndarray
-    """And the constant, of the draws that are kept, (S, P + 1)."""
-    determined: list[float]
-    """How many coefficients of every term the data determine."""
-
-
 def sample_likelihood(given: FitTask) -> Fit:
     """Sample coefficients and hyperparameters together, from a fit by natural gradients with few features."""
     plan, rows = given.chains, given.visited
@@ -73,12 +65,12 @@ def sample_likelihood(given: FitTask) -> Fit:
     started = time.perf_counter()
     data, drawn = sampled(target, data, plan, task.progress)
     task.progress("averaging over the draws")
-    draws = _draws_of(learnt, target, data, parameters, drawn, time.perf_counter() - started)
-    return _record(learnt, model, draws, points.choice)
+    found = _draws_of(learnt, target, data, parameters, drawn, time.perf_counter() - started)
+    return _record(learnt, model, points.choice, *found)
 
 
 def _parameters(learnt: Learnt) -> list[Parameter]:
-    """All hyperparameters, in the order of the entries of a target."""
+    """All hyperparameters, in the order of a target."""
     task, target = learnt.task, learnt.task.target
     found = term_parameters(task, learnt.units.outer(learnt.setting.terms), learnt.units)
     found.append(intercept_parameter(learnt.intercept, learnt.intercept_prior, target, sampled=task.has_intercept))
@@ -101,8 +93,8 @@ def _target(learnt: Learnt, parameters: Sequence[Parameter], points: Design, res
     hyper, likelihood, shapes = Hyper.of(parameters), learnt.task.likelihood, points.shapes
     most = _MOST_FACTORED if all(len(shape.axes) == 1 for shape in shapes) else _MOST_OF_PRODUCTS
     sums = _sums(learnt, parameters) if sum(shape.white_count for shape in shapes) <= most else None
-    parts = {"entries": entries_of(parameters), "transported": sums is not None}
-    target = Target(**parts, terms=shapes, likelihood=likelihood.form, nodes=1)
+    priors, transported = tuple(own.form for own in parameters), sums is not None
+    target = Target(priors=priors, transported=transported, terms=shapes, likelihood=likelihood.form, nodes=1)
     if not likelihood.closed_form:
         ratio = _MARGIN * rest / likelihood.width(hyper.held[target.intercept + 1 :])
         target = replace(target, nodes=max(_FEWEST_NODES, int(counts_for(np.array([ratio]))[0])))
@@ -128,7 +120,8 @@ def _functions(target: Target) -> Any:
 
 def _draws_of(
     learnt: Learnt, target: Target, data: Data, parameters: Sequence[Parameter], drawn: Sequence[Drawn], seconds: float
-) -> _Draws:
+) -> tuple[Samples, np.ndarray, list[float]]:
+    """Hyperparameters; coefficients and the constant of the draws that are kept, (S, P + 1); every term's edf."""
     position = np.stack([own.position for own in drawn])
     chains, draws, _ = position.shape
     t, white, parts, kept, seen = [], [], [], evenly(chains, draws), []
@@ -154,7 +147,7 @@ def _draws_of(
     # how many white variables of every term the data determine
     shrunk = 1.0 - np.concatenate(white).var(axis=0)
     determined = [float(max(shrunk[slice(*own)].sum(), 0.0)) for own in target.white]
-    return _Draws(samples, np.concatenate(parts), determined)
+    return samples, np.concatenate(parts), determined
 
 
 def _watched(learnt: Learnt) -> np.ndarray:
@@ -174,23 +167,24 @@ def _columns(learnt: Learnt, rows: np.ndarray | slice) -> np.ndarray:
     return np.stack([walk.source.column(c, every)[rows] for c in range(len(learnt.request.columns))], axis=1)
 
 
-def _record(learnt: Learnt, model: SumModel, draws: _Draws, engine: Choice) -> Fit:
+def _record(
+    learnt: Learnt, model: SumModel, engine: Choice, samples: Samples, coefficients: np.ndarray, determined: list[float]
+) -> Fit:
     """The record of the fit."""
-    samples, task = draws.samples, learnt.task
-    L = samples.t.shape[-1]
+    task, L = learnt.task, samples.t.shape[-1]
     t = samples.t.reshape(-1, L)[samples.kept]
     place = L - 1 - samples.psi.shape[1]
     w = task.visited.observed.w
     averages = feature_averages(task.visited.walk, learnt.request, w)
     settings = [model.unpack(np.append(row[:place], 0.0)) for row in t]  # of sites, the noise variance is one
-    posterior, intercept = sampled_posterior(model, settings, CoefficientDraws.of(draws.coefficients), averages)
+    posterior, intercept = sampled_posterior(model, settings, CoefficientDraws.of(coefficients), averages)
     psi = np.median(samples.psi, axis=0)
     some = slice(0, w.size, -(-w.size // _SHARED_ROWS))
     x = _columns(learnt, some)
     # what features may leave out: as where frequencies are chosen
     bound_gap, tolerated = (
         _bound_gap(learnt, posterior, psi, intercept, x, some),
-        tolerance(w.sum(), sum(draws.determined)),
+        tolerance(w.sum(), sum(determined)),
     )
     theta = np.median(t[:, :place], axis=0)
     optimum = Optimum(theta, np.nan, 0, int(samples.stats["n_steps"].sum()), True, "sampled")
@@ -201,7 +195,7 @@ def _record(learnt: Learnt, model: SumModel, draws: _Draws, engine: Choice) -> F
         likelihood=task.likelihood.with_values(psi),
         posterior=posterior,
         values=samples.medians([len(plan.term.names) for plan in task.plans]),
-        shares=shares_of_effects(effects, w[some], draws.determined),
+        shares=shares_of_effects(effects, w[some], determined),
         history=(Milestone(learnt.request.harmonics, optimum, bound_gap, tolerated),),
         solver="sampled",
         weight=float(w.sum()),

@@ -44,6 +44,11 @@ class Parameter:
     def name(self) -> str:
         return self.kind if self.label is None else f"{self.kind}[{self.label}]"
 
+    @property
+    def form(self) -> AbstractPrior | None:
+        """What compiled code depends on."""
+        return None if self.prior is None else self.prior.form
+
     def to_t(self, value: float) -> float:
         inner = (value - self.lower) / self.unit
         return inner if self.real else float(np.log(max(inner, 1e-300)))
@@ -68,7 +73,7 @@ def term_parameters(task: FitTask, learnt: Sequence[Sequence[float]], units: Uni
     for plan, values, some, labels in zip(task.plans, learnt, units.terms, _labels(task.plans), strict=True):
         found.append(Parameter("variance", plan.name, spread, values[0], unit=some["variance"]))
         for (name, d, own), label, value in zip(plan.term.parameters, labels, values[1:], strict=True):
-            extent = plan.extents[d].high - plan.extents[d].low or 2.0 * some[name]
+            extent = plan.ranges[d].high - plan.ranges[d].low or 2.0 * some[name]
             found.append(Parameter(own.name, label, own.prior(extent), value, unit=some[name]))
     return found if task.optimise else [replace(own, prior=None) for own in found]
 
@@ -135,31 +140,31 @@ def check_names(plans: Sequence[TermPlan], others: Sequence[str], given: Mapping
 
 def with_priors(parameters: Sequence[Parameter], given: Mapping[str, Any] | None) -> list[Parameter]:
     """The parameters with the user's priors, and held where the user gave a number."""
-    asked = dict(given or {})
-    return [_with_prior(own, asked.get(own.name, asked.get(own.kind))) for own in parameters]
+    requested = dict(given or {})
+    return [_with_prior(own, requested.get(own.name, requested.get(own.kind))) for own in parameters]
 
 
-def _with_prior(own: Parameter, asked: Any) -> Parameter:
-    if asked is None:
+def _with_prior(own: Parameter, requested: Any) -> Parameter:
+    if requested is None:
         return own
-    if isinstance(asked, AbstractPrior):
+    if isinstance(requested, AbstractPrior):
         if own.prior is None:
             raise ValueError(
                 f"priors gives a prior for {own.name}, which is held at {own.start:g}; leave it to be learnt"
             )
-        if (asked.support == "real") != own.real:
+        if (requested.support == "real") != own.real:
             wanted = "a real number, such as Normal" if own.real else "a positive number, such as Gamma or LogNormal"
-            raise ValueError(f"priors gives {shown(asked)} for {own.name}; give a prior for {wanted}")
-        if not own.real and float(asked.quantile(_INNER[1])) <= own.lower:
+            raise ValueError(f"priors gives {shown(requested)} for {own.name}; give a prior for {wanted}")
+        if not own.real and float(requested.quantile(_INNER[1])) <= own.lower:
             raise ValueError(
-                f"priors gives {shown(asked)} for {own.name}, which stays above {own.lower:g} and would lie below it; "
+                f"priors gives {shown(requested)} for {own.name}, which stays above {own.lower:g} and would lie below it; "
                 "give one that can be above"
             )
-        return replace(own, prior=asked)
-    number = isinstance(asked, Real) and not isinstance(asked, bool)
-    if not number or not np.isfinite(float(asked)) or not (own.real or float(asked) > own.lower):
+        return replace(own, prior=requested)
+    number = isinstance(requested, Real) and not isinstance(requested, bool)
+    if not number or not np.isfinite(float(requested)) or not (own.real or float(requested) > own.lower):
         wanted = "a number" if own.real else f"a number above {own.lower:g}"
         raise ValueError(
-            f"priors for {own.name} must be a prior of vff.priors, {wanted} to hold it at, or None; got {shown(asked)}"
+            f"priors for {own.name} must be a prior of vff.priors, {wanted} to hold it at, or None; got {shown(requested)}"
         )
-    return replace(own, prior=None, start=float(asked))
+    return replace(own, prior=None, start=float(requested))

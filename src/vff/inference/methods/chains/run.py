@@ -74,10 +74,11 @@ class Drawn(NamedTuple):
 
     position: np.ndarray
     """(draws, size)."""
-    log_density: np.ndarray
-    acceptance: np.ndarray
+    lp: np.ndarray
+    """The log-density, up to a constant. These names are those of ArviZ."""
+    acceptance_rate: np.ndarray
     energy: np.ndarray
-    steps: np.ndarray
+    n_steps: np.ndarray
     """Evaluations of the gradient."""
     diverging: np.ndarray
 
@@ -182,8 +183,8 @@ def _blocks(target: LogDensity, sampler: str) -> Callable[..., Any]:
         adapting = lambda carry: adapted(carry, info.acceptance_rate, stage, ends)  # noqa: E731
         carry = jax.lax.cond(stage >= 0, adapting, lambda carry: carry, carry)
         carry = jax.lax.cond(ends == 2, settled, lambda carry: carry, carry)
-        told = (info.acceptance_rate, info.energy, steps, info.is_divergent)
-        return carry, Drawn(state.position, state.logdensity, *told)
+        others = (info.acceptance_rate, info.energy, steps, info.is_divergent)
+        return carry, Drawn(state.position, state.logdensity, *others)
 
     def block(data: Any, carry: _Carry, keys: Any, stages: Any, ends: Any) -> tuple[_Carry, Drawn]:
         return jax.lax.scan(partial(step, data), carry, (keys, stages, ends))

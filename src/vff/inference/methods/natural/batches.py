@@ -11,10 +11,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from vff.inference.methods.natural.ascent import Ascent, Step, arrive, ascend, newton, positive
+from vff.inference.methods.natural.ascent import arrive, ascend, newton, positive
 from vff.inference.methods.natural.oracle import MemoryRows
-from vff.inference.methods.natural.sites import SiteIterate, SiteProblem
-from vff.moments import Moments
+from vff.inference.methods.natural.sites import SiteAscent, SiteProblem, SiteStep
 
 _STRETCHES = 64  # of rows, in a batch
 _EPOCHS, _LAST_STEPS, _MOST_HALVINGS = 1, 10, 8
@@ -23,11 +22,11 @@ _STEADY, _FALL = 10.0, 0.7
 
 def by_batches(
     problem: SiteProblem,
-    first: Step[Moments, SiteIterate],
+    first: SiteStep,
     size: int,
     progress: Callable[[str], None],
     epochs: int = _EPOCHS,
-) -> Ascent[Moments, SiteIterate]:
+) -> SiteAscent:
     """Some epochs of steps on ``size`` rows each from a first q, and a few steps on all rows at the end."""
     held, rows = replace(problem, optimise=False, grows=False), problem.oracle.in_memory
     assert rows is not None  # batches are dealt from rows in memory
@@ -38,10 +37,10 @@ def by_batches(
             rate = (2.0 + t / _STEADY) ** -_FALL
             batch = replace(held, oracle=some)
             visit = batch.visit(iterate, psi)
-            asked = visit.sums.scaled(float(rows.weight / some.weight))
+            wanted = visit.sums.scaled(float(rows.weight / some.weight))
             for halving in range(_MOST_HALVINGS):  # negative sites of few rows may make no q at a high rate
                 shorter = rate * 0.5**halving
-                trial = replace(sums.blended(asked, shorter), n=rows.n)
+                trial = replace(sums.blended(wanted, shorter), n=rows.n)
                 moved = held.update(trial, iterate, shorter)
                 if moved is not None:
                     sums, iterate, t = trial, moved, t + 1

@@ -111,8 +111,8 @@ def _request(task: FitTask, small: MomentRequest, first: Fit) -> MomentRequest:
     """The harmonics asked for; where none were, those that learning was content with, or the most there may be."""
     terms, found = [], first.history[-1].harmonics
     for term, plan, own, most in zip(task.visited.request.terms, task.plans, found, small.harmonics, strict=True):
-        for d, (asked, M, cap) in enumerate(zip(plan.M, own, most, strict=True)):
-            if asked is None and M is not None and cap is not None and cap > M:
+        for d, (requested, M, cap) in enumerate(zip(plan.M, own, most, strict=True)):
+            if requested is None and M is not None and cap is not None and cap > M:
                 term = term.with_basis(d, term.bases[d].resized(M))
         terms.append(term)
     return MomentRequest(tuple(terms))

@@ -12,10 +12,10 @@ from vff.inference.learning.harmonics import fewer
 from vff.inference.learning.model import SumModel
 from vff.inference.methods.fit import Fit, SiteMemory
 from vff.inference.methods.from_sums import learn_from_sums, record_of_stages
-from vff.inference.methods.natural.ascent import Ascent, Step, arrive, ascend
+from vff.inference.methods.natural.ascent import arrive, ascend
 from vff.inference.methods.natural.batches import by_batches
 from vff.inference.methods.natural.oracle import MemoryRows, RowOracle
-from vff.inference.methods.natural.sites import SiteIterate, SiteProblem
+from vff.inference.methods.natural.sites import SiteAscent, SiteProblem, SiteStep
 from vff.inference.methods.task import FitTask, Method, Spec
 from vff.inference.model.scale import TargetScale
 from vff.likelihoods import WIDEST_EXPONENT, best_constant
@@ -106,9 +106,7 @@ def _tolerance(task: FitTask, oracle: RowOracle) -> float:
     return max(_TOLERANCE[0], _TOLERANCE[1] * min(oracle.weight, oracle.n))
 
 
-def _ascend_and_revive(
-    problem: SiteProblem, step: Step[Moments, SiteIterate], progress: Callable[[str], None]
-) -> Ascent[Moments, SiteIterate]:
+def _ascend_and_revive(problem: SiteProblem, step: SiteStep, progress: Callable[[str], None]) -> SiteAscent:
     """To the top; and on from there, as long as a term that was switched off on the way comes back to life."""
     ascent = ascend(problem, step, tolerance=problem.tolerance, progress=progress)
     for _ in range(_MOST_REVIVALS if problem.optimise else 0):
@@ -136,7 +134,7 @@ def _fit_more(task: FitTask, before: Fit, memory: SiteMemory) -> Fit:
 
 def _starts_of_more(
     task: FitTask, problem: SiteProblem, before: Fit, memory: SiteMemory, sums: Moments
-) -> list[Step[Moments, SiteIterate]]:
+) -> list[SiteStep]:
     """From the hyperparameters of before, and from new ones: few rows may have switched off what more of them show."""
     last = before.history[-1]
     iterates = [problem.given(sums, last.optimum.theta, last.harmonics)]
@@ -185,7 +183,7 @@ def _coarser(task: FitTask) -> MomentRequest:
     return request
 
 
-def _begin(task: FitTask, oracle: RowOracle) -> tuple[SiteProblem, Step[Moments, SiteIterate]]:
+def _begin(task: FitTask, oracle: RowOracle) -> tuple[SiteProblem, SiteStep]:
     """A first q from a guess at every row by itself."""
     problem, psi = problem_of(task, oracle), task.psi
     observed = (oracle.in_memory or task.visited).observed
@@ -206,9 +204,7 @@ def _begin(task: FitTask, oracle: RowOracle) -> tuple[SiteProblem, Step[Moments,
     return problem, step if step.elbo > nothing else _from_prior(problem, stage, psi, step)
 
 
-def _from_prior(
-    problem: SiteProblem, stage: Stage, psi: np.ndarray, other: Step[Moments, SiteIterate]
-) -> Step[Moments, SiteIterate]:
+def _from_prior(problem: SiteProblem, stage: Stage, psi: np.ndarray, other: SiteStep) -> SiteStep:
     """Where the first guess is worse than no function at all: from the prior uphill, hyperparameters held at first.
 
     Sites that know nothing yet would teach them that there is nothing to know.
@@ -224,18 +220,17 @@ def _from_prior(
         if quiet is None:
             continue
         rough = ascend(held, arrive(held, quiet, psi, zero), tolerance=_ROUGHLY * problem.tolerance).last
-        iterate = problem.settled(rough.sums, rough.iterate.stage)
+        iterate = problem.settled(rough.sums, rough.iterate)
         if iterate is not None:
             steps.append(arrive(problem, iterate, rough.psi, rough.sums))
     return max((step for step in steps if np.isfinite(step.elbo)), key=lambda step: step.elbo, default=other)
 
 
-def _onto_all_rows(problem: SiteProblem, rough: Ascent[Moments, SiteIterate]) -> Step[Moments, SiteIterate]:
+def _onto_all_rows(problem: SiteProblem, rough: SiteAscent) -> SiteStep:
     """The q that some rows taught, asked of all of them, and then the q that their sites make."""
     last = rough.last
     sums = problem.visit(last.iterate, last.psi).sums
-    stage = replace(last.iterate.stage, free=last.iterate.stage.model.all_but_noise)
-    here = replace(last.iterate, stage=stage)
+    here = replace(last.iterate, free=last.iterate.model.all_but_noise)
     iterate = problem.update(sums, here, 1.0)
     if iterate is None:  # negative sites: begin with those of every row by itself
         sums, _ = problem.first_sums(last.psi, problem.intercept_prior)
@@ -249,12 +244,12 @@ def _first_stage(task: FitTask, whole: SumModel, power: float) -> Stage:
     return learn_from_sums(task, whole, 1.0, power=power, known={"free": whole.all_but_noise, "gain": _FIRST_GAIN})[-1]
 
 
-def _fit_of(task: FitTask, problem: SiteProblem, ascent: Ascent[Moments, SiteIterate]) -> Fit:
+def _fit_of(task: FitTask, problem: SiteProblem, ascent: SiteAscent) -> Fit:
     """The record of the fit."""
     last, oracle, intercept_prior = ascent.last, problem.oracle, problem.intercept_prior
-    averages = oracle.averages(last.iterate.stage.model.moments.request)
-    model = replace(last.iterate.stage.model, averages=averages)
-    stage = replace(last.iterate.stage, model=model)
+    averages = oracle.averages(last.iterate.model.moments.request)
+    model = replace(last.iterate.model, averages=averages)
+    stage = replace(last.iterate, model=model)
     known = stage.closed.intercept_posterior
     intercept = intercept_prior if known is None else intercept_prior + known.mean
     kept = task.likelihood, last.sums, last.psi, -last.visit.hessian, intercept, intercept_prior, task.target
@@ -262,7 +257,7 @@ def _fit_of(task: FitTask, problem: SiteProblem, ascent: Ascent[Moments, SiteIte
         task,
         [stage],
         replace(model, moments=last.sums.recentred(intercept_prior)),
-        replace(last.iterate, stage=stage).posterior,
+        model.posterior(stage.closed, stage.optimum.theta),
         (*_on_ascent(ascent), *_on_tails(task, last.psi)),
         method=Natural.name,
         likelihood=task.likelihood.with_values(last.psi),
@@ -287,7 +282,7 @@ def _on_tails(task: FitTask, psi: np.ndarray) -> tuple[str, ...]:
     )
 
 
-def _on_ascent(ascent: Ascent[Moments, SiteIterate]) -> tuple[str, ...]:
+def _on_ascent(ascent: SiteAscent) -> tuple[str, ...]:
     if ascent.converged:
         return ()
     return (

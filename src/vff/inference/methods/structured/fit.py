@@ -105,7 +105,7 @@ def prior_state(rows: Rows, scale: float = 1.0) -> State:
 
 def _begun(rows: Rows, objective: Objective, means: Sequence[np.ndarray] | None) -> Search:
     """Where the search starts: at the prior, or with less variance or known means where the rows like that more."""
-    first = Search.from_state(rows, objective, prior_state(rows))
+    first = Search(rows, objective, prior_state(rows))
     states = [prior_state(rows, scale) for scale in _SCALES]
     if means is not None:
         states += [state._replace(means=tuple(means)) for state in states]
@@ -125,10 +125,9 @@ def _two_piece_starts(search: Search) -> list[State]:
     any group is I (x) ... (x) H_g + H (x) ... (x) (I - H_g), for any choice of g where there are two. And one start is
     the product that was found, with a little of the prior added.
     """
-    weight = np.maximum(search.sites.weight, 0.0)
     shares = []
     for z in search.rows.z:
-        precision = diagonal_precision(z, weight)
+        precision = diagonal_precision(z, search.weight)
         others = [tuple(e for e in range(len(z)) if e != g) for g in range(len(z))]
         shares.append([np.clip(1.0 / precision.max(axis=axes), 1e-3, 0.999) for axes in others])
     starts = []
