@@ -144,27 +144,27 @@ def with_priors(parameters: Sequence[Parameter], given: Mapping[str, Any] | None
     return [_with_prior(own, requested.get(own.name, requested.get(own.kind))) for own in parameters]
 
 
-def _with_prior(own: Parameter, requested: Any) -> Parameter:
-    if requested is None:
+def _with_prior(own: Parameter, given: Any) -> Parameter:
+    if given is None:
         return own
-    if isinstance(requested, AbstractPrior):
+    if isinstance(given, AbstractPrior):
         if own.prior is None:
             raise ValueError(
                 f"priors gives a prior for {own.name}, which is held at {own.start:g}; leave it to be learnt"
             )
-        if (requested.support == "real") != own.real:
+        if (given.support == "real") != own.real:
             wanted = "a real number, such as Normal" if own.real else "a positive number, such as Gamma or LogNormal"
-            raise ValueError(f"priors gives {shown(requested)} for {own.name}; give a prior for {wanted}")
-        if not own.real and float(requested.quantile(_INNER[1])) <= own.lower:
+            raise ValueError(f"priors gives {shown(given)} for {own.name}; give a prior for {wanted}")
+        if not own.real and float(given.quantile(_INNER[1])) <= own.lower:
             raise ValueError(
-                f"priors gives {shown(requested)} for {own.name}, which stays above {own.lower:g} and would lie below it; "
+                f"priors gives {shown(given)} for {own.name}, which stays above {own.lower:g} and would lie below it; "
                 "give one that can be above"
             )
-        return replace(own, prior=requested)
-    number = isinstance(requested, Real) and not isinstance(requested, bool)
-    if not number or not np.isfinite(float(requested)) or not (own.real or float(requested) > own.lower):
+        return replace(own, prior=given)
+    number = isinstance(given, Real) and not isinstance(given, bool)
+    if not number or not np.isfinite(float(given)) or not (own.real or float(given) > own.lower):
         wanted = "a number" if own.real else f"a number above {own.lower:g}"
         raise ValueError(
-            f"priors for {own.name} must be a prior of vff.priors, {wanted} to hold it at, or None; got {shown(requested)}"
+            f"priors for {own.name} must be a prior of vff.priors, {wanted} to hold it at, or None; got {shown(given)}"
         )
-    return replace(own, prior=None, start=float(requested))
+    return replace(own, prior=None, start=float(given))
