@@ -145,6 +145,20 @@ def placed(at: Any, a: Any, T: Any, xp: Any) -> State:
     return State(means, pieces)
 
 
+def flattened(tree: Any) -> tuple[np.ndarray, Callable[[np.ndarray], Any]]:
+    """All numbers of a tree of arrays, one after another, and the way back."""
+    import jax
+
+    leaves, shape = jax.tree.flatten(tree)
+    ends = np.cumsum([leaf.size for leaf in leaves])[:-1]
+
+    def back(x: np.ndarray) -> Any:
+        parts = zip(np.split(x, ends), leaves, strict=True)
+        return jax.tree.unflatten(shape, [part.reshape(leaf.shape) for part, leaf in parts])
+
+    return np.concatenate([leaf.ravel() for leaf in leaves]), back
+
+
 @lru_cache(maxsize=32)
 def compiled(likelihood: Any, nodes: int) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """For one likelihood: sum_n w_n E log p and its gradient in mu and v, and the bound and its gradient in (a, T).

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.linalg import cho_solve, cholesky, solve_triangular
 from scipy.optimize import minimize
 
-from vff.inference.methods.structured.bound import Coordinates, Objective, Piece, Pieces, Rows, State, placed
+from vff.inference.methods.structured.bound import Coordinates, Objective, Piece, Pieces, Rows, State, flattened, placed
 from vff.inference.model.products import evaluated, projected
 from vff.linalg import conjugate_gradients, factorise, product_rows
 
@@ -204,24 +204,17 @@ def diagonal_precision(z: tuple[np.ndarray, ...], weight: np.ndarray) -> np.ndar
 
 def maximise_jointly(search: Search, tolerance: float, iterations: int) -> float:
     """L-BFGS over the mean and all factors; returns the largest slope at the end."""
-    import jax
-
     at, T = coordinates(search)
-    first, tree = jax.tree.flatten((np.zeros(at.metric.shape[0]), T))
-    ends = np.cumsum([part.size for part in first])[:-1]
-
-    def unpack(x: np.ndarray) -> tuple[np.ndarray, Pieces]:
-        parts = zip(np.split(x, ends), first, strict=True)
-        return jax.tree.unflatten(tree, [part.reshape(like.shape) for part, like in parts])
+    start, unpack = flattened((np.zeros(at.metric.shape[0]), T))
 
     def objective(x: np.ndarray) -> tuple[float, np.ndarray]:
         value, *slopes = search.objective.ascent(at, *unpack(x))
         if not np.isfinite(value):
             return np.inf, np.zeros_like(x)
-        return -value, -np.concatenate([part.ravel() for part in jax.tree.leaves(slopes)])
+        return -value, -flattened(slopes)[0]
 
     options = {"maxiter": iterations, "maxfun": 2 * iterations, "maxcor": 30, "gtol": tolerance, "ftol": 0.0}
-    start = np.concatenate([part.ravel() for part in first])
     found = minimize(objective, start, jac=True, method="L-BFGS-B", options=options)
-    search.improves(placed(at, *unpack(found.x), np))
+    a, T = unpack(found.x)
+    search.improves(placed(at, a, T, np))
     return float(np.abs(found.jac).max())
