@@ -9,8 +9,8 @@ import numpy as np
 
 from vff.inference.learning.harmonics import fewer
 from vff.inference.learning.model import SumModel
+from vff.inference.methods.collapsed import given_setting
 from vff.inference.methods.fit import Fit
-from vff.inference.methods.from_sums import given_setting
 from vff.inference.methods.natural.method import fit_prepared, prepared
 from vff.inference.methods.task import FitTask
 from vff.inference.model.hyperparameters import Hyperparameters

@@ -1,6 +1,6 @@
 """Any likelihood, by natural gradients: guess, learn on some rows, then on all of them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 
@@ -10,10 +10,9 @@ from vff.inference.learning.column_scan import sample_pieces
 from vff.inference.learning.growth import Stage
 from vff.inference.learning.harmonics import fewer
 from vff.inference.learning.model import SumModel
+from vff.inference.methods.collapsed import learn_from_sums, record_of_stages
 from vff.inference.methods.fit import Fit, SiteMemory
-from vff.inference.methods.from_sums import learn_from_sums, record_of_stages
-from vff.inference.methods.natural.ascent import arrive, ascend
-from vff.inference.methods.natural.batches import by_batches
+from vff.inference.methods.natural.ascent import arrive, ascend, newton, positive
 from vff.inference.methods.natural.oracle import MemoryRows, RowOracle
 from vff.inference.methods.natural.sites import SiteAscent, SiteProblem, SiteStep
 from vff.inference.methods.task import FitTask, Method, Spec
@@ -31,6 +30,9 @@ _QUIET = (10.0, 1.0, 0.1)  # variances of a latent function that an ascent from 
 _HEAVY = 2.1  # degrees of freedom
 _MOST_REVIVALS = 5  # of terms that were switched off on the way
 _KEPT_TOLERANCE = 1e-7  # nats, when hyperparameters are kept
+_STRETCHES = 64  # of rows, in a batch
+_EPOCHS, _LAST_STEPS, _MOST_BATCH_HALVINGS = 1, 10, 8
+_STEADY, _FALL = 10.0, 0.7
 
 
 class Natural(Method):
@@ -93,7 +95,7 @@ def fit_prepared(task: FitTask) -> Fit:
     else:
         problem, step = _begin(task, oracle)
     if task.batch is not None and task.batch < oracle.n:
-        ascent = by_batches(problem, step, task.batch, task.progress)
+        ascent = _by_batches(problem, step, task.batch, task.progress)
     else:
         ascent = _ascend_and_revive(problem, step, task.progress)
     return _fit_of(task, problem, ascent)
@@ -116,6 +118,52 @@ def _ascend_and_revive(problem: SiteProblem, step: SiteStep, progress: Callable[
         more = ascend(problem, revived, tolerance=problem.tolerance, progress=progress)
         ascent = replace(more, bounds=(*ascent.bounds, *more.bounds), visits=ascent.visits + more.visits)
     return ascent
+
+
+def _by_batches(
+    problem: SiteProblem,
+    first: SiteStep,
+    size: int,
+    progress: Callable[[str], None],
+) -> SiteAscent:
+    """Some epochs of steps on ``size`` rows each from a first q, and a few steps on all rows at the end.
+
+        sums <- (1 - r_t) sums + r_t (n / n_batch) sums of the batch's sites,        r_t = (2 + t / t_0)^-0.7
+
+    The likelihood's parameters follow at the same rate. Hyperparameters are held, since sums of a few rows, scaled up,
+    would take the scatter of these rows for detail: they are learnt before, from a sample, and after, on all rows.
+    """
+    held, rows = replace(problem, optimise=False, grows=False), problem.oracle.in_memory
+    assert rows is not None  # batches are dealt from rows in memory
+    iterate, psi, sums = first.iterate, first.psi, first.sums
+    rng, t = np.random.default_rng(0), 0
+    for epoch in range(_EPOCHS):
+        for some in _deal(rows, size, rng):
+            rate = (2.0 + t / _STEADY) ** -_FALL
+            batch = replace(held, oracle=some)
+            visit = batch.visit(iterate, psi)
+            wanted = visit.sums.scaled(float(rows.weight / some.weight))
+            for halving in range(_MOST_BATCH_HALVINGS):  # negative sites of few rows may make no q at a high rate
+                shorter = rate * 0.5**halving
+                trial = replace(sums.blended(wanted, shorter), n=rows.n)
+                moved = held.update(trial, iterate, shorter)
+                if moved is not None:
+                    sums, iterate, t = trial, moved, t + 1
+                    psi = psi + shorter * newton(visit.gradient, positive(-visit.hessian))
+                    break
+        progress(f"epoch {epoch + 1} of {_EPOCHS}: {t} steps of {size:,} rows")
+    last = arrive(problem, iterate, psi, sums)
+    return ascend(problem, last, tolerance=problem.tolerance, most_steps=_LAST_STEPS, progress=progress)
+
+
+def _deal(rows: MemoryRows, size: int, rng: np.random.Generator) -> Iterator[MemoryRows]:
+    """All rows once, in batches of about ``size`` made of stretches from all over the table."""
+    length = max(1, size // _STRETCHES)
+    starts = rng.permutation(np.arange(0, rows.n, length))
+    count = max(1, round(rows.n / size))
+    for some in np.array_split(starts, count):
+        pieces = [slice(int(start), min(int(start) + length, rows.n)) for start in some]
+        yield MemoryRows(rows.walk.taken(pieces), rows.observed.taken(pieces), counted=False)
 
 
 def _fit_more(task: FitTask, before: Fit, memory: SiteMemory) -> Fit:
