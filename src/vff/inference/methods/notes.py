@@ -36,16 +36,17 @@ _OTHERWISE = "the likelihood may not suit the targets, or f cannot follow them; 
 def notes_on(final: Stage, whole: SumModel, plans: "Sequence[TermPlan]") -> tuple[str, ...]:
     """Sentences for the user; ``whole`` is the model with all harmonics that were summed."""
     notes: list[str] = []
-    labels = [plan.labels for plan in plans]
     for term, plan in zip(final.model.moments.request.terms, plans, strict=True):
         for factor, extent, label in zip(term.factors, plan.ranges, plan.labels, strict=True):
             if not factor.place.discrete:
                 notes += [note for note in _on_domain(final, factor.place, extent, label) if note not in notes]
-    if len(labels) == 1 and len(labels[0]) == 1 and not final.model.sites:
-        notes += _on_detail(final, whole, labels[0][0])
-    names = [" * ".join(columns) for columns in labels]
-    chosen = [[M is None for M in plan.M] for plan in plans]
-    return (*notes, *_on_bound(final, whole, names, labels, chosen), *_on_learning(final, names, labels))
+    if len(plans) == 1 and len(plans[0].labels) == 1 and not final.model.sites:
+        notes += _on_detail(final, whole, plans[0].labels[0])
+    return (*notes, *_on_bound(final, whole, plans), *_on_learning(final, plans))
+
+
+def _names(plans: "Sequence[TermPlan]") -> list[str]:
+    return [" * ".join(plan.labels) for plan in plans]
 
 
 def _on_detail(final: Stage, whole: SumModel, label: str) -> list[str]:
@@ -93,15 +94,10 @@ def _on_domain(final: Stage, domain: Domain, extent: ColumnSummary, label: str) 
     return notes
 
 
-def _on_bound(
-    final: Stage,
-    whole: SumModel,
-    names: Sequence[str],
-    labels: Sequence[Sequence[str]],
-    chosen: Sequence[Sequence[bool]],
-) -> list[str]:
+def _on_bound(final: Stage, whole: SumModel, plans: "Sequence[TermPlan]") -> list[str]:
     bound_gap, worst = final.bound_gap, int(np.argmax(final.bound_gap_by_term))
-    ended = all(chosen[worst]) and final.harmonics[worst] == whole.harmonics[worst]
+    chosen, name = all(M is None for M in plans[worst].M), _names(plans)[worst]
+    ended = chosen and final.harmonics[worst] == whole.harmonics[worst]
     # who left M to the fit is told when it ended before it was content; who gave it, when it is far too small
     limit = final.tolerance if ended else 10.0 * final.tolerance
     if final.closed.allowance > 0.5 * max(bound_gap, final.tolerance):
@@ -112,7 +108,7 @@ def _on_bound(
         ]
     if bound_gap <= limit:
         return []
-    where = f"column {names[worst]}" if len(labels[worst]) == 1 else names[worst]
+    where = f"column {name}" if len(plans[worst].labels) == 1 else name
     if _stalled(final, worst):
         return [
             f"the domain limits the bound: it may gain about {bound_gap:.3g} nats, most of it in {where}, but not "
@@ -120,15 +116,15 @@ def _on_bound(
         ]
     own = final.harmonics[worst]
     M = f"{own[0]}" if len(own) == 1 else f"({', '.join(str(M) for M in own)})"
-    last = f"M = {M} is the largest this pass allows" if all(chosen[worst]) else f"frequencies = {M} was given"
+    last = f"M = {M} is the largest this pass allows" if chosen else f"frequencies = {M} was given"
     return [
         f"M limits the bound: it may gain about {bound_gap:.3g} nats, most of it in {where}, and {last}; "
         f"set frequencies to more than {M}"
     ]
 
 
-def _on_learning(final: Stage, names: Sequence[str], labels: Sequence[Sequence[str]]) -> list[str]:
-    notes = []
+def _on_learning(final: Stage, plans: "Sequence[TermPlan]") -> list[str]:
+    notes, names = [], _names(plans)
     rows = final.model.moments.n + sum(tail.r.size for tail in final.model.tails)
     if final.optimum.steps and rows < _FEW_ROWS:
         notes.append(
@@ -153,7 +149,7 @@ def _on_learning(final: Stage, names: Sequence[str], labels: Sequence[Sequence[s
     ends = final.model.parameters.at_bounds(final.optimum.theta)
     for (s, d, kind), end in ((key, ends[str(key)]) for key in final.model.keys if str(key) in ends):
         if final.optimum.steps and (s is None or active(final, s)):
-            of = "" if s is None else _of(names[s], labels[s], d, alone=len(names) == 1)
+            of = "" if s is None else _of(names[s], plans[s].labels, d, alone=len(names) == 1)
             notes.append(f"{kind}{of} ended at its {end} bound; the data do not determine it")
     if final.closed.jitter:
         notes.append(

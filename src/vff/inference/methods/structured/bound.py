@@ -59,7 +59,6 @@ class Sites(NamedTuple):
     """The bound at a state, and what the rows say there."""
 
     bound: float
-    mean: np.ndarray
     slope: np.ndarray
     """w_n d E log p / d mu_n."""
     weight: np.ndarray
@@ -194,7 +193,7 @@ class Objective:
         with float64():
             value, (slope, change) = self._expected(mean, variance, *self._device_rows.observed)
         bound = float(value) - float(divergence(state, np))
-        return Sites(bound, mean, np.asarray(slope), -2.0 * np.asarray(change))
+        return Sites(bound, np.asarray(slope), -2.0 * np.asarray(change))
 
     def ascent(self, at: Coordinates, a: np.ndarray, T: Pieces) -> tuple[float, np.ndarray, Pieces]:
         """The bound and its gradient in (a, T)."""
