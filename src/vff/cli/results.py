@@ -59,7 +59,7 @@ def check_output(out: str, inputs: Sequence[str], endings: Sequence[str], *, for
 
 def check_checkpoint(options: Namespace) -> None:
     """Refuse a checkpoint in the place of another file of the command, or where none can be written."""
-    if options.checkpoint is None:
+    if getattr(options, "checkpoint", None) is None:
         return
     path = Path(options.checkpoint)
     others = [*options.data, *([options.model] if "model" in options else [])]

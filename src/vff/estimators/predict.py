@@ -227,6 +227,15 @@ class ProcessMixin(BaseEstimator):
         columns = [table.numbers(c, rows) if known is None else table.codes(c, known, rows) for c, known in both]
         return np.stack(columns).T
 
+    @property
+    def _labels(self) -> tuple[Any, ...]:
+        """Of the classes that it tells apart; none where y is a number."""
+        return ()
+
+    def _as_numbers(self, y: Any, n: int) -> np.ndarray:
+        """y of so many rows, checked, as the likelihood takes it."""
+        return check_target(y, n)
+
     def _outside_text(self, number: int, label: str) -> str:
         """How a warning says that rows lie outside the numbered column's place."""
         return f"lie outside the domain of column {label}"
@@ -323,6 +332,8 @@ class RegressionMixin(RegressorMixin, ProcessMixin):
         requested = quantile_levels(levels)
         return self._evaluate(X, lambda rows: self._new(rows, lambda one, _: (one.quantiles(requested),)))[0]
 
+    _described_names = ("mean", "sd", "lower", "upper")
+
     def _described(self, X: Any, level: float) -> tuple[np.ndarray, ...]:
         """Mean, standard deviation and the ends of the central interval of a new observation, (N,) each."""
 
@@ -389,7 +400,7 @@ class RegressionMixin(RegressorMixin, ProcessMixin):
             self.likelihood_.check(rows.y, rows.extra)
             return self._new(rows, lambda one, some: (one.log_density(rows.y[some]),))
 
-        return self._evaluate(X, compute, y, None, check_target)[0]
+        return self._evaluate(X, compute, y, None, self._as_numbers)[0]
 
 
 def _check_joint(n: int) -> None:

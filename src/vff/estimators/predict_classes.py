@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from vff.data import open_rows
 from vff.data.checks import check_weights
-from vff.data.labels import as_labels, coded
+from vff.data.labels import as_labels, coded, label_text
 from vff.data.memory import column_or_values
 from vff.estimators.arguments import flag
 from vff.estimators.evaluation import Block, evaluate
@@ -170,16 +170,29 @@ class ClassificationMixin(ClassifierMixin, ProcessMixin):
         True
         """
 
-        def codes_of(y: Any, n: int) -> np.ndarray:
-            codes = coded(as_labels(y), self.classes_)
-            if codes.size != n:
-                raise ValueError(f"y has {codes.size} labels, X has {n} rows (inconsistent numbers of samples)")
-            return codes
-
         def compute(rows: Sequence[Block]) -> tuple[np.ndarray]:
-            return (self._log_probabilities(rows)[np.arange(len(rows[0])), rows[0].y],)
+            return (self._log_probabilities(rows)[np.arange(len(rows[0])), rows[0].y.astype(int)],)
 
-        return self._of_classes(X, compute, y, None, codes_of)[0]
+        return self._of_classes(X, compute, y, None, self._as_numbers)[0]
+
+    @property
+    def _described_names(self) -> tuple[str, ...]:
+        return *(f"P({label_text(label)})" for label in self._labels), "predicted"
+
+    def _described(self, X: Any, level: float) -> tuple[np.ndarray, ...]:
+        """The probability of every class and the most probable one, (N,) each."""
+        each = self.predict_proba(X)
+        return *each.T, self.classes_[np.argmax(each, axis=1)]
+
+    @property
+    def _labels(self) -> tuple[Any, ...]:
+        return tuple(self.classes_.tolist())
+
+    def _as_numbers(self, y: Any, n: int) -> np.ndarray:
+        codes = coded(as_labels(y), self.classes_)
+        if codes.size != n:
+            raise ValueError(f"y has {codes.size} labels, X has {n} rows (inconsistent numbers of samples)")
+        return codes.astype(float)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """The share of rows whose class is the most probable one.

@@ -167,12 +167,12 @@ class _Parser(AbstractDescent):
             found = f"which is {self._apart[name]}"
             raise _column_error(token.start, "a column to learn from", name, found, "leave it out of the terms")
         if name not in self._kinds:
-            advice = _nearest(name, [column for column in self._kinds if column not in self._apart])
+            advice = nearest(name, [column for column in self._kinds if column not in self._apart])
             raise _column_error(token.start, "a column of the data", name, "which is none", advice)
         return name
 
 
-def _nearest(name: str, known: list[str]) -> str:
+def nearest(name: str, known: list[str]) -> str:
     """What to write instead of a column that is not there: the likeliest, or some."""
     lowered = {column.lower(): column for column in known}
     near = [lowered[match] for match in get_close_matches(name.lower(), lowered, n=3)]

@@ -5,17 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from sklearn.utils.validation import check_is_fitted
-
 from vff.estimators.arguments import is_whole
 from vff.estimators.base import AdditiveModel
-from vff.report.canvas import BAND, MEAN, half_width, legend_below, new_panels
-from vff.report.columns import column_label, column_name
-from vff.report.drawn import Data, finished, joined
-from vff.report.lines import draw_curve, draw_curves, draw_levels
-from vff.report.observed import effect_text, refuse_several
-from vff.report.surfaces import add_bar, draw_surface, frame_surface, share_limits, surface_handles
-from vff.report.views import View, held_text, view_of
+from vff.report import canvas
+from vff.report.observed import check_drawable, scale_text
+from vff.report.panels import add_bar, draw_lines, draw_surface, frame_surface, share_limits, surface_handles
+from vff.report.views import View, effect_data, effect_on, held_text, joined, places, view_of
 from vff.words import listed, shown
 
 if TYPE_CHECKING:
@@ -25,7 +20,7 @@ if TYPE_CHECKING:
 
 _WIDEST = 4  # panels side by side
 _WIDEST_SURFACES = 3
-_LINES = {"curve": draw_curve, "dots": draw_levels, "curves": draw_curves}
+_GRID, _LATTICE = 600, 121  # places along a line and along each side of an image; odd, so that the middle is on it
 
 
 def effects(
@@ -80,7 +75,7 @@ def effects(
     ['0', '1']
     """
     _check_model(model)
-    half_width(level)  # refuses what is no level
+    canvas.half_width(level)  # refuses what is no level
     views = [view_of(model, s) for s in _numbers_of(model, terms)]
     _check_labels(model, xlabels or {})
     if ncols is not None and not is_whole(ncols, 1):
@@ -94,8 +89,7 @@ def _check_model(model: AdditiveModel) -> None:
             f"plot.effects draws the terms of a GPRegressor, got {type(model).__name__}; those of a GPClassifier will "
             "do too; plot.fit draws any model of one column, plot.map of two"
         )
-    refuse_several(model, "plot.effects")
-    check_is_fitted(model, "posterior_")
+    check_drawable(model, "plot.effects")
 
 
 def _figure(
@@ -115,11 +109,13 @@ def _figure(
     for panel, view in zip(panels, views, strict=True):
         panel.set_label(model.statistics_.terms[view.term].name)
         _name_axes(panel, model, view, xlabels)
-    drawn = {panel: _draw(panel, model, view, half_width(level)) for panel, view in zip(panels, views, strict=True)}
+    drawn = {
+        panel: _draw(panel, model, view, canvas.half_width(level)) for panel, view in zip(panels, views, strict=True)
+    }
     images = {panel: image for panel, (image, _) in drawn.items() if image is not None}
-    figure = finished(panels[0], joined([data for _, data in drawn.values() if data]))
+    figure = canvas.finished(panels[0], joined([data for _, data in drawn.values() if data]))
     own = figure if ax is None else None
-    _scale(own, panels, views, images, ncols, ylabel or effect_text(model), sharey=sharey)
+    _scale(own, panels, views, images, ncols, ylabel or f"effect on {scale_text(model)}", sharey=sharey)
     _finish_unsupported(model, panels, views, sharey=sharey)
     _explain(own, panels, views, f"{100 * level:g} % interval")
     return figure
@@ -128,7 +124,7 @@ def _figure(
 def _panels(ax: Axes | None, count: int, ncols: int, size: tuple[float, float]) -> list[Axes]:
     """New ones, or the one that was given."""
     if ax is None:
-        return new_panels(count, ncols, width=size[0], height=size[1])[1]
+        return canvas.new_panels(count, ncols, width=size[0], height=size[1])
     if count > 1:
         raise ValueError(
             f"plot.effects draws a panel per term, {count} here, and ax is one; name one of the terms, or leave ax=None"
@@ -151,7 +147,7 @@ def _numbers_of(model: AdditiveModel, names: Sequence[str] | str | None) -> list
 
 def _check_labels(model: AdditiveModel, xlabels: Mapping[str, str]) -> None:
     alone = [term.name for term in model.statistics_.terms if len(term.columns) == 1]
-    known = dict.fromkeys([*alone, *(column_name(model, c) for c in range(len(model.column_indices_)))])
+    known = dict.fromkeys([*alone, *(canvas.column_name(model, c) for c in range(len(model.column_indices_)))])
     unknown = [name for name in xlabels if name not in known]
     if unknown:
         raise ValueError(
@@ -169,7 +165,7 @@ def _side_by_side(count: int, widest: int) -> int:
 def _name_axes(ax: Axes, model: AdditiveModel, view: View, given: Mapping[str, str]) -> None:
     """The columns along the axes; the term too, if another one has the same columns."""
     term = model.statistics_.terms[view.term]
-    labels = [given.get(column_name(model, c)) or column_label(model, c) for c in view.over]
+    labels = [given.get(canvas.column_name(model, c)) or canvas.column_label(model, c) for c in view.over]
     if len(term.columns) == 1:
         several = f", term {shown(term.name)}" if _has_twin(model, view.term) else ""
         labels[0] = given.get(term.name) or f"{labels[0]}{several}"
@@ -184,7 +180,7 @@ def _has_twin(model: AdditiveModel, number: int) -> bool:
     return indices.count(indices[number]) > 1
 
 
-def _draw(ax: Axes, model: AdditiveModel, view: View, z: float) -> tuple[QuadMesh | None, Data]:
+def _draw(ax: Axes, model: AdditiveModel, view: View, z: float) -> tuple[QuadMesh | None, canvas.Data]:
     """Draw a term and its title; the image if it is one, and what was drawn."""
     term = model.fit_.terms[view.term]
     name = f"{term.name}: " if len(view.over) == 2 and _has_twin(model, view.term) else ""
@@ -192,13 +188,16 @@ def _draw(ax: Axes, model: AdditiveModel, view: View, z: float) -> tuple[QuadMes
     share = _share_text(term.variance_share) if model.fit_.from_sums else ""
     title = f"{name}{share if term.active else 'no effect'}".removesuffix(": ")
     ax.set_title("\n".join(line for line in (title, held) if line), fontsize="small")
-    if view.shape != "surface":
+    surface = view.shape == "surface"
+    if not surface:
         ax.axhline(0.0, color="0.6", lw=0.8, zorder=1)
-        return None, _LINES[view.shape](ax, model, view, z)
-    if term.active:
-        return draw_surface(ax, model, view, z)
-    frame_surface(ax, model, view)
-    return None, {}
+    elif not term.active:
+        frame_surface(ax, model, view)
+        return None, {}
+    lattice = {c: places(model, c, _LATTICE if surface else _GRID) for c in view.over}
+    effect = effect_on(model, view, lattice)
+    image = (draw_surface if surface else draw_lines)(ax, model, view, lattice, effect, z)
+    return image, effect_data(model, view, lattice, effect, z)
 
 
 def _share_text(share: float) -> str:
@@ -259,11 +258,11 @@ def _explain(figure: Figure | None, panels: Sequence[Axes], views: Sequence[View
     if lines:
         curves = any(not ax.containers for ax in lines)
         coloured = all(view.shape in ("curves", "surface") for view in views)
-        colours = ("0.3", "0.6") if coloured else (MEAN, BAND)
+        colours = ("0.3", "0.6") if coloured else (canvas.MEAN, canvas.BAND)
         mean = Line2D([], [], color=colours[0], lw=1.4 if curves else 0.0, marker="" if curves else "o")
         handles = {"posterior mean": mean, interval: Patch(facecolor=(colours[1], 0.4))}
     handles |= surface_handles(panels, interval)
     if figure is not None:
-        legend_below(figure, handles)
+        canvas.legend_below(figure, handles)
     elif handles and panels[0].get_legend() is None:
-        panels[0].legend(list(handles.values()), list(handles), loc="best", fontsize="small", framealpha=0.9)
+        canvas.legend_on(panels[0], list(handles.values()), list(handles))

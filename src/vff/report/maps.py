@@ -5,26 +5,28 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
-from vff.data.memory import column_or_values
-from vff.data.table import Table
 from vff.estimators.base import AdditiveModel
 from vff.estimators.predict import ProcessMixin
-from vff.report.canvas import legend_below, new_panels
-from vff.report.columns import column_kind, column_label, on_axis, tick
-from vff.report.data import cell_means, table_like_the_fit
-from vff.report.drawn import as_values, finished, lattice_data
-from vff.report.observed import latent, mean_of_y, refuse_several, scale_text, target_text, targets
-from vff.report.surfaces import add_bar, hide_unknown, surface_handles
-from vff.report.views import UNINFORMED
+from vff.report import canvas
+from vff.report.observed import (
+    MOST_POINTS,
+    cell_means,
+    check_drawable,
+    latent,
+    mean_of_y,
+    rows_of,
+    scale_text,
+    target_text,
+)
+from vff.report.panels import add_bar, draw_image, hide_unknown, surface_handles
+from vff.report.views import UNINFORMED, lattice_data
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 _LATTICE = 121
-_DOTS = 3000
 _SAMPLE = 1500  # rows that stand for more than that
 _FLAT = 1e-3  # of the scale of y
 _SEED = 0
@@ -99,33 +101,33 @@ def map(
     >>> list(vff.plot.map(vff.GPRegressor(frequencies=4).fit(X, X.sum(axis=1)), X).data)
     ['x', 'y', 'mean', 'std', 'known']
     """
-    refuse_several(model, "plot.map")
-    check_is_fitted(model, "posterior_")
+    check_drawable(model, "plot.map")
     kinds, rows = _kinds(model), _rows(model, X, y)
-    field = _field(model, kinds, rows)
+    lattice = [_range(model, c, rows) for c in (0, 1)]
+    field = _field(model, kinds, *lattice)
     names, rows = _shown(kinds, rows, alone=ax is not None)
     height = 3.2 if not equal else float(np.clip(3.0 * np.ptp(field.y) / np.ptp(field.x), 1.2, 6.0)) + 0.5
-    panels = new_panels(len(names), len(names), width=4.2, height=height)[1] if ax is None else [ax]
+    panels = canvas.new_panels(len(names), len(names), width=4.2, height=height) if ax is None else [ax]
     for panel, name in zip(panels, names, strict=True):
         panel.set_label(name)
         latent_std = name == "std" and not model.likelihood_.standardised
         _PANELS[name](panel, field, rows, scale_text(model) if latent_std else label or target_text(model, y))
         for axis, kind in zip((panel.xaxis, panel.yaxis), kinds, strict=True):
-            tick(axis, kind)
+            canvas.tick(axis, kind)
         panel.set(xlim=field.x[[0, -1]], ylim=field.y[[0, -1]], aspect="equal" if equal else "auto")
-        panel.set_xlabel(xlabel or column_label(model, 0), fontsize="small")
-    panels[0].set_ylabel(ylabel or column_label(model, 1), fontsize="small")
-    places = (as_values(kind, at) for kind, at in zip(kinds, (field.x, field.y), strict=True))
-    figure = finished(panels[0], lattice_data(*places, mean=field.mean, std=field.std, known=field.known))
+        panel.set_xlabel(xlabel or canvas.column_label(model, 0), fontsize="small")
+    panels[0].set_ylabel(ylabel or canvas.column_label(model, 1), fontsize="small")
+    places = (canvas.as_values(kind, at) for kind, at in zip(kinds, lattice, strict=True))
+    figure = canvas.finished(panels[0], lattice_data(*places, mean=field.mean, std=field.std, known=field.known))
     if ax is None:
-        legend_below(figure, surface_handles(panels))
+        canvas.legend_below(figure, surface_handles(panels))
     return figure
 
 
 def _shown(kinds: tuple[str, str], rows: _Rows | None, *, alone: bool) -> tuple[list[str], _Rows | None]:
     """The panels, and the rows as they are drawn on them; the mean alone has no panel of rows."""
     if rows is not None:
-        x = np.stack([on_axis(kind, x) for kind, x in zip(kinds, rows.x.T, strict=True)], axis=1)
+        x = np.stack([canvas.on_axis(kind, x) for kind, x in zip(kinds, rows.x.T, strict=True)], axis=1)
         rows = rows._replace(x=x, y=None if alone else rows.y)
     names = ["rows", "mean", "std"] if rows is not None and rows.y is not None else ["mean", "std"]
     return ["mean"] if alone else names, rows
@@ -133,7 +135,7 @@ def _shown(kinds: tuple[str, str], rows: _Rows | None, *, alone: bool) -> tuple[
 
 def _kinds(model: ProcessMixin) -> tuple[str, str]:
     """What the two columns hold; a sentence when they are not two, or have no order to draw along."""
-    kinds = [column_kind(model, c) for c in range(len(model.column_indices_))]
+    kinds = [canvas.column_kind(model, c) for c in range(len(model.column_indices_))]
     if len(kinds) != 2 or "levels" in kinds:
         found = f"{len(kinds)} column(s)" if len(kinds) != 2 else "a categorical column"
         advice = "plot.fit(model) draws one" if kinds in (["number"], ["datetime"]) else "plot.effects(model) its terms"
@@ -146,22 +148,19 @@ def _rows(model: ProcessMixin, X: Any, y: Any) -> _Rows | None:
         if y is not None:
             raise ValueError("plot.map needs X to say where y belongs, and X is None; give both, X alone, or neither")
         return None
-    table = table_like_the_fit(model, X, "plot.map")
-    x = np.stack([table.numbers(index) for index in model.column_indices_], axis=1)
-    return _Rows(x, None if y is None else targets(model, table, column_or_values(Table.of(X), y, "y")))
+    return _Rows(*rows_of(model, X, y, "plot.map"))
 
 
-def _field(model: ProcessMixin, kinds: tuple[str, str], rows: _Rows | None) -> _Field:
-    """The model over the range of its data and of the rows."""
-    x, y = (_range(model, c, rows) for c in (0, 1))
+def _field(model: ProcessMixin, kinds: tuple[str, str], x: np.ndarray, y: np.ndarray) -> _Field:
+    """The model on a lattice of two columns."""
     points = np.stack(np.meshgrid(x, y, indexing="ij"), axis=-1).reshape(-1, 2)
     function, variance = latent(model, points)
     mean = mean_of_y(model, function, variance)
     scale, shape = model.target_.scale, (x.size, y.size)
     prior = scale**2 * model.fit_.posterior.variance if isinstance(model, AdditiveModel) else np.inf
     return _Field(
-        on_axis(kinds[0], x),
-        on_axis(kinds[1], y),
+        canvas.on_axis(kinds[0], x),
+        canvas.on_axis(kinds[1], y),
         mean.reshape(shape),
         np.sqrt(variance).reshape(shape),
         (variance < UNINFORMED**2 * prior).reshape(shape),
@@ -170,6 +169,7 @@ def _field(model: ProcessMixin, kinds: tuple[str, str], rows: _Rows | None) -> _
 
 
 def _range(model: ProcessMixin, c: int, rows: _Rows | None) -> np.ndarray:
+    """All of the range of the data and of the rows."""
     ends = [] if rows is None else [float(rows.x[:, c].min()), float(rows.x[:, c].max())]
     if isinstance(model, AdditiveModel):
         ends += [model.statistics_.ranges[c].low, model.statistics_.ranges[c].high]
@@ -180,8 +180,8 @@ def _range(model: ProcessMixin, c: int, rows: _Rows | None) -> np.ndarray:
         )
     if min(ends) == max(ends):
         raise ValueError(
-            f"plot.map draws two columns that vary, and {column_label(model, c)} is {ends[0]:g} in every row; fit the "
-            "other column alone and draw it with plot.fit"
+            f"plot.map draws two columns that vary, and {canvas.column_label(model, c)} is {ends[0]:g} in every row; "
+            "fit the other column alone and draw it with plot.fit"
         )
     return np.linspace(min(ends), max(ends), _LATTICE)
 
@@ -192,7 +192,7 @@ def _draw_rows(ax: Axes, field: _Field, rows: _Rows | None, label: str) -> None:
     assert rows.y is not None
     low, high = field.limits
     n = len(rows.x)
-    if n <= _DOTS:
+    if n <= MOST_POINTS:
         size = 14.0 if n <= 300 else 6.0
         ax.scatter(*rows.x.T, c=rows.y, s=size, lw=0, vmin=low, vmax=high, cmap="viridis", clip_on=False)
         ax.set_title(f"{n:,} rows", fontsize="small")
@@ -204,9 +204,7 @@ def _draw_rows(ax: Axes, field: _Field, rows: _Rows | None, label: str) -> None:
 
 def _draw_mean(ax: Axes, field: _Field, rows: _Rows | None, label: str) -> None:
     low, high = field.limits
-    image = ax.pcolormesh(
-        field.x, field.y, field.mean.T, vmin=low, vmax=high, cmap="viridis", shading="nearest", rasterized=True
-    )
+    image = draw_image(ax, field.x, field.y, field.mean, "viridis", (low, high))
     hide_unknown(ax, field.x, field.y, field.known)
     dotted = "" if rows is None or rows.y is not None else f", {_dot(ax, rows)}"
     ax.set_title(f"posterior mean{dotted}", fontsize="small")
@@ -223,7 +221,7 @@ def _extension(rows: _Rows | None, low: float, high: float) -> str:
 
 def _draw_std(ax: Axes, field: _Field, rows: _Rows | None, label: str) -> None:
     # from zero, so that a deviation that is the same everywhere looks so
-    image = ax.pcolormesh(field.x, field.y, field.std.T, vmin=0.0, cmap="YlOrBr", shading="nearest", rasterized=True)
+    image = draw_image(ax, field.x, field.y, field.std, "YlOrBr", (0.0, None))
     dotted = "" if rows is None else f", {_dot(ax, rows)}"
     ax.set_title(f"standard deviation of f{dotted}", fontsize="small")
     add_bar(ax, image, label)
@@ -232,10 +230,10 @@ def _draw_std(ax: Axes, field: _Field, rows: _Rows | None, label: str) -> None:
 def _dot(ax: Axes, rows: _Rows) -> str:
     """Draw the rows, or a sample of them, as dots; what a title says of them."""
     n, x = len(rows.x), rows.x
-    if n > _DOTS:
+    if n > MOST_POINTS:
         x = x[np.random.default_rng(_SEED).choice(n, _SAMPLE, replace=False)]
     ax.scatter(*x.T, s=6.0 if n <= 300 else 2.0, color="black", lw=0, clip_on=False)
-    return f"{n:,} rows" if n <= _DOTS else f"{_SAMPLE:,} of {n:,} rows"
+    return f"{n:,} rows" if n <= MOST_POINTS else f"{_SAMPLE:,} of {n:,} rows"
 
 
 _PANELS = {"rows": _draw_rows, "mean": _draw_mean, "std": _draw_std}

@@ -1,14 +1,17 @@
-"""Files of data, opened as the options say, with sentences about columns that are not there."""
+"""Files of data and of models, opened as the options say, with sentences about what is not there."""
 
+import os
 from argparse import Namespace
 from collections.abc import Iterable
-from difflib import get_close_matches
 from typing import Any
 
+from vff.cli.failures import OutputError
 from vff.cli.options import types as types_given
 from vff.cli.progress import Reporter
 from vff.data import Kind, Source
 from vff.data.opening import scan
+from vff.estimators.saving import load
+from vff.kernels.formula import nearest
 from vff.words import shown
 
 _TABS = {"tab": "\t", "\\t": "\t"}
@@ -20,17 +23,13 @@ class DataError(ValueError):
 
 def open_rows(options: Namespace, reporter: Reporter | None) -> Source:
     """The rows of DATA, to be read in chunks."""
+    if reporter is not None:
+        reporter.phase("looking at the files")
+    named = ("missing", "faulty", "checkpoint", "chunk_rows")
+    given = {name: getattr(options, name) for name in named if hasattr(options, name)}
+    delimiter = _TABS.get(options.delimiter, options.delimiter)
     try:
-        return scan(
-            list(options.data),
-            missing=getattr(options, "missing", "refuse"),
-            faulty=getattr(options, "faulty", "refuse"),
-            checkpoint=getattr(options, "checkpoint", None),
-            chunk_rows=getattr(options, "chunk_rows", 2**20),
-            types=types_given(getattr(options, "types", None)),
-            delimiter=_TABS.get(options.delimiter, options.delimiter),
-            report=reporter,
-        )
+        return scan(list(options.data), types=types_given(options.types), delimiter=delimiter, report=reporter, **given)
     except FileNotFoundError as error:
         raise DataError(str(error)) from error
 
@@ -47,23 +46,15 @@ def need_columns(source: Source, wanted: Iterable[tuple[str, str]]) -> None:
     for name, who in wanted:
         if name not in names:
             raise DataError(
-                f"{who} was expected to be a column of the data, found {shown(name)}; {_nearest(name, names)}"
+                f"{who} was expected to be a column of the data, found {shown(name)}; {nearest(name, names)}"
             )
-
-
-def _nearest(name: str, names: list[str]) -> str:
-    lowered = {column.lower(): column for column in names}
-    near = [lowered[match] for match in get_close_matches(name.lower(), lowered, n=3)]
-    if near:
-        return f"perhaps {' or '.join(map(shown, near))} was meant"
-    return f"the columns are {', '.join(map(shown, names[:8]))}{', ...' if len(names) > 8 else ''}"
 
 
 def open_for(model: Any, options: Namespace, reporter: Reporter | None) -> Source:
     """Rows for a model: its columns are there, and hold text where the model knows text."""
     source = open_rows(options, reporter)
     need_columns(source, [(name, "what the model uses") for name in columns_of(model)])
-    return source.expecting_text([name for name, kind in model_kinds(model).items() if kind == Kind.TEXT])
+    return source.expecting_text([name for name, column in bound_columns(model) if column.kind == Kind.TEXT])
 
 
 def columns_of(model: Any) -> list[str]:
@@ -74,17 +65,24 @@ def columns_of(model: Any) -> list[str]:
     return [str(name) for name in names]
 
 
-def model_kinds(model: Any) -> dict[str, str]:
-    """What the columns of the terms held when the model was fitted."""
-    return {name: column.kind for name, column in _columns(model)}
-
-
-def level_columns(model: Any) -> set[str]:
-    """The columns that the model takes as levels, where missing is a level like the others."""
-    return {name for name, column in _columns(model) if column.levels is not None}
-
-
-def _columns(model: Any) -> list[tuple[str, Any]]:
-    """The columns of the terms, by name; models of several classes have the same."""
+def bound_columns(model: Any) -> list[tuple[str, Any]]:
+    """The columns of the terms as they were fitted, by name; models of several classes have the same."""
     names = columns_of(model)
     return [(names[column.index], column) for column in model.functions_[0].statistics_.binding.columns]
+
+
+def load_model(path: str, *, learnt: bool = True) -> Any:
+    """The estimator in a file; refused when it is statistics where a model is needed."""
+    if not os.path.isfile(path):
+        found = "a folder" if os.path.isdir(path) else "nothing"
+        raise OutputError(f"a file of 'vff fit' or 'vff moments' was expected, found {found} at {path}; check the path")
+    model = load(path)
+    if learnt and not hasattr(model, "predict"):
+        raise OutputError(
+            f"a regressor or a classifier was expected, found a {type(model).__name__} in {path}; use Python"
+        )
+    if learnt and not hasattr(model.functions_[0], "posterior_"):
+        raise OutputError(
+            f"a model was expected, found statistics in {path}; run 'vff fit {path} --out model.vff' first"
+        )
+    return model
