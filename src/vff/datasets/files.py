@@ -1,4 +1,4 @@
-"""Find, check and download small files of numbers.
+"""What every loader returns; and small files of numbers, found, checked and downloaded.
 
 The checksum is taken of the numbers, as little-endian float64 in row order, and not of the text: line ends, comments
 and the number of printed digits do not matter, and every number does.
@@ -20,6 +20,49 @@ REPOSITORY = "https://github.com/jameshensman/VFF"
 BASE_URL = "https://raw.githubusercontent.com/jameshensman/VFF/master"
 _TIMEOUT = 30.0  # seconds
 _LARGEST = 2**22  # bytes; the files have some 20 kB
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A table, its target, and what a reader should know about them.
+
+    Attributes
+    ----------
+    X : array (N, D)
+        Inputs.
+    y : array (N,)
+        Target.
+    names : tuple of str
+        Of the columns of X, with their units.
+    target : str
+        Name of y, with its unit.
+    description : str
+        A few sentences on what was measured.
+    source : str
+        Who collected the data, and where they can be had.
+    licence : str
+        On what terms.
+    dropped : int
+        Rows left out because a value was missing.
+
+    Examples
+    --------
+    >>> vff.datasets.load_coal()
+    Dataset(191 rows; disasters against year; 0 incomplete rows left out)
+    """
+
+    X: np.ndarray
+    y: np.ndarray
+    names: tuple[str, ...]
+    target: str
+    description: str
+    source: str
+    licence: str
+    dropped: int = 0
+
+    def __repr__(self) -> str:
+        columns = ", ".join(self.names)
+        return f"Dataset({len(self.y)} rows; {self.target} against {columns}; {self.dropped} incomplete rows left out)"
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from vff.datasets.files import REPOSITORY, NumberFile, load
-from vff.datasets.record import Dataset
+from vff.datasets.files import REPOSITORY, Dataset, NumberFile, load
 
 _LICENCE = "Apache-2.0, as part of the authors' repository"
 
