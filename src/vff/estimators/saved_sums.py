@@ -10,7 +10,7 @@ import numpy as np
 from vff.data.schema import IN_MEMORY
 from vff.estimators.statistics import Statistics
 from vff.factors import KINDS, FactorOptions, TailRows
-from vff.kernels.descent import MOST_FACTORS
+from vff.kernels.grammar import MOST_FACTORS
 from vff.linalg import AbstractSymmetric
 from vff.moments import ColumnRequest, MomentRequest, Moments
 from vff.storage import FileError

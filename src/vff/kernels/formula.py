@@ -20,19 +20,12 @@ from dataclasses import fields
 from difflib import get_close_matches
 from functools import cached_property
 from itertools import pairwise
+from typing import ClassVar
 
 from vff.factors import KINDS, Kernel, Leaf, Sum
-from vff.kernels.descent import QUOTED, AbstractDescent, Language, Token
+from vff.kernels.grammar import AbstractDescent, Token
 from vff.words import shown
 
-_LANGUAGE = Language(
-    "terms",
-    word=r"[^\W\d][\w.]*",
-    quotes=QUOTED | {"`": "(?:[^`]|``)*"},
-    marks="[()+*,=/.]",
-    expected="a column, or one of ( ) + * , = .",
-    advice="write terms as in hour + day * cat(zone), with a name of several words in `backticks`",
-)
 _NUMERIC = ("number", "datetime", "duration", "boolean")
 
 
@@ -71,19 +64,25 @@ def _smooth() -> dict[str, type[Leaf]]:
     return {leaf.smoothness: leaf for leaf in KINDS.leaves.values() if leaf.smoothness}
 
 
-def _name(token: Token) -> str:
-    """The column that a word or a quoted text stands for."""
-    if token.kind == "word":
-        return token.text
-    return token.text[1:-1].replace("``", "`") if token.text[0] == "`" else _LANGUAGE.unquoted(token)
-
-
 class _Parser(AbstractDescent):
     """A method for each line of the grammar."""
 
+    name = "terms"
+    word = r"[^\W\d][\w.]*"
+    quotes: ClassVar[Mapping[str, str]] = {**AbstractDescent.quotes, "`": "(?:[^`]|``)*"}
+    marks = "[()+*,=/.]"
+    expected = "a column, or one of ( ) + * , = ."
+    advice = "write terms as in hour + day * cat(zone), with a name of several words in `backticks`"
+
     def __init__(self, text: str, kinds: Mapping[str, str], apart: Mapping[str, str]) -> None:
-        super().__init__(_LANGUAGE, text)
+        super().__init__(text)
         self._kinds, self._apart = kinds, apart
+
+    def _name(self, token: Token) -> str:
+        """The column that a word or a quoted text stands for."""
+        if token.kind == "word":
+            return token.text
+        return token.text[1:-1].replace("``", "`") if token.text[0] == "`" else self.unquoted(token)
 
     def _atom(self) -> Kernel:
         if self._seen.kind == "mark" and self._seen.text == "(":
@@ -99,8 +98,8 @@ class _Parser(AbstractDescent):
     def _named(self) -> set[str]:
         """All names that are not those of calls or of their values: what "." leaves out."""
         return {
-            _name(token)
-            for token, after in pairwise(self._language.tokens(self._text))
+            self._name(token)
+            for token, after in pairwise(self.tokens(self._text))
             if token.kind == "string" or (token.kind == "word" and after.text not in ("(", "="))
         }
 
@@ -140,7 +139,7 @@ class _Parser(AbstractDescent):
             raise _column_error(
                 start, "a column of numbers or times", name, found, f"write cat(...) around {shown(name)}"
             )
-        with self._language.refused_at(start):
+        with self.refused_at(start):
             return kind(name, **values)
 
     def _order(self) -> type[Leaf]:
@@ -162,7 +161,7 @@ class _Parser(AbstractDescent):
         if self._seen.kind not in ("word", "string"):
             raise self._unexpected(expected)
         token = self._next()
-        name = _name(token)
+        name = self._name(token)
         if name in self._apart:
             found = f"which is {self._apart[name]}"
             raise _column_error(token.start, "a column to learn from", name, found, "leave it out of the terms")
