@@ -263,8 +263,8 @@ def set_to(*values: Any) -> Callable[[Any, str], None]:
     [
         ("poisson", "variance", set_to(1e12)),  # exp of half of it is the mean of y, away from the data
         ("poisson", "mean", set_to(lambda value: value + 800.0 if isinstance(value, float) else value)),
-        ("poisson", "X", set_to(lambda X: 1e8 * X)),
-        ("poisson", "X", set_to(lambda X: X + 30.0)),  # so does a variance that no prior has
+        ("poisson", "taken", set_to(lambda blocks: [-1e8 * own for own in blocks])),
+        ("poisson", "taken", set_to(lambda blocks: [own - 30.0 for own in blocks])),  # nor is one that no prior has
         ("two kroneckers", "roots", set_to(lambda terms: [[[1e3 * L for L in one] for one in own] for own in terms])),
         ("statistics", "grams", set_to(lambda grams: [grams[0], -grams[1]])),
         ("statistics", "grams", set_to(lambda grams: [grams[0][::-1].copy(), grams[1]])),

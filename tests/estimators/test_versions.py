@@ -12,15 +12,16 @@ from vff import load
 from vff.storage import read_file
 
 DATA = Path(__file__).parents[1] / "data"
-MADE = runpy.run_path(str(DATA / "make_version_2.py"))
+MADE = runpy.run_path(str(DATA / "make_versions.py"))
 
 
+@pytest.mark.parametrize("version", [2, 3])
 @pytest.mark.parametrize("name", MADE["MAKERS"])
-def test_files_of_version_2_load_for_ever(name):
-    path = DATA / f"{name}_2.vff"
-    assert read_file(path, ["model"]).version == 2
+def test_files_of_earlier_versions_load_for_ever(name, version):
+    path = DATA / f"{name}_{version}.vff"
+    assert read_file(path, ["model"]).version == version
     model: Any = load(path)
-    expected = np.loadtxt(DATA / f"{name}_2_answers.csv", delimiter=",")
+    expected = np.loadtxt(DATA / f"{name}_{version}_answers.csv", delimiter=",")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # one of the rows lies outside
         found = MADE["answers"](model)

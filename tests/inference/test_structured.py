@@ -212,7 +212,7 @@ def test_the_optimum_is_stationary_and_knows_its_marginals(kind, rng):
     parts = [dense(term) for term in terms]
     for own, (phi, _), (m, _) in zip(written, parts, q, strict=True):
         np.testing.assert_allclose(own.dot(m), phi @ m, atol=1e-10)
-    covariance = Pieces(Any, tuple(terms), fit.factors, fit.whiteners)
+    covariance = Pieces(tuple(terms), fit.factors, fit.whiteners)
     variance = sum(term.variance for term in terms) - covariance.quad(written)
     dense_variance = sum(
         term.variance + np.sum((phi @ (S - np.linalg.inv(K))) * phi, axis=1)

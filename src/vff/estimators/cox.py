@@ -37,7 +37,7 @@ _BAND_DRAWS = 1000
 _OWN = ("kernel", "grid", "domain")  # parameters that the model of the cells does not have as they are
 
 
-class _Pattern(NamedTuple):
+class PatternOnGrid(NamedTuple):
     """A checked point pattern on its grid."""
 
     space: Space
@@ -165,14 +165,18 @@ class CoxProcess(BaseEstimator):
         sizes = pattern.exposure.ravel()[seen] * pattern.grid.cell_volume
         model.fit(space.table(pattern.grid.centres[seen], sizes), pattern.counts.ravel()[seen])
         introduce(self, table)
-        self._space, self.kinds_, self.points_, self.model_ = space, space.kinds, x, model
-        self.window_, self.grid_, self.counts_, self.exposure_ = pattern[1:]
-        self.inference_, self.kernel_, self.elbo_ = self.inference, model.kernel_, model.elbo_
-        self.samples_ = model.samples_
-        self.notes_ = (*((_NO_WINDOW,) if window is None else ()), *model.notes_)
+        self._store(x, pattern, model, self.inference, (*((_NO_WINDOW,) if window is None else ()), *model.notes_))
         return self
 
-    def _pattern(self, x: np.ndarray, space: Space, window: Any, exposure: Any) -> _Pattern:
+    def _store(
+        self, x: np.ndarray, pattern: PatternOnGrid, model: GPRegressor, inference: str, notes: tuple[str, ...]
+    ) -> None:
+        self._space, self.window_, self.grid_, self.counts_, self.exposure_ = pattern
+        self.kinds_, self.points_, self.model_ = pattern.space.kinds, x, model
+        self.inference_, self.kernel_, self.elbo_ = inference, model.kernel_, model.elbo_
+        self.samples_, self.notes_ = model.samples_, notes
+
+    def _pattern(self, x: np.ndarray, space: Space, window: Any, exposure: Any) -> PatternOnGrid:
         if len(x) == 0:
             raise ValueError(
                 "points holds no point, and nothing can be learnt of an intensity that showed none; give at least one"
@@ -182,9 +186,9 @@ class CoxProcess(BaseEstimator):
         grid = make_grid(self.grid, box, space)
         found = exposure_on(grid, exposure)
         check_exposed(x, grid, found)
-        return _Pattern(space, box, grid, grid.counts(x), found)
+        return PatternOnGrid(space, box, grid, grid.counts(x), found)
 
-    def _model(self, pattern: _Pattern) -> GPRegressor:
+    def _model(self, pattern: PatternOnGrid) -> GPRegressor:
         """The regression of the counts, not fitted yet."""
         space = pattern.space
         kernel = self.kernel
@@ -203,7 +207,7 @@ class CoxProcess(BaseEstimator):
             **{name: value for name, value in self.get_params(deep=False).items() if name not in _OWN},
         )
 
-    def _domain(self, index: int, factor: Factor, pattern: _Pattern) -> tuple[float, float]:
+    def _domain(self, index: int, factor: Factor, pattern: PatternOnGrid) -> tuple[float, float]:
         """The interval of one column: as asked, or the window."""
         space, (low, high) = pattern.space, pattern.window[index]
         requested = self.domain

@@ -1,30 +1,199 @@
-"""What a model from a file must be like, so that it answers or was refused, and never fails in between."""
+"""What a model from a file must be like, so that it answers or was refused, and never fails in between.
+
+Records whose fields say by themselves whether they make sense have a ``check`` of their own; here is what must hold
+between them, and what sums over rows must be like, so that a model can be learnt from them.
+"""
 
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import combinations, pairwise
+from math import comb
+from typing import Any
 
 import numpy as np
 
 from vff.basis import Basis
 from vff.data.schema import IN_MEMORY
 from vff.estimators.saved_records import Pattern, Saved
-from vff.estimators.saved_sums import (
-    check_array,
-    check_finite,
-    check_moments,
-    check_positive,
-    check_sizes,
-    demand,
-    with_file_error,
-)
 from vff.estimators.statistics import Statistics
-from vff.factors import Kernel, Prior, Term, normal_form
+from vff.factors import KINDS, FactorOptions, Kernel, TailRows, Term, normal_form
 from vff.inference import METHODS, Fit, Posterior, Samples
 from vff.inference.model.scale import REACH
+from vff.kernels.grammar import MOST_FACTORS
 from vff.likelihoods import WIDEST_EXPONENT
-from vff.moments import ColumnRequest, MomentRequest
+from vff.linalg import AbstractSymmetric
+from vff.moments import ColumnRequest, MomentRequest, Moments
+from vff.storage import FileError
 
-_FEWEST_ASKED, _MOST_ASKED = 97, 1024  # rows at which a model from a file is asked for numbers
+LARGEST = 1e100  # of what belongs to targets near one; sums over rows may be larger
+_MOST_FACTORED = 600  # features, of which it is asked whether any rows have these sums
+_SMALL, _NEGATIVE = 1e-4, 1e-6  # of the largest square, and a square that rounding does not make negative
+_LAST_DIGITS = 1e-9
+_FEWEST_ROWS, _MOST_ROWS = 97, 1024  # at which a model from a file is asked for numbers
+
+
+def demand(truth: bool | np.bool_, expected: str, found: object) -> None:
+    """Refuse a file that is well formed and says what cannot be."""
+    if not truth:
+        raise FileError(f"{expected} was expected, found {found!r:.120}; write the file anew with save")
+
+
+def _check_array(array: np.ndarray, shape: tuple[int, ...], what: str, most: float = LARGEST) -> None:
+    demand(array.dtype == np.float64, f"{what} of float64", array.dtype)
+    demand(array.shape == shape, f"{what} of shape {shape}", array.shape)
+    demand(np.isfinite(array).all(), f"{what} of finite numbers", "NaN or inf")
+    demand(most == np.inf or np.abs(array).max(initial=0.0) <= most, f"{what} of at most {most:g}", "others")
+
+
+def _check_finite(value: float, what: str) -> None:
+    demand(np.isfinite(value), f"a finite {what}", value)
+
+
+def _check_positive(value: float, what: str) -> None:
+    demand(np.isfinite(value) and value > 0.0, f"a positive {what}", value)
+
+
+# --- sums over rows --------------------------------------------------------------------------------------------------
+
+
+def _check_statistics(rows: Statistics, n_features: int) -> None:
+    """The sums of an estimator over a table of so many columns."""
+    columns, terms, request = rows.binding.columns, rows.binding.terms, rows.moments.request
+    names = [term.name for term in terms]
+    demand(len(set(names)) == len(names), "terms with different names", names)
+    demand(len(terms) == len(request.terms) > 0, f"{len(request.terms)} terms", len(terms))
+    for c, column in enumerate(columns):
+        demand(0 <= column.index < n_features, f"one of {n_features} columns", column.index)
+        demand(column.kind in list(IN_MEMORY), "a kind of column", column.kind)
+        demand(any(c in term.columns for term in terms), "a term for every column", column.label)
+    for term, requested in zip(terms, request.terms, strict=True):
+        count = len(requested.factors)
+        demand(term.columns == requested.columns, "the columns of a term", requested.columns)
+        demand(len(term.term.factors) == count, "a factor per column", len(term.term.factors))
+        demand(count <= MOST_FACTORS, f"at most {MOST_FACTORS} factors in a term", count)
+        for c, leaf, factor in zip(requested.columns, term.term.factors, requested.factors, strict=True):
+            demand(0 <= c < len(columns), f"one of {len(columns)} columns", c)
+            least = leaf.factor.least(FactorOptions("auto", None, columns[c].levels or ()))
+            suits = factor.basis.family == least.family
+            demand(suits, "features that suit the kernel", type(factor.basis).__name__)
+            demand(not factor.place.discrete or factor.basis == least, "the levels of the column", columns[c].label)
+    shapes = [len(term.factors) for term in request.terms]
+    demand([len(own) for own in rows.harmonics] == shapes, "harmonics for every factor", rows.harmonics)
+    for requested, summed in zip(rows.harmonics, request.harmonics, strict=True):
+        for M, most in zip(requested, summed, strict=True):
+            demand(M is None or (most is not None and 1 <= M <= most), f"at most {most} harmonics", M)
+    demand(len(rows.highest_frequencies) == len(terms), "a detail for every term", rows.highest_frequencies)
+    ranges = len(rows.domain_from_data) == len(rows.ranges) == len(columns)
+    demand(ranges, "an extent for every column", len(rows.ranges))
+    demand(all(isinstance(text, str) for text in rows.options), "options in writing", "others")
+    demand(rows.n >= 0 and rows.left_out >= 0, "numbers of rows", min(rows.n, rows.left_out))
+    _check_moments(rows.moments)
+    _check_tails(rows.tails, alone=shapes == [1])
+
+
+def _check_moments(moments: Moments) -> None:
+    """Every sum has the shape that was asked for, between all pairs of terms or none."""
+    request, T, blocks = moments.request, len(moments.request.terms), moments.blocks
+    _check_sizes(request, [project.size for project in moments.projects])
+    demand(moments.n >= 0, "a number of rows", moments.n)
+    _check_finite(moments.offset, "offset")
+    _check_finite(moments.target, "sum of targets")
+    for value, what in ((moments.weight, "sum of weights"), (moments.target_squared, "sum of squares")):
+        demand(np.isfinite(value) and value >= 0.0, f"a {what} of at least zero", value)
+    demand(len(moments.grams) == T, "a Gram matrix for every term", len(moments.grams))
+    for term, gram, project in zip(request.terms, moments.grams, moments.projects, strict=True):
+        _check_array(gram, term.double_shape, "sums of double letters", np.inf)
+        _check_array(project, (term.size,), "sums of targets", np.inf)
+    # they are counted first, since a short file can have millions of pairs
+    whole = not blocks or (len(blocks) == comb(T, 2) and set(blocks) == {*combinations(range(T), 2)})
+    demand(whole, "a block for every pair of terms", f"{len(blocks)} of {comb(T, 2)}")
+    for (s, t), block in blocks.items():
+        _check_array(block, (request.sizes[s], request.sizes[t]), "sums between terms", np.inf)
+
+
+def _check_sizes(request: MomentRequest, sizes: Sequence[int]) -> None:
+    """Before alphabets are made: a request is as large as the arrays of the file, and no larger."""
+    demand(len(request.terms) == len(sizes) > 0, "sums for every term", len(sizes))
+    places: dict[Any, Any] = {}
+    for term, size in zip(request.terms, sizes, strict=True):
+        demand(len(term.columns) == len(term.factors) > 0, "a factor per column", term.columns)
+        demand(len(set(term.axes)) == len(term.axes), "different columns in a product", term.columns)
+        demand(min(term.columns) >= 0, "columns from zero", term.columns)
+        for column, factor in zip(term.columns, term.factors, strict=True):
+            _check_column(factor)
+            known = places.setdefault((column, type(factor.place)), factor.place)
+            demand(known == factor.place, "one place for a column", factor.place)
+        demand(term.size == size, f"{term.size} features", size)
+    used = {column for term in request.terms for column in term.columns}
+    demand(used == set(range(len(used))), "columns that follow one another", sorted(used))
+    _ = request.columns  # refuses two sets of levels on one column
+
+
+def _check_column(column: ColumnRequest) -> None:
+    column.basis.check()
+    column.place.check()
+    suits = any(isinstance(column.basis, kind.basis) and isinstance(column.place, kind.domain) for kind in KINDS)
+    demand(suits, "a domain that suits the features", column.place)
+
+
+def _check_tails(tails: Sequence[TailRows], *, alone: bool) -> None:
+    demand(alone or not tails, "no rows beyond the domains of several columns", len(tails))
+    for tail in tails:
+        demand(tail.side in (-1, 1), "a side", tail.side)
+        for array, what in ((tail.r, "distances"), (tail.w, "weights"), (tail.y, "targets")):
+            _check_array(array, (tail.r.size,), what, np.inf)
+        demand(tail.r.min(initial=0.0) >= 0.0 and tail.w.min(initial=0.0) >= 0.0, "weights from zero", "others")
+
+
+def _check_learnable(rows: Statistics) -> None:
+    """Sums with Gaussian noise that learning can do its arithmetic with: those of rows that there may have been."""
+    moments, tails = rows.moments, rows.tails
+    weight = moments.weight + sum(float(tail.w.sum()) for tail in tails)
+    _check_positive(weight, "sum of weights")
+    for value, what in ((moments.offset, "offset"), (moments.target / weight, "mean of the targets")):
+        demand(abs(value) <= LARGEST, f"an {what} of at most {LARGEST:g}", value)
+    squares = max(moments.target_squared, *(tail.yy for tail in tails), 0.0)
+    demand(squares / weight <= LARGEST, f"squares of targets of at most {LARGEST:g}", squares)
+    whole = len(moments.blocks) == comb(len(moments.request.terms), 2)
+    together = whole and moments.request.size <= _MOST_FACTORED
+    if together:
+        _check_gram(moments.gram())
+    for s, size in enumerate(moments.request.sizes):
+        if size <= _MOST_FACTORED:
+            G = moments.term(s).gram()
+            _check_array(G.diagonal(), (size,), "sums of products", LARGEST * max(weight, 1.0))
+            if not together:
+                _check_gram(G)
+            _check_project(moments.projects[s], G.diagonal(), moments)
+
+
+def _check_gram(G: AbstractSymmetric) -> None:
+    """Products of functions over rows: no combination of them has a negative square."""
+    squares = G.diagonal()
+    _check_array(squares, squares.shape, "sums of products", np.inf)
+    top = max(float(squares.max()), np.finfo(float).tiny)
+    least = G.least_eigenvalue(np.sqrt(np.maximum(squares, _SMALL * top)))
+    demand(least >= -_NEGATIVE, "sums of products of functions over rows, which are positive definite,", least)
+
+
+def _check_project(b: np.ndarray, squares: np.ndarray, moments: Moments) -> None:
+    """Products of functions and targets over rows: none is larger than the squares of both allow."""
+    top = float(squares.max())
+    # targets are known to their last digits, and so are sums of them
+    rounding = (_LAST_DIGITS * moments.offset) ** 2 * moments.weight * top
+    most = np.sqrt(np.maximum(squares, _SMALL * top) * moments.target_squared * (1.0 + _SMALL) + rounding)
+    demand(bool(np.all(np.abs(b) <= most)), "sums of targets that rows can have", f"{np.abs(b).max():.3g}")
+
+
+# --- estimators ------------------------------------------------------------------------------------------------------
+
+
+def check_estimator(saved: Saved, rows: Statistics, kernel: Kernel | None) -> None:
+    """One that has summed these rows."""
+    _check_statistics(rows, saved.n_features)
+    check_kernel(kernel, rows)
+    _check_columns(rows, saved.n_features, saved.names)
+    if saved.fit is None or saved.fit.from_sums:  # others are sums of sites, which may be negative
+        _check_learnable(rows)
 
 
 def check_member(member: Saved, estimator: str) -> Saved:
@@ -34,15 +203,15 @@ def check_member(member: Saved, estimator: str) -> Saved:
     return member
 
 
-def check_kernel(kernel: Kernel | None, rows: Statistics) -> None:
+def check_kernel(kernel: Kernel | None, rows: Statistics | None) -> None:
     """The kernel that a model prints is the one that its rows were summed for, whatever its starting values are."""
-    summed = [term.term for term in rows.terms]
-    requested = summed if kernel is None else normal_form(kernel)
-    expected, found = _kernel_text(summed), _kernel_text(requested)
+    summed = [term.term for term in rows.terms] if rows is not None else []
+    expected = _kernel_text(summed)
+    found = expected if kernel is None or rows is None else _kernel_text(normal_form(kernel))
     demand(expected == found, f"the kernel {expected:.100} that the rows were summed for", found)
 
 
-def check_columns(rows: Statistics, n_features: int, names: Sequence[str] | None) -> None:
+def _check_columns(rows: Statistics, n_features: int, names: Sequence[str] | None) -> None:
     """The columns of the kernel are where their names, or their numbers, say."""
     demand(names is None or len(names) == n_features, f"names for {n_features} columns", names)
     for term in rows.terms:
@@ -58,43 +227,113 @@ def _kernel_text(terms: Sequence[Term]) -> str:
     return " + ".join(" * ".join(own.bare().text(repr) for own in term.factors) for term in terms)
 
 
+def check_pattern(pattern: Pattern) -> None:
+    """A pattern on its grid."""
+    columns, kinds, window, grid = pattern.columns, pattern.kinds, pattern.window, pattern.grid
+    demand(1 <= len(set(columns)) == len(columns) <= 3, "one to three columns", columns)
+    demand(len(kinds) == len(window) == len(grid.edges) == len(columns), "a window for every column", window)
+    demand(set(kinds) <= set(IN_MEMORY), "kinds of columns", kinds)
+    for (low, high), edge in zip(window, grid.edges, strict=True):
+        demand(edge.ndim == 1 and edge.size >= 2, "edges of cells", edge.shape)
+        _check_array(edge, (edge.size,), "edges of cells", np.inf)
+        demand(low < high and all(a < b for a, b in pairwise(edge.tolist())), "ascending edges", (low, high))
+    for array, what in ((pattern.counts, "counts"), (pattern.exposure, "exposures")):
+        _check_array(array, grid.shape, what, np.inf)
+        demand(array.min(initial=0.0) >= 0.0, f"{what} from zero", "others")
+
+
 # --- posterior -------------------------------------------------------------------------------------------------------
 
 
 def check_fit(fit: Fit, rows: Statistics) -> None:
     """A fit of these sums."""
-    check_positive(fit.target.scale, "scale of the targets")
-    check_finite(fit.target.mean, "mean of the targets")
+    _check_positive(fit.target.scale, "scale of the targets")
+    _check_finite(fit.target.mean, "mean of the targets")
     demand(len(fit.history) > 0, "a history of learning", fit.history)
-    check_posterior(fit.posterior, rows.moments.request)
+    count = fit.posterior.covariance.count
+    _check_posterior(fit.posterior)
     demand(len(fit.terms) == len(rows.terms), "what was learnt of every term", len(fit.terms))
-    for term, own in zip(fit.terms, rows.terms, strict=True):
-        demand(term.name == own.name, f"the term {own.name}", term.name)
-        for value in (term.variance, *term.lengthscales):
-            check_positive(value, "hyperparameter")
-    _check_learnt(fit, rows)
+    demand(len(fit.posterior.terms) == len(rows.terms), "the terms of the sums", len(fit.posterior.terms))
+    for s in range(len(rows.terms)):
+        _check_learnt(fit, rows, s, drawn=count > 0)
     made = {method.name: method.needs == "sums" for method in METHODS}.get(fit.method)
     demand(made is not None and made == fit.from_sums, "a method, with a noise variance if it has one", fit.method)
     if fit.from_sums:
-        check_positive(fit.noise_variance, "noise variance")
+        _check_positive(fit.noise_variance, "noise variance")
     if fit.memory is not None:
         memory, R = fit.memory, fit.memory.psi.size
-        check_finite(memory.intercept, "constant")
-        check_moments(memory.sums)
-        check_array(memory.psi, (R,), "parameters of the likelihood")
+        _check_finite(memory.intercept, "constant")
+        _check_moments(memory.sums)
+        _check_array(memory.psi, (R,), "parameters of the likelihood")
         demand(memory.information.shape == (R, R), "information about them", memory.information.shape)
         demand(memory.sums.request == rows.moments.request, "sums of the same functions", "others")
-    count = fit.posterior.covariance.count
     demand(bool(count) == (fit.samples is not None), "draws with a posterior of draws", count)
     if fit.samples is not None:
         _check_samples(fit.samples, count)
     _check_answers(fit)
 
 
+def _check_posterior(posterior: Posterior) -> None:
+    """Every array has the shape that the terms ask for, whose hyperparameters are numbers, and of kinds that there are.
+
+    These first: functions of many harmonics are not made unless there are as many coefficients.
+    """
+    terms, intercept = posterior.terms, posterior.intercept
+    for term in terms:
+        _check_positive(term.variance, "variance")
+        for prior in term.factors:
+            prior.factor.check()
+            for name, value in prior.values.items():
+                _check_positive(value, name)
+    sizes = [term.request.size for term in terms]
+    demand(sum(sizes) == posterior.mean.size, f"{posterior.mean.size} features", sum(sizes))
+    _check_sizes(posterior.request, sizes)
+    P = (posterior.mean.size,)
+    for array, what in (
+        (posterior.mean, "means"), (posterior.centre, "a centre"), (posterior.centre_covariance, "its covariance"),
+    ):  # fmt: skip
+        _check_array(array, P, what)
+    if intercept is not None:
+        _check_finite(intercept.mean, "mean of the constant")
+        _check_positive(intercept.variance, "variance of the constant")
+        _check_array(intercept.answer, P, "how coefficients follow the constant")
+    posterior.covariance.check()
+    for array, shape, what in posterior.covariance.arrays():
+        _check_array(array, shape, what)
+
+
+def _check_learnt(fit: Fit, rows: Statistics, s: int, *, drawn: bool) -> None:
+    """A term is that of the kernel, has no more harmonics than were summed, and the hyperparameters that are printed.
+
+    Draws have many of these.
+    """
+    own, values, term, summed = rows.terms[s], fit.terms[s], fit.posterior.terms[s], rows.moments.request.terms[s]
+    demand(values.name == own.name, f"the term {own.name}", values.name)
+    for value in (values.variance, *values.lengthscales):
+        _check_positive(value, "hyperparameter")
+    demand(term.columns == summed.columns, "the columns of the sums", term.columns)
+    for leaf, prior, other in zip(own.term.factors, term.factors, summed.factors, strict=True):
+        demand(prior.factor == leaf.factor, leaf.factor.title, prior.factor.title)
+        demand(prior.domain == other.place, "the domain of the sums", prior.domain)
+        demand(_within(prior.basis, other.basis), "features that were summed", prior.basis)
+    parameters, lengthscales = own.inner.parameters, values.lengthscales
+    demand(len(parameters) == len(lengthscales), "a lengthscale for every Matérn", lengthscales)
+    for (_, d, parameter), value in zip(parameters, lengthscales, strict=True):
+        used = term.factors[d].values[parameter.name] * term.factors[d].domain.unit(parameter.unit)
+        same = drawn or np.isclose(used, value, rtol=1e-6, atol=0.0)
+        demand(same, f"a {parameter.name} of {used:g}", value)
+
+
+def _within(own: Basis, other: Basis) -> bool:
+    """Whether the two differ in their detail alone, if at all, and the other has more."""
+    if own.detail is None or other.detail is None:
+        return own == other
+    return own.detail <= other.detail and own.resized(other.detail) == other
+
+
 def _check_answers(fit: Fit) -> None:
     """At rows all over the domains, and far beyond: f is a number, and so is the mean of y, which may be exp(f)."""
-    x = _rows_all_over(fit.posterior.request)
-    mean, variance = fit.posterior.marginals(x)
+    mean, variance = fit.posterior.marginals(_rows_all_over(fit.posterior.request))
     f, spread = fit.target.mean + fit.target.scale * mean, fit.target.scale**2 * variance
     demand(np.isfinite(f).all() and np.isfinite(spread).all(), "a function of finite values", "NaN or inf")
     if not fit.from_sums:
@@ -108,7 +347,7 @@ def _check_answers(fit: Fit) -> None:
 def _rows_all_over(request: MomentRequest) -> np.ndarray:
     """Every level of every column of levels, unless they are very many, and numbers in no order of theirs, (N, C)."""
     sizes = [column.basis.size for column in request.columns if column.place.discrete]
-    count = min(max([_FEWEST_ASKED, *sizes]), _MOST_ASKED)
+    count = min(max([_FEWEST_ROWS, *sizes]), _MOST_ROWS)
     x, share = np.empty((count, len(request.columns))), np.arange(count) / (count - 1)
     for c, column in enumerate(request.columns):
         turned = (share + np.arange(count) * (0.618034 * c)) % 1.0 if c else share
@@ -116,96 +355,19 @@ def _rows_all_over(request: MomentRequest) -> np.ndarray:
     return x
 
 
-def _check_learnt(fit: Fit, rows: Statistics) -> None:
-    """The posterior is that of the kernel, and has the hyperparameters that are printed; draws have many."""
-    for own, values, term in zip(rows.terms, fit.terms, fit.posterior.terms, strict=True):
-        for leaf, prior in zip(own.term.factors, term.factors, strict=True):
-            demand(prior.factor == leaf.factor, leaf.factor.title, prior.factor.title)
-        parameters = own.inner.parameters
-        demand(len(parameters) == len(values.lengthscales), "a lengthscale for every Matérn", values.lengthscales)
-        for (_, d, parameter), value in zip(parameters, values.lengthscales, strict=True):
-            prior = term.factors[d]
-            if not fit.posterior.covariance.count:
-                used = prior.values[parameter.name] * prior.domain.unit(parameter.unit)
-                demand(np.isclose(used, value, rtol=1e-6, atol=0.0), f"a {parameter.name} of {used:g}", value)
-
-
 def _check_samples(samples: Samples, kept: int) -> None:
     demand(samples.t.ndim == 3 and samples.t.size > 0, "draws by chain", samples.t.shape)
     chains, draws, L = samples.t.shape
-    check_array(samples.t, (chains, draws, L), "draws")
+    _check_array(samples.t, (chains, draws, L), "draws")
     demand(len(samples.parameters) == L, f"{L} hyperparameters", len(samples.parameters))
     names = [own.name for own in samples.parameters]
     demand(len(set(names)) == L, "hyperparameters with different names", names)
     demand(samples.kept.dtype == np.int64 and samples.kept.shape == (kept,), f"{kept} draws", samples.kept.shape)
     demand(samples.kept.min() >= 0 and samples.kept.max() < chains * draws, "draws that exist", samples.kept)
     demand(samples.psi.ndim == 2 and len(samples.psi) == kept, "a likelihood for every draw", samples.psi.shape)
-    check_array(samples.psi, samples.psi.shape, "parameters of the likelihood")
+    _check_array(samples.psi, samples.psi.shape, "parameters of the likelihood")
     demand({"diverging", "n_steps"} <= set(samples.stats), "how the chains went", sorted(samples.stats))
     for array in (*samples.stats.values(), *samples.function.values()):
         demand(array.shape == (chains, draws), f"shape {(chains, draws)}", array.shape)
     demand(samples.y is None, "no targets", "some")
-    check_positive(samples.scale, "scale")
-
-
-def check_posterior(posterior: Posterior, summed: MomentRequest) -> None:
-    """Every array has the shape that the request asks for, which has no more harmonics than were summed."""
-    request, covariance = posterior.request, posterior.covariance
-    demand(request.size == posterior.mean.size, f"{posterior.mean.size} features", request.size)
-    check_sizes(request, request.sizes)
-    demand(len(request.terms) == len(summed.terms) == len(posterior.terms), "the terms of the sums", len(request.terms))
-    for own, other in zip(request.terms, summed.terms, strict=True):
-        demand(own.columns == other.columns, "the columns of the sums", own.columns)
-        for mine, theirs in zip(own.factors, other.factors, strict=True):
-            demand(mine.place == theirs.place, "the domain of the sums", mine.place)
-            demand(_within(mine.basis, theirs.basis), "features that were summed", mine.basis)
-    for term, own in zip(posterior.terms, request.terms, strict=True):
-        demand(term.columns == own.columns, "the columns of the term", term.columns)
-        requests = [_request_of(prior) for prior in term.factors]
-        demand(requests == list(own.factors), "the functions of the term", requests)
-        check_positive(term.variance, "variance")
-        transforms = term.transform.factors
-        demand(len(transforms) == len(term.factors), "coordinates for every factor", len(transforms))
-        for own, prior in zip(transforms, term.factors, strict=True):
-            check_array(own.X, prior.transform.X.shape, "coordinates of the edge functions")
-    P = request.size
-    for array, what in ((posterior.mean, "means"), (posterior.centre, "a centre")):
-        check_array(array, (P,), what)
-    check_array(posterior.centre_covariance, (P,), "its covariance")
-    if posterior.intercept is not None:
-        check_finite(posterior.intercept.mean, "mean of the constant")
-        check_positive(posterior.intercept.variance, "variance of the constant")
-        check_array(posterior.intercept.answer, (P,), "how coefficients follow the constant")
-    covariance.check()
-    for array, shape, what in covariance.arrays():
-        check_array(array, shape, what)
-
-
-def _within(own: Basis, other: Basis) -> bool:
-    """Whether the two differ in their detail alone, if at all, and the other has more."""
-    if own.detail is None or other.detail is None:
-        return own == other
-    return own.detail <= other.detail and own.resized(other.detail) == other
-
-
-def _request_of(prior: Prior) -> ColumnRequest:
-    """Of a prior whose hyperparameters are numbers, and of a kind that there is."""
-    with_file_error(prior.factor.check)
-    for name, value in prior.values.items():
-        check_positive(value, name)
-    return ColumnRequest(prior.domain, prior.basis)
-
-
-def check_cox(pattern: Pattern) -> None:
-    """A pattern on its grid."""
-    columns, kinds, window, grid = pattern.columns, pattern.kinds, pattern.window, pattern.grid
-    demand(1 <= len(set(columns)) == len(columns) <= 3, "one to three columns", columns)
-    demand(len(kinds) == len(window) == len(grid.edges) == len(columns), "a window for every column", window)
-    demand(set(kinds) <= set(IN_MEMORY), "kinds of columns", kinds)
-    for (low, high), edge in zip(window, grid.edges, strict=True):
-        demand(edge.ndim == 1 and edge.size >= 2, "edges of cells", edge.shape)
-        check_array(edge, (edge.size,), "edges of cells", np.inf)
-        demand(low < high and all(a < b for a, b in pairwise(edge.tolist())), "ascending edges", (low, high))
-    for array, what in ((pattern.counts, "counts"), (pattern.exposure, "exposures")):
-        check_array(array, grid.shape, what, np.inf)
-        demand(array.min(initial=0.0) >= 0.0, f"{what} from zero", "others")
+    _check_positive(samples.scale, "scale")

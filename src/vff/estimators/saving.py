@@ -17,29 +17,20 @@ from typing import Any
 import numpy as np
 
 from vff.estimators.base import AdditiveModel
-from vff.estimators.classifier import GPClassifier, notes_together
-from vff.estimators.cox import CoxProcess
+from vff.estimators.classifier import GPClassifier
+from vff.estimators.cox import CoxProcess, PatternOnGrid
 from vff.estimators.fitting import Fitted
 from vff.estimators.pattern import Space
 from vff.estimators.regressor import GPRegressor
-from vff.estimators.saved_checks import (
-    check_columns,
-    check_cox,
-    check_fit,
-    check_kernel,
-    check_member,
-)
-from vff.estimators.saved_constant import HELD, with_constant
+from vff.estimators.saved_checks import check_estimator, check_fit, check_kernel, check_member, check_pattern, demand
 from vff.estimators.saved_records import Description, Labels, Pattern, Saved, described_kernel, description_of
-from vff.estimators.saved_sums import check_learnable, check_rows, demand
-from vff.estimators.upgrade import upgraded
+from vff.estimators.upgrade import HELD, upgraded, with_constant
 from vff.inference import Samples
 from vff.kernels import parse_kernel, write_kernel
 from vff.storage import VERSION, Codec, Content, FileError, check_replaceable, read_file, write_file
 from vff.words import LONGEST_PATH, shortened, shown
 
 Model = GPRegressor | GPClassifier | CoxProcess
-KINDS = ("model", "statistics")
 _CLASSES: dict[str, type[Model]] = {kind.__name__: kind for kind in (GPRegressor, GPClassifier, CoxProcess)}
 _FRAMES = {"pandas": "DataFrame", "polars": "DataFrame", "pyarrow": "Table"}
 _APART = ("kernel", "likelihood", "priors")  # parameters with a type of their own
@@ -132,7 +123,7 @@ def _check_path(path: Any, what: str) -> None:
 def _read(path: Any, what: str) -> Content:
     _check_path(path, what)
     try:
-        return read_file(path, KINDS)
+        return read_file(path, ("model", "statistics"))
     except FileNotFoundError as error:
         said = f"{shortened(path, LONGEST_PATH)}: a file that save has written was expected, found nothing"
         told = FileNotFoundError(f"{said}; check the path")
@@ -234,43 +225,33 @@ def _pattern(model: CoxProcess) -> Pattern:
 
 def _loaded(saved: Saved) -> Any:
     kind = _CLASSES[saved.estimator]
-    known = kind._get_param_names()
-    parameters = dict(saved.parameters)
+    parameters = {**saved.parameters, "priors": saved.priors}
     parameters["kernel"] = None if saved.kernel is None else parse_kernel(saved.kernel)
-    parameters["priors"] = saved.priors
-    if "likelihood" in known:
+    if kind is not CoxProcess:
         parameters["likelihood"] = saved.likelihood
-    if not set(parameters) <= set(known):
-        raise FileError(f"parameters of {saved.estimator} were expected, found {sorted(set(parameters) - set(known))}")
+    unknown = set(parameters) - set(kind._get_param_names())
+    if unknown:
+        raise FileError(f"parameters of {saved.estimator} were expected, found {sorted(unknown)}")
     model: Any = kind(**parameters)
-    if saved.pattern is not None:
-        _fill_cox(model, saved, saved.pattern)
-    elif saved.members:
-        _fill_classes(model, saved)
-    else:
-        _fill(model, saved)
-    _name_columns(model, saved)
-    return model
-
-
-def _name_columns(model: Any, saved: Saved) -> None:
-    names = saved.names
+    fill = _fill_cox if saved.pattern is not None else _fill_classes if saved.members else _fill
+    fill(model, saved)
     demand(saved.n_features >= 1, "a number of columns", saved.n_features)
-    demand(names is None or len(names) == saved.n_features, f"names for {saved.n_features} columns", names)
+    demand(
+        saved.names is None or len(saved.names) == saved.n_features,
+        f"names for {saved.n_features} columns",
+        saved.names,
+    )
     model.n_features_in_ = saved.n_features
-    if names is not None:
-        model.feature_names_in_ = np.array(names, dtype=object)
+    if saved.names is not None:
+        model.feature_names_in_ = np.array(saved.names, dtype=object)
+    return model
 
 
 def _fill(model: AdditiveModel, saved: Saved) -> None:
     rows, fit = saved.rows, saved.fit
     if rows is None or isinstance(model, CoxProcess):
         raise FileError("sums over rows were expected, found none")
-    check_rows(rows, saved.n_features)
-    check_kernel(model.kernel, rows)
-    check_columns(rows, saved.n_features, saved.names)
-    if fit is None or fit.from_sums:  # others are sums of sites, which may be negative
-        check_learnable(rows)
+    check_estimator(saved, rows, model.kernel)
     if fit is None:
         vars(model)["statistics_"] = rows
         return
@@ -306,38 +287,33 @@ def _labels(saved: Labels | None, count: int) -> np.ndarray:
 def _fill_classes(model: Any, saved: Saved) -> None:
     count = len(saved.members)
     demand(isinstance(model, GPClassifier) and count >= 3, "a model for every one of three or more classes", count)
-    classes = _labels(saved.classes, count)
-    members = [_loaded(check_member(own, "GPClassifier")) for own in saved.members]
+    model.classes_ = _labels(saved.classes, count)
+    members = [_member(model, own, "GPClassifier") for own in saved.members]
     for own in saved.members:
-        _check_inner(model, own)
         demand(own.n_features == saved.n_features, f"{saved.n_features} columns", own.n_features)
-    model.estimators_, model.classes_ = members, classes
-    vars(model)["elbo_"] = float(sum(member.elbo_ for member in members))
-    vars(model)["notes_"] = notes_together(members, classes)
+    model._gather(members, model.classes_)
 
 
-def _check_inner(model: Any, member: Saved) -> None:
-    """The kernel that the whole prints is that of its parts."""
-    if member.rows is not None:
-        check_kernel(model.kernel, member.rows)
+def _member(model: Any, member: Saved, estimator: str) -> Any:
+    """One of the models that a model is made of; the kernel that the whole prints is that of its parts."""
+    loaded = _loaded(check_member(member, estimator))
+    check_kernel(model.kernel, member.rows)
+    return loaded
 
 
-def _fill_cox(model: Any, saved: Saved, pattern: Pattern) -> None:
-    if not isinstance(model, CoxProcess) or len(saved.members) != 1:
+def _fill_cox(model: Any, saved: Saved) -> None:
+    pattern = saved.pattern
+    if pattern is None or not isinstance(model, CoxProcess) or len(saved.members) != 1:
         raise FileError("a Cox process with the model of its cells was expected, found another")
-    check_cox(pattern)
-    member = check_member(saved.members[0], "GPRegressor")
-    inner = _loaded(member)
-    _check_inner(model, member)
-    demand(saved.n_features == len(pattern.columns), f"{len(pattern.columns)} columns", saved.n_features)
+    check_pattern(pattern)
+    (member,), count = saved.members, len(pattern.columns)
+    inner = _member(model, member, "GPRegressor")
+    demand(saved.n_features == count, f"{count} columns", saved.n_features)
     demand(member.n_features == saved.n_features + 1, "the coordinates and an exposure", member.n_features)
-    model._space = Space(pattern.columns, pattern.kinds, _frame(pattern.frame))
-    model.kinds_, model.points_, model.model_ = pattern.kinds, np.empty((0, len(pattern.columns))), inner
-    model.window_, model.grid_ = pattern.window, pattern.grid
-    model.counts_, model.exposure_ = pattern.counts, pattern.exposure
-    model.inference_, model.kernel_, model.elbo_ = pattern.inference, inner.kernel_, inner.elbo_
-    held = HELD in inner.notes_ and HELD not in pattern.notes
-    model.samples_, model.notes_ = inner.samples_, (*pattern.notes, *([HELD] if held else []))
+    space = Space(pattern.columns, pattern.kinds, _frame(pattern.frame))
+    found = PatternOnGrid(space, pattern.window, pattern.grid, pattern.counts, pattern.exposure)
+    notes = (*pattern.notes, *(note for note in inner.notes_ if note == HELD and HELD not in pattern.notes))
+    model._store(np.empty((0, count)), found, inner, pattern.inference, notes)
 
 
 def _frame(library: str | None) -> type | None:

@@ -1,14 +1,26 @@
 """Files of earlier format versions: their trees as the records of now have them, before these are made.
 
-Version 1 took the constant of the function for known (``saved_constant`` works out what is missing). Up to version 2 a
-fit under a likelihood that is not Gaussian had all that is peculiar to it in a record of its own, ``Climb``; and there
-was a posterior, and a term of one, for every kind of covariance.
+Up to version 3 posteriors had with them what follows from their terms. Up to version 2 a fit under a likelihood that is
+not Gaussian had all that is peculiar to it in a record of its own, ``Climb``; and there was a posterior, and a term of
+one, for every kind of covariance. Version 1 took the constant c0 of the function for known. With sites of precision s
+at the rows, h = Phi' S 1, and A the precision of the coefficients,
+
+    var c0 = 1 / (sum s - h'A^-1 h + 1 / reach^2),      df(x)/dc0 = 1 - phi(x)'A^-1 h
+
+and the mean of c0 is what targets are measured from in such a file.
 """
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from vff.inference import REACH, Fit, InterceptPosterior
+
+HELD = (
+    "the file was written by a vff that took the constant of the function for known, so that its variances and "
+    "intercept_std_ leave out how well that is known; fit the rows again to have it in them"
+)
 Tree = Any
 _RECORDS = {"Rows": "Statistics", "Survey": "ColumnSummary"}
 _FIELDS = {
@@ -21,7 +33,7 @@ _FIELDS = {
 
 def upgraded(tree: Tree, version: int) -> Tree:
     """The record ``Saved`` of a file of some version."""
-    return tree if version >= 3 else _saved(_renamed(tree))
+    return tree if version >= 4 else _saved(_renamed(tree) if version < 3 else tree, version)
 
 
 def _renamed(tree: Tree) -> Tree:
@@ -38,12 +50,24 @@ def _renamed(tree: Tree) -> Tree:
     return named
 
 
-def _saved(tree: Tree) -> Tree:
+def _saved(tree: Tree, version: int) -> Tree:
     saved = dict(tree["Saved"])
-    saved["members"] = list(map(_saved, saved["members"]))
+    saved["members"] = [_saved(member, version) for member in saved["members"]]
     if saved["fit"] is not None:
-        saved["fit"] = {"Fit": _fit(dict(saved["fit"]["Fit"]), saved["rows"]["Statistics"])}
+        fit = dict(saved["fit"]["Fit"])
+        fit = fit if version == 3 else _fit(fit, saved["rows"]["Statistics"])
+        saved["fit"] = {"Fit": fit | {"posterior": _without_what_follows(fit["posterior"])}}
     return {"Saved": saved}
+
+
+def _without_what_follows(tree: Tree) -> Tree:
+    posterior = dict(tree["Posterior"])
+    ((kind, covariance),) = posterior["covariance"].items()
+    terms = [
+        {name: own for name, own in term["TermProcess"].items() if name != "transform"} for term in covariance["terms"]
+    ]
+    kept = {name: own for name, own in covariance.items() if name != "request"}
+    return {"Posterior": posterior | {"covariance": {kind: kept | {"terms": [{"TermProcess": own} for own in terms]}}}}
 
 
 def _fit(fit: dict[str, Tree], rows: dict[str, Tree]) -> dict[str, Tree]:
@@ -84,11 +108,8 @@ def _posterior(tree: Tree) -> dict[str, Tree]:
     ((kind, own),) = tree.items()
     terms = [next(iter(term.values())) for term in own["terms"]]
     coefficients = [term["coefficients"]["TermCoefficients"] for term in terms]
-    names = ("variance", "columns", "factors", "transform")
-    parts = {
-        "request": own["request"],
-        "terms": [{"TermProcess": {name: term[name] for name in names}} for term in terms],
-    }
+    names = ("variance", "columns", "factors")
+    parts = {"terms": [{"TermProcess": {name: term[name] for name in names}} for term in terms]}
     found = {name: _joined(coefficients, name) for name in ("mean", "centre", "centre_covariance")}
     found["intercept"] = own.get("constant")
     if kind == "ProbedPosterior":
@@ -132,3 +153,30 @@ def _sampled(
     kept = {"carried": [term["TermCoefficients"]["explained"] for term in rest], "coefficients": draws}
     covariance = parts | {"taken": taken, "shared": shared} | kept | {"intercepts": levels}
     return found | {"covariance": {"Averaged": covariance}}
+
+
+def with_constant(fit: Fit, centred: bool) -> Fit:
+    """The fit with what is not known of its constant, or else a note that this is missing."""
+    # the posterior may speak of the constant, or the likelihood have a location in place of one
+    located = not fit.from_sums and (fit.samples is not None or fit.likelihood.locates)
+    if not centred or fit.posterior.intercept is not None or located:
+        return fit
+    intercept = _constant_of(fit)
+    if intercept is not None:
+        return replace(fit, posterior=replace(fit.posterior, intercept=intercept))
+    return fit if HELD in fit.notes else replace(fit, notes=(*fit.notes, HELD))
+
+
+def _constant_of(fit: Fit) -> InterceptPosterior | None:
+    """From the sums of the sites; None where these, or A^-1, are not in the file."""
+    posterior = fit.posterior
+    if fit.memory is None:
+        return None
+    sums = fit.memory.sums.restricted(posterior.request.harmonics)
+    parts = zip(posterior.terms, sums.features_sums, strict=True)
+    h = np.concatenate([term.transform.forward(raw) for term, raw in parts])
+    answer = posterior.covariance.apply(h)
+    if answer is None:
+        return None
+    precision = sums.weight - float(h @ answer) + REACH**-2
+    return InterceptPosterior(0.0, 1.0 / precision, answer) if precision > 0.0 else None

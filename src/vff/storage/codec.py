@@ -17,7 +17,7 @@ import dataclasses
 import inspect
 import re
 import types
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cache
 from typing import Any, NoReturn, Union, get_args, get_origin, get_type_hints
 
@@ -32,9 +32,10 @@ _NUMPY = {
         *("int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8"),
     )
 }
+_NAMES = {kind: name for name, kind in _NUMPY.items()}
 _TIME = re.compile(r"(datetime64|timedelta64)\[(Y|M|W|D|h|m|s|ms|us|ns|ps|fs|as)\]")
 _LARGEST = 2**63
-_CONTAINERS: dict[str, type] = {"tuple": tuple, "list": list, "dict": dict}
+_SEQUENCES = (tuple, list, frozenset)
 _KINDS: dict[Any, tuple[type, ...]] = {
     bool: (bool, np.bool_),
     int: (int, np.integer),
@@ -50,17 +51,13 @@ def _refuse(expected: str, found: object) -> NoReturn:
 
 def is_record(kind: Any) -> bool:
     """Whether a type is a dataclass or a named tuple."""
-    return isinstance(kind, type) and (dataclasses.is_dataclass(kind) or _is_named_tuple(kind))
+    return isinstance(kind, type) and (dataclasses.is_dataclass(kind) or hasattr(kind, "_field_defaults"))
 
 
-def _is_named_tuple(kind: type) -> bool:
-    return issubclass(kind, tuple) and hasattr(kind, "_fields")
-
-
-def stored_fields(kind: type) -> dict[str, bool]:
+def stored_fields(kind: Any) -> dict[str, bool]:
     """The fields that define a record, and whether each has a default. Those that do not compare are memories."""
-    if _is_named_tuple(kind):
-        return {name: name in kind._field_defaults for name in kind._fields}  # pyright: ignore[reportAttributeAccessIssue]
+    if hasattr(kind, "_field_defaults"):
+        return {name: name in kind._field_defaults for name in kind._fields}
     missing = dataclasses.MISSING
     return {
         own.name: own.default is not missing or own.default_factory is not missing
@@ -108,14 +105,12 @@ class Codec:
             return self._encoded_anything(value)
         if arm is np.ndarray:
             return value
-        origin, parts = _outer(arm), get_args(arm)
-        if origin is tuple:
-            return [self.encode(one, part) for one, part in zip(value, _each(parts, len(value)), strict=True)]
-        if origin is list:
-            return [self.encode(one, parts[0]) for one in value]
-        if origin is frozenset:
-            return [self.encode(one, parts[0]) for one in sorted(value, key=repr)]
+        origin = _outer(arm)
+        if origin in _SEQUENCES:
+            ordered = sorted(value, key=repr) if origin is frozenset else value
+            return [self.encode(one, part) for one, part in zip(ordered, _each(arm, len(value)), strict=True)]
         if origin is dict:
+            parts = get_args(arm)
             return [[self.encode(key, parts[0]), self.encode(one, parts[1])] for key, one in value.items()]
         hints = self._hints(type(value))
         fields = {name: self.encode(getattr(value, name), hints[name]) for name in stored_fields(type(value))}
@@ -132,15 +127,12 @@ class Codec:
             return self._decoded_anything(tree)
         if arm is np.ndarray:
             return tree
-        origin, parts = _outer(arm), get_args(arm)
-        if origin is tuple:
-            return tuple(self.decode(one, part) for one, part in zip(tree, _each(parts, len(tree)), strict=True))
-        if origin is list:
-            return [self.decode(one, parts[0]) for one in tree]
-        if origin is frozenset:
-            return frozenset(_distinct([self.decode(one, parts[0]) for one in tree]))
+        origin = _outer(arm)
+        if origin in _SEQUENCES:
+            found = [self.decode(one, part) for one, part in zip(tree, _each(arm, len(tree)), strict=True)]
+            return origin(_distinct(found) if origin is frozenset else found)
         if origin is dict:
-            return self._decoded_pairs(tree, parts)
+            return self._decoded_pairs(tree, get_args(arm))
         return self._decoded_record(tree, arm)
 
     def allowed(self, hint: type) -> dict[str, type]:
@@ -156,7 +148,7 @@ class Codec:
         if arm is Any or arm is Hashable:
             return True
         origin = _outer(arm)
-        if origin in (tuple, list, frozenset, dict):
+        if origin is dict or origin in _SEQUENCES:
             return isinstance(value, Mapping if origin is dict else origin)
         if arm is np.ndarray or not isinstance(origin, type):
             return isinstance(value, origin)
@@ -170,7 +162,7 @@ class Codec:
             return True
         if arm is np.ndarray:
             return isinstance(tree, np.ndarray)
-        if _outer(arm) in (tuple, list, frozenset, dict):
+        if _outer(arm) in (*_SEQUENCES, dict):
             return isinstance(tree, list)
         return isinstance(arm, type) and isinstance(tree, dict) and len(tree) == 1 and set(tree) <= {*self.allowed(arm)}
 
@@ -210,23 +202,24 @@ class Codec:
     def _decoded_anything(self, tree: Tree) -> Any:
         if isinstance(tree, np.ndarray):
             return tree
-        if not (isinstance(tree, dict) and len(tree) == 1 and set(tree) <= set(_CONTAINERS)):
+        if not (isinstance(tree, dict) and len(tree) == 1 and set(tree) <= {"tuple", "list", "dict"}):
             return _decoded_scalar(tree, Any)
         ((name, parts),) = tree.items()
         if not isinstance(parts, list):
             _refuse(f"the parts of a {name}", parts)
         if name == "dict":
             return self._decoded_pairs(parts, (Any, Any))
-        return _CONTAINERS[name](self._decoded_anything(one) for one in parts)
+        found = map(self._decoded_anything, parts)
+        return tuple(found) if name == "tuple" else list(found)
 
 
-def _arms(hint: Any) -> Iterator[Any]:
+@cache
+def _arms(hint: Any) -> list[Any]:
     """The alternatives of a hint; those that take anything come last."""
-    if get_origin(hint) in (Union, types.UnionType):
-        arms = [arm for part in get_args(hint) for arm in _arms(part)]
-        yield from sorted(arms, key=lambda arm: arm is Any or arm is Hashable)
-    else:
-        yield type(None) if hint is None else hint
+    if get_origin(hint) not in (Union, types.UnionType):
+        return [type(None) if hint is None else hint]
+    arms = [arm for part in get_args(hint) for arm in _arms(part)]
+    return sorted(arms, key=lambda arm: arm is Any or arm is Hashable)
 
 
 def _outer(arm: Any) -> Any:
@@ -235,9 +228,10 @@ def _outer(arm: Any) -> Any:
     return dict if origin is Mapping else origin
 
 
-def _each(parts: Sequence[Any], count: int) -> Sequence[Any]:
-    """The hint of every place of a tuple."""
-    if len(parts) == 2 and parts[1] is Ellipsis:
+def _each(arm: Any, count: int) -> Sequence[Any]:
+    """The hint of every entry of a sequence."""
+    parts = get_args(arm)
+    if _outer(arm) is not tuple or parts[1:] == (Ellipsis,):
         return [parts[0]] * count
     if len(parts) != count:
         _refuse(f"a tuple of {len(parts)}", f"one of {count}")
@@ -284,13 +278,12 @@ def _refuse_value(value: Any, hint: Any) -> NoReturn:
 def _encoded_scalar(value: Any) -> Tree:
     if value is None or type(value) in (bool, int, float, str):
         return value
-    name = type(value).__name__
     if isinstance(value, np.datetime64 | np.timedelta64):
-        unit, count = np.datetime_data(value.dtype)
-        if count == 1 and _TIME.fullmatch(f"{name}[{unit}]") and not np.isnat(value):
-            return {f"{name}[{unit}]": int(value.astype(np.int64))}
-    if _NUMPY.get(name.removeprefix("np.") if name != "bool" else "bool_") is type(value):
-        return {"bool_" if name in ("bool", "bool_") else name: value.item()}
+        name = value.dtype.name
+        if _TIME.fullmatch(name) and not np.isnat(value):
+            return {name: int(value.astype(np.int64))}
+    if type(value) in _NAMES:
+        return {_NAMES[type(value)]: value.item()}
     if type(value) is bytes:
         return {"bytes": value.hex()}
     _refuse_value(value, Any)
@@ -313,12 +306,10 @@ def _loose_scalar(tree: Tree) -> Any:
 
 def _numpy_scalar(name: str, part: Tree) -> Any:
     kind = _NUMPY[name]
-    wanted = {"f": (float,), "b": (bool,), "U": (str,)}.get(np.dtype(kind).kind, (int,))
-    if type(part) not in wanted:
-        return NotImplemented
-    if np.dtype(kind).kind in "iu" and not np.iinfo(kind).min <= part <= np.iinfo(kind).max:
-        return NotImplemented
-    return kind(part)
+    known = type(part) is type(kind().item())
+    if known and type(part) is int:
+        known = np.iinfo(kind).min <= part <= np.iinfo(kind).max
+    return kind(part) if known else NotImplemented
 
 
 def _decoded_scalar(tree: Tree, hint: Any) -> Any:

@@ -20,8 +20,8 @@ from vff.storage.writing import sync_folder, temporary_beside, unwritable
 from vff.words import LONGEST_PATH, shortened
 
 MAGIC = b"\x89VFF\r\n\x1a\n"
-VERSION = 3
-"""Since version 2, records hold what is known of the constant of a function. Older files are read."""
+VERSION = 4
+"""Of the format. Older files are read."""
 Tree = Any
 """None, bool, int, float, str, arrays, lists of trees, dictionaries of trees by text."""
 

@@ -75,7 +75,7 @@ class DirectSolver:
             taken.append(0.5 * (explained + explained.T))
         shared = {(s, t): inverse[places[s], places[t]].copy() for s, t in request.pairs}
         own = np.concatenate([inverse[place, place] @ centre[place] for place in places])
-        covariance = Direct(request, terms, tuple(taken), shared)
+        covariance = Direct(terms, tuple(taken), shared)
         return Posterior(form.mean, covariance, centre, own, intercept=form.intercept_posterior)
 
 
@@ -102,11 +102,11 @@ class IterativeSolver:
 
     def posterior(self, form: IterativeLinearGaussian, model: "SumModel", setting: Hyperparameters) -> Posterior:
         """With as many probes as its variances need."""
-        request, terms = model.moments.request, processes(model, setting)
-        covariance, most = Probed.of(form, request, terms), most_probes(request.size)
+        terms = processes(model, setting)
+        covariance, most = Probed.of(form, terms), most_probes(model.moments.request.size)
         while covariance.relative_error > _GOOD_VARIANCE and form.probes < most and form.probed.converged:
             form = replace(form, probes=2 * form.probes)
-            covariance = Probed.of(form, request, terms)
+            covariance = Probed.of(form, terms)
         centre = model.centre(setting)
         return Posterior(form.mean, covariance, centre, covariance.times(centre), intercept=form.intercept_posterior)
 
@@ -128,8 +128,6 @@ def most_probes(P: int) -> int:
 def processes(model: "SumModel", setting: Hyperparameters) -> tuple[TermProcess, ...]:
     """The terms of a model at a setting."""
     return tuple(
-        TermProcess(
-            values["variance"], own.columns, term.priors(own.factors, values), term.transform(own.factors, values)
-        )
+        TermProcess(values["variance"], own.columns, term.priors(own.factors, values))
         for term, own, values in zip(model.terms, model.moments.request.terms, setting.terms, strict=True)
     )

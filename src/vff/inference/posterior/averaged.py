@@ -44,7 +44,7 @@ class Averaged(Direct):
 
     @cached_property
     def _rest(self) -> Direct:
-        return Direct(self.request, self.terms, self.carried, {})
+        return Direct(self.terms, self.carried, {})
 
     def rest(self, x: np.ndarray) -> np.ndarray:
         """Variance of the part of f that features do not carry, on average over draws, (N,)."""

@@ -42,8 +42,12 @@ Features = Sequence[Written | None]
 class AbstractCovariance(KeyedByPairs, ABC):
     """S of all terms together."""
 
-    request: MomentRequest
     terms: tuple[TermProcess, ...]
+
+    @cached_property
+    def request(self) -> MomentRequest:
+        """The functions of all terms."""
+        return MomentRequest(tuple(term.request for term in self.terms))
 
     @abstractmethod
     def quad(self, features: Features) -> np.ndarray:

@@ -18,7 +18,6 @@ from vff.inference.solvers.whitening import WhitenedTerm
 from vff.moments import (
     ColumnRows,
     LetterFunction,
-    MomentRequest,
     Pair,
     contract,
     gram_columns_adjoint,
@@ -43,9 +42,9 @@ class Probed(WrittenCovariance):
     """W'z, (P, S)."""
 
     @classmethod
-    def of(cls, form: IterativeLinearGaussian, request: MomentRequest, terms: tuple[TermProcess, ...]) -> "Probed":
+    def of(cls, form: IterativeLinearGaussian, terms: tuple[TermProcess, ...]) -> "Probed":
         """With the probes that the form has."""
-        return cls(request, terms, form, form.to_prior(form.probed.X - form.signs), form.to_prior(form.signs))
+        return cls(terms, form, form.to_prior(form.probed.X - form.signs), form.to_prior(form.signs))
 
     def arrays(self) -> Arrays:
         P, form = self.request.size, self.form

@@ -14,7 +14,7 @@ from vff.basis import Domain
 from vff.factors import Prior, TermTransform
 from vff.inference.model.products import evaluated
 from vff.linalg import DenseView, Kronecker, product_rows
-from vff.moments import ColumnRows, LetterFunction, project_term, synthesise
+from vff.moments import ColumnRequest, ColumnRows, LetterFunction, TermRequest, project_term, synthesise
 
 _WRITTEN = 2**23  # features written out at a time, for the rows that need it
 
@@ -49,7 +49,16 @@ class TermProcess:
     columns: tuple[int, ...]
     """Which of the modelled columns it is over."""
     factors: tuple[Prior, ...]
-    transform: TermTransform
+
+    @cached_property
+    def transform(self) -> TermTransform:
+        """From the functions that are summed over rows to those of the prior."""
+        return TermTransform(tuple(factor.transform for factor in self.factors))
+
+    @cached_property
+    def request(self) -> TermRequest:
+        """Its functions."""
+        return TermRequest(self.columns, tuple(ColumnRequest(own.domain, own.basis) for own in self.factors))
 
     @property
     def size(self) -> int:

@@ -97,7 +97,7 @@ def sampled_posterior(
         for s, t in request.pairs
     }
     kept = tuple(carried), inner(coefficients.draws.T).T, intercept.draws
-    covariance = Averaged(request, tuple(averaged), tuple(taken), shared, *kept)
+    covariance = Averaged(tuple(averaged), tuple(taken), shared, *kept)
     return Posterior(inner(coefficients.mean), covariance, centre, np.concatenate(own_centre), intercept=known)
 
 

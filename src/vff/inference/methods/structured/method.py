@@ -247,7 +247,7 @@ def _record(
 ) -> Fit:
     """The record of the fit."""
     task, setting, w = ready.task, learnt.setting, ready.task.visited.observed.w
-    covariance = Pieces(learnt.request, processes(model, setting), fit.factors, fit.whiteners)
+    covariance = Pieces(processes(model, setting), fit.factors, fit.whiteners)
     centre = np.concatenate([projected(term.features, w / w.sum()) for term in terms])
     mean = np.concatenate([m.ravel() for m in fit.means])
     posterior = Posterior(mean, covariance, centre, covariance.times(centre), intercept=intercept)

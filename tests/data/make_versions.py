@@ -1,6 +1,8 @@
-"""Files of format version 2, one of every method of inference, and what their models answered: run once, in 2026.
+"""Files of a format version, one of every method of inference, and what their models answered: run once for each.
 
-python tests/data/make_version_2.py
+Those of versions 2 and 3 were written in 2026.
+
+python tests/data/make_versions.py
 """
 
 from collections.abc import Callable
@@ -11,6 +13,7 @@ from unittest.mock import patch
 import numpy as np
 
 from vff import Categorical, GPRegressor, Matern32
+from vff.storage import VERSION
 
 FOLDER = Path(__file__).parent
 N = 60
@@ -71,8 +74,8 @@ def main() -> None:
     warnings.simplefilter("ignore")
     for name, make in MAKERS.items():
         model = make()
-        model.save(FOLDER / f"{name}_2.vff")
-        np.savetxt(FOLDER / f"{name}_2_answers.csv", answers(model), "%.17g", ",")
+        model.save(FOLDER / f"{name}_{VERSION}.vff")
+        np.savetxt(FOLDER / f"{name}_{VERSION}_answers.csv", answers(model), "%.17g", ",")
 
 
 if __name__ == "__main__":
