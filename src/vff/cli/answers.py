@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from vff.cli.entry import Result
 from vff.cli.failures import UsageError
+from vff.cli.files import DataError, bound_columns, check_output, columns_of, load_model, need_columns, open_for
 from vff.cli.info import named
-from vff.cli.inputs import DataError, bound_columns, columns_of, load_model, need_columns, open_for
 from vff.cli.options import name_of_term, names
 from vff.cli.progress import Reporter, duration
-from vff.cli.results import Result, check_output, written_whole
 from vff.cli.tables import TableWriter, table_written
 from vff.data import Source
 from vff.data.labels import label_text
@@ -23,6 +23,7 @@ from vff.estimators.saved_records import Description
 from vff.estimators.saving import describe
 from vff.report.canvas import column_kind, column_name
 from vff.report.views import effect_on, levels_of, places, view_of
+from vff.storage import written_whole
 from vff.words import listed, shown
 
 _PICTURES = (".png", ".pdf", ".svg")

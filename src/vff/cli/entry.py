@@ -1,21 +1,48 @@
 """From the words on the command line to an exit code: the only place that prints, and the only one that catches."""
 
+import json
+import math
 import os
 import re
 import sys
 import traceback
 import warnings
 from argparse import Namespace
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
 from vff.cli.failures import GOOD, code_of, one_line, sentence_of
 from vff.cli.parser import make_parser
-from vff.cli.results import Result, as_json
 
 _NUMBER = re.compile(r"[0-9][0-9,.]*")
+
+
+class Result(NamedTuple):
+    """The answer of a command, for programs and for people."""
+
+    record: dict[str, Any]
+    """What ``--json`` prints."""
+    text: str
+    """What is printed otherwise."""
+
+
+def as_json(record: Mapping[str, Any]) -> str:
+    """One JSON object; numbers that JSON does not have become null."""
+    return json.dumps(_plain(record), allow_nan=False)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_plain(item) for item in value]
+    if hasattr(value, "tolist"):  # NumPy's numbers and arrays
+        return _plain(value.tolist())
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if value is None or isinstance(value, bool | int | str) else str(value)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -5,12 +5,21 @@ from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from vff.cli.entry import Result
 from vff.cli.failures import OutputError, UsageError
+from vff.cli.files import (
+    DataError,
+    check_checkpoint,
+    check_output,
+    kinds_of,
+    load_model,
+    need_columns,
+    open_for,
+    open_rows,
+)
 from vff.cli.info import summary, summary_text
-from vff.cli.inputs import DataError, kinds_of, load_model, need_columns, open_for, open_rows
 from vff.cli.options import domain, frequencies, texts
 from vff.cli.progress import Reporter, duration
-from vff.cli.results import Result, check_checkpoint, check_output
 from vff.data.source import Source
 from vff.estimators import GPClassifier, GPRegressor
 from vff.estimators.saved_records import Description

@@ -8,9 +8,9 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from vff.cli.entry import Result
 from vff.cli.failures import in_shell_words
-from vff.cli.inputs import kinds_of, load_model, open_rows
-from vff.cli.results import Result
+from vff.cli.files import kinds_of, load_model, open_rows
 from vff.data.labels import label_text
 from vff.estimators.saved_records import Description
 from vff.estimators.saving import describe
@@ -19,6 +19,7 @@ from vff.report.text import table
 from vff.storage.container import MAGIC
 
 _OURS = (".vff", ".vffm")
+_DESCRIBED = ("model", "target", "units", "rows", "dropped", "weight", "columns", "features", "elbo", "notes")
 Units = Mapping[str, str]
 
 
@@ -86,24 +87,9 @@ def _of_data(options: Namespace) -> Result:
 
 def summary(model: Any, description: Description) -> dict[str, Any]:
     """What was learnt, in the user's units, and what the file says about itself."""
-    record: dict[str, Any] = {
-        "model": description.estimator,
-        "target": description.target,
-        "units": description.units,
-        "rows": description.rows,
-        "dropped": model.functions_[0].statistics_.left_out,
-        "weight": description.weight,
-        "columns": [asdict(column) for column in description.columns],
-        "features": description.features,
-        "elbo": description.elbo,
-        "notes": list(description.notes),
-        "provenance": {
-            "created": description.created,
-            "vff": description.vff,
-            "numpy": description.numpy,
-            **description.provenance,
-        },
-    }
+    told = asdict(description) | {"model": description.estimator, "dropped": model.functions_[0].statistics_.left_out}
+    record: dict[str, Any] = {name: told[name] for name in _DESCRIBED}
+    record["provenance"] = {name: told[name] for name in ("created", "vff", "numpy")} | description.provenance
     labels = [label_text(label) for label in getattr(model, "_labels", ())]
     if len(model.functions_) > 1:
         classes = {label: _learnt(one) for label, one in zip(labels, model.functions_, strict=True)}

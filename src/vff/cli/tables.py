@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from vff.cli.results import written_whole
+from vff.storage import written_whole
 
 
 class TableWriter:

@@ -6,14 +6,16 @@ and the number of printed digits do not matter, and every number does.
 
 import hashlib
 import os
-import tempfile
 import warnings
+from contextlib import suppress
 from dataclasses import dataclass
 from http.client import HTTPException
 from pathlib import Path
 from urllib.request import urlopen
 
 import numpy as np
+
+from vff.storage import written_whole
 
 VARIABLE = "VFF_DATA"
 REPOSITORY = "https://github.com/jameshensman/VFF"
@@ -154,13 +156,7 @@ def _download(file: NumberFile) -> np.ndarray:
 
 def _keep(content: bytes, target: Path) -> None:
     """Write a checked file whole or not at all; a cache that cannot be written is no reason to fail."""
-    temporary = None
-    try:
+    with suppress(OSError):
         target.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=target.parent, prefix=target.name, delete=False) as handle:
-            temporary = Path(handle.name)
-            handle.write(content)
-        temporary.replace(target)
-    except OSError:
-        if temporary is not None:
-            temporary.unlink(missing_ok=True)
+        with written_whole(target) as draft:
+            draft.write_bytes(content)

@@ -1,17 +1,21 @@
-"""Files of data and of models, opened as the options say, with sentences about what is not there."""
+"""The files of a command: data and models are opened as the options say, outputs are checked before any work."""
 
+import glob
 import os
 from argparse import Namespace
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
-from vff.cli.failures import OutputError
+from vff.cli.failures import OutputError, UsageError
 from vff.cli.options import types as types_given
 from vff.cli.progress import Reporter
 from vff.data import Kind, Source
 from vff.data.opening import scan
 from vff.estimators.saving import load
 from vff.kernels.formula import nearest
+from vff.storage import check_writable
 from vff.words import shown
 
 _TABS = {"tab": "\t", "\\t": "\t"}
@@ -86,3 +90,41 @@ def load_model(path: str, *, learnt: bool = True) -> Any:
             f"a model was expected, found statistics in {path}; run 'vff fit {path} --out model.vff' first"
         )
     return model
+
+
+def check_output(out: str, inputs: Sequence[str], endings: Sequence[str], *, force: bool) -> Path:
+    """Refuse, before any work is done, an output that cannot be or must not be written."""
+    path = Path(out)
+    if path.suffix.lower() not in endings:
+        raise UsageError(f"--out must end in {' or '.join(endings)}, found {out}; the ending says what is written")
+    if path.is_dir() or not path.absolute().parent.is_dir():
+        found = "is a folder" if path.is_dir() else "lies in a folder that does not exist"
+        raise OutputError(f"--out was expected to name a file that can be written, and {out} {found}; name another")
+    if path.exists() and any(_holds(name, path) for name in inputs):
+        raise UsageError(f"--out {out} is one of the inputs, which are never overwritten; name another file")
+    if path.exists() and not force:
+        raise OutputError(f"--out {out} exists already; name another file, or give --force to replace it")
+    check_writable(path)
+    return path
+
+
+def check_checkpoint(options: Namespace) -> None:
+    """Refuse a checkpoint in the place of another file of the command, or where none can be written."""
+    if getattr(options, "checkpoint", None) is None:
+        return
+    path = Path(options.checkpoint)
+    others = [*options.data, *([options.model] if "model" in options else [])]
+    if path.absolute() == Path(options.out).absolute() or any(_holds(name, path) for name in others):
+        raise UsageError(f"--checkpoint {path} is another file of this command; give it a name of its own")
+    check_writable(path)
+
+
+def _holds(name: str, path: Path) -> bool:
+    """Whether an input is this file, or a folder or a pattern that holds it."""
+    for found in glob.glob(name, recursive=True) or [name]:
+        with suppress(OSError):
+            if os.path.samefile(found, path) or (
+                os.path.isdir(found) and Path(found).resolve() in path.resolve().parents
+            ):
+                return True
+    return False
