@@ -13,13 +13,12 @@ from sklearn.metrics import r2_score
 from vff.data import Table, open_rows
 from vff.data.checks import check_target, check_weights
 from vff.data.memory import column_or_values
-from vff.estimators.arguments import flag, quantile_levels, seeded, whole_number
+from vff.estimators.arguments import check_joint, flag, quantile_levels, seeded, whole_number
 from vff.estimators.evaluation import Block, Check, evaluate
 from vff.estimators.table_summary import weights_of
 from vff.inference import Samples, TargetScale, chosen
 from vff.likelihoods import AbstractLikelihood, Mixture, Predictive
 
-_JOINT_ROWS = 20_000  # a covariance matrix of this size takes 3.2 GB
 _DRAWN = 2**22  # values of draws at rows that are held together
 _SEED = 0  # of the part of f that features do not carry, in every draw: the same question has the same answer
 
@@ -58,6 +57,8 @@ class ProcessMixin(BaseEstimator):
     """The levels of the categorical ones among them; empty when there are none."""
     random_state: Any
     verbose: int
+    _as_numbers: Check = staticmethod(check_target)
+    """y of so many rows, checked, as the likelihood takes it."""
 
     def _keep(self, arguments: Mapping[str, Any]) -> None:
         """The arguments of a constructor, as they are: they are looked at when a fit begins."""
@@ -232,10 +233,6 @@ class ProcessMixin(BaseEstimator):
         """Of the classes that it tells apart; none where y is a number."""
         return ()
 
-    def _as_numbers(self, y: Any, n: int) -> np.ndarray:
-        """y of so many rows, checked, as the likelihood takes it."""
-        return check_target(y, n)
-
     def _outside_text(self, number: int, label: str) -> str:
         """How a warning says that rows lie outside the numbered column's place."""
         return f"lie outside the domain of column {label}"
@@ -243,12 +240,12 @@ class ProcessMixin(BaseEstimator):
     def _joint_rows(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         """The modelled columns of all rows, and what the likelihood takes beside y: few enough for a joint law."""
         source, n = open_rows(X), 0
-        _check_joint(source.n_rows or 0)
+        check_joint(source.n_rows or 0)
 
         def compute(rows: Block) -> tuple[np.ndarray, np.ndarray]:
             nonlocal n
             n += len(rows)
-            _check_joint(n)
+            check_joint(n)
             return rows.x, rows.extra
 
         x, extra = self._evaluate(source, compute)
@@ -401,11 +398,3 @@ class RegressionMixin(RegressorMixin, ProcessMixin):
             return self._new(rows, lambda one, some: (one.log_density(rows.y[some]),))
 
         return self._evaluate(X, compute, y, None, self._as_numbers)[0]
-
-
-def _check_joint(n: int) -> None:
-    if n > _JOINT_ROWS:
-        raise ValueError(
-            f"a joint distribution over {n} rows needs {8 * n**2 / 2**30:.0f} GiB; ask for "
-            f"at most {_JOINT_ROWS} rows at a time, or use predict_f(X) for every row by itself"
-        )
