@@ -22,7 +22,7 @@ from vff.data.labels import label_text
 from vff.estimators.saved_records import Description
 from vff.estimators.saving import describe
 from vff.report.canvas import column_kind, column_name
-from vff.report.views import effect_on, levels_of, places, view_of
+from vff.report.views import effect_on, grid_along, levels_of, view_of
 from vff.storage import written_whole
 from vff.words import listed, shown
 
@@ -140,7 +140,7 @@ def _numbers(model: Any, number: int) -> dict[str, Any]:
     """A term on a lattice of its columns: there is nothing between False and True, and the last runs fastest."""
     view = view_of(model, number)
     along = {c: 2 if column_kind(model, c) == "boolean" else _ALONG[len(view.over)] for c in view.over}
-    lattice = {c: places(model, c, count) for c, count in along.items()}
+    lattice = {c: grid_along(model, c, count) for c, count in along.items()}
     effect = effect_on(model, view, lattice)
     labels = [" * ".join(cells) for cells in product(*(_texts(model, c, x) for c, x in lattice.items()))]
     columns = {"term": [model.statistics_.terms[number].name] * len(labels), "x": labels}

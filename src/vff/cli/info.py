@@ -54,14 +54,14 @@ def _columns_text(record: Mapping[str, Any]) -> str:
             "holds": column["kind"] or "-",
             "unit": column["unit"] or "-",
             "levels": "-" if column["levels"] is None else str(column["levels"]),
-            "domain": " to ".join(_place(end, column["kind"]) for end in domain.get(column["name"], ())) or "-",
+            "domain": " to ".join(_end(end, column["kind"]) for end in domain.get(column["name"], ())) or "-",
         }
         for column in record["columns"]
     ]
     return table(rows)
 
 
-def _place(value: float, kind: str | None) -> str:
+def _end(value: float, kind: str | None) -> str:
     """An end of a domain: times are counted in days since 1970."""
     if kind != "datetime":
         return f"{value:.6g}"
@@ -87,9 +87,9 @@ def _of_data(options: Namespace) -> Result:
 
 def summary(model: Any, description: Description) -> dict[str, Any]:
     """What was learnt, in the user's units, and what the file says about itself."""
-    told = asdict(description) | {"model": description.estimator, "dropped": model.functions_[0].statistics_.left_out}
-    record: dict[str, Any] = {name: told[name] for name in _DESCRIBED}
-    record["provenance"] = {name: told[name] for name in ("created", "vff", "numpy")} | description.provenance
+    known = asdict(description) | {"model": description.estimator, "dropped": model.functions_[0].statistics_.left_out}
+    record: dict[str, Any] = {name: known[name] for name in _DESCRIBED}
+    record["provenance"] = {name: known[name] for name in ("created", "vff", "numpy")} | description.provenance
     labels = [label_text(label) for label in getattr(model, "_labels", ())]
     if len(model.functions_) > 1:
         classes = {label: _learnt(one) for label, one in zip(labels, model.functions_, strict=True)}

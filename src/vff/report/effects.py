@@ -10,7 +10,7 @@ from vff.estimators.base import AdditiveModel
 from vff.report import canvas
 from vff.report.observed import check_drawable, scale_text
 from vff.report.panels import add_bar, draw_lines, draw_surface, frame_surface, share_limits, surface_handles
-from vff.report.views import View, effect_data, effect_on, held_text, joined, places, view_of
+from vff.report.views import View, effect_data, effect_on, grid_along, held_text, joined, view_of
 from vff.words import listed, shown
 
 if TYPE_CHECKING:
@@ -194,7 +194,7 @@ def _draw(ax: Axes, model: AdditiveModel, view: View, z: float) -> tuple[QuadMes
     elif not term.active:
         frame_surface(ax, model, view)
         return None, {}
-    lattice = {c: places(model, c, _LATTICE if surface else _GRID) for c in view.over}
+    lattice = {c: grid_along(model, c, _LATTICE if surface else _GRID) for c in view.over}
     effect = effect_on(model, view, lattice)
     image = (draw_surface if surface else draw_lines)(ax, model, view, lattice, effect, z)
     return image, effect_data(model, view, lattice, effect, z)

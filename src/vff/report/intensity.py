@@ -98,10 +98,10 @@ def _curve(ax: Axes, model: CoxProcess, level: float) -> canvas.Data:
     (low, high), (kind,) = model.window_[0], model.kinds_
     x = np.linspace(low, high, _CURVE)
     found = model._intensity_at(x[:, None], level, None)
-    place = canvas.on_axis(kind, x)
-    ax.plot(place, found.mean, color=canvas.MEAN, lw=1.6, label="posterior mean", zorder=4)
+    at = canvas.on_axis(kind, x)
+    ax.plot(at, found.mean, color=canvas.MEAN, lw=1.6, label="posterior mean", zorder=4)
     band = f"{100 * level:g} % interval"
-    ax.fill_between(place, found.lower, found.upper, color=canvas.BAND, alpha=0.35, lw=0, label=band, zorder=3)
+    ax.fill_between(at, found.lower, found.upper, color=canvas.BAND, alpha=0.35, lw=0, label=band, zorder=3)
     points, across = canvas.on_axis(kind, model.points_[:, 0]), ax.get_xaxis_transform()
     ax.plot(points, np.full(points.size, 0.02), "|", color="black", ms=7, mew=0.7, transform=across, label="points")
     hidden = model.exposure_ == 0.0
@@ -132,5 +132,5 @@ def _map(ax: Axes, model: CoxProcess, label: str) -> canvas.Data:
     ax.set_title(f"posterior mean and {n:,} points{grey}", fontsize="small")
     add_bar(ax, image, label)
     centres = [(edges[1:] + edges[:-1]) / 2 for edges in model.grid_.edges]
-    places = (canvas.as_values(kind, centre) for kind, centre in zip(model.kinds_, centres, strict=True))
-    return lattice_data(*places, mean=mean, observed=~hidden)
+    axes = (canvas.as_values(kind, centre) for kind, centre in zip(model.kinds_, centres, strict=True))
+    return lattice_data(*axes, mean=mean, observed=~hidden)

@@ -117,8 +117,8 @@ def map(
         panel.set(xlim=field.x[[0, -1]], ylim=field.y[[0, -1]], aspect="equal" if equal else "auto")
         panel.set_xlabel(xlabel or canvas.column_label(model, 0), fontsize="small")
     panels[0].set_ylabel(ylabel or canvas.column_label(model, 1), fontsize="small")
-    places = (canvas.as_values(kind, at) for kind, at in zip(kinds, lattice, strict=True))
-    figure = canvas.finished(panels[0], lattice_data(*places, mean=field.mean, std=field.std, known=field.known))
+    axes = (canvas.as_values(kind, at) for kind, at in zip(kinds, lattice, strict=True))
+    figure = canvas.finished(panels[0], lattice_data(*axes, mean=field.mean, std=field.std, known=field.known))
     if ax is None:
         canvas.legend_below(figure, surface_handles(panels))
     return figure

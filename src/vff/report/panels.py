@@ -12,7 +12,7 @@ import numpy as np
 
 from vff.estimators.base import AdditiveModel
 from vff.report import canvas
-from vff.report.views import Effect, View, levels_of, places
+from vff.report.views import Effect, View, grid_along, levels_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -144,7 +144,7 @@ def _frame(axis: Axis, model: AdditiveModel, c: int) -> tuple[float, float]:
         canvas.tick_levels(axis, levels)
         return -0.5, len(levels) - 0.5
     canvas.tick(axis, kind)
-    low, high = canvas.on_axis(kind, places(model, c, 2))
+    low, high = canvas.on_axis(kind, grid_along(model, c, 2))
     return float(low), float(high)
 
 

@@ -44,7 +44,7 @@ class View:
 def view_of(model: AdditiveModel, number: int) -> View:
     """How a term is drawn: over its first two columns that vary."""
     columns = model.statistics_.terms[number].columns
-    varying = [c for c in columns if places(model, c, 2).size > 1]
+    varying = [c for c in columns if grid_along(model, c, 2).size > 1]
     over = tuple(varying[:2] or columns[:1])
     if len(over) == 2 and _is_levels(model, over[0]):
         over = over[::-1] if not _is_levels(model, over[1]) else over
@@ -69,18 +69,18 @@ def levels_of(model: AdditiveModel, c: int) -> tuple[Any, ...]:
     return model.statistics_.binding.columns[c].levels or ()
 
 
-def places(model: AdditiveModel, c: int, count: int) -> np.ndarray:
+def grid_along(model: AdditiveModel, c: int, count: int) -> np.ndarray:
     """Where a column is evaluated: so many numbers over the range of its data, or all levels."""
-    extent, column = model.statistics_.ranges[c], model.statistics_.moments.request.columns[c]
-    return column.place.drawn(extent.low, extent.high, count, column.basis.size)
+    span, column = model.statistics_.ranges[c], model.statistics_.moments.request.columns[c]
+    return column.place.drawn(span.low, span.high, count, column.basis.size)
 
 
 def _middle(model: AdditiveModel, c: int) -> float:
     """A valid value of a column: the first level, False, or the middle of its range."""
-    kind, extent = canvas.column_kind(model, c), model.statistics_.ranges[c]
+    kind, span = canvas.column_kind(model, c), model.statistics_.ranges[c]
     if kind == "levels":
         return 0.0
-    return extent.low if kind == "boolean" else 0.5 * (extent.low + extent.high)
+    return span.low if kind == "boolean" else 0.5 * (span.low + span.high)
 
 
 def held_text(model: AdditiveModel, view: View) -> str:

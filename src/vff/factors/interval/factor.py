@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property, lru_cache
+from functools import cache, lru_cache
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -16,7 +16,7 @@ from vff.factors.outside import TailRows
 from vff.factors.protocol import (
     Beyond,
     Block,
-    Extent,
+    ColumnRange,
     Factor,
     FactorOptions,
     Parameter,
@@ -72,7 +72,7 @@ class MaternFactor(Factor[Interval, ColumnBasis]):
     def spanning(self, low: float, high: float) -> Interval:
         return Interval(low, high)
 
-    def settled(self, found: Extent, bases: Sequence[ColumnBasis], *, growing: bool) -> Interval:
+    def settled(self, found: ColumnRange, bases: Sequence[ColumnBasis], *, growing: bool) -> Interval:
         """Hug the data where edge functions are; pad, as the paper advises, where not, or when more rows will come."""
         if found.constant:
             # one value: any interval around it will do, as long as it follows the units of the column
@@ -191,10 +191,6 @@ class IntervalPrior(Prior[Interval, ColumnBasis]):
         own = self.prior.rate_derivative()
         return BorderedLowRank(-own.d, -own.border, -own.corner, own.Z, -own.C)
 
-    @cached_property
-    def kernel(self) -> HalfInteger:
-        return HalfInteger(self.prior.p, self.prior.rate)
-
     def outside(self, x: np.ndarray) -> np.ndarray:
         """Which rows lie beyond [a, b] by more than a tenth of a lengthscale; there the data lose their say."""
         return np.abs(self.interval.to_unit(x)) > 1.0 + 0.1 * self.values["lengthscale"]
@@ -212,32 +208,32 @@ class IntervalPrior(Prior[Interval, ColumnBasis]):
         t = self.interval.to_unit(x)
         sides = [(side, side * t > 1.0) for side in (-1, 1)]
         return [
-            Beyond(rows, self.kernel.tail(np.abs(t[rows]) - 1.0), outward_state(self.prior, side))
+            Beyond(rows, self.prior.kernel.tail(np.abs(t[rows]) - 1.0), outward_state(self.prior, side))
             for side, rows in sides
         ]
 
     def correlation(self, x: np.ndarray, z: np.ndarray) -> np.ndarray:
         with np.errstate(over="ignore"):  # rows that float64 cannot tell how far they are apart are far apart
             distances = np.subtract.outer(x, z) / self.interval.half_length
-        return self.kernel.covariance(distances)
+        return self.prior.kernel.covariance(distances)
 
     def slope_variance(self) -> float:
         if self.prior.p == 0:
             raise ValueError("a Matérn-1/2 process has no derivative; use Matern32 or Matern52 to ask for one")
-        return self.kernel.state_covariance()[1, 1] / self.interval.half_length**2
+        return self.prior.kernel.state_covariance()[1, 1] / self.interval.half_length**2
 
     def power(self, detail: int) -> float:
-        return float(self.kernel.spectral_density(np.array([np.pi * detail]))[0])
+        return float(self.prior.kernel.spectral_density(np.array([np.pi * detail]))[0])
 
     def tail_states(self, side: int) -> np.ndarray:
         return outward_state(self.prior, side)
 
     def tail_sums(self, tail: TailRows) -> TailSums:
-        H = self.kernel.tail(tail.r)
+        H = self.prior.kernel.tail(tail.r)
         return TailSums(H.T @ (tail.w[:, None] * H), H.T @ (tail.w * tail.y), H.T @ tail.w)
 
     def tail_derivatives(self, tail: TailRows) -> dict[str, TailSums]:
-        H, dH = self.kernel.tail(tail.r), -self.kernel.tail_rate_derivative(tail.r)
+        H, dH = self.prior.kernel.tail(tail.r), -self.prior.kernel.tail_rate_derivative(tail.r)
         half = H.T @ (tail.w[:, None] * dH)
         return {"lengthscale": TailSums(half + half.T, dH.T @ (tail.w * tail.y), dH.T @ tail.w)}
 
