@@ -16,7 +16,6 @@ kernel and do nothing else. What ``write_kernel`` writes is read here too, if it
 """
 
 from collections.abc import Mapping
-from dataclasses import fields
 from difflib import get_close_matches
 from functools import cached_property
 from itertools import pairwise
@@ -52,16 +51,6 @@ def _column_error(start: int, expected: str, name: str, found: str, advice: str)
     return ColumnError(
         f"terms: at character {start + 1}, {expected} was expected, found {shown(name)}, {found}; {advice}"
     )
-
-
-def _calls() -> dict[str, type[Leaf]]:
-    """What may stand before a parenthesis, beside ``smooth``."""
-    return {leaf.nickname: leaf for leaf in KINDS.leaves.values() if leaf.nickname} | KINDS.leaves
-
-
-def _smooth() -> dict[str, type[Leaf]]:
-    """What ``smooth`` means, by what stands after the comma."""
-    return {leaf.smoothness: leaf for leaf in KINDS.leaves.values() if leaf.smoothness}
 
 
 class _Parser(AbstractDescent):
@@ -124,23 +113,21 @@ class _Parser(AbstractDescent):
         return leaf(name)
 
     def _call(self) -> Leaf:
-        start, called, calls = self._seen.start, self._seen.text, _calls()
+        start, called, leaves = self._seen.start, self._seen.text, KINDS.leaves
+        calls = {leaf.nickname: leaf for leaf in leaves.values() if leaf.nickname} | leaves
         if called not in calls and called != "smooth":
-            names = dict.fromkeys([*(name for name in calls if name not in KINDS.leaves), "smooth", *calls])
+            names = dict.fromkeys([*(name for name in calls if name not in leaves), "smooth", *calls])
             raise self._unexpected(f"one of {', '.join(names)} before (")
         self._next()
         self._expect("(", "(")
         name = self._column("a column")
         kind = self._order() if called == "smooth" else calls[called]
-        values = self._values([field.name for field in fields(kind) if field.name != "column"])
-        self._expect(")", ", or )")
         if kind.reads == "numbers" and self._kinds[name] not in _NUMERIC:
             found = f"which holds {self._kinds[name]}"
             raise _column_error(
                 start, "a column of numbers or times", name, found, f"write cat(...) around {shown(name)}"
             )
-        with self.refused_at(start):
-            return kind(name, **values)
+        return self._with_values(start, kind, name)
 
     def _order(self) -> type[Leaf]:
         """The smoothness after the column, that of a bare column of numbers when there is none."""
@@ -149,7 +136,8 @@ class _Parser(AbstractDescent):
             assert leaf is not None
             return leaf
         self._next()
-        order, smooth = "".join(self._peek(place).text for place in range(3)), _smooth()
+        smooth = {leaf.smoothness: leaf for leaf in KINDS.leaves.values() if leaf.smoothness}
+        order = "".join(self._peek(ahead).text for ahead in range(3))
         if order not in smooth:
             raise self._unexpected(f"a smoothness ({', '.join(smooth)})")
         for _ in range(3):

@@ -228,6 +228,13 @@ class AbstractDescent(ABC):
         self._depth -= 1
         return inner
 
+    def _with_values(self, start: int, kind: type[Leaf], column: Column) -> Leaf:
+        """A kernel on a column, with the values that stand before the closing parenthesis."""
+        values = self._values([field.name for field in fields(kind) if field.name != "column"])
+        self._expect(")", ", or )")
+        with self.refused_at(start):
+            return kind(column, **values)
+
     def _values(self, names: list[str]) -> dict[str, float]:
         """Values by name, each at most once; as in Python, a comma may come last."""
         values: dict[str, float] = {}
@@ -302,11 +309,7 @@ class _Parser(AbstractDescent):
             raise self._unexpected(f"a kernel ({', '.join(KINDS.leaves)}) or (")
         self._next()
         self._expect("(", "(")
-        column = self._column()
-        values = self._values([field.name for field in fields(kind) if field.name != "column"])
-        self._expect(")", ", or )")
-        with self.refused_at(start):
-            return kind(column, **values)
+        return self._with_values(start, kind, self._column())
 
     def _column(self) -> Column:
         if self._seen.kind == "string":
