@@ -15,8 +15,8 @@ import pytest
 
 from vff import __version__
 from vff.cli import main
+from vff.cli.answers import TableWriter
 from vff.cli.pages import PAGES
-from vff.cli.tables import TableWriter
 
 ROOT = Path(__file__).parents[2]
 ROWS = 600

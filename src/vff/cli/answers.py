@@ -3,7 +3,8 @@
 import os
 import time
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,6 @@ from vff.cli.files import DataError, bound_columns, check_output, columns_of, lo
 from vff.cli.info import named
 from vff.cli.options import name_of_term, names
 from vff.cli.progress import Reporter, duration
-from vff.cli.tables import TableWriter, table_written
 from vff.data import Source
 from vff.data.labels import label_text
 from vff.estimators.saved_records import Description
@@ -31,6 +31,37 @@ _ALONG = {1: 200, 2: 40}  # places per column, in terms over one column and over
 _DPI = 150
 _EPOCH = np.datetime64("1970-01-01T00:00:00")
 _DAY = 86_400
+
+
+class TableWriter:
+    """Takes columns in pieces; the first piece settles their names and types."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._writer: Any = None
+        self.rows = 0
+
+    def write(self, columns: Mapping[str, Any]) -> None:
+        """Some rows: every column an Arrow or a NumPy array."""
+        import pyarrow as pa
+        from pyarrow import csv, parquet
+
+        piece = pa.table(dict(columns))
+        if self._writer is None:
+            kind = parquet.ParquetWriter if self._path.suffix.lower() == ".parquet" else csv.CSVWriter
+            self._schema, self._writer = piece.schema, kind(self._path, piece.schema)
+        self._writer.write_table(piece if piece.schema == self._schema else piece.cast(self._schema))
+        self.rows += piece.num_rows
+
+
+@contextmanager
+def table_written(path: Path) -> Iterator[TableWriter]:
+    """A table to write to, which is complete in the end or not there at all."""
+    with written_whole(path) as draft:
+        writer = TableWriter(draft)
+        yield writer
+        if writer._writer is not None:
+            writer._writer.close()
 
 
 def predict(options: Namespace) -> Result:
