@@ -11,9 +11,8 @@ from sklearn.base import clone
 
 from vff import Matern12, Matern32, Matern52
 from vff.baselines import ExactGP, SquaredExponential
-from vff.baselines.covariances import AbstractCovariance, Radial, staircase
-from vff.baselines.evidence import Evidence, Given
-from vff.baselines.products import Column, SumOfProducts
+from vff.baselines.covariances import AbstractCovariance, Column, Radial, SumOfProducts, Values, look, staircase
+from vff.baselines.exact import Evidence
 from vff.factors.interval.factor import MaternFactor
 
 ROUGH, ONCE, TWICE, SMOOTHEST = MaternFactor(0), MaternFactor(1), MaternFactor(2), MaternFactor(4)
@@ -96,7 +95,7 @@ def test_draws_have_the_joint_distribution(kernel: Any) -> None:
 
 def _evidence(covariance: AbstractCovariance, theta: np.ndarray) -> Evidence:
     rng = np.random.default_rng(2)
-    T = rng.uniform(-1.0, 1.0, (40, 3 if len(covariance.lengthscale_names) > 1 else 1))
+    T = rng.uniform(-1.0, 1.0, (40, 3 if len(covariance.lengthscales) > 1 else 1))
     return Evidence(covariance, covariance.values(theta), T, np.sin(4.0 * T[:, 0]) + rng.standard_normal(40))
 
 
@@ -204,10 +203,17 @@ def test_the_squared_exponential_as_a_record() -> None:
 
 def test_what_was_given_is_where_learning_starts() -> None:
     nan = np.nan
-    given = Given(np.array([nan, 2.0]), np.array([0.5, nan]), nan)
-    assert given.shared(None) == {"variance": 4.0, "lengthscale": None, "noise": None}
-    assert given.shared(2.0)["lengthscale"] == 2.0
-    values = given.completed({"variance": 4.0, "lengthscale": 0.2, "noise": 0.1})
+    given = Values(np.array([nan, 2.0]), np.array([0.5, nan]), nan)
+    tried: list[Values] = []
+
+    def score(values: Values, rescaled: bool) -> tuple[float, float]:
+        tried.append(values)
+        assert not rescaled
+        return 1.0, -abs(values.lengthscales[1] - 0.2) - abs(values.noise - 0.4)
+
+    values = look(score, given, None)
     np.testing.assert_array_equal(values.variances, [2.0, 2.0])
     np.testing.assert_array_equal(values.lengthscales, [0.5, 0.2])
-    assert values.noise == 0.1
+    assert values.noise == 0.4  # a tenth of all variances
+    assert len(tried) == 15
+    assert look(score, given, 2.0).lengthscales.tolist() == [0.5, 2.0]

@@ -98,11 +98,11 @@ def test_other_values_compile_nothing() -> None:
     y, f, extra = case("negative").rows()
     likelihood = lk.NegativeBinomial(0.1, "e")
     likelihood.expected(likelihood.psi, y, extra, f, np.full_like(f, 0.01))
-    before = compiled.quadrature(likelihood.form)._cache_size()
+    before = compiled.expected(likelihood.form)._cache_size()
     for dispersion in (0.2, 3.0):
         likelihood = lk.NegativeBinomial(dispersion, "another")
         likelihood.expected(likelihood.psi, y, extra, f, np.full_like(f, 0.01))
-    assert compiled.quadrature(likelihood.form)._cache_size() == before
+    assert compiled.expected(likelihood.form)._cache_size() == before
 
 
 def test_float64_without_touching_global_flags() -> None:

@@ -64,3 +64,11 @@ def test_levels_lie_between_zero_and_one() -> None:
 def test_moments_of_extremes_are_finite() -> None:
     f = np.array([-600.0, -40.0, 0.0, 40.0, 600.0])
     assert np.isfinite(lk.Bernoulli().predictive(f, np.ones(5), np.ones(5)).moments()).all()
+
+
+def test_a_density_that_is_not_log_concave_has_two_modes() -> None:
+    """Mislabelled, or a success after all: with a broad f far away both count."""
+    likelihood, one = lk.Bernoulli("probit", squash=0.001), np.ones(1)
+    found = likelihood.predictive(-100 * one, 1e4 * one, one).log_density(one)
+    exact = 0.001 + 0.998 * stats.norm.cdf(-100 / np.sqrt(1 + 1e4))
+    np.testing.assert_allclose(found, np.log(exact), atol=1e-8)

@@ -13,7 +13,7 @@ and sines. Bound, posterior and derivatives are those of ``DirectLinearGaussian`
 Matérn-1/2 with lengthscale one, k(z, z) = [[1, e^-1], [e^-1, 1]], give at the first of them phi = (1, 0) and no
 remainder, and between them, at distance 1/2 from both, |phi|^2 = 2 / (e + 1) = 0.54 and a remainder of 0.46 variance.
 
-The last two climb as natural-gradient ascent does, with a site for every row (``latent``). The exact one has its
+The last two follow natural gradients, with a site for every row (``latent``). The exact one has its
 inducing points at all distinct rows, where nothing remains. On Gaussian noise they are ``ExactGP`` and
 ``InducingPointGP`` again.
 
@@ -22,10 +22,10 @@ with them held, so releasing them cannot lower the bound; frequencies are learnt
 Inducing points for any likelihood see all rows at every step, and none of the gradients is that of a minibatch.
 """
 
+from vff.baselines.design import SquaredExponential
 from vff.baselines.exact import ExactGP
 from vff.baselines.inducing import InducingPointGP, regular_grid
 from vff.baselines.spectral import RandomFourierGP, SparseSpectrumGP
-from vff.baselines.squared_exponential import SquaredExponential
 from vff.baselines.variational import InducingPointVGP, VariationalGP
 
 __all__ = [

@@ -1,23 +1,78 @@
-"""What the baselines learn from: a kernel settled on the columns of a table, and its rows, standardised."""
+"""What the baselines learn from: a kernel resolved on the columns of a table, and its rows, standardised."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
-from operator import add
+from functools import cached_property, reduce
+from operator import add, mul, truediv
 from typing import Any
 
 import numpy as np
 
-from vff.baselines.covariances import AbstractCovariance, Radial, Values
-from vff.baselines.evidence import Given
-from vff.baselines.products import Column, SumOfProducts
-from vff.baselines.squared_exponential import SquaredExponential
+from vff.baselines.covariances import AbstractCovariance, Column, Radial, SumOfProducts, Values
 from vff.basis import Domain
 from vff.data.table import Table
 from vff.factors import Factor, Kernel, Leaf, Term, normal_form
 from vff.inference import REACH, TargetScale
 from vff.kernels import Matern32
 from vff.words import shown
+
+
+@dataclass(frozen=True)
+class SquaredExponential:
+    """variance exp(-1/2 sum_c (x_c - x'_c)^2 / lengthscale_c^2) over all columns of X; ``"rbf"`` for short.
+
+    Parameters
+    ----------
+    variance : float or None
+        Where learning starts, or the value used when nothing is learnt; None starts from the data.
+    lengthscales : float, sequence of floats or None
+        The same, one for all columns or one each, in their units.
+
+    Examples
+    --------
+    >>> vff.baselines.SquaredExponential(1.0, 2.0)([[0.0]], [[2.0]]).round(3)
+    array([[0.607]])
+    """
+
+    variance: float | None = None
+    lengthscales: float | Sequence[float] | None = None
+
+    def __post_init__(self) -> None:
+        given = [self.variance, *np.ravel(np.asarray(self.lengthscales, dtype=object)).tolist()]
+        for value in given:
+            if value is not None and not (np.isreal(value) and 0.0 < float(value) < np.inf):
+                raise ValueError(
+                    f"SquaredExponential: variance and lengthscales must be positive numbers, got {shown(value)}; "
+                    "leave them out to start from the data"
+                )
+
+    def for_columns(self, C: int) -> np.ndarray:
+        """A lengthscale per column, (C,), NaN where it starts from the data."""
+        if self.lengthscales is None:
+            return np.full(C, np.nan)
+        lengthscales = np.asarray(self.lengthscales, float)
+        if lengthscales.ndim > 0 and lengthscales.shape != (C,):
+            raise ValueError(
+                f"SquaredExponential has {lengthscales.size} lengthscales and X has {C} columns; give one for every "
+                "column, or one for all"
+            )
+        return np.broadcast_to(lengthscales, C).copy()
+
+    def __call__(self, X: np.ndarray, Z: np.ndarray) -> np.ndarray:
+        """k(X, Z) for two tables of rows, (N, N')."""
+        if self.variance is None or self.lengthscales is None:
+            raise ValueError(
+                f"{shown(self)} has no values yet: give variance and lengthscales, or use the kernel_ of a fit"
+            )
+        X, Z = np.asarray(X, float), np.asarray(Z, float)
+        lag = (X[:, None, :] - Z[None, :, :]) / self.for_columns(X.shape[1])
+        return self.variance * np.exp(-0.5 * np.sum(lag**2, axis=-1))
+
+    def __repr__(self) -> str:
+        variance = [] if self.variance is None else [f"variance={self.variance:.6g}"]
+        numbers = [] if self.lengthscales is None else np.ravel(self.lengthscales).tolist()
+        listed = f"lengthscales=({', '.join(f'{value:.6g}' for value in numbers)})"
+        return f"SquaredExponential({', '.join([*variance, *([listed] if numbers else [])])})"
 
 
 def to_unit(domains: Sequence[Domain], x: np.ndarray) -> np.ndarray:
@@ -28,7 +83,7 @@ def to_unit(domains: Sequence[Domain], x: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Design:
-    """A kernel of the user's settled on the columns of a table."""
+    """A kernel of the user's resolved on the columns of a table."""
 
     kernel: SquaredExponential | tuple[Term, ...]
     columns: tuple[int, ...]
@@ -43,42 +98,46 @@ class Design:
     covariance: AbstractCovariance
 
     @classmethod
-    def of(cls, kernel: Any, table: Table, beside: int | None = None) -> "Design":
-        """``beside`` is a column that no kernel means unless it names it: the likelihood's own."""
+    def of(cls, kernel: Any, table: Table, likelihood_column: int | None) -> "Design":
+        """``likelihood_column`` is one that no kernel means unless it names it."""
         if isinstance(kernel, str) and kernel == "rbf":
             kernel = SquaredExponential()
         if isinstance(kernel, str):
             raise ValueError(f"kernel must be an expression such as Matern32('x'), None or 'rbf'; got {shown(kernel)}")
-        everything = [index for index in range(table.n_columns) if index != beside]
+        everything = [index for index in range(table.n_columns) if index != likelihood_column]
         if isinstance(kernel, SquaredExponential):
             radial = Radial(tuple(table.label(index) for index in everything))
             C = len(everything)
             return cls(kernel, tuple(everything), (Matern32().factor,) * C, (None,) * C, radial)
         if kernel is None:
             kernel = _sum([Matern32(table.names[index] if table.names else index) for index in everything])
-        return cls._of_terms(normal_form(kernel), table)
+        terms, first = normal_form(kernel), dict[tuple[int, Any], Leaf]()
 
-    @classmethod
-    def _of_terms(cls, terms: tuple[Term, ...], table: Table) -> "Design":
         def read(leaf: Leaf) -> tuple[int, Any]:
             return table.index(leaf.column), leaf.factor.axis
 
-        first: dict[tuple[int, Any], Leaf] = {}
         for leaf in (leaf for term in terms for leaf in term.factors):
             first.setdefault(read(leaf), leaf)
         keys = list(first)
-        products = tuple(tuple(_column(leaf, keys.index(read(leaf))) for leaf in term.factors) for term in terms)
+        products = tuple(
+            tuple(
+                Column(keys.index(read(leaf)), leaf.factor, f"{type(leaf).__name__}({leaf.column!r})")
+                for leaf in term.factors
+            )
+            for term in terms
+        )
         levels = tuple(table.levels(key[0]) if leaf.reads == "levels" else None for key, leaf in first.items())
         factors = tuple(leaf.factor for leaf in first.values())
         return cls(terms, tuple(index for index, _ in keys), factors, levels, SumOfProducts(products))
 
-    @property
-    def given(self) -> tuple[np.ndarray, np.ndarray]:
-        """Variances and lengthscales of the user's, NaN where none was given."""
+    def given(self, noise: float | None) -> Values:
+        """The user's values, NaN where none was given: NumPy takes None for it."""
         if isinstance(self.kernel, SquaredExponential):
-            return _numbers([self.kernel.variance]), self.kernel.for_columns(len(self.columns))
-        others = [value for term in self.kernel for leaf in term.factors for value in leaf.given.values()]
-        return _numbers([term.variance for term in self.kernel]), _numbers(others)
+            variances, others = [self.kernel.variance], self.kernel.for_columns(len(self.columns))
+        else:
+            variances = [term.variance for term in self.kernel]
+            others = [value for term in self.kernel for leaf in term.factors for value in leaf.given.values()]
+        return Values(np.array(variances, float), np.array(others, float), np.nan if noise is None else noise)
 
     def with_values(self, values: Values) -> Kernel | SquaredExponential:
         """The kernel again, with learnt values."""
@@ -97,68 +156,67 @@ class Problem:
     """Rows in the units the models work in."""
 
     design: Design
-    domains: tuple[Domain, ...]
-    """The range of the data in every column, which becomes [-1, 1], or its codes, which stay."""
+    x: np.ndarray
+    """The modelled columns, (N, C)."""
     target: TargetScale
-    T: np.ndarray
-    y: np.ndarray
-    given: Given
-    intercept: float | None
-    """Prior variance of a constant beside the process; None where there is none."""
+    targets: np.ndarray
+    """y in the user's units."""
+    noise: float | None
+    """The user's noise variance; None where it starts from the data."""
+    centred: bool
+    """Whether there is a constant beside the process."""
 
-    @classmethod
-    def of(
-        cls,
-        design: Design,
-        x: np.ndarray,
-        y: np.ndarray,
-        noise: float | None,
-        target: TargetScale,
-        *,
-        centred: bool,
-    ) -> "Problem":
-        """Standardise checked rows; ``given`` is taken from the kernel and ``noise``, in the user's units."""
-        domains = tuple(
-            factor.spanning(float(column.min()), float(column.max()))
-            for column, factor in zip(x.T, design.factors, strict=True)
-        )
-        variances, lengthscales = design.given
-        noise_share = np.nan if noise is None else noise / target.scale**2
-        given = Given(variances / target.scale**2, lengthscales / _scales(design, domains), noise_share)
-        intercept = REACH**2 if centred else None
-        return cls(design, domains, target, to_unit(domains, x), (y - target.mean) / target.scale, given, intercept)
+    @property
+    def covariance(self) -> AbstractCovariance:
+        return self.design.covariance
+
+    @cached_property
+    def domains(self) -> tuple[Domain, ...]:
+        """The range of the data in every column, which becomes [-1, 1], or its codes, which stay."""
+        both = zip(self.x.T, self.design.factors, strict=True)
+        return tuple(factor.spanning(float(column.min()), float(column.max())) for column, factor in both)
 
     @property
     def intervals(self) -> tuple[Domain, ...]:
         """The ranges of the columns of numbers."""
         return tuple(domain for domain in self.domains if not domain.discrete)
 
+    @cached_property
+    def T(self) -> np.ndarray:
+        return to_unit(self.domains, self.x)
+
+    @cached_property
+    def y(self) -> np.ndarray:
+        return (self.targets - self.target.mean) / self.target.scale
+
+    @property
+    def intercept(self) -> float | None:
+        """Prior variance of a constant beside the process; None where there is none."""
+        return REACH**2 if self.centred else None
+
+    @cached_property
+    def units(self) -> Values:
+        """What hyperparameters are measured in: the square of the target's scale, and such as half ranges."""
+        square = self.target.scale**2
+        lengths = [self.domains[own.column].unit(own.unit) for own in self.covariance.lengthscales]
+        return Values(np.full(len(self.covariance.variance_names), square), np.array(lengths), square)
+
+    @property
+    def given(self) -> Values:
+        """The user's values, NaN where they start from the data."""
+        return self.design.given(self.noise).combined(truediv, self.units)
+
     def in_user_units(self, values: Values) -> Values:
         """Hyperparameters of y and of the columns as they came."""
-        square = self.target.scale**2
-        lengthscales = values.lengthscales * _scales(self.design, self.domains)
-        return Values(values.variances * square, lengthscales, values.noise * square)
+        return values.combined(mul, self.units)
 
     def evidence_in_user_units(self, value: float) -> float:
         """Nats for y as it came: the density of N standardised targets is scale^N times theirs."""
         return value - self.y.size * float(np.log(self.target.scale))
 
 
-def _scales(design: Design, domains: Sequence[Domain]) -> np.ndarray:
-    """What every lengthscale is measured in, such as the half range of its column."""
-    return np.array([domains[c].unit(kind) for c, kind in design.covariance.lengthscale_units])
-
-
-def _column(leaf: Leaf, index: int) -> Column:
-    return Column(index, leaf.factor, f"{type(leaf).__name__}({leaf.column!r})")
-
-
 def _sum(kernels: Sequence[Any]) -> Any:
     return reduce(add, kernels)
-
-
-def _numbers(values: Sequence[float | None]) -> np.ndarray:
-    return np.array([np.nan if value is None else value for value in values], float)
 
 
 def check_numbers_only(kernel: Any) -> None:

@@ -1,23 +1,183 @@
-"""``ExactGP``: Gaussian process regression without approximation."""
+"""``ExactGP``: Gaussian process regression without approximation, log p(y) = log N(y; 0, C) at O(N^3).
 
+C = k(T, T) + constant + noise I. With alpha = C^-1 y (Rasmussen & Williams, eqs 2.30 and 5.9):
+
+    log p(y)     = -1/2 [ y'alpha + log|C| + N log 2 pi ]
+    d log p / d  =  1/2 [ alpha' dC alpha - tr(C^-1 dC) ] = 1/2 sum_ij W_ij dC_ij,    W = alpha alpha' - C^-1
+
+C has few hyperparameters and N^2 entries, so no derivative of it is ever held: W and dC are multiplied block by block.
+"""
+
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
+from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dpotrf  # pyright: ignore[reportAttributeAccessIssue]
+from scipy.optimize import minimize
 
-from vff.baselines.evidence import Evidence, learn
-from vff.baselines.face import GaussianFace
-from vff.baselines.posterior import ExactPosterior
-from vff.baselines.squared_exponential import SquaredExponential
+from vff.baselines.base import GaussianBaseline
+from vff.baselines.covariances import AbstractCovariance, Values, look, staircase
+from vff.baselines.design import SquaredExponential
+from vff.baselines.posterior import AbstractPosterior
 from vff.estimators.arguments import is_whole, seeded
+from vff.inference import Optimum
 from vff.kernels import Kernel
+from vff.linalg import Factor, factorise
 from vff.words import shown
 
 _MOST_ROWS = 20_000
+_LOOK_ROWS = 1000  # the starting ladder is judged on at most so many rows
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The evidence at one setting of the hyperparameters; T (N, C) in half ranges of the data, y standardised."""
+
+    covariance: AbstractCovariance
+    values: Values
+    T: np.ndarray
+    y: np.ndarray
+    intercept: float = 0.0
+    """Prior variance of a constant beside the process."""
+
+    @cached_property
+    def factor(self) -> Factor:
+        """Cholesky factor of C."""
+        # One N x N matrix, factorised where it stands. Where rounding defeats that, it is built again for
+        # ``factorise``, which keeps a copy while it looks for the least jitter that helps.
+        lower, info = dpotrf(self._lower_half(), lower=1, overwrite_a=1, clean=1)
+        return Factor(lower, 0.0) if info == 0 else factorise(self._lower_half())
+
+    def _lower_half(self) -> np.ndarray:
+        """The lower half of C in Fortran order, zeros above."""
+        C = np.zeros((self.y.size, self.y.size))
+        for rows, columns in staircase(self.y.size):
+            C[rows, columns] = self.covariance.block(self.values, self.T[rows], self.T[columns]) + self.intercept
+        C[np.diag_indices_from(C)] += self.values.noise
+        return C.T
+
+    @cached_property
+    def alpha(self) -> np.ndarray:
+        """C^-1 y, (N,)."""
+        return self.factor.solve(self.y)
+
+    @property
+    def quadratic(self) -> float:
+        """y' C^-1 y."""
+        return float(self.y @ self.alpha)
+
+    @cached_property
+    def value(self) -> float:
+        """log p(y), nats."""
+        return -0.5 * (self.quadratic + self.factor.logdet() + self.y.size * float(np.log(2.0 * np.pi)))
+
+    @property
+    def of_intercept(self) -> float:
+        """The part of the constant that the data determine: 1 - var(constant | y) / var(constant), from 0 to 1."""
+        if not self.intercept:
+            return 0.0
+        return self.intercept * float(self.factor.solve(np.ones(self.y.size)).sum())
+
+    def rescaled(self) -> tuple[float, float]:
+        """The factor on the variances of process and noise together that maximises the evidence, and the evidence
+        there. A constant, whose prior stays as it is and says next to nothing, takes one row.
+        """
+        n = self.y.size - self.of_intercept
+        if not n > 0.0:
+            return 1.0, self.value
+        s = max(self.quadratic / n, 1e-12)
+        return s, self.value - 0.5 * (n * float(np.log(s)) + self.quadratic * (1.0 / s - 1.0))
+
+    def gradient(self) -> np.ndarray:
+        """d log p / d theta, theta the logarithms of variances, lengthscales and noise."""
+        inverse, gradient = self.factor.inverse(), np.zeros(self.values.theta.size)
+        for rows, columns in staircase(self.y.size):
+            W = np.multiply.outer(self.alpha[rows], self.alpha[columns])
+            W -= inverse[rows, columns]
+            W[:, rows.stop - rows.start :] *= 2.0  # what lies right of the diagonal block stands below it too
+            gradient[:-1] += self.covariance.pull_back(self.values, self.T[rows], self.T[columns], W)
+        gradient[-1] = self.values.noise * float(self.alpha @ self.alpha - np.trace(inverse))
+        return 0.5 * gradient
+
+
+def learn(
+    covariance: AbstractCovariance,
+    T: np.ndarray,
+    y: np.ndarray,
+    given: Values,
+    *,
+    intercept: float,
+    optimise: bool,
+    tolerance: float = 1e-11,
+    progress: Callable[[str], None],
+) -> Optimum:
+    """Hyperparameters from the data, or as given; learning ends when a step gains less than this share of log p(y)."""
+    start = _start(covariance, T, y, given, intercept).theta
+    if not optimise:
+        return Optimum(start, float("nan"), 0, 0, True, "kept as given")
+    unit, layout = np.sqrt(0.5 * y.size), covariance.layout
+
+    def objective(z: np.ndarray) -> tuple[float, np.ndarray]:
+        evidence = Evidence(covariance, covariance.values(z / unit), T, y, intercept)
+        return -evidence.value, -evidence.gradient() / unit
+
+    bounds = [(low * unit, high * unit) for low, high in layout.log_bounds]
+    options = {"maxiter": 200, "ftol": tolerance, "gtol": 1e-3}
+    result = minimize(objective, layout.clip(start) * unit, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+    progress(f"log evidence {-result.fun:.3f} nats of {y.size} rows after {result.nit} steps")
+    theta, value = result.x / unit, float(-result.fun)
+    return Optimum(theta, value, int(result.nit), int(result.nfev), bool(result.success), str(result.message))
+
+
+def _start(covariance: AbstractCovariance, T: np.ndarray, y: np.ndarray, given: Values, intercept: float) -> Values:
+    rows = np.lexsort(T.T[::-1])  # by the first column, ties by the next
+    rows = rows[np.linspace(0, y.size - 1, min(y.size, _LOOK_ROWS)).astype(int)]
+
+    def score(values: Values, rescaled: bool) -> tuple[float, float]:
+        evidence = Evidence(covariance, values, T[rows], y[rows], intercept)
+        return evidence.rescaled() if rescaled else (1.0, evidence.value)
+
+    return look(score, given, covariance.first_lengthscale)
+
+
+@dataclass(frozen=True)
+class ExactPosterior(AbstractPosterior):
+    """f(x) | y ~ GP( k(x, T) alpha, k(x, x') - k(x, T) C^-1 k(T, x') ) (Rasmussen & Williams, eqs 2.25-2.26).
+
+    The constant is in k(x, x') here.
+    """
+
+    evidence: Evidence
+
+    @property
+    def width(self) -> int:
+        return self.evidence.y.size
+
+    @property
+    def variance(self) -> float:
+        return self.evidence.values.variance + self.evidence.intercept
+
+    def _matrix(self, S: np.ndarray, T: np.ndarray) -> np.ndarray:
+        return self.evidence.covariance.matrix(self.evidence.values, S, T) + self.evidence.intercept
+
+    def _mean(self, T: np.ndarray) -> np.ndarray:
+        return self._matrix(T, self.evidence.T) @ self.evidence.alpha
+
+    def _moments(self, T: np.ndarray, *, joint: bool) -> tuple[np.ndarray, np.ndarray]:
+        cross = self._matrix(self.evidence.T, T)
+        mean = self.evidence.alpha @ cross
+        root = solve_triangular(self.evidence.factor.lower, cross, lower=True, check_finite=False)
+        if joint:
+            return mean, self._matrix(T, T) - root.T @ root
+        # The difference is a variance; only rounding can carry it below zero.
+        return mean, np.maximum(self.variance - np.einsum("nr,nr->r", root, root), 0.0)
 
 
 @dataclass(eq=False, repr=False)
-class ExactGP(GaussianFace):
+class ExactGP(GaussianBaseline):
     """Exact Gaussian process regression, O(N^3) time and O(N^2) memory.
 
     The evidence at given hyperparameters needs one N x N matrix (0.8 GB for 10^4 rows), learning four of them.
@@ -73,7 +233,7 @@ class ExactGP(GaussianFace):
 
     def fit(self, X: Any, y: Any) -> Self:
         problem = self._problem(X, y)
-        covariance, N = problem.design.covariance, problem.y.size
+        covariance, N = problem.covariance, problem.y.size
         if N > _MOST_ROWS:
             raise ValueError(
                 f"an exact Gaussian process on {N} rows needs {8 * N**2 / 2**30:.0f} GiB for each of several matrices "
@@ -87,21 +247,16 @@ class ExactGP(GaussianFace):
         learnt = learn(covariance, T, target, problem.given, intercept=intercept, **effort, progress=self._progress())
         values = covariance.values(learnt.theta)
         evidence = Evidence(covariance, values, problem.T, problem.y, intercept)
-        posterior = ExactPosterior.from_evidence(evidence, problem.domains)
-        self._store(problem, learnt, values, posterior, evidence.value)
+        self._store(problem, learnt, values, ExactPosterior(problem.domains, evidence), evidence.value)
         self.log_marginal_likelihood_ = self.elbo_
         return self
-
-    def _check_kernel(self, n_columns: int) -> None:
-        """All kernels will do."""
 
     def _rows_to_learn(self, N: int) -> slice | np.ndarray:
         n = self.learn_rows
         if n is not None and not is_whole(n, 2):
             raise ValueError(
                 f"learn_rows must be None or an integer of 2 or more, got {shown(n)}; 2000 is a common choice, None "
-                "learns "
-                "on all rows"
+                "learns on all rows"
             )
         if n is None or n >= N:
             return slice(None)

@@ -28,7 +28,7 @@ _CHUNK = 2**22  # entries of Phi held at a time
 def chunks(n: int, width: int) -> Iterator[slice]:
     """Rows 0 ... n - 1 in pieces small enough to write ``width`` numbers for each."""
     step = max(1, _CHUNK // width)
-    return (slice(start, start + step) for start in range(0, n, step))
+    return (slice(start, start + step) for start in range(0, max(n, 1), step))
 
 
 @dataclass(frozen=True)
@@ -64,13 +64,9 @@ class AbstractFeatures(ABC):
         of this model does.
         """
 
-    @abstractmethod
-    def remainder(self, phi: np.ndarray) -> np.ndarray:
-        """Prior variance that the features miss at every row, (N,)."""
-
-    @abstractmethod
-    def remainder_covariance(self, T: np.ndarray, phi: np.ndarray) -> np.ndarray:
-        """Prior covariance that the features miss, (N, N)."""
+    def remainder(self, T: np.ndarray, phi: np.ndarray, *, joint: bool) -> np.ndarray | float:
+        """Prior variance that the features miss at every row, (N,), or the covariance, (N, N)."""
+        return 0.0
 
 
 @dataclass(frozen=True)
@@ -123,11 +119,10 @@ class InducingPoints(AbstractFeatures):
         moved = [self.covariance.pull_back_rows(self.values, self.coordinates[p], S, adjoint[p]) for p in pieces]
         return np.concatenate(moved)
 
-    def remainder(self, phi: np.ndarray) -> np.ndarray:
+    def remainder(self, T: np.ndarray, phi: np.ndarray, *, joint: bool) -> np.ndarray | float:
+        if joint:
+            return self.covariance.matrix(self.values, T, T) - phi @ phi.T
         return np.maximum(self.values.variance - np.einsum("np,np->n", phi, phi), 0.0)
-
-    def remainder_covariance(self, T: np.ndarray, phi: np.ndarray) -> np.ndarray:
-        return self.covariance.matrix(self.values, T, T) - phi @ phi.T
 
 
 @dataclass(frozen=True)
@@ -161,9 +156,3 @@ class Frequencies(AbstractFeatures):
         # Phi goes as the root of the variance
         hyper = [0.5 * np.einsum("np,np->", cotangent, phi), -turned.sum()]
         return np.concatenate([hyper, turned if free else []])
-
-    def remainder(self, phi: np.ndarray) -> np.ndarray:
-        return np.zeros(phi.shape[0])
-
-    def remainder_covariance(self, T: np.ndarray, phi: np.ndarray) -> np.ndarray:
-        return np.zeros((len(T), len(T)))

@@ -6,10 +6,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from vff.baselines.design import check_default, check_numbers_only, to_unit
-from vff.baselines.face import GaussianFace
+from vff.baselines.base import GaussianBaseline
+from vff.baselines.design import SquaredExponential, check_default, check_numbers_only, to_unit
 from vff.baselines.features import InducingPoints
-from vff.baselines.squared_exponential import SquaredExponential
 from vff.basis import Domain
 from vff.data.checks import as_finite
 from vff.estimators.arguments import whole_number
@@ -20,7 +19,7 @@ _MOST_POINTS = 20_000
 
 
 @dataclass(eq=False, repr=False)
-class InducingPointGP(GaussianFace):
+class InducingPointGP(GaussianBaseline):
     """Sparse Gaussian process regression with inducing points, O(N P^2) a step.
 
     Dense algebra throughout: a regular grid makes k(z, z) of a product a Kronecker product, and this is not used.

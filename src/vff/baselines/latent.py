@@ -2,7 +2,7 @@
 
 Phi depends on the hyperparameters, so the sites themselves are kept and not their sums. With z at all distinct rows q
 is the best of all Gaussians. Sites may be negative as long as A is positive definite. Everything but q is learnt on
-the profile of the bound, its maximum over q: L-BFGS outside, the climb inside, from the last sites.
+the profile of the bound, its maximum over q: L-BFGS outside, natural gradients inside, from the last sites.
 """
 
 from collections.abc import Callable
@@ -14,8 +14,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from vff.baselines.design import Problem
-from vff.baselines.evidence import Given
-from vff.baselines.features import InducingPoints
+from vff.baselines.features import AbstractFeatures, InducingPoints
 from vff.baselines.model import FeatureModel, start_of
 from vff.baselines.posterior import FeaturePosterior
 from vff.inference import DirectLinearGaussian, Observed, Optimum
@@ -24,8 +23,8 @@ from vff.inference.methods.natural.row_sites import RowSites, first_sites, is_po
 from vff.likelihoods import AbstractLikelihood, best_constant, parameter_derivatives
 from vff.linalg import threads_for
 
-_ENOUGH = 1e-8  # nats: a yardstick climbs to the top
-_FLAT = 1e-2  # slope of the profile in units in which it is about round: nothing is left to climb
+_ENOUGH = 1e-8  # nats: a yardstick ascends to the top
+_FLAT = 1e-2  # slope of the profile in units in which it is about round: nothing is left to gain
 _NOWHERE = 1e6  # nats, by which what is no model is worse than one
 
 
@@ -35,7 +34,7 @@ class LatentIterate:
 
     closed: DirectLinearGaussian
     """The Gaussian model of the sites."""
-    features: InducingPoints
+    features: AbstractFeatures
     theta: np.ndarray
     """The hyperparameters, and the coordinates where they are free."""
 
@@ -58,7 +57,7 @@ LatentStep = Step[RowSites, LatentIterate]
 
 @dataclass(frozen=True)
 class LatentProblem:
-    """Rows with a likelihood, under dense features; the hyperparameters and psi are held while q climbs."""
+    """Rows with a likelihood, under dense features; the hyperparameters and psi are held while q ascends."""
 
     model: FeatureModel
     """The features; its rows are replaced by sites."""
@@ -71,60 +70,53 @@ class LatentProblem:
         """Of every row by itself, under a broad prior around the prior mean; all are positive."""
         return first_sites(self.likelihood, psi, self.observed, self.intercept_prior)
 
-    @property
-    def _rows(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        return self.observed.y, self.observed.extra, self.observed.w
-
     def at_sites(self, sites: RowSites) -> FeatureModel:
         """The Gaussian model of some sites, measured from the prior mean."""
         return replace(self.model, y=sites.pull - self.intercept_prior * sites.precision, precision=sites.precision)
 
     def update(self, sites: RowSites, here: LatentIterate, learn: float) -> LatentIterate | None:
         """See ``natural.Problem``."""
-        return self.settled(sites, here.theta)
+        return self.iterate(sites, here.theta)
 
-    def settled(self, sites: RowSites, theta: np.ndarray) -> LatentIterate | None:
+    def iterate(self, sites: RowSites, theta: np.ndarray) -> LatentIterate | None:
         """q at these hyperparameters; None when the sites make none."""
         model = self.at_sites(sites)
         features = model.features(theta)
-        assert isinstance(features, InducingPoints)
         closed = model.closed(model.equations(features), features.values)
         return LatentIterate(closed, features, theta) if is_positive(closed) else None
 
     def visit(self, iterate: LatentIterate, psi: np.ndarray) -> Visit[RowSites]:
         """See ``natural.Problem``."""
-        y, extra, w = self._rows
+        own = self.observed
         mean, variance = self._marginals(iterate)
-        answer = self.likelihood.expected(psi, y, extra, mean, variance)
+        answer = self.likelihood.expected(psi, own.y, own.extra, mean, variance)
         held = np.zeros(psi.size), -np.eye(psi.size)  # no slope, and a step of none
-        return Visit(float(w @ answer.value), sites_of(answer, w, mean), *held)
+        return Visit(float(own.w @ answer.value), sites_of(answer, own.w, mean), *held)
 
     def _marginals(self, iterate: LatentIterate) -> tuple[np.ndarray, np.ndarray]:
         mean, variance = iterate.posterior.inside(self.model.T)
         return self.intercept_prior + mean, variance
 
     def best_step(self, theta: np.ndarray, psi: np.ndarray, sites: RowSites) -> LatentStep:
-        """Where q climbs to, from some sites; from a first guess at them where these make no q."""
-        iterate = self.settled(sites, theta)
+        """Where q ascends to, from some sites; from a first guess at them where these make no q."""
+        iterate = self.iterate(sites, theta)
         if iterate is None:
             sites = self.first_sites(psi)
-            iterate = self.settled(sites, theta)
+            iterate = self.iterate(sites, theta)
         assert iterate is not None  # the first sites are positive
         return ascend(self, arrive(self, iterate, psi, sites), tolerance=_ENOUGH).last
 
-    def slopes(self, step: LatentStep) -> tuple[np.ndarray, np.ndarray]:
+    def slopes(self, step: LatentStep) -> np.ndarray:
         """Of the profile in theta and psi."""
-        iterate, psi = step.iterate, step.psi
-        model = self.at_sites(step.sums)
-        hyper = model.pull_back(iterate.theta, iterate.closed.cotangents)
-        if not self.likelihood.free.any():
-            return hyper, np.zeros(psi.size)
-        y, extra, w = self._rows
-        return hyper, parameter_derivatives(self.likelihood, psi, y, extra, w, *self._marginals(iterate))[1]
+        iterate, own, of_psi = step.iterate, self.observed, np.zeros(step.psi.size)
+        if self.likelihood.free.any():
+            rows = own.y, own.extra, own.w, *self._marginals(iterate)
+            of_psi = parameter_derivatives(self.likelihood, step.psi, *rows)[1]
+        return np.concatenate([self.at_sites(step.sums).pull_back(iterate.theta, iterate.closed.cotangents), of_psi])
 
 
 class LatentFit(NamedTuple):
-    """Where the climb ended, in the units of the search."""
+    """Where learning ended, in the units of the search."""
 
     step: LatentStep
     optimum: Optimum
@@ -132,10 +124,6 @@ class LatentFit(NamedTuple):
     """With its parameters learnt."""
     intercept_prior: float
     """What f is measured from."""
-
-    @property
-    def iterate(self) -> LatentIterate:
-        return self.step.iterate
 
 
 def ascend_profile(
@@ -149,37 +137,28 @@ def ascend_profile(
     progress: Callable[[str], None],
 ) -> LatentFit:
     """Learn from the rows of a problem; with ``release`` the coordinates too, after the hyperparameters."""
-    observed = Observed(problem.y, extra, np.ones(problem.y.size))
+    observed, target = Observed(problem.y, extra, np.ones(problem.y.size)), problem.target
     likelihood = likelihood.sized(observed.y)
-    own = problem.design.covariance, problem.T, problem.y, coordinates
+    own = problem.covariance, problem.T, problem.y, coordinates
     model = FeatureModel(InducingPoints, *own, intercept=problem.intercept)
     with threads_for(len(coordinates)):
-        psi, intercept_prior = _first_psi(problem, likelihood, observed), 0.0
+        # what the user holds of the likelihood is in the user's units
+        start = likelihood.start(target.mean + target.scale * observed.y, extra, observed.w)
+        psi, intercept_prior = likelihood.with_values(start).in_units(1.0 / target.scale).psi, 0.0
         if problem.intercept is not None and not likelihood.standardised:
-            intercept_prior = best_constant(likelihood, psi, observed.y, observed.extra, observed.w)
+            intercept_prior = best_constant(likelihood, psi, observed.y, extra, observed.w)
         latent = LatentProblem(model, observed, likelihood, intercept_prior)
-        step, optimum = _learn(latent, _first(latent, replace(problem.given, noise=1.0), psi), optimise)
+        # a first q from a guess at every row by itself, at hyperparameters that suit it
+        sites = latent.first_sites(psi)
+        theta = start_of(latent.at_sites(sites), replace(problem.given, noise=1.0)).theta
+        step, optimum = _learn(latent, latent.best_step(theta, psi, sites), optimise)
         progress(f"bound {step.elbo:.4f} nats after {optimum.steps} steps")
         if release and optimise:
             latent = replace(latent, model=replace(model, free=True))
             theta = np.concatenate([step.iterate.theta, coordinates.ravel()])
             step, optimum = _learn(latent, replace(step, iterate=replace(step.iterate, theta=theta)), optimise)
             progress(f"locations released: bound {step.elbo:.4f} nats after {optimum.steps} steps")
-    return LatentFit(step, optimum, likelihood.with_values(step.psi), latent.intercept_prior)
-
-
-def _first_psi(problem: Problem, likelihood: AbstractLikelihood, observed: Observed) -> np.ndarray:
-    """The likelihood's parameters; those that the user holds are in the user's units, and are converted."""
-    target = problem.target
-    start = likelihood.start(target.mean + target.scale * observed.y, observed.extra, observed.w)
-    return likelihood.with_values(start).in_units(1.0 / target.scale).psi
-
-
-def _first(latent: LatentProblem, given: Given, psi: np.ndarray) -> LatentStep:
-    """A first q from a guess at every row by itself, at hyperparameters that suit it."""
-    sites = latent.first_sites(psi)
-    theta = start_of(latent.at_sites(sites), given).theta
-    return latent.best_step(theta, psi, sites)
+    return LatentFit(step, optimum, likelihood.with_values(step.psi), intercept_prior)
 
 
 def _learn(latent: LatentProblem, start: LatentStep, optimise: bool) -> tuple[LatentStep, Optimum]:
@@ -200,11 +179,11 @@ def _learn(latent: LatentProblem, start: LatentStep, optimise: bool) -> tuple[La
         trial[free] = z / unit
         try:
             step = latent.best_step(trial[:P], trial[P:], best.sums)
-            slopes = np.concatenate(latent.slopes(step))[free] / unit
+            slopes = latent.slopes(step)[free] / unit
         except FloatingPointError:
+            step, slopes = None, np.zeros(z.size)
+        if step is None or not np.isfinite(step.elbo):
             return _NOWHERE - best.elbo, np.zeros(z.size)  # no model: a search that came here turns back
-        if not np.isfinite(step.elbo):
-            return _NOWHERE - best.elbo, np.zeros(z.size)
         best = step if step.elbo > best.elbo else best
         return -step.elbo, -slopes
 
@@ -216,7 +195,7 @@ def _learn(latent: LatentProblem, start: LatentStep, optimise: bool) -> tuple[La
     first = np.concatenate([layout.clip(start.iterate.theta), start.psi])[free]
     options = {"maxiter": 200, "maxcor": 20, "ftol": 1e-11, "gtol": 1e-4}
     result = minimize(objective, first * unit, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
-    # a search that ends in rounding has arrived when nothing is left to climb
+    # a search that ends in rounding has arrived when nothing is left to gain
     converged = bool(result.success) or float(np.abs(result.jac).max()) < _FLAT
     counts = int(result.nit), int(result.nfev)
     return best, Optimum(best.iterate.theta, best.elbo, *counts, converged, str(result.message))

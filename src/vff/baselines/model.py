@@ -1,26 +1,18 @@
 """Any of the finite features as a closed-form model, and its learning."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache
-from typing import NamedTuple
 
 import numpy as np
 
-from vff.baselines.covariances import AbstractCovariance, Values
-from vff.baselines.evidence import Given
+from vff.baselines.covariances import AbstractCovariance, Values, look
 from vff.baselines.features import AbstractFeatures, chunks
-from vff.baselines.start import look
 from vff.inference import Cotangents, DirectLinearGaussian, Intercept, NormalEquations, Optimum, maximise, rescale
 from vff.linalg import Dense, Diagonal, threads_for
 from vff.parameters import PositiveVector
 
-
-class Equations(NamedTuple):
-    """What the rows contribute."""
-
-    features: NormalEquations
-    intercept: Intercept | None
+Equations = tuple[NormalEquations, Intercept | None]
+"""What the rows contribute."""
 
 
 @dataclass(frozen=True)
@@ -75,9 +67,7 @@ class FeatureModel:
             h += weighted.sum(axis=0)
             G += phi.T @ weighted
         own = NormalEquations(self.weight, 0.0 if self.sites else float(self.y @ self.y), b, Dense(G))
-        if self.intercept is None:
-            return Equations(own, None)
-        return Equations(own, Intercept(h, float(self.y.sum()), self.intercept))
+        return own, None if self.intercept is None else Intercept(h, float(self.y.sum()), self.intercept)
 
     @property
     def sites(self) -> bool:
@@ -127,40 +117,33 @@ class FeatureModel:
 
 
 def learn(
-    model: FeatureModel, given: Given, *, optimise: bool, release: bool, progress: Callable[[str], None]
+    model: FeatureModel, given: Values, *, optimise: bool, release: bool, progress: Callable[[str], None]
 ) -> tuple[FeatureModel, Optimum, DirectLinearGaussian]:
     """Start from the data, learn the hyperparameters and then, with ``release``, the coordinates along with them."""
     with threads_for(2 * len(model.coordinates)):
-        return _learn(model, given, optimise=optimise, release=release, progress=progress)
+        theta = start_of(model, given).theta
+        if not optimise:
+            closed = model.at(theta)
+            return model, Optimum(theta, closed.elbo, 0, 1, True, "hyperparameters kept as given"), closed
+        optimum, closed = maximise(model, theta)
+        points = f"{len(model.coordinates)} coordinates"
+        progress(f"{points} held: bound {optimum.elbo:.3f} nats after {optimum.steps} steps")
+        if release:
+            model = replace(model, free=True)
+            optimum, closed = maximise(model, np.concatenate([optimum.theta, model.coordinates.ravel()]))
+            progress(f"coordinates released: bound {optimum.elbo:.3f} nats after {optimum.steps} steps")
+        return model, optimum, closed
 
 
-def _learn(
-    model: FeatureModel, given: Given, *, optimise: bool, release: bool, progress: Callable[[str], None]
-) -> tuple[FeatureModel, Optimum, DirectLinearGaussian]:
-    theta = start_of(model, given).theta
-    if not optimise:
-        closed = model.at(theta)
-        return model, Optimum(theta, closed.elbo, 0, 1, True, "hyperparameters kept as given"), closed
-    optimum, closed = maximise(model, theta)
-    points = f"{len(model.coordinates)} coordinates"
-    progress(f"{points} held: bound {optimum.elbo:.3f} nats after {optimum.steps} steps")
-    if release:
-        model = replace(model, free=True)
-        optimum, closed = maximise(model, np.concatenate([optimum.theta, model.coordinates.ravel()]))
-        progress(f"coordinates released: bound {optimum.elbo:.3f} nats after {optimum.steps} steps")
-    return model, optimum, closed
+def start_of(model: FeatureModel, given: Values) -> Values:
+    """Where learning starts."""
+    seen: dict[tuple[bytes, bytes], Equations] = {}  # which do not depend on the noise
 
-
-def start_of(model: FeatureModel, given: Given) -> Values:
-    """Where learning starts: the user's values, and the best of a short ladder for the others."""
-
-    @cache
-    def equations(variance: float, lengthscale: float) -> Equations:
-        values = given.completed({"variance": variance, "lengthscale": lengthscale, "noise": 1.0})
-        return model.equations(model.kind(model.covariance, values, model.coordinates))
-
-    def score(values: Mapping[str, float], rescaled: bool) -> tuple[float, float]:
-        closed = model.closed(equations(values["variance"], values["lengthscale"]), given.completed(values))
+    def score(values: Values, rescaled: bool) -> tuple[float, float]:
+        key = values.variances.tobytes(), values.lengthscales.tobytes()
+        if key not in seen:
+            seen[key] = model.equations(model.kind(model.covariance, values, model.coordinates))
+        closed = model.closed(seen[key], values)
         return rescale(closed) if rescaled else (1.0, closed.elbo)
 
-    return given.completed(look(score, given.shared(model.covariance.first_lengthscale)))
+    return look(score, given, model.covariance.first_lengthscale)

@@ -3,8 +3,8 @@
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
+from vff.baselines.base import GaussianBaseline
 from vff.baselines.design import check_default, check_one_column
-from vff.baselines.face import GaussianFace
 from vff.baselines.features import Frequencies
 from vff.estimators.arguments import is_whole, seeded
 from vff.kernels import Kernel, Matern32, normal_form
@@ -12,7 +12,7 @@ from vff.words import shown
 
 
 @dataclass(eq=False, repr=False)
-class RandomFourierGP(GaussianFace):
+class RandomFourierGP(GaussianBaseline):
     """Gaussian process regression on one column with random Fourier features (Rahimi & Recht, 2007).
 
     k(r) is replaced by variance times the average of cos(w r) over ``n_frequencies`` frequencies w drawn from the

@@ -1,5 +1,6 @@
 """``VariationalGP`` and ``InducingPointVGP``: any likelihood, with a Gaussian q of all rows or of inducing points."""
 
+from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Self
 
@@ -7,11 +8,10 @@ import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.utils.metaestimators import available_if
 
-from vff.baselines.design import Problem, check_numbers_only
-from vff.baselines.face import BaselineFace
+from vff.baselines.base import Baseline
+from vff.baselines.design import Problem, SquaredExponential, check_numbers_only
 from vff.baselines.inducing import in_column_units, locations
-from vff.baselines.latent import LatentFit, ascend_profile
-from vff.baselines.squared_exponential import SquaredExponential
+from vff.baselines.latent import ascend_profile
 from vff.estimators.arguments import is_whole, seeded
 from vff.estimators.observed import extra_of
 from vff.inference import TargetScale
@@ -22,58 +22,43 @@ from vff.words import shown
 _MOST_ROWS = 10_000
 
 
-def _is_binary(estimator: "LikelihoodFace") -> bool:
+def _is_binary(estimator: "LikelihoodBaseline") -> bool:
     return by_name(estimator.likelihood).binary
 
 
-class LikelihoodFace(BaselineFace):
-    """Any likelihood. Leaves say where the features are."""
+class LikelihoodBaseline(Baseline):
+    """Any likelihood. Leaves say where the inducing points are, and whether they move."""
 
     likelihood: str | AbstractLikelihood
+    optimise_inducing: bool = False
 
-    def _latent_problem(self, X: Any, y: Any) -> tuple[Problem, AbstractLikelihood, np.ndarray]:
-        """Everything the user gave, checked, and y in units of the search where f is in those of y."""
+    @abstractmethod
+    def _points(self, problem: Problem) -> np.ndarray:
+        """The first inducing points, in half ranges of the data."""
+
+    def fit(self, X: Any, y: Any) -> Self:
         likelihood = by_name(self.likelihood)
         table, y = self._checked(X, y)
         extra = extra_of(likelihood, table)
         likelihood.check(y, extra)
-        beside: Any = likelihood.column
-        design, x = self._design(table, None if beside is None else table.index(beside))
+        column: Any = likelihood.column
+        design, x = self._design(table, None if column is None else table.index(column))
         target = TargetScale(0.0, 1.0)
-        if likelihood.standardised:
-            robust = not likelihood.log_concave
-            target = TargetScale.of_targets(y, np.ones(y.size), centred=self.normalize_y, robust=robust)
-        centred = self.normalize_y and not likelihood.locates
-        return Problem.of(design, x, y, None, target, centred=centred), likelihood, extra
+        if likelihood.standardised:  # y is in units of the search where f is in those of y
+            how = {"centred": self.normalize_y, "robust": likelihood.outliers}
+            target = TargetScale.of_targets(y, np.ones(y.size), **how)
+        problem = Problem(design, x, target, y, None, self.normalize_y and not likelihood.locates)
+        effort = {"optimise": self.optimizer is not None, "release": self.optimise_inducing}
+        fit = ascend_profile(problem, self._points(problem), likelihood, extra, **effort, progress=self._progress())
+        iterate, learnt = fit.step.iterate, fit.likelihood.in_units(target.scale)
+        posterior = replace(iterate.posterior, domains=problem.domains)
+        self._store(problem, fit.optimum, iterate.features.values, posterior, fit.step.elbo, learnt)
+        self.target_ = target.shifted(fit.intercept_prior)
+        self._store_points(problem, iterate.features.locations)
+        return self
 
-    def _ascend(
-        self,
-        problem: Problem,
-        likelihood: AbstractLikelihood,
-        extra: np.ndarray,
-        coordinates: np.ndarray,
-        *,
-        release: bool,
-    ) -> LatentFit:
-        """Learn and store."""
-        fit = ascend_profile(
-            problem,
-            coordinates,
-            likelihood,
-            extra,
-            optimise=self.optimizer is not None,
-            release=release,
-            progress=self._progress(),
-        )
-        last, target = fit.iterate, problem.target
-        self.posterior_ = replace(last.posterior, domains=problem.domains)
-        self.target_ = TargetScale(target.mean + target.scale * fit.intercept_prior, target.scale)
-        self.kernel_ = problem.design.with_values(problem.in_user_units(last.features.values))
-        self.likelihood_ = fit.likelihood.in_units(target.scale)
-        self.noise_variance_ = self.likelihood_.values["variance"] if self.likelihood_.normal else np.nan
-        self.elbo_ = float(problem.evidence_in_user_units(fit.step.elbo))
-        self._store_notes(fit.optimum, problem.design.covariance.layout)
-        return fit
+    def _store_points(self, problem: Problem, points: np.ndarray) -> None:
+        """Where the inducing points ended."""
 
     @available_if(_is_binary)
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -101,7 +86,7 @@ class LikelihoodFace(BaselineFace):
 
 
 @dataclass(eq=False, repr=False)
-class VariationalGP(LikelihoodFace):
+class VariationalGP(LikelihoodBaseline):
     """The exact variational Gaussian process: E_q[log p(y | f)] - KL[q || p] at its best over all Gaussian q(f).
 
     O(N^3) time a step and O(N^2) memory, by natural gradients. With Gaussian noise the bound is log p(y) and q the
@@ -152,11 +137,7 @@ class VariationalGP(LikelihoodFace):
     random_state: Any = None
     verbose: int = 0
 
-    def _check_kernel(self, n_columns: int) -> None:
-        """All kernels will do."""
-
-    def fit(self, X: Any, y: Any) -> Self:
-        problem, likelihood, extra = self._latent_problem(X, y)
+    def _points(self, problem: Problem) -> np.ndarray:
         N = problem.y.size
         if N > _MOST_ROWS:
             raise ValueError(
@@ -164,12 +145,11 @@ class VariationalGP(LikelihoodFace):
                 f"several matrices and {N**3:.0e} operations a step; give it at most {_MOST_ROWS} rows, or use "
                 "GPRegressor or GPClassifier"
             )
-        self._ascend(problem, likelihood, extra, np.unique(problem.T, axis=0), release=False)
-        return self
+        return np.unique(problem.T, axis=0)
 
 
 @dataclass(eq=False, repr=False)
-class InducingPointVGP(LikelihoodFace):
+class InducingPointVGP(LikelihoodBaseline):
     """Sparse variational Gaussian process with inducing points and a full covariance (Hensman et al., 2015).
 
     The bound of ``VariationalGP`` over those q(f) that inducing points carry, O(N P^2) a step on all rows together. As
@@ -228,14 +208,10 @@ class InducingPointVGP(LikelihoodFace):
     def _check_kernel(self, n_columns: int) -> None:
         check_numbers_only(self.kernel)
 
-    def fit(self, X: Any, y: Any) -> Self:
-        problem, likelihood, extra = self._latent_problem(X, y)
-        fit = self._ascend(problem, likelihood, extra, self._start(problem), release=self.optimise_inducing)
-        self.inducing_ = in_column_units(fit.iterate.features.locations, problem.intervals)
-        return self
+    def _store_points(self, problem: Problem, points: np.ndarray) -> None:
+        self.inducing_ = in_column_units(points, problem.intervals)
 
-    def _start(self, problem: Problem) -> np.ndarray:
-        """The first locations, in half ranges of the data."""
+    def _points(self, problem: Problem) -> np.ndarray:
         if self.inducing is not None:
             return locations(self.inducing, problem.intervals)
         P = self.n_inducing

@@ -18,7 +18,7 @@ from vff.cli.info import named
 from vff.cli.options import name_of_term, names
 from vff.cli.progress import Reporter, duration
 from vff.data import Source
-from vff.data.labels import label_text
+from vff.data.checks import label_text
 from vff.estimators.saved_records import Description
 from vff.estimators.saving import describe
 from vff.report.canvas import column_kind, column_name

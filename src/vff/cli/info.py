@@ -11,7 +11,7 @@ from typing import Any
 from vff.cli.entry import Result
 from vff.cli.failures import in_shell_words
 from vff.cli.files import kinds_of, load_model, open_rows
-from vff.data.labels import label_text
+from vff.data.checks import label_text
 from vff.estimators.saved_records import Description
 from vff.estimators.saving import describe
 from vff.kernels import normal_form, write_kernel

@@ -16,7 +16,7 @@
 A likelihood is a small frozen object. Its log-density is written in JAX, which gives the derivatives; JAX is imported
 when an expectation is first asked for, never by importing this room, and always computes in float64 without touching
 its global flags. ``LIKELIHOODS`` are the kinds there are, and ``register`` adds one. Importing
-the room imports their names alone (`names.py`); the first use of anything else imports all of it.
+the room imports their names alone, so that help is quick; the first use of anything else imports all of it.
 """
 
 # ruff: noqa: F405
@@ -24,10 +24,8 @@ the room imports their names alone (`names.py`); the first use of anything else 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from vff.likelihoods.names import likelihood_names
-
 if TYPE_CHECKING:
-    from vff.likelihoods.room import *  # noqa: F403
+    from vff.likelihoods.registry import *  # noqa: F403
 
 __all__ = [
     "LIKELIHOODS",
@@ -64,8 +62,39 @@ __all__ = [
     "unregister",
 ]
 
+NAMES: dict[str, tuple[str, ...]] = {
+    "Gaussian": ("gaussian",),
+    "Bernoulli": ("bernoulli", "logit", "probit"),
+    "Poisson": ("poisson",),
+    "NegativeBinomial": ("negative-binomial",),
+    "StudentT": ("student-t",),
+    "Gamma": ("gamma",),
+    "Beta": ("beta",),
+    "Ordinal": ("ordinal",),
+    "Binomial": ("binomial",),
+    "Custom": (),
+}
+"""What stands for every kind in place of an object, in the order in which sentences name them."""
+NEEDED = {"Binomial": "trials", "Custom": "function"}
+"""The field without which there is no object."""
+
+
+def likelihood_names() -> tuple[str, ...]:
+    """Names that stand for a likelihood without anything more.
+
+    Returns
+    -------
+    tuple of str
+
+    Examples
+    --------
+    >>> vff.likelihoods.likelihood_names()[:3]
+    ('gaussian', 'bernoulli', 'logit')
+    """
+    return tuple(name for kind, names in NAMES.items() if kind not in NEEDED for name in names)
+
 
 def __getattr__(name: str) -> Any:
     if name in __all__:
-        return getattr(import_module("vff.likelihoods.room"), name)
+        return getattr(import_module("vff.likelihoods.registry"), name)
     raise AttributeError(f"module 'vff.likelihoods' has no attribute {name!r}")

@@ -1,15 +1,15 @@
 """What every likelihood provides, and what follows from its fields."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from dataclasses import Field, field, fields, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from vff.likelihoods.checks import one_of, positive_or_none, require
-from vff.likelihoods.starts import spread_of, weighted_median
+from vff.likelihoods.rows import positive_or_none, require, spread_of, weighted_median
+from vff.words import shown
 
 if TYPE_CHECKING:
     from vff.likelihoods.expectations import Expected
@@ -139,8 +139,8 @@ class AbstractLikelihood(ABC):
     """y = f + normal noise of a ``variance``, so that the moments of f are all that predictions need."""
     locates: ClassVar[bool] = False
     """It has a location of its own, beside which no constant mean is learnt."""
-    log_concave: ClassVar[bool] = True
-    """log p(y | f) has one maximum in f, also against a Gaussian prior."""
+    log_concave: bool = True
+    """The second derivative of log p(y | f) in f is never positive: one maximum, also against a Gaussian prior."""
     affine: ClassVar[bool] = False
     """log p = y A(f) + extra B(f) + a constant: two sums say all that rows at one f have to say."""
     widest: ClassVar[float] = 1e4
@@ -217,23 +217,6 @@ class AbstractLikelihood(ABC):
         """Mean and variance of y when f ~ N(mean, variance), if known in closed form; else None."""
         return None
 
-    def closed_quantiles(
-        self, mean: np.ndarray, variance: np.ndarray, extra: np.ndarray, levels: np.ndarray
-    ) -> np.ndarray | None:
-        """(N, L) quantiles of y when f ~ N(mean, variance), if known in closed form; else None."""
-        return None
-
-    @classmethod
-    def mean_cdf(
-        cls, groups: Sequence[tuple[Any, np.ndarray]], y: np.ndarray, f: np.ndarray, extra: np.ndarray
-    ) -> np.ndarray:
-        """(N, L) P(Y ≤ y | f) of y (N, L), averaged over draws of f (N, S); ``groups`` says whose each draw is."""
-        each = [
-            likelihood.cdf(y[..., None], f[:, None, some], extra[:, None, None]).sum(axis=-1)
-            for likelihood, some in groups
-        ]
-        return np.sum(each, axis=0) / f.shape[1]
-
     # --- what follows from the fields; an ordinal likelihood and those of users have entries of their own --------
 
     @classmethod
@@ -243,7 +226,9 @@ class AbstractLikelihood(ABC):
 
     def __post_init__(self) -> None:
         for own in _with_role(type(self), _CHOICES):
-            one_of(own.name, getattr(self, own.name), own.metadata[_CHOICES])
+            value, choices = getattr(self, own.name), own.metadata[_CHOICES]
+            if value not in choices:
+                raise ValueError(f"{own.name} must be one of {', '.join(map(shown, choices))}; got {shown(value)}.")
         for own in _with_role(type(self), _PARAMETER):
             positive_or_none(own.name, getattr(self, own.name))
 
@@ -278,6 +263,11 @@ class AbstractLikelihood(ABC):
     def column_role(cls) -> str | None:
         """What that column is: "exposure", "trials"; None where rows bring none."""
         return next((own.name for own in _with_role(cls, _COLUMN)), None)
+
+    @property
+    def outliers(self) -> bool:
+        """Whether a row may be one, whose y by itself says little of f; not where log p is concave in the mean of y."""
+        return not self.log_concave
 
     # --- final ---------------------------------------------------------------------------------------------------
 

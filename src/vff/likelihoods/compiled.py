@@ -26,34 +26,33 @@ def _local(form: AbstractLikelihood, y: Any, f: Any, extra: Any, psi: Any) -> tu
 
 
 @_remembered
-def closed(form: AbstractLikelihood) -> Compiled:
-    """E log p, its slope in the mean and twice its slope in the variance."""
+def expected(form: AbstractLikelihood) -> Compiled:
+    """E log p, its slope in the mean and twice its slope in the variance: in closed form, or summed over nodes."""
 
-    def one(y: Any, mean: Any, variance: Any, extra: Any, psi: Any) -> tuple[Any, Any, Any]:
+    def exact(y: Any, mean: Any, variance: Any, extra: Any, psi: Any) -> tuple[Any, Any, Any]:
         value, (slope, half) = jax.value_and_grad(lambda m, v: form.expected_log_density(y, m, v, extra, psi), (0, 1))(
             mean, variance
         )
         return value, slope, 2 * half
 
-    rows = jax.vmap(one, (0, 0, 0, 0, None))
-    return jax.jit(lambda psi, y, extra, mean, variance: rows(y, mean, variance, extra, psi))
-
-
-@_remembered
-def quadrature(form: AbstractLikelihood) -> Compiled:
-    """Σ_k weight_k (log p, its slope, its curvature) at mean + sd node_k."""
-
-    def rows(psi: Any, y: Any, extra: Any, mean: Any, variance: Any, *rule: Any) -> tuple[Any, Any, Any]:
-        sd, (nodes, weights, count) = jnp.sqrt(variance), rule
-
-        def add(k: Any, sums: tuple[Any, Any, Any]) -> tuple[Any, ...]:
-            parts = _local(form, y, mean + sd * nodes[k], extra, psi)
-            return tuple(total + weights[k] * part for total, part in zip(sums, parts, strict=True))
-
-        zero = jnp.zeros_like(mean)
-        return jax.lax.fori_loop(0, count, add, (zero, zero, zero))
+    def rows(psi: Any, y: Any, extra: Any, mean: Any, variance: Any, *rule: Any) -> Any:
+        if form.closed_form:
+            return jax.vmap(exact, (0, 0, 0, 0, None))(y, mean, variance, extra, psi)
+        return _summed(lambda f: _local(form, y, f, extra, psi), mean, variance, rule)
 
     return jax.jit(rows)
+
+
+def _summed(function: Callable[[Any], tuple[Any, ...]], mean: Any, variance: Any, rule: tuple[Any, ...]) -> Any:
+    """Σ_k weight_k function(mean + sd node_k), of every part of what it returns."""
+    sd, (nodes, weights, count) = jnp.sqrt(variance), rule
+
+    def add(k: Any, sums: tuple[Any, ...]) -> tuple[Any, ...]:
+        parts = function(mean + sd * nodes[k])
+        return tuple(total + weights[k] * part for total, part in zip(sums, parts, strict=True))
+
+    zeros = jax.tree.map(lambda part: jnp.zeros(part.shape), jax.eval_shape(function, mean))
+    return jax.lax.fori_loop(0, count, add, zeros)
 
 
 @_remembered
@@ -63,14 +62,10 @@ def of_parameters(form: AbstractLikelihood) -> Compiled:
     def total(psi: Any, y: Any, extra: Any, w: Any, mean: Any, variance: Any, *rule: Any) -> Any:
         if form.closed_form:
             rows = jax.vmap(lambda y, m, v, e: form.expected_log_density(y, m, v, e, psi))(y, mean, variance, extra)
-            return jnp.sum(w * rows)
-        sd, (nodes, weights, count) = jnp.sqrt(variance), rule
-        at = jax.vmap(lambda y, f, e: form.log_density(y, f, e, psi))
-
-        def add(k: Any, sums: Any) -> Any:
-            return sums + weights[k] * at(y, mean + sd * nodes[k], extra)
-
-        return jnp.sum(w * jax.lax.fori_loop(0, count, add, jnp.zeros_like(mean)))
+        else:
+            at = jax.vmap(lambda y, f, e: form.log_density(y, f, e, psi))
+            (rows,) = _summed(lambda f: (at(y, f, extra),), mean, variance, rule)
+        return jnp.sum(w * rows)
 
     def everything(psi: Any, *rows: Any) -> tuple[Any, Any, Any]:
         """Forward mode twice, since psi is short; what the value and the gradient need is computed once."""

@@ -1,16 +1,21 @@
 """A likelihood by a function of the user's."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 
 from vff.likelihoods.base import AbstractLikelihood, Parameter
-from vff.likelihoods.checks import positive_or_none
+from vff.likelihoods.float64 import numerics
+from vff.likelihoods.rows import positive_or_none
 from vff.words import shown
 
 UNIT = "unit"
+CALLS = dict.fromkeys(("mean", "variance"), "(f, **parameters)") | {
+    "cdf": "(y, f, **parameters)",
+    "sample": "(f, rng, **parameters)",
+}
 
 
 @dataclass(frozen=True, init=False)
@@ -47,14 +52,10 @@ class Custom(AbstractLikelihood):
     log_concave = False
 
     function: Callable[..., Any]
-    mean: Callable[..., Any] | None
-    variance: Callable[..., Any] | None
-    cumulative: Callable[..., Any] | None
-    draw: Callable[..., Any] | None
+    functions: tuple[tuple[str, Callable[..., Any] | None], ...]
+    """Those of NumPy, by name."""
     standardised: bool
     discrete: bool
-    scale_name: str
-    complete: bool
     starts: tuple[tuple[str, float], ...]
     unit: float
 
@@ -76,31 +77,26 @@ class Custom(AbstractLikelihood):
                 raise ValueError(
                     f"Custom parameter {shown(name)} needs a positive starting value and a name other than unit."
                 )
-        fields = {
-            "function": function,
-            "mean": mean,
-            "variance": variance,
-            "cumulative": cdf,
-            "draw": sample,
-            "standardised": standardised,
-            "discrete": discrete,
-            "scale_name": "y" if standardised else "f",
-            "complete": None not in (mean, variance, cdf),
-            "starts": tuple((name, float(value)) for name, value in parameters.items()),
-            "unit": 1.0,
-        }
-        for name, value in fields.items():
-            object.__setattr__(self, name, value)
+        vars(self).update(
+            function=function,
+            functions=tuple(zip(CALLS, (mean, variance, cdf, sample), strict=True)),
+            standardised=standardised,
+            discrete=discrete,
+            scale_name="y" if standardised else "f",
+            complete=None not in (mean, variance, cdf),
+            starts=tuple((name, float(value)) for name, value in parameters.items()),
+            unit=1.0,
+        )
 
-    def _at(self, starts: tuple[tuple[str, float], ...], unit: float) -> Self:
+    def _at(self, values: Iterable[float], unit: float) -> Self:
+        """With these values of the parameters, which come first."""
         copy = object.__new__(type(self))
-        for name, value in {**vars(self), "starts": starts, "unit": unit}.items():
-            object.__setattr__(copy, name, value)
+        vars(copy).update(vars(self), starts=tuple(zip(self.values, values, strict=False)), unit=unit)
         return copy
 
     @property
     def form(self) -> Self:
-        return self._at(tuple((name, 1.0) for name, _ in self.starts), 1.0)
+        return self._at([1.0] * len(self.starts), 1.0)
 
     @property
     def values(self) -> dict[str, Any]:
@@ -112,39 +108,36 @@ class Custom(AbstractLikelihood):
         return (*entries, Parameter(UNIT, self.unit, False, power=1)) if self.standardised else entries
 
     def _with_entries(self, values: tuple[float, ...]) -> Self:
-        starts = tuple((name, value) for (name, _), value in zip(self.starts, values, strict=False))
-        return self._at(starts, values[-1] if self.standardised else 1.0)
+        return self._at(values, values[-1] if self.standardised else 1.0)
 
     def log_density(self, y: Any, f: Any, extra: Any, psi: Any) -> Any:
-        from vff.likelihoods.numerics import jnp
-
-        parameters = {name: jnp.exp(psi[k]) for k, (name, _) in enumerate(self.starts)}
+        exp = numerics.jnp.exp
+        parameters = {name: exp(psi[k]) for k, (name, _) in enumerate(self.starts)}
         if not self.standardised:
             return self.function(y, f, **parameters)
-        inverse = jnp.exp(-psi[-1])
+        inverse = exp(-psi[-1])
         return self.function(y * inverse, f * inverse, **parameters) - psi[-1]
 
     def width(self, psi: np.ndarray) -> float:
         return float(np.exp(psi[-1])) if self.standardised else 1.0
 
-    def _ask(self, name: str, function: Callable[..., Any] | None, *arguments: Any, call: str) -> np.ndarray:
+    def _ask(self, name: str, *arguments: Any) -> np.ndarray:
         """What a function of the user's says in its own unit."""
+        function = dict(self.functions)[name]
         if function is None:
             raise ValueError(
-                f"This needs the {name} of a Custom likelihood; pass Custom(…, {name}=function) of {call}."
+                f"This needs the {name} of a Custom likelihood; pass Custom(…, {name}=function) of {CALLS[name]}."
             )
         return np.asarray(function(*arguments, **self.values), dtype=float)
 
     def conditional_mean(self, f: np.ndarray, extra: np.ndarray) -> np.ndarray:
-        return self.unit * self._ask("mean", self.mean, np.asarray(f) / self.unit, call="(f, **parameters)")
+        return self.unit * self._ask("mean", np.asarray(f) / self.unit)
 
     def conditional_variance(self, f: np.ndarray, extra: np.ndarray) -> np.ndarray:
-        variance = self._ask("variance", self.variance, np.asarray(f) / self.unit, call="(f, **parameters)")
-        return self.unit**2 * np.broadcast_to(variance, np.shape(f))
+        return self.unit**2 * np.broadcast_to(self._ask("variance", np.asarray(f) / self.unit), np.shape(f))
 
     def cdf(self, y: np.ndarray, f: np.ndarray, extra: np.ndarray) -> np.ndarray:
-        places = np.asarray(y) / self.unit, np.asarray(f) / self.unit
-        return self._ask("cdf", self.cumulative, *places, call="(y, f, **parameters)")
+        return self._ask("cdf", np.asarray(y) / self.unit, np.asarray(f) / self.unit)
 
     def sample(self, f: np.ndarray, extra: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        return self.unit * self._ask("sample", self.draw, np.asarray(f) / self.unit, rng, call="(f, rng, **parameters)")
+        return self.unit * self._ask("sample", np.asarray(f) / self.unit, rng)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from vff.likelihoods.base import AbstractLikelihood
-from vff.likelihoods.float64 import float64
+from vff.likelihoods.float64 import compiled, float64
 from vff.likelihoods.rules import counts_for, padded
 from vff.moments.threads import cores
 
@@ -44,18 +44,13 @@ def expected(
     variance: np.ndarray,
 ) -> Expected:
     """E log p, its slope and its curvature, in closed form or by quadrature with nodes that all three share."""
-    from vff.likelihoods import compiled
-
-    form, rows = likelihood.form, (y, extra, mean, np.maximum(variance, 0.0))
-    if form.closed_form:
-        return Expected(*_by_blocks(lambda block: compiled.closed(form)(psi, *block), rows, 3))
+    function, rows = compiled.expected(likelihood.form), (y, extra, mean, np.maximum(variance, 0.0))
     results = Expected(*(np.empty(len(y)) for _ in range(3)))
     for nodes, some in _by_nodes(rows[3], likelihood.width(psi)):
-        found = _by_blocks(
-            lambda block, nodes=nodes: compiled.quadrature(form)(psi, *block, *padded(nodes)),
-            tuple(part[some] for part in rows),
-            3,
-        )
+        rule = padded(nodes)
+        found = _by_blocks(lambda block, rule=rule: function(psi, *block, *rule), tuple(part[some] for part in rows), 3)
+        if isinstance(some, slice):
+            return Expected(*found)
         for result, part in zip(results, found, strict=True):
             result[some] = part
     return results
@@ -71,8 +66,6 @@ def parameter_derivatives(
     variance: np.ndarray,
 ) -> tuple[float, np.ndarray, np.ndarray]:
     """Σ w E log p as a function of psi: value, gradient (R,), Hessian (R, R)."""
-    from vff.likelihoods import compiled
-
     function, rows = compiled.of_parameters(likelihood.form), (y, extra, w, mean, np.maximum(variance, 0.0))
     size, value = len(psi), 0.0
     gradient, hessian = np.zeros(size), np.zeros((size, size))
@@ -96,8 +89,6 @@ def row_modes(
 
     Uphill from ``start``, or from the centre.
     """
-    from vff.likelihoods import compiled
-
     function, begin = compiled.modes(likelihood.form), centre if start is None else start
     parts = (np.broadcast_to(np.asarray(part, dtype=float), y.shape) for part in (begin, centre, spread))
     f, slope, curvature = _by_blocks(lambda block: function(psi, *block), (y, extra, *parts), 3)
@@ -116,7 +107,8 @@ def log_predictive(
 
     The trapezoidal rule in t, f = f̂ + s sinh(t), with f̂ the mode of the integrand and s its width there: dense where
     the integrand is narrow, and reaching twelve standard deviations whichever is the narrower factor. When log p is not
-    concave there may be a second mode: uphill from the mean and uphill from y are both looked at.
+    concave there may be a second mode: uphill from the mean and uphill from y are both looked at, or from zero where f
+    is on another scale.
 
     Parameters
     ----------
@@ -138,8 +130,6 @@ def log_predictive(
     >>> vff.likelihoods.log_predictive(likelihood, likelihood.psi, one, one, one, one).round(3)
     array([-1.266])
     """
-    from vff.likelihoods import compiled
-
     mean, sd = np.asarray(mean, dtype=float), np.sqrt(np.maximum(variance, SMALLEST_VARIANCE))
     function = compiled.log_integral(likelihood.form)
 
@@ -154,10 +144,10 @@ def log_predictive(
         return _by_blocks(lambda block: (function(psi, *block, POINTS),), rows, 1)[0]
 
     first = mode_and_width(mean)
-    if likelihood.log_concave or not likelihood.standardised:
-        # with both centres the same the shares are one half each
-        return integral(*first, *first) + (0.0 if likelihood.log_concave else np.log(2.0))
-    second = mode_and_width(y)
+    if likelihood.log_concave:
+        return integral(*first, *first)
+    # with both modes the same the shares are one half each
+    second = mode_and_width(y if likelihood.standardised else np.zeros_like(mean))
     narrow = np.minimum(first[1], second[1])
     return np.logaddexp(integral(*first, second[0], narrow), integral(*second, first[0], narrow))
 
@@ -190,15 +180,14 @@ def best_constant(
 
 def _by_nodes(variance: np.ndarray, width: float) -> Iterator[tuple[int, slice | np.ndarray]]:
     """Numbers of nodes and the rows that need them; few rows all take what the widest of them needs."""
-    ratio = np.sqrt(variance) / width
-    if ratio.size <= FEW:
-        if ratio.size:
-            yield int(counts_for(ratio.max(keepdims=True))[0]), slice(None)
+    if variance.size <= FEW or np.isinf(width):
+        if variance.size:
+            yield int(counts_for(np.sqrt(variance.max(keepdims=True)) / width)[0]), slice(None)
         return
-    counts = counts_for(ratio)
+    counts = counts_for(np.sqrt(variance) / width)
     for nodes in np.unique(counts).tolist():
         rows = np.flatnonzero(counts == nodes)
-        yield nodes, slice(None) if rows.size == ratio.size else rows
+        yield nodes, slice(None) if rows.size == variance.size else rows
 
 
 def _in_float64(call: Callable[[], Any]) -> tuple[np.ndarray, ...]:

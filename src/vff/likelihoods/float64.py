@@ -1,13 +1,26 @@
 """The door to JAX: every computation of the house with it happens within ``float64()``.
 
 JAX keeps threads. A process that is forked from one with such threads has none of them, but waits for their work, for
-ever. So the door stays closed there.
+ever. So the door stays closed there. The files of the room that import JAX are imported when they are first used.
 """
 
 import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
+from typing import Any
+
+
+class _Later:
+    def __init__(self, name: str) -> None:
+        self._name = f"vff.likelihoods.{name}"
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(import_module(self._name), name)
+
+
+compiled, numerics = _Later("compiled"), _Later("numerics")
 
 _awake_in: int | None = None
 """The process in which JAX has its threads."""

@@ -1,12 +1,13 @@
-"""A new y at every row where f is Gaussian, by NumPy, and the protocol that draws of f answer, too (`mixture.py`)."""
+"""A new y at every row where f is Gaussian, or one of several draws, by NumPy."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
+from scipy import special
 
-from vff.likelihoods.base import AbstractLikelihood
+from vff.likelihoods.base import AbstractLikelihood, Moments
 from vff.likelihoods.expectations import log_predictive
 from vff.likelihoods.rules import rule
 
@@ -17,6 +18,10 @@ DOUBLINGS = 60
 END = 9.0  # standard deviations
 GENTLE, FEW = 0.7, 32  # standard deviations over which the cdf falls, and nodes that are enough then
 PRECISE = 1e-9  # of a quantile, and of the standard deviation
+QUANTILE_DRAWS = 250
+
+Cdf = Callable[[np.ndarray], np.ndarray]
+"""P(Y ≤ y) of y (N, L)."""
 
 
 class Predictive(Protocol):
@@ -33,7 +38,7 @@ class Predictive(Protocol):
         """E y, (N,)."""
         ...
 
-    def moments(self) -> tuple[np.ndarray, np.ndarray]:
+    def moments(self) -> Moments:
         """Mean and variance of y, (N,) each."""
         ...
 
@@ -83,7 +88,7 @@ class Marginal(Predictive):
         closed = self._closed_moments()
         return self._by_chunks(lambda own, _: own._node_means()[0]) if closed is None else closed[0]
 
-    def moments(self) -> tuple[np.ndarray, np.ndarray]:
+    def moments(self) -> Moments:
         """E[E[y|f]], and E[var[y|f]] + var[E[y|f]]."""
         closed = self._closed_moments()
         if closed is not None:
@@ -94,9 +99,9 @@ class Marginal(Predictive):
     def quantiles(self, levels: np.ndarray) -> np.ndarray:
         """(N, L); of a discrete y the smallest whole number whose cdf reaches the level."""
         levels = checked_levels(levels)
-        closed = self.likelihood.closed_quantiles(self.f_mean, self.f_variance, self.extra, levels)
-        if closed is not None:
-            return closed
+        if self.likelihood.normal:
+            mean, variance = self.moments()
+            return mean[:, None] + np.sqrt(variance)[:, None] * special.ndtri(levels)
         start = origin(self.likelihood, self.f_mean)
         shifted = replace(self, f_mean=self.f_mean - start)
         chunk = max(CHUNK // max(len(levels), 1), 1)
@@ -118,7 +123,7 @@ class Marginal(Predictive):
         parts = (self.f_mean, self.f_variance, self.extra)
         return np.concatenate([ask(Marginal(self.likelihood, *(part[rows] for part in parts)), rows) for rows in each])
 
-    def _closed_moments(self) -> tuple[np.ndarray, np.ndarray] | None:
+    def _closed_moments(self) -> Moments | None:
         with np.errstate(over="ignore"):  # beyond float64 a moment is infinite
             return self.likelihood.closed_moments(self.f_mean, self.f_variance, self.extra)
 
@@ -176,6 +181,78 @@ class Marginal(Predictive):
         return (low + high) / 2
 
 
+class Mixture(Predictive):
+    """Averages over S draws of f at N rows, (N, S), each with its own parameters of the likelihood."""
+
+    def __init__(self, likelihoods: Sequence[AbstractLikelihood], f: np.ndarray, extra: np.ndarray):
+        """``likelihoods`` by draw, all parameters set; ``extra`` by row."""
+        self._likelihoods, self._f, self._extra = likelihoods, f, extra
+        # draws with the same parameters are answered together: all of them where the likelihood has none
+        groups: dict[AbstractLikelihood, list[int]] = {}
+        for number, likelihood in enumerate(likelihoods):
+            groups.setdefault(likelihood, []).append(number)
+        self._groups = [(likelihood, np.array(some)) for likelihood, some in groups.items()]
+
+    def _by_draw(self, ask: Callable[[AbstractLikelihood, np.ndarray], np.ndarray]) -> np.ndarray:
+        """A function of a likelihood and some draws (N, G), for all draws, (N, S)."""
+        values = np.empty(self._f.shape)
+        for likelihood, some in self._groups:
+            values[:, some] = ask(likelihood, self._f[:, some])
+        return values
+
+    def _means(self) -> np.ndarray:
+        return self._by_draw(lambda likelihood, f: likelihood.conditional_mean(f, self._extra[:, None]))
+
+    def mean(self) -> np.ndarray:
+        with np.errstate(over="ignore"):  # beyond float64 a mean is infinite
+            return self._means().mean(axis=1)
+
+    def _variances(self) -> np.ndarray:
+        return self._by_draw(lambda likelihood, f: likelihood.conditional_variance(f, self._extra[:, None]))
+
+    def moments(self) -> Moments:
+        """Mean and variance of y: E[var[y|f]] + var[E[y|f]]."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            means = self._means()
+            return means.mean(axis=1), self._variances().mean(axis=1) + means.var(axis=1)
+
+    def sample(self, rng: np.random.Generator) -> np.ndarray:
+        """One y for every draw, (N, S)."""
+        return self._by_draw(lambda likelihood, f: np.asarray(likelihood.sample(f, self._extra[:, None], rng), float))
+
+    def quantiles(self, levels: np.ndarray) -> np.ndarray:
+        """Quantiles of y, (N, L), from the average of the distribution functions of some of the draws."""
+        levels = checked_levels(levels)
+        some = np.arange(0, self._f.shape[1], -(-self._f.shape[1] // QUANTILE_DRAWS))
+        start = origin(self._likelihoods[0], self._f.mean(axis=1))[:, None]
+        few = Mixture([self._likelihoods[number] for number in some], self._f[:, some] - start, self._extra)
+        cdf = few._normal_cdf() if self._likelihoods[0].normal else few._cdf
+        return start + inverted(self._likelihoods[0], *few.moments(), levels, cdf)
+
+    def _cdf(self, y: np.ndarray) -> np.ndarray:
+        each = [
+            likelihood.cdf(y[..., None], self._f[:, None, some], self._extra[:, None, None]).sum(axis=-1)
+            for likelihood, some in self._groups
+        ]
+        return np.sum(each, axis=0) / self._f.shape[1]
+
+    def _normal_cdf(self) -> Cdf:
+        """All draws at once, though each has a variance of its own."""
+        sd = np.sqrt(self._variances())[:, None]
+        return lambda y: special.ndtr((y[..., None] - self._f[:, None]) / sd).mean(axis=-1)
+
+    def log_density(self, y: np.ndarray) -> np.ndarray:
+        """log p(y), (N,): the logarithm of the average density over draws."""
+
+        def ask(likelihood: AbstractLikelihood, f: np.ndarray) -> np.ndarray:
+            N, G = f.shape
+            rows = np.repeat(y, G), np.repeat(self._extra, G), f.reshape(-1), np.zeros(N * G)
+            return likelihood.expected(likelihood.psi, *rows).value.reshape(N, G)
+
+        values = self._by_draw(ask)
+        return special.logsumexp(values, axis=1) - np.log(values.shape[1])
+
+
 def origin(likelihood: AbstractLikelihood, mean: np.ndarray) -> np.ndarray:
     """(N,) where y is measured from: the mean of f, if only y - f counts; float64 then resolves the spread of y."""
     return mean if likelihood.standardised and not likelihood.discrete else np.zeros(len(mean))
@@ -190,14 +267,10 @@ def checked_levels(levels: np.ndarray) -> np.ndarray:
 
 
 def inverted(
-    likelihood: AbstractLikelihood,
-    centre: np.ndarray,
-    spread: np.ndarray,
-    levels: np.ndarray,
-    cdf: Callable[[np.ndarray], np.ndarray],
+    likelihood: AbstractLikelihood, centre: np.ndarray, spread: np.ndarray, levels: np.ndarray, cdf: Cdf
 ) -> np.ndarray:
-    """(N, L) quantiles of the distributions that a cdf (N, L) -> (N, L) is of, of this mean and variance."""
-    low, high = _bracket(likelihood, centre, spread, levels, cdf)
+    """(N, L) quantiles of the distributions that a cdf is of, of this mean and variance."""
+    low, high = _bracket(likelihood, centre[:, None], spread[:, None], levels, cdf)
     width = np.where(np.isfinite(spread) & (spread > 0.0), np.sqrt(spread), np.inf)[:, None]
     for _ in range(HALVINGS):
         middle = (low + high) / 2
@@ -213,28 +286,20 @@ def inverted(
 
 
 def _bracket(
-    likelihood: AbstractLikelihood,
-    centre: np.ndarray,
-    spread: np.ndarray,
-    levels: np.ndarray,
-    cdf: Callable[[np.ndarray], np.ndarray],
+    likelihood: AbstractLikelihood, centre: np.ndarray, spread: np.ndarray, levels: np.ndarray, cdf: Cdf
 ) -> tuple[np.ndarray, np.ndarray]:
     """(N, L) low with cdf below the level, or the end of the support, and high with cdf at least the level."""
-    centre, spread = centre[:, None], spread[:, None]
+    down, up = (np.floor, np.ceil) if likelihood.discrete else (np.positive, np.positive)
     step = np.where(np.isfinite(spread), np.sqrt(spread), 1.0) + likelihood.discrete + 1e-300
     bottom, top = likelihood.support
     bottom = bottom - likelihood.discrete  # the cdf is zero there
-    low = np.maximum(_outward(likelihood, centre - step, np.floor), bottom) + np.zeros(len(levels))
-    high = np.minimum(_outward(likelihood, centre + step, np.ceil), top) + np.zeros(len(levels))
+    low = np.maximum(down(centre - step), bottom) + np.zeros(len(levels))
+    high = np.minimum(up(centre + step), top) + np.zeros(len(levels))
     for _ in range(DOUBLINGS):
         step = 2 * step
-        short = (low > bottom) & (cdf(low) >= levels), (high < top) & (cdf(high) < levels)
-        if not (short[0].any() or short[1].any()):
+        too_high, too_low = (low > bottom) & (cdf(low) >= levels), (high < top) & (cdf(high) < levels)
+        if not (too_high.any() or too_low.any()):
             break
-        low = np.where(short[0], np.maximum(_outward(likelihood, low - step, np.floor), bottom), low)
-        high = np.where(short[1], np.minimum(_outward(likelihood, high + step, np.ceil), top), high)
+        low = np.where(too_high, np.maximum(down(low - step), bottom), low)
+        high = np.where(too_low, np.minimum(up(high + step), top), high)
     return low, high
-
-
-def _outward(likelihood: AbstractLikelihood, y: np.ndarray, rounding: np.ufunc) -> np.ndarray:
-    return rounding(y) if likelihood.discrete else y

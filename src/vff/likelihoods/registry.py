@@ -1,14 +1,28 @@
-"""Likelihoods by name, and how a new kind comes in."""
+"""All names of the room, likelihoods by name, and how a new kind comes in."""
+
+# ruff: noqa: F401
 
 from dataclasses import MISSING, fields, is_dataclass
-from importlib import import_module
 
-from vff.likelihoods.base import AbstractLikelihood
-from vff.likelihoods.names import ENTRIES, Entry, likelihood_names
+from vff.likelihoods import NAMES, NEEDED, likelihood_names
+from vff.likelihoods.base import (
+    WIDEST_EXPONENT,
+    AbstractLikelihood,
+    Location,
+    Parameter,
+    choice,
+    likelihood_column,
+    parameter,
+)
+from vff.likelihoods.custom import Custom
+from vff.likelihoods.expectations import Expected, best_constant, log_predictive, parameter_derivatives, row_modes
+from vff.likelihoods.links import Bernoulli, Beta, Binomial, Ordinal
+from vff.likelihoods.predictive import Marginal, Mixture, Predictive
+from vff.likelihoods.scales import Gamma, Gaussian, NegativeBinomial, Poisson, StudentT
 from vff.storage import forbid, permit
 from vff.words import shown
 
-LIKELIHOODS: list[type[AbstractLikelihood]] = [getattr(import_module(own.module), own.kind) for own in ENTRIES]
+LIKELIHOODS: list[type[AbstractLikelihood]] = [globals()[name] for name in NAMES]
 """The kinds there are. ``register`` adds one."""
 
 
@@ -35,12 +49,14 @@ def register(kind: type[AbstractLikelihood], *names: str) -> None:
     """
     if not is_dataclass(kind):
         raise TypeError(f"a likelihood is a frozen dataclass; decorate {kind.__name__} with @dataclass(frozen=True)")
-    taken = {name for own in ENTRIES for name in (own.kind, *own.names)}
+    taken = {*NAMES, *(name for some in NAMES.values() for name in some)}
     twice = [name for name in (kind.__name__, *names) if name in taken]
     if twice:
         raise ValueError(f"there is a likelihood called {shown(twice[0])} already; choose another name")
-    needed = (own.name for own in fields(kind) if own.default is MISSING and own.default_factory is MISSING)
-    ENTRIES.append(Entry(kind.__name__, kind.__module__, names, next(needed, None)))
+    NAMES[kind.__name__] = names
+    for own in fields(kind):
+        if own.default is MISSING and own.default_factory is MISSING:
+            NEEDED.setdefault(kind.__name__, own.name)
     LIKELIHOODS.append(kind)
     permit(kind)
 
@@ -62,15 +78,10 @@ def unregister(kind: type[AbstractLikelihood]) -> None:
     >>> vff.likelihoods.register(Tallies, "tallies")
     >>> vff.likelihoods.unregister(Tallies)
     """
-    place = LIKELIHOODS.index(kind)
-    del LIKELIHOODS[place], ENTRIES[place]
+    LIKELIHOODS.remove(kind)
+    del NAMES[kind.__name__]
+    NEEDED.pop(kind.__name__, None)
     forbid(kind)
-
-
-def entry_of(name: str) -> tuple[Entry, type[AbstractLikelihood]] | None:
-    """The entry that a name is in, and its class."""
-    both = zip(ENTRIES, LIKELIHOODS, strict=True)
-    return next(((entry, kind) for entry, kind in both if name in entry.names), None)
 
 
 def binary_names() -> tuple[str, ...]:
@@ -103,12 +114,12 @@ def by_name(likelihood: str | AbstractLikelihood, **options: object) -> Abstract
     """
     if isinstance(likelihood, AbstractLikelihood):
         return likelihood
-    found = entry_of(likelihood) if isinstance(likelihood, str) else None
-    if found is None:
-        names = ", ".join(likelihood_names())
-        raise ValueError(f"likelihood must be one of {names}, or a likelihood object; got {shown(likelihood)}.")
-    entry, kind = found
-    if entry.needs is not None and entry.needs not in options:
-        call = f"{entry.kind}({entry.needs}='column')"
-        raise ValueError(f"A {likelihood} likelihood needs the column of {entry.needs}; pass {call}.")
-    return kind.named(likelihood, **options)
+    for kind in LIKELIHOODS:
+        if isinstance(likelihood, str) and likelihood in NAMES[kind.__name__]:
+            needed = NEEDED.get(kind.__name__)
+            if needed is not None and needed not in options:
+                call = f"{kind.__name__}({needed}='column')"
+                raise ValueError(f"A {likelihood} likelihood needs the column of {needed}; pass {call}.")
+            return kind.named(likelihood, **options)
+    names = ", ".join(likelihood_names())
+    raise ValueError(f"likelihood must be one of {names}, or a likelihood object; got {shown(likelihood)}.")

@@ -12,10 +12,17 @@ its kind, as a constant and its ``numbers`` as arguments; so other numbers compi
 """
 
 from vff.priors.base import AbstractPrior
-from vff.priors.penalised import PenalisedLengthscale, penalised_sd
-from vff.priors.positive import Exponential, Gamma, HalfNormal, InverseGamma, LogNormal
-from vff.priors.real import Normal
-from vff.priors.variances import OfSd
+from vff.priors.leaves import (
+    Exponential,
+    Gamma,
+    HalfNormal,
+    InverseGamma,
+    LogNormal,
+    Normal,
+    OfSd,
+    PenalisedLengthscale,
+    penalised_sd,
+)
 
 __all__ = [
     "AbstractPrior",

@@ -1,19 +1,27 @@
-"""What every prior provides."""
+"""What every prior provides, and sentences about numbers that no prior has."""
 
+import math
 from abc import ABC, abstractmethod
+from dataclasses import dataclass, fields
 from functools import cached_property
+from numbers import Real
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
 from vff.linalg import namespace
+from vff.words import shown
+
+REAL = {"real": True}
+"""Metadata of a field that may have either sign."""
 
 
+@dataclass(frozen=True)
 class AbstractPrior(ABC):
     """The density of one hyperparameter, in the user's units.
 
-    A leaf is a frozen dataclass. Its formula is a function of ``numbers`` and never of the numbers in the object, so
-    that compiled code serves every value. Methods with an implementation here are final.
+    A leaf is a frozen dataclass, by positive numbers unless it says otherwise. Its formula is a function of ``numbers``
+    and never of the numbers in the object, so that compiled code serves every value.
 
     Examples
     --------
@@ -22,20 +30,26 @@ class AbstractPrior(ABC):
     (np.float64(2.0), np.float64(-1.612), (3,))
     """
 
-    support: ClassVar[Literal["positive", "real"]]
+    support: ClassVar[Literal["positive", "real"]] = "positive"
     """The values that can be: all finite numbers above zero, or all finite numbers."""
 
     # --- hooks ---------------------------------------------------------------------------------------------------
 
-    @property
-    @abstractmethod
-    def numbers(self) -> tuple[float, ...]:
-        """The parameters, which compiled code takes as arguments."""
+    def __post_init__(self) -> None:
+        for own in fields(self):
+            (require_finite if own.metadata else require_positive)(
+                type(self).__name__, own.name, getattr(self, own.name)
+            )
 
     @property
-    @abstractmethod
+    def numbers(self) -> tuple[float, ...]:
+        """The parameters, which compiled code takes as arguments."""
+        return tuple(float(getattr(self, own.name)) for own in fields(self))
+
+    @property
     def form(self) -> Self:
         """The prior of the same kind with standard numbers: all that compiled code may depend on."""
+        return type(self)(*(1.0 for _ in fields(self)))
 
     @property
     @abstractmethod
@@ -85,3 +99,32 @@ class AbstractPrior(ABC):
     def median(self) -> float:
         """The value that half of the probability is below."""
         return float(self.quantile(0.5))
+
+
+def _is_finite(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def require_finite(owner: str, name: str, value: float) -> None:
+    """ValueError unless a finite number."""
+    if not _is_finite(value):
+        raise ValueError(
+            f"{owner} expects a finite number as its {name}, but found {shown(value)}; give a finite {name}."
+        )
+
+
+def require_positive(owner: str, name: str, value: float) -> None:
+    """ValueError unless a finite number above zero."""
+    if not (_is_finite(value) and value > 0):
+        raise ValueError(
+            f"{owner} expects a finite number above zero as its {name}, but found {shown(value)}; give a {name} above "
+            "zero."
+        )
+
+
+def require_probability(owner: str, value: float) -> None:
+    """ValueError unless strictly between zero and one."""
+    if not (_is_finite(value) and 0 < value < 1):
+        raise ValueError(
+            f"{owner} expects a probability between 0 and 1, but found {shown(value)}; give one such as 0.05."
+        )

@@ -177,7 +177,7 @@ def _scale_of(task: FitTask) -> TargetScale:
     if not task.likelihood.standardised:
         return TargetScale(0.0, 1.0)
     # wild targets are what likelihoods are for that are not log-concave
-    robust = not task.likelihood.log_concave
+    robust = task.likelihood.outliers
     return TargetScale.of_targets(observed.y, observed.w, centred=task.centred, robust=robust)
 
 

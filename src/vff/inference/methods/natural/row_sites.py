@@ -57,12 +57,12 @@ def sites_of(answer: Expected, w: np.ndarray, mean: np.ndarray) -> RowSites:
 def first_sites(likelihood: AbstractLikelihood, psi: np.ndarray, observed: Observed, intercept: float) -> RowSites:
     """Of every row by itself: where its own likelihood, and a broad prior around the constant, put it. All positive.
 
-    A likelihood that is not log-concave would put an outlier at itself; its sites are what the broad prior expects of
+    A likelihood that knows outliers would put one at itself; its sites are what the broad prior expects of
     it instead, and so are those of labels.
     """
     y, extra, w = observed.y, observed.extra, observed.w
     labels = likelihood.discrete and bool(np.isfinite(likelihood.support).all())  # which say little each
-    if likelihood.log_concave and not labels:
+    if not (likelihood.outliers or labels):
         f, slope, curvature = row_modes(likelihood, psi, y, extra, intercept, _SPREAD)
     else:
         f = np.full(y.size, intercept)

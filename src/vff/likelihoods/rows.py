@@ -1,4 +1,4 @@
-"""Sentences about rows that a likelihood cannot explain."""
+"""Sentences about rows and values that a likelihood cannot have, and weighted summaries of y to start from."""
 
 from collections.abc import Hashable
 from numbers import Real
@@ -38,13 +38,30 @@ def is_number(value: Any) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool) and bool(np.isfinite(float(value)))
 
 
-def positive_or_none(name: str, value: float | None, above: float = 0.0) -> None:
-    """ValueError unless None or a finite number above ``above``."""
-    if value is not None and not (is_number(value) and value > above):
-        raise ValueError(f"{name} must be a number above {above:g}, or None to learn it; got {shown(value)}.")
+def positive_or_none(name: str, value: float | None) -> None:
+    """ValueError unless None or a finite number above zero."""
+    if value is not None and not (is_number(value) and value > 0):
+        raise ValueError(f"{name} must be a number above 0, or None to learn it; got {shown(value)}.")
 
 
-def one_of(name: str, value: str, choices: tuple[str, ...]) -> None:
-    """ValueError unless among the choices."""
-    if value not in choices:
-        raise ValueError(f"{name} must be one of {', '.join(map(shown, choices))}; got {shown(value)}.")
+def weighted_mean(y: np.ndarray, w: np.ndarray) -> float:
+    return float(w @ y / w.sum())
+
+
+def weighted_variance(y: np.ndarray, w: np.ndarray) -> float:
+    return float(w @ (y - weighted_mean(y, w)) ** 2 / w.sum())
+
+
+def weighted_median(y: np.ndarray, w: np.ndarray) -> float:
+    order = np.argsort(y)
+    total = np.cumsum(w[order])
+    return float(y[order[np.searchsorted(total, total[-1] / 2)]])
+
+
+def spread_of(y: np.ndarray, w: np.ndarray) -> float:
+    """A standard deviation that outliers do not move: the interquartile range over 1.35; if zero, the deviation.
+
+    A row of weight two counts as two rows.
+    """
+    low, high = np.quantile(y, [0.25, 0.75], weights=w, method="inverted_cdf")
+    return float((high - low) / 1.349 or np.sqrt(weighted_variance(y, w)) or 1.0)

@@ -1,6 +1,5 @@
-"""Names, bounds and logarithms of positive parameters."""
+"""Positive hyperparameters as one vector of logarithms, with names and bounds."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,14 +12,6 @@ class PositiveVector:
     names: tuple[str, ...]
     lower: tuple[float, ...]
     upper: tuple[float, ...]
-
-    def pack(self, values: Mapping[str, float]) -> np.ndarray:
-        """Logarithms in the order of ``names``."""
-        return np.log([values[name] for name in self.names])
-
-    def unpack(self, theta: np.ndarray) -> dict[str, float]:
-        """Positive numbers by name."""
-        return dict(zip(self.names, np.exp(theta).tolist(), strict=True))
 
     @property
     def log_bounds(self) -> list[tuple[float, float]]:

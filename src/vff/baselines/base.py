@@ -1,7 +1,6 @@
 """What the baselines share beside their predictions: checking at the door and storing at the end."""
 
-from abc import abstractmethod
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -11,18 +10,17 @@ from vff.baselines.features import AbstractFeatures
 from vff.baselines.model import FeatureModel, learn
 from vff.baselines.posterior import FeaturePosterior
 from vff.data.checks import check_target
-from vff.data.memory import given
+from vff.data.memory import MemorySource
 from vff.data.table import Table
 from vff.estimators.arguments import flag
 from vff.estimators.named import introduce
 from vff.estimators.options import check_choice, check_noise
 from vff.estimators.predict import Posterior, RegressionMixin
 from vff.inference import Optimum, TargetScale
-from vff.likelihoods import Gaussian
-from vff.parameters import PositiveVector
+from vff.likelihoods import AbstractLikelihood, Gaussian
 
 
-class BaselineFace(RegressionMixin):
+class Baseline(RegressionMixin):
     """Leaves write ``__init__``, ``fit`` and which kernels they refuse."""
 
     kernel: Any
@@ -34,9 +32,11 @@ class BaselineFace(RegressionMixin):
         """The table and the target."""
         check_choice("optimizer", self.optimizer, ("lbfgs", None))
         flag("normalize_y", self.normalize_y)
-        table, y, _, name = given(X, y)
+        rows = MemorySource(X).assigned(None, y)
+        table, name = rows.whole, rows.target
+        assert table is not None
         introduce(self, table)
-        target = check_target(y, table.n_rows)
+        target = check_target(rows.y, table.n_rows)
         if table.n_rows < 2:
             raise ValueError(f"X has {table.n_rows} sample(s) and a minimum of 2 is required: one row shows no trend")
         vars(self).pop("target_name_", None)
@@ -44,25 +44,42 @@ class BaselineFace(RegressionMixin):
             self.target_name_ = name
         return table, target
 
-    def _design(self, table: Table, beside: int | None = None) -> tuple[Design, np.ndarray]:
-        """The kernel, settled, and the modelled columns, which are stored; ``beside`` is the likelihood's column."""
+    def _design(self, table: Table, likelihood_column: int | None = None) -> tuple[Design, np.ndarray]:
+        """The kernel, resolved, and the modelled columns, which are stored."""
         self._check_kernel(table.n_columns)
-        design = Design.of(self.kernel, table, beside)
+        design = Design.of(self.kernel, table, likelihood_column)
         self.column_indices_, self.column_levels_ = design.columns, design.levels
         self.column_index_ = design.columns[0]
         x = self._block(table, slice(None))
-        _refuse_constants(design, table, x)
+        for index, levels, column in zip(design.columns, design.levels, x.T, strict=True):
+            if levels is None and column.min() == column.max():
+                raise ValueError(
+                    f"column {table.label(index)} of X is constant ({column[0]:g} in all {column.size} rows); "
+                    "a column that varies was expected: model another one"
+                )
         return design, x
 
-    @abstractmethod
     def _check_kernel(self, n_columns: int) -> None:
         """Refuse kernels that the leaf cannot use."""
 
     def _outside_text(self, number: int, label: str) -> str:
         return f"hold a level of column {label} that the fit has not seen"
 
-    def _store_notes(self, optimum: Optimum, layout: PositiveVector) -> None:
-        """Sentences about how learning ended."""
+    def _store(
+        self,
+        problem: Problem,
+        optimum: Optimum,
+        values: Values,
+        posterior: Posterior,
+        elbo: float,
+        likelihood: AbstractLikelihood | None = None,
+    ) -> None:
+        """What was learnt in the user's units, and sentences about how learning ended."""
+        own, layout = problem.in_user_units(values), problem.covariance.layout
+        self.posterior_, self.target_, self.kernel_ = posterior, problem.target, problem.design.with_values(own)
+        self.likelihood_ = likelihood or Gaussian(own.noise)
+        self.noise_variance_ = self.likelihood_.values["variance"] if self.likelihood_.normal else np.nan
+        self.elbo_ = float(problem.evidence_in_user_units(elbo))
         notes = [] if optimum.converged else [f"learning stopped before it converged: {optimum.message}"]
         if optimum.steps:
             for name, end in layout.at_bounds(optimum.theta[: len(layout.names)]).items():
@@ -72,7 +89,7 @@ class BaselineFace(RegressionMixin):
             self._progress()(f"note: {note}")
 
 
-class GaussianFace(BaselineFace):
+class GaussianBaseline(Baseline):
     """Gaussian noise, whose variance is learnt with the other hyperparameters."""
 
     noise_variance: float | None
@@ -80,16 +97,16 @@ class GaussianFace(BaselineFace):
     def _problem(self, X: Any, y: Any) -> Problem:
         """Everything the user gave, checked and standardised."""
         noise = check_noise(self.noise_variance)
-        table, target = self._checked(X, y)
+        table, y = self._checked(X, y)
         design, x = self._design(table)
-        scale = TargetScale.of_targets(target, np.ones(target.size), centred=self.normalize_y, robust=False)
-        return Problem.of(design, x, target, noise, scale, centred=self.normalize_y)
+        target = TargetScale.of_targets(y, np.ones(y.size), centred=self.normalize_y, robust=False)
+        return Problem(design, x, target, y, noise, self.normalize_y)
 
     def _fit_features(
         self, problem: Problem, kind: type[AbstractFeatures], coordinates: np.ndarray, *, release: bool
     ) -> AbstractFeatures:
         """Learn a model of finite features, store it, and return the features it ended with."""
-        own = problem.design.covariance, problem.T, problem.y, coordinates
+        own = problem.covariance, problem.T, problem.y, coordinates
         model = FeatureModel(kind, *own, intercept=problem.intercept)
         effort = {"optimise": self.optimizer is not None, "release": release}
         model, optimum, closed = learn(model, problem.given, **effort, progress=self._progress())
@@ -97,21 +114,3 @@ class GaussianFace(BaselineFace):
         posterior = FeaturePosterior.from_form(problem.domains, features, closed)
         self._store(problem, optimum, features.values, posterior, closed.elbo)
         return features
-
-    def _store(self, problem: Problem, optimum: Optimum, values: Values, posterior: Posterior, elbo: float) -> Self:
-        own = problem.in_user_units(values)
-        self.posterior_, self.target_ = posterior, problem.target
-        self.kernel_, self.noise_variance_ = problem.design.with_values(own), own.noise
-        self.likelihood_ = Gaussian(own.noise)
-        self.elbo_ = float(problem.evidence_in_user_units(elbo))
-        self._store_notes(optimum, problem.design.covariance.layout)
-        return self
-
-
-def _refuse_constants(design: Design, table: Table, x: np.ndarray) -> None:
-    for index, levels, column in zip(design.columns, design.levels, x.T, strict=True):
-        if levels is None and column.min() == column.max():
-            raise ValueError(
-                f"column {table.label(index)} of X is constant ({column[0]:g} in all {column.size} rows); "
-                "a column that varies was expected: model another one"
-            )
