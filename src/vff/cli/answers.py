@@ -66,7 +66,7 @@ def table_written(path: Path) -> Iterator[TableWriter]:
 
 def predict(options: Namespace) -> Result:
     """Predict every row of DATA, chunk by chunk, so that memory stays flat."""
-    out = check_output(options.out, [options.model, *options.data], (".parquet", ".csv"), force=options.force)
+    out = check_output(options, (".parquet", ".csv"))
     began, keep, model = time.monotonic(), names(options.keep, "--keep"), load_model(options.model)
     columns = [*keep, *model._described_names]
     for name in keep:
@@ -118,7 +118,7 @@ def _write_predictions(model: Any, source: Source, keep: Sequence[str], level: f
 
 def effects(options: Namespace) -> Result:
     """Draw the terms of a model, or write them as numbers."""
-    out = check_output(options.out, [options.model], (*_PICTURES, ".csv"), force=options.force)
+    out = check_output(options, (*_PICTURES, ".csv"))
     model, description = load_model(options.model), describe(options.model)
     model = _of_class(model, options.of_class)
     known = [term.name for term in model.statistics_.terms]

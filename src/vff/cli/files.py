@@ -91,9 +91,13 @@ def load_model(path: str, *, learnt: bool = True) -> Any:
     return model
 
 
-def check_output(out: str, inputs: Sequence[str], endings: Sequence[str], *, force: bool) -> Path:
-    """Refuse, before any work is done, an output that cannot be or must not be written."""
-    path = Path(out)
+def check_output(options: Namespace, endings: Sequence[str]) -> Path:
+    """Refuse, before any work is done, an output or a checkpoint that cannot be or must not be written."""
+    out, path = options.out, Path(options.out)
+    inputs = [
+        *([options.model] if "model" in options else []),
+        *getattr(options, "data", getattr(options, "parts", ())),
+    ]
     if path.suffix.lower() not in endings:
         raise UsageError(f"--out must end in {' or '.join(endings)}, found {out}; the ending says what is written")
     if path.is_dir() or not path.absolute().parent.is_dir():
@@ -101,21 +105,15 @@ def check_output(out: str, inputs: Sequence[str], endings: Sequence[str], *, for
         raise OutputError(f"--out was expected to name a file that can be written, and {out} {found}; name another")
     if path.exists() and any(_holds(name, path) for name in inputs):
         raise UsageError(f"--out {out} is one of the inputs, which are never overwritten; name another file")
-    if path.exists() and not force:
+    if path.exists() and not options.force:
         raise OutputError(f"--out {out} exists already; name another file, or give --force to replace it")
     check_writable(path)
+    if getattr(options, "checkpoint", None) is not None:
+        state = Path(options.checkpoint)
+        if state.absolute() == path.absolute() or any(_holds(name, state) for name in inputs):
+            raise UsageError(f"--checkpoint {state} is another file of this command; give it a name of its own")
+        check_writable(state)
     return path
-
-
-def check_checkpoint(options: Namespace) -> None:
-    """Refuse a checkpoint in the place of another file of the command, or where none can be written."""
-    if getattr(options, "checkpoint", None) is None:
-        return
-    path = Path(options.checkpoint)
-    others = [*options.data, *([options.model] if "model" in options else [])]
-    if path.absolute() == Path(options.out).absolute() or any(_holds(name, path) for name in others):
-        raise UsageError(f"--checkpoint {path} is another file of this command; give it a name of its own")
-    check_writable(path)
 
 
 def _holds(name: str, path: Path) -> bool:

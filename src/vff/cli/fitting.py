@@ -9,7 +9,6 @@ from vff.cli.entry import Result
 from vff.cli.failures import OutputError, UsageError
 from vff.cli.files import (
     DataError,
-    check_checkpoint,
     check_output,
     kinds_of,
     load_model,
@@ -35,37 +34,10 @@ Made = tuple[Any, Mapping[str, str], Mapping[str, Any]]
 """An estimator, units by column, and what a file should remember of where it comes from."""
 
 
-def fit(options: Namespace) -> Result:
-    """Learn from rows in one or more files, or from statistics."""
-    return _written(options, options.data, _fitted)
-
-
-def update(options: Namespace) -> Result:
-    """Add rows."""
-    return _written(options, [options.model, *options.data], _changed)
-
-
-def forget(options: Namespace) -> Result:
-    """Take rows away."""
-    return _written(options, [options.model, *options.data], _changed)
-
-
-def moments(options: Namespace) -> Result:
-    """Sum up rows."""
-    return _written(options, options.data, _from_rows, ".vffm")
-
-
-def merge(options: Namespace) -> Result:
-    """Add up statistics."""
-    return _written(options, options.parts, _merged, ".vffm")
-
-
-def _written(
-    options: Namespace, inputs: Sequence[str], make: Callable[[Namespace, Reporter], Made], ending: str = ".vff"
-) -> Result:
+def _written(options: Namespace) -> Result:
     """Make a model or statistics, write the file, and say what is in it."""
-    out = check_output(options.out, inputs, (ending,), force=options.force)
-    check_checkpoint(options)
+    make, ending = _MAKERS[options.command]
+    out = check_output(options, (ending,))
     began = time.monotonic()
     with Reporter(quiet=options.quiet) as reporter:
         model, units, provenance = make(options, reporter)
@@ -80,7 +52,11 @@ def _written(
     return Result({"out": str(out), **parts, **found}, f"{summary_text(found)}\nwrote {out}{count}")
 
 
+fit = update = forget = moments = merge = _written
+
+
 def _fitted(options: Namespace, reporter: Reporter) -> Made:
+    """A model of rows in one or more files, or of statistics."""
     statistics = [name for name in options.data if name.lower().endswith(".vffm")]
     if not statistics:
         return _from_rows(options, reporter)
@@ -127,9 +103,20 @@ def _changed(options: Namespace, reporter: Reporter) -> Made:
 
 
 def _merged(options: Namespace, reporter: Reporter) -> Made:
+    """The sum of statistics."""
     reporter.phase("adding up statistics")
     model, before = _together(options.parts)
     return model, before.units, {**before.provenance, "data": list(options.parts)}
+
+
+_MAKERS: dict[str, tuple[Callable[[Namespace, Reporter], Made], str]] = {
+    "fit": (_fitted, ".vff"),
+    "update": (_changed, ".vff"),
+    "forget": (_changed, ".vff"),
+    "moments": (_from_rows, ".vffm"),
+    "merge": (_merged, ".vffm"),
+}
+"""What each command makes, and how the name of its file ends."""
 
 
 def _together(paths: Sequence[str]) -> tuple[GPRegressor, Description]:
