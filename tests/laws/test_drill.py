@@ -126,7 +126,6 @@ class TideFactor(Factor[Dial, TideBasis]):
     """A level and a tide, without hyperparameters and with nothing to grow."""
 
     family: ClassVar[str] = "tide"
-    view: ClassVar[str] = "circle"
 
     @property
     def title(self) -> str:

@@ -203,8 +203,6 @@ class Factor(ABC, Generic[D, B]):
     family: ClassVar[str]
     options: ClassVar[frozenset[str]] = frozenset()
     """The options of estimators that say something of it, of "domain", "edges" and "frequencies"."""
-    view: ClassVar[str] = "curve"
-    """How it is drawn: "curve", "circle" (a curve whose ends meet) or "dots"."""
     parameters: ClassVar[tuple[Parameter, ...]] = ()
 
     @property

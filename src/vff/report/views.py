@@ -45,23 +45,12 @@ def view_of(model: AdditiveModel, number: int) -> View:
     """How a term is drawn: over its first two columns that vary."""
     columns = model.statistics_.terms[number].columns
     varying = [c for c in columns if grid_along(model, c, 2).size > 1]
-    over = tuple(varying[:2] or columns[:1])
-    if len(over) == 2 and _is_levels(model, over[0]):
-        over = over[::-1] if not _is_levels(model, over[1]) else over
-    return View(number, over, tuple(c for c in columns if c not in over), _shape(model, over))
-
-
-def _shape(model: AdditiveModel, over: tuple[int, ...]) -> str:
-    if len(over) == 1:
-        return "dots" if _is_levels(model, over[0]) else "curve"
-    few = _is_levels(model, over[1]) and len(levels_of(model, over[1])) <= _MOST_CURVES
-    return "curves" if few and not _is_levels(model, over[0]) else "surface"
-
-
-def _is_levels(model: AdditiveModel, c: int) -> bool:
-    """Whether what is over a column is drawn as dots."""
-    term, d = next((term, term.columns.index(c)) for term in model.statistics_.terms if c in term.columns)
-    return term.inner.factors[d].view == "dots"
+    levels = {c: canvas.column_kind(model, c) == "levels" for c in varying[:2] or columns[:1]}
+    first, *more = over = tuple(sorted(levels, key=lambda c: levels[c]))  # numbers first
+    shape = "surface" if more else "dots" if levels[first] else "curve"
+    if more and not levels[first] and levels[more[0]] and len(levels_of(model, more[0])) <= _MOST_CURVES:
+        shape = "curves"
+    return View(number, over, tuple(c for c in columns if c not in over), shape)
 
 
 def levels_of(model: AdditiveModel, c: int) -> tuple[Any, ...]:
