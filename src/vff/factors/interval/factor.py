@@ -10,7 +10,7 @@ import numpy as np
 
 from vff.factors.interval.basis import ColumnBasis, Interval
 from vff.factors.interval.letters import largest_resolved
-from vff.factors.interval.matern import HalfInteger, covariance_coefficients
+from vff.factors.interval.matern import FAR, HalfInteger, covariance_coefficients
 from vff.factors.interval.rkhs import ColumnPrior, outward_state, tail_features
 from vff.factors.outside import TailRows
 from vff.factors.protocol import (
@@ -39,7 +39,6 @@ _SHORT_LENGTHSCALE, _MANY_CYCLES = 0.006, 32
 _MOST_HARMONICS = 128
 _COARSE_HARMONICS, _COARSE_EDGES = 5, 2
 _HIGHEST_ORDER = 16
-_FAR = 800.0  # exp(-800) is zero in float64, and no power of it overflows
 
 LENGTHSCALE = Parameter("lengthscale", "length", (2e-4, 1e2), (2.0, 0.6, 0.2), typical=0.5)
 
@@ -123,7 +122,7 @@ class MaternFactor(Factor[Interval, ColumnBasis]):
         """A polynomial in s = rate |x - z| times exp(-s)."""
         rate = HalfInteger.from_lengthscale(self.p, values["lengthscale"]).rate
         s = np.subtract.outer(rate * x, rate * z)
-        np.minimum(np.abs(s, out=s), _FAR, out=s)
+        np.minimum(np.abs(s, out=s), FAR, out=s)
 
         def moved() -> np.ndarray:
             # d / dx = rate sign(lag) d / ds
