@@ -93,7 +93,7 @@ def _opened(model: Any, options: Namespace, keep: Sequence[str], reporter: Repor
     used = columns_of(model)
     levels = [name for name, column in bound_columns(model) if column.levels is not None]
     harmless = {*levels, *(name for name in keep if name not in used)}
-    return source.restricted([*used, *keep]).handled(keep_missing=tuple(sorted(harmless)))
+    return source.restricted([*used, *keep]).with_options(keep_missing=tuple(sorted(harmless)))
 
 
 def _write_predictions(model: Any, source: Source, keep: Sequence[str], level: float, writer: TableWriter) -> int:

@@ -9,8 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from vff.data.memory import column_or_values
 from vff.data.table import Table
-from vff.estimators.named import recognised
-from vff.estimators.observed import extra_of
+from vff.estimators.named import extra_of, recognised
 from vff.estimators.predict import ProcessMixin
 from vff.report.canvas import Data, half_width
 
