@@ -224,9 +224,9 @@ class SumModel:
         return np.maximum(0.5 * closed.tau * (whole - np.array(closed.explained_by_term)), 0.0)
 
     def scales(self, closed: LinearGaussian) -> np.ndarray:
-        """Rough curvature of the bound in every log parameter: rows for the noise, coefficients told for a term."""
-        told = np.maximum(1.0, edf_by_term(closed))
-        return np.concatenate([np.repeat(told, [len(term.names) for term in self.terms]), [self.weight]])
+        """Rough curvature of the bound in every log parameter: rows for the noise, edf for a term."""
+        edf = np.maximum(1.0, edf_by_term(closed))
+        return np.concatenate([np.repeat(edf, [len(term.names) for term in self.terms]), [self.weight]])
 
 
 def edf_by_term(closed: LinearGaussian) -> np.ndarray:
