@@ -158,7 +158,9 @@ class WrittenCovariance(AbstractCovariance):
                 found[-1, some] = self.own_quad(s, weights, Z)
             return found
 
-        *values, explained = split(x, rows, term.inside(rows), lambda some: synthesise(some, functions), beyond)
+        *values, explained = split(
+            x, rows, term.columns, term.inside(rows), lambda some: synthesise(some, functions), beyond
+        )
         return values, explained
 
     def explained(self, mean: np.ndarray, x: np.ndarray, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
@@ -175,7 +177,7 @@ class WrittenCovariance(AbstractCovariance):
                 total[0, some] = self._written_pairs([term.written(x[some]) for term in self.terms])
             return total
 
-        return split(x, rows, inside, lambda some: [summed(some, self.pair_functions)], beyond)[0]
+        return split(x, rows, range(len(rows)), inside, lambda some: [summed(some, self.pair_functions)], beyond)[0]
 
     def _written_pairs(self, features: Features) -> np.ndarray:
         parts = [

@@ -148,7 +148,7 @@ class Probed(WrittenCovariance):
         """The same of one term."""
         place = self.request.slices[s]
         probes = np.concatenate([self.away[place], self.signs[place]], axis=1)
-        return self.terms[s].linear(x, rows, list(probes.T)).reshape(2, -1, len(x))
+        return np.reshape(self.terms[s].linear(x, rows, list(probes.T)), (2, -1, len(x)))
 
     def outer(self, features: Features) -> np.ndarray:
         """By solutions of their own."""

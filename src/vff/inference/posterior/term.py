@@ -4,7 +4,7 @@ The features of a term are products of its factors'; the prior of a factor knows
 rows.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 
@@ -32,19 +32,26 @@ Vectors = Sequence[np.ndarray]
 def split(
     x: np.ndarray,
     rows: Rows,
+    columns: Container[int],
     inside: np.ndarray,
     within: Callable[[Rows], Vectors],
     beyond: Callable[[np.ndarray], np.ndarray],
-) -> np.ndarray:
-    """Values at every row, (K, N): by letters where a row is inside all domains, else with features written out."""
+) -> Vectors:
+    """Values at every row, (N,) each: by letters where a row is inside all domains, else with features written out.
+
+    ``columns`` are those that are looked at.
+    """
     if inside.all():
-        return np.asarray(within(rows))
-    values = beyond(x[~inside])
-    every = np.empty((len(values), len(x)))
-    every[:, ~inside] = values
+        return within(rows)
+    values = []
+    for part in beyond(x[~inside]):
+        values.append(np.empty(len(x)))
+        values[-1][~inside] = part
     if inside.any():
-        every[:, inside] = within([column.taken(inside) for column in rows])
-    return every
+        some = [column.taken(inside) if c in columns else column for c, column in enumerate(rows)]
+        for value, part in zip(values, within(some), strict=True):
+            value[inside] = part
+    return values
 
 
 Stretch = tuple[slice | np.ndarray, np.ndarray, np.ndarray | None]
@@ -147,8 +154,8 @@ class TermProcess:
         both = zip(self.columns, self.domains, strict=True)
         return np.logical_and.reduce([domain.contains(rows[c].on(domain).t) for c, domain in both])
 
-    def linear(self, x: np.ndarray, rows: Rows, vectors: Vectors) -> np.ndarray:
-        """phi'c at every row for every vector c, (K, N)."""
+    def linear(self, x: np.ndarray, rows: Rows, vectors: Vectors) -> Vectors:
+        """phi'c at every row for every vector c, (N,) each."""
 
         def beyond(x: np.ndarray) -> np.ndarray:
             values, C = np.zeros((len(vectors), len(x))), np.stack(vectors, axis=1)
@@ -157,7 +164,7 @@ class TermProcess:
             return values
 
         functions = [self.function(c) for c in vectors]
-        return split(x, rows, self.inside(rows), lambda some: synthesise(some, functions), beyond)
+        return split(x, rows, self.columns, self.inside(rows), lambda some: synthesise(some, functions), beyond)
 
     def beyond(self, x: np.ndarray) -> Iterator[Stretch]:
         """Features of rows anywhere, weights Z': one column may be seen through few states, others are written out."""

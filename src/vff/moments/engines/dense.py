@@ -53,8 +53,9 @@ class DenseEngine(Engine):
             written = WrittenLetters(columns, rows)
             for value, job, own in zip(values, jobs, coefficients, strict=True):
                 left, right = written.halves(job)
-                some = left @ own.reshape(left.shape[1], -1)
-                value[rows] = some[:, 0] if right is None else np.einsum("np,np->n", some, right)
+                several = right is not None
+                own = own.reshape(left.shape[1], -1) if several else own
+                value[rows] = np.einsum("np,np->n", left @ own, right) if several else left @ own
         return values
 
 
