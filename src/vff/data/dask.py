@@ -67,8 +67,8 @@ class DaskSource(Source):
         if all(value is None or isinstance(value, str) for value in (y, w)):
             return self, y, w
         # what was beside the rows already stays, where nobody brings another
-        others = [None if isinstance(value, str) else own if value is None else value
-                  for value, own in ((y, self._y), (w, self._w))]  # fmt: skip
+        beside = ((y, self._y), (w, self._w))
+        others = [None if isinstance(value, str) else own if value is None else value for value, own in beside]
         names = [value if isinstance(value, str) else None for value in (y, w)]
         return DaskSource(self._data, *others, options=self.options), names[0], names[1]
 
@@ -293,7 +293,7 @@ def _partitions(data: Any) -> list[Any]:
 
 def _aligned(part: Any, data: Any) -> Any:
     """Targets cut where the rows are, if the numbers of both are known; else they must have as many partitions."""
-    arrays = isinstance(data, dask.array.Array) and isinstance(part, dask.array.Array)
+    arrays = all(isinstance(array, dask.array.Array) for array in (data, part))
     if not arrays or any(size != size for array in (data, part) for size in array.chunks[0]):  # unknown ones are NaN
         return part
     if part.shape[0] != data.shape[0]:
