@@ -206,7 +206,7 @@ def _watched(root: Any, leaves: Sequence[Any], report: Report, phase: str, n_row
     began, rows, done = time.monotonic(), 0, 0
     counts = [leaf.rows for leaf in leaves]
 
-    def tell(more: int) -> None:
+    def report_one(more: int) -> None:
         nonlocal rows, done
         rows, done = rows + more, done + 1
         title = f"{done} of {len(leaves)} partitions"
@@ -215,13 +215,13 @@ def _watched(root: Any, leaves: Sequence[Any], report: Report, phase: str, n_row
     client = _client()
     if client is None:
         keys = {count.key for count in counts}
-        with Callback(posttask=lambda key, result, *_: tell(result) if key in keys else None):
+        with Callback(posttask=lambda key, result, *_: report_one(result) if key in keys else None):
             return compute(root, *counts)[0]
     from distributed import as_completed
 
     future, *futures = client.compute([root, *counts])
     for _, more in as_completed(futures, with_results=True):
-        tell(more)
+        report_one(more)
     return future.result()
 
 
