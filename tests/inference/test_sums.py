@@ -194,10 +194,9 @@ def test_posterior_is_the_dense_one_on_the_features():
     prior = _exact(new, THETA)
     covariance = prior - here @ (np.linalg.inv(K) - inverse) @ here.T
     x = np.stack(new, axis=1)
-    for engine in ("auto", "dense"):
-        got_mean, got_variance = posterior.marginals(x, engine=engine)
-        np.testing.assert_allclose(got_mean, here @ mean, atol=1e-8)
-        np.testing.assert_allclose(got_variance, np.diagonal(covariance), atol=1e-8)
+    got_mean, got_variance = posterior.marginals(x)
+    np.testing.assert_allclose(got_mean, here @ mean, atol=1e-8)
+    np.testing.assert_allclose(got_variance, np.diagonal(covariance), atol=1e-8)
     joint_mean, joint = posterior.joint(x)
     np.testing.assert_allclose(joint_mean, here @ mean, atol=1e-8)
     np.testing.assert_allclose(joint, covariance, atol=1e-8)

@@ -12,7 +12,7 @@ from tests.makers.bases import Case, cases
 
 from vff.basis import Basis, Domain
 from vff.linalg import DenseView, OuterView
-from vff.moments import ColumnRequest, TermRequest, equivalent_weights, features_at_nodes
+from vff.moments import ColumnRequest, TermRequest, equivalent_weights
 from vff.storage import Codec
 
 
@@ -117,9 +117,8 @@ def test_going_to_a_smaller_basis_commutes_with_summing(case: Case):
         np.testing.assert_allclose(
             change.double(np.stack([double, 2.0 * double], axis=1))[:, 1], 2.0 * change.double(double), atol=1e-10
         )
-        c, d = rng.normal(size=other.size), rng.normal(size=other.double.size)
+        c = rng.normal(size=other.size)
         assert change.single(single) @ c == pytest.approx(single @ change.single_transpose(c), abs=1e-10)
-        assert change.double(double) @ d == pytest.approx(double @ change.double_transpose(d), abs=1e-9)
 
 
 def test_another_detail_is_of_the_same_family(case: Case):
@@ -149,8 +148,8 @@ def test_values_that_come_later_add_nothing(case: Case):
         assert moved.sum() == pytest.approx(sums.sum())
         np.testing.assert_array_equal(moved[len(case.later) :], sums)
         assert moved.shape == (new.size,)
-        back = (change.double_transpose if double else change.single_transpose)(moved)
-        np.testing.assert_array_equal(back, sums)
+        if not double:
+            np.testing.assert_array_equal(change.single_transpose(moved), sums)
     assert case.basis.extended(before)[0] == case.basis
 
 
@@ -159,7 +158,7 @@ def test_nodes_stand_for_rows(case: Case):
     assert basis.nodes().size == basis.node_count
     term = TermRequest((0,), (ColumnRequest(case.domain, basis),))
     weights = equivalent_weights(term, w @ basis.double.evaluate(t))
-    phi, at_nodes = basis.evaluate(t), features_at_nodes(basis)
+    phi, at_nodes = basis.evaluate(t), basis.evaluate(basis.nodes())
     expected = phi.T @ (w[:, None] * phi)
     np.testing.assert_allclose(at_nodes.T @ (weights[:, None] * at_nodes), expected, atol=1e-9 * w.sum())
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from vff.basis import Basis, Codes, ColumnBasis, Interval, Letters, LevelBasis, Products
-from vff.moments import ENGINES, ColumnRequest, ColumnRows, DistinctValues, Job
+from vff.moments import ENGINES, ColumnRequest, ColumnRows, DistinctValues, Job, LetterFunction, synthesise
 
 UNIT = Interval(-1.0, 1.0)
 
@@ -89,6 +89,15 @@ def jobs_of(columns: Sequence[ColumnRows]) -> list[Job]:
         Job(tuple(basis.single for basis in bases), targets=True),
         *([mixed] if len(bases) > 1 else []),
     ]
+
+
+def evaluated(
+    rows: ColumnRows, c: np.ndarray, S_letters: np.ndarray, engine: str = "auto"
+) -> tuple[np.ndarray, np.ndarray]:
+    """Phi c and diag(Phi S Phi') of one column, in one go."""
+    both = ((rows.basis.single, c), (rows.basis.double, S_letters))
+    values, squares = synthesise([rows], [LetterFunction((0,), (own,), some) for own, some in both], engine)
+    return values, squares
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.makers.engines import evaluated
 
 from vff.basis import ColumnBasis, Interval
 from vff.linalg import DenseView
@@ -19,7 +20,6 @@ from vff.moments import (
     Work,
     choose,
     column_rows,
-    evaluate_several,
     moments_of_arrays,
     synthesise,
 )
@@ -68,7 +68,7 @@ def test_four_operations(engine, kind, M, q, N, seed):
     np.testing.assert_allclose(moments.features_sums[0], phi.T @ w, atol=1e-10 * size)
     c, S = rng.normal(size=basis.size), rng.normal(size=(basis.size, basis.size))
     S = S + S.T
-    values, squares = evaluate_several(_column(basis, t), [c], basis.project(DenseView(S)), engine)
+    values, squares = evaluated(_column(basis, t), c, basis.project(DenseView(S)), engine)
     np.testing.assert_allclose(values, phi @ c, atol=1e-10 * np.abs(c).sum())
     np.testing.assert_allclose(squares, np.einsum("np,pq,nq->n", phi, S, phi), atol=1e-10 * np.abs(S).sum())
 

@@ -14,10 +14,10 @@ from vff.moments import (
     merge_equal_rows,
     moments_of_arrays,
     plan_pass,
-    prepared,
     summarise_column,
 )
 from vff.moments import plan as planning_module
+from vff.moments import run as run_module
 
 ENGINES = ("auto", "dense", "nufft", "table")
 LEVELS = LevelBasis(("a", "b", "c", "d"))
@@ -45,7 +45,7 @@ def _without_squares(moments):
 def test_every_walk_is_a_pass_with_its_own_weights(make_table, assert_equal, monkeypatch, rng, engine, kept):
     monkeypatch.setattr(planning_module, "_CHUNK_OF_SEVERAL", 37)
     if not kept:
-        monkeypatch.setattr(prepared, "_KEPT", 0)
+        monkeypatch.setattr(run_module, "_KEPT", 0)
     table = make_table(200, 4, KINDS).with_terms(TERMS)
     walk = _walk(table, engine)
     assert walk.n == 200

@@ -284,7 +284,7 @@ def test_a_pass_over_products_is_a_pass_over_every_set_once(make_table):
     assert [one.columns for one in plan.alone] == [(0,), (1,)]
     (one,) = plan.sets
     assert one.columns == (0, 1)
-    assert one.projects == (2,)
+    assert list(one.terms) == [2]
     assert {pair: isinstance(term_pair, TermPair) for pair, term_pair in one.term_pairs.items()} == dict.fromkeys(
         [(0, 1), (0, 2), (1, 2), (2, 2)], True
     )

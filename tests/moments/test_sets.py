@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.makers.engines import evaluated
 
 from vff.basis import Codes, ColumnBasis, Interval, LevelBasis
 from vff.linalg import DenseView
@@ -23,7 +24,6 @@ from vff.moments import (
     Work,
     choose,
     column_rows,
-    evaluate_several,
     moments_of_arrays,
     pair_functions,
     plan_pass,
@@ -55,9 +55,7 @@ def _quad(table, rows, S, engine, engine_of_sets):
     for column, place in zip(rows, places, strict=True):
         name = "table" if isinstance(column.basis, LevelBasis) and engine != "auto" else engine
         size = place.stop - place.start
-        value, square = evaluate_several(
-            column, [np.ones(size)], column.basis.project(DenseView(S[place, place])), name
-        )
+        value, square = evaluated(column, np.ones(size), column.basis.project(DenseView(S[place, place])), name)
         mean, total = mean + value, total + square
     terms = table.request.terms
     term_pairs = {(s, t): TermPair(terms[s], terms[t]) for s, t in table.request.pairs}
@@ -108,7 +106,7 @@ def test_few_rows_of_levels_are_evaluated_too(codes):
     """A level never seen has no effect, wherever it stands."""
     effects = {-1.0: 0.0, 0.0: 5.0, 1.0: 6.0, 2.0: 7.0}
     rows = column_rows(_levels(), np.array(codes))
-    found = evaluate_several(rows, [np.array([5.0, 6.0, 7.0])], np.array([25.0, 36.0, 49.0]))
+    found = evaluated(rows, np.array([5.0, 6.0, 7.0]), np.array([25.0, 36.0, 49.0]))
     np.testing.assert_array_equal(found[0], [effects[code] for code in codes])
     np.testing.assert_array_equal(found[1], [effects[code] ** 2 for code in codes])
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vff.basis import ColumnBasis, EdgeLetters, HarmonicBlock, Interval
-from vff.moments import ENGINES, ColumnRequest, ColumnRows, Job, Work, gram_tensor
+from vff.moments import ENGINES, ColumnRequest, ColumnRows, Job, TermRequest, Work, term_gram
 from vff.moments.engines.nufft import interpolate
 from vff.moments.engines.ruler import Ruler
 from vff.moments.engines.spread import EPSILON, nodes_for
@@ -92,9 +92,10 @@ def test_gram_matrix_of_the_lattice_is_right_relative_to_its_diagonal(M, q):
     found, written = (_gram(name, jobs, columns, w) for name in ("nufft", "dense"))
     size = np.sqrt(np.diagonal(written))
     assert np.abs((found - written) / np.outer(size, size)).max() < 1e-5
-    phi = np.einsum("np,nq->npq", *(column.features for column in columns)).reshape(300, -1)
+    phi = np.einsum("np,nq->npq", *(column.basis.evaluate(column.t) for column in columns)).reshape(300, -1)
     assert np.abs((found - phi.T @ (w[:, None] * phi)) / np.outer(size, size)).max() < 1e-5
 
 
 def _gram(name, jobs, columns, w):
-    return gram_tensor([column.basis for column in columns], ENGINES[name].sum(columns, jobs, w, w)[0])
+    term = TermRequest(tuple(range(len(columns))), tuple(column.request for column in columns))
+    return term_gram(term, ENGINES[name].sum(columns, jobs, w, w)[0]).dense()

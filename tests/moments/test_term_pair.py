@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from vff.basis import Codes, ColumnBasis, Interval, LevelBasis
 from vff.linalg import DenseView
-from vff.moments import ColumnRequest, TermPair, TermRequest, gram_tensor, project_term
+from vff.moments import ColumnRequest, TermPair, TermRequest, project_term, term_gram
 
 UNIT, LEVELS = Interval(-1.0, 1.0), LevelBasis(("a", "b", "c"))
 
@@ -128,7 +128,7 @@ def test_gram_matrix_of_a_product_from_products_of_double_letters(bases, seed):
     term, w = _term(range(len(bases)), bases), rng.uniform(0.0, 2.0, 7)
     phi = _features(term, np.array(t, float))
     letters = _letters(TermPair(term, term), np.array(t, float), w)
-    gram = gram_tensor(bases, letters)
+    gram = term_gram(term, letters).dense()
     np.testing.assert_allclose(gram, phi.T @ (w[:, None] * phi), rtol=0, atol=1e-12 * w.sum())
     S = rng.normal(size=gram.shape)
     coefficients = project_term(bases, DenseView(S))

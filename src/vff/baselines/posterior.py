@@ -72,7 +72,7 @@ class AbstractPosterior(ABC):
         # A floor well below anything visible keeps the factor defined where f is known to rounding.
         covariance[np.diag_indices_from(covariance)] += 1e-12 * self.variance
         white = rng.standard_normal((mean.size, n_samples))
-        return (mean[:, None] + factorise(covariance).sqrt_mv(white))[codes.ravel()]
+        return (mean[:, None] + factorise(covariance).lower @ white)[codes.ravel()]
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.polynomial.legendre import leggauss
 from scipy import sparse
 
-from vff.linalg import AbstractSymmetric, Dense, EntryView, slices_of
+from vff.linalg import AbstractSymmetric, Dense, MatrixView, slices_of
 
 _MORE_NODES = 24
 
@@ -111,6 +111,19 @@ class HarmonicBlock(NamedTuple):
         for n in self.edges:
             product = product * rows[n - 1]
         return product
+
+
+def trim(waves: np.ndarray, K: int, k: int) -> np.ndarray:
+    """Drop degrees above k from a trigonometric vector of degree K, cosines 0 ... K then sines 1 ... K."""
+    return np.concatenate([waves[: k + 1], waves[K + 1 : K + 1 + k]])
+
+
+def pad(waves: np.ndarray, k: int, K: int) -> np.ndarray:
+    """The transpose of ``trim``."""
+    padded = np.zeros((2 * K + 1, *waves.shape[1:]))
+    padded[: k + 1] = waves[: k + 1]
+    padded[K + 1 : K + 1 + k] = waves[k + 1 :]
+    return padded
 
 
 class Letters(ABC):
@@ -210,10 +223,6 @@ class Change(ABC):
     def double(self, values: np.ndarray) -> np.ndarray:
         """Sums over double letters, (Q, ...) to (Q', ...)."""
 
-    @abstractmethod
-    def double_transpose(self, values: np.ndarray) -> np.ndarray:
-        """Coefficients of double letters, (Q', ...) to (Q, ...): of the same function."""
-
 
 class Same(Change):
     """No change."""
@@ -221,7 +230,7 @@ class Same(Change):
     def single(self, values: np.ndarray) -> np.ndarray:
         return values
 
-    single_transpose = double = double_transpose = single
+    single_transpose = double = single
 
 
 class Products(NamedTuple):
@@ -304,7 +313,7 @@ class Basis(ABC):
         """sum w phi phi' from sum w psi, (Q,), with the structure that the features give it."""
         return Dense(self.pairs(sums))
 
-    def project(self, S: EntryView) -> np.ndarray:
+    def project(self, S: MatrixView) -> np.ndarray:
         """Coefficients c (Q,) with phi(x)' S phi(x) = psi(x)' c. S is asked only where products of features live."""
         found = self.products()
         return found.transposed @ S.at(found.rows, found.columns)

@@ -1,9 +1,14 @@
 """Numbers of size P: bounds, posteriors, learning. Rows are reached only through ``vff.moments``."""
 
 from vff.inference.learning.column_scan import choose_harmonics
-from vff.inference.learning.harmonics import harmonics_in_product, largest_harmonic, rows_beyond
+from vff.inference.learning.harmonics import (
+    harmonics_in_product,
+    largest_harmonic,
+    largest_that_fits,
+    memory_needed,
+    rows_beyond,
+)
 from vff.inference.learning.interaction_gain import gain_of
-from vff.inference.learning.memory import largest_that_fits, memory_needed
 from vff.inference.learning.model import SumModel
 from vff.inference.learning.optimise import Optimum, maximise, rescale
 from vff.inference.learning.solver import LARGEST_DIRECT

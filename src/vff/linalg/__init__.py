@@ -8,20 +8,17 @@ that matrix. The Gram matrix of the data (``BlockGram``) has blocks by pairs of 
 features give it. ``to_dense`` exists for tests; nothing here calls it.
 """
 
-from vff.linalg.arrays import namespace, slices_of
-from vff.linalg.block_diagonal import BlockDiagonal
-from vff.linalg.block_gram import BlockGram
+from vff.linalg.arrays import along, apply_along, contracted, namespace, product_rows, slices_of
+from vff.linalg.blocks import BlockDiagonal, BlockGram
 from vff.linalg.cholesky import Factor, NotPositiveDefinite, factorise
 from vff.linalg.conjugate_gradients import Solution, conjugate_gradients
-from vff.linalg.dense import Dense
-from vff.linalg.diagonal import Diagonal
+from vff.linalg.dense import Dense, Diagonal
 from vff.linalg.diagonal_low_rank import BorderedLowRank, PositiveBorderedLowRank
-from vff.linalg.kronecker import Kronecker, apply_along, product_rows
-from vff.linalg.operators import AbstractInvertible, AbstractOperator
-from vff.linalg.symmetric import AbstractSymmetric, contracted
+from vff.linalg.kronecker import Kronecker
+from vff.linalg.operators import AbstractInvertible, AbstractOperator, AbstractSymmetric
 from vff.linalg.threads import threads_for
 from vff.linalg.toeplitz import trigonometric_entries, trigonometric_gram, trigonometric_gram_adjoint
-from vff.linalg.views import BlockView, DenseView, EntryView, InverseView, MatrixView, OuterView, StructuredCotangent
+from vff.linalg.views import DenseView, InverseView, MatrixView, OuterView, StructuredCotangent
 
 __all__ = [
     "AbstractInvertible",
@@ -29,12 +26,10 @@ __all__ = [
     "AbstractSymmetric",
     "BlockDiagonal",
     "BlockGram",
-    "BlockView",
     "BorderedLowRank",
     "Dense",
     "DenseView",
     "Diagonal",
-    "EntryView",
     "Factor",
     "InverseView",
     "Kronecker",
@@ -44,6 +39,7 @@ __all__ = [
     "PositiveBorderedLowRank",
     "Solution",
     "StructuredCotangent",
+    "along",
     "apply_along",
     "conjugate_gradients",
     "contracted",

@@ -27,10 +27,6 @@ class Factor:
         """A^-1 v."""
         return dpotrs(self.lower, v, lower=1)[0]
 
-    def sqrt_mv(self, v: np.ndarray) -> np.ndarray:
-        """L v: maps white noise to draws with covariance A."""
-        return self.lower @ v
-
     def logdet(self) -> float:
         """log |A|."""
         return float(2.0 * np.log(np.diagonal(self.lower)).sum())

@@ -13,22 +13,15 @@ class Solution:
 
     X: np.ndarray
     """(P, S)."""
-    iterations: int
-    residual: float
-    """The largest of the columns' residuals, relative to B."""
     converged: bool
-    """Whether all of them fell below the tolerance."""
-    diagonals: tuple[np.ndarray, ...]
-    """Of the tridiagonal matrix of every column."""
-    off_diagonals: tuple[np.ndarray, ...]
+    """Whether the residuals of all columns fell below the tolerance."""
+    tridiagonal: tuple[tuple[np.ndarray, np.ndarray], ...]
+    """Diagonal and off-diagonal of the matrix of every column."""
 
     def quadrature(self, function: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
         """b' f(A) b / b'b of every column b, by Gauss quadrature (Golub and Meurant, 1994), (S,)."""
-        values = []
-        for diagonal, off in zip(self.diagonals, self.off_diagonals, strict=True):
-            eigenvalues, vectors = eigh_tridiagonal(diagonal, off)
-            values.append(float(vectors[0] ** 2 @ function(eigenvalues)))
-        return np.array(values)
+        every = (eigh_tridiagonal(*own) for own in self.tridiagonal)
+        return np.array([float(vectors[0] ** 2 @ function(eigenvalues)) for eigenvalues, vectors in every])
 
 
 def conjugate_gradients(mv: Callable[[np.ndarray], np.ndarray], B: np.ndarray, tolerance: float, most: int) -> Solution:
@@ -40,9 +33,9 @@ def conjugate_gradients(mv: Callable[[np.ndarray], np.ndarray], B: np.ndarray, t
     alphas: list[list[float]] = [[] for _ in range(B.shape[1])]
     betas: list[list[float]] = [[] for _ in range(B.shape[1])]
     active = np.flatnonzero(squares > goal)
-    iterations = 0
-    while active.size and iterations < most:
-        iterations += 1
+    for _ in range(most):
+        if not active.size:
+            break
         some = D[:, active]
         image = mv(some)
         alpha = squares[active] / np.einsum("ps,ps->s", some, image)
@@ -56,11 +49,7 @@ def conjugate_gradients(mv: Callable[[np.ndarray], np.ndarray], B: np.ndarray, t
             alphas[s].append(float(alpha[number]))
             betas[s].append(float(beta[number]))
         active = active[now > goal[active]]
-    residual = float(np.sqrt(np.max(squares / np.where(norms > 0.0, norms, 1.0)))) if norms.size else 0.0
-    tridiagonal = [_tridiagonal(a, b) for a, b in zip(alphas, betas, strict=True)]
-    return Solution(
-        X, iterations, residual, not active.size, tuple(d for d, _ in tridiagonal), tuple(e for _, e in tridiagonal)
-    )
+    return Solution(X, not active.size, tuple(_tridiagonal(a, b) for a, b in zip(alphas, betas, strict=True)))
 
 
 def _tridiagonal(alphas: Sequence[float], betas: Sequence[float]) -> tuple[np.ndarray, np.ndarray]:

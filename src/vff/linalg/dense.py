@@ -1,4 +1,7 @@
-"""A dense matrix: the prior of the baselines, which has no structure to keep, and sums of products of most features."""
+"""Matrices without structure, and diagonal ones: priors, and sums of products of features.
+
+The prior of the baselines is dense, that of exchangeable effects diagonal; sums of products of indicators are, too.
+"""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -6,9 +9,8 @@ from functools import cached_property
 import numpy as np
 
 from vff.linalg.cholesky import Factor, factorise
-from vff.linalg.operators import AbstractInvertible
-from vff.linalg.symmetric import AbstractSymmetric
-from vff.linalg.views import BlockView, StructuredCotangent
+from vff.linalg.operators import AbstractInvertible, AbstractSymmetric
+from vff.linalg.views import MatrixView, Probes, StructuredCotangent
 
 
 @dataclass(frozen=True)
@@ -34,16 +36,8 @@ class Dense(AbstractInvertible, AbstractSymmetric):
     def lower_plus(self, dense: np.ndarray) -> np.ndarray:
         return np.asfortranarray(dense + self.matrix)
 
-    @property
-    def probes(self) -> None:
-        return None
-
-    def project_block(self, block_view: BlockView) -> StructuredCotangent:
-        if block_view.outer is not None:
-            half = block_view.outer[0] @ block_view.outer[1].T
-            return StructuredCotangent((0.5 * (half + half.T),))
-        assert block_view.matrix is not None
-        return StructuredCotangent((block_view.matrix,))
+    def project(self, view: MatrixView) -> StructuredCotangent:
+        return StructuredCotangent((view.written(),))
 
     def inner(self, other: StructuredCotangent) -> float:
         return float(np.sum(self.matrix * other.parts[0]))
@@ -73,3 +67,61 @@ class Dense(AbstractInvertible, AbstractSymmetric):
 
     def project_sandwich(self, G: AbstractSymmetric) -> StructuredCotangent:
         return StructuredCotangent((self.solve(self.solve(G.dense()).T),))
+
+
+@dataclass(frozen=True)
+class Diagonal(AbstractInvertible, AbstractSymmetric):
+    """diag(d); d > 0 if it is to be solved with."""
+
+    d: np.ndarray
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.d.size, self.d.size
+
+    def scaled(self, factor: float) -> "Diagonal":
+        return Diagonal(factor * self.d)
+
+    def mv(self, v: np.ndarray) -> np.ndarray:
+        return (self.d * v.T).T
+
+    def lower_plus(self, dense: np.ndarray) -> np.ndarray:
+        total = np.asfortranarray(dense.T)
+        total[np.diag_indices_from(total)] += self.d
+        return total
+
+    @property
+    def probes(self) -> Probes:
+        return np.zeros((self.d.size, 0))
+
+    def project(self, view: MatrixView) -> StructuredCotangent:
+        return StructuredCotangent((view.diagonal(),))
+
+    def inner(self, other: StructuredCotangent) -> float:
+        return float(self.d @ other.arrays()[0])
+
+    def diagonal(self) -> np.ndarray:
+        return self.d
+
+    def part(self, own: slice) -> "Diagonal":
+        return Diagonal(self.d[own])
+
+    def dense(self) -> np.ndarray:
+        return np.diag(self.d)
+
+    to_dense = dense
+
+    def solve(self, v: np.ndarray) -> np.ndarray:
+        return (v.T / self.d).T
+
+    def logdet(self) -> float:
+        return float(np.log(self.d).sum())
+
+    def trace_solve(self, G: AbstractSymmetric) -> float:
+        return float(np.sum(G.diagonal() / self.d))
+
+    def project_inverse(self) -> StructuredCotangent:
+        return StructuredCotangent((1.0 / self.d,))
+
+    def project_sandwich(self, G: AbstractSymmetric) -> StructuredCotangent:
+        return StructuredCotangent((G.diagonal() / self.d**2,))

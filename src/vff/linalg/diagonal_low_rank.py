@@ -15,9 +15,8 @@ import numpy as np
 from scipy.linalg.blas import dsyrk  # pyright: ignore[reportAttributeAccessIssue]
 from scipy.linalg.lapack import dtrtri  # pyright: ignore[reportAttributeAccessIssue]
 
-from vff.linalg.operators import AbstractInvertible, AbstractOperator
-from vff.linalg.symmetric import AbstractSymmetric
-from vff.linalg.views import BlockView, StructuredCotangent
+from vff.linalg.operators import AbstractInvertible, AbstractOperator, AbstractSymmetric
+from vff.linalg.views import MatrixView, StructuredCotangent
 
 
 def _inverse_transpose(lower: np.ndarray) -> np.ndarray:
@@ -73,10 +72,8 @@ class _Bordered(AbstractOperator):
         P, Q = self.shape[0], self.corner.shape[0]
         return np.concatenate([self.Z, np.eye(P, Q, Q - P)], axis=1)
 
-    def project_block(self, block_view: BlockView) -> StructuredCotangent:
-        assert block_view.diagonal is not None
-        assert block_view.image is not None
-        return StructuredCotangent((block_view.diagonal, block_view.image))
+    def project(self, view: MatrixView) -> StructuredCotangent:
+        return StructuredCotangent((view.diagonal(), view.times(self.probes)))
 
     def inner(self, other: StructuredCotangent) -> float:
         H, R, (diagonal, image) = self.d.size, self.Z.shape[1], other.arrays()

@@ -6,35 +6,16 @@ with all factors but the d-th. Then <scale K_1 x ... x K_D, M> = scale <K_d, R_d
 factor is contracted with its own R_d.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from math import prod
 
 import numpy as np
 
-from vff.linalg.operators import AbstractInvertible, AbstractOperator
-from vff.linalg.symmetric import AbstractSymmetric, contracted
-from vff.linalg.views import BlockView, DenseView, StructuredCotangent
-
-
-def apply_along(v: np.ndarray, shape: Sequence[int], maps: Sequence[Callable[[np.ndarray], np.ndarray]]) -> np.ndarray:
-    """Apply maps of (P_d, S) to (P'_d, S) along the axes of v (P,) or (P, S), read as a tensor."""
-    more, sizes = v.shape[1:], list(shape)
-    for d, one in enumerate(maps):
-        tensor = v.reshape(prod(sizes[:d]), sizes[d], -1)
-        image = one(np.ascontiguousarray(tensor.transpose(1, 0, 2)).reshape(sizes[d], -1))
-        sizes[d] = image.shape[0]
-        v = image.reshape(sizes[d], tensor.shape[0], -1).transpose(1, 0, 2)
-    return np.ascontiguousarray(v).reshape(-1, *more)
-
-
-def product_rows(columns: Sequence[np.ndarray]) -> np.ndarray:
-    """All products of entries, one of every matrix (N, P_d), row by row, (N, P); the last matrix runs fastest."""
-    total = columns[0]
-    for column in columns[1:]:
-        total = (total[:, :, None] * column[:, None, :]).reshape(total.shape[0], -1)
-    return total
+from vff.linalg.arrays import apply_along, contracted
+from vff.linalg.operators import AbstractInvertible, AbstractOperator, AbstractSymmetric
+from vff.linalg.views import DenseView, MatrixView, StructuredCotangent
 
 
 @dataclass(frozen=True)
@@ -72,47 +53,15 @@ class Kronecker(AbstractInvertible):
 
     def lower_plus(self, dense: np.ndarray) -> np.ndarray:
         total = np.asfortranarray(dense.T)
-        shape = self.sizes
-        rest = self.scale * self.to_dense_of(self.written[1:])
+        first, rest = self.written[0], self.scale * reduce(np.kron, self.written[1:], np.ones((1, 1)))
         size = rest.shape[0]
-        first = self.written[0]
-        for i in range(shape[0]):
+        for i in range(self.sizes[0]):
             for j in range(i + 1):
                 total[i * size : (i + 1) * size, j * size : (j + 1) * size] += first[i, j] * rest
         return total
 
-    @staticmethod
-    def to_dense_of(matrices: Sequence[np.ndarray]) -> np.ndarray:
-        """The Kronecker product of matrices written out."""
-        total = np.ones((1, 1))
-        for matrix in matrices:
-            total = np.kron(total, matrix)
-        return total
-
-    @property
-    def probes(self) -> None:
-        return None
-
-    def project_block(self, block_view: BlockView) -> StructuredCotangent:
-        if block_view.contractions is not None:
-            return StructuredCotangent(block_view.contractions)
-        if block_view.outer is not None:
-            return StructuredCotangent(self._contracted_outer(*block_view.outer))
-        assert block_view.matrix is not None
-        return StructuredCotangent(tuple(contracted(block_view.matrix, self.written)))
-
-    def _contracted_outer(self, X: np.ndarray, Z: np.ndarray) -> tuple[np.ndarray, ...]:
-        """The partial contractions of (X Z' + Z X') / 2."""
-        results = []
-        for d, size in enumerate(self.sizes):
-            maps = [factor.mv if e != d else _same for e, factor in enumerate(self.factors)]
-            images = apply_along(X, self.sizes, maps)
-            left, right = (
-                v.reshape(prod(self.sizes[:d]), size, -1).transpose(1, 0, 2).reshape(size, -1) for v in (images, Z)
-            )
-            half = left @ right.T
-            results.append(0.5 * (half + half.T))
-        return tuple(results)
+    def project(self, view: MatrixView) -> StructuredCotangent:
+        return StructuredCotangent(tuple(view.contracted(self)))
 
     def inner(self, other: StructuredCotangent) -> float:
         return self.scale * float(np.sum(self.written[0] * other.parts[0]))
@@ -123,7 +72,7 @@ class Kronecker(AbstractInvertible):
         return self.scale * derivative.inner(derivative.project(DenseView(contraction)))
 
     def to_dense(self) -> np.ndarray:
-        return self.scale * self.to_dense_of(self.written)
+        return self.scale * reduce(np.kron, self.written)
 
     def solve(self, v: np.ndarray) -> np.ndarray:
         return apply_along(v, self.sizes, [factor.solve for factor in self.factors]) / self.scale
@@ -134,7 +83,7 @@ class Kronecker(AbstractInvertible):
         return P * float(np.log(self.scale)) + sum(parts)
 
     def trace_solve(self, G: AbstractSymmetric) -> float:
-        return float(np.sum(self.inverses[0] * G.contracted(self.inverses)[0])) / self.scale
+        return float(np.sum(self.inverses[0] * contracted(G.dense(), self.inverses)[0])) / self.scale
 
     def project_inverse(self) -> StructuredCotangent:
         P = self.shape[0]
@@ -142,13 +91,9 @@ class Kronecker(AbstractInvertible):
         return StructuredCotangent(tuple(P // size / self.scale * inverse for inverse, size in both))
 
     def project_sandwich(self, G: AbstractSymmetric) -> StructuredCotangent:
-        return self.sandwiched(G.contracted(self.inverses))
+        return self.sandwiched(contracted(G.dense(), self.inverses))
 
     def sandwiched(self, parts: Sequence[np.ndarray]) -> StructuredCotangent:
         """What it keeps of K^-1 G K^-1, given G contracted with the inverses of all factors but one."""
         both = zip(parts, self.inverses, strict=True)
         return StructuredCotangent(tuple(inverse @ part @ inverse / self.scale**2 for part, inverse in both))
-
-
-def _same(v: np.ndarray) -> np.ndarray:
-    return v

@@ -1,16 +1,13 @@
-"""What a matrix can do, in two levels: applied, and solved with."""
+"""What a matrix can do: symmetric ones that sums over rows make, structured ones, and those that are solved with."""
 
 from abc import ABC, abstractmethod
 
 import numpy as np
 
-from vff.linalg.symmetric import AbstractSymmetric
-from vff.linalg.views import BlockView, MatrixView, StructuredCotangent
+from vff.linalg.views import MatrixView, Probes, StructuredCotangent
 
 
-class AbstractOperator(ABC):
-    """A symmetric P x P matrix that can be applied, added to and contracted."""
-
+class _Matrix(ABC):
     @property
     @abstractmethod
     def shape(self) -> tuple[int, int]:
@@ -18,25 +15,51 @@ class AbstractOperator(ABC):
 
     @abstractmethod
     def mv(self, v: np.ndarray) -> np.ndarray:
-        """K v for v of shape (P,) or (P, S)."""
+        """The matrix times v, (P,) or (P, S)."""
+
+
+class AbstractSymmetric(_Matrix):
+    """A symmetric P x P matrix. Only who factors it may ask for all of it."""
+
+    def __matmul__(self, v: np.ndarray) -> np.ndarray:
+        return self.mv(v)
+
+    @abstractmethod
+    def diagonal(self) -> np.ndarray:
+        """The diagonal, (P,)."""
+
+    @abstractmethod
+    def dense(self) -> np.ndarray:
+        """The matrix written out, (P, P); not to be written to."""
+
+    @abstractmethod
+    def part(self, own: slice) -> "AbstractSymmetric":
+        """A block on the diagonal."""
+
+    def least_eigenvalue(self, scale: np.ndarray, border: tuple[np.ndarray, float] | None = None) -> float:
+        """Of D^-1 G D^-1, D = diag(scale); or of [G b; b' y] with a row and a column more."""
+        matrix = self.dense()
+        if border is not None:
+            b, y = border
+            matrix = np.block([[matrix, b[:, None]], [b[None], np.array([[y]])]])
+        return float(np.linalg.eigvalsh(matrix / scale / scale[:, None])[0])
+
+
+class AbstractOperator(_Matrix):
+    """A symmetric P x P matrix that can be applied, added to and contracted."""
+
+    @property
+    def probes(self) -> Probes:
+        """V (P, R): the few directions beside the diagonal in which this structure looks at another; None for all."""
+        return None
 
     @abstractmethod
     def lower_plus(self, dense: np.ndarray) -> np.ndarray:
         """The lower triangle of K + dense, in Fortran order, written into ``dense``; how A is assembled."""
 
-    @property
     @abstractmethod
-    def probes(self) -> np.ndarray | None:
-        """V (P, R): the few directions beside the diagonal in which this structure looks at another; None for all."""
-
-    @abstractmethod
-    def project_block(self, block_view: BlockView) -> StructuredCotangent:
-        """What this structure keeps of a matrix of which it was given a view."""
-
     def project(self, view: MatrixView) -> StructuredCotangent:
         """What this structure keeps of another matrix."""
-        (block_view,) = view.blocks([slice(0, self.shape[0])], [self.probes])
-        return self.project_block(block_view)
 
     @abstractmethod
     def inner(self, other: StructuredCotangent) -> float:
@@ -44,7 +67,7 @@ class AbstractOperator(ABC):
 
     @abstractmethod
     def to_dense(self) -> np.ndarray:
-        """The matrix written out. For tests."""
+        """The matrix written out. For tests, and for factors of a product, which are small."""
 
 
 class AbstractInvertible(AbstractOperator):

@@ -4,12 +4,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Union
+from math import prod
+from typing import TYPE_CHECKING, Union
 
 import numpy as np
 
-from vff.linalg.arrays import slices_of
+from vff.linalg.arrays import apply_along, contracted, slices_of
 from vff.linalg.cholesky import Factor
+
+if TYPE_CHECKING:
+    from vff.linalg.kronecker import Kronecker
 
 
 @dataclass(frozen=True)
@@ -29,33 +33,12 @@ class StructuredCotangent:
         return tuple(part for part in self.parts if isinstance(part, np.ndarray))
 
 
-@dataclass(frozen=True)
-class BlockView:
-    """A diagonal block of a matrix: its diagonal and image of some probes, or all of it, or two thin factors of it."""
-
-    diagonal: np.ndarray | None = None
-    image: np.ndarray | None = None
-    matrix: np.ndarray | None = None
-    outer: tuple[np.ndarray, np.ndarray] | None = None
-    """(X, Z) with M = (X Z' + Z X') / 2."""
-    contractions: tuple[np.ndarray, ...] | None = None
-    """What a Kronecker product keeps, known already."""
-
-
 Probes = np.ndarray | None
 """Directions V (P, R) in which a block is looked at beside its diagonal; None for all of it."""
 
 
 class MatrixView(ABC):
-    """A symmetric matrix to be looked at."""
-
-    @abstractmethod
-    def blocks(self, slices: Sequence[slice], probes: Sequence[Probes]) -> list[BlockView]:
-        """What is asked of every diagonal block."""
-
-
-class EntryView(MatrixView):
-    """A symmetric matrix of which any entry can be asked for."""
+    """A symmetric matrix M to be looked at."""
 
     @abstractmethod
     def written(self) -> np.ndarray:
@@ -65,21 +48,25 @@ class EntryView(MatrixView):
         """Some of its entries."""
         return self.written()[rows, columns]
 
-    def block(self, rows: slice, columns: slice) -> np.ndarray:
-        """Some of its rows and columns."""
-        return self.written()[rows, columns]
-
-    def part(self, own: slice) -> "EntryView":
-        """A block on the diagonal."""
-        return DenseView(self.block(own, own))
-
     def diagonal(self) -> np.ndarray:
         """Its diagonal, (P,)."""
-        return np.diagonal(self.written()).copy()
+        return np.diagonal(self.written())
+
+    def times(self, V: np.ndarray) -> np.ndarray:
+        """M V, (P, R)."""
+        return self.written() @ V
+
+    def contracted(self, K: "Kronecker") -> Sequence[np.ndarray]:
+        """For every d, M contracted with all factors of K but the d-th, (P_d, P_d)."""
+        return contracted(self.written(), K.written)
+
+    def parts(self, slices: Sequence[slice], probes: Sequence[Probes]) -> Sequence["MatrixView"]:
+        """Its blocks on the diagonal, which will be asked for their diagonal and these images, or for all."""
+        return [DenseView(self.written()[own, own]) for own in slices]
 
 
 @dataclass(frozen=True)
-class DenseView(EntryView):
+class DenseView(MatrixView):
     """A matrix written out."""
 
     matrix: np.ndarray
@@ -87,16 +74,9 @@ class DenseView(EntryView):
     def written(self) -> np.ndarray:
         return self.matrix
 
-    def blocks(self, slices: Sequence[slice], probes: Sequence[Probes]) -> list[BlockView]:
-        block_views = []
-        for own, V in zip(slices, probes, strict=True):
-            block = self.matrix[own, own]
-            block_views.append(BlockView(matrix=block) if V is None else BlockView(np.diagonal(block), block @ V))
-        return block_views
-
 
 @dataclass(frozen=True)
-class OuterView(EntryView):
+class OuterView(MatrixView):
     """(X Z' + Z X') / 2 for thin X and Z, (P, R)."""
 
     X: np.ndarray
@@ -106,29 +86,49 @@ class OuterView(EntryView):
         half = self.X @ self.Z.T
         return 0.5 * (half + half.T)
 
-    def part(self, own: slice) -> "OuterView":
-        return OuterView(self.X[own], self.Z[own])
-
     def at(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         return 0.5 * np.sum(self.X[rows] * self.Z[columns] + self.Z[rows] * self.X[columns], axis=-1)
 
     def diagonal(self) -> np.ndarray:
         return np.einsum("pr,pr->p", self.X, self.Z)
 
-    def blocks(self, slices: Sequence[slice], probes: Sequence[Probes]) -> list[BlockView]:
-        block_views = []
-        for own, V in zip(slices, probes, strict=True):
-            X, Z = self.X[own], self.Z[own]
-            if V is None:
-                block_views.append(BlockView(outer=(X, Z)))
-            else:
-                image = 0.5 * (X @ (Z.T @ V) + Z @ (X.T @ V))
-                block_views.append(BlockView(np.einsum("pr,pr->p", X, Z), image))
-        return block_views
+    def times(self, V: np.ndarray) -> np.ndarray:
+        return 0.5 * (self.X @ (self.Z.T @ V) + self.Z @ (self.X.T @ V))
+
+    def contracted(self, K: "Kronecker") -> Sequence[np.ndarray]:
+        results = []
+        for d, size in enumerate(K.sizes):
+            maps = [factor.mv if e != d else (lambda v: v) for e, factor in enumerate(K.factors)]
+            images = apply_along(self.X, K.sizes, maps)
+            left, right = (
+                v.reshape(prod(K.sizes[:d]), size, -1).transpose(1, 0, 2).reshape(size, -1) for v in (images, self.Z)
+            )
+            results.append(OuterView(left, right).written())
+        return results
+
+    def parts(self, slices: Sequence[slice], probes: Sequence[Probes]) -> Sequence["OuterView"]:
+        return [OuterView(self.X[own], self.Z[own]) for own in slices]
 
 
 @dataclass(frozen=True)
-class InverseView(EntryView):
+class _Thin(MatrixView):
+    """A block of which only what will be asked is known: its diagonal, and the image of the probes."""
+
+    d: np.ndarray
+    image: np.ndarray
+
+    def written(self) -> np.ndarray:
+        raise TypeError("only the diagonal and the image of the probes are known")
+
+    def diagonal(self) -> np.ndarray:
+        return self.d
+
+    def times(self, V: np.ndarray) -> np.ndarray:
+        return self.image
+
+
+@dataclass(frozen=True)
+class InverseView(MatrixView):
     """A^-1 from the factor of A; written out only when a block asks for all of it."""
 
     factor: Factor
@@ -143,13 +143,16 @@ class InverseView(EntryView):
     def diagonal(self) -> np.ndarray:
         return self.factor.inverse_diagonal()
 
-    def blocks(self, slices: Sequence[slice], probes: Sequence[Probes]) -> list[BlockView]:
-        if any(V is None for V in probes):
-            return DenseView(self.matrix).blocks(slices, probes)
-        diagonal, thin = self.factor.inverse_diagonal(), [V for V in probes if V is not None]
-        every = np.zeros((diagonal.size, sum(V.shape[1] for V in thin)))
-        columns = slices_of(V.shape[1] for V in thin)
+    def times(self, V: np.ndarray) -> np.ndarray:
+        return self.factor.solve(V)
+
+    def parts(self, slices: Sequence[slice], probes: Sequence[Probes]) -> Sequence[MatrixView]:
+        thin = [V for V in probes if V is not None]
+        if len(thin) < len(probes):
+            return super().parts(slices, probes)
+        diagonal, columns = self.diagonal(), slices_of(V.shape[1] for V in thin)
+        every = np.zeros((diagonal.size, columns[-1].stop))
         for own, V, some in zip(slices, thin, columns, strict=True):
             every[own, some] = V
-        images = self.factor.solve(every)
-        return [BlockView(diagonal[own], images[own, some]) for own, some in zip(slices, columns, strict=True)]
+        images = self.times(every)
+        return [_Thin(diagonal[own], images[own, some]) for own, some in zip(slices, columns, strict=True)]

@@ -9,7 +9,7 @@ column of the term:
     target_squared          sum w (y - offset)^2
     grams    s: (Q, ...)    sum w psi_s, an axis per column -> Phi_s' W Phi_s is a linear map of it (``gram.py``)
     projects s: (P_s,)      sum w (y - offset) phi_s
-    blocks   s<t: (P_s,P_t) sum w phi_s phi_t'      the Gram matrix between two terms (``term_pair.py``)
+    blocks   s<t: (P_s,P_t) sum w phi_s phi_t'      the Gram matrix between two terms (``TermPair``)
 
 ``Moments`` adds, subtracts and scales; a pass for M harmonics holds the sums for every smaller M. ``offset`` is a
 number near the mean of y that keeps the sums free of cancellation. How it is summed is an engine's business
@@ -17,30 +17,25 @@ number near the mean of y that keeps the sums free of cancellation. How it is su
 ``run_pass`` goes through the rows once, in chunks; ``PreparedRows`` many times.
 """
 
-from vff.moments.cells import Cells, Whole, moments_of_cells
 from vff.moments.distinct import ColumnSummary, DistinctValues, distinct_values_of, summarise_column
-from vff.moments.engines import ENGINES, Choice, Cost, Engine, Job, Work, choose, contract
-from vff.moments.equal_rows import merge_equal_rows
-from vff.moments.gram import gram_columns_adjoint, gram_tensor, project_term
-from vff.moments.nodes import equivalent_weights, features_at_nodes, lattice_size
+from vff.moments.engines.base import Choice, Cost, Engine, Job, Work, contract
+from vff.moments.engines.choice import ENGINES, choose
+from vff.moments.gram import TermPair, gram_columns_adjoint, project_term, term_gram
+from vff.moments.nodes import equivalent_weights, lattice_size
 from vff.moments.operations import (
     LetterFunction,
     Tables,
     analyse,
     column_rows,
-    evaluate_several,
     pair_functions,
     summed,
     synthesise,
 )
-from vff.moments.pairs import KeyedByPairs, Pair
 from vff.moments.plan import PassPlan, RowBlock, distinct_values_for, plan_pass, summarise_columns
-from vff.moments.prepared import PreparedRows
 from vff.moments.rows import ColumnRequest, ColumnRows, TermRequest
-from vff.moments.run import moments_of_arrays, run_pass
-from vff.moments.sample import LARGEST_SAMPLE, Profile, Sample, sample_of
-from vff.moments.statistics import Harmonics, MomentRequest, Moments, joint
-from vff.moments.term_pair import TermPair
+from vff.moments.run import Cells, PreparedRows, Whole, moments_of_arrays, moments_of_cells, run_pass
+from vff.moments.sample import LARGEST_SAMPLE, Profile, Sample, merge_equal_rows, sample_of
+from vff.moments.statistics import Harmonics, KeyedByPairs, MomentRequest, Moments, Pair
 
 __all__ = [
     "ENGINES",
@@ -77,11 +72,7 @@ __all__ = [
     "distinct_values_for",
     "distinct_values_of",
     "equivalent_weights",
-    "evaluate_several",
-    "features_at_nodes",
     "gram_columns_adjoint",
-    "gram_tensor",
-    "joint",
     "lattice_size",
     "merge_equal_rows",
     "moments_of_arrays",
@@ -95,4 +86,5 @@ __all__ = [
     "summarise_columns",
     "summed",
     "synthesise",
+    "term_gram",
 ]

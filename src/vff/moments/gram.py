@@ -1,43 +1,125 @@
-"""From sums of products of double letters, one per factor, to the Gram matrix of a term's features, and back."""
+"""From sums of products of letters, one per axis, to Gram matrices of features, and back (theory §2)."""
 
-from collections.abc import Sequence
-from math import prod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from vff.basis.protocol import Basis
-from vff.linalg import AbstractSymmetric, Dense, Diagonal, EntryView
-from vff.moments.axes import along
+from vff.basis.protocol import Axis, Basis, Domain, Letters
+from vff.linalg import AbstractSymmetric, Dense, Diagonal, MatrixView, along
+from vff.moments.rows import TermRequest, joint
+
+_PAIRS_AT_ONCE = 2**24
 
 
-def gram_tensor(bases: Sequence[Basis], letters: np.ndarray) -> np.ndarray:
-    """sum w phi phi' (P, P) of the products of several factors' features, from sums of products of double letters."""
-    if len(bases) == 1:
-        return bases[0].pairs(letters)
-    D = len(bases)
-    # one axis of letters after another becomes two axes of features: (Q1, Q2) -> (P1, P1, Q2) -> (P1, P1, P2, P2)
-    tensor = letters
-    for d, basis in enumerate(bases):
-        flat = tensor.reshape(-1, letters.shape[d], prod(letters.shape[d + 1 :]))
-        expanded = basis.pairs(np.ascontiguousarray(np.moveaxis(flat, 1, 0)))
-        tensor = np.moveaxis(expanded, 2, 0)
-    sizes = [basis.size for basis in bases]
-    paired = tensor.reshape([size for size in sizes for _ in range(2)])
-    order = [2 * d for d in range(D)] + [2 * d + 1 for d in range(D)]
-    return np.ascontiguousarray(paired.transpose(order)).reshape(prod(sizes), prod(sizes))
+@dataclass(frozen=True)
+class TermPair:
+    """The block of two terms."""
+
+    left: TermRequest
+    right: TermRequest
+
+    @cached_property
+    def axes(self) -> tuple[Axis, ...]:
+        """What either term reads."""
+        every = dict.fromkeys((*self.left.axes, *self.right.axes))
+        return tuple(sorted(every, key=lambda axis: (axis.columns, axis.family, repr(axis.domain))))
+
+    @property
+    def columns(self) -> tuple[int, ...]:
+        """The column of the rows behind every axis."""
+        return tuple(axis.columns[0] for axis in self.axes)
+
+    @property
+    def domains(self) -> tuple[Domain, ...]:
+        """Of every axis."""
+        return tuple(axis.domain for axis in self.axes)
+
+    @cached_property
+    def _bases(self) -> list[list[Basis]]:
+        """Of the factors over every axis, one or two."""
+        terms = self.left, self.right
+        return [[own for term in terms if (own := term.basis_of(axis)) is not None] for axis in self.axes]
+
+    @cached_property
+    def axis_letters(self) -> tuple[Letters, ...]:
+        """The letters to be summed along every axis."""
+        return tuple(joint(*own).double if len(own) == 2 else own[0].single for own in self._bases)
+
+    @cached_property
+    def _order(self) -> list[int]:
+        """Where the axes of (left factors, right factors) stand among those of all axes' features, expanded."""
+        terms = self.left, self.right
+        found = [(side, axis) for axis in self.axes for side, term in enumerate(terms) if axis in term.axes]
+        return [found.index((side, axis)) for side, term in enumerate(terms) for axis in term.axes]
+
+    def block(self, letters: np.ndarray) -> np.ndarray:
+        """sum w phi_s phi_t' (P_s, P_t) from the sums of products of letters."""
+        tensor, axis = letters, 0
+        for own in self._bases:
+            tensor = _expanded(tensor, axis, *own) if len(own) == 2 else tensor
+            axis += len(own)
+        return np.ascontiguousarray(tensor.transpose(self._order)).reshape(self.left.size, self.right.size)
+
+    def letters(self, S: np.ndarray) -> np.ndarray:
+        """Coefficients of products of letters whose sum is phi_s' S phi_t; the transpose of ``block``."""
+        tensor = S.reshape(*self.left.shape, *self.right.shape).transpose(np.argsort(self._order))
+        axis = len(self._order)
+        for own in reversed(self._bases):
+            axis -= len(own)
+            tensor = _contracted(tensor, axis, *own) if len(own) == 2 else tensor
+        return tensor
 
 
-def term_gram(bases: Sequence[Basis], letters: np.ndarray) -> AbstractSymmetric:
-    """The same with its structure: diagonal where products of different features vanish."""
-    if len(bases) == 1:
-        return bases[0].gram(letters)
-    if all(basis.orthogonal for basis in bases):  # the features are the double letters
-        return Diagonal(features_sum(bases, letters))
-    return Dense(gram_tensor(bases, letters))
+def _expanded(tensor: np.ndarray, axis: int, one: Basis, other: Basis) -> np.ndarray:
+    """An axis of double letters becomes two axes of features, in their own bases."""
+    both = joint(one, other)
+    moved = np.moveaxis(tensor, axis, 0)
+    flat = np.ascontiguousarray(moved).reshape(moved.shape[0], -1)
+    gram = np.empty((one.size, other.size, flat.shape[1]))
+    for some in _stretches(flat.shape[1], both):
+        whole = both.pairs(flat[:, some])
+        for place, basis in enumerate((one, other)):
+            whole = whole if basis == both else along(whole, place, both.to(basis).single)
+        gram[:, :, some] = whole
+    return np.moveaxis(gram.reshape(one.size, other.size, *moved.shape[1:]), (0, 1), (axis, axis + 1))
 
 
-def project_term(bases: Sequence[Basis], S: EntryView) -> np.ndarray:
-    """Coefficients of products of double letters, (Q1, Q2, ...), with sum phi'S phi: transpose of ``gram_tensor``.
+def _contracted(tensor: np.ndarray, axis: int, one: Basis, other: Basis) -> np.ndarray:
+    """Two axes of coefficients of features become one of double letters."""
+    both = joint(one, other)
+    moved = np.moveaxis(tensor, (axis, axis + 1), (0, 1))
+    flat = np.ascontiguousarray(moved).reshape(one.size, other.size, -1)
+    letters = np.empty((both.double.size, flat.shape[2]))
+    for some in _stretches(flat.shape[2], both):
+        whole = flat[:, :, some]
+        for place, basis in enumerate((one, other)):
+            whole = along(whole, place, both.to(basis).single_transpose)
+        products = both.products()
+        whole = whole.reshape(both.size**2, -1) if both.everywhere else whole[products.rows, products.columns]
+        letters[:, some] = products.transposed @ np.ascontiguousarray(whole)
+    return np.moveaxis(letters.reshape(-1, *moved.shape[2:]), 0, axis)
+
+
+def _stretches(count: int, basis: Basis) -> Iterator[slice]:
+    """Some of the other letters at a time, so that pairs of features of a large basis fit in memory."""
+    step = max(1, _PAIRS_AT_ONCE // basis.size**2)
+    return (slice(start, start + step) for start in range(0, count, step))
+
+
+def term_gram(term: TermRequest, letters: np.ndarray) -> AbstractSymmetric:
+    """sum w phi phi' of a term from sums of products of double letters, diagonal where different features have none."""
+    if len(term.bases) == 1:
+        return term.bases[0].gram(letters)
+    if all(basis.orthogonal for basis in term.bases):  # the features are the double letters
+        return Diagonal(features_sum(term.bases, letters))
+    pair = TermPair(term, term)
+    return Dense(pair.block(letters.transpose([term.axes.index(axis) for axis in pair.axes])))
+
+
+def project_term(bases: Sequence[Basis], S: MatrixView) -> np.ndarray:
+    """Coefficients of products of double letters, (Q1, Q2, ...), with sum phi'S phi: transpose of ``term_gram``.
 
     S is asked only where products of features live.
     """
@@ -49,7 +131,7 @@ def project_term(bases: Sequence[Basis], S: EntryView) -> np.ndarray:
     return tensor
 
 
-def _at_products(bases: Sequence[Basis], S: EntryView) -> np.ndarray:
+def _at_products(bases: Sequence[Basis], S: MatrixView) -> np.ndarray:
     """The entries of S where products of features live, an axis per factor."""
     D, sizes = len(bases), [basis.size for basis in bases]
     if all(basis.everywhere for basis in bases):

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from vff.basis.protocol import Basis
-from vff.moments.engines import contract
+from vff.moments.engines.base import contract
 from vff.moments.rows import TermRequest
 
 _RESOLVED = 1e-13  # of the largest singular value
@@ -34,11 +34,6 @@ def _nodes(basis: Basis) -> _Nodes:
     left, values, right = np.linalg.svd(letters / scale[:, None], full_matrices=False)
     kept = values > _RESOLVED * values[0]
     return _Nodes(left[:, kept].T / scale, values[kept], right[kept].T)
-
-
-def features_at_nodes(basis: Basis) -> np.ndarray:
-    """The features of one column at its nodes, (n, P)."""
-    return basis.evaluate(basis.nodes())
 
 
 def equivalent_weights(term: TermRequest, letters: np.ndarray) -> np.ndarray:

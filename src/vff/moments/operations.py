@@ -12,11 +12,12 @@ import numpy as np
 
 from vff.basis.protocol import Domain, Letters
 from vff.moments.distinct import DistinctValues, distinct_values_of
-from vff.moments.engines import ENGINES, Job, Work, choose
-from vff.moments.pairs import Pair
+from vff.moments.engines.base import Engine, Job, Work
+from vff.moments.engines.choice import ENGINES, choose
+from vff.moments.gram import TermPair
 from vff.moments.rows import ColumnRequest, ColumnRows
-from vff.moments.term_pair import TermPair
-from vff.moments.threads import cores, workers
+from vff.moments.statistics import Pair
+from vff.moments.threads import side_by_side
 
 
 def column_rows(request: ColumnRequest, x: np.ndarray) -> ColumnRows:
@@ -37,10 +38,6 @@ class LetterFunction:
     coefficients: np.ndarray
     domains: tuple[Domain, ...] = ()
     """Of every axis; those of the columns where there are none."""
-
-    @property
-    def job(self) -> Job:
-        return Job(self.axis_letters)
 
     def on(self, rows: "Rows") -> list[ColumnRows]:
         """Its axes at these rows."""
@@ -63,67 +60,39 @@ def synthesise(
 
     Who asks for the same functions at stretch after stretch of the same columns keeps ``tables`` between them.
     """
-    values: list[np.ndarray] = [np.empty(0)] * len(functions)
-    alone: dict[tuple[int, tuple[Domain, ...]], list[int]] = {}
-    several: list[int] = []
+    together: dict[Any, list[int]] = {}
     for number, function in enumerate(functions):
-        if len(function.columns) == 1:
-            alone.setdefault((function.columns[0], function.domains), []).append(number)
-        else:
-            several.append(number)
-    for numbers in alone.values():
-        some = [functions[number] for number in numbers]
-        jobs, coefficients = [own.job for own in some], [own.coefficients for own in some]
-        for number, found in zip(numbers, _one_axis(some[0].on(rows)[0], jobs, coefficients, engine), strict=True):
-            values[number] = found
-    found = _several(rows, {number: functions[number] for number in several}, engine, {} if tables is None else tables)
-    for number, value in found.items():
-        values[number] = value
+        alone = len(function.columns) == 1
+        together.setdefault((function.columns, function.domains) if alone else number, []).append(number)
+    values: list[np.ndarray] = [np.empty(0)] * len(functions)
+    kept, threaded, others = {} if tables is None else tables, [], []
+    for numbers in together.values():
+        columns = functions[numbers[0]].on(rows)
+        work = Work(columns[0].x.size, [Job(functions[number].axis_letters) for number in numbers], columns)
+        how = ENGINES[_engine(work, engine)]
+        how.prepare(columns)
+        own = threaded if work.alone is None and not how.parallel else others
+        own.append((numbers, work, how))
+
+    def one(group: tuple[list[int], Work, Engine]) -> None:
+        numbers, work, engine = group
+        own = kept.setdefault((engine.name, numbers[0]), {})
+        coefficients = [functions[number].coefficients for number in numbers]
+        found = engine.evaluate(work.columns, work.jobs, coefficients, own)
+        for number, value in zip(numbers, found, strict=True):
+            values[number] = value
+
+    with side_by_side(threaded[0][1].n if len(threaded) > 1 else 0) as each:
+        each(one, threaded)
+    for group in others:
+        one(group)
     return values
 
 
-def _one_axis(
-    rows: ColumnRows, jobs: Sequence[Job], coefficients: Sequence[np.ndarray], engine: str
-) -> list[np.ndarray]:
-    work = Work(rows.x.size, jobs, [rows])
-    name = engine if engine != "auto" and not rows.request.domain.discrete else choose(work).name
-    return ENGINES[name].evaluate([rows], jobs, coefficients)
-
-
-def _several(rows: Rows, functions: Mapping[int, LetterFunction], engine: str, tables: Tables) -> dict[int, np.ndarray]:
-    columns = {number: function.on(rows) for number, function in functions.items()}
-    names = {number: _engine(columns[number], function.job, engine) for number, function in functions.items()}
-    for number, name in names.items():
-        ENGINES[name].prepare(columns[number])
-
-    def one(number: int) -> np.ndarray:
-        function, kept = functions[number], tables.setdefault((names[number], number), {})
-        (values,) = ENGINES[names[number]].evaluate(columns[number], [function.job], [function.coefficients], kept)
-        return values
-
-    alone = [number for number, name in names.items() if ENGINES[name].parallel or len(functions) == 1]
-    with workers(cores()) as pool:
-        together = [number for number in functions if number not in alone]
-        found = dict(zip(together, pool.map(one, together), strict=True))
-    return found | {number: one(number) for number in alone}
-
-
-def _engine(columns: Sequence[ColumnRows], job: Job, engine: str) -> str:
-    work = Work(columns[0].x.size, [job], columns)
-    if engine not in ("auto", "grid") and work.bands is not None and not (engine == "nufft" and len(columns) > 3):
-        return engine
-    return choose(work).name
-
-
-def evaluate_several(
-    rows: ColumnRows, vectors: Sequence[np.ndarray], S_letters: np.ndarray | None = None, engine: str = "auto"
-) -> list[np.ndarray]:
-    """Phi c for several c, and diag(Phi S Phi') when S is given, of one column, (N,) each, in one go."""
-    jobs, coefficients = [Job((rows.basis.single,)) for _ in vectors], [*vectors]
-    if S_letters is not None:
-        jobs.append(Job((rows.basis.double,)))
-        coefficients.append(S_letters)
-    return _one_axis(rows, jobs, coefficients, engine)
+def _engine(work: Work, engine: str) -> str:
+    """As asked, where that is possible."""
+    beyond = work.alone is None and (engine == "grid" or (engine == "nufft" and len(work.columns) > 3))
+    return choose(work).name if engine == "auto" or work.bands is None or beyond else engine
 
 
 def analyse(rows: ColumnRows, letters: Letters, strengths: np.ndarray) -> np.ndarray:

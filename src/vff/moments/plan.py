@@ -1,7 +1,6 @@
 """What one pass over the rows will sum, and which engine sums it."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from itertools import combinations_with_replacement
@@ -9,14 +8,14 @@ from math import prod
 
 import numpy as np
 
-from vff.basis.protocol import Axis, Letters
+from vff.basis.protocol import Axis
 from vff.moments.distinct import ColumnSummary, DistinctValues, summarise_column
-from vff.moments.engines import ENGINES, LARGEST_CONTINGENCY, Choice, Job, Work, choose
-from vff.moments.pairs import Pair
-from vff.moments.rows import ColumnRequest, ColumnRows, TermRequest
-from vff.moments.statistics import MomentRequest, joint
-from vff.moments.term_pair import TermPair
-from vff.moments.threads import cores
+from vff.moments.engines.base import LARGEST_CONTINGENCY, Choice, Job, Work
+from vff.moments.engines.choice import ENGINES, choose
+from vff.moments.gram import TermPair
+from vff.moments.rows import ColumnRequest, ColumnRows, TermRequest, joint
+from vff.moments.statistics import MomentRequest, Pair
+from vff.moments.threads import side_by_side
 
 _CHUNK = 2**22  # rows of one column at a time
 _CHUNK_OF_FEW = 2**20
@@ -60,31 +59,41 @@ class SetPlan:
         return tuple(axis.columns[0] for axis in self.axes)
 
     @property
-    def projects(self) -> tuple[int, ...]:
-        """Terms of which these are the axes."""
-        return tuple(s for s, t in self.term_pairs if s == t)
+    def terms(self) -> dict[int, TermRequest]:
+        """Those of which these are the axes, by number."""
+        return {s: term_pair.left for (s, t), term_pair in self.term_pairs.items() if s == t}
+
+    def order(self, term: TermRequest) -> list[int]:
+        """Where the axes of one of them stand."""
+        return [self.axes.index(axis) for axis in term.axes]
 
     @cached_property
     def alone(self) -> ColumnRequest | None:
         """What to sum of a column by itself: a basis that holds those of all terms on it alone."""
         if len(self.axes) > 1:
             return None
-        factors = [self.term_pairs[s, s].left.factors[0] for s in self.projects]
+        factors = [term.factors[0] for term in self.terms.values()]
         return replace(factors[0], basis=reduce(joint, [factor.basis for factor in factors]))
 
     @cached_property
     def jobs(self) -> tuple[Job, ...]:
-        """What to sum, in the order of pairs of terms and projects; for a column by itself, what holds them all."""
+        """What to sum, in the order of pairs of terms and of terms; for a column by itself, what holds them all."""
         if self.alone is not None:
             return Job((self.alone.basis.double,)), Job((self.alone.basis.single,), targets=True)
-        grams = tuple(Job(term_pair.axis_letters) for term_pair in self.term_pairs.values())
-        terms = [self.term_pairs[s, s].left for s in self.projects]
-        return (*grams, *(Job(tuple(_in_order(term, self.axes)), targets=True) for term in terms))
+        singles = [[term.bases[term.axes.index(axis)].single for axis in self.axes] for term in self.terms.values()]
+        grams = (Job(term_pair.axis_letters) for term_pair in self.term_pairs.values())
+        return (*grams, *(Job(tuple(own), targets=True) for own in singles))
 
-
-def _in_order(term: TermRequest, axes: Sequence[Axis]) -> Iterator[Letters]:
-    """The single letters of a term, in the order of its axes."""
-    return (term.bases[term.axes.index(axis)].single for axis in axes)
+    def in_own_bases(self, sums: Sequence[np.ndarray]) -> tuple[Sequence[np.ndarray], Sequence[np.ndarray]]:
+        """From the sums of its jobs, those of double letters by pair of terms and of single ones by term."""
+        if self.alone is None:
+            return sums[: len(self.term_pairs)], sums[len(self.term_pairs) :]
+        changes = {
+            pair: self.alone.basis.to(joint(own.left.bases[0], own.right.bases[0]))
+            for pair, own in self.term_pairs.items()
+        }
+        doubles = [change.double(sums[0]) for change in changes.values()]
+        return doubles, [changes[s, s].single(sums[1]) for s in self.terms]
 
 
 @dataclass(frozen=True)
@@ -106,10 +115,13 @@ class PassPlan:
             return _CHUNK
         return _CHUNK_OF_FEW if len(self.distinct_values) <= 3 else _CHUNK_OF_SEVERAL
 
+    def requests(self, one: SetPlan) -> Sequence[ColumnRequest]:
+        """What is asked of the axes of a set."""
+        return [one.alone] if one.alone is not None else [self.request.axes[axis] for axis in one.axes]
+
     def empty(self, one: SetPlan) -> list[ColumnRows]:
         """The axes of a set, and no rows."""
-        requests = [one.alone] if one.alone is not None else [self.request.axes[axis] for axis in one.axes]
-        both = zip(requests, one.columns, strict=True)
+        both = zip(self.requests(one), one.columns, strict=True)
         return [ColumnRows(own, np.empty(0), self.distinct_values[c]) for own, c in both]
 
 
@@ -181,8 +193,8 @@ def _cells(distinct_values: Sequence[DistinctValues | None], columns: Sequence[i
 
 def summarise_columns(source: RowBlock, columns: Iterable[int]) -> list[ColumnSummary]:
     """A look at some columns, side by side."""
-    with ThreadPoolExecutor(cores()) as pool:
-        return list(pool.map(lambda s: summarise_column(source.n, lambda rows: source.column(s, rows)), columns))
+    with side_by_side(source.n) as each:
+        return each(lambda s: summarise_column(source.n, lambda rows: source.column(s, rows)), columns)
 
 
 def distinct_values_for(

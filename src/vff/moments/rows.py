@@ -9,6 +9,7 @@ import numpy as np
 
 from vff.basis.protocol import Axis, Basis, Domain, Letters
 from vff.moments.distinct import DistinctValues
+from vff.words import shown
 
 _REMEMBERED = 2**21  # letters of one column, 16 MiB
 _KEPT = 2**17  # letters of one column at its rows, 1 MiB
@@ -68,15 +69,25 @@ class TermRequest:
         both = zip(self.columns, self.factors, strict=True)
         return tuple(Axis((column,), factor.domain, factor.basis.family) for column, factor in both)
 
-    def factor_of(self, axis: Axis) -> int | None:
-        """Which factor is over this axis; None when none is."""
-        return self.axes.index(axis) if axis in self.axes else None
+    def basis_of(self, axis: Axis) -> Basis | None:
+        """Of the factor over this axis; None when there is none."""
+        return self.bases[self.axes.index(axis)] if axis in self.axes else None
 
     def with_basis(self, d: int, basis: Basis) -> "TermRequest":
         """The same term with another basis for one factor."""
         factors = list(self.factors)
         factors[d] = replace(factors[d], basis=basis)
         return replace(self, factors=tuple(factors))
+
+
+def joint(one: Basis, other: Basis) -> Basis:
+    """The smallest basis that holds both."""
+    both = one.joint(other)
+    if both is None:
+        raise ValueError(
+            f"a column has one set of levels, or one interval, and here has {shown(one)} and {shown(other)}"
+        )
+    return both
 
 
 @dataclass(frozen=True)
@@ -129,6 +140,10 @@ class ColumnRows:
         """Where the distinct values lie in the unit domain, (D,)."""
         return self.request.domain.to_unit(self.known_values.values)
 
+    def taken(self, rows: np.ndarray) -> "ColumnRows":
+        """Some of the rows."""
+        return ColumnRows(self.request, self.x[rows], self.distinct)
+
     def letters(self, letters: Letters) -> np.ndarray:
         """Letters at the distinct values, (D, size)."""
         if self.known_values.size * letters.size > _REMEMBERED:
@@ -161,8 +176,3 @@ class ColumnRows:
             return outside if outside.any() else None
         values = ~domain.contains(self.values)
         return values[self.codes] if values.any() else None
-
-    @cached_property
-    def features(self) -> np.ndarray:
-        """The features written out, (N, P). For short stretches."""
-        return self.basis.evaluate(self.t)

@@ -1,18 +1,27 @@
-"""One pass over the rows: the sums that a plan asks for."""
+"""Passes over rows: the sums that a plan asks for, of rows that are read once, walked often, or counted by others.
+
+Rows are met chunk by chunk, so that nothing as long as the table is kept but the table itself.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from vff.moments.distinct import summarise_column
-from vff.moments.engines import ENGINES, Accumulator, Choice, Work, choose
-from vff.moments.pairs import Pair
+from vff.moments.engines.base import Accumulator, Choice, Job, Totals, Work
+from vff.moments.engines.choice import ENGINES, choose
 from vff.moments.plan import PassPlan, RowBlock, SetPlan, distinct_values_for, plan_pass
-from vff.moments.rows import ColumnRows, TermRequest
-from vff.moments.statistics import MomentRequest, Moments, joint
-from vff.moments.threads import cores, workers
+from vff.moments.rows import ColumnRows
+from vff.moments.statistics import MomentRequest, Moments
+from vff.moments.threads import Each, side_by_side
+
+_KEPT = 2**30  # bytes of prepared rows that are kept from walk to walk
+_PER_CELL = 24  # bytes: the value, its place and its code
+
+Step = Callable[[slice, Sequence[ColumnRows]], tuple[np.ndarray, np.ndarray]]
+"""A stretch of rows and its columns -> weights w and weighted targets w y, (N,) each."""
 
 
 def moments_of_arrays(
@@ -37,19 +46,98 @@ def run_pass(
 ) -> tuple[Moments, list[Choice]]:
     """The moments of the rows that lie inside all domains, and the engine of every column, with the reason."""
     sums = Sums(plan)
-    with workers(cores()) as pool:
-        for rows in chunks_of(plan, source.n):
-            stretch = prepare(plan, source, rows, pool)
+    with side_by_side(source.n) as each:
+        for rows in _chunks(plan, source.n):
+            stretch = _prepared(plan, source, rows, each)
             residual, w, stretch = _inside(plan, stretch, source.y[rows] - offset, source.w[rows])
-            prepare_sets(plan, stretch, pool)
-            sums.add(stretch, w, w * residual, float((w * residual) @ residual), pool)
+            _prepare_sets(plan, stretch, each)
+            sums.add(stretch, w, w * residual, float((w * residual) @ residual), each)
             progress(rows.stop)
     return sums.moments(offset), sums.choices
 
 
-def chunks_of(plan: PassPlan, n: int) -> Iterator[slice]:
-    """Stretches of rows that are read at once."""
-    return (slice(start, min(start + plan.chunk, n)) for start in range(0, n, plan.chunk))
+class PreparedRows:
+    """The rows of a source, to be walked as often as one likes: what they are is worked out once (theory §9).
+
+    All must lie inside the domains of their columns.
+    """
+
+    def __init__(self, plan: PassPlan, source: RowBlock):
+        self.plan, self.source = plan, source
+        self._keeps = source.n * len(plan.distinct_values) * _PER_CELL <= _KEPT
+        self._kept: list[list[ColumnRows]] = []
+        self.choices: list[Choice] = []
+
+    @property
+    def n(self) -> int:
+        """Rows."""
+        return self.source.n
+
+    def taken(self, pieces: Sequence[slice], request: MomentRequest | None = None) -> "PreparedRows":
+        """Some of the rows, perhaps for other features of the same columns."""
+        source = self.source.taken(len(self.plan.distinct_values), pieces)
+        return PreparedRows(plan_pass(source.n, request or self.plan.request, self.plan.distinct_values), source)
+
+    def chunks(self) -> Iterator[tuple[slice, list[ColumnRows]]]:
+        """Stretches of rows with their columns; the same every time."""
+        for number, rows in enumerate(_chunks(self.plan, self.n)):
+            if number < len(self._kept):
+                yield rows, self._kept[number]
+                continue
+            with side_by_side(self.n) as each:
+                columns = _prepared(self.plan, self.source, rows, each)
+                _prepare_sets(self.plan, columns, each)
+            if self._keeps:
+                self._kept.append(columns)
+            yield rows, columns
+
+    def sum(self, step: Step) -> Moments:
+        """One walk: the sums with the weights and weighted targets that ``step`` finds at every stretch."""
+        sums = Sums(self.plan)
+        with side_by_side(self.n) as each:
+            for rows, columns in self.chunks():
+                sums.add(columns, *step(rows, columns), 0.0, each)
+        self.choices = sums.choices
+        return sums.moments(0.0)
+
+
+class Cells(NamedTuple):
+    """Combinations of distinct values of some columns, with the sums of their rows."""
+
+    columns: tuple[np.ndarray, ...]
+    """(cells,) each."""
+    w: np.ndarray
+    weighted: np.ndarray
+    """sum w (y - offset)."""
+
+
+class Whole(NamedTuple):
+    """What all rows sum to."""
+
+    n: int
+    weight: float
+    target: float
+    """sum w (y - offset)."""
+    target_squared: float
+
+
+def moments_of_cells(
+    plan: PassPlan, cells: Callable[[tuple[int, ...]], Cells], whole: Whole, offset: float
+) -> tuple[Moments, list[Choice]]:
+    """The moments of rows that all lie inside and that somebody else has counted, and the engine of every column.
+
+    ``cells`` is asked for sets of columns; it may hand out a cell in several parts. Sums are linear in w and
+    w (y - offset), so a cell is as good as a row that carries the weight and the weighted target of all its rows.
+    """
+    sums = Sums(plan)
+    sums.whole = whole
+    for one, own in (*sums.alone, *sums.sets):
+        wanted = tuple(dict.fromkeys(one.columns))
+        columns, w, weighted = cells(wanted)
+        values = dict(zip(wanted, columns, strict=True))
+        empty = zip(plan.empty(one), one.columns, strict=True)
+        own.add([replace(column, x=values[c], remembered={}) for column, c in empty], w, weighted)
+    return sums.moments(offset), sums.choices
 
 
 class Sums:
@@ -57,114 +145,90 @@ class Sums:
 
     def __init__(self, plan: PassPlan):
         self.plan = plan
-        self.alone = [(one, _ColumnSums(one, plan.empty(one))) for one in plan.alone]
-        self.sets = [(one, _accumulator(one, plan.empty(one))) for one in plan.sets]
-        self.n, self.weight, self.target, self.target_squared = 0, 0.0, 0.0, 0.0
+        self.alone = [(one, _accumulator(plan, one)) for one in plan.alone]
+        self.sets = [(one, _accumulator(plan, one)) for one in plan.sets]
+        self.whole = Whole(0, 0.0, 0.0, 0.0)
 
     def add(
-        self,
-        stretch: Sequence[ColumnRows],
-        w: np.ndarray,
-        weighted: np.ndarray,
-        squares: float,
-        pool: ThreadPoolExecutor,
+        self, stretch: Sequence[ColumnRows], w: np.ndarray, weighted: np.ndarray, squares: float, each: Each
     ) -> None:
         """Take in rows that lie inside, with their weights, weighted targets and w (y - offset)^2 summed.
 
         Sets and columns side by side, one core each, but for engines that use all cores by themselves, and for a set
         or a column alone.
         """
-        self.n, self.weight, self.target = self.n + w.size, self.weight + float(w.sum()), self.target + weighted.sum()
-        self.target_squared += squares
+        n, weight, target, before = self.whole
+        self.whole = Whole(n + w.size, weight + float(w.sum()), target + weighted.sum(), before + squares)
         if not w.size:
             return
 
-        def one(item: tuple[SetPlan, Accumulator | _ColumnSums]) -> None:
-            item[1].add(on_axes(self.plan, item[0], stretch), w, weighted)
+        def one(item: tuple[SetPlan, Accumulator]) -> None:
+            own = zip(self.plan.requests(item[0]), item[0].columns, strict=True)
+            item[1].add([stretch[c].for_request(request) for request, c in own], w, weighted)
 
         for items in (self.sets, self.alone):
             by_itself = [len(items) == 1 or (items is self.sets and _is_parallel(own)) for own, _ in items]
-            list(pool.map(one, [item for item, apart in zip(items, by_itself, strict=True) if not apart]))
+            each(one, [item for item, apart in zip(items, by_itself, strict=True) if not apart])
             for item in (item for item, apart in zip(items, by_itself, strict=True) if apart):
                 one(item)
 
     def moments(self, offset: float) -> Moments:
         """What the rows sum to, their targets measured from ``offset``."""
-        request, found = self.plan.request, _Found({}, {}, {})
-        for one, sums in self.alone:
-            found.take_column(one, sums.read())
-        for one, sums in self.sets:
-            found.take_set(one, sums.read())
-        terms = range(len(request.terms))
-        return Moments(
-            request,
-            self.n,
-            self.weight,
-            offset,
-            float(self.target),
-            self.target_squared,
-            tuple(found.grams[s] for s in terms),
-            tuple(found.projects[s] for s in terms),
-            {pair: found.blocks[pair] for pair in request.pairs},
-        )
+        request, blocks = self.plan.request, {}
+        grams, projects = ([np.empty(0)] * len(request.terms) for _ in range(2))
+        for one, sums in (*self.alone, *self.sets):
+            letters, singles = one.in_own_bases(sums.read())
+            for ((s, t), term_pair), own in zip(one.term_pairs.items(), letters, strict=True):
+                if s == t:
+                    grams[s] = np.ascontiguousarray(own.transpose(one.order(term_pair.left)))
+                else:
+                    blocks[s, t] = term_pair.block(own)
+            for (s, term), own in zip(one.terms.items(), singles, strict=True):
+                projects[s] = np.ascontiguousarray(own.transpose(one.order(term))).reshape(-1)
+        n, weight, target, squares = self.whole
+        own = tuple(grams), tuple(projects), {pair: blocks[pair] for pair in request.pairs}
+        return Moments(request, n, weight, offset, float(target), squares, *own)
 
     @property
     def choices(self) -> list[Choice]:
         """The engine of every column."""
-        return [sums.choice or Choice("dense", "dense: no rows") for _, sums in self.alone]
+        found = [sums.choice if isinstance(sums, _ByChunk) else one.choice for one, sums in self.alone]
+        return [choice or Choice("dense", "dense: no rows") for choice in found]
+
+
+class _ByChunk(Totals):
+    """Of one column, by the engine that is best for every chunk."""
+
+    choice: Choice | None = None
+    """That of the first chunk."""
+
+    def __init__(self, jobs: Sequence[Job]):
+        super().__init__(jobs, self._best)
+
+    def _best(
+        self, columns: Sequence[ColumnRows], jobs: Sequence[Job], w: np.ndarray, weighted: np.ndarray
+    ) -> list[np.ndarray]:
+        choice = choose(Work(w.size, jobs, columns))
+        self.choice = self.choice or choice
+        return ENGINES[choice.name].sum(columns, jobs, w, weighted)
+
+
+def _accumulator(plan: PassPlan, one: SetPlan) -> Accumulator:
+    if one.choice is None:
+        return _ByChunk(one.jobs)
+    return ENGINES[one.choice.name].accumulator(one.jobs, plan.empty(one))
 
 
 def _is_parallel(one: SetPlan) -> bool:
     return one.choice is not None and ENGINES[one.choice.name].parallel
 
 
-def _accumulator(one: SetPlan, columns: Sequence[ColumnRows]) -> Accumulator:
-    assert one.choice is not None
-    return ENGINES[one.choice.name].accumulator(one.jobs, columns)
+def _chunks(plan: PassPlan, n: int) -> Iterator[slice]:
+    """Stretches of rows that are read at once."""
+    return (slice(start, min(start + plan.chunk, n)) for start in range(0, n, plan.chunk))
 
 
-def on_axes(plan: PassPlan, one: SetPlan, stretch: Sequence[ColumnRows]) -> list[ColumnRows]:
-    """The rows of a set of axes, out of those of all columns."""
-    requests = [one.alone] if one.alone is not None else [plan.request.axes[axis] for axis in one.axes]
-    return [stretch[c].for_request(own) for own, c in zip(requests, one.columns, strict=True)]
-
-
-class _Found(NamedTuple):
-    """Sums where they belong, each in its own basis."""
-
-    grams: dict[int, np.ndarray]
-    projects: dict[int, np.ndarray]
-    blocks: dict[Pair, np.ndarray]
-
-    def take_column(self, one: SetPlan, sums: Sequence[np.ndarray]) -> None:
-        """Of one column by itself."""
-        assert one.alone is not None
-        gram, project = sums
-        for (s, t), term_pair in one.term_pairs.items():
-            change = one.alone.basis.to(joint(term_pair.left.bases[0], term_pair.right.bases[0]))
-            letters = change.double(gram)
-            if s == t:
-                self.grams[s], self.projects[s] = letters, change.single(project)
-            else:
-                self.blocks[s, t] = term_pair.block(letters)
-
-    def take_set(self, one: SetPlan, sums: Sequence[np.ndarray]) -> None:
-        """Of one set; axes are those of the columns in order."""
-        for ((s, t), term_pair), letters in zip(one.term_pairs.items(), sums, strict=False):
-            if s == t:
-                self.grams[s] = np.ascontiguousarray(letters.transpose(_order(term_pair.left, one)))
-            else:
-                self.blocks[s, t] = term_pair.block(letters)
-        for s, own in zip(one.projects, sums[len(one.term_pairs) :], strict=True):
-            self.projects[s] = np.ascontiguousarray(own.transpose(_order(one.term_pairs[s, s].left, one))).reshape(-1)
-
-
-def _order(term: TermRequest, one: SetPlan) -> list[int]:
-    """Where the term's axes stand among those of its set."""
-    return [one.axes.index(axis) for axis in term.axes]
-
-
-def prepare(plan: PassPlan, source: RowBlock, rows: slice, pool: ThreadPoolExecutor) -> list[ColumnRows]:
+def _prepared(plan: PassPlan, source: RowBlock, rows: slice, each: Each) -> list[ColumnRows]:
     """The columns of a stretch of rows, their codes and places worked out side by side."""
 
     def one(s: int) -> ColumnRows:
@@ -172,13 +236,13 @@ def prepare(plan: PassPlan, source: RowBlock, rows: slice, pool: ThreadPoolExecu
         _ = column.codes if column.distinct is not None else column.t
         return column
 
-    return list(pool.map(one, range(len(plan.distinct_values))))
+    return each(one, range(len(plan.distinct_values)))
 
 
-def prepare_sets(plan: PassPlan, columns: Sequence[ColumnRows], pool: ThreadPoolExecutor) -> None:
+def _prepare_sets(plan: PassPlan, columns: Sequence[ColumnRows], each: Each) -> None:
     """What several sets need of rows that lie inside, worked out once."""
     wanted = {(one.choice.name, c) for one in plan.sets if one.choice is not None for c in one.columns}
-    list(pool.map(lambda own: ENGINES[own[0]].prepare([columns[own[1]]]), sorted(wanted)))
+    each(lambda own: ENGINES[own[0]].prepare([columns[own[1]]]), sorted(wanted))
 
 
 def _inside(
@@ -190,27 +254,4 @@ def _inside(
     if not outside:
         return residual, w, columns
     inside = ~np.logical_or.reduce(outside)
-    columns = [ColumnRows(column.request, column.x[inside], column.distinct) for column in columns]
-    return residual[inside], w[inside], columns
-
-
-class _ColumnSums:
-    """The sums of one column, by the engine of the plan, or by the best for every chunk."""
-
-    def __init__(self, one: SetPlan, columns: Sequence[ColumnRows]):
-        self.jobs, self.choice = one.jobs, one.choice
-        self.fixed = None if one.choice is None else _accumulator(one, columns)
-        self.totals = [np.zeros(job.shape) for job in self.jobs]
-
-    def add(self, columns: Sequence[ColumnRows], w: np.ndarray, weighted: np.ndarray) -> None:
-        if self.fixed is not None:
-            self.fixed.add(columns, w, weighted)
-        elif w.size:
-            choice = choose(Work(w.size, self.jobs, columns))
-            self.choice = self.choice or choice
-            sums = ENGINES[choice.name].sum(columns, self.jobs, w, weighted)
-            for total, some in zip(self.totals, sums, strict=True):
-                total += some
-
-    def read(self) -> list[np.ndarray]:
-        return self.totals if self.fixed is None else self.fixed.read()
+    return residual[inside], w[inside], [column.taken(inside) for column in columns]

@@ -2,21 +2,25 @@
 
 A row is kept when a hash of what is in it is small. Equal rows share a hash, so they are taken together, as one row
 with the sum of their weights. When more different rows are kept than there is room for, the bound on the hash is
-halved; the last bound depends on the set of rows alone. Two samples merge into the sample of all their rows.
+halved; the last bound depends on the set of rows alone. Two samples merge into the sample of all their rows. Where
+all columns have few distinct values, equal rows are taken together by counting, and none is left out.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from vff.moments.distinct import DistinctValues, distinct_values_of
 from vff.moments.plan import RowBlock
 
 _BLOCK = 2**15  # rows that are hashed at once, within a cache
 _PIECE = 2**20
 LARGEST_SAMPLE = 2**17  # different rows
+_CELLS_PER_ROW = 4  # combinations worth counting, relative to rows
 _FIRST, _SECOND = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)  # odd, with bits all over
 _DOWN, _LESS = np.uint64(32), np.uint64(29)
 
@@ -159,3 +163,33 @@ def _fitted(sample: Sample) -> Sample:
     while sample.y.size > LARGEST_SAMPLE:
         sample = sample._thinned(sample.halvings + 1)
     return sample
+
+
+def merge_equal_rows(
+    source: RowBlock, extra: np.ndarray, distinct_values: Sequence[DistinctValues | None]
+) -> tuple[RowBlock, np.ndarray]:
+    """The different rows (columns, y and extra) with their weights summed; the same rows where most are different."""
+    y_values, extra_values = distinct_values_of(source.y), _distinct_extra(extra)
+    every = [*distinct_values, y_values, extra_values]
+    if None in every:
+        return source, extra
+    found = [distinct for distinct in every if distinct is not None]
+    shape = tuple(distinct.size for distinct in found)
+    if prod(shape) > _CELLS_PER_ROW * source.n:
+        return source, extra
+    whole = slice(0, source.n)
+    values = [*(source.column(c, whole) for c in range(len(distinct_values))), source.y, extra]
+    cells = np.ravel_multi_index(
+        [distinct.encode(column).astype(np.intp) for distinct, column in zip(found, values, strict=True)], shape
+    )
+    counts = np.bincount(cells, source.w, prod(shape))
+    kept = np.flatnonzero(counts)
+    *columns, y, extra = (
+        distinct.values[codes] for distinct, codes in zip(found, np.unravel_index(kept, shape), strict=True)
+    )
+    return RowBlock(kept.size, lambda c, rows: columns[c][rows], y, counts[kept]), extra
+
+
+def _distinct_extra(extra: np.ndarray) -> DistinctValues | None:
+    """Distinct values; a constant has one."""
+    return DistinctValues(extra[:1]) if extra.size and np.all(extra == extra[0]) else distinct_values_of(extra)

@@ -1,6 +1,6 @@
 """Sufficient statistics: a commutative monoid with subtraction. What is summed, apart from how."""
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
@@ -9,15 +9,36 @@ from typing import Any
 import numpy as np
 
 from vff.basis.protocol import Axis, Basis, Change
-from vff.linalg import BlockGram, slices_of
-from vff.moments.axes import along
+from vff.linalg import BlockGram, along, slices_of
 from vff.moments.gram import features_sum, term_gram
-from vff.moments.pairs import KeyedByPairs, Pair
-from vff.moments.rows import ColumnRequest, TermRequest
-from vff.words import shown
+from vff.moments.rows import ColumnRequest, TermRequest, joint
 
 Harmonics = tuple[tuple[int | None, ...], ...]
 """M of every factor of every term; None for levels, which have none."""
+
+
+Pair = tuple[int, int]
+"""Of terms."""
+_LISTED = "listed by pairs"
+_NUMBERS = ("weight", "target", "target_squared")
+
+
+class KeyedByPairs:
+    """A record whose dictionaries by pairs travel as lists: formats made of JSON have no pairs among their keys."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(vars(self))
+        listed = [name for name, value in state.items() if isinstance(value, Mapping) and _has_pairs(value)]
+        return state | {name: list(state[name].items()) for name in listed} | {_LISTED: listed}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        listed = state.get(_LISTED, ())
+        vars(self).update({name: value for name, value in state.items() if name != _LISTED})
+        vars(self).update({name: dict(state[name]) for name in listed})
+
+
+def _has_pairs(found: Mapping[Any, Any]) -> bool:
+    return any(isinstance(key, tuple) for key in found)
 
 
 @dataclass(frozen=True)
@@ -81,16 +102,6 @@ class MomentRequest:
         return tuple(tuple(basis.detail for basis in term.bases) for term in self.terms)
 
 
-def joint(one: Basis, other: Basis) -> Basis:
-    """The smallest basis that holds both."""
-    both = one.joint(other)
-    if both is None:
-        raise ValueError(
-            f"a column has one set of levels, or one interval, and here has {shown(one)} and {shown(other)}"
-        )
-    return both
-
-
 @dataclass(frozen=True)
 class Moments(KeyedByPairs):
     """The sums of one pass, described in ``vff.moments``."""
@@ -118,18 +129,16 @@ class Moments(KeyedByPairs):
                 "these moments sum different functions and cannot be combined; read both with the same domain, "
                 "frequencies, edges and levels"
             )
-        other = other.recentred(self.offset)
-        return Moments(
-            self.request,
-            self.n + sign * other.n,
-            self.weight + sign * other.weight,
-            self.offset,
-            self.target + sign * other.target,
-            self.target_squared + sign * other.target_squared,
-            tuple(mine + sign * theirs for mine, theirs in zip(self.grams, other.grams, strict=True)),
-            tuple(mine + sign * theirs for mine, theirs in zip(self.projects, other.projects, strict=True)),
-            {pair: block + sign * other.blocks[pair] for pair, block in self.blocks.items()},
-        )
+        both = self._mapped(lambda mine, theirs: mine + sign * theirs, other.recentred(self.offset))
+        return replace(both, n=self.n + sign * other.n)
+
+    def _mapped(self, function: Callable[..., Any], *others: "Moments") -> "Moments":
+        """A linear map of the weights of rows; their number stays."""
+        every = (self, *others)
+        numbers = {name: function(*(getattr(own, name) for own in every)) for name in _NUMBERS}
+        arrays = {name: tuple(map(function, *(getattr(own, name) for own in every))) for name in ("grams", "projects")}
+        blocks = {pair: function(*(own.blocks[pair] for own in every)) for pair in self.blocks}
+        return replace(self, **numbers, **arrays, blocks=blocks)
 
     def __add__(self, other: "Moments") -> "Moments":
         """The moments of both sets of rows together."""
@@ -141,15 +150,7 @@ class Moments(KeyedByPairs):
 
     def scaled(self, factor: float) -> "Moments":
         """Every row's weight multiplied by ``factor`` (decay, minibatches)."""
-        return replace(
-            self,
-            weight=factor * self.weight,
-            target=factor * self.target,
-            target_squared=factor * self.target_squared,
-            grams=tuple(factor * gram for gram in self.grams),
-            projects=tuple(factor * project for project in self.projects),
-            blocks={pair: factor * block for pair, block in self.blocks.items()},
-        )
+        return self._mapped(lambda mine: factor * mine)
 
     def blended(self, other: "Moments", rate: float) -> "Moments":
         """The same rows with weights between these and the other's."""
@@ -168,7 +169,7 @@ class Moments(KeyedByPairs):
     def gram(self) -> BlockGram:
         """Phi' W Phi of all features, (P, P), block by block."""
         both = zip(self.request.terms, self.grams, strict=True)
-        return BlockGram(tuple(term_gram(term.bases, letters) for term, letters in both), self.blocks)
+        return BlockGram(tuple(term_gram(term, letters) for term, letters in both), self.blocks)
 
     def recentred(self, offset: float) -> "Moments":
         """The same rows with y measured from another offset."""

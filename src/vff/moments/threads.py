@@ -2,12 +2,13 @@
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache, lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
@@ -15,6 +16,10 @@ from threadpoolctl import ThreadpoolController
 _SHARE: ContextVar[int | None] = ContextVar("_SHARE", default=None)
 _CGROUPS, _OWN_GROUPS = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
 _born_in = os.getpid()
+_FEW_ROWS = 2**10
+
+Each = Callable[[Callable[[Any], Any], Iterable[Any]], list[Any]]
+"""A function of every item."""
 
 
 def cores() -> int:
@@ -42,6 +47,16 @@ def workers(count: int) -> ThreadPoolExecutor:
     """Threads that take numbers beyond float64 as the thread that asks for them does: NumPy has them start anew."""
     state = np.geterr()
     return ThreadPoolExecutor(count, initializer=lambda: np.seterr(**state))
+
+
+@contextmanager
+def side_by_side(rows: int) -> Iterator[Each]:
+    """A map over columns or sets of them, by threads where rows are many enough to be worth waking them."""
+    if rows <= _FEW_ROWS:
+        yield lambda function, items: [function(item) for item in items]
+        return
+    with workers(cores()) as pool:
+        yield lambda function, items: list(pool.map(function, items))
 
 
 def forked() -> bool:

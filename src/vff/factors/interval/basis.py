@@ -16,7 +16,7 @@ from vff.factors.interval.letters import (
     harmonic_part,
     single_letters,
 )
-from vff.linalg import EntryView, trigonometric_entries, trigonometric_gram, trigonometric_gram_adjoint
+from vff.linalg import MatrixView, trigonometric_entries, trigonometric_gram, trigonometric_gram_adjoint
 
 _MOST_EDGES, _MOST_HARMONICS = 16, 2**24  # that a file may ask for
 _FAR = 2.0**1000  # differences of such numbers are still numbers
@@ -147,7 +147,7 @@ class HarmonicBasis(Basis):
             gram[H + i, H + j] = gram[H + j, H + i] = sums[part][0]
         return gram
 
-    def project(self, S: EntryView) -> np.ndarray:
+    def project(self, S: MatrixView) -> np.ndarray:
         q, H, slices, matrix = self.q, self.harmonics, self._slices(), S.written()
         letters = np.empty(self.double.size)
         letters[slices[0]] = trigonometric_gram_adjoint(matrix[:H, :H])

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.polynomial import legendre
 
 from vff.basis import Change, HarmonicBlock, TrigonometricLetters
-from vff.basis.waves import pad, trim
+from vff.basis.protocol import pad, trim
 
 CONSTANT = -0.5
 """The n-th derivative of B_n."""
@@ -147,9 +147,6 @@ class FewerHarmonics(Change):
             mixed = extra[j] @ crosses[i] + extra[i] @ crosses[j] + extra[i] @ products[j]
             letters.append(values[slices[i + 1, j + 1]] + mixed)
         return np.concatenate(letters)
-
-    def double_transpose(self, values: np.ndarray) -> np.ndarray:
-        return _double_map(self).T @ values
 
 
 @lru_cache(maxsize=32)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from vff.basis import Basis, Change, Domain, Letters, Products, Same
-from vff.linalg import Diagonal, EntryView
+from vff.linalg import Diagonal, MatrixView
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class LevelBasis(Basis):
     def gram(self, sums: np.ndarray) -> Diagonal:
         return Diagonal(sums)
 
-    def project(self, S: EntryView) -> np.ndarray:
+    def project(self, S: MatrixView) -> np.ndarray:
         return S.diagonal()
 
     def features_sum(self, sums: np.ndarray) -> np.ndarray:
@@ -137,7 +137,7 @@ class MoreLevels(Change):
     def single_transpose(self, values: np.ndarray) -> np.ndarray:
         return values[self.position]
 
-    double, double_transpose = single, single_transpose
+    double = single
 
 
 @lru_cache(maxsize=16)

@@ -16,12 +16,13 @@ from vff.inference.model.scale import TargetScale, standardised
 from vff.inference.model.term import Term
 from vff.moments import (
     ColumnRequest,
+    LetterFunction,
     MomentRequest,
     Profile,
     analyse,
     column_rows,
-    evaluate_several,
     moments_of_arrays,
+    synthesise,
 )
 
 _BLOCKS, _BLOCK = 64, 2048  # stretches of rows at random places
@@ -71,5 +72,6 @@ def _smooth(request: ColumnRequest, profile: Profile, factor: Factor) -> np.ndar
     start = look_alone(model, dict.fromkeys(term.names), None, 0)
     fitted = model.restricted(start.harmonics)
     coefficients = fitted.transform(fitted.unpack(start.theta)).transpose(fitted.at(start.theta).mean)
-    (values,) = evaluate_several(column_rows(fitted.moments.request.columns[0], x), [coefficients])
+    column = fitted.moments.request.columns[0]
+    (values,) = synthesise([column_rows(column, x)], [LetterFunction((0,), (column.basis.single,), coefficients)])
     return target.mean + target.scale * values

@@ -153,10 +153,10 @@ def _without_nothings(
     """
     theta, free, elbo = optimum.theta.copy(), free.copy(), optimum.elbo
     places = [*model.variances, theta.size - 1]
-    told = edf_by_term(closed)
-    for s in np.argsort(told):
+    edf = edf_by_term(closed)
+    for s in np.argsort(edf):
         first = places[s]
-        if not free[first] or told[s] > _HARDLY_ANY:
+        if not free[first] or edf[s] > _HARDLY_ANY:
             continue
         trial = theta.copy()
         trial[first] = model.parameters.log_bounds[first][0]

@@ -1,4 +1,4 @@
-"""Decisions taken before the rows are read: the most harmonics to sum."""
+"""Decisions taken before the rows are read: the most harmonics to sum, and the memory that they will take."""
 
 from collections.abc import Sequence
 from math import prod
@@ -7,7 +7,9 @@ import numpy as np
 
 from vff.basis import Basis, Domain
 from vff.factors import Factor, TailRows
-from vff.moments import ColumnSummary, MomentRequest, RowBlock
+from vff.inference.learning.solver import choose_solver, most_probes
+from vff.inference.solvers.whitening import CORNER
+from vff.moments import ColumnSummary, MomentRequest, RowBlock, lattice_size
 
 _LARGEST_M = 1024
 _LARGEST_SUM = 640  # harmonics of all terms of a sum together, give or take
@@ -15,6 +17,9 @@ _LEAST_M, _LEAST_SUM = 16, 256  # harmonics of a term, and of all together, that
 _LARGEST_PRODUCT, _LARGEST_PRODUCTS = 1600, 2000  # features of one product term, and of all together
 _LEAST_PRODUCTS = 400  # features of all products together that cost next to nothing
 _LEAST_IN_PRODUCT = 1
+_NUMBER = 8  # bytes
+_SQUARES = 6  # P x P matrices alive at once: Gram, in two coordinates, A, its factor, its inverse
+_LATTICES, _VECTORS = 3, 8  # arrays of that many probes alive at once during the iterations
 
 
 def largest_harmonic(found: ColumnSummary, resolved: int, terms: int, distinct: int, *, growing: bool) -> int:
@@ -83,3 +88,31 @@ def rows_beyond(
         rows = slice(start, min(start + piece, source.n))
         tails += factor.tails(domain, source.column(0, rows), source.y[rows] - offset, source.w[rows])
     return tuple(tails)
+
+
+def memory_needed(request: MomentRequest) -> int:
+    """Bytes at the peak, for the sums and for the solver that will be used."""
+    sums = sum(3 * prod(term.double_shape) for term in request.terms)
+    blocks = 3 * sum(request.sizes[s] * request.sizes[t] for s, t in request.pairs)
+    solver = _SQUARES * request.size**2 if choose_solver(request).exact else _iterative(request)
+    return _NUMBER * (sums + blocks + solver)
+
+
+def _iterative(request: MomentRequest) -> int:
+    """Numbers that iterations keep: probes, the corner, and what one column's nodes take to be found."""
+    lattices = max(lattice_size(term) for term in request.terms)
+    nodes = max(4 * basis.double.size * basis.node_count for term in request.terms for basis in term.bases)
+    corner = sum(min(CORNER, size) for size in request.sizes)
+    return most_probes(request.size) * (_LATTICES * lattices + _VECTORS * request.size) + 6 * corner**2 + nodes
+
+
+def largest_that_fits(request: MomentRequest, room: float) -> MomentRequest | None:
+    """The same terms with harmonics cut alike until they fit; None when even two per column do not."""
+    share = 1.0
+    while True:
+        share *= 0.9
+        smaller = fewer(request, share, 2)
+        if memory_needed(smaller) <= room:
+            return smaller
+        if all(M is None or M <= 2 for term in smaller.harmonics for M in term):
+            return None

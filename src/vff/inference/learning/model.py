@@ -8,12 +8,12 @@ import numpy as np
 
 from vff.factors import Prior, StackedTransform, TailRows
 from vff.inference.learning.harmonics import fewer
-from vff.inference.learning.solver import Solver, block_prior, choose_solver
+from vff.inference.learning.solver import Solver, choose_solver
 from vff.inference.model.hyperparameters import NOISE, Hyperparameters, Key
 from vff.inference.model.term import Term
 from vff.inference.posterior import Posterior
-from vff.inference.solvers.direct import MovedGram, NormalEquations
-from vff.inference.solvers.linear_gaussian import Cotangents, GapCotangents, Intercept, LinearGaussian
+from vff.inference.solvers.direct import NormalEquations, moved_gram
+from vff.inference.solvers.linear_gaussian import Cotangents, Intercept, LinearGaussian
 from vff.inference.solvers.whitening import LatticeGram
 from vff.linalg import BlockDiagonal
 from vff.moments import ColumnRequest, Harmonics, Moments
@@ -158,7 +158,7 @@ class SumModel:
                 Z, own = prior.tail_states(tail.side), prior.tail_sums(tail)
                 b = b + Z @ own.project
                 states.append((Z, own.gram))
-        return replace(inside, b=b, G=MovedGram(inside.G, transform, tuple(states)))
+        return replace(inside, b=b, G=moved_gram(inside.G, transform, states))
 
     def _only(self, setting: Hyperparameters) -> Prior:
         """Of the only factor of the only term."""
@@ -202,8 +202,8 @@ class SumModel:
         """q(f) at log hyperparameters, from the form that the model has there."""
         return self.solver.posterior(form, self, self.unpack(theta))
 
-    def pull_back(self, theta: np.ndarray, cotangents: Cotangents | GapCotangents) -> np.ndarray:
-        setting, prior = self.unpack(theta), block_prior(cotangents.model)
+    def pull_back(self, theta: np.ndarray, cotangents: Cotangents) -> np.ndarray:
+        setting, prior = self.unpack(theta), cotangents.model.block_prior
         gradient: list[float] = []
         for s, (term, basis, values) in enumerate(zip(self.terms, self.columns, setting.terms, strict=True)):
             part = term.pull_back(basis, values, prior.blocks[s], prior.part(cotangents.prior, s))
@@ -224,26 +224,26 @@ class SumModel:
         return np.maximum(0.5 * closed.tau * (whole - np.array(closed.explained_by_term)), 0.0)
 
     def scales(self, closed: LinearGaussian) -> np.ndarray:
-        """Rough curvature of the bound in every log parameter: rows for the noise, coefficients told for a term."""
-        told = np.maximum(1.0, edf_by_term(closed))
-        return np.concatenate([np.repeat(told, [len(term.names) for term in self.terms]), [self.weight]])
+        """Rough curvature of the bound in every log parameter: rows for the noise, edf for a term."""
+        edf = np.maximum(1.0, edf_by_term(closed))
+        return np.concatenate([np.repeat(edf, [len(term.names) for term in self.terms]), [self.weight]])
 
 
 def edf_by_term(closed: LinearGaussian) -> np.ndarray:
     """P_s - tr((A^-1)_ss K_s) of every term: how many of its coefficients the data determine."""
-    prior, inverse = block_prior(closed), closed.cotangents.inverse
+    prior, inverse = closed.block_prior, closed.projected_inverse
     sizes = [block.shape[0] for block in prior.blocks]
     left = [block.inner(prior.part(inverse, s)) for s, block in enumerate(prior.blocks)]
     return np.array(sizes) - np.array(left)
 
 
-def shrunk(model: SumModel, most: int = SMALL) -> SumModel:
+def shrunk(model: SumModel) -> SumModel:
     """The model with fewer harmonics everywhere, few enough for a factor to be computed in a moment."""
     share = 1.0
-    while model.size > most:
+    while model.size > SMALL:
         share *= 0.8
         smaller = model.restricted(fewer(model.moments.request, share, 2).harmonics)
-        if smaller.size <= most or smaller.size == model.size:
+        if smaller.size <= SMALL or smaller.size == model.size:
             return smaller
     return model
 

@@ -1,7 +1,8 @@
 """Solvers: how a linear-Gaussian model is solved at a setting, and what is known of its coefficients afterwards."""
 
+from abc import ABC, abstractmethod
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -11,7 +12,6 @@ from vff.inference.solvers.direct import DirectLinearGaussian
 from vff.inference.solvers.iterative import IterativeLinearGaussian
 from vff.inference.solvers.linear_gaussian import LinearGaussian
 from vff.inference.solvers.whitening import whitened_terms
-from vff.linalg import BlockDiagonal
 from vff.moments import MomentRequest
 from vff.registry import Registry
 
@@ -23,37 +23,27 @@ _GOOD_VARIANCE = 2.5e-3  # relative standard error
 _MOST_PROBES, _MOST_WHEN_LARGE, _LARGE = 192, 96, 20_000  # probes for it, and features
 
 
-def block_prior(closed: LinearGaussian) -> BlockDiagonal:
-    """The prior of a sum, which is block diagonal."""
-    assert isinstance(closed.prior, BlockDiagonal)
-    return closed.prior
-
-
-class Solver(Protocol):
+class Solver(ABC):
     """A way to solve with A = K + tau G."""
 
-    @property
-    def name(self) -> str: ...
+    name: ClassVar[str]
+    exact: ClassVar[bool]
+    """Whether bound and variances are known without a standard error."""
 
-    @property
-    def exact(self) -> bool:
-        """Whether bound and variances are known without a standard error."""
-        ...
-
+    @abstractmethod
     def cost(self, request: MomentRequest) -> float | None:
         """Of one setting, in operations that compare; None where it has nothing to offer."""
-        ...
 
+    @abstractmethod
     def at(self, model: "SumModel", setting: Hyperparameters) -> LinearGaussian:
         """The model at a setting."""
-        ...
 
+    @abstractmethod
     def posterior(self, form: Any, model: "SumModel", setting: Hyperparameters) -> Posterior:
         """The posterior at a setting, from the form that it had there."""
-        ...
 
 
-class DirectSolver:
+class DirectSolver(Solver):
     """One Cholesky factor."""
 
     name, exact = "direct", True
@@ -70,7 +60,7 @@ class DirectSolver:
         request, inverse = model.moments.request, form.covariance()
         terms, centre, places = processes(model, setting), model.centre(setting), request.slices
         taken = []
-        for block, place in zip(block_prior(form).blocks, places, strict=True):
+        for block, place in form.block_prior.each():
             explained = block.solve(np.eye(block.shape[0])) - inverse[place, place]
             taken.append(0.5 * (explained + explained.T))
         shared = {(s, t): inverse[places[s], places[t]].copy() for s, t in request.pairs}
@@ -79,7 +69,7 @@ class DirectSolver:
         return Posterior(form.mean, covariance, centre, own, intercept=form.intercept_posterior)
 
 
-class IterativeSolver:
+class IterativeSolver(Solver):
     """Conjugate gradients, with a preconditioner and probes."""
 
     name, exact = "iterative", False

@@ -148,8 +148,8 @@ def highest_standing_out(model: SumModel, expected: float | None = None) -> int:
         return 0  # with several columns, detail in one may be the echo of another
     project = model.moments.project
     expected = model.moments.target_squared if expected is None else expected
-    standing = np.flatnonzero(stands_out(power_of(project, M), expected))
-    return int(standing[-1]) + 1 if standing.size else 0
+    found = np.flatnonzero(stands_out(power_of(project, M), expected))
+    return int(found[-1]) + 1 if found.size else 0
 
 
 def power_of(waves: np.ndarray, M: int) -> np.ndarray:

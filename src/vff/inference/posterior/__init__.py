@@ -1,15 +1,12 @@
 """The posterior process, written once, and the kinds of covariance of its coefficients."""
 
-from vff.inference.posterior.averaged import Averaged
-from vff.inference.posterior.covariance import AbstractCovariance, Direct, columns_of, covariance_root
+from vff.inference.posterior.covariance import Averaged, Direct, covariance_root
 from vff.inference.posterior.pieces import Pieces
-from vff.inference.posterior.probed import FEW_ROWS, Probed
+from vff.inference.posterior.probed import Probed
 from vff.inference.posterior.process import Posterior, chosen
-from vff.inference.posterior.term import TermProcess, Written, stretches
+from vff.inference.posterior.term import TermProcess, Written
 
 __all__ = [
-    "FEW_ROWS",
-    "AbstractCovariance",
     "Averaged",
     "Direct",
     "Pieces",
@@ -18,7 +15,5 @@ __all__ = [
     "TermProcess",
     "Written",
     "chosen",
-    "columns_of",
     "covariance_root",
-    "stretches",
 ]

@@ -10,7 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
-from vff.inference.posterior.term import TermProcess, Written, stretches
+from vff.inference.posterior.term import Rows, TermProcess, Vectors, Written, split, stretches
 from vff.linalg import factorise
 from vff.moments import (
     ColumnRows,
@@ -33,6 +33,8 @@ def columns_of(request: MomentRequest, x: np.ndarray) -> list[ColumnRows]:
 
 Arrays = Iterator[tuple[np.ndarray, tuple[int, ...], str]]
 """An array of a record, the shape that it must have, and what it is."""
+
+Answers = tuple[Vectors, np.ndarray]
 
 Features = Sequence[Written | None]
 """By term; None where a term has none."""
@@ -57,25 +59,27 @@ class AbstractCovariance(KeyedByPairs, ABC):
     def outer(self, features: Features) -> np.ndarray:
         """phi'(K^-1 - S)phi between all rows, (N, N)."""
 
-    @abstractmethod
     def spread(self, v: np.ndarray, own: np.ndarray) -> float:
         """v'Sv, where S_ss v_s of every term s is known."""
+        return float(v @ own)
 
     def apply(self, v: np.ndarray) -> np.ndarray | None:
         """S v, (P,); None where terms are independent of one another under q because they were taken to be."""
         return None
 
     @abstractmethod
-    def answers(
-        self, s: int, x: np.ndarray, rows: Sequence[ColumnRows], vectors: Sequence[np.ndarray], engine: str = "auto"
-    ) -> tuple[list[np.ndarray], np.ndarray]:
+    def answers(self, s: int, x: np.ndarray, rows: Rows, vectors: Vectors) -> Answers:
         """phi'c for every vector c of one term, and its phi'(K^-1 - S_ss)phi, at every row."""
 
-    @abstractmethod
-    def explained(
-        self, mean: np.ndarray, x: np.ndarray, rows: Sequence[ColumnRows], engine: str
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def explained(self, mean: np.ndarray, x: np.ndarray, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
         """phi'mean and phi'(K^-1 - S)phi of all terms together at every row."""
+        slices = enumerate(self.request.slices)
+        answers = [self.alone(s, x, rows, [mean[place]]) for s, place in slices]
+        return np.sum([values[0] for values, _ in answers], axis=0), np.sum([own for _, own in answers], axis=0)
+
+    def alone(self, s: int, x: np.ndarray, rows: Rows, vectors: Vectors) -> Answers:
+        """The part of a term's answers that adds up over terms."""
+        return self.answers(s, x, rows, vectors)
 
     @property
     def functions(self) -> tuple[list[LetterFunction], list[LetterFunction]] | None:
@@ -128,8 +132,8 @@ class WrittenCovariance(AbstractCovariance):
         """S_st for s < t, (P_s, P_t)."""
 
     @abstractmethod
-    def own_quad(self, s: int, features: np.ndarray) -> np.ndarray:
-        """phi'(K^-1 - S_ss)phi for features of one term written out, (N,)."""
+    def own_quad(self, s: int, weights: np.ndarray, Z: np.ndarray | None = None) -> np.ndarray:
+        """phi'(K^-1 - S_ss)phi for features weights Z' of one term, (N,)."""
 
     @cached_property
     def _own_functions(self) -> list[LetterFunction]:
@@ -142,57 +146,36 @@ class WrittenCovariance(AbstractCovariance):
         raw = {(s, t): self.terms[t].to_raw(self.terms[s].to_raw(block).T).T for (s, t), block in self.between.items()}
         return pair_functions(term_pairs, raw)
 
-    def answers(
-        self, s: int, x: np.ndarray, rows: Sequence[ColumnRows], vectors: Sequence[np.ndarray], engine: str = "auto"
-    ) -> tuple[list[np.ndarray], np.ndarray]:
+    def answers(self, s: int, x: np.ndarray, rows: Rows, vectors: Vectors) -> Answers:
         term = self.terms[s]
-        inside = term.inside(rows)
         functions = [*(term.function(c) for c in vectors), self._own_functions[s]]
-        if inside.all():
-            *values, explained = synthesise(rows, functions, engine)
-            return values, explained
-        found = [np.empty(len(x)) for _ in functions]
-        if inside.any():
-            for value, part in zip(found, synthesise(term.within(rows, inside), functions, engine), strict=True):
-                value[inside] = part
-        for value, part in zip(found, self._beyond(s, x[~inside], vectors), strict=True):
-            value[~inside] = part
-        return found[:-1], found[-1]
 
-    def _beyond(self, s: int, x: np.ndarray, vectors: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """The answers with the features written out; the last is what was explained."""
-        found = [np.empty(len(x)) for _ in range(len(vectors) + 1)]
-        for rows in stretches(len(x), self.terms[s].size):
-            features = self.terms[s].features(x[rows])
-            for value, c in zip(found, vectors, strict=False):
-                value[rows] = features @ c
-            found[-1][rows] = self.own_quad(s, features)
-        return found
+        def beyond(x: np.ndarray) -> np.ndarray:
+            found = np.zeros((len(functions), len(x)))
+            for some, weights, Z in term.beyond(x):
+                for value, c in zip(found, vectors, strict=False):
+                    value[some] = weights @ (c if Z is None else Z.T @ c)
+                found[-1, some] = self.own_quad(s, weights, Z)
+            return found
 
-    def explained(
-        self, mean: np.ndarray, x: np.ndarray, rows: Sequence[ColumnRows], engine: str
-    ) -> tuple[np.ndarray, np.ndarray]:
-        slices = enumerate(self.request.slices)
-        answers = [self.answers(s, x, rows, [mean[place]], engine) for s, place in slices]
-        total = np.sum([explained for _, explained in answers], axis=0)
-        if self.between:
-            total = total - 2.0 * self.pairs(x, rows, engine)
-        return np.sum([values[0] for values, _ in answers], axis=0), total
+        *values, explained = split(x, rows, term.inside(rows), lambda some: synthesise(some, functions), beyond)
+        return values, explained
 
-    def pairs(self, x: np.ndarray, rows: Sequence[ColumnRows], engine: str) -> np.ndarray:
+    def explained(self, mean: np.ndarray, x: np.ndarray, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
+        values, total = super().explained(mean, x, rows)
+        return values, total - 2.0 * self.pairs(x, rows) if self.between else total
+
+    def pairs(self, x: np.ndarray, rows: Rows) -> np.ndarray:
         """sum over pairs of phi_s' S_st phi_t, (N,)."""
         inside = np.logical_and.reduce([term.inside(rows) for term in self.terms])
-        if inside.all():
-            return summed(rows, self.pair_functions, engine)
-        total = np.empty(len(x))
-        if inside.any():
-            some = [ColumnRows(column.request, column.x[inside], column.distinct) for column in rows]
-            total[inside] = summed(some, self.pair_functions, engine)
-        beyond = np.flatnonzero(~inside)
-        for some in stretches(beyond.size, self.request.size):
-            features = [term.written(x[beyond[some]]) for term in self.terms]
-            total[beyond[some]] = self._written_pairs(features)
-        return total
+
+        def beyond(x: np.ndarray) -> np.ndarray:
+            total = np.empty((1, len(x)))
+            for some in stretches(len(x), self.request.size):
+                total[0, some] = self._written_pairs([term.written(x[some]) for term in self.terms])
+            return total
+
+        return split(x, rows, inside, lambda some: [summed(some, self.pair_functions)], beyond)[0]
 
     def _written_pairs(self, features: Features) -> np.ndarray:
         parts = [
@@ -227,20 +210,9 @@ class Direct(WrittenCovariance):
     def functions(self) -> tuple[list[LetterFunction], list[LetterFunction]]:
         return self._own_functions, self.pair_functions
 
-    def own_quad(self, s: int, features: np.ndarray) -> np.ndarray:
-        return np.einsum("np,np->n", features @ self.taken[s], features)
-
-    def _beyond(self, s: int, x: np.ndarray, vectors: Sequence[np.ndarray]) -> list[np.ndarray]:
-        term = self.terms[s]
-        parts = term.factors[0].beyond(x[:, term.columns[0]]) if len(term.factors) == 1 else None
-        if parts is None:
-            return super()._beyond(s, x, vectors)
-        found = [np.zeros(len(x)) for _ in range(len(vectors) + 1)]
-        for rows, weights, Z in parts:
-            for value, c in zip(found, vectors, strict=False):
-                value[rows] = weights @ (Z.T @ c)
-            found[-1][rows] = np.einsum("ni,ij,nj->n", weights, Z.T @ self.taken[s] @ Z, weights)
-        return found
+    def own_quad(self, s: int, weights: np.ndarray, Z: np.ndarray | None = None) -> np.ndarray:
+        taken = self.taken[s] if Z is None else Z.T @ self.taken[s] @ Z
+        return np.einsum("np,np->n", weights @ taken, weights)
 
     def arrays(self) -> Arrays:
         sizes = self.request.sizes
@@ -265,7 +237,9 @@ class Direct(WrittenCovariance):
 
     def spread(self, v: np.ndarray, own: np.ndarray) -> float:
         parts = [v[place] for place in self.request.slices]
-        return float(v @ own) + 2.0 * sum(float(parts[s] @ block @ parts[t]) for (s, t), block in self.shared.items())
+        return super().spread(v, own) + 2.0 * sum(
+            float(parts[s] @ block @ parts[t]) for (s, t), block in self.shared.items()
+        )
 
     def apply(self, v: np.ndarray) -> np.ndarray:
         return self.matrix() @ v
@@ -281,6 +255,58 @@ class Direct(WrittenCovariance):
 
     def draws(self, n_samples: int, rng: np.random.Generator) -> np.ndarray:
         return covariance_root(self.matrix()) @ rng.standard_normal((self.request.size, n_samples))
+
+
+@dataclass(frozen=True)
+class Averaged(Direct):
+    """S over draws of coefficients and hyperparameters, given the constant, and the draws that have it.
+
+    The first two moments of f over draws are those of one Gaussian process, theory (12.2); what is not Gaussian about f
+    is answered by the draws themselves. Beyond the domain, features go on as their tails at the median of the
+    hyperparameters have it.
+    """
+
+    carried: tuple[np.ndarray, ...]
+    """E[K^-1] of every term, (P_s, P_s)."""
+    coefficients: np.ndarray
+    """Draws of c, (S, P)."""
+    intercepts: np.ndarray
+    """How far the constant is from its average in every draw, (S,)."""
+
+    @property
+    def count(self) -> int:
+        """Draws that are kept."""
+        return len(self.coefficients)
+
+    def arrays(self) -> Arrays:
+        yield from super().arrays()
+        for own, size in zip(self.carried, self.request.sizes, strict=True):
+            yield own, (size, size), "a covariance of the prior"
+        yield self.coefficients, (self.count, self.request.size), "draws of the coefficients"
+        yield self.intercepts, (self.count,), "draws of the constant"
+
+    def check(self) -> None:
+        super().check()
+        if not self.count:
+            raise ValueError("draws were expected, found none")
+
+    @cached_property
+    def _rest(self) -> Direct:
+        return Direct(self.terms, self.carried, {})
+
+    def rest(self, x: np.ndarray) -> np.ndarray:
+        """Variance of the part of f that features do not carry, on average over draws, (N,)."""
+        _, explained = self._rest.explained(np.zeros(self.request.size), x, columns_of(self.request, x))
+        # the difference is a variance; only rounding can carry it below zero
+        return np.maximum(sum(term.variance for term in self.terms) - explained, 0.0)
+
+    def values(self, x: np.ndarray, some: np.ndarray | slice = slice(None)) -> tuple[np.ndarray, np.ndarray]:
+        """c0 + phi'c of some of the draws at every row, (N, S), and the variance of the rest, (N,)."""
+        c = self.coefficients[some].T
+        values = np.empty((len(x), c.shape[1]))
+        for rows in stretches(len(x), self.request.size):
+            values[rows] = np.concatenate([term.features(x[rows]) for term in self.terms], axis=1) @ c
+        return values + self.intercepts[some], self.rest(x)
 
 
 def covariance_root(covariance: np.ndarray) -> np.ndarray:

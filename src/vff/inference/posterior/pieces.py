@@ -8,9 +8,8 @@ import numpy as np
 
 from vff.inference.model.products import evaluated
 from vff.inference.posterior.covariance import AbstractCovariance, Arrays, Features
-from vff.inference.posterior.term import Written, stretches
+from vff.inference.posterior.term import Rows, Vectors, Written, stretches
 from vff.linalg import apply_along, product_rows
-from vff.moments import ColumnRows
 
 Roots = tuple[tuple[tuple[np.ndarray, ...], ...], ...]
 """By term, piece and group."""
@@ -56,9 +55,7 @@ class Pieces(AbstractCovariance):
         whole = len(self.roots[s][0]) < len(sizes)
         return 2 * sum(sizes) + (2 if whole else 1) * prod(sizes if whole else sizes[1:])
 
-    def answers(
-        self, s: int, x: np.ndarray, rows: Sequence[ColumnRows], vectors: Sequence[np.ndarray], engine: str = "auto"
-    ) -> tuple[list[np.ndarray], np.ndarray]:
+    def answers(self, s: int, x: np.ndarray, rows: Rows, vectors: Vectors) -> tuple[list[np.ndarray], np.ndarray]:
         found, explained = [np.empty(len(x)) for _ in vectors], np.zeros(len(x))
         for some in stretches(len(x), self._written_size(s)):
             phi = self.terms[s].written(x[some]).factors
@@ -66,13 +63,6 @@ class Pieces(AbstractCovariance):
                 value[some] = evaluated(phi, c)
             explained[some] = self._products(s, phi, _squares)
         return found, explained
-
-    def explained(
-        self, mean: np.ndarray, x: np.ndarray, rows: Sequence[ColumnRows], engine: str
-    ) -> tuple[np.ndarray, np.ndarray]:
-        slices = enumerate(self.request.slices)
-        answers = [self.answers(s, x, rows, [mean[place]]) for s, place in slices]
-        return np.sum([values[0] for values, _ in answers], axis=0), np.sum([own for _, own in answers], axis=0)
 
     def quad(self, features: Features) -> np.ndarray:
         return self._sum(features, _squares)
@@ -83,9 +73,6 @@ class Pieces(AbstractCovariance):
     def _sum(self, features: Sequence[Written | None], reduction: Reduction) -> np.ndarray:
         parts = [self._products(s, phi.factors, reduction) for s, phi in enumerate(features) if phi is not None]
         return np.sum(parts, axis=0)
-
-    def spread(self, v: np.ndarray, own: np.ndarray) -> float:
-        return float(v @ own)
 
     def times(self, v: np.ndarray) -> np.ndarray:
         """S_ss v_s of every term s, (P,)."""

@@ -11,17 +11,15 @@ from functools import cached_property, reduce
 
 import numpy as np
 
-from vff.inference.posterior.covariance import Arrays, Features, WrittenCovariance, columns_of
-from vff.inference.posterior.term import TermProcess, stretches
+from vff.inference.posterior.covariance import Answers, Arrays, Features, WrittenCovariance, columns_of
+from vff.inference.posterior.term import Rows, TermProcess, Vectors, stretches
 from vff.inference.solvers.iterative import IterativeLinearGaussian
 from vff.inference.solvers.whitening import WhitenedTerm
 from vff.moments import (
-    ColumnRows,
     LetterFunction,
     Pair,
     contract,
     gram_columns_adjoint,
-    synthesise,
 )
 
 FEW_ROWS = 64  # whose variances are solved for one by one
@@ -117,59 +115,40 @@ class Probed(WrittenCovariance):
         white = self._white(s)
         return reduce(np.kron, [columns[:, :size] for columns, size in zip(white.U, white.corner, strict=True)])
 
-    def own_quad(self, s: int, features: np.ndarray) -> np.ndarray:
-        white = self._white(s)
+    def own_quad(self, s: int, weights: np.ndarray, Z: np.ndarray | None = None) -> np.ndarray:
+        white, features = self._white(s), weights if Z is None else weights @ Z.T
         rotated = np.asarray(white.rotated(features.T)).T
         corner = rotated[:, white.corner_places]
         total = rotated**2 @ self._gain(s).reshape(-1)
         return total - np.einsum("np,np->n", corner @ self._excesses[s], corner)
 
-    def answers(
-        self, s: int, x: np.ndarray, rows: Sequence[ColumnRows], vectors: Sequence[np.ndarray], engine: str = "auto"
-    ) -> tuple[list[np.ndarray], np.ndarray]:
-        values, explained = super().answers(s, x, rows, vectors, engine)
-        away, signs = self._probe_values(s, x, rows, engine)
-        return values, explained - np.mean(away * signs, axis=0)
+    def alone(self, s: int, x: np.ndarray, rows: Rows, vectors: Vectors) -> Answers:
+        return super().answers(s, x, rows, vectors)  # probes see all terms together
 
-    def explained(
-        self, mean: np.ndarray, x: np.ndarray, rows: Sequence[ColumnRows], engine: str
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def answers(self, s: int, x: np.ndarray, rows: Rows, vectors: Vectors) -> Answers:
+        values, explained = self.alone(s, x, rows, vectors)
+        return values, explained - np.mean(np.multiply(*self._probe_values(s, x, rows)), axis=0)
+
+    def explained(self, mean: np.ndarray, x: np.ndarray, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
         if len(x) <= FEW_ROWS:
             features = [term.written(x) for term in self.terms]
             every = np.concatenate([own.product for own in features], axis=1)
             return every @ mean, np.diagonal(self.outer(features))
-        parts = [
-            super(Probed, self).answers(s, x, rows, [mean[own]], engine) for s, own in enumerate(self.request.slices)
-        ]
-        total = np.sum([explained for _, explained in parts], axis=0)
-        if self.request.pairs:
-            total -= 2.0 * self.pairs(x, rows, engine)
+        values, total = super().explained(mean, x, rows)
         for some in stretches(len(x), 2 * self.form.probes):
-            total[some] -= np.mean(np.multiply(*self.probe_values(x[some], engine)), axis=0)
-        return np.sum([values[0] for values, _ in parts], axis=0), total
+            total[some] -= np.mean(np.multiply(*self.probe_values(x[some])), axis=0)
+        return values, total
 
-    def probe_values(self, x: np.ndarray, engine: str = "auto") -> tuple[np.ndarray, np.ndarray]:
-        """phi'W'(A~^-1 z - z) and phi'W'z of all terms together, (S, N) each."""
+    def probe_values(self, x: np.ndarray) -> np.ndarray:
+        """phi'W'(A~^-1 z - z) and phi'W'z of all terms together, (2, S, N)."""
         rows = columns_of(self.request, x)
-        values = [self._probe_values(s, x, rows, engine) for s in range(len(self.terms))]
-        away, signs = (np.sum(part, axis=0) for part in zip(*values, strict=True))
-        return away, signs
+        return np.sum([self._probe_values(s, x, rows) for s in range(len(self.terms))], axis=0)
 
-    def _probe_values(
-        self, s: int, x: np.ndarray, rows: Sequence[ColumnRows], engine: str
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def _probe_values(self, s: int, x: np.ndarray, rows: Rows) -> np.ndarray:
         """The same of one term."""
-        term, place = self.terms[s], self.request.slices[s]
+        place = self.request.slices[s]
         probes = np.concatenate([self.away[place], self.signs[place]], axis=1)
-        S, inside = self.signs.shape[1], term.inside(rows)
-        values = np.empty((2 * S, len(x)))
-        if inside.any():
-            functions = [term.function(c) for c in probes.T]
-            values[:, inside] = np.stack(synthesise(term.within(rows, inside), functions, engine))
-        beyond = np.flatnonzero(~inside)
-        for some in stretches(beyond.size, term.size):
-            values[:, beyond[some]] = (term.features(x[beyond[some]]) @ probes).T
-        return values[:S], values[S:]
+        return self.terms[s].linear(x, rows, list(probes.T)).reshape(2, -1, len(x))
 
     def outer(self, features: Features) -> np.ndarray:
         """By solutions of their own."""
@@ -223,7 +202,7 @@ class Probed(WrittenCovariance):
         x = np.stack([column.place.draw(rng, 200, column.basis.size) for column in columns], axis=1)
         away, signs = self.probe_values(x)
         error = np.std(away * signs, axis=0, ddof=1) / np.sqrt(self.form.probes)
-        _, explained = self.explained(self.form.mean, x, columns_of(self.request, x), "auto")
+        _, explained = self.explained(self.form.mean, x, columns_of(self.request, x))
         variance = sum(term.variance for term in self.terms) - explained + self._of_intercept(x)
         return float(np.quantile(error / np.maximum(variance, 1e-300), 0.95))
 

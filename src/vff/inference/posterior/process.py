@@ -1,13 +1,12 @@
 """The posterior process of a sum of terms, theory (7.3): joint, since the data do not tell terms apart for free."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 
 from vff.inference.posterior.covariance import AbstractCovariance, columns_of, square_root
-from vff.inference.posterior.term import TermProcess, stretches
+from vff.inference.posterior.term import Rows, TermProcess, stretches
 from vff.inference.solvers.linear_gaussian import InterceptPosterior
 from vff.moments import ColumnRows, LetterFunction, MomentRequest, Tables, synthesise
 
@@ -57,31 +56,29 @@ class Posterior:
         """Mean of f at every row, O(P) each."""
         return self.marginals(x, variances=False)[0]
 
-    def marginals(
-        self, x: np.ndarray, *, variances: bool = True, engine: str = "auto"
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def marginals(self, x: np.ndarray, *, variances: bool = True) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance of f at every row of x (N, C); without ``variances`` the second is empty."""
         mean, variance = np.empty(len(x)), np.empty(len(x))
         for start in range(0, len(x), _CHUNK):
             some = slice(start, start + _CHUNK)
             rows = self.rows(x[some])
             if variances:
-                mean[some], explained = self.covariance.explained(self.mean, x[some], rows, engine)
+                mean[some], explained = self.covariance.explained(self.mean, x[some], rows)
                 # the difference is a variance; only rounding can carry it below zero
                 variance[some] = np.maximum(self.variance - explained, 0.0)
             else:
-                mean[some] = self._means(x[some], rows, engine)
+                mean[some] = self._means(x[some], rows)
             if self.intercept is not None:
                 mean[some] += self.intercept.mean
                 if variances:
-                    variance[some] += self.intercept.variance * self._follows(x[some], rows, engine) ** 2
+                    variance[some] += self.intercept.variance * self._follows(x[some], rows) ** 2
         return mean, variance
 
-    def _means(self, x: np.ndarray, rows: Sequence[ColumnRows], engine: str) -> np.ndarray:
+    def _means(self, x: np.ndarray, rows: Rows) -> np.ndarray:
         """phi'm at every row."""
         if all(term.inside(rows).all() for term in self.terms):
-            return np.sum(synthesise(rows, self._mean_functions, engine), axis=0)
-        return np.sum([term.linear(x, rows, m, engine) for term, m in self._by_term(self.mean)], axis=0)
+            return np.sum(synthesise(rows, self._mean_functions), axis=0)
+        return np.sum([term.linear(x, rows, [m])[0] for term, m in self._by_term(self.mean)], axis=0)
 
     def _by_term(self, v: np.ndarray) -> list[tuple[TermProcess, np.ndarray]]:
         return [(term, v[place]) for term, place in zip(self.terms, self.request.slices, strict=True)]
@@ -97,7 +94,7 @@ class Posterior:
             return []
         return [term.function(answer) for term, answer in self._by_term(self.intercept.answer)]
 
-    def inside(self, rows: Sequence[ColumnRows], tables: Tables) -> tuple[np.ndarray, np.ndarray]:
+    def inside(self, rows: Rows, tables: Tables) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance of f at rows that all lie inside their places and are ready for the engines.
 
         ``tables`` belong to the caller, who comes back with the next stretch of the same columns.
@@ -118,13 +115,13 @@ class Posterior:
             variance += self.intercept.variance * (1.0 - np.sum(values[2 * T : pairs], axis=0)) ** 2
         return mean, variance
 
-    def _follows(self, x: np.ndarray, rows: Sequence[ColumnRows], engine: str = "auto") -> np.ndarray:
+    def _follows(self, x: np.ndarray, rows: Rows) -> np.ndarray:
         """1 - phi'u: how far f rises at every row when the constant rises by one."""
         assert self.intercept is not None
         total = np.ones(len(x))
         for term, answer in self._by_term(self.intercept.answer):
             if answer.any():
-                total -= term.linear(x, rows, answer, engine)
+                total -= term.linear(x, rows, [answer])[0]
         return total
 
     def joint(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -157,7 +154,7 @@ class Posterior:
                 variance[some] += intercept.variance * follows**2
         return mean, variance
 
-    def effect(self, s: int, x: np.ndarray, rows: Sequence[ColumnRows]) -> tuple[np.ndarray, np.ndarray]:
+    def effect(self, s: int, x: np.ndarray, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance of a term less its average over the rows of the fit.
 
         With f = phi'c + h, the average of the remainder h over many rows is negligible and is left out:
@@ -171,13 +168,13 @@ class Posterior:
         mean, variance = mean - float(centre @ self.mean[place]), np.maximum(variance, 0.0)
         if self.intercept is not None and self.intercept.answer[place].any():
             answer = self.intercept.answer[place]
-            follows = term.linear(x, rows, answer) - float(centre @ answer)
+            follows = term.linear(x, rows, [answer])[0] - float(centre @ answer)
             variance = variance + self.intercept.variance * follows**2
         return mean, variance
 
-    def effects_of_mean(self, x: np.ndarray, rows: Sequence[ColumnRows]) -> list[np.ndarray]:
+    def effects_of_mean(self, x: np.ndarray, rows: Rows) -> list[np.ndarray]:
         """phi'm of every term at every row."""
-        return [term.linear(x, rows, m) for term, m in self._by_term(self.mean)]
+        return [term.linear(x, rows, [m])[0] for term, m in self._by_term(self.mean)]
 
     def average(self) -> tuple[float, float]:
         """Mean and variance of f averaged over the rows of the fit: what effects are measured from."""

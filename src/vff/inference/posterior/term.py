@@ -4,9 +4,9 @@ The features of a term are products of its factors'; the prior of a factor knows
 rows.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 
 import numpy as np
 
@@ -23,6 +23,32 @@ def stretches(N: int, size: int) -> Iterator[slice]:
     """Rows a few at a time, so that ``size`` numbers for each fit in memory."""
     step = max(1, _WRITTEN // size)
     return (slice(start, min(start + step, N)) for start in range(0, N, step))
+
+
+Rows = Sequence[ColumnRows]
+Vectors = Sequence[np.ndarray]
+
+
+def split(
+    x: np.ndarray,
+    rows: Rows,
+    inside: np.ndarray,
+    within: Callable[[Rows], Vectors],
+    beyond: Callable[[np.ndarray], np.ndarray],
+) -> np.ndarray:
+    """Values at every row, (K, N): by letters where a row is inside all domains, else with features written out."""
+    if inside.all():
+        return np.asarray(within(rows))
+    values = beyond(x[~inside])
+    every = np.empty((len(values), len(x)))
+    every[:, ~inside] = values
+    if inside.any():
+        every[:, inside] = within([column.taken(inside) for column in rows])
+    return every
+
+
+Stretch = tuple[slice | np.ndarray, np.ndarray, np.ndarray | None]
+"""Some rows, weights (N, R) and Z (P, R) with features weights Z'; without Z, the features (N, P)."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +130,7 @@ class TermProcess:
 
     def prior_covariance(self) -> np.ndarray:
         """K^-1 of its coefficients, (P, P)."""
-        return self.variance * Kronecker.to_dense_of(Kronecker(tuple(factor.K for factor in self.factors)).inverses)
+        return self.variance * reduce(np.kron, Kronecker(tuple(factor.K for factor in self.factors)).inverses)
 
     def unseen(self, x: np.ndarray) -> np.ndarray:
         """k(0) - phi'K^-1 phi at every row: the variance that the features do not carry."""
@@ -116,33 +142,28 @@ class TermProcess:
         """Prior variance of the slope along one of its columns."""
         return self.variance * self.factors[self.columns.index(along)].slope_variance()
 
-    def inside(self, rows: Sequence[ColumnRows]) -> np.ndarray:
+    def inside(self, rows: Rows) -> np.ndarray:
         """Which rows lie inside the places of all its columns."""
         both = zip(self.columns, self.domains, strict=True)
         return np.logical_and.reduce([domain.contains(rows[c].on(domain).t) for c, domain in both])
 
-    def within(self, rows: Sequence[ColumnRows], inside: np.ndarray) -> Sequence[ColumnRows]:
-        """The columns of the term at the rows that lie inside."""
-        if inside.all():
-            return rows
-        some = {c: ColumnRows(rows[c].request, rows[c].x[inside], rows[c].distinct) for c in self.columns}
-        return [some.get(c, column) for c, column in enumerate(rows)]
+    def linear(self, x: np.ndarray, rows: Rows, vectors: Vectors) -> np.ndarray:
+        """phi'c at every row for every vector c, (K, N)."""
 
-    def linear(self, x: np.ndarray, rows: Sequence[ColumnRows], c: np.ndarray, engine: str = "auto") -> np.ndarray:
-        """phi'c at every row."""
-        inside, values = self.inside(rows), np.empty(len(x))
-        if inside.any():
-            (values[inside],) = synthesise(self.within(rows, inside), [self.function(c)], engine)
-        if not inside.all():
-            values[~inside] = self._beyond(x[~inside], c)
-        return values
+        def beyond(x: np.ndarray) -> np.ndarray:
+            values, C = np.zeros((len(vectors), len(x))), np.stack(vectors, axis=1)
+            for some, weights, Z in self.beyond(x):
+                values[:, some] = (weights @ (C if Z is None else Z.T @ C)).T
+            return values
 
-    def _beyond(self, x: np.ndarray, c: np.ndarray) -> np.ndarray:
-        """The same outside, where one column may be seen through few states."""
+        functions = [self.function(c) for c in vectors]
+        return split(x, rows, self.inside(rows), lambda some: synthesise(some, functions), beyond)
+
+    def beyond(self, x: np.ndarray) -> Iterator[Stretch]:
+        """Features of rows anywhere, weights Z': one column may be seen through few states, others are written out."""
         parts = self.factors[0].beyond(x[:, self.columns[0]]) if len(self.factors) == 1 else None
-        values = np.zeros(len(x))
-        for rows, weights, Z in parts or ():
-            values[rows] = weights @ (Z.T @ c)
-        for some in stretches(len(x), self.size) if parts is None else ():
-            values[some] = self.written(x[some]).dot(c)
-        return values
+        if parts is not None:
+            yield from parts
+            return
+        for some in stretches(len(x), self.size):
+            yield some, self.features(x[some]), None

@@ -3,7 +3,7 @@
 Inducing points, random features and sparse spectrum reuse this with their own (K, b, G, sum w k(x,x)).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -14,7 +14,6 @@ from vff.inference.solvers.linear_gaussian import Intercept, LinearGaussian
 from vff.linalg import (
     AbstractInvertible,
     AbstractSymmetric,
-    BlockDiagonal,
     Dense,
     Factor,
     InverseView,
@@ -33,38 +32,14 @@ class NormalEquations:
     G: AbstractSymmetric
 
 
-@dataclass(frozen=True)
-class MovedGram(AbstractSymmetric):
-    """T G T' + sum Z C Z': the Gram matrix in other coordinates, with rows that have few states."""
-
-    G: AbstractSymmetric
-    transform: StackedTransform
-    states: tuple[tuple[np.ndarray, np.ndarray], ...] = ()
-    """Z (P, R) and C (R, R) of every group of such rows."""
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.G.shape
-
-    def mv(self, v: np.ndarray) -> np.ndarray:
-        image = self.transform.forward(self.G @ self.transform.transpose(v))
-        return image + sum(Z @ (C @ (Z.T @ v)) for Z, C in self.states)
-
-    def diagonal(self) -> np.ndarray:
-        return np.diagonal(self.dense())
-
-    def part(self, own: slice) -> Dense:
-        return Dense(self.dense()[own, own])
-
-    def dense(self) -> np.ndarray:
-        return self._dense
-
-    @cached_property
-    def _dense(self) -> np.ndarray:
-        G = self.transform.gram(self.G.dense())
-        for Z, C in self.states:
-            G = G + Z @ C @ Z.T
-        return G
+def moved_gram(
+    G: AbstractSymmetric, transform: StackedTransform, states: Iterable[tuple[np.ndarray, np.ndarray]]
+) -> Dense:
+    """T G T' + sum Z C Z': the Gram matrix in other coordinates, with rows that have few states, Z (P, R), C (R, R)."""
+    moved = transform.gram(G.dense())
+    for Z, C in states:
+        moved = moved + Z @ C @ Z.T
+    return Dense(moved)
 
 
 @dataclass(frozen=True)
@@ -118,7 +93,7 @@ class DirectLinearGaussian(LinearGaussian):
     def spread_over(self, other: LinearGaussian) -> float:
         if not isinstance(other, DirectLinearGaussian):
             return super().spread_over(other)
-        return other.G.contract(self.inverse)
+        return float(np.sum(other.G.dense() * self.inverse.matrix))
 
     @property
     def log_gain(self) -> float:
@@ -132,21 +107,18 @@ class DirectLinearGaussian(LinearGaussian):
     def jitter(self) -> float:
         return self.factor.jitter
 
-    def _seen(self) -> StructuredCotangent:
+    @cached_property
+    def projected_alone(self) -> StructuredCotangent:
         return self.prior.project(self.inverse)
 
     @property
     def projected_sandwich(self) -> StructuredCotangent:
         return self.prior.project_sandwich(self.G)
 
-    def _blocks(self) -> Iterator[tuple[AbstractInvertible, slice]]:
-        assert isinstance(self.prior, BlockDiagonal)
-        return zip(self.prior.blocks, self.prior.slices, strict=True)
-
     @property
     def explained_by_term(self) -> list[float]:
-        return [block.trace_solve(self.G.part(place)) for block, place in self._blocks()]
+        return self.block_prior.trace_solve_by_block(self.G)
 
     def energies(self) -> list[float]:
         m, G = self.mean, self.G.dense()
-        return [float(m[place] @ G[place, place] @ m[place]) for _, place in self._blocks()]
+        return [float(m[place] @ G[place, place] @ m[place]) for place in self.block_prior.slices]

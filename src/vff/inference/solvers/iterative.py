@@ -8,15 +8,23 @@ same solutions give A^-1 = W'W + W'(A~^-1 - I)W.
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
 from scipy.linalg import solve_triangular
 
 from vff.inference.solvers.linear_gaussian import LinearGaussian
-from vff.inference.solvers.whitening import PreconditionerView, WhitenedTerm
-from vff.linalg import BlockDiagonal, Factor, OuterView, Solution, StructuredCotangent, conjugate_gradients, factorise
+from vff.inference.solvers.whitening import WhitenedTerm
+from vff.linalg import (
+    BlockDiagonal,
+    Factor,
+    OuterView,
+    Solution,
+    StructuredCotangent,
+    conjugate_gradients,
+    factorise,
+    slices_of,
+)
 from vff.moments import KeyedByPairs, Pair
 
 PROBES = 24
@@ -42,7 +50,7 @@ class IterativeLinearGaussian(KeyedByPairs, LinearGaussian):
         return {name: value for name, value in super().__getstate__().items() if name != "cotangents"}
 
     def with_noise(self, noise: float) -> "IterativeLinearGaussian":
-        return replace(self, terms=tuple(term.at_tau(1.0 / noise) for term in self.terms), noise=noise)
+        return replace(self, terms=tuple(replace(term, tau=1.0 / noise) for term in self.terms), noise=noise)
 
     @property
     def jitter(self) -> float:
@@ -57,10 +65,9 @@ class IterativeLinearGaussian(KeyedByPairs, LinearGaussian):
         }
 
     @cached_property
-    def corner_places(self) -> list[slice]:
+    def corner_places(self) -> tuple[slice, ...]:
         """Where each term's functions stand in the corner."""
-        ends = np.cumsum([0, *(term.corner_places.size for term in self.terms)]).tolist()
-        return [slice(start, stop) for start, stop in pairwise(ends)]
+        return slices_of(term.corner_places.size for term in self.terms)
 
     @cached_property
     def _corner(self) -> np.ndarray:
@@ -179,11 +186,12 @@ class IterativeLinearGaussian(KeyedByPairs, LinearGaussian):
         """Three standard errors over the probes."""
         return 0.5 * _ERRORS * float(self._remainders.std(ddof=1)) / np.sqrt(self.probes)
 
-    def _seen(self) -> StructuredCotangent:
+    @cached_property
+    def projected_alone(self) -> StructuredCotangent:
         away = self.to_prior(self.probed.X - self.signs)
         outer = self.prior.project(OuterView(away, self.to_prior(self.signs)))
-        excesses = tuple(self.corner_excess(s, s) for s in range(len(self.terms)))
-        return self.prior.project(PreconditionerView(self.terms, excesses)) + (1.0 / self.probes) * outer
+        known = tuple(term.preconditioner(self.corner_excess(s, s)) for s, term in enumerate(self.terms))
+        return StructuredCotangent(known) + (1.0 / self.probes) * outer
 
     @property
     def projected_sandwich(self) -> StructuredCotangent:

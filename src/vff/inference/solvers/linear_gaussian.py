@@ -13,7 +13,7 @@ from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from vff.linalg import AbstractInvertible, NotPositiveDefinite, OuterView, StructuredCotangent
+from vff.linalg import AbstractInvertible, BlockDiagonal, NotPositiveDefinite, OuterView, StructuredCotangent
 
 _ROUNDING = 1e-12
 
@@ -73,6 +73,12 @@ class LinearGaussian(ABC):
     """Whether the targets stand for another likelihood (``natural``): their squares are unknown and left out."""
     intercept: Intercept | None = field(default=None, kw_only=True)
     """None where the function has no constant of its own."""
+
+    @property
+    def block_prior(self) -> BlockDiagonal:
+        """The prior of a sum of terms, which is block diagonal."""
+        assert isinstance(self.prior, BlockDiagonal)
+        return self.prior
 
     @abstractmethod
     def solve(self, v: np.ndarray) -> np.ndarray:
@@ -164,13 +170,9 @@ class LinearGaussian(ABC):
         """What rounding made a factor add to its diagonal."""
 
     @cached_property
+    @abstractmethod
     def projected_alone(self) -> StructuredCotangent:
         """What the prior's structure keeps of A^-1; the intercept held."""
-        return self._seen()
-
-    @abstractmethod
-    def _seen(self) -> StructuredCotangent:
-        """The same, worked out."""
 
     @cached_property
     def projected_inverse(self) -> StructuredCotangent:
@@ -272,23 +274,18 @@ class Cotangents:
 
     model: LinearGaussian
 
-    @property
-    def inverse(self) -> StructuredCotangent:
-        """A^-1 as the prior's structure sees it."""
-        return self.model.projected_inverse
-
     @cached_property
     def prior(self) -> StructuredCotangent:
         """dELBO / dK."""
         K, m = self.model.prior, self.model.mean[:, None]
-        seen = self.inverse + K.project(OuterView(m, m)) + -1.0 * K.project_inverse()
+        seen = self.model.projected_inverse + K.project(OuterView(m, m)) + -1.0 * K.project_inverse()
         return -0.5 * (seen + self.model.tau * self.model.projected_sandwich)
 
     @cached_property
     def edf(self) -> float:
         """tau tr(A^-1 G) = P - tr(A^-1 K): how many coefficients the data determine, and the constant among them."""
         model = self.model
-        return model.mean.size - model.prior.inner(self.inverse) + model.of_intercept.edf
+        return model.mean.size - model.prior.inner(model.projected_inverse) + model.of_intercept.edf
 
     @cached_property
     def log_noise(self) -> float:
@@ -325,18 +322,15 @@ class Cotangents:
         return -0.5 * self.model.tau * (1.0 + _ROUNDING)
 
 
-@dataclass(frozen=True)
-class GapCotangents:
-    """Derivatives of T, answering to the same names as ``Cotangents``. O(P^2)."""
-
-    model: LinearGaussian
+class GapCotangents(Cotangents):
+    """Derivatives of T, answering to the same names. O(P^2)."""
 
     @cached_property
     def prior(self) -> StructuredCotangent:
         """dT / dK = tau/2 K^-1 G K^-1."""
         return 0.5 * self.model.tau * self.model.projected_sandwich
 
-    @property
+    @cached_property
     def log_noise(self) -> float:
         """T is proportional to 1 / noise."""
         return -0.5 * self.model.tau * self.model.residual

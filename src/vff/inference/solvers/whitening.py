@@ -7,7 +7,7 @@ overlap, is left to a corner of leading functions (``iterative``).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, reduce
 from math import prod
 
@@ -18,16 +18,14 @@ from vff.inference.model.term import Term, Values
 from vff.linalg import (
     AbstractInvertible,
     BlockDiagonal,
-    BlockView,
     Dense,
+    DenseView,
     Kronecker,
-    MatrixView,
     StructuredCotangent,
     apply_along,
     contracted,
 )
-from vff.linalg.views import Probes
-from vff.moments import Moments, equivalent_weights, features_at_nodes
+from vff.moments import Moments, equivalent_weights
 
 CORNER = 1600  # functions of a term that are taken together in the preconditioner
 
@@ -41,7 +39,7 @@ class LatticeGram:
     @cached_property
     def features(self) -> list[list[np.ndarray]]:
         """Of every factor of every term at its nodes, (n_d, P_d)."""
-        return [[features_at_nodes(basis) for basis in term.bases] for term in self.moments.request.terms]
+        return [[basis.evaluate(basis.nodes()) for basis in term.bases] for term in self.moments.request.terms]
 
     @cached_property
     def weights(self) -> list[np.ndarray]:
@@ -66,11 +64,6 @@ def _grown(sizes: Sequence[int], d: int) -> int:
 def _marginal(weights: np.ndarray, d: int) -> np.ndarray:
     """Weights of the nodes along one axis."""
     return weights.sum(axis=tuple(e for e in range(weights.ndim) if e != d))
-
-
-def _along_axes(vectors: Sequence[np.ndarray]) -> np.ndarray:
-    """The outer product of a vector per axis."""
-    return reduce(np.multiply.outer, vectors)
 
 
 def _weighted(weights: np.ndarray, vectors: Sequence[np.ndarray], d: int | None = None) -> np.ndarray:
@@ -115,7 +108,7 @@ class WhitenedTerm:
     @cached_property
     def D(self) -> np.ndarray:
         """The preconditioner's diagonal, an axis per factor."""
-        return self.scale + self.tau * self.weight * _along_axes([values for values, _ in self._eigen])
+        return self.scale + self.tau * self.weight * reduce(np.multiply.outer, [values for values, _ in self._eigen])
 
     @cached_property
     def corner(self) -> tuple[int, ...]:
@@ -226,39 +219,21 @@ class WhitenedTerm:
         """D^-1/2 in the corner, (J, 1)."""
         return self._root[self.corner_places]
 
-    def block_view(self, probes: Probes, excess: np.ndarray) -> BlockView:
-        """The preconditioner's inverse, U (D^-1 + excess) U', the excess in the corner."""
+    def preconditioner(self, excess: np.ndarray) -> StructuredCotangent:
+        """What the prior keeps of the preconditioner's inverse, U (D^-1 + excess) U', the excess in the corner."""
         inverse = 1.0 / self.D
         sums = [np.diag(_marginal(inverse, d)) for d in range(inverse.ndim)]
         parts = zip(sums, contracted(excess, [np.eye(size) for size in self.corner]), self.corner, strict=True)
         for part, more, size in parts:
             part[:size, :size] += more
         turned = tuple(U @ part @ U.T for U, part in zip(self.U, sums, strict=True))
-        if probes is None:
-            return BlockView(contractions=turned)
-        return BlockView(np.diagonal(turned[0]), turned[0] @ probes)
-
-    def at_tau(self, tau: float) -> "WhitenedTerm":
-        """The same term with another noise."""
-        return replace(self, tau=tau)
+        alone = not isinstance(self.prior, Kronecker)
+        return self.prior.project(DenseView(turned[0])) if alone else StructuredCotangent(turned)
 
     def energy(self, m: np.ndarray) -> float:
         """m'G m for m in the coordinates of the prior."""
         values = apply_along(m, self.shape, [lambda u, F=F: F @ u for F in self.features])
         return float(self.weights.reshape(-1) @ values.reshape(-1) ** 2)
-
-
-@dataclass(frozen=True)
-class PreconditionerView(MatrixView):
-    """W'W, block by block."""
-
-    terms: tuple[WhitenedTerm, ...]
-    excesses: tuple[np.ndarray, ...]
-    """What W'W has in the corner of every term beside U D^-1 U', in the coordinates of U."""
-
-    def blocks(self, slices: Sequence[slice], probes: Sequence[Probes]) -> list[BlockView]:
-        every = zip(self.terms, probes, self.excesses, strict=True)
-        return [term.block_view(V, excess) for term, V, excess in every]
 
 
 def whitened_terms(

@@ -11,19 +11,3 @@ rows on a lattice instead and then does the same, or asks for transforms when a 
 that are equally spaced; ``grouped`` takes the rows of every value of one column together and writes out the letters of
 the others; ``dense`` writes all letters out.
 """
-
-from vff.moments.engines.base import LARGEST_CONTINGENCY, Accumulator, Choice, Cost, Engine, Job, Work, contract
-from vff.moments.engines.choice import ENGINES, choose
-
-__all__ = [
-    "ENGINES",
-    "LARGEST_CONTINGENCY",
-    "Accumulator",
-    "Choice",
-    "Cost",
-    "Engine",
-    "Job",
-    "Work",
-    "choose",
-    "contract",
-]

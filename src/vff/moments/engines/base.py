@@ -118,23 +118,15 @@ class Accumulator(ABC):
         """The sums, one tensor per job."""
 
 
-ColumnSum = Callable[[ColumnRows, Sequence[Letters], Arrays], list[np.ndarray]]
-"""Rows, and strengths (N,) by letters -> sums of strengths times letters."""
+class Totals(Accumulator):
+    """By a function that sums a chunk: columns, jobs, weights and weighted targets -> a tensor per job."""
 
-
-class ColumnAccumulator(Accumulator):
-    """Of one column, by a function that sums a chunk."""
-
-    def __init__(self, jobs: Jobs, summed: ColumnSum):
+    def __init__(self, jobs: Jobs, summed: Callable[[Columns, Jobs, np.ndarray, np.ndarray], list[np.ndarray]]):
         super().__init__(jobs)
-        self.summed = summed
-        self.totals = [np.zeros(job.shape) for job in self.jobs]
+        self.summed, self.totals = summed, [np.zeros(job.shape) for job in self.jobs]
 
     def add(self, columns: Columns, w: np.ndarray, weighted: np.ndarray) -> None:
-        strengths = [weighted if job.targets else w for job in self.jobs]
-        for total, some in zip(
-            self.totals, self.summed(columns[0], [job.letters[0] for job in self.jobs], strengths), strict=True
-        ):
+        for total, some in zip(self.totals, self.summed(columns, self.jobs, w, weighted), strict=True):
             total += some
 
     def read(self) -> list[np.ndarray]:

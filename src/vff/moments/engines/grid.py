@@ -11,21 +11,8 @@ import numpy as np
 from scipy.fft import ifft
 
 from vff.moments.distinct import spacing
-from vff.moments.engines.base import (
-    PER_LETTER,
-    START,
-    Accumulator,
-    Arrays,
-    Choice,
-    ColumnAccumulator,
-    Columns,
-    Cost,
-    Engine,
-    Jobs,
-    Kept,
-    Work,
-)
-from vff.moments.engines.transforms import TrigonometricSums
+from vff.moments.engines.base import PER_LETTER, START, Choice, Cost, Work
+from vff.moments.engines.transforms import TransformEngine
 
 _CHUNK_ROWS = 2**22
 _PER_ROW, _PER_ROW_AND_HARMONIC = 60e-9, 2e-9
@@ -88,13 +75,11 @@ def _type2(t: np.ndarray, coefficients: np.ndarray, K: int) -> np.ndarray:
     return ((coarse.T * waves[:, None, :]) @ fine).reshape(len(waves), -1)[:, :N]
 
 
-_SUMS = TrigonometricSums(_type1, _type2, _CHUNK_ROWS)
-
-
-class GridEngine(Engine):
+class GridEngine(TransformEngine):
     """One column whose rows are equally spaced and in order."""
 
     name: ClassVar[str] = "grid"
+    type1, type2, chunk = staticmethod(_type1), staticmethod(_type2), _CHUNK_ROWS
 
     def cost(self, work: Work) -> Cost:
         column = work.alone
@@ -124,9 +109,3 @@ class GridEngine(Engine):
                 f"rows hold {found} values; use engine='auto'"
             )
         return Choice("table", f"grid: {work.n} rows are all combinations of {' x '.join(map(str, values))} values")
-
-    def accumulator(self, jobs: Jobs, columns: Columns) -> Accumulator:
-        return ColumnAccumulator(jobs, _SUMS.sum)
-
-    def evaluate(self, columns: Columns, jobs: Jobs, coefficients: Arrays, kept: Kept = None) -> list[np.ndarray]:
-        return _SUMS.evaluate(columns[0], [job.letters[0] for job in jobs], coefficients)

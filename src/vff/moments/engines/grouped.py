@@ -48,7 +48,7 @@ class GroupedEngine(Engine):
 class _Groups(Accumulator):
     def __init__(self, jobs: Jobs, columns: Columns):
         super().__init__(jobs)
-        self.pivot = _pivot(columns, jobs)
+        self.pivot = pivot(Work(0, jobs, columns).values, jobs)
         column = columns[self.pivot]
         self.column = ColumnRows(column.request, column.x[:0], column.distinct)
         self.rest = [job.without(self.pivot) for job in jobs]
@@ -75,30 +75,27 @@ class _Groups(Accumulator):
 
 def _add_groups(total: np.ndarray, written: WrittenLetters, rest: Job, strengths: np.ndarray, ends: np.ndarray) -> None:
     """Add every group's sums, (groups, letters), rows of a group being next to one another."""
-    if len(rest.letters) == 1:
-        letters = written.column(0, rest.letters[0]) * strengths[:, None]
-        occupied = np.flatnonzero(np.diff(ends))
-        if occupied.size:
-            total[occupied] += np.add.reduceat(letters, ends[occupied], axis=0)
-        return
     left, right = written.halves(rest)
     left = left * strengths[:, None]
+    if right is None:
+        occupied = np.flatnonzero(np.diff(ends))
+        if occupied.size:
+            total[occupied] += np.add.reduceat(left, ends[occupied], axis=0)
+        return
     for g, (start, stop) in enumerate(pairwise(ends.tolist())):
         if start < stop:
             total[g] += (left[start:stop].T @ right[start:stop]).reshape(-1)
 
 
 def _evaluated(columns: Columns, job: Job, coefficients: np.ndarray) -> np.ndarray:
-    d = _pivot(columns, [job])
+    d = pivot(Work(0, [job], columns).values, [job])
     column, others = columns[d], [other for e, other in enumerate(columns) if e != d]
     at_values = np.tensordot(column.letters(job.letters[d]), coefficients, axes=(1, d))
     rest, (order, begins) = job.without(d), groups(column)
     values = np.empty(column.t.size)
     for first, last, start, stop in _runs(begins, [rest]):
         rows, ends = order[start:stop], np.clip(begins[first : last + 1], start, stop) - start
-        written = WrittenLetters(others, rows)
-        alone = len(rest.letters) == 1
-        left, right = (written.column(0, rest.letters[0]), None) if alone else written.halves(rest)
+        left, right = WrittenLetters(others, rows).halves(rest)
         for g, (low, high) in enumerate(pairwise(ends.tolist()), first):
             if low < high:
                 some = left[low:high] @ at_values[g].reshape(left.shape[1], -1)
@@ -114,10 +111,6 @@ def pivot(values: Sequence[int | None], jobs: Jobs) -> int:
     return max(levels or found, key=lambda d: (max(job.shape[d] for job in jobs), -(values[d] or 0)))
 
 
-def _pivot(columns: Columns, jobs: Jobs) -> int:
-    return pivot([None if column.distinct is None else column.distinct.size for column in columns], jobs)
-
-
 def groups(column: ColumnRows) -> tuple[np.ndarray, np.ndarray]:
     """Rows in the order of their codes, (N,), and where each code's rows begin, (D + 1,)."""
     if "order" not in column.remembered:
@@ -130,8 +123,7 @@ def groups(column: ColumnRows) -> tuple[np.ndarray, np.ndarray]:
 
 def _runs(begins: np.ndarray, jobs: Jobs) -> Iterator[tuple[int, int, int, int]]:
     """Stretches of codes and of rows that can be written out at once; a long group comes in several."""
-    sizes = [sum(halves(job)) if len(job.letters) > 1 else job.shape[0] for job in jobs]
-    most = max(64, dense.WRITTEN // max(1, *sizes))
+    most = max(64, dense.WRITTEN // max(sum(halves(job)) for job in jobs))
     first, D = 0, begins.size - 1
     while first < D:
         last = max(first + 1, int(np.searchsorted(begins, begins[first] + most, side="right")) - 1)

@@ -77,14 +77,14 @@ def _signs(K: int) -> np.ndarray:
     return 1.0 - 2.0 * (np.arange(-K, K + 1) % 2)
 
 
-def type1(t: np.ndarray, strengths: np.ndarray, K: int, eps: float = _TOLERANCE) -> np.ndarray:
+def type1(t: np.ndarray, strengths: np.ndarray, K: int) -> np.ndarray:
     """F[r, k] = sum_n strengths[r, n] exp(i k theta_n), k = -K ... K."""
-    return _summed([t], strengths, (2 * K + 1,), eps) * _signs(K)
+    return _summed([t], strengths, (2 * K + 1,), _TOLERANCE) * _signs(K)
 
 
-def type2(t: np.ndarray, coefficients: np.ndarray, K: int, eps: float = _TOLERANCE) -> np.ndarray:
+def type2(t: np.ndarray, coefficients: np.ndarray, K: int) -> np.ndarray:
     """f[r, n] = sum_k coefficients[r, k] exp(i k theta_n)."""
-    return _run(2, [t], coefficients * _signs(K), (2 * K + 1,), eps, _threads(t.size))
+    return _run(2, [t], coefficients * _signs(K), (2 * K + 1,), _TOLERANCE, _threads(t.size))
 
 
 _SPREAD_ONLY: dict[str, Any] = {"spreadinterponly": 1, "upsampfac": 2.0}

@@ -19,10 +19,8 @@ from vff.moments.engines.base import (
     Accumulator,
     Arrays,
     Choice,
-    ColumnAccumulator,
     Columns,
     Cost,
-    Engine,
     Job,
     Jobs,
     Kept,
@@ -32,21 +30,20 @@ from vff.moments.engines.base import (
 )
 from vff.moments.engines.nufft import interpolate, spread, type1, type2
 from vff.moments.engines.ruler import Ruler
-from vff.moments.engines.transforms import TrigonometricSums
+from vff.moments.engines.transforms import TransformEngine
 from vff.moments.rows import ColumnRows
 
 EPSILON = 1e-12  # of the spreading
-_CHUNK_ROWS = 2**21
 _MOST_NODES = 2**27  # of one lattice, two gibibytes
 _PER_ROW = 250e-9
 _PER_ROW_SPREAD, _PER_NODE = {2: 150e-9, 3: 2e-6}, 10e-9
-_SUMS = TrigonometricSums(type1, type2, _CHUNK_ROWS)
 
 
-class NufftEngine(Engine):
+class NufftEngine(TransformEngine):
     """Trigonometric letters of up to three axes."""
 
     name: ClassVar[str] = "nufft"
+    type1, type2, chunk = staticmethod(type1), staticmethod(type2), 2**21
 
     def cost(self, work: Work) -> Cost:
         bands, n = work.bands, work.n
@@ -78,11 +75,11 @@ class NufftEngine(Engine):
         return super().requested(work)
 
     def accumulator(self, jobs: Jobs, columns: Columns) -> Accumulator:
-        return ColumnAccumulator(jobs, _SUMS.sum) if len(columns) == 1 else _Spread(jobs, columns)
+        return super().accumulator(jobs, columns) if len(columns) == 1 else _Spread(jobs, columns)
 
     def evaluate(self, columns: Columns, jobs: Jobs, coefficients: Arrays, kept: Kept = None) -> list[np.ndarray]:
         if len(columns) == 1:
-            return _SUMS.evaluate(columns[0], [job.letters[0] for job in jobs], coefficients)
+            return super().evaluate(columns, jobs, coefficients, kept)
         return [_interpolated(columns, job, own) for job, own in zip(jobs, coefficients, strict=True)]
 
 

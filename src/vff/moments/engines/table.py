@@ -95,9 +95,9 @@ class _Counts(Accumulator):
 
     def read(self) -> list[np.ndarray]:
         tables = [table.reshape(self.shape) for table in self.tables]
-        return [self._met(job, tables[int(job.targets)]) for job in self.jobs]
+        return [self._contracted(job, tables[int(job.targets)]) for job in self.jobs]
 
-    def _met(self, job: Job, table: np.ndarray) -> np.ndarray:
+    def _contracted(self, job: Job, table: np.ndarray) -> np.ndarray:
         every = [
             None if column.letters_are_values(letters) else column.letters(letters)
             for column, letters in zip(self.columns, job.letters, strict=True)

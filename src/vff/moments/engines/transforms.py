@@ -13,19 +13,18 @@ cache.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from math import prod
+from typing import ClassVar
 
 import numpy as np
 from scipy.linalg import norm
 
-from vff.basis.protocol import HarmonicBlock, Letters, TrigonometricLetters
-from vff.basis.waves import pad, trim
-from vff.moments.rows import ColumnRows
+from vff.basis.protocol import HarmonicBlock, TrigonometricLetters, pad, trim
+from vff.moments.engines.base import Accumulator, Arrays, Columns, Engine, Jobs, Kept, Totals
 
 Transform = Callable[[np.ndarray, np.ndarray, int], np.ndarray]
-Wave = tuple[int, HarmonicBlock, slice]
-"""A block of the numbered letters, and its place there."""
+Numbered = dict[int, TrigonometricLetters]
+"""Letters of jobs, by number."""
 _BLOCK = 2**14
 
 
@@ -63,14 +62,9 @@ def _half(packed: np.ndarray, r: int) -> np.ndarray:
     return (np.imag(packed) if r % 2 else np.real(packed))[r // 2]
 
 
-def _waves(every: Sequence[TrigonometricLetters]) -> list[Wave]:
-    """The blocks that need a transform."""
-    return [(number, *own) for number, letters in enumerate(every) for own in letters.slices if own[0].K > 0]
-
-
-def _constants(every: Sequence[TrigonometricLetters]) -> list[Wave]:
-    """The blocks that are edge functions alone."""
-    return [(number, *own) for number, letters in enumerate(every) for own in letters.slices if own[0].K == 0]
+def _parts(every: Numbered, *, waves: bool) -> list[tuple[int, HarmonicBlock, slice]]:
+    """The blocks of letters that need a transform, or those that are edge functions alone."""
+    return [(number, *own) for number, letters in every.items() for own in letters.slices if (own[0].K > 0) == waves]
 
 
 def _blocks(start: int, stop: int, step: int) -> Iterator[slice]:
@@ -94,69 +88,57 @@ def _edge_rows(type2: Transform, letters: TrigonometricLetters, t: np.ndarray) -
     return rows
 
 
-def _to_units(coefficients: np.ndarray) -> list[float]:
-    """Bring every row to a norm near one, in place; the factors that bring it back."""
-    units = [_power(_size(row)) for row in coefficients]
-    coefficients /= np.array(units)[:, None]
+def _to_units(vectors: np.ndarray) -> list[float]:
+    """Bring every row to a size near one, in place; the factors that bring it back."""
+    units = [_power(_size(row)) for row in vectors]
+    vectors /= np.array(units).reshape(-1, 1)
     return units
 
 
-def _letter_units(edges: np.ndarray) -> list[float]:
-    """Bring every edge function to a size near one, in place; the factors that bring it back."""
-    units = [_power(_size(edge)) for edge in edges]
-    for edge, unit in zip(edges, units, strict=True):
-        edge /= unit
-    return units
+def _unit(wave: HarmonicBlock, units: Sequence[float], size: float) -> float:
+    """What brings a sum back to its size."""
+    return size * prod(units[n - 1] for n in wave.edges)
 
 
-def _together(every: Sequence[Letters]) -> list[list[int]]:
-    """Numbers of letters that are worked on at once: all of them, if they have the same edge functions."""
-    found = {letters.trigonometric.multipliers for letters in every if letters.trigonometric is not None}
-    return [list(range(len(every)))] if len(found) <= 1 else [[number] for number in range(len(every))]
+def _together(jobs: Jobs) -> list[Numbered]:
+    """The letters of jobs that are worked on at once: all of them, if they have the same edge functions."""
+    every = {number: own for number, job in enumerate(jobs) if (own := job.letters[0].trigonometric) is not None}
+    alike = len({letters.multipliers for letters in every.values()}) <= 1
+    return [every] if alike else [{number: letters} for number, letters in every.items()]
 
 
-@dataclass(frozen=True)
-class TrigonometricSums:
-    """Sums of letters and their transpose by a pair of complex transforms, at most ``chunk`` rows at a time."""
+class TransformEngine(Engine):
+    """One column by a pair of complex transforms, at most ``chunk`` rows at a time."""
 
-    type1: Transform
-    type2: Transform
-    chunk: int
+    type1: ClassVar["staticmethod[[np.ndarray, np.ndarray, int], np.ndarray]"]
+    type2: ClassVar["staticmethod[[np.ndarray, np.ndarray, int], np.ndarray]"]
+    chunk: ClassVar[int]
 
-    def sum(self, column: ColumnRows, every: Sequence[Letters], strengths: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """Sums of strengths times letters."""
-        totals = [np.zeros(letters.size) for letters in every]
-        for some in _together(every):
-            self._sum(column.t, _trigonometric(every, some), [strengths[k] for k in some], [totals[k] for k in some])
-        return totals
+    def accumulator(self, jobs: Jobs, columns: Columns) -> Accumulator:
+        return Totals(jobs, self._summed)
 
-    def evaluate(
-        self, column: ColumnRows, every: Sequence[Letters], coefficients: Sequence[np.ndarray]
-    ) -> list[np.ndarray]:
-        """Letters times coefficients."""
-        values = [np.zeros(column.t.size) for _ in every]
-        for some in _together(every):
-            own = _trigonometric(every, some)
-            self._evaluate(column.t, own, [coefficients[k] for k in some], [values[k] for k in some])
+    def evaluate(self, columns: Columns, jobs: Jobs, coefficients: Arrays, kept: Kept = None) -> list[np.ndarray]:
+        values = [np.zeros(columns[0].t.size) for _ in jobs]
+        for every in _together(jobs):
+            self._evaluate(columns[0].t, every, coefficients, values)
         return values
 
-    def _sum(
-        self,
-        t: np.ndarray,
-        every: Sequence[TrigonometricLetters],
-        vectors: Sequence[np.ndarray],
-        totals: Sequence[np.ndarray],
-    ) -> None:
-        waves, constants = _waves(every), _constants(every)
-        K = max((wave.K for _, wave, _ in waves), default=0)
+    def _summed(self, columns: Columns, jobs: Jobs, w: np.ndarray, weighted: np.ndarray) -> list[np.ndarray]:
+        totals, strengths = [np.zeros(job.shape) for job in jobs], [weighted if job.targets else w for job in jobs]
+        for every in _together(jobs):
+            self._sum(columns[0].t, every, strengths, totals)
+        return totals
+
+    def _sum(self, t: np.ndarray, every: Numbered, vectors: Arrays, totals: Arrays) -> None:
+        waves, constants = _parts(every, waves=True), _parts(every, waves=False)
+        K, letters = max((wave.K for _, wave, _ in waves), default=0), next(iter(every.values()))
         packed = np.zeros(((len(waves) + 1) // 2, min(self.chunk, t.size)), complex)
         for rows in _blocks(0, t.size, self.chunk):
-            if packed.shape[1] != rows.stop - rows.start:
-                packed = np.zeros((packed.shape[0], rows.stop - rows.start), complex)
-            edges = _edge_rows(self.type2, every[0], t[rows])
-            units, sizes = _letter_units(edges), [_power(_size(vector[rows])) for vector in vectors]
+            packed = packed[:, : rows.stop - rows.start]  # the last may be shorter
+            edges = _edge_rows(self.type2, letters, t[rows])
+            units, sizes = _to_units(edges), {number: _power(_size(vectors[number][rows])) for number in every}
             for block in _blocks(0, rows.stop - rows.start, _BLOCK):
-                strengths = [vector[rows][block] / size for vector, size in zip(vectors, sizes, strict=True)]
+                strengths = {number: vectors[number][rows][block] / size for number, size in sizes.items()}
                 for r, (number, wave, _) in enumerate(waves):
                     np.multiply(strengths[number], wave.multiplier(edges[:, block]), out=_half(packed, r)[block])
                 for number, wave, place in constants:
@@ -167,15 +149,9 @@ class TrigonometricSums:
                 for (number, wave, place), row in zip(waves, sums, strict=False):
                     totals[number][place] += _unit(wave, units, sizes[number]) * trim(row, K, wave.K)
 
-    def _evaluate(
-        self,
-        t: np.ndarray,
-        every: Sequence[TrigonometricLetters],
-        vectors: Sequence[np.ndarray],
-        values: Sequence[np.ndarray],
-    ) -> None:
-        waves, constants = _waves(every), _constants(every)
-        K = max((wave.K for _, wave, _ in waves), default=0)
+    def _evaluate(self, t: np.ndarray, every: Numbered, vectors: Arrays, values: Arrays) -> None:
+        waves, constants = _parts(every, waves=True), _parts(every, waves=False)
+        K, letters = max((wave.K for _, wave, _ in waves), default=0), next(iter(every.values()))
         coefficients = np.zeros((len(waves) + len(waves) % 2, 2 * K + 1))
         for row, (number, wave, place) in zip(coefficients, waves, strict=False):
             row[:] = pad(vectors[number][place], wave.K, K)
@@ -183,7 +159,7 @@ class TrigonometricSums:
         packed = _pack_coefficients(coefficients, K)
         for rows in _blocks(0, t.size, self.chunk):
             synthesised = self.type2(t[rows], packed, K) if waves else np.empty((0, 0))
-            edges = _edge_rows(self.type2, every[0], t[rows])
+            edges = _edge_rows(self.type2, letters, t[rows])
             for block in _blocks(0, rows.stop - rows.start, _BLOCK):
                 factors = edges[:, block]
                 here = slice(rows.start + block.start, rows.start + block.stop)
@@ -191,12 +167,3 @@ class TrigonometricSums:
                     values[number][here] += units[r] * wave.multiplier(factors) * _half(synthesised, r)[block]
                 for number, wave, place in constants:
                     values[number][here] += vectors[number][place][0] * wave.multiplier(factors)
-
-
-def _trigonometric(every: Sequence[Letters], numbers: Sequence[int]) -> list[TrigonometricLetters]:
-    return [own for number in numbers if (own := every[number].trigonometric) is not None]
-
-
-def _unit(wave: HarmonicBlock, units: Sequence[float], size: float) -> float:
-    """What brings a sum back to its size."""
-    return size * prod(units[n - 1] for n in wave.edges)

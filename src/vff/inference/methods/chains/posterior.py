@@ -1,4 +1,4 @@
-"""The posterior that draws stand for: averages over hyperparameters and coefficients (``posterior.averaged``)."""
+"""The posterior that draws stand for: averages over hyperparameters and coefficients (``Averaged``)."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -11,9 +11,8 @@ from vff.inference.methods.natural.row_sites import Observed, RowSites, first_si
 from vff.inference.model.scale import TargetScale
 from vff.inference.posterior import Posterior
 from vff.likelihoods import AbstractLikelihood, parameter_derivatives
+from vff.linalg import along
 from vff.moments import ENGINES, ColumnRows, Job, MomentRequest, Moments, PreparedRows, Tables, Work, choose
-from vff.moments.axes import along
-from vff.moments.threads import cores, workers
 
 FeatureSums = tuple[np.ndarray, ...]
 """sum w phi of every term, (P,) each."""
@@ -194,9 +193,8 @@ def feature_sums(request: MomentRequest, columns: Sequence[ColumnRows], w: np.nd
 def feature_averages(walk: PreparedRows, request: MomentRequest, w: np.ndarray) -> FeatureSums:
     """Averages over rows in memory, for any features of their columns: one walk."""
     total: FeatureSums | None = tuple(np.zeros(size) for size in request.sizes)
-    with workers(cores()) as pool:
-        for rows, columns in walk.chunks(pool):
-            total = added(total, feature_sums(request, columns, w[rows]))
+    for rows, columns in walk.chunks():
+        total = added(total, feature_sums(request, columns, w[rows]))
     assert total is not None
     return tuple(sums / float(w.sum()) for sums in total)
 
