@@ -53,9 +53,7 @@ def weighted_variance(y: np.ndarray, w: np.ndarray) -> float:
 
 
 def weighted_median(y: np.ndarray, w: np.ndarray) -> float:
-    order = np.argsort(y)
-    total = np.cumsum(w[order])
-    return float(y[order[np.searchsorted(total, total[-1] / 2)]])
+    return float(np.quantile(y, 0.5, weights=w, method="inverted_cdf"))
 
 
 def spread_of(y: np.ndarray, w: np.ndarray) -> float:
