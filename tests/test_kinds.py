@@ -14,9 +14,8 @@ import vff
 from vff.data.dask import DaskSource
 from vff.data.database import DatabaseTable
 from vff.data.files import FileSource
-from vff.data.lazy import LazySource
 from vff.data.memory import MemorySource
-from vff.data.streams import StreamSource
+from vff.data.streams import LazySource, StreamSource
 from vff.factors import KINDS
 from vff.inference.learning.solver import SOLVERS
 from vff.inference.methods.registry import METHODS

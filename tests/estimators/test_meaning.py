@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from vff import Categorical, GPClassifier, GPRegressor, Matern32, scan
-from vff.data import conversion, meaning
+from vff.data import frames, meaning
 from vff.data.conversion import Place
 from vff.data.meaning import are_written, refuse_to_guess
 
@@ -189,9 +189,9 @@ def test_levels_of_very_many_digits_are_text():
 def test_objects_are_looked_at_by_their_types(monkeypatch):
     """And one by one on refusal alone: a million rows of text have a single type."""
     looked = []
-    missing = conversion.is_missing
+    missing = frames.is_missing
     monkeypatch.setattr(meaning, "is_missing", lambda value: looked.append(value) or missing(value))
-    monkeypatch.setattr(conversion, "is_missing", lambda value: looked.append(value) or missing(value))
+    monkeypatch.setattr(frames, "is_missing", lambda value: looked.append(value) or missing(value))
     place = Place("column 'x' of X", 0, "'x'")
     refuse_to_guess(_objects("ab" * 20)["x"], place)
     assert looked == []

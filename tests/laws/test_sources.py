@@ -92,11 +92,10 @@ def test_a_kind_opens_what_is_its_own(case: Case, tmp_path: Path) -> None:
     assert next(kind.name for kind in SOURCES if kind.opens(data)) == case.kind
     source = open_rows(data)
     assert open_rows(source) is source
-    schema = source.schema
-    assert set(FRAME.columns) <= set(schema.names or ())
-    assert schema.n_rows in (None, N)
+    assert set(FRAME.columns) <= set(source.names or ())
+    assert source.n_rows in (None, N)
     for name, kind in {"x": Kind.NUMBER, "g": Kind.TEXT, "y": Kind.NUMBER}.items():
-        assert schema.kinds.get(name, kind).family == kind
+        assert source.kinds.get(name, kind).family == kind
 
 
 def test_the_same_chunks_twice_and_all_rows_in_order(case: Case, tmp_path: Path) -> None:

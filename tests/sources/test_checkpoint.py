@@ -82,7 +82,7 @@ def always(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_forty_thousand_parts_are_kept(tmp_path: Path) -> None:
-    done = tuple(PartRecord(f"{i}, {{[.csv", f'"{i}" bytes', i, 1, 2, i % 7 == 0) for i in range(40_000))
+    done = tuple(PartRecord(f"{i}, {{[.csv", f'"{i}" bytes', i, 1, 2, "torn" * (i % 7 == 0)) for i in range(40_000))
     state = PassState(done, PartRecord("now", "here", 3), (5,), (6,))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -147,10 +147,11 @@ def test_a_part_that_was_begun_and_is_gone_is_missed(place: int, tmp_path: Path)
         lambda phase: phase.pop("parts"),
         lambda phase: phase.pop("pending"),
         lambda phase: phase.update(parts=3),
-        lambda phase: phase["parts"]["Parts"].update(counts=np.zeros(3)),
-        lambda phase: phase["parts"]["Parts"].update(counts=np.zeros((2, 4), dtype=np.int64)),
-        lambda phase: phase["parts"]["Parts"].update(names=np.frombuffer(b"[1]", np.uint8)),
-        lambda phase: phase["parts"]["Parts"].update(names=np.frombuffer(b"\xff", np.uint8)),
+        lambda phase: phase.update(parts=np.zeros(3)),
+        lambda phase: phase.update(parts=np.frombuffer(b'[true, null, ["a", "b", 1.5, 0, 1, ""]]', np.uint8)),
+        lambda phase: phase.update(parts=np.frombuffer(b'[true, null, ["a", "b", 1, 0, 1, "", 2]]', np.uint8)),
+        lambda phase: phase.update(parts=np.frombuffer(b"[1]", np.uint8)),
+        lambda phase: phase.update(parts=np.frombuffer(b"\xff", np.uint8)),
         lambda phase: phase.update(committed=7),
     ],
 )

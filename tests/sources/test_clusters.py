@@ -124,13 +124,13 @@ def test_arrays_with_targets_and_weights(rows, columns) -> None:
 def test_targets_of_unknown_length_are_aligned_by_partitions() -> None:
     kept = FRAME_20[FRAME_20.x > 0]
     with dask.config.set(scheduler="synchronous"):
-        for y in (kept.y, kept.y.to_dask_array(), "y"):
+        for y in (kept.y, kept.y.to_dask_array()):
             source = DaskSource(kept[["x", "y"]], y)
             pairs = reduced(source, lambda chunk: [(chunk.data.x, chunk.y)], operator.add).committed
             inside = FRAME[FRAME.x > 0]
             assert np.array_equal(np.concatenate([x for x, _ in pairs]), inside.x)
             assert np.array_equal(np.concatenate([y for _, y in pairs]), inside.y)
-        assert DaskSource(kept, "y", "x").names == ("city",)
+        assert scan(kept).assigned(None, "y", "x").roles.features == ("city",)
         X = kept[["x", "y"]].to_dask_array()
         found = reduced(DaskSource(X, kept.y.to_dask_array()), lambda chunk: chunk.n_rows, operator.add).committed
         assert found == int((FRAME.x > 0).sum())
@@ -325,8 +325,8 @@ def test_what_is_refused() -> None:
         scan(FRAME_20.x)
     with pytest.raises(ValueError, match=r"expected a dask array with rows and columns, found 1 dimension\(s\)"):
         scan(da.ones(3))
-    with pytest.raises(ValueError, match="expected y to name a column of the frame, found 'q'"):
-        DaskSource(FRAME_20, "q")
+    with pytest.raises(ValueError, match="y names column 'q', and there are 'x', 'y', 'city'; name one of them"):
+        scan(FRAME_20).assigned(None, "q")
     with pytest.raises(TypeError, match=r"expected y to be a dask array or series beside dask rows, .* found ndarray"):
         DaskSource(FRAME_20, np.ones(N))
     with pytest.raises(ValueError, match="expected y to have 20 partitions, as X has, found 3; repartition"):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import vff
-from vff.data import DatabaseRows, DatabaseTable, TooManyGroupsError
+from vff.data import DatabaseRows, DatabaseTable, Roles, TooManyGroupsError
 from vff.data.opening import is_chunked
 
 pa = pytest.importorskip("pyarrow")
@@ -41,7 +41,7 @@ def opened(data: Any, **how: Any) -> DatabaseTable:
 
 
 def rows(data: Any, features: tuple[str, ...] = ("x",), weight: str | None = None, **how: Any) -> DatabaseRows:
-    return DatabaseRows(opened(data, **how), features, "y", weight)
+    return DatabaseRows(opened(data, **how), Roles(features, "y", weight))
 
 
 def sqlite(path: Path) -> Any:
@@ -139,7 +139,7 @@ def test_missing_values_are_refused_by_name_or_left_out(column: str, bad: float 
 
 
 def test_missing_levels_are_levels() -> None:
-    asked = DatabaseRows(opened(relation(), missing="drop"), ("x", "s"), "y", None, levels=("s",))
+    asked = DatabaseRows(opened(relation(), missing="drop"), Roles(("x", "s"), "y", levels=("s",)))
     assert asked.totals.dropped == 0
     assert set(asked.grouped(["s"], 0.0, 9).values.column("s").to_pylist()) == {"a", "b", None}
 
@@ -187,7 +187,7 @@ def test_weights_of_decimals_and_booleans_are_numbers() -> None:
     "name", ["vff_weight", "vff_target", "vff_squares", "vff_n", "vff_rows", "VFF_Weight", "vff__n"]
 )
 def test_a_column_may_have_any_name(name: str) -> None:
-    asked = DatabaseRows(opened(relation(**{name: [1, 2, 2], "y": [1.0, 2.0, 4.0]})), (name,), "y", None)
+    asked = DatabaseRows(opened(relation(**{name: [1, 2, 2], "y": [1.0, 2.0, 4.0]})), Roles((name,), "y"))
     assert asked.totals == (3, 3, 0, 0, 3.0, 7.0)
     found = asked.grouped([name], 0.0, 9)
     assert (found.values.column(name).to_pylist(), found.target.tolist()) == ([1, 2], [1.0, 6.0])

@@ -11,7 +11,6 @@ import pyarrow as pa
 import pytest
 
 from vff.data import FaultyPartWarning, SourceError
-from vff.data.missing import handled
 from vff.data.opening import scan
 from vff.data.source import Chunk, Handling
 from vff.data.streams import StreamSource
@@ -139,7 +138,7 @@ def test_kinds_are_known_from_the_first_chunk() -> None:
 
 def test_levels_of_arrays_are_kept_by_their_number() -> None:
     data = np.array([[1.0, "a"], [2.0, None], [np.nan, "c"]], dtype=object)
-    found = handled(Chunk("here", data), Handling(missing="drop", keep_missing=(1,)))
+    found = Chunk("here", data).counted(Handling(missing="drop", keep_missing=(1,)))
     assert (found.n_rows, found.dropped, found.data[:, 1].tolist()) == (2, 1, ["a", None])
     source = scan([data], missing="drop").handled(keep_missing=(0, 1))
     assert [chunk.n_rows for chunk in chunks(source)] == [3]

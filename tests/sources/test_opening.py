@@ -110,7 +110,7 @@ def test_a_library_that_is_not_there_is_asked_for(monkeypatch, tmp_path, library
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
         return real(name, *arguments, **options)
 
-    for module in ("arrow", "dask"):
+    for module in ("arrow", "files", "dask"):
         monkeypatch.delitem(sys.modules, f"vff.data.{module}", raising=False)
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(ImportError, match=rf"pip install 'vff\[{extra}\]'"):

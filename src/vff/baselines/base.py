@@ -9,7 +9,7 @@ from vff.baselines.design import Design, Problem
 from vff.baselines.features import AbstractFeatures, FeatureModel, learn
 from vff.baselines.posterior import FeaturePosterior
 from vff.data.checks import check_target
-from vff.data.memory import given
+from vff.data.memory import MemorySource
 from vff.data.table import Table
 from vff.estimators.arguments import flag
 from vff.estimators.named import introduce
@@ -31,9 +31,11 @@ class Baseline(RegressionMixin):
         """The table and the target."""
         check_choice("optimizer", self.optimizer, ("lbfgs", None))
         flag("normalize_y", self.normalize_y)
-        table, y, _, name = given(X, y)
+        rows = MemorySource(X).assigned(None, y)
+        table, name = rows.whole, rows.target
+        assert table is not None
         introduce(self, table)
-        target = check_target(y, table.n_rows)
+        target = check_target(rows.y, table.n_rows)
         if table.n_rows < 2:
             raise ValueError(f"X has {table.n_rows} sample(s) and a minimum of 2 is required: one row shows no trend")
         vars(self).pop("target_name_", None)

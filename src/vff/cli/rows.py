@@ -37,8 +37,7 @@ def open_rows(options: Namespace, reporter: Reporter | None) -> Source:
 
 def kinds_of(source: Source) -> dict[str, str]:
     """What every column holds, in the words of terms; a column with nothing in it yet is taken for numbers."""
-    kinds = source.schema.kinds
-    return {name: kinds[name].family.value for name in source.names or ()}
+    return {name: source.kinds[name].family.value for name in source.names or ()}
 
 
 def need_columns(source: Source, wanted: Iterable[tuple[str, str]]) -> None:

@@ -12,7 +12,7 @@ from vff.data.memory import MemorySource
 from vff.data.opening import SOURCES, SourceKind, open_rows, scan
 from vff.data.passes import FaultyPartWarning, Task, check_same_rows, run_task
 from vff.data.roles import Positive, Roles, UsedColumns
-from vff.data.schema import Kind, Schema
+from vff.data.schema import Kind
 from vff.data.source import NEEDS_REVISITS, Chunk, Handling, Part, Progress, Report, Source, SourceError
 from vff.data.table import Table
 
@@ -36,7 +36,6 @@ __all__ = [
     "Query",
     "Report",
     "Roles",
-    "Schema",
     "Source",
     "SourceError",
     "SourceKind",

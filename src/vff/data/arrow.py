@@ -1,10 +1,11 @@
 """Files as Arrow reads them, a batch at a time: the one module that knows pyarrow."""
 
 import os
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from copy import copy
+from typing import Any, NamedTuple, Self
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -12,13 +13,12 @@ import pyarrow.csv
 import pyarrow.dataset
 import pyarrow.parquet
 
-from vff.data.delimited import Head, check_all_read, check_last_value, explained, read_head
-from vff.data.encodings import check_letters, is_packed
+from vff.data.delimited import Head, check_all_read, check_last_value, check_letters, explained, is_packed, read_head
 from vff.data.fingerprints import dataset_mark
 from vff.data.frames import kinds_of
-from vff.data.paths import KEY, file_format, folder_keys, is_integer
+from vff.data.paths import file_format, folder_keys
 from vff.data.schema import Kind
-from vff.data.source import SourceError
+from vff.data.source import Chunk, Part, Source, SourceError
 from vff.words import shown, shown_path
 
 _BATCH_ROWS = 1 << 16
@@ -40,51 +40,52 @@ Batches = Iterator[tuple[Any, float | None]]
 class FileSchema(NamedTuple):
     """What a file says of itself before a row is read."""
 
-    kinds: Mapping[str, str]
-    """Of every column, in order; ``KEY`` for those that folders make."""
+    kinds: Mapping[str, Kind]
+    """Of every column, in order; those that folders make are not known."""
     n_rows: int | None
-    integers: frozenset[str] = frozenset()
+    integers: frozenset[str]
     """Numbers without a fraction, as far as was looked."""
 
 
-class AbstractReader(ABC):
+class FilePart(Part):
     """One file, or what else counts as one."""
 
-    name: str
-    size: int | None
+    found: FileSchema | SourceError
+    """What was found when the file was looked at."""
+    source: Source
+    """Which columns are asked for, and how."""
+    kinds: Mapping[str, Kind]
+    """What they are to be."""
+    fault: SourceError | None = None
+    """Why it cannot be read beside the others."""
 
-    @abstractmethod
-    def look(self) -> FileSchema:
+    def __init__(self, name: str, types: Mapping[str, Kind]) -> None:
+        self.name, self.types = name, types
+        self.keys = folder_keys(name)
+        """Constant columns that the names of folders make."""
+        self.size = os.stat(name).st_size if os.path.exists(name) else None
+
+    def look(self) -> Self:
         """Columns and rows, from the file's head or foot."""
+        try:
+            with self._explaining():
+                schema, n_rows = self._look()
+                kinds = {name: self.types.get(name, kind) for name, kind in _kinds(schema).items()}
+        except SourceError as error:
+            self.found = error
+            return self
+        self._own = tuple(kinds)
+        kinds = {**dict.fromkeys(self.keys, Kind.UNKNOWN), **kinds}
+        self.keys = {key: value for key, value in self.keys.items() if key not in self._own}
+        integers = frozenset(own.name for own in schema if pa.types.is_integer(own.type))
+        self.found = FileSchema(kinds, n_rows, integers)
+        return self
 
-    @abstractmethod
-    def batches(self, columns: Sequence[str], kinds: Mapping[str, str]) -> Batches:
-        """All rows of some columns; those of unknown kind become what ``kinds`` says."""
-
-    @abstractmethod
-    def fingerprint(self) -> str:
-        """Changes when the file does."""
-
-
-def reader_of(path: str, types: Mapping[str, str], delimiter: str | None) -> AbstractReader:
-    """Whoever reads a file of this format."""
-    name = file_format(path)
-    if name == "csv":
-        return CsvReader(path, types, "\t" if ".tsv" in path.lower() and delimiter is None else delimiter)
-    return ParquetReader(path, types) if name == "parquet" else IpcReader(path, types)
-
-
-@dataclass
-class AbstractFileReader(AbstractReader):
-    """What files of all formats share: a path that may say something of its own, and a size."""
-
-    name: str
-    types: Mapping[str, str]
-    size: int | None = field(init=False, default=None)
-    _own: tuple[str, ...] = field(init=False, default=())
-
-    def __post_init__(self) -> None:
-        self.size = os.stat(self.name).st_size if os.path.exists(self.name) else None
+    def of(self, source: Source, kinds: Mapping[str, Kind], fault: SourceError | None) -> Self:
+        """The same file, as a part of a source."""
+        twin = copy(self)
+        twin.source, twin.kinds, twin.fault = source, kinds, fault
+        return twin
 
     def fingerprint(self) -> str:
         """Size and time of the last change. A file that is gone says so here, and is refused when it is read."""
@@ -93,75 +94,86 @@ class AbstractFileReader(AbstractReader):
         status = os.stat(self.name)
         return f"{status.st_size} bytes, {status.st_mtime_ns} ns"
 
-    def look(self) -> FileSchema:
-        """The columns of the file and of its folders."""
-        facts = guarded(self._look, self._explained)
-        self._own = tuple(facts.kinds)
-        keys = {key: Kind.UNKNOWN if value is None else KEY for key, value in folder_keys(self.name).items()}
-        whole = {key for key, value in folder_keys(self.name).items() if value is not None and is_integer(value)}
-        return FileSchema({**keys, **_overridden(facts.kinds, self.types)}, facts.n_rows, facts.integers | whole)
+    def chunks(self) -> Iterator[Chunk]:
+        """Rows in tables of ``chunk_rows`` each; the last may be smaller."""
+        if self.fault is not None:
+            raise self.fault
+        first = 0
+        for table, share in _gathered(self._shaped(), self.source.handling.chunk_rows):
+            where = f"{self.name}, rows {first:,} to {first + table.num_rows - 1:,}"
+            yield Chunk(where, table, share_of_part=share).counted(self.source.handling)
+            first += table.num_rows
 
-    def batches(self, columns: Sequence[str], kinds: Mapping[str, str]) -> Batches:
-        """Rows of the file beside the constant columns of its folders."""
-        # without a column of its own, a batch would not know how many rows it has
-        steps = self._batches([name for name in columns if name in self._own] or self._own[:1], kinds)
-        while (step := guarded(lambda: next(steps, None), self._explained)) is not None:
-            batch, share = step
-            yield guarded(lambda batch=batch: self._shaped(batch, columns, kinds), self._explained), share
+    def _shaped(self) -> Batches:
+        """Batches with all columns, in order, of the types that were asked for."""
+        with self._explaining():
+            columns, kinds = self.source.names or (), self.kinds
+            keys = {
+                name: _cast(name, pa.array([value], pa.string()), kinds[name], self.name)[0]
+                for name, value in self.keys.items()
+                if name in columns
+            }
+            # without a column of its own, a batch would not know how many rows it has
+            own = [name for name in columns if name not in keys]
+            for batch, share in self._batches(own or self._own[:1]):
+                arrays = [
+                    pa.repeat(keys[name], batch.num_rows) if name in keys else self._converted(name, batch.column(name))
+                    for name in columns
+                ]
+                yield pa.RecordBatch.from_arrays(arrays, names=list(columns)), share
+
+    def _converted(self, name: str, array: Any) -> Any:
+        """Left as it is, unless the caller said what it is to be, or it is empty and others say what it is."""
+        kind = self.kinds[name]
+        if name not in self.types and not pa.types.is_null(array.type):
+            return array
+        if kind == Kind.DATETIME and (pa.types.is_timestamp(array.type) or pa.types.is_date(array.type)):
+            return array
+        return _cast(name, array, kind, self.name)
+
+    @contextmanager
+    def _explaining(self) -> Iterator[None]:
+        """What Arrow complains of becomes one sentence."""
+        try:
+            yield
+        except (pa.ArrowException, OSError, EOFError) as error:
+            raise SourceError(self._explained(" ".join(str(error).split())[:300])) from error
 
     def _explained(self, message: str) -> str:
         return (
             f"expected a file that can be read to its end, found {message!r} in {shown_path(self.name)}; write it again"
         )
 
-    def _shaped(self, batch: Any, columns: Sequence[str], kinds: Mapping[str, str]) -> Any:
-        """The batch with all its columns, in order, of the types that were asked for."""
-        keys = folder_keys(self.name)
-        arrays = []
-        for name in columns:
-            if name in self._own:
-                arrays.append(self._finished(name, batch.column(name), kinds[name]))
-            else:
-                value = _cast(name, pa.array([keys[name]], pa.string()), kinds[name], self.name)
-                arrays.append(pa.repeat(value[0], batch.num_rows))
-        return pa.RecordBatch.from_arrays(arrays, names=list(columns))
-
-    def _finished(self, name: str, array: Any, kind: str) -> Any:
-        return _converted(name, array, kind, self.types, self.name)
+    @abstractmethod
+    def _look(self) -> tuple[Any, int | None]:
+        """The schema, and how many rows there are."""
 
     @abstractmethod
-    def _look(self) -> FileSchema: ...
-
-    @abstractmethod
-    def _batches(self, columns: Sequence[str], kinds: Mapping[str, str]) -> Batches: ...
+    def _batches(self, columns: Sequence[str]) -> Batches: ...
 
 
-@dataclass
-class CsvReader(AbstractFileReader):
+class CsvFile(FilePart):
     """Delimited text, packed with gzip or not. Its types are those of its first megabyte."""
 
-    delimiter: str | None = None
-    _head: Head | None = field(init=False, default=None)
-    _seen: dict[str, Any] = field(init=False, default_factory=dict)
+    def __init__(self, name: str, types: Mapping[str, Kind], delimiter: str | None) -> None:
+        super().__init__(name, types)
+        self._delimiter = "\t" if ".tsv" in name.lower() and delimiter is None else delimiter
+        self._head = Head((), ",")
 
-    def _look(self) -> FileSchema:
+    def _look(self) -> tuple[Any, int | None]:
         if not self.size:
             raise SourceError(
                 f"expected a header line with the columns' names in {shown_path(self.name)}, found an empty file; "
                 "leave it out"
             )
-        self._head = read_head(self.name, self.delimiter)
-        types = {name: _TYPES[kind] for name, kind in self.types.items() if name in self._head.names}
+        self._head = read_head(self.name, self._delimiter)
         _, stream = self._opened()
-        schema = self._csv(stream, types, None).schema
-        self._seen = dict(zip(schema.names, schema.types, strict=True))
-        kinds = kinds_of(schema.empty_table())
-        # what nobody has a word for, like 12:30:00, stays text
-        kinds = {name: kind if kind in (*_TYPES, Kind.UNKNOWN) else Kind.TEXT for name, kind in kinds.items()}
-        return FileSchema(kinds, None, _integers(schema))
+        types = {name: _TYPES[kind] for name, kind in self.types.items() if name in self._head.names}
+        self._seen = self._csv(stream, types, None).schema
+        return self._seen, None
 
-    def _batches(self, columns: Sequence[str], kinds: Mapping[str, str]) -> Batches:
-        types = {name: self._wanted(name, kinds.get(name, Kind.TEXT)) for name in columns}
+    def _batches(self, columns: Sequence[str]) -> Batches:
+        types = {name: self._wanted(name) for name in columns}
         # the last column is always read, for a quote that stays open hides in it all rows that follow
         types.setdefault(self._own[-1], pa.binary())
         raw, stream = self._opened()
@@ -173,9 +185,9 @@ class CsvReader(AbstractFileReader):
             check_all_read(raw.tell(), self.size, self.name)
         check_last_value(last and last.as_py(), self.name)
 
-    def _wanted(self, name: str, kind: str) -> Any:
+    def _wanted(self, name: str) -> Any:
         """Integers are numbers, so that a late 1.5 is no fault, unless asked for; times keep a zone and nine digits."""
-        seen = self._seen[name]
+        kind, seen = self.kinds.get(name, Kind.TEXT), self._seen.field(name).type
         if kind == Kind.DATETIME and pa.types.is_timestamp(seen) and (seen.tz or seen.unit == "ns"):
             return seen
         return _TYPES.get(kind, pa.float64())
@@ -187,7 +199,6 @@ class CsvReader(AbstractFileReader):
         return raw, pa.CompressedInputStream(raw, "gzip") if is_packed(self.name) else raw
 
     def _csv(self, stream: Any, types: Mapping[str, Any], columns: Sequence[str] | None) -> Any:
-        assert self._head is not None
         # threads would lose the number of the row that is at fault
         read = pyarrow.csv.ReadOptions(use_threads=False, block_size=_BLOCK_BYTES)
         alone = len(self._head.names) == 1  # then an empty line is a missing value
@@ -197,27 +208,26 @@ class CsvReader(AbstractFileReader):
         convert = pyarrow.csv.ConvertOptions(column_types=dict(types), include_columns=columns and list(columns))
         return pyarrow.csv.open_csv(stream, read, parse, convert)
 
-    def _finished(self, name: str, array: Any, kind: str) -> Any:
+    def _converted(self, name: str, array: Any) -> Any:
         """Empty text is missing; "NA" is text like any other."""
-        if pa.types.is_string(array.type):
-            check_letters(name, array.buffers()[2], self.name)
-            empty = pc.call_function("equal", [array, ""])
-            return pc.call_function("if_else", [empty, pa.scalar(None, array.type), array])
-        return array
+        if not pa.types.is_string(array.type):
+            return array
+        check_letters(name, array.buffers()[2], self.name)
+        empty = pc.call_function("equal", [array, ""])
+        return pc.call_function("if_else", [empty, pa.scalar(None, array.type), array])
 
     def _explained(self, message: str) -> str:
-        return explained(message, self.name, self._head or Head((), ","))
+        return explained(message, self.name, self._head)
 
 
-@dataclass
-class ParquetReader(AbstractFileReader):
-    """A Parquet file. A row group is read page by page, so that its size does not matter."""
+class ParquetFile(FilePart):
+    """A row group is read page by page, so that its size does not matter; a scan of a dataset would read it whole."""
 
-    def _look(self) -> FileSchema:
+    def _look(self) -> tuple[Any, int | None]:
         with self._opened() as file:
-            return FileSchema(_kinds(file.schema_arrow), file.metadata.num_rows, _integers(file.schema_arrow))
+            return file.schema_arrow, file.metadata.num_rows
 
-    def _batches(self, columns: Sequence[str], kinds: Mapping[str, str]) -> Batches:
+    def _batches(self, columns: Sequence[str]) -> Batches:
         with self._opened() as file:
             n_rows, done = file.metadata.num_rows, 0
             for batch in file.iter_batches(_BATCH_ROWS, columns=list(columns), use_threads=False):
@@ -230,89 +240,73 @@ class ParquetReader(AbstractFileReader):
         )
 
 
-@dataclass
-class IpcReader(AbstractFileReader):
+class IpcFile(FilePart):
     """Arrow's own format, file or stream, and Feather. It is mapped into memory, not read into it."""
 
-    def _look(self) -> FileSchema:
+    def _look(self) -> tuple[Any, int | None]:
         with pa.memory_map(self.name) as file:
-            schema = self._opened(file, None).schema
-            is_file = self._is_file(file)
-        n_rows = pyarrow.dataset.dataset(self.name, format="ipc").count_rows() if is_file else None
-        return FileSchema(_kinds(schema), n_rows, _integers(schema))
+            reader = self._opened(file)
+        is_file = isinstance(reader, pa.RecordBatchFileReader)
+        return reader.schema, pyarrow.dataset.dataset(self.name, format="ipc").count_rows() if is_file else None
 
-    def _batches(self, columns: Sequence[str], kinds: Mapping[str, str]) -> Batches:
+    def _batches(self, columns: Sequence[str]) -> Batches:
         with pa.memory_map(self.name) as file:
-            schema = self._opened(file, None).schema
-            file.seek(0)
+            schema = self._opened(file).schema
             reader = self._opened(file, [schema.get_field_index(name) for name in columns])
-            is_file = self._is_file(file)
-            n = reader.num_record_batches if is_file else None
+            n = reader.num_record_batches if isinstance(reader, pa.RecordBatchFileReader) else None
             for index, batch in enumerate(map(reader.get_batch, range(n)) if n is not None else reader):
                 batch.validate()
                 yield batch, (index + 1) / n if n else file.tell() / file.size()
 
-    def _is_file(self, file: Any) -> bool:
-        place = file.tell()
+    def _opened(self, file: Any, fields: list[int] | None = None) -> Any:
         file.seek(0)
-        magic = file.read(len(_ARROW_MAGIC))
-        file.seek(place)
-        return magic == _ARROW_MAGIC
-
-    def _opened(self, file: Any, fields: list[int] | None) -> Any:
-        options = pa.ipc.IpcReadOptions(included_fields=fields)
-        return (pa.ipc.open_file if self._is_file(file) else pa.ipc.open_stream)(file, options=options)
+        opened = pa.ipc.open_file if file.read(len(_ARROW_MAGIC)) == _ARROW_MAGIC else pa.ipc.open_stream
+        file.seek(0)
+        return opened(file, options=pa.ipc.IpcReadOptions(included_fields=fields))
 
 
-@dataclass
-class DatasetReader(AbstractReader):
+class Fragment(FilePart):
     """A fragment of a dataset of pyarrow's, or the whole where it is filtered and has none."""
 
-    dataset: Any
-    fragment: Any
-    index: int
-    types: Mapping[str, str]
-
-    def __post_init__(self) -> None:
-        self._path, self._mark = getattr(self.fragment, "path", None), ""
-        self.name = self._path or ("dataset" if self.fragment is None else f"fragment {self.index}")
+    def __init__(self, dataset: Any, fragment: Any, index: int, types: Mapping[str, Kind]) -> None:
+        self._dataset, self._fragment, self._mark = dataset, fragment, ""
+        self._path = getattr(fragment, "path", None)
+        super().__init__(self._path or ("dataset" if fragment is None else f"fragment {index}"), types)
+        self.keys = {}  # the dataset knows them
         self.size = None if self._path is None else self._info().size
 
     def _info(self) -> Any:
-        return self.fragment.filesystem.get_file_info(self._path)
+        return self._fragment.filesystem.get_file_info(self._path)
 
     def fingerprint(self) -> str:
         """Size and time of the last change; of what is no single file, the columns and a checksum."""
         if self._path is None:
-            self._mark = self._mark or dataset_mark(self.dataset, self.fragment)
-            return f"{self.name} of {self.dataset.schema.to_string(show_schema_metadata=False)}, {self._mark}"
+            self._mark = self._mark or dataset_mark(self._dataset, self._fragment)
+            return f"{self.name} of {self._dataset.schema.to_string(show_schema_metadata=False)}, {self._mark}"
         info = self._info()
         return f"{info.size} bytes, {info.mtime_ns} ns"
 
-    def look(self) -> FileSchema:
+    def _look(self) -> tuple[Any, int | None]:
         """Columns that the fragment has itself, or that its place says."""
-        return guarded(self._look, self._explained)
+        schema, fragment = self._dataset.schema, self._fragment
+        if fragment is None:
+            return schema, None
+        own, keys = fragment.physical_schema, pyarrow.dataset.get_partition_keys(fragment.partition_expression)
+        for each in (own, schema):
+            _kinds(each)  # refuses names that are there twice
+        names = [name for name in schema.names if name in keys or name in own.names]
+        fields = [schema.field(name) if name in keys else own.field(name) for name in names]
+        counted = self._path is None or type(fragment.format).__name__ in _COUNTED
+        return pa.schema(fields), fragment.count_rows() if counted else None
 
-    def _look(self) -> FileSchema:
-        kinds = _kinds(self.dataset.schema)
-        if self.fragment is None:
-            return FileSchema(_overridden(kinds, self.types), None)
-        keys = pyarrow.dataset.get_partition_keys(self.fragment.partition_expression)
-        own = {**dict.fromkeys(keys, Kind.UNKNOWN), **_kinds(self.fragment.physical_schema)}
-        kinds = {name: kinds[name] if name in keys else own[name] for name in kinds if name in own}
-        counted = self._path is None or type(self.fragment.format).__name__ in _COUNTED
-        return FileSchema(_overridden(kinds, self.types), self.fragment.count_rows() if counted else None)
-
-    def batches(self, columns: Sequence[str], kinds: Mapping[str, str]) -> Batches:
+    def _batches(self, columns: Sequence[str]) -> Batches:
         """All rows, with little read ahead."""
         little = {"batch_size": _BATCH_ROWS, "batch_readahead": 1, "fragment_readahead": 1, "use_threads": False}
-        if self.fragment is None:
-            steps = self.dataset.to_batches(columns=list(columns), **little)
+        if self._fragment is None:
+            found = self._dataset.to_batches(columns=list(columns), **little)
         else:
-            steps = self.fragment.to_batches(schema=self.dataset.schema, columns=list(columns), **little)
-        while (batch := guarded(lambda: next(steps, None), self._explained)) is not None:
-            arrays = [_converted(name, batch.column(name), kinds[name], self.types, self.name) for name in columns]
-            yield pa.RecordBatch.from_arrays(arrays, names=list(columns)), None
+            found = self._fragment.to_batches(schema=self._dataset.schema, columns=list(columns), **little)
+        yield from ((batch, None) for batch in found)
 
     def _explained(self, message: str) -> str:
         return (
@@ -320,26 +314,24 @@ class DatasetReader(AbstractReader):
         )
 
 
-def dataset_readers(dataset: Any, types: Mapping[str, str]) -> list[AbstractReader]:
-    """A reader for every fragment, sorted by path."""
+def part_of(path: str, types: Mapping[str, Kind], delimiter: str | None) -> FilePart:
+    """A file of this format."""
+    name = file_format(path)
+    if name == "csv":
+        return CsvFile(path, types, delimiter)
+    return (ParquetFile if name == "parquet" else IpcFile)(path, types)
+
+
+def fragments_of(dataset: Any, types: Mapping[str, Kind]) -> list[FilePart]:
+    """All fragments of a dataset, sorted by path."""
     try:
         fragments = list(dataset.get_fragments())
     except ValueError:  # a filtered dataset does not show its fragments
-        return [DatasetReader(dataset, None, 0, types)]
-    readers = [DatasetReader(dataset, fragment, index, types) for index, fragment in enumerate(fragments)]
-    if not readers:
+        return [Fragment(dataset, None, 0, types)]
+    found = [Fragment(dataset, fragment, index, types) for index, fragment in enumerate(fragments)]
+    if not found:
         raise ValueError("expected a dataset with files, found one without; check what it was made of")
-    return sorted(readers, key=lambda reader: reader.name if reader.size is not None else "")
-
-
-def guarded(work: Callable[[], Any], explain: Callable[[str], str]) -> Any:
-    """The answer of ``work``; what Arrow complains of becomes one sentence."""
-    try:
-        return work()
-    except SourceError:
-        raise
-    except (pa.ArrowException, OSError, EOFError) as error:
-        raise SourceError(explain(" ".join(str(error).split())[:300])) from error
+    return sorted(found, key=lambda part: part.name if part.size is not None else "")
 
 
 def in_chunks(data: Any) -> Any:
@@ -347,33 +339,11 @@ def in_chunks(data: Any) -> Any:
     return pa.Table.from_batches([data]) if hasattr(data, "schema") else pa.chunked_array([data])
 
 
-def table_of(batches: Sequence[Any]) -> Any:
-    """One table of some batches, without a copy."""
-    return pa.Table.from_batches(batches)
-
-
-def _kinds(schema: Any) -> Mapping[str, str]:
+def _kinds(schema: Any) -> Mapping[str, Kind]:
     twice = sorted({name for name in schema.names if schema.names.count(name) > 1})
     if twice:
         raise SourceError(f"expected every column to have a name of its own, found {shown(twice[0])} twice; rename it")
     return kinds_of(schema.empty_table())
-
-
-def _integers(schema: Any) -> frozenset[str]:
-    return frozenset(own.name for own in schema if pa.types.is_integer(own.type))
-
-
-def _overridden(kinds: Mapping[str, str], types: Mapping[str, str]) -> dict[str, str]:
-    return {name: types.get(name, kind) for name, kind in kinds.items()}
-
-
-def _converted(name: str, array: Any, kind: str, types: Mapping[str, str], where: str) -> Any:
-    """Left as it is, unless the caller said what it is to be, or it is empty and others say what it is."""
-    if name not in types and not pa.types.is_null(array.type):
-        return array
-    if kind == Kind.DATETIME and (pa.types.is_timestamp(array.type) or pa.types.is_date(array.type)):
-        return array
-    return _cast(name, array, kind, where)
 
 
 def _cast(name: str, array: Any, kind: str, where: str) -> Any:
@@ -384,3 +354,20 @@ def _cast(name: str, array: Any, kind: str, where: str) -> Any:
             f"expected column {shown(name)} to be {kind}, found {shown(str(error))} in {shown_path(where)}; correct "
             "it, or ask for another type with types="
         ) from error
+
+
+def _gathered(batches: Batches, n: int) -> Iterator[tuple[Any, float | None]]:
+    """Tables of n rows, of batches that are cut and put together without a copy."""
+    group: list[Any] = []
+    rows, share = 0, None
+    for batch, share in batches:
+        start = 0
+        while start < batch.num_rows:
+            piece = batch.slice(start, n - rows)
+            group.append(piece)
+            start, rows = start + piece.num_rows, rows + piece.num_rows
+            if rows == n:
+                yield pa.Table.from_batches(group), share
+                group, rows = [], 0
+    if rows:
+        yield pa.Table.from_batches(group), share

@@ -9,10 +9,10 @@ import json
 import re
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -29,8 +29,7 @@ _LONG = 400  # characters that describe a fit
 _HALF_WRITTEN = re.compile("[0-9a-f]{12}")  # what the name of a file ends in until all of it is written
 
 
-@dataclass(frozen=True)
-class PartRecord:
+class PartRecord(NamedTuple):
     """What was read of one part."""
 
     name: str
@@ -38,7 +37,8 @@ class PartRecord:
     rows: int = 0
     dropped: int = 0
     chunks: int = 0
-    skipped: bool = False
+    fault: str = ""
+    """Why it was left out, if it was."""
 
 
 @dataclass(frozen=True)
@@ -66,11 +66,11 @@ class PassState(Generic[T]):
     @property
     def skipped(self) -> tuple[str, ...]:
         """Parts that were left out, as asked, because they cannot be read."""
-        return tuple(part.name for part in self.done if part.skipped)
+        return tuple(part.name for part in self.done if part.fault)
 
     @property
     def _counted(self) -> tuple[PartRecord, ...]:
-        parts = tuple(part for part in self.done if not part.skipped)
+        parts = tuple(part for part in self.done if not part.fault)
         return parts if self.current is None else (*parts, self.current)
 
 
@@ -110,11 +110,12 @@ class Checkpoint:
         if found is None:
             return PassState()
         try:
-            parts: Parts = _CODEC.decode(found["parts"], Parts)
+            complete, current, *done = json.loads(found["parts"].tobytes())
             committed, pending = (
                 None if found[name] is None else _CODEC.decode(found[name], kind) for name in ("committed", "pending")
             )
-            return PassState(parts.records, parts.current, committed, pending, parts.complete)
+            current = None if current is None else _record(current)
+            return PassState(tuple(map(_record, done)), current, committed, pending, bool(complete))
         except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
             raise FileError(
                 f"{self.path}: the state of a pass was expected, found one that makes no sense ({error}); {_DELETE}"
@@ -149,8 +150,10 @@ class Checkpoint:
 
     def _write(self, phase: str, kind: Any, state: Callable[[], PassState]) -> None:
         found = state()
+        # parts may be many: they are kept in one text, not as a record each
+        parts = json.dumps([found.complete, found.current, *found.done]).encode("ascii")
         sums = {"committed": found.committed, "pending": found.pending}
-        self._phases[phase] = {"parts": _CODEC.encode(Parts.of(found), Parts)} | {
+        self._phases[phase] = {"parts": np.frombuffer(parts, np.uint8)} | {
             name: None if value is None else _CODEC.encode(value, kind) for name, value in sums.items()
         }
         write_file(self.path, _KIND, {"identity": self.identity, "phases": self._phases}, private=True)
@@ -163,47 +166,8 @@ class Checkpoint:
         self.path.unlink(missing_ok=True)
 
 
-@dataclass(frozen=True)
-class Parts:
-    """What of a state is not sums. Parts may be many: they are kept in three arrays, not as a record each."""
-
-    names: np.ndarray
-    """Bytes of a JSON list of texts."""
-    fingerprints: np.ndarray
-    """As ``names``."""
-    counts: np.ndarray
-    """Rows, rows dropped, chunks, and whether it was skipped, for every part."""
-    current: PartRecord | None
-    complete: bool
-
-    @classmethod
-    def of(cls, state: PassState) -> "Parts":
-        done = state.done
-        counts = [(part.rows, part.dropped, part.chunks, part.skipped) for part in done]
-        return cls(
-            _packed([part.name for part in done]),
-            _packed([part.fingerprint for part in done]),
-            np.array(counts, dtype=np.int64).reshape(len(done), 4),
-            state.current,
-            state.complete,
-        )
-
-    @property
-    def records(self) -> tuple[PartRecord, ...]:
-        """One for every part that is done."""
-        texts = _unpacked(self.names), _unpacked(self.fingerprints)
-        return tuple(
-            PartRecord(name, mark, int(rows), int(dropped), int(chunks), bool(skipped))
-            for name, mark, (rows, dropped, chunks, skipped) in zip(*texts, self.counts.tolist(), strict=True)
-        )
-
-
-def _packed(texts: Sequence[str]) -> np.ndarray:
-    return np.frombuffer(json.dumps(texts).encode("ascii"), dtype=np.uint8)
-
-
-def _unpacked(content: np.ndarray) -> list[str]:
-    texts = json.loads(content.tobytes())
-    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-        raise TypeError("a list of texts")
-    return texts
+def _record(values: list[Any]) -> PartRecord:
+    record = PartRecord(*values)
+    if list(map(type, record)) != [str, str, int, int, int, str]:
+        raise TypeError("a part is described by two texts, three numbers and a text")
+    return record

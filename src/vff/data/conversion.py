@@ -1,25 +1,26 @@
-"""From columns as libraries keep them to float64."""
+"""From columns as libraries keep them to float64, or to levels: distinct values, and rows that point into them.
+
+Every library has a fast way to number the distinct values of its own columns. ``encode`` asks for it and translates
+only the distinct values, so that a model fitted to a pandas frame reads a polars frame or an array the same way.
+"""
 
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from decimal import Decimal
-from numbers import Real
 from typing import Any, NoReturn
 
 import numpy as np
 
-from vff.data.frames import as_numpy, column, is_grouped, kind_by_type, type_of
+from vff.data.frames import as_numpy, column, factorized, is_grouped, is_missing, kind_of, type_of
 from vff.data.schema import Kind
 from vff.words import shown
 
 _NESTED = re.compile(r"(large_|fixed_size_)?list|List\(|Array\(|struct|Struct\(|map<|\[\(")
 SEVERAL = (list, tuple, set, frozenset, np.ndarray, np.void)
 _PER_DAY = {"D": 1, "h": 24, "m": 1440, "s": 86400, "ms": 86400 * 10**3, "us": 86400 * 10**6, "ns": 86400 * 10**9}
-_TIMES = {Kind.DATETIME: (date, np.datetime64), Kind.DURATION: (timedelta, np.timedelta64)}
 _EXACT = 2.0**53  # from here on, float64 does not hold every whole number
-_WITH_NAN = (float, np.generic, Decimal)
-_MISSING_TYPES = ("NoneType", "NAType", "NaTType")
+_LATTICE = 1 << 16  # integers in so short a range are their own codes
 
 
 @dataclass(frozen=True)
@@ -31,23 +32,6 @@ class Place:
     """The row of the table that the first value stands in."""
     column: str | None = None
     """How a kernel writes the column; None for y and for weights, which no kernel can take."""
-
-
-def kind_of(raw: Any) -> Kind:
-    """What a column holds. Groupings are text, and Python objects what all of them are."""
-    return kind_by_type(raw) or _kind_of_objects(raw)
-
-
-def _kind_of_objects(array: np.ndarray) -> Kind:
-    types = {kind for kind in set(map(type, array.flat)) if kind.__name__ not in _MISSING_TYPES}
-    if len(types) > 1 and float in types and not any(type(value) is float and value == value for value in array.flat):
-        types.discard(float)  # NaN alone: how pandas marks what is missing among other objects
-    for kind, classes in _TIMES.items():  # before numbers, for NumPy calls a timedelta an integer
-        if types and all(issubclass(each, classes) for each in types):
-            return kind
-    if types and all(issubclass(each, bool | np.bool_) for each in types):
-        return Kind.BOOLEAN
-    return Kind.NUMBER if all(issubclass(each, Real | Decimal | np.bool_) for each in types) else Kind.TEXT
 
 
 def finite_floats(raw: Any, place: Place) -> np.ndarray:
@@ -95,9 +79,9 @@ def is_nested(raw: Any) -> bool:
     return bool(_NESTED.match(type_of(raw)))
 
 
-def _from_objects(array: np.ndarray, kind: str, place: Place, *, grouped: bool) -> np.ndarray:
+def _from_objects(array: np.ndarray, kind: Kind, place: Place, *, grouped: bool) -> np.ndarray:
     """Numbers or times out of Python objects; never out of text, not even text that looks like numbers."""
-    if kind in _TIMES:
+    if kind.is_time:
         nat = np.datetime64("NaT", "us") if kind == Kind.DATETIME else np.timedelta64("NaT", "us")
         return np.array([nat if value is None else value for value in map(plain, array.flat)])
     flat = array.ravel().tolist() if array.dtype.kind == "O" else []
@@ -172,23 +156,6 @@ def _check_told_apart(values: np.ndarray, raw: Any, place: Place) -> None:
         )
 
 
-def is_missing(value: Any) -> bool:
-    """Whether this is None, NaN, NaT or <NA>."""
-    if value is None or type(value).__name__ in _MISSING_TYPES:
-        return True
-    return isinstance(value, _WITH_NAN) and bool(value != value)
-
-
-def types_held(values: list[Any]) -> list[type]:
-    """The types of the values that are not missing, in order of appearance; few values are looked at for that."""
-    kinds = [kind for kind in dict.fromkeys(map(type, values)) if kind.__name__ not in _MISSING_TYPES]
-    return [
-        kind
-        for kind in kinds
-        if not issubclass(kind, _WITH_NAN) or any(type(value) is kind and not is_missing(value) for value in values)
-    ]
-
-
 def plain(value: Any) -> Any:
     """A value as all containers agree on it: a Python scalar, a ``datetime64`` in UTC, a ``timedelta64``, or None.
 
@@ -209,3 +176,71 @@ def plain(value: Any) -> Any:
 def _coarsest(time: Any, unit: str) -> Any:
     rounded = time.astype(unit)
     return rounded if rounded == time else time
+
+
+def find_levels(pieces: Iterable[tuple[np.ndarray, list[Any]]]) -> tuple:
+    """The distinct values of a column encoded in pieces: sorted if they can be, else as they appear; None is last."""
+    found: dict[Any, None] = {}
+    for codes, values in pieces:
+        used = np.flatnonzero(np.bincount(codes + 1, minlength=1)) - 1
+        found.update(dict.fromkeys(values[code] for code in used))
+    return in_order(found)
+
+
+def in_order(levels: Iterable[Any]) -> tuple:
+    """Sorted if they can be, else as they come; None is last."""
+    found = dict.fromkeys(levels)
+    missing = (None,) if None in found else ()
+    found.pop(None, None)
+    try:
+        return (*sorted(found), *missing)
+    except TypeError:
+        return (*found, *missing)
+
+
+def codes_into(codes: np.ndarray, values: Sequence[Any], levels: Sequence[Any]) -> np.ndarray:
+    """Where each row of an encoded column stands in ``levels``, as float64; -1 for values that are not there."""
+    position = {level: code for code, level in enumerate(map(plain, levels))}
+    return np.array([position.get(value, -1) for value in values], dtype=np.float64)[codes]
+
+
+def encode(raw: Any, place: Place) -> tuple[np.ndarray, list[Any]]:
+    """Integer codes of the rows of an unwrapped column and the values they point to.
+
+    The last value is None, so that code -1, which libraries give to what is missing, points to it.
+    """
+    try:
+        if is_nested(raw):
+            raise TypeError(f"lists or records, {type_of(raw):.60}")
+        codes, values = _encoded(raw)
+        values = list(map(plain, values))
+        hash(tuple(values))
+    except TypeError as error:
+        raise TypeError(
+            f"{place.what} holds values that cannot be told apart as levels ({error}); text, numbers or times were "
+            "expected: convert the column first"
+        ) from error
+    return codes, [*values, None]
+
+
+def _encoded(raw: Any) -> tuple[np.ndarray, Iterable[Any]]:
+    if isinstance(raw, np.ndarray):
+        return _encode_numpy(raw)
+    return factorized(raw) or _encode_objects(raw.to_list())
+
+
+def _encode_numpy(array: np.ndarray) -> tuple[np.ndarray, Iterable[Any]]:
+    if array.dtype.kind in "OSUTV":
+        return _encode_objects(array.tolist())
+    if array.dtype.kind in "biu" and array.size:
+        low, high = int(array.min()), int(array.max())
+        if high - low < _LATTICE and max(-low, high) < 2**62:
+            values = range(low, high + 1)
+            return array.astype(np.intp) - low, map(bool, values) if array.dtype.kind == "b" else values
+    values, codes = np.unique(array, return_inverse=True)
+    return codes, values
+
+
+def _encode_objects(values: list[Any]) -> tuple[np.ndarray, Iterable[Any]]:
+    positions = {value: code for code, value in enumerate(dict.fromkeys(values))}
+    return np.fromiter(map(positions.__getitem__, values), np.intp, len(values)), list(positions)

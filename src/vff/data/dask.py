@@ -4,12 +4,11 @@ import pickle
 import sys
 import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
-from functools import reduce as fold
+from functools import cached_property, partial, reduce
 from itertools import chain
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import Any, Self
 
 import cloudpickle
 import dask.array
@@ -20,37 +19,25 @@ from dask.callbacks import Callback
 from dask.delayed import Delayed, delayed
 
 from vff.data.checkpoint import PartRecord, PassState
-from vff.data.frames import column_names, is_arrow, is_table, known_kinds
-from vff.data.missing import handled
-from vff.data.passes import FaultyPartWarning, with_place
-from vff.data.source import Chunk, Handling, Part, Progress, Report, Source, SourceError
+from vff.data.frames import column_names, is_table, known_kinds, selected
+from vff.data.passes import FaultyPartWarning, merged, run_task
+from vff.data.schema import Kind
+from vff.data.source import Chunk, Handling, Part, Progress, ReadPart, Report, Source, SourceError
 from vff.data.streams import check_lengths
 from vff.words import listed, shown
 
 FAN_IN = 8
 _LARGE_GRAPHS = {"distributed.admin.large-graph-warning-threshold": "4 GiB"}
 _DISTRIBUTED = ("dask.distributed", "distributed")
-T = TypeVar("T")
-
-
-class Plan(NamedTuple):
-    """How a worker makes a chunk of what a partition holds."""
-
-    names: tuple[str, ...] | None
-    n_columns: int | None
-    y: str | None
-    """Column of the partition that is the target, where it is no partition of its own."""
-    w: str | None
-    handling: Handling
 
 
 class DaskSource(Source):
     """Rows of a dask frame, a dask array, or a list of delayed tables; every partition is a part.
 
-    ``y`` and ``w`` are dask arrays or series with the same partitions, or names of columns of the frame.
+    ``y`` and ``w`` are dask arrays or series with the same partitions.
     """
 
-    repeatable = True
+    unit = "partitions"
 
     def __init__(self, data: Any, y: Any = None, w: Any = None, *, handling: Handling | None = None) -> None:
         self.handling = handling or Handling()
@@ -58,7 +45,7 @@ class DaskSource(Source):
             data, y, w = (*data, None, None)[:3]
         self._data = _one_block_of_columns(data)
         if isinstance(self._data, dask.array.Array):
-            self._first_names, self.n_columns, self.kinds = None, int(self._data.shape[1]), {}
+            self.names, self.n_columns, self.kinds = None, int(self._data.shape[1]), {}
             rows = self._data.shape[0]
             self.n_rows = int(rows) if rows == rows else None  # an unknown number is NaN
         else:
@@ -67,18 +54,12 @@ class DaskSource(Source):
                 if isinstance(self._data, list)
                 else _seen_in(self._data._meta)
             )
-            self._first_names, self.n_columns, self.kinds = seen
-        self.names = None if self._first_names is None else _without(self._first_names, [y, w])
+            self.names, self.n_columns, self.kinds = seen
         self._y, self._w = (self._beside(part, what) for part, what in ((y, "y"), (w, "w")))
 
     def restricted(self, columns: Sequence[str]) -> Self:
         """The same rows with these columns alone, in the order of ``names``; dask does not read the others."""
-        absent = [name for name in columns if name not in (self._first_names or ())]
-        if absent:
-            known = listed(self._first_names or ()) or "without names"
-            raise ValueError(f"expected columns of the partitions, found {shown(absent[0])}; the columns are {known}")
-        copy = self.handled()
-        copy.names = tuple(name for name in self._first_names or () if name in columns)
+        copy = super().restricted(columns)
         vars(copy).pop("_pieces", None)  # cut for other columns
         return copy
 
@@ -86,19 +67,22 @@ class DaskSource(Source):
         """Targets and weights that are dask collections go along with the rows; names are left to be looked up."""
         if all(value is None or isinstance(value, str) for value in (y, w)):
             return self, y, w
-        beside = [own if value is None else value for value, own in ((y, self._y), (w, self._w))]
-        twin = DaskSource(
-            self._data, *(None if isinstance(value, str) else value for value in beside), handling=self.handling
-        )
+        # what was beside the rows already stays, where nobody brings another
+        others = [None if isinstance(value, str) else own if value is None else value
+                  for value, own in ((y, self._y), (w, self._w))]  # fmt: skip
         names = [value if isinstance(value, str) else None for value in (y, w)]
-        return twin, names[0], names[1]
+        return DaskSource(self._data, *others, handling=self.handling), names[0], names[1]
 
     def parts(self) -> Iterator[Part]:
         """A part for every partition, in order."""
         token = tokenize(self._data, self._y, self._w, self.names)
-        pieces = self._pieces
-        for index, piece in enumerate(pieces):
-            yield DaskPart(_title(index, len(pieces)), f"{token} {index}", piece, self._plan())
+        for index, piece in enumerate(self._pieces):
+            name = _title(index, len(self._pieces))
+            read = partial(self._fetched, name, piece)
+            yield ReadPart(name, read, f"{token} {index}")  # what dask calls the graph that leads to it
+
+    def _fetched(self, name: str, piece: tuple[Any, Any, Any]) -> list[Chunk]:
+        return [self._make(name, *compute(*piece))]
 
     def reduce(self, task: Any, checkpoint: Any = None, without: tuple[str, ...] = ()) -> PassState[Any]:
         """The answers of a task to all chunks, computed where the partitions are, and merged.
@@ -112,7 +96,7 @@ class DaskSource(Source):
         pieces = [(_title(i, len(self._pieces)), *piece) for i, piece in enumerate(self._pieces)]
         # made by a task, so that it travels to a worker once and not with every partition
         task = getattr(task, "on_one_core", task)  # a worker has a thread for every task that it runs at a time
-        tools = delayed(_Parcel)(cloudpickle.dumps((task, task.merge, self._plan())))
+        tools = delayed(_Parcel)(cloudpickle.dumps((task, self._make, self.handling.faulty)))
         leaves = [delayed(_answer)(tools, *piece) for piece in pieces if piece[0] not in without]
         if not leaves:
             raise SourceError("expected a partition that can be read, found that all are to be left out; repair one")
@@ -122,9 +106,9 @@ class DaskSource(Source):
         # only beside a client: set before distributed is imported, it would take all other settings along at the end
         with dask.config.set({} if _client() is None else _LARGE_GRAPHS):
             if report is None:
-                return _state_of(root[0].compute())
+                return _finished(root[0].compute())
             phase = getattr(task, "phase", "summing")
-            return _state_of(_watched(root[0], leaves, report, phase, self.n_rows))
+            return _finished(_watched(root[0], leaves, report, phase, self.n_rows))
 
     def checkpoint(self, identity: str) -> None:
         """There is none."""
@@ -134,30 +118,26 @@ class DaskSource(Source):
                 "worker took with it: leave checkpoint out"
             )
 
-    def _plan(self) -> Plan:
-        y, w = (part if isinstance(part, str) else None for part in (self._y, self._w))
+    @property
+    def _make(self) -> Callable[..., Chunk]:
+        """How a worker makes a chunk of what a partition holds."""
         # whoever listens to reports stays here: it may not even be possible to send it
-        return Plan(self.names, self.n_columns, y, w, replace(self.handling, report=None, checkpoint=None))
+        return partial(_chunk, self.names, self.n_columns, replace(self.handling, report=None, checkpoint=None))
 
     @cached_property
     def _pieces(self) -> list[tuple[Any, Any, Any]]:
         """For every partition: its table, its targets and its weights. Kept, since dask takes long to cut many."""
         data = self._data
         if self.names is not None and not isinstance(data, list):
-            extra = [part for part in (self._y, self._w) if isinstance(part, str) and part not in self.names]
-            data = data[[*self.names, *extra]]
+            data = data[list(self.names)]
         X = _partitions(data)
-        y, w = (_partitions(part) if _is_partitioned(part) else [None] * len(X) for part in (self._y, self._w))
+        y, w = ([None] * len(X) if part is None else _partitions(part) for part in (self._y, self._w))
         return list(zip(X, y, w, strict=True))
 
     def _beside(self, part: Any, what: str) -> Any:
         """Targets or weights, cut as the rows are."""
-        if isinstance(part, str) and part not in (self._first_names or ()):
-            raise ValueError(
-                f"expected {what} to name a column of the frame, found {shown(part)}; give one of its columns"
-            )
-        if part is None or isinstance(part, str):
-            return part
+        if part is None:
+            return None
         if not _is_partitioned(part):
             raise TypeError(
                 f"expected {what} to be a dask array or series beside dask rows, or the name of a column, found "
@@ -173,22 +153,6 @@ class DaskSource(Source):
         return part
 
 
-class DaskPart(Part):
-    """One partition."""
-
-    def __init__(self, name: str, token: str, piece: tuple[Any, Any, Any], plan: Plan) -> None:
-        self.name = name
-        self._token, self._piece, self._plan = token, piece, plan
-
-    def fingerprint(self) -> str:
-        """What dask calls the graph that leads to the partition."""
-        return self._token
-
-    def chunks(self) -> Iterator[Chunk]:
-        """The partition, fetched."""
-        yield _chunk(self._plan, self.name, *compute(*self._piece))
-
-
 class _Parcel:
     """A task as bytes, unpacked where it is first wanted.
 
@@ -200,8 +164,8 @@ class _Parcel:
         self._packed = packed
 
     @cached_property
-    def contents(self) -> tuple[Any, Any, Plan]:
-        """The task, how its answers merge, and what a chunk is made of."""
+    def contents(self) -> tuple[Any, Callable[..., Chunk], str]:
+        """The task, how a chunk is made, and what happens to partitions that cannot be read."""
         return pickle.loads(self._packed)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -211,56 +175,39 @@ class _Parcel:
         return len(self._packed)
 
 
-class _Outcome(NamedTuple):
-    """An answer on its way up the tree, with what was read below it and what could not be."""
-
-    answer: Any
-    """A tuple of one answer, or an empty one."""
-    faults: tuple[str, ...]
-    records: tuple[PartRecord, ...]
-
-
-def _answer(tools: _Parcel, name: str, X: Any, y: Any, w: Any) -> _Outcome:
-    task, _, plan = tools.contents
+def _answer(tools: _Parcel, name: str, X: Any, y: Any, w: Any) -> PassState[Any]:
+    task, make, faulty = tools.contents
     try:
-        chunk = _chunk(plan, name, X, y, w)
+        chunk = make(name, X, y, w)
     except SourceError as error:
-        if plan.handling.faulty == "refuse":
+        if faulty == "refuse":
             raise
-        return _Outcome((), (str(error),), (PartRecord(name, "", skipped=True),))
+        return PassState((PartRecord(name, "", fault=str(error)),))
     # the graph is the same in every pass: that its rows are is for their number to show
-    records = (PartRecord(name, "", chunk.n_rows, chunk.dropped, 1),)
-    if chunk.n_rows == 0:
-        return _Outcome((), (), records)
-    try:
-        return _Outcome((task(chunk),), (), records)
-    except Exception as error:
-        renamed = with_place(error, name)
-        if renamed is error:  # an exception that were its own cause would never end
-            raise
-        raise renamed from error
+    record = PartRecord(name, "", chunk.n_rows, chunk.dropped, 1)
+    return PassState((record,), committed=run_task(task, chunk, (Exception,)) if chunk.n_rows else None)
 
 
-def _merged(tools: _Parcel, outcomes: Sequence[_Outcome]) -> _Outcome:
-    answers = [outcome.answer[0] for outcome in outcomes if outcome.answer]
-    faults, records = (tuple(chain.from_iterable(each)) for each in list(zip(*outcomes, strict=True))[1:])
-    return _Outcome((fold(tools.contents[1], answers),) if answers else (), faults, records)
+def _merged(tools: _Parcel, states: Sequence[PassState[Any]]) -> PassState[Any]:
+    answer = reduce(partial(merged, tools.contents[0]), [state.committed for state in states])
+    return PassState(tuple(chain.from_iterable(state.done for state in states)), committed=answer)
 
 
-def _state_of(outcome: _Outcome) -> PassState[Any]:
-    for fault in outcome.faults:
+def _finished(state: PassState[Any]) -> PassState[Any]:
+    faults = [part.fault for part in state.done if part.fault]
+    for fault in faults:
         warnings.warn(f"left out: {fault}", FaultyPartWarning, stacklevel=4)
-    if not outcome.answer and outcome.faults:
-        raise SourceError(f"expected a partition that can be read, found none; the first: {outcome.faults[0]}")
-    if not outcome.answer:
+    if state.committed is None and faults:
+        raise SourceError(f"expected a partition that can be read, found none; the first: {faults[0]}")
+    if state.committed is None:
         raise ValueError("expected rows, found only partitions without any; look at what was filtered or left out")
-    return PassState(outcome.records, committed=outcome.answer[0], complete=True)
+    return replace(state, complete=True)
 
 
-def _watched(root: Any, leaves: Sequence[Any], report: Report, phase: str, n_rows: int | None) -> _Outcome:
+def _watched(root: Any, leaves: Sequence[Any], report: Report, phase: str, n_rows: int | None) -> PassState[Any]:
     """The outcome, with a word whenever a partition is done."""
     began, rows, done = time.monotonic(), 0, 0
-    counts = [delayed(_rows_of)(leaf) for leaf in leaves]
+    counts = [leaf.rows for leaf in leaves]
 
     def tell(more: int) -> None:
         nonlocal rows, done
@@ -281,10 +228,6 @@ def _watched(root: Any, leaves: Sequence[Any], report: Report, phase: str, n_row
     return future.result()
 
 
-def _rows_of(outcome: _Outcome) -> int:
-    return sum(record.rows for record in outcome.records)
-
-
 def _client() -> Any:
     """The cluster that is active, if there is one and no other scheduler was asked for."""
     if "distributed" not in sys.modules or dask.config.get("scheduler", None) not in (None, *_DISTRIBUTED):
@@ -297,27 +240,25 @@ def _client() -> Any:
         return None
 
 
-def _chunk(plan: Plan, name: str, X: Any, y: Any, w: Any) -> Chunk:
+def _chunk(
+    names: tuple[str, ...] | None, n_columns: int | None, handling: Handling, name: str, X: Any, y: Any, w: Any
+) -> Chunk:
     """What a partition holds, checked and cut to what is asked for."""
     if not is_table(X):
         raise SourceError(
             f"expected a table in {name}, found {type(X).__name__}; give frames or arrays of two dimensions"
         )
-    found, names = column_names(X), plan.names
-    wanted = [*(names or ()), *(part for part in (plan.y, plan.w) if part)]
-    absent = [one for one in wanted if one not in (found or ())]
-    if absent or (names is None and X.shape[1] != plan.n_columns):
-        expected = f"column {shown(absent[0])}" if absent else f"{plan.n_columns} columns"
+    found = column_names(X)
+    absent = [one for one in names or () if one not in (found or ())]
+    if absent or (names is None and X.shape[1] != n_columns):
+        expected = f"column {shown(absent[0])}" if absent else f"{n_columns} columns"
         has = listed(found) if found else f"{X.shape[1]} without names"
         raise SourceError(f"expected {expected}, as in the first partition, found {has} in {name}; make them alike")
-    y, w = (
-        (X.column(named) if is_arrow(X) else X[named]) if named else part for named, part in ((plan.y, y), (plan.w, w))
-    )
-    if names is not None:
-        X = X.select(list(names)) if is_arrow(X) else X[list(names)]
+    if names is not None and names != found:
+        X = selected(X, names)
     chunk = Chunk(name, X, y, w, share_of_part=1.0)
     check_lengths(chunk)
-    return handled(chunk, plan.handling)
+    return chunk.counted(handling)
 
 
 def _one_block_of_columns(data: Any) -> Any:
@@ -339,7 +280,7 @@ def _one_block_of_columns(data: Any) -> Any:
     )
 
 
-def _seen_in(X: Any) -> tuple[tuple[str, ...] | None, int, Mapping[str, str]]:
+def _seen_in(X: Any) -> tuple[tuple[str, ...] | None, int, Mapping[str, Kind]]:
     return column_names(X), X.shape[1], known_kinds(X) if column_names(X) else {}
 
 
@@ -364,11 +305,6 @@ def _aligned(part: Any, data: Any) -> Any:
 
 def _is_unknown(array: Any) -> bool:
     return any(size != size for size in array.chunks[0])
-
-
-def _without(names: Sequence[str], others: Sequence[Any]) -> tuple[str, ...]:
-    taken = [other for other in others if isinstance(other, str)]
-    return tuple(name for name in names if name not in taken)
 
 
 def _title(index: int, n: int) -> str:

@@ -6,17 +6,15 @@ asked, and how many rows came back each time, stands in its ``queries``.
 """
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 from vff.data.checkpoint import PartRecord, PassState
 from vff.data.groups import DatabaseRows
-from vff.data.missing import handled
 from vff.data.roles import Roles
 from vff.data.schema import Kind
-from vff.data.source import Chunk, Handling, Part, Source
+from vff.data.source import Chunk, Handling, Part, ReadPart, Source
 
 _NAME = "vff_rows"  # of a relation without a name of its own
 _KINDS = {
@@ -47,62 +45,33 @@ class Query(NamedTuple):
     seconds: float
 
 
-def _batches_of(asked: Any, n: int) -> Iterator[Any]:
-    return asked.to_pyarrow_batches(chunk_size=n)
-
-
-@dataclass(frozen=True)
 class DatabaseTable(Source):
-    """A table or query of any backend of Ibis, or a relation of DuckDB."""
+    """A table or query of any backend of Ibis, or a relation of DuckDB, which is asked through Ibis too."""
 
-    expensive_pass: ClassVar[bool] = False  # pyright: ignore[reportIncompatibleVariableOverride]
+    unit = "database"
+    expensive_pass = False
 
-    expression: Any
-    run: Callable[[Any], tuple[str, Any]] = field(repr=False)
-    """An expression over this table -> the SQL, and the answer as an Arrow table."""
-    handling: Handling = field(default_factory=Handling)
-    batches: str = "to_pyarrow_batches"
-    """The method of the user's table that gives rows in chunks, for advice."""
-    queries: list[Query] = field(default_factory=list, repr=False, compare=False)
-    """All that was asked, in order."""
-    roles: Roles | None = field(default=None, repr=False)
-    """What the columns are for, once that is known."""
-    fetch: Callable[[Any, int], Iterator[Any]] = field(default=_batches_of, repr=False)
-    """An expression over this table, and how many rows at a time -> record batches."""
-
-    @classmethod
-    def of(cls, data: Any, handling: Handling) -> "DatabaseTable":
-        """An Ibis table expression, or a relation of DuckDB, which is asked through Ibis too."""
+    def __init__(self, data: Any, *, handling: Handling | None = None) -> None:
         try:
             import ibis
         except ImportError as error:
             raise ImportError("expected ibis, to ask a database, found none; pip install 'vff[database]'") from error
-        if handling.checkpoint is not None:
+        self.handling = handling or Handling()
+        if self.handling.checkpoint is not None:
             raise ValueError("a database is asked for sums, and there is no long pass to keep; leave checkpoint= out")
-        if not hasattr(data, "query"):
-            if not hasattr(data, "aggregate"):
-                raise TypeError(f"a table of a database was expected, found {type(data).__name__}; select a table")
-            return cls(data, lambda asked: (str(ibis.to_sql(asked)), asked.to_pyarrow()), handling)
-
-        def run(asked: Any) -> tuple[str, Any]:
-            sql = str(ibis.to_sql(asked, dialect="duckdb"))
-            return sql, data.query(_NAME, sql).to_arrow_table()
-
-        def fetch(asked: Any, n: int) -> Iterator[Any]:
-            return data.query(_NAME, str(ibis.to_sql(asked, dialect="duckdb"))).to_arrow_reader(n)
-
-        schema = {column.name: _type_of(column.type) for column in data.limit(0).to_arrow_table().schema}
-        return cls(ibis.table(schema, name=_NAME), run, handling, "to_arrow_reader", fetch=fetch)
-
-    @property
-    def names(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return tuple(self.expression.columns)
-
-    @cached_property
-    def kinds(self) -> Mapping[str, Kind]:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """What the columns hold."""
-        schema = self.expression.schema()
-        return {name: _kind_of(kind) for name, kind in schema.items()}
+        self._relation = data if hasattr(data, "query") else None
+        if self._relation is not None:
+            schema = {column.name: _type_of(column.type) for column in data.limit(0).to_arrow_table().schema}
+            data = ibis.table(schema, name=_NAME)
+        elif not hasattr(data, "aggregate"):
+            raise TypeError(f"a table of a database was expected, found {type(data).__name__}; select a table")
+        self.expression = data
+        self.names = tuple(data.columns)
+        self.kinds = {name: _kind_of(kind) for name, kind in data.schema().items()}
+        self.batches = "to_pyarrow_batches" if self._relation is None else "to_arrow_reader"
+        """The method of the user's table that gives rows in chunks, for advice."""
+        self.queries: list[Query] = []
+        """All that was asked, in order."""
 
     @staticmethod
     def number(value: float) -> Any:
@@ -113,19 +82,39 @@ class DatabaseTable(Source):
 
     def handled(self, **changes: Any) -> Self:
         """The same table, to be read in another way."""
-        return replace(self, handling=replace(self.handling, **changes))
+        twin = super().handled(**changes)
+        vars(twin).pop("rows", None)  # which were others
+        return twin
 
     def restricted(self, columns: Sequence[str]) -> Self:
         """The same table with these columns alone."""
-        return replace(self, expression=self.expression.select([name for name in self.names if name in columns]))
+        twin = super().restricted(columns)
+        twin.expression = self.expression.select(list(twin.names or ()))
+        return twin
 
     def select(self, roles: Roles) -> Self:
         """The same table, in which columns have roles; questions name the columns they are about."""
-        return replace(self.handled(keep_missing=roles.levels), roles=roles)
+        twin = self.handled(keep_missing=roles.levels)
+        twin.roles = roles
+        return twin
 
     def parts(self) -> Iterator[Part]:
         """All rows together, in the order in which the database hands them out."""
-        yield _Fetched(self)
+        yield ReadPart("database", self._fetched)
+
+    def _fetched(self) -> Iterator[Chunk]:
+        from vff.data.arrow import in_chunks  # of what comes from a database, Arrow is there
+
+        first, n = 0, self.handling.chunk_rows
+        if self._relation is None:
+            batches = self.expression.to_pyarrow_batches(chunk_size=n)
+        else:
+            batches = self._relation.query(_NAME, self._sql(self.expression)).to_arrow_reader(n)
+        for batch in batches:
+            if batch.num_rows:
+                where = f"database, rows {first:,} to {first + batch.num_rows - 1:,}"
+                yield Chunk(where, in_chunks(batch)).counted(self.handling)
+                first += batch.num_rows
 
     def reduce(self, task: Any, checkpoint: Any = None, without: tuple[str, ...] = ()) -> PassState[Any]:
         """By sums over groups, where the task can do with them."""
@@ -148,15 +137,20 @@ class DatabaseTable(Source):
             raise ValueError(
                 "requires y to be passed, but the target y is None: name the column of the database that holds it"
             )
-        levels = tuple(name for name in roles.levels if isinstance(name, str))
-        return DatabaseRows(self, roles.features or (), roles.target, roles.weight, levels, roles.labelled)
+        return DatabaseRows(self, roles)
 
     def ask(self, question: Any) -> Any:
         """The answer as an Arrow table."""
         started = time.perf_counter()
-        sql, answer = self.run(question)
+        sql, relation = self._sql(question), self._relation
+        answer = question.to_pyarrow() if relation is None else relation.query(_NAME, sql).to_arrow_table()
         self.queries.append(Query(sql, answer.num_rows, time.perf_counter() - started))
         return answer
+
+    def _sql(self, question: Any) -> str:
+        import ibis
+
+        return str(ibis.to_sql(question, dialect=None if self._relation is None else "duckdb"))
 
 
 def _type_of(arrow: Any) -> Any:
@@ -171,27 +165,3 @@ def _type_of(arrow: Any) -> Any:
 
 def _kind_of(kind: Any) -> Kind:
     return next((name for test, name in _KINDS.items() if getattr(kind, test)()), Kind.TEXT)
-
-
-class _Fetched(Part):
-    """All rows of a table."""
-
-    name = "database"
-
-    def __init__(self, table: DatabaseTable) -> None:
-        self._table = table
-
-    def fingerprint(self) -> str:
-        """Nobody knows whether a database has changed."""
-        return ""
-
-    def chunks(self) -> Iterator[Chunk]:
-        """As they are handed out, some at a time."""
-        from vff.data.arrow import table_of  # of what comes from a database, Arrow is there
-
-        first, n = 0, self._table.handling.chunk_rows
-        for batch in self._table.fetch(self._table.expression, n):
-            if batch.num_rows:
-                where = f"database, rows {first:,} to {first + batch.num_rows - 1:,}"
-                yield handled(Chunk(where, table_of([batch])), self._table.handling)
-                first += batch.num_rows

@@ -1,29 +1,19 @@
 """Rows in files: looked at before the first of them is read, and read in chunks of one size."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import Any, Self
 
-from vff.data.missing import handled
-from vff.data.paths import KEY, find_files, folder_keys, is_path, key_kinds
+from vff.data.arrow import FilePart, FileSchema, fragments_of, part_of
+from vff.data.paths import find_files, folder_keys, is_integer, is_number, is_path
 from vff.data.schema import DECLARABLE, Kind
-from vff.data.source import Chunk, Handling, Part, Source, SourceError
+from vff.data.source import Handling, Part, Source, SourceError
 from vff.words import listed, shown, shown_path
-
-if TYPE_CHECKING:
-    from vff.data.arrow import AbstractReader, FileSchema
-
-
-class _File(NamedTuple):
-    """A reader, and what it found when it looked at its file."""
-
-    reader: "AbstractReader"
-    facts: "FileSchema | SourceError"
 
 
 class FileSource(Source):
     """Rows of CSV, Parquet, Arrow or Feather files, or of a dataset of pyarrow; every file is a part."""
 
-    repeatable = True
+    unit = "files"
     ahead = True
 
     def __init__(
@@ -35,205 +25,126 @@ class FileSource(Source):
         handling: Handling | None = None,
     ) -> None:
         self.handling = handling or Handling()
-        types = self._types = self.declared = dict(types or {})
         self._data, self._delimiter = data, delimiter
-        _check_types(types)
-        readers, key_kinds = _readers(data, types, delimiter)
-        self._files = [_File(reader, _looked(reader)) for reader in readers]
-        self._kinds = _expected_kinds(self._files, key_kinds, types, self.handling)
-        unknown = [name for name in types if name not in self._kinds]
+        self._types = self.declared = _checked_types(types or {})
+        paths = find_files(data) if is_path(data) else ()
+        fragments = [] if is_path(data) else fragments_of(data, self._types)
+        self._files = [part.look() for part in fragments or [part_of(path, self._types, delimiter) for path in paths]]
+        self.kinds = self._read_as = self._expected_kinds([folder_keys(path) for path in paths])
+        unknown = [name for name in self._types if name not in self.kinds]
         if unknown:
             raise ValueError(
                 f"expected types= to name columns, found {shown(unknown[0])}; the columns are "
-                f"{listed(list(self._kinds))}"
+                f"{listed(list(self.kinds))}"
             )
-        self.kinds = self._kinds
-        self.names = tuple(self._kinds)
+        self.names = tuple(self.kinds)
         self.n_rows = self._count()
+
+    def _expected_kinds(self, folders: Sequence[Mapping[str, str | None]]) -> dict[str, Kind]:
+        """Columns of the first file that can be read, each of the first kind that is known.
+
+        Those that the names of folders make are numbers if all their values are.
+        """
+        faults = [file.found for file in self._files if isinstance(file.found, SourceError)]
+        if faults and self.handling.faulty == "refuse":
+            raise faults[0]
+        schemas = self._schemas
+        if not schemas:
+            raise SourceError(
+                f"expected a file that can be read, found none among {len(self._files)}; the first: {faults[0]}"
+            )
+        kinds = {}
+        for name in schemas[0].kinds:
+            seen = (each.kinds.get(name, Kind.UNKNOWN) for each in schemas)
+            known = next((kind for kind in seen if kind != Kind.UNKNOWN), None)
+            keys = [each[name] for each in folders if name in each]
+            if known is None and keys:
+                values = [value for value in keys if value is not None]
+                known = Kind.NUMBER if values and all(map(is_number, values)) else Kind.TEXT
+            kinds[name] = self._types.get(name, known or Kind.NUMBER)
+        return kinds
+
+    @property
+    def _schemas(self) -> list[FileSchema]:
+        """Of the files that can be read."""
+        return [file.found for file in self._files if not isinstance(file.found, SourceError)]
 
     @property
     def identity(self) -> str:
         """With the types of columns, and the character between them."""
-        integers = sorted(name for name, kind in self._kinds.items() if kind == Kind.INTEGER)
+        integers = sorted(name for name, kind in self._read_as.items() if kind == Kind.INTEGER)
         types = f"types {dict(sorted(self._types.items()))}, integers {integers}, delimiter {self._delimiter!r}"
         return f"{super().identity}, {types}"
 
     def with_integers(self, names: Sequence[str]) -> Self:
         """The same rows with these columns as integers, where files show no others and the caller did not say more."""
-        open_to_it = [name for name in names if self._kinds.get(name) == Kind.NUMBER and name not in self._types]
+        open_to_it = [name for name in names if self.kinds.get(name) == Kind.NUMBER and name not in self._types]
         copy = self.handled()
-        copy._kinds = {**self._kinds, **{name: Kind.INTEGER for name in open_to_it if self._is_whole(name)}}
+        copy._read_as = {**self._read_as, **{name: Kind.INTEGER for name in open_to_it if self._is_whole(name)}}
         return copy
-
-    def expecting_text(self, names: Sequence[str]) -> "FileSource":
-        """With these columns as text, where the caller did not say what they are."""
-        wanted = [name for name in names if self._kinds.get(name, Kind.TEXT) != Kind.TEXT and name not in self._types]
-        if not wanted:
-            return self
-        types = {**self._types, **dict.fromkeys(wanted, Kind.TEXT.value)}
-        return FileSource(self._data, types=types, delimiter=self._delimiter, handling=self.handling)
 
     def _is_whole(self, name: str) -> bool:
         """Whether all files that have something in a column show integers there."""
-        facts = [file.facts for file in self._files if not isinstance(file.facts, SourceError)]
-        shown = [name in each.integers for each in facts if each.kinds.get(name, Kind.UNKNOWN) != Kind.UNKNOWN]
-        return bool(shown) and all(shown)
+        seen = [name in each.integers for each in self._schemas if each.kinds.get(name, Kind.UNKNOWN) != Kind.UNKNOWN]
+        keys = [file.keys.get(name) for file in self._files]
+        seen += [is_integer(value) for value in keys if value is not None]
+        return bool(seen) and all(seen)
+
+    def expecting_text(self, names: Sequence[str]) -> "FileSource":
+        """With these columns as text, where the caller did not say what they are."""
+        wanted = [name for name in names if self.kinds.get(name, Kind.TEXT) != Kind.TEXT and name not in self._types]
+        if not wanted:
+            return self
+        types = {**self._types, **dict.fromkeys(wanted, Kind.TEXT)}
+        return FileSource(self._data, types=types, delimiter=self._delimiter, handling=self.handling)
 
     def restricted(self, columns: Sequence[str]) -> Self:
         """The same rows with these columns alone, in the order of ``names``; others are not even read."""
-        absent = [name for name in columns if name not in self._kinds]
-        if absent:
-            raise ValueError(
-                f"expected columns of the files, found {shown(absent[0])}; the columns are {listed(list(self._kinds))}"
-            )
-        copy = self.handled()
-        copy.names = tuple(name for name in self.names or () if name in columns)
+        copy = super().restricted(columns)
         copy.n_rows = copy._count()
         return copy
 
     def parts(self) -> Iterator[Part]:
         """A part for every file, in the order of their names. All files are checked before the first is read."""
-        parts = [
-            FilePart(file.reader, self._fault(file), self.names or (), self._kinds, self.handling)
-            for file in self._files
-        ]
-        if self.handling.faulty == "refuse":
-            for part in parts:
-                part.check()
-        yield from parts
+        faults = [self._fault(file) for file in self._files]
+        for fault in faults:
+            if fault is not None and self.handling.faulty == "refuse":
+                raise fault
+        for file, fault in zip(self._files, faults, strict=True):
+            yield file.of(self, self._read_as, fault)
 
     def _count(self) -> int | None:
         """All rows of the files that can be read, where files say how many they are."""
-        total = 0
-        for file in self._files:
-            if self._fault(file) is None and not isinstance(file.facts, SourceError):
-                if file.facts.n_rows is None:
-                    return None
-                total += file.facts.n_rows
-        return total
+        counts = [file.found.n_rows for file in self._files
+                  if not isinstance(file.found, SourceError) and self._fault(file) is None]  # fmt: skip
+        return None if None in counts else sum(n for n in counts if n is not None)
 
-    def _fault(self, file: _File) -> SourceError | None:
+    def _fault(self, file: FilePart) -> SourceError | None:
         """Why a file cannot be read beside the others."""
-        if isinstance(file.facts, SourceError):
-            return file.facts
+        if isinstance(file.found, SourceError):
+            return file.found
         for name in self.names or ():
-            found, expected = file.facts.kinds.get(name), self._kinds[name]
+            found, expected = file.found.kinds.get(name), self._read_as[name]
             if found is None:
                 return SourceError(
                     f"expected column {shown(name)} in every file, found none of this name in "
-                    f"{shown_path(file.reader.name)}; its "
-                    f"columns are {listed(list(file.facts.kinds))}: add the column, or leave the file out"
+                    f"{shown_path(file.name)}; its "
+                    f"columns are {listed(list(file.found.kinds))}: add the column, or leave the file out"
                 )
-            if found not in (Kind.UNKNOWN, KEY) and Kind(found).family != Kind(expected).family:
+            if found != Kind.UNKNOWN and found.family != expected.family:
                 return SourceError(
                     f"expected column {shown(name)} to be {expected}, as in the first file, found {found} in "
-                    f"{shown_path(file.reader.name)}; correct the file, or say what it is with "
+                    f"{shown_path(file.name)}; correct the file, or say what it is with "
                     f"types={{{shown(name)}: ...}}"
                 )
         return None
 
 
-class FilePart(Part):
-    """One file."""
-
-    def __init__(
-        self,
-        reader: "AbstractReader",
-        fault: SourceError | None,
-        columns: Sequence[str],
-        kinds: Mapping[str, str],
-        handling: Handling,
-    ) -> None:
-        self.name, self.size = reader.name, reader.size
-        self._reader, self._fault, self._columns, self._kinds = reader, fault, columns, kinds
-        self._handling = handling
-
-    def check(self) -> None:
-        """Raise what was found when the file was looked at."""
-        if self._fault is not None:
-            raise self._fault
-
-    def fingerprint(self) -> str:
-        """Size and time of the last change."""
-        return self._reader.fingerprint()
-
-    def chunks(self) -> Iterator[Chunk]:
-        """Rows in tables of ``chunk_rows`` each; the last may be smaller."""
-        from vff.data.arrow import table_of
-
-        self.check()
-        first = 0
-        for batches, rows, share in _gathered(
-            self._reader.batches(self._columns, self._kinds), self._handling.chunk_rows
-        ):
-            where = f"{self.name}, rows {first:,} to {first + rows - 1:,}"
-            yield handled(Chunk(where, table_of(batches), share_of_part=share), self._handling)
-            first += rows
-
-
-def _readers(
-    data: Any, types: Mapping[str, str], delimiter: str | None
-) -> tuple[Sequence["AbstractReader"], Mapping[str, str]]:
-    """Who reads the data, and what the folders' names mean."""
-    from vff.data.arrow import dataset_readers, reader_of
-
-    if not is_path(data):
-        return dataset_readers(data, types), {}
-    paths = find_files(data)
-    return [reader_of(path, types, delimiter) for path in paths], key_kinds(list(map(folder_keys, paths)), types)
-
-
-def _looked(reader: "AbstractReader") -> "FileSchema | SourceError":
-    try:
-        return reader.look()
-    except SourceError as error:
-        return error
-
-
-def _expected_kinds(
-    files: Sequence[_File], key_kinds: Mapping[str, str], types: Mapping[str, str], handling: Handling
-) -> dict[str, str]:
-    """Columns of the first file that can be read, each of the first kind that is known."""
-    facts = []
-    for file in files:
-        if not isinstance(file.facts, SourceError):
-            facts.append(file.facts)
-        elif handling.faulty == "refuse":
-            raise file.facts
-    if not facts:
-        faults = [file.facts for file in files if isinstance(file.facts, SourceError)]
-        raise SourceError(f"expected a file that can be read, found none among {len(files)}; the first: {faults[0]}")
-    kinds = {}
-    for name, kind in facts[0].kinds.items():
-        seen = (each.kinds.get(name, Kind.UNKNOWN) for each in facts)
-        known = next((kind for kind in seen if kind not in (Kind.UNKNOWN, KEY)), None)
-        kinds[name] = types.get(name) or known or key_kinds.get(name, Kind.NUMBER)
-        if kind == KEY and known is None:
-            kinds[name] = key_kinds[name]
-    return kinds
-
-
-def _gathered(batches: Iterator[tuple[Any, float | None]], n: int) -> Iterator[tuple[list[Any], int, float | None]]:
-    """Batches cut and put together so that n rows are in each group."""
-    group: list[Any] = []
-    rows, share = 0, None
-    for batch, share in batches:
-        start = 0
-        while start < batch.num_rows:
-            piece = batch.slice(start, n - rows)
-            group.append(piece)
-            start, rows = start + piece.num_rows, rows + piece.num_rows
-            if rows == n:
-                yield group, rows, share
-                group, rows = [], 0
-    if rows:
-        yield group, rows, share
-
-
-def _check_types(types: Mapping[str, str]) -> None:
+def _checked_types(types: Mapping[str, str]) -> dict[str, Kind]:
     for name, kind in types.items():
         if kind not in list(DECLARABLE):
             raise ValueError(
                 f"expected types= to say {listed(DECLARABLE)}, found {shown(kind)} for column {shown(name)}; use one "
                 "of these"
             )
+    return {name: Kind(kind) for name, kind in types.items()}

@@ -4,6 +4,9 @@ A *column* is a NumPy array, or a ``Series`` of narwhals where its library keeps
 """
 
 from collections.abc import Iterable, Sequence
+from datetime import date, timedelta
+from decimal import Decimal
+from numbers import Real
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -13,7 +16,11 @@ from narwhals.exceptions import DuplicateError
 from vff.data.schema import Kind
 
 _KINDS = {"b": Kind.BOOLEAN, "M": Kind.DATETIME, "m": Kind.DURATION, **dict.fromkeys("iufc", Kind.NUMBER)}
+_TIMES = {Kind.DATETIME: (date, np.datetime64), Kind.DURATION: (timedelta, np.timedelta64)}
 _NULL = ("null", "Null")
+_FLOATS = (float, np.floating)
+_WITH_NAN = (float, np.generic, Decimal)
+_MISSING_TYPES = ("NoneType", "NAType", "NaTType")
 
 
 def wrapped(data: Any) -> Any:
@@ -150,11 +157,21 @@ def type_of(found: Any) -> str:
     return str(getattr(native, "dtype", getattr(native, "type", None)))
 
 
-def kind_by_type(found: Any) -> Kind | None:
-    """What a column holds, groupings being text; None for Python objects, which must be looked at."""
+def kind_of(found: Any) -> Kind:
+    """What a column holds. Groupings are text, and Python objects what all of them are."""
     if isinstance(found, nw.Series):
         return Kind.NUMBER if type_of(found) in _NULL else _kind_of(found.dtype)
-    return None if found.dtype.kind == "O" else _KINDS.get(found.dtype.kind, Kind.TEXT)
+    if found.dtype.kind != "O":
+        return _KINDS.get(found.dtype.kind, Kind.TEXT)
+    types = {kind for kind in set(map(type, found.flat)) if kind.__name__ not in _MISSING_TYPES}
+    if len(types) > 1 and float in types and not any(type(value) is float and value == value for value in found.flat):
+        types.discard(float)  # NaN alone: how pandas marks what is missing among other objects
+    for kind, classes in _TIMES.items():  # before numbers, for NumPy calls a timedelta an integer
+        if types and all(issubclass(each, classes) for each in types):
+            return kind
+    if types and all(issubclass(each, bool | np.bool_) for each in types):
+        return Kind.BOOLEAN
+    return Kind.NUMBER if all(issubclass(each, Real | Decimal | np.bool_) for each in types) else Kind.TEXT
 
 
 def _kind_of(dtype: Any) -> Kind:
@@ -210,17 +227,29 @@ def _present_in_array(values: np.ndarray) -> np.ndarray | None:
     elif values.dtype.kind in "mM":
         there = ~np.isnat(values)
     elif values.dtype.kind == "O":
-        there = np.array([_is_there(value) for value in values.ravel()], dtype=bool).reshape(values.shape)
+        infinite = (float("inf"), -float("inf"))
+        gone = [is_missing(value) or (isinstance(value, _FLOATS) and value in infinite) for value in values.ravel()]
+        there = ~np.array(gone, dtype=bool).reshape(values.shape)
     else:
         return None
     return there if there.ndim == 1 else np.all(there.reshape(len(there), -1), axis=1)
 
 
-def _is_there(value: Any) -> bool:
-    """None, NaN, and what pandas has for them are not, nor is anything infinite."""
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
-        return False
-    return not isinstance(value, float | np.floating) or bool(np.isfinite(value))
+def is_missing(value: Any) -> bool:
+    """Whether this is None, NaN, NaT or <NA>."""
+    if value is None or type(value).__name__ in _MISSING_TYPES:
+        return True
+    return isinstance(value, _WITH_NAN) and bool(value != value)
+
+
+def types_held(values: list[Any]) -> list[type]:
+    """The types of the values that are not missing, in order of appearance; few values are looked at for that."""
+    kinds = [kind for kind in dict.fromkeys(map(type, values)) if kind.__name__ not in _MISSING_TYPES]
+    return [
+        kind
+        for kind in kinds
+        if not issubclass(kind, _WITH_NAN) or any(type(value) is kind and not is_missing(value) for value in values)
+    ]
 
 
 def factorized(found: Any) -> tuple[np.ndarray, Iterable[Any]] | None:
@@ -228,34 +257,23 @@ def factorized(found: Any) -> tuple[np.ndarray, Iterable[Any]] | None:
 
     Every library has a fast way of its own. None where there is none, since the values are Python objects.
     """
-    native = found.to_native()
+    native, times = found.to_native(), _kind_of(found.dtype).is_time
     if found.implementation.is_pandas_like():
-        return _by_pandas(native)
-    return _by_arrow(native) if found.implementation.is_pyarrow() else _by_polars(found, native)
-
-
-def _by_pandas(raw: Any) -> tuple[np.ndarray, Iterable[Any]]:
-    if hasattr(raw, "cat"):
-        return raw.cat.codes.to_numpy().astype(np.intp), raw.cat.categories.tolist()
-    codes, values = raw.factorize()
-    return codes, values.tolist()
-
-
-def _by_polars(found: Any, raw: Any) -> tuple[np.ndarray, Iterable[Any]] | None:
+        if hasattr(native, "cat"):
+            return native.cat.codes.to_numpy().astype(np.intp), native.cat.categories.tolist()
+        codes, values = native.factorize()
+        return codes, values.tolist()
+    if found.implementation.is_pyarrow():
+        native = native.dictionary_encode().unify_dictionaries().combine_chunks()  # leaves dictionaries as they are
+        codes = native.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.intp)
+        values = wrapped(native.dictionary)
+        times = _kind_of(values.dtype).is_time
+        return codes, values.to_native().to_numpy() if times else values.to_list()
     if found.dtype == nw.Object:
         return None
-    values = raw.unique(maintain_order=True)
-    keys, column = (values.to_physical(), raw.to_physical()) if is_grouped(found) else (values, raw)
-    codes = column.replace_strict(keys, np.arange(len(keys))).to_numpy()
-    if is_grouped(found):
+    values, grouped = native.unique(maintain_order=True), is_grouped(found)
+    keys, native = (values.to_physical(), native.to_physical()) if grouped else (values, native)
+    codes = native.replace_strict(keys, np.arange(len(keys))).to_numpy()
+    if grouped:
         return codes, values.cast(str).to_list()
-    # to_list would cut nanoseconds off
-    return codes, values.to_numpy() if _kind_of(found.dtype).is_time else values.to_list()
-
-
-def _by_arrow(raw: Any) -> tuple[np.ndarray, Iterable[Any]]:
-    column = raw.dictionary_encode().unify_dictionaries().combine_chunks()  # leaves dictionaries as they are
-    codes = column.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.intp)
-    values = wrapped(column.dictionary)
-    times = _kind_of(values.dtype).is_time
-    return codes, values.to_native().to_numpy() if times else values.to_list()
+    return codes, values.to_numpy() if times else values.to_list()  # to_list would cut nanoseconds off

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from vff.data.checks import LARGEST_TARGET, LARGEST_WEIGHT
 from vff.data.memory import MemorySource
+from vff.data.roles import Roles
 from vff.data.schema import Kind
 from vff.words import shown
 
@@ -17,7 +19,6 @@ if TYPE_CHECKING:
 MOST_CELLS = 2**22
 """Combinations of values of some columns that are fetched."""
 _LARGEST = float(np.finfo(float).max)
-_LARGEST_TARGET, _LARGEST_WEIGHT = 1e140, 1e15
 
 
 class Totals(NamedTuple):
@@ -58,57 +59,55 @@ class DatabaseRows:
     """The rows of a table with their targets and weights, to be summed where they are."""
 
     table: "DatabaseTable"
-    features: tuple[str, ...]
-    target: str
-    weight: str | None
-    levels: tuple[str, ...] = ()
-    """Columns where a missing value is a level of its own."""
-    labels: bool = False
-    """Whether targets are labels, which are told apart and not summed."""
+    roles: Roles
+    """With a target; a missing value of a column of levels is a level of its own."""
 
     def __post_init__(self) -> None:
-        for what, name in (("targets", None if self.labels else self.target), ("weights", self.weight)):
-            kind = None if name is None else self.table.kinds[name]
-            if kind is not None and not kind.counts:
+        kinds, roles = self.table.kinds, self.roles
+        for what, name in (("targets", None if roles.labelled else roles.target), ("weights", roles.weight)):
+            if name is not None and not kinds[name].counts:
                 raise ValueError(
-                    f"{what} must be numbers, and column {shown(name)} holds {kind}: name a column of numbers"
+                    f"{what} must be numbers, and column {shown(name)} holds {kinds[name]}: name a column of numbers"
                 )
         for name in self.features:
-            if self.table.kinds[name] == Kind.TEXT and name not in self.levels:
+            if kinds[name] == Kind.TEXT and name not in roles.levels:
                 raise ValueError(
                     f"column {shown(name)} holds text, and numbers were expected: use Categorical({shown(name)}) for "
                     "the effects of its levels, or leave it out of the kernel"
                 )
-            if self.table.kinds[name] == Kind.DURATION:
+            if kinds[name] == Kind.DURATION:
                 raise ValueError(
                     f"column {shown(name)} holds intervals, which databases do not hand out as numbers; make it a "
                     "number of days or seconds in the query"
                 )
 
+    @property
+    def features(self) -> tuple[str, ...]:
+        return self.roles.features or ()
+
     def _weight_in(self, rows: Any, where: Any = None) -> Any:
         """sum w."""
-        if self.weight is None:
+        if self.roles.weight is None:
             return rows.count(where=where).cast("float64")
-        return rows[self.weight].cast("float64").sum(where=where)
+        return rows[self.roles.weight].cast("float64").sum(where=where)
 
     def _sum_in(self, rows: Any, values: Any, where: Any = None) -> Any:
         """sum w values."""
-        weighted = values if self.weight is None else rows[self.weight].cast("float64") * values
+        weighted = values if self.roles.weight is None else rows[self.roles.weight].cast("float64") * values
         return weighted.sum(where=where)
 
     @cached_property
     def _prefix(self) -> str:
         """What the names of answers begin with, and no name of the table does; to many engines a is A."""
         prefix = "vff_"
-        while any(name.lower().startswith(prefix) for name in self.table.names):
+        while any(name.lower().startswith(prefix) for name in self.table.names or ()):
             prefix += "_"
         return prefix
 
     @property
     def _checked(self) -> tuple[str, ...]:
         """Columns in which nothing may be missing."""
-        named = (*self.features, self.target, *(() if self.weight is None else (self.weight,)))
-        return tuple(dict.fromkeys(name for name in named if name not in self.levels))
+        return tuple(name for name in self.roles.all if name not in self.roles.levels)
 
     def _is_missing(self, name: str) -> Any:
         column = self.table.expression[name]
@@ -120,7 +119,7 @@ class DatabaseRows:
     @property
     def _counted(self) -> Any:
         """Whether a row counts: it has a positive weight, and nothing that is missing where that is left out."""
-        counted = None if self.weight is None else self.table.expression[self.weight] > 0
+        counted = None if self.roles.weight is None else self.table.expression[self.roles.weight] > 0
         if self.table.handling.missing == "drop":
             for name in self._checked:
                 there = ~self._is_missing(name)
@@ -137,10 +136,10 @@ class DatabaseRows:
         """One question for all that is to be known before others make sense; refuses what no sum can be taken of."""
         table, counted = self.table.expression, self._counted
         asked = {"rows": table.count(), "n": table.count(where=counted), "weight": self._weight_in(table, counted)}
-        if self.weight is not None:
-            asked |= {"least_weight": table[self.weight].min(), "most_weight": table[self.weight].max()}
-        if not self.labels:
-            y = table[self.target].cast("float64")
+        if self.roles.weight is not None:
+            asked |= {"least_weight": table[self.roles.weight].min(), "most_weight": table[self.roles.weight].max()}
+        if not self.roles.labelled:
+            y = table[self.roles.target].cast("float64")
             asked |= {"target": self._sum_in(table, y, counted), "largest": y.abs().max(where=counted)}
         asked |= {f"missing_{i}": self._is_missing(name).sum() for i, name in enumerate(self._checked)}
         found = self._answer(table, asked)
@@ -177,14 +176,14 @@ class DatabaseRows:
 
     def _check_range(self, found: Mapping[str, Any]) -> None:
         low, high, largest = (float(found.get(name) or 0.0) for name in ("least_weight", "most_weight", "largest"))
-        if low < 0.0 or high > _LARGEST_WEIGHT:
+        if low < 0.0 or high > LARGEST_WEIGHT:
             raise ValueError(
-                f"weights count rows, and from 0 to {_LARGEST_WEIGHT:g} was expected; column {shown(self.weight)} "
+                f"weights count rows, and from 0 to {LARGEST_WEIGHT:g} was expected; column {shown(self.roles.weight)} "
                 f"reaches {low if low < 0.0 else high:g}: mend it in the query"
             )
-        if largest > _LARGEST_TARGET:
+        if largest > LARGEST_TARGET:
             raise ValueError(
-                f"column {shown(self.target)} reaches {largest:g}, and its square leaves float64; measure it in "
+                f"column {shown(self.roles.target)} reaches {largest:g}, and its square leaves float64; measure it in "
                 "larger units"
             )
 
@@ -200,7 +199,7 @@ class DatabaseRows:
         key = tuple(columns), offset
         if key not in self._asked:
             rows = self._rows
-            residual = rows[self.target].cast("float64") - self.table.number(offset)
+            residual = rows[self.roles.target].cast("float64") - self.table.number(offset)
             sums = {"target": self._sum_in(rows, residual), "squares": self._sum_in(rows, residual * residual)}
             self._asked[key] = self._groups(rows, columns, most, sums)
         return self._asked[key]
@@ -212,10 +211,10 @@ class DatabaseRows:
     def different(self) -> MemorySource:
         """The different rows with their weights, in memory, for what asks rows again and again."""
         dropped = self.totals.dropped  # also refuses what no sum can be taken of
-        found = self.counted((*self.features, self.target), MOST_CELLS)
-        target, features = found.values.column(self.target), found.values.select(list(self.features))
+        found = self.counted((*self.features, str(self.roles.target)), MOST_CELLS)
+        target, features = found.values.column(self.roles.target), found.values.select(list(self.features))
         source = MemorySource(features, target, found.w, handling=self.table.handling)
-        source.target_name, source.dropped = self.target, dropped
+        source.target_name, source.dropped = self.roles.target, dropped
         return source
 
     def _groups(self, rows: Any, columns: Sequence[str], most: int, targets: Mapping[str, Any]) -> Groups:

@@ -15,8 +15,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from vff.data.conversion import SEVERAL, Place, is_missing, refuse_nested, types_held
-from vff.data.frames import type_of
+from vff.data.conversion import SEVERAL, Place, refuse_nested
+from vff.data.frames import is_missing, type_of, types_held
 
 _NUMBER = re.compile(r"\s*[+-]?(\d+(?:[.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?\s*")
 _DATE = re.compile(r"\s*\d{4}-\d{1,2}-\d{1,2}([T ]\d.*)?")

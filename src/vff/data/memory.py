@@ -1,40 +1,14 @@
 """A table in memory: a source of one part."""
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from copy import copy
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 from vff.data.frames import sliced
 from vff.data.roles import Roles, UsedColumns
-from vff.data.source import Chunk, Handling, Part, Source
+from vff.data.source import Chunk, Handling, Part, ReadPart, Source
 from vff.data.table import Table
 from vff.words import listed, shown
-
-
-class Given(NamedTuple):
-    """What ``fit`` was given, with names replaced by the columns they stand for."""
-
-    table: Table
-    """Without the columns of targets and weights."""
-    y: Any
-    sample_weight: Any
-    target: str | None = None
-    """The name of the column that y was."""
-
-
-def given(X: Any, y: Any, sample_weight: Any = None, used: Iterable[Hashable] = ()) -> Given:
-    """A table, and y and weights, which may be names of columns of it; ``used`` are columns that the model names."""
-    table, used = Table.of(X), set(used)
-    target, weight = (value if isinstance(value, str) else None for value in (y, sample_weight))
-    if target is None and weight is None:
-        return Given(table, y, sample_weight)
-    y, sample_weight = column_or_values(table, y, "y"), column_or_values(table, sample_weight, "sample_weight")
-    if target is not None and target in used:
-        raise ValueError(f"the kernel has a term of {target!r}, which is the target; leave it out of the kernel")
-    left = [name for name in table.names or () if name != target and (name != weight or name in used)]
-    if not left:
-        raise ValueError(f"X has no column beside {listed([n for n in (target, weight) if n])}; give it one to model")
-    return Given(table.arranged(left, ()), y, sample_weight, target)
 
 
 def column_or_values(table: Table, value: Any, what: str) -> Any:
@@ -68,17 +42,25 @@ class MemorySource(Source):
         self._take(Table.of(X))
 
     def _take(self, table: Table) -> None:
-        self.whole, self._chunk = table, None
+        self.whole, self._table, self._chunk = table, table, None
         self.names, self.n_columns, self.n_rows = table.names, table.n_columns, table.n_rows
 
     def assigned(
         self, used: UsedColumns | None, y: Any, sample_weight: Any = None, known: Sequence[str] | None = None
     ) -> "MemorySource":
         """Targets and weights stand beside the rows, or among their columns, where they go by name."""
+        table, used_names = self._table, set(() if used is None else used.columns)
+        target, weight = (value if isinstance(value, str) else None for value in (y, sample_weight))
         twin = copy(self)
-        named = () if used is None else used.columns
-        table, twin.y, twin.w, twin.target_name = given(self.whole, y, sample_weight, named)
-        twin._take(table)
+        twin.y, twin.w = column_or_values(table, y, "y"), column_or_values(table, sample_weight, "sample_weight")
+        twin.target_name = target
+        if target is not None and target in used_names:
+            raise ValueError(f"the kernel has a term of {target!r}, which is the target; leave it out of the kernel")
+        named = [name for name in (target, weight) if name is not None]
+        left = [name for name in table.names or () if name != target and (name != weight or name in used_names)]
+        if named and not left:
+            raise ValueError(f"X has no column beside {listed(named)}; give it one to model")
+        twin._take(table.arranged(left, ()) if named else table)
         return twin
 
     @property
@@ -97,32 +79,14 @@ class MemorySource(Source):
 
     def parts(self) -> Iterator[Part]:
         """All rows together, in one chunk that is kept: engines cut it as they need it."""
-        table = self.whole
-        assert table is not None
+        table = self._table
         self._chunk = self._chunk or Chunk("", table, self.y, self.w, n_rows=table.n_rows, dropped=self.dropped)
-        yield _Rows(self._chunk)
+        chunk = self._chunk
+        yield ReadPart("X", lambda: [chunk])
 
     def chunks(self, phase: str = "predicting") -> Iterator[Chunk]:
         """The rows cut, so that what is made of them does not all have to be in memory."""
-        assert self.whole is not None
-        for start in range(0, self.whole.n_rows, self.handling.chunk_rows):
-            stop = min(start + self.handling.chunk_rows, self.whole.n_rows)
+        for start in range(0, self._table.n_rows, self.handling.chunk_rows):
+            stop = min(start + self.handling.chunk_rows, self._table.n_rows)
             y, w = (None if part is None else sliced(part, start, stop) for part in (self.y, self.w))
-            yield Chunk("", self.whole.sliced(start, stop), y, w, n_rows=stop - start)
-
-
-class _Rows(Part):
-    """The one part of a table."""
-
-    name = "X"
-
-    def __init__(self, chunk: Chunk) -> None:
-        self._chunk = chunk
-
-    def fingerprint(self) -> str:
-        """Rows in memory stay what they are while a fit looks at them."""
-        return ""
-
-    def chunks(self) -> Iterator[Chunk]:
-        """All rows."""
-        yield self._chunk
+            yield Chunk("", self._table.sliced(start, stop), y, w, n_rows=stop - start)

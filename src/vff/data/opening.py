@@ -6,11 +6,10 @@ from typing import Any, Literal, NamedTuple, overload
 
 from vff.data.database import DatabaseTable, Relation
 from vff.data.frames import is_frame, is_table
-from vff.data.lazy import LazySource, is_dataset, is_lazy_frame
 from vff.data.memory import MemorySource
 from vff.data.paths import is_path
 from vff.data.source import Handling, Report, Source
-from vff.data.streams import StreamSource
+from vff.data.streams import LazySource, StreamSource, is_dataset, is_lazy_frame
 from vff.data.table import Table
 from vff.registry import Registry
 from vff.words import shown, shown_path
@@ -151,32 +150,22 @@ def _library(data: Any) -> str:
 
 
 def _is_stream(data: Any) -> bool:
-    """Iterators, and functions that return them; a class is no stream, nor is what has a shape."""
-    if isinstance(data, type) or hasattr(data, "shape"):
-        return False
-    return isinstance(data, Iterator) or callable(data)
+    """Iterators, functions that return them, and lists of chunks; a class is no stream, nor is what has a shape.
 
-
-def _is_list_of_chunks(data: Any) -> bool:
-    """Frames in a list are chunks; arrays in a list could be one array, unless targets stand beside them."""
-    if not isinstance(data, list) or not data:
-        return False
-    return all(is_frame(item) or (isinstance(item, tuple) and item and is_table(item[0])) for item in data)
-
-
-def _is_file(data: Any) -> bool:
-    return is_path(data) or _library(data) == "pyarrow.dataset"
+    Frames in a list are chunks; arrays in a list could be one array, unless targets stand beside them.
+    """
+    if isinstance(data, list) and data:
+        return all(is_frame(item) or (isinstance(item, tuple) and item and is_table(item[0])) for item in data)
+    return not isinstance(data, type) and not hasattr(data, "shape") and (isinstance(data, Iterator) or callable(data))
 
 
 def _open_files(data: Any, *, handling: Handling, types: Any = None, delimiter: str | None = None) -> Source:
     try:
-        import vff.data.arrow  # noqa: F401
+        from vff.data.files import FileSource
     except ImportError as error:
         raise ImportError(
             f"expected pyarrow, to read {shown_path(data)}, found none; pip install 'vff[files]'"
         ) from error
-    from vff.data.files import FileSource
-
     return FileSource(data, types=types, delimiter=delimiter, handling=handling)
 
 
@@ -196,14 +185,14 @@ def _open_table(data: Any, *, handling: Handling) -> Source:
 
 
 _MEMORY = SourceKind("table", lambda data: isinstance(data, Table) or is_table(data), _open_table)
-_STREAM = SourceKind("stream", lambda data: _is_stream(data) or _is_list_of_chunks(data), StreamSource)
+_STREAM = SourceKind("stream", _is_stream, StreamSource)
 SOURCES: Registry[SourceKind] = Registry(
     "a kind of source",
-    SourceKind("files", _is_file, _open_files, typed=True),
+    SourceKind("files", lambda data: is_path(data) or _library(data) == "pyarrow.dataset", _open_files, typed=True),
     SourceKind("dask", lambda data: _library(data) == "dask", _open_dask),
     SourceKind("lazy frame", is_lazy_frame, LazySource.of_frame),
     SourceKind("dataset", is_dataset, LazySource.of_dataset),
-    SourceKind("database", lambda data: _library(data) in ("duckdb", "_duckdb", "ibis"), DatabaseTable.of),
+    SourceKind("database", lambda data: _library(data) in ("duckdb", "_duckdb", "ibis"), DatabaseTable),
     _STREAM,
     _MEMORY,
 )

@@ -4,18 +4,16 @@ A part counts when it was read to its end. Until then its answers are apart from
 to be damaged can be left out, with nothing of it half counted.
 """
 
-import queue
-import threading
 import time
 import warnings
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import replace
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from vff.data.checkpoint import Checkpoint, PartRecord, PassState
 from vff.data.frames import column_names, selected
-from vff.data.missing import handled
 from vff.data.source import Chunk, Part, Progress, Source, SourceError
 
 T = TypeVar("T")
@@ -53,12 +51,24 @@ def in_order(source: Source, phase: str) -> Iterator[Chunk]:
             except SourceError as error:
                 warnings.warn(f"left out: {error}", FaultyPartWarning, stacklevel=2)
                 continue
-        with closing(_ahead(part.chunks()) if source.ahead else _plainly(part.chunks())) as found:
-            for one in found:
-                chunk = _complete(one, source)
+        with closing(_chunks_of(part, source)) as chunks:
+            for chunk in chunks:
                 yield chunk
                 meter.update(part, chunk)
         meter.finished(part)
+
+
+def _chunks_of(part: Part, source: Source) -> Generator[Chunk]:
+    """All chunks of a part, complete; where that may be, the next is read while the last is worked on."""
+    chunks = (_complete(chunk, source) for chunk in part.chunks())
+    if not source.ahead:
+        yield from chunks
+        return
+    with ThreadPoolExecutor(1) as reader:
+        found = reader.submit(next, chunks, None)
+        while (chunk := found.result()) is not None:
+            found = reader.submit(next, chunks, None)
+            yield chunk
 
 
 def _complete(chunk: Chunk, source: Source) -> Chunk:
@@ -68,39 +78,31 @@ def _complete(chunk: Chunk, source: Source) -> Chunk:
     names = source.names
     if names is not None and column_names(chunk.data) != names:
         chunk = replace(chunk, data=selected(chunk.data, names))
-    return handled(chunk, source.handling)
+    return chunk.counted(source.handling)
 
 
 def read_through(
     source: Source, task: Task[T], checkpoint: Checkpoint | None = None, without: tuple[str, ...] = ()
 ) -> PassState[T]:
     """All answers merged; parts named in ``without`` are not asked."""
-    state: PassState[T] = PassState() if checkpoint is None else checkpoint.state(task.phase, task.kind)
-    _check_skipped(source, state)
-    if state.complete:
-        check_unchanged(source, state, without)
-        return state
-    work = _Pass(source, task, state, checkpoint)
+    before: PassState[T] = PassState() if checkpoint is None else checkpoint.state(task.phase, task.kind)
+    if before.skipped and source.handling.faulty == "refuse":
+        raise ValueError(
+            f"{before.skipped[0]} was left out by the run that the checkpoint is of, as asked then; go on with "
+            "faulty='skip', or delete the checkpoint to begin anew"
+        )
+    work = _Pass(source, task, before, checkpoint)
     try:
-        work.read_all(state, without)
+        work.read_all(before, without)
     except BaseException:
         if checkpoint is not None:
             with suppress(Exception):  # what went wrong first is what is to be told
                 checkpoint.flush()
         raise
     state = replace(work.state(), complete=True)
-    if checkpoint is not None:
+    if checkpoint is not None and not before.complete:
         checkpoint.note(task.phase, task.kind, lambda: state, complete=True)
     return state
-
-
-def _check_skipped(source: Source, state: PassState[T]) -> None:
-    """Refuse to go on without parts that an earlier run left out, when nobody asks for that any more."""
-    if state.skipped and source.handling.faulty == "refuse":
-        raise ValueError(
-            f"{state.skipped[0]} was left out by the run that the checkpoint is of, as asked then; go on with "
-            "faulty='skip', or delete the checkpoint to begin anew"
-        )
 
 
 class _Pass(Generic[T]):
@@ -130,11 +132,25 @@ class _Pass(Generic[T]):
             if part.name in without:
                 continue
             if part.name in left:
-                _check_same(left.pop(part.name), part)
+                record = left.pop(part.name)
+                if not record.fault and part.fingerprint() != record.fingerprint:
+                    raise ValueError(
+                        f"{part.name} is not what it was when its rows were summed, as the checkpoint has it; delete "
+                        "the checkpoint to begin anew"
+                    )
                 self.meter.finished(part)
-                continue
-            self._read(part)
-        _check_none_gone({**left, **begun})
+            elif before.complete:
+                raise ValueError(
+                    f"{part.name} came after the checkpoint was complete; delete the checkpoint to begin anew"
+                )
+            else:
+                self._read(part)
+        for gone in (*left.values(), *begun.values()):
+            if not gone.fault:
+                raise ValueError(
+                    f"{gone.name} is in the sums that the checkpoint has, and no longer among the rows; bring it back, "
+                    "or delete the checkpoint to begin anew"
+                )
 
     def _read(self, part: Part) -> None:
         """One part, done or left out."""
@@ -149,24 +165,26 @@ class _Pass(Generic[T]):
             if self.source.handling.faulty != "skip":
                 raise
             warnings.warn(f"left out: {error}", FaultyPartWarning, stacklevel=2)
-            self._done.append(PartRecord(part.name, mark, skipped=True))
+            self._done.append(PartRecord(part.name, mark, fault=str(error) or repr(error)))
             self._become(replace(rest, current=None, pending=None))
             return
         self.meter.finished(part)
         assert rest.current is not None
-        committed = _merged(self.task, rest.committed, rest.pending)
+        committed = merged(self.task, rest.committed, rest.pending)
         self._done.append(rest.current)
         self._become(replace(rest, current=None, pending=None, committed=committed))
 
     def _read_chunks(self, part: Part, rest: PassState[T]) -> PassState[T]:
         assert rest.current is not None
-        ready = rest.current.chunks
-        with closing(_ahead(part.chunks()) if self.source.ahead else _plainly(part.chunks())) as chunks:
-            for number, found in enumerate(chunks):
+        record, ready = rest.current, rest.current.chunks
+        with closing(_chunks_of(part, self.source)) as chunks:
+            for number, chunk in enumerate(chunks):
                 if number < ready:  # an earlier run had it
                     continue
-                chunk = _complete(found, self.source)
-                rest = _taken(rest, self.task, chunk)
+                rows, dropped = record.rows + chunk.n_rows, record.dropped + chunk.dropped
+                record = record._replace(rows=rows, dropped=dropped, chunks=record.chunks + 1)
+                answer = run_task(self.task, chunk) if chunk.n_rows else None
+                rest = replace(rest, current=record, pending=merged(self.task, rest.pending, answer))
                 self.meter.update(part, chunk)
                 self._become(rest)
                 if self.checkpoint is not None:
@@ -174,80 +192,36 @@ class _Pass(Generic[T]):
         return rest
 
 
-def _taken(state: PassState[T], task: Task[T], chunk: Chunk) -> PassState[T]:
-    """With one more chunk of the current part."""
-    current = state.current
-    assert current is not None
-    record = replace(
-        current, rows=current.rows + chunk.n_rows, dropped=current.dropped + chunk.dropped, chunks=current.chunks + 1
-    )
-    answer = run_task(task, chunk) if chunk.n_rows else None
-    return replace(state, current=record, pending=_merged(task, state.pending, answer))
-
-
-def _merged(task: Task[T], one: T | None, other: T | None) -> T | None:
+def merged(task: Task[T], one: T | None, other: T | None) -> T | None:
+    """Two answers, where there are two."""
     return other if one is None else one if other is None else task.merge(one, other)
 
 
-def run_task(task: Task[T], chunk: Chunk) -> T:
-    """The answer of a chunk; a refusal says which rows it is about."""
+def run_task(task: Task[T], chunk: Chunk, refusals: tuple[type[Exception], ...] = (ValueError, TypeError)) -> T:
+    """The answer of a chunk; a refusal says which rows it is about, in a note where it is not made of a text alone."""
     try:
         return task(chunk)
-    except (ValueError, TypeError) as error:
+    except refusals as error:
         if not chunk.where:  # all rows: there is nothing to tell apart
             raise
-        renamed = with_place(error, chunk.where)
-        if renamed is error:  # an exception that were its own cause would never end
+        try:
+            renamed = type(error)(f"{chunk.where}: {error}")
+        except Exception:
+            renamed = None
+        if renamed is None:
+            error.add_note(f"in {chunk.where}")
             raise
         raise renamed from error
 
 
-def with_place(error: Exception, place: str) -> Exception:
-    """The same exception with its place in front, or in a note where it is not made of a text alone."""
-    try:
-        return type(error)(f"{place}: {error}")
-    except Exception:
-        error.add_note(f"in {place}")
-        return error
-
-
-def check_unchanged(source: Source, state: PassState, without: tuple[str, ...] = ()) -> None:
-    """Refuse parts that are not as they were when they were counted."""
-    left = {part.name: part for part in state.done}
-    for part in source.parts():
-        if part.name in without:
-            continue
-        if part.name not in left:
-            raise ValueError(f"{part.name} came after the checkpoint was complete; delete the checkpoint to begin anew")
-        _check_same(left.pop(part.name), part)
-    _check_none_gone(left)
-
-
-def _check_none_gone(left: Mapping[str, PartRecord]) -> None:
-    for part in left.values():
-        if not part.skipped:
-            raise ValueError(
-                f"{part.name} is in the sums that the checkpoint has, and no longer among the rows; bring it back, or "
-                "delete the checkpoint to begin anew"
-            )
-
-
 def check_same_rows(first: PassState, later: PassState) -> None:
     """Refuse what was settled by other rows than those that were summed."""
-    before = {part.name: part for part in first.done if not part.skipped}
+    before = {part.name: part for part in first.done if not part.fault}
     for part in later.done:
         if part != before.pop(part.name, None):
             raise ValueError(f"{part.name} changed after the first pass over the rows; wait until it is written")
     if before:
         raise ValueError(f"{next(iter(before))} was there in the first pass over the rows, and is gone; bring it back")
-
-
-def _check_same(record: PartRecord, part: Part) -> None:
-    if not record.skipped and part.fingerprint() != record.fingerprint:
-        raise ValueError(
-            f"{part.name} is not what it was when its rows were summed, as the checkpoint has it; delete the "
-            "checkpoint to begin anew"
-        )
 
 
 class _ProgressMeter:
@@ -285,42 +259,3 @@ class _ProgressMeter:
 
     def finished(self, part: Part) -> None:
         self.bytes_done += part.size or 0
-
-
-_END = object()
-
-
-def _plainly(chunks: Iterator[Chunk]) -> Generator[Chunk]:
-    yield from chunks
-
-
-def _ahead(chunks: Iterator[Chunk]) -> Generator[Chunk]:
-    """The same chunks, the next one being read while the last is worked on."""
-    box: queue.Queue[Any] = queue.Queue(maxsize=1)
-    stop = threading.Event()
-
-    def read() -> None:
-        try:
-            for chunk in chunks:
-                if stop.is_set():
-                    return
-                box.put(chunk)
-            box.put(_END)
-        except BaseException as error:  # raised where the chunks are wanted
-            box.put(error)
-
-    reader = threading.Thread(target=read, daemon=True)
-    reader.start()
-    try:
-        while (found := box.get()) is not _END:
-            if isinstance(found, BaseException):
-                raise found
-            yield found
-    finally:
-        stop.set()
-        while reader.is_alive():  # it may wait for room
-            try:
-                box.get(timeout=0.05)
-            except queue.Empty:
-                continue
-        reader.join()

@@ -2,12 +2,11 @@
 
 import glob
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from vff.data.schema import Kind
 from vff.words import shown_path
 
 SUFFIXES = {
@@ -22,8 +21,6 @@ SUFFIXES = {
     ".ipc": "ipc",
     ".feather": "ipc",
 }
-KEY = "key"
-"""Kind of a column that the name of a folder makes; what it is, the names of all folders say together."""
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
 
@@ -57,19 +54,6 @@ def folder_keys(path: str) -> dict[str, str | None]:
     return {unquote(key): None if value == _NO_VALUE else unquote(value) for key, value in pairs}
 
 
-def key_kinds(keys: Sequence[Mapping[str, str | None]], types: Mapping[str, str]) -> dict[str, str]:
-    """Kind of the columns that folders' names make: numbers if all their values are."""
-    names = dict.fromkeys(name for each in keys for name in each)
-    numeric = {name: are_numbers(each.get(name) for each in keys) for name in names}
-    return {name: types.get(name, Kind.NUMBER if numeric[name] else Kind.TEXT) for name in names}
-
-
-def are_numbers(values: Iterable[str | None]) -> bool:
-    """Whether texts can all be read as numbers, and one is there."""
-    found = [value for value in values if value is not None]
-    return bool(found) and all(map(is_number, found))
-
-
 def is_number(text: str) -> bool:
     """Whether a text can be read as a number."""
     try:
@@ -86,47 +70,32 @@ def is_integer(text: str) -> bool:
 
 
 def _files_of(item: str) -> Sequence[str]:
-    if os.path.isdir(item):
-        return _files_in(item)
-    if os.path.exists(item):
-        file_format(item)
-        return [item]
-    if not glob.has_magic(item):
+    """A pattern may match folders too, and these count with what is in them."""
+    is_folder, is_pattern = os.path.isdir(item), not os.path.exists(item) and glob.has_magic(item)
+    if not is_pattern and not os.path.exists(item):
         raise FileNotFoundError(
             f"expected a file, a folder or a pattern, found nothing at {shown_path(item)}; check the path"
         )
-    # a pattern may match folders too, and these count with what is in them
-    found = [path for match in glob.glob(item, recursive=True) for path in _matched(match)]
+    found = []
+    for match in glob.glob(item, recursive=True) if is_pattern else [item]:
+        found += _files_below(match) if os.path.isdir(match) else [match]
+    for path in found:
+        file_format(path)
+    if not found and is_folder:
+        raise FileNotFoundError(
+            f"expected files in the folder {shown_path(item)} whose names end in {', '.join(SUFFIXES)}, found none; "
+            "check the path, or name the files"
+        )
     if not found:
         raise FileNotFoundError(f"expected files that match {shown_path(item)}, found none; check the pattern")
     return found
 
 
-def _matched(match: str) -> Sequence[str]:
-    if not os.path.isdir(match):
-        file_format(match)
-        return [match]
-    return _walk(match)
-
-
-def _files_in(folder: str) -> Sequence[str]:
-    found = _walk(folder)
-    if not found:
-        raise FileNotFoundError(
-            f"expected files in the folder {shown_path(folder)} whose names end in {', '.join(SUFFIXES)}, found none; "
-            "check the path, or name the files"
-        )
-    return found
-
-
-def _walk(folder: str) -> list[str]:
+def _files_below(folder: str) -> list[str]:
     """Files of known formats in a folder and below; those that writers hide (".tmp", "_SUCCESS") are not data."""
     found = []
     for where, folders, files in os.walk(folder):
         folders[:] = [name for name in folders if name[0] not in "._"]
-        found += [
-            os.path.join(where, name)
-            for name in files
-            if name[0] not in "._" and name.lower().endswith(tuple(SUFFIXES))
-        ]
+        seen = [name for name in files if name[0] not in "._" and name.lower().endswith(tuple(SUFFIXES))]
+        found += [os.path.join(where, name) for name in seen]
     return found

@@ -4,13 +4,13 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from vff.data.labels import as_labels
-from vff.data.schema import Kind, Schema
+from vff.data.checks import as_labels
+from vff.data.schema import Kind
 from vff.data.table import Table
 from vff.words import listed, shown
 
 if TYPE_CHECKING:
-    from vff.data.source import Chunk
+    from vff.data.source import Chunk, Source
 
 
 class Positive(NamedTuple):
@@ -44,21 +44,23 @@ class Roles:
     """Whether targets are labels, which are told apart and not summed."""
 
     @classmethod
-    def of(cls, schema: Schema, used: UsedColumns | None, y: Any, sample_weight: Any) -> "Roles":
+    def of(cls, source: "Source", used: UsedColumns | None, y: Any, sample_weight: Any) -> "Roles":
         """By the names that the model, ``y`` and ``sample_weight`` give."""
         if isinstance(y, Positive):
-            return replace(cls.of(schema, used, y.column, sample_weight), positive=(y.label,), labelled=True)
+            return replace(cls.of(source, used, y.column, sample_weight), positive=(y.label,), labelled=True)
         levels = () if used is None else used.levels
-        if schema.names is None:
+        if source.names is None:
             _refuse_names(y, sample_weight)
             return cls(None, levels=levels)
-        target, weight = (_name(value, what, schema) for value, what in ((y, "y"), (sample_weight, "sample_weight")))
+        target, weight = (
+            _name(value, what, source.names) for value, what in ((y, "y"), (sample_weight, "sample_weight"))
+        )
         if used is None:
-            features = tuple(name for name in schema.names if name not in (target, weight))
-            return cls(features, target, weight, tuple(n for n in features if schema.kinds.get(n) == Kind.TEXT))
+            features = tuple(name for name in source.names if name not in (target, weight))
+            return cls(features, target, weight, tuple(n for n in features if source.kinds.get(n) == Kind.TEXT))
         for column in used.columns:
-            _check_column(column, schema.names, target)
-        return cls(tuple(name for name in schema.names if name in used.columns), target, weight, levels)
+            _check_column(column, source.names, target)
+        return cls(tuple(name for name in source.names if name in used.columns), target, weight, levels)
 
     @property
     def all(self) -> tuple[str, ...]:
@@ -78,18 +80,14 @@ class Roles:
 
     def split(self, chunk: "Chunk") -> tuple[Table, Any, Any]:
         """X, y and the weights of a chunk."""
-        table, y, w = self._split(chunk)
+        table, y, w = chunk.table, chunk.y, chunk.w
+        if self.features is None and y is None:
+            raise ValueError("targets were expected beside the columns: give chunks as pairs (X, y)")
+        if self.features is not None:
+            y = y if self.target is None else table.raw(table.index(self.target))
+            w = w if self.weight is None else table.raw(table.index(self.weight))
+            table = table.arranged(self.features) if self.features else table
         return table, (as_labels(y) == self.positive[0]).astype(float) if self.positive else y, w
-
-    def _split(self, chunk: "Chunk") -> tuple[Table, Any, Any]:
-        table = chunk.table
-        if self.features is None:
-            if chunk.y is None:
-                raise ValueError("targets were expected beside the columns: give chunks as pairs (X, y)")
-            return table, chunk.y, chunk.w
-        y = chunk.y if self.target is None else table.raw(table.index(self.target))
-        w = chunk.w if self.weight is None else table.raw(table.index(self.weight))
-        return table.arranged(self.features) if self.features else table, y, w
 
 
 def _refuse_names(y: Any, sample_weight: Any) -> None:
@@ -101,11 +99,10 @@ def _refuse_names(y: Any, sample_weight: Any) -> None:
             )
 
 
-def _name(value: Any, what: str, schema: Schema) -> str | None:
+def _name(value: Any, what: str, names: Sequence[str]) -> str | None:
     """The column that holds targets or weights; None when chunks bring them along."""
     if value is None:
         return None
-    names = schema.names or ()
     if not isinstance(value, str):
         raise TypeError(
             f"{what} must be the name of a column when rows come in chunks, got {type(value).__name__}; name one of "

@@ -1,7 +1,5 @@
-"""What is known of rows before the first of them is read: names, kinds and numbers of columns."""
+"""What columns hold."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 
 
@@ -42,16 +40,3 @@ DECLARABLE = (Kind.TEXT, Kind.NUMBER, Kind.INTEGER, Kind.DATETIME, Kind.BOOLEAN)
 """What a user may say that a column holds."""
 IN_MEMORY = (Kind.NUMBER, Kind.DATETIME, Kind.DURATION, Kind.BOOLEAN, Kind.TEXT)
 """What a column of a table holds."""
-
-
-@dataclass(frozen=True)
-class Schema:
-    """The columns of a source."""
-
-    names: tuple[str, ...] | None
-    """None where columns have no names."""
-    kinds: Mapping[str, Kind]
-    """Where that is known before the first row is read."""
-    n_columns: int | None
-    n_rows: int | None
-    """All rows, where that is known without reading them."""

@@ -6,7 +6,7 @@ partition. A chunk is what is in memory at one time. A room that wants to know s
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,9 +15,13 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
+import numpy as np
+
+from vff.data.frames import column, column_at, column_names, filtered, present
 from vff.data.roles import Positive, Roles, UsedColumns
-from vff.data.schema import Kind, Schema
+from vff.data.schema import Kind
 from vff.data.table import Table
+from vff.words import listed, shown
 
 if TYPE_CHECKING:
     from vff.data.checkpoint import Checkpoint, PassState
@@ -49,6 +53,30 @@ class Chunk:
     share_of_part: float | None = None
     """How much of its part has been read when this chunk is there, where that is known."""
 
+    def counted(self, handling: "Handling") -> "Chunk":
+        """As it is asked for: with or without its incomplete rows, and with its count."""
+        if handling.missing == "refuse":
+            return replace(self, n_rows=len(self.data))
+        whole = np.ones(len(self.data), dtype=bool)
+        for found in self._columns(handling.keep_missing):
+            there = present(found)
+            whole = whole if there is None else whole & there
+        if whole.all():
+            return replace(self, n_rows=len(whole))
+        left = int(whole.sum())
+        data, y, w = (None if part is None else filtered(part, whole) for part in (self.data, self.y, self.w))
+        return replace(self, data=data, y=y, w=w, n_rows=left, dropped=len(whole) - left)
+
+    def _columns(self, keep: Sequence[str | int]) -> Iterator[Any]:
+        """All but some, and what stands beside them."""
+        names = column_names(self.data)
+        if names is None:
+            array = np.asarray(self.data)
+            yield from (array[:, i] for i in range(array.shape[1]) if i not in keep)
+        else:
+            yield from (column_at(self.data, i, 0, None) for i, name in enumerate(names) if name not in keep)
+        yield from (column(part) for part in (self.y, self.w) if part is not None)
+
     @cached_property
     def memo(self) -> dict[str, Any]:
         """What was worked out about these rows, and may be asked for again."""
@@ -75,6 +103,21 @@ class Part(ABC):
     @abstractmethod
     def chunks(self) -> Iterator[Chunk]:
         """All rows, in order; the same chunks every time. Raises ``SourceError`` for what cannot be read."""
+
+
+class ReadPart(Part):
+    """A part of which all is known: its name, how it is read, and what changes with it."""
+
+    def __init__(self, name: str, read: Callable[[], Iterable[Chunk]], mark: str = "") -> None:
+        self.name, self._read, self._mark = name, read, mark
+
+    def fingerprint(self) -> str:
+        """Empty for what stays as it is while a fit looks at it, and where nobody knows."""
+        return self._mark
+
+    def chunks(self) -> Iterator[Chunk]:
+        """As they are read."""
+        return iter(self._read())
 
 
 class Progress(NamedTuple):
@@ -116,11 +159,13 @@ class Handling:
 class Source(ABC):
     """Rows in parts. ``names`` are known before the first row is read."""
 
+    unit: str = "parts"
+    """What messages call its parts."""
     names: tuple[str, ...] | None
     """Columns; None where these have no names."""
     n_columns: int | None = None
     """How many there are, where they have no names."""
-    kinds: Mapping[str, str] = MappingProxyType({})
+    kinds: Mapping[str, Kind] = MappingProxyType({})
     """What the columns hold, where that is known before the first row is read."""
     declared: Mapping[str, str] = MappingProxyType({})
     """What whoever opened the source said that columns hold."""
@@ -131,7 +176,9 @@ class Source(ABC):
     ahead: bool = False
     """Whether the next chunk may be read, in another thread, while one is worked on."""
     whole: Table | None = None
-    """All rows, where they are in memory."""
+    """All rows, where they are in memory, and what stands beside them."""
+    y: Any = None
+    w: Any = None
     expensive_pass: bool = True
     """Whether a pass over the rows costs so much that one which looks and sums at once is worth more sums."""
     handling: Handling = Handling()
@@ -142,12 +189,6 @@ class Source(ABC):
     def target(self) -> str | None:
         """What y is called, where it is a column."""
         return None if self.roles is None else self.roles.target
-
-    @property
-    def schema(self) -> Schema:
-        """What is known before the first row is read."""
-        kinds = {name: Kind(kind) for name, kind in self.kinds.items()}
-        return Schema(self.names, kinds, self.n_columns, self.n_rows)
 
     @property
     def identity(self) -> str:
@@ -198,7 +239,7 @@ class Source(ABC):
         beside = y.column if isinstance(y, Positive) else y
         source, column, sample_weight = self.with_targets(beside, sample_weight)
         y = y._replace(column=column) if isinstance(y, Positive) else column
-        return source.select(Roles.of(source.schema, used, y, sample_weight).ordered(known))
+        return source.select(Roles.of(source, used, y, sample_weight).ordered(known))
 
     def select(self, roles: Roles) -> Self:
         """The same rows with the columns that have a role; nothing else is read."""
@@ -210,8 +251,13 @@ class Source(ABC):
 
     def restricted(self, columns: Sequence[str]) -> Self:
         """The same rows with these columns alone, in the order of ``names``; others are not even read if possible."""
+        names = self.names or ()
+        absent = [name for name in columns if name not in names]
+        if absent:
+            known = listed(names) or "without names"
+            raise ValueError(f"expected columns of the {self.unit}, found {shown(absent[0])}; the columns are {known}")
         twin = self.handled()
-        twin.names = tuple(name for name in self.names or () if name in columns)
+        twin.names = tuple(name for name in names if name in columns)
         return twin
 
     def with_table(self, table: Table) -> Self:

@@ -1,16 +1,19 @@
-"""Rows that somebody else brings, a chunk at a time: iterators, lists of chunks, functions that return iterators."""
+"""Rows that somebody else brings, a chunk at a time: iterators, lists of chunks, functions that return iterators.
+
+And tables that are not there yet, or are no tables yet: lazy frames of polars, datasets of xarray. Neither library is
+imported: what somebody hands in brings its methods along.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from functools import cached_property
+from math import prod
 from typing import Any, Self
 
 import numpy as np
 
 from vff.data.fingerprints import content_mark
-from vff.data.frames import column_names, is_table, known_kinds, selected, sliced
-from vff.data.gathering import NumberedChunk, gathered
-from vff.data.missing import handled
+from vff.data.frames import column_names, is_table, joined, known_kinds, made_of, selected, sliced
 from vff.data.source import Chunk, Handling, Part, Source, SourceError
 from vff.words import listed, shown
 
@@ -23,6 +26,8 @@ class StreamSource(Source):
     An iterator can be read once. A list, and a function without arguments that returns a new iterator every time it is
     called, can be read as often as one likes.
     """
+
+    unit = "chunks"
 
     def __init__(self, data: Any, *, handling: Handling | None = None) -> None:
         self.handling = handling or Handling()
@@ -41,36 +46,59 @@ class StreamSource(Source):
         self.n_columns = None if self.names is not None else np.shape(first.data)[1]
         self.n_rows = sum(len(item_of(item, 0).data) for item in data) if isinstance(data, list | tuple) else None
 
-    def restricted(self, columns: Sequence[str]) -> Self:
-        """The same rows with these columns alone, in the order of ``names``."""
-        absent = [name for name in columns if name not in (self.names or ())]
-        if absent:
-            known = listed(self.names or ()) or "without names"
-            raise ValueError(f"expected columns of the chunks, found {shown(absent[0])}; the columns are {known}")
-        twin = self.handled()
-        twin.names = tuple(name for name in self.names or () if name in columns)
-        return twin
-
     def parts(self) -> Iterator[Part]:
-        """A part for every group of chunks. Of an iterator, a part is gone when the next one is asked for."""
-        for found in gathered(self._chunks(), self.handling.chunk_rows, lent=self._lent):
-            yield StreamPart(found, self.handling)
+        """A part for every group of neighbours that are made alike, and have at most ``chunk_rows`` rows together.
 
-    def _chunks(self) -> Iterator[NumberedChunk]:
-        """Chunks as they are brought, each checked by itself."""
+        Every chunk that is worked on costs something, however few its rows are. Of an iterator, a part is gone when the
+        next one is asked for; since somebody may fill the same arrays anew, they are copied before that.
+        """
+        group: list[tuple[int, Chunk]] = []
+        group_made, rows, most = None, 0, self.handling.chunk_rows
         for index, item in enumerate(self._supply.items()):
+            made, n = None, 0
             try:
                 chunk = conforming(item_of(item, index), self._model, self.names)
+                n = len(chunk.data)
+                if n < most:
+                    made = tuple(map(made_of, _parts(chunk)))
             except SourceError as error:
                 chunk = error
-            yield NumberedChunk(index, index, chunk)
+            apart = made is None or () in made  # faulty, large, or such that nobody knows how to join it
+            if group and (apart or made != group_made or rows + n > most):
+                yield self._joined(group)
+                group, rows = [], 0
+            if isinstance(chunk, SourceError) or apart:
+                yield StreamPart(f"chunk {index}", chunk, self.handling)
+            else:
+                group.append((index, _copied(chunk) if self._lent else chunk))
+                group_made, rows = made, rows + n
+        if group:
+            yield self._joined(group)
+
+    def _joined(self, group: list[tuple[int, Chunk]]) -> "StreamPart":
+        (first, chunk), last = group[0], group[-1][0]
+        if first == last:
+            return StreamPart(f"chunk {first}", chunk, self.handling)
+        name, columns = f"chunks {first} to {last}", zip(*(_parts(each) for _, each in group), strict=True)
+        return StreamPart(name, Chunk(name, *(joined(parts) for parts in columns)), self.handling)
+
+
+def _parts(chunk: Chunk) -> tuple[Any, Any, Any]:
+    return chunk.data, chunk.y, chunk.w
+
+
+def _copied(chunk: Chunk) -> Chunk:
+    """With copies of what can be changed in place, which values of polars and Arrow cannot."""
+    lent = [isinstance(part, list | np.ndarray) or hasattr(part, "iloc") for part in _parts(chunk)]
+    parts = zip(_parts(chunk), lent, strict=True)
+    return Chunk(chunk.where, *(part.copy() if changes else part for part, changes in parts))
 
 
 class StreamPart(Part):
     """Chunks that were brought, put together; or one that is not like the others, and why."""
 
-    def __init__(self, found: NumberedChunk, handling: Handling) -> None:
-        self.name, self._found, self._handling = found.name, found.chunk, handling
+    def __init__(self, name: str, found: Chunk | SourceError, handling: Handling) -> None:
+        self.name, self._found, self._handling = name, found, handling
 
     def fingerprint(self) -> str:
         """Number of rows, and a checksum of all that was brought. What is no table is refused when it is read."""
@@ -81,7 +109,7 @@ class StreamPart(Part):
         chunk = self._found
         if isinstance(chunk, SourceError):
             return str(chunk)
-        return f"{len(chunk.data):,} rows, {content_mark(chunk.data, chunk.y, chunk.w)}"
+        return f"{len(chunk.data):,} rows, {content_mark(*_parts(chunk))}"
 
     def chunks(self) -> Iterator[Chunk]:
         """The rows, cut where they are more than ``chunk_rows``."""
@@ -94,7 +122,7 @@ class StreamPart(Part):
             y, w = (None if part is None else sliced(part, start, stop) for part in (chunk.y, chunk.w))
             where = self.name if n <= step else f"{self.name}, rows {start:,} to {stop - 1:,}"
             piece = Chunk(where, sliced(chunk.data, start, stop), y, w, share_of_part=stop / n)
-            yield handled(piece, self._handling)
+            yield piece.counted(self._handling)
 
 
 class _Supply:
@@ -127,8 +155,8 @@ class _Supply:
 
     def items(self) -> Iterator[Any]:
         """All chunks from the first on."""
-        if self._rest is not None:
-            rest, self._rest = self._rest, None
+        rest, self._rest = self._rest, None
+        if rest is not None:
             yield self.first
             yield from rest
             return
@@ -137,16 +165,13 @@ class _Supply:
                 "expected rows that can be read again, found an iterator that is used up; "
                 "pass a function without arguments that returns a new iterator"
             )
-        yield from self._again(self._make)
-
-    def _again(self, make: Callable[[], Any]) -> Iterable[Any]:
-        made = self._called(make)
+        made = self._called(self._make)
         if made is self._made and isinstance(made, Iterator):
             raise ValueError(
                 "expected a function that returns a new iterator every time it is called, found the same one again; "
                 "make it inside the function"
             )
-        return made
+        yield from made
 
     def _called(self, make: Callable[[], Any]) -> Any:
         made = make()
@@ -181,10 +206,8 @@ def check_lengths(chunk: Chunk) -> None:
 def conforming(chunk: Chunk, model: Chunk, names: tuple[str, ...] | None) -> Chunk:
     """The chunk with the columns that are asked for, if it is made like the first."""
     found, expected = column_names(chunk.data), column_names(model.data)
-    if (found is None) != (expected is None) or [chunk.y is None, chunk.w is None] != [
-        model.y is None,
-        model.w is None,
-    ]:
+    beside = [[each.y is None, each.w is None] for each in (chunk, model)]
+    if (found is None) != (expected is None) or beside[0] != beside[1]:
         raise SourceError(
             f"expected every chunk to be made like the first, {_shape(model)}, found {_shape(chunk)} in {chunk.where}; "
             "bring all of them in the same way"
@@ -215,3 +238,70 @@ def _described(item: Any) -> str:
         return f"a tuple of {len(item)} ({', '.join(type(part).__name__ for part in item[:4])})"
     shape = getattr(item, "shape", None)
     return type(item).__name__ if shape is None else f"{type(item).__name__} of shape {tuple(shape)}"
+
+
+def is_lazy_frame(data: Any) -> bool:
+    """Whether this is a query of polars."""
+    return hasattr(type(data), "collect_schema") and hasattr(type(data), "sink_parquet")
+
+
+def is_dataset(data: Any) -> bool:
+    """Whether this is a dataset of xarray: variables over named dimensions."""
+    return hasattr(type(data), "data_vars") and hasattr(type(data), "isel")
+
+
+class LazySource(StreamSource):
+    """Rows of something that gives chunks of any of its columns, as often as it is asked.
+
+    Columns that have no role are left to whoever makes the chunks, who need not work them out.
+    """
+
+    def __init__(self, data: Any, chunks: Callable[[Any, Sequence[str] | None, int], Iterator[Any]], *,
+                 handling: Handling | None = None) -> None:  # fmt: skip
+        self._lazy, self._make = data, chunks
+        n = (handling or Handling()).chunk_rows
+        super().__init__(lambda: chunks(data, None, n), handling=handling)
+
+    def restricted(self, columns: Sequence[str]) -> Self:
+        """The same rows with these columns alone; the others are not even computed."""
+        copy = super().restricted(columns)
+        names, n = copy.names, self.handling.chunk_rows
+        copy._supply = copy._supply.replaced(lambda: self._make(self._lazy, names, n))
+        return copy
+
+    @classmethod
+    def of_frame(cls, data: Any, *, handling: Handling | None = None) -> Self:
+        """A lazy frame, collected a batch at a time."""
+        return cls(data, _batches, handling=handling)
+
+    @classmethod
+    def of_dataset(cls, data: Any, *, handling: Handling | None = None) -> Self:
+        """A dataset: a row for every combination of its coordinates, which are columns as its variables are."""
+        if not data.sizes:
+            raise ValueError("expected a dataset with dimensions, found one without; give it some, or pass a frame")
+        return cls(data, _cells, handling=handling)
+
+
+def _batches(frame: Any, names: Sequence[str] | None, n: int) -> Iterator[Any]:
+    """Batches of a query. Older versions of polars have none, and slice it instead, which begins it anew every time."""
+    query = frame if names is None else frame.select(list(names))
+    if hasattr(query, "collect_batches"):
+        yield from query.collect_batches(chunk_size=n, maintain_order=True)
+        return
+    start = 0
+    while len(batch := query.slice(start, n).collect()):
+        yield batch
+        start += n
+
+
+def _cells(dataset: Any, names: Sequence[str] | None, n: int) -> Iterator[Any]:
+    """Stretches along the first dimension, flattened, so that at most about n rows are there at a time."""
+    sizes = dict(dataset.sizes)
+    if names is not None:
+        some = dataset[[name for name in dataset.data_vars if name in names]]
+        dataset = some if dict(some.sizes) == sizes else dataset
+    first, *others = sizes
+    step = max(1, n // max(1, prod(sizes[name] for name in others)))
+    for start in range(0, sizes[first], step):
+        frame = dataset.isel({first: slice(start, start + step)}).to_dataframe(dim_order=list(sizes)).reset_index()
+        yield frame if names is None else frame[list(names)]

@@ -6,12 +6,11 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+from sklearn.utils import check_array
 
-from vff.data.conversion import Place, finite_floats, kind_of
-from vff.data.frames import column, column_at, is_arrow, is_frame
-from vff.data.levels import codes_into, encode, find_levels
+from vff.data.conversion import Place, codes_into, encode, find_levels, finite_floats
+from vff.data.frames import column, column_at, is_arrow, is_frame, is_series, kind_of
 from vff.data.schema import Kind
-from vff.data.shapes import refuse_what_is_no_table, two_dimensional
 from vff.words import listed, shown
 
 Column = str | int
@@ -19,6 +18,8 @@ Column = str | int
 _PIECE = 1 << 20  # rows looked at together when levels are sought
 _KEPT = 2**30  # bytes of converted columns that are kept
 _ALL = slice(None)
+_FETCH = {"duckdb": "X.to_arrow_table()", "_duckdb": "X.to_arrow_table()", "ibis": "X.to_pyarrow()"}
+_FETCH |= {"dask": "X.compute()", "dask_expr": "X.compute()"}
 
 
 @dataclass(frozen=True)
@@ -41,11 +42,11 @@ class Table:
         """Wrap a pandas or polars frame or an Arrow table as it is; anything else becomes a 2D NumPy array."""
         if isinstance(X, Table):
             return X
-        refuse_what_is_no_table(X)
+        _refuse_what_is_no_table(X)
         if is_frame(X):
             table = cls(X, _names_of(tuple(X.column_names if is_arrow(X) else X.columns)), *X.shape)
         else:
-            array = two_dimensional(X)
+            array = _two_dimensional(X)
             table = cls(array, None, *array.shape)
         if table.n_columns == 0:
             shape = (table.n_rows, table.n_columns)
@@ -97,7 +98,7 @@ class Table:
         Strings, objects, and what a library keeps as categories (whatever these are) are text. Python objects that are
         all numbers, or all times, are what they are.
         """
-        return self._kept("kind", index, lambda: kind_of(self._piece(index, _ALL)))
+        return self._kept("kind", index, lambda: kind_of(self.raw(index)))
 
     def numbers(self, index: int, rows: slice = _ALL) -> np.ndarray:
         """One column, or some of its rows, as contiguous finite float64.
@@ -117,10 +118,10 @@ class Table:
 
     def _floats(self, index: int, rows: slice) -> np.ndarray:
         try:
-            return finite_floats(self._piece(index, rows), self.place(index, rows))
+            return finite_floats(self.raw(index, rows), self.place(index, rows))
         except ValueError:
             # count over the whole column before refusing it
-            finite_floats(self._stretch(index, 0, None), self._place(index, 0))
+            finite_floats(self._stretch(index, 0, None), replace(self.place(index), first_row=0))
             raise
 
     @property
@@ -134,9 +135,10 @@ class Table:
             self.converted[key] = convert()
         return self.converted[key]
 
-    def raw(self, index: int) -> Any:
-        """One column as its library keeps it."""
-        return self._piece(index, _ALL)
+    def raw(self, index: int, rows: slice = _ALL) -> Any:
+        """One column, or some of its rows, as its library keeps it, without a copy."""
+        start, stop = self._bounds(rows)
+        return self._stretch(index, self.first + start, self.first + stop)
 
     def levels(self, index: int, rows: slice = _ALL) -> tuple:
         """The distinct values of a column as Python scalars (times as ``datetime64`` in UTC, or ``timedelta64``).
@@ -154,31 +156,23 @@ class Table:
         """Codes of the rows and the values they point to, a piece at a time where there are very many."""
         start, stop = self._bounds(rows)
         if self._keeps:
-            codes, values = self._kept("codes", index, lambda: encode(self._piece(index, _ALL), self.place(index)))
+            codes, values = self._kept("codes", index, lambda: encode(self.raw(index), self.place(index)))
             yield codes[start:stop], values
             return
         for first in range(start, stop, _PIECE):
             some = slice(first, min(first + _PIECE, stop))
-            yield encode(self._piece(index, some), self.place(index, some))
+            yield encode(self.raw(index, some), self.place(index, some))
 
     def place(self, index: int, rows: slice = _ALL) -> Place:
         """How messages speak of a column, or of some rows of it."""
-        return self._place(index, self.first + self._bounds(rows)[0])
-
-    def _place(self, index: int, row: int) -> Place:
         label = self.label(index)
-        return Place(f"column {label} of X", row, label)
+        return Place(f"column {label} of X", self.first + self._bounds(rows)[0], label)
 
     def _bounds(self, rows: slice) -> tuple[int, int]:
         start, stop, step = rows.indices(self.n_rows)
         if step != 1:
             raise ValueError(f"rows are read one after another, got {rows}; give a slice with step 1")
         return start, max(start, stop)
-
-    def _piece(self, index: int, rows: slice) -> Any:
-        """Rows of one column as its library keeps them, without a copy."""
-        start, stop = self._bounds(rows)
-        return self._stretch(index, self.first + start, self.first + stop)
 
     def _stretch(self, index: int, start: int, stop: int | None) -> Any:
         place = self._place_in_data(index)
@@ -209,3 +203,70 @@ def _names_of(labels: tuple[Any, ...]) -> tuple[str, ...] | None:
         "X was expected to have columns that are named by text, or numbered 0, 1, 2, ... in order, found the labels "
         f"{listed(labels)}; call them by text, X.columns = X.columns.map(str), also in the kernel"
     )
+
+
+def _refuse_what_is_no_table(X: Any) -> None:
+    """Things that hold columns but are no table yet, each with the call that makes it one."""
+    from vff.data.opening import is_chunked  # which knows what tables are
+
+    owner, advice = type(X).__module__.split(".")[0], None
+    if hasattr(type(X), "collect_schema") and not hasattr(type(X), "shape"):
+        advice = "its rows are not there yet: pass X.collect()"
+    elif isinstance(X, dict) and not hasattr(X, "tocsr"):  # sparse matrices of keys are dictionaries too
+        advice = "pass pandas.DataFrame(X) or polars.DataFrame(X)"
+    elif is_series(X):
+        advice = "pass X.to_frame()" if hasattr(X, "to_frame") else "pass pyarrow.table({'x': X})"
+    elif owner in _FETCH:
+        advice = f"its rows are not there yet: pass {_FETCH[owner]}"
+    elif isinstance(X, str):
+        advice = "read the file first, for instance with pandas.read_csv(X)"
+    elif is_chunked(X):
+        advice = "rows in chunks are for fit: give one chunk after another"
+    elif isinstance(X, list | tuple) and any(isinstance(row, dict) for row in X):
+        advice = "its rows are dictionaries: pass pandas.DataFrame(X) or polars.DataFrame(X)"
+    elif isinstance(X, np.ndarray) and X.dtype.names is not None:
+        advice = (
+            "its rows are records: pass pandas.DataFrame(X), or numpy.lib.recfunctions.structured_to_unstructured(X)"
+        )
+    if advice:
+        name = f"{'' if owner == 'builtins' else owner.lstrip('_') + ' '}{type(X).__name__}"
+        raise TypeError(f"X must be a table with rows and columns, got a {name}; {advice}")
+
+
+def _two_dimensional(X: Any) -> np.ndarray:
+    """Anything but a frame as an array of rows and columns."""
+    if isinstance(X, np.ma.MaskedArray):
+        X = column(X)
+    _refuse_ragged(X)
+    if np.iscomplexobj(np.asarray(X)):  # of arrays of other libraries, too, which may not take functions of NumPy
+        raise ValueError("X: real numbers were expected. Complex data not supported; use its real part or modulus")
+    loose: dict[str, Any] = {"dtype": None, "ensure_all_finite": False}
+    array = check_array(X, ensure_2d=False, ensure_min_samples=0, ensure_min_features=0, **loose)
+    if array.ndim == 0:
+        raise ValueError(
+            f"X must be a table with rows and columns, got {type(X).__name__}; pass a frame, or an array of two "
+            "dimensions"
+        )
+    if array.ndim < 2:
+        raise ValueError(
+            f"X must be a table with rows and columns, got a {array.ndim}D array of {array.size} number(s). "
+            "Reshape your data: X.reshape(-1, 1) if it is one column, X.reshape(1, -1) if it is one row"
+        )
+    if array.dtype.kind == "U" and not isinstance(X, np.ndarray):
+        return np.array(X, dtype=object)  # in a list, numbers beside text are still numbers
+    return array
+
+
+def _refuse_ragged(X: Any) -> None:
+    """Rows of different lengths, in lists or in an array of objects."""
+    rows = X if isinstance(X, list | tuple) else X if isinstance(X, np.ndarray) and X.dtype == object else ()
+    if getattr(rows, "ndim", 1) != 1:
+        return
+    sizes = [len(row) if isinstance(row, list | tuple) or getattr(row, "ndim", 0) else None for row in rows]
+    other = next((number for number, size in enumerate(sizes) if size != sizes[0]), None)
+    if other is not None:
+        found = ["a single value" if size is None else f"{size} value(s)" for size in (sizes[0], sizes[other])]
+        raise ValueError(
+            f"X must have as many values in every row, and has {found[0]} in row 0 and {found[1]} in row {other}; fill "
+            "up short rows, or leave them out"
+        )

@@ -5,8 +5,7 @@ from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any
 
-from vff.data.conversion import is_grouped
-from vff.data.levels import in_order
+from vff.data.conversion import in_order, is_grouped
 from vff.data.meaning import are_written, refuse_to_guess, refuse_written
 from vff.data.table import Table
 from vff.estimators.observed import column_of

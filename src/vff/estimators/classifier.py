@@ -8,9 +8,7 @@ import numpy as np
 from sklearn.base import clone
 
 from vff.data import Positive, Roles, Source, UsedColumns, open_rows
-from vff.data.checks import check_weights
-from vff.data.labels import as_labels, coded
-from vff.data.memory import given
+from vff.data.checks import as_labels, check_weights, coded
 from vff.data.table import Table
 from vff.estimators.arguments import flag
 from vff.estimators.base import AdditiveModel, Effects
@@ -111,8 +109,9 @@ class GPClassifier(ClassificationMixin, AdditiveModel):
         source = open_rows(X)
         if source.whole is None:
             return self._fit_chunks(source, y, sample_weight)
-        table, y, sample_weight, target = given(X, y, sample_weight, self._columns_used())
-        labels = as_labels(y)
+        source = source.assigned(UsedColumns(self._columns_used(), ()), y, sample_weight)
+        labels, table, sample_weight = as_labels(source.y), source.whole, source.w
+        assert table is not None
         if labels.size != table.n_rows:
             raise ValueError(
                 f"y has {labels.size} labels and X has {table.n_rows} rows (inconsistent numbers of samples)"
@@ -121,8 +120,8 @@ class GPClassifier(ClassificationMixin, AdditiveModel):
         classes = np.unique(counted)
         _check_several(classes)
         self._fit_each(classes, table, lambda k: (labels == classes[k]).astype(float), sample_weight)
-        if target is not None:
-            self.target_name_ = target
+        if source.target is not None:
+            self.target_name_ = source.target
         return self
 
     def _columns_used(self) -> tuple[Hashable, ...]:
@@ -132,7 +131,7 @@ class GPClassifier(ClassificationMixin, AdditiveModel):
         """Labels are found in a pass of their own; then there is a fit per class, or one for two."""
         source, column, weight = source.with_targets(y, sample_weight)
         used = None if self.kernel is None else UsedColumns(self._columns_used(), levels_used(self.kernel))
-        roles = replace(Roles.of(source.schema, used, column, weight), labelled=True)
+        roles = replace(Roles.of(source, used, column, weight), labelled=True)
         again: Any = source.select(roles).revisitable()
         if again.whole is not None:
             return self.fit(again.whole, again.y, again.w)
@@ -200,13 +199,14 @@ class GPClassifier(ClassificationMixin, AdditiveModel):
         >>> model.predict([[1.0], [5.0]])
         array([False,  True])
         """
-        if open_rows(X).whole is None:
+        source = open_rows(X)
+        if source.whole is None:
             raise ValueError(
                 "partial_fit of a classifier takes tables in memory; call it with one chunk after another, or fit "
                 "all rows together"
             )
-        X, y, sample_weight, _ = given(X, y, sample_weight, self._columns_used())
-        labels = as_labels(y)
+        source = source.assigned(UsedColumns(self._columns_used(), ()), y, sample_weight)
+        X, labels, sample_weight = source.whole, as_labels(source.y), source.w
         known = getattr(self, "classes_", None)
         if known is None and classes is None:
             raise ValueError("the first call of partial_fit must name all classes, got classes=None")

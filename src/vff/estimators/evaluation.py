@@ -140,7 +140,7 @@ def readable(
     fitted = getattr(model, "feature_names_in_", None)
     if source.names is None or fitted is None:  # columns stand where they stood
         levels = tuple(index for index, known in _levels(model) if known is not None)
-        roles = Roles.of(source.schema, UsedColumns((), ()), y if check else None, sample_weight)
+        roles = Roles.of(source, UsedColumns((), ()), y if check else None, sample_weight)
         return source.select(replace(roles, features=source.names, levels=() if source.names else levels))
     names = [str(name) for name in fitted]
     needed = needed_columns(model, names)
@@ -148,7 +148,7 @@ def readable(
     levels = {names[index]: known for index, known in _levels(model) if known is not None}
     texts = [name for name, known in levels.items() if any(isinstance(one, str) for one in known)]
     source = source.expecting_text(texts)
-    roles = Roles.of(source.schema, UsedColumns(tuple(needed), tuple(levels)), y if check else None, sample_weight)
+    roles = Roles.of(source, UsedColumns(tuple(needed), tuple(levels)), y if check else None, sample_weight)
     return source.select(roles)
 
 

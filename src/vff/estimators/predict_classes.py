@@ -9,8 +9,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from vff.data import open_rows
-from vff.data.checks import check_weights
-from vff.data.labels import as_labels, coded
+from vff.data.checks import as_labels, check_weights, coded
 from vff.data.memory import column_or_values
 from vff.estimators.arguments import flag
 from vff.estimators.evaluation import Block, evaluate

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from vff.data import Chunk, DatabaseRows, Roles
-from vff.data.labels import as_labels
+from vff.data.checks import as_labels
 from vff.estimators.binding import Binding, joined, resolve_columns
 from vff.estimators.grouped import look_at_groups, sum_groups
 from vff.estimators.resolve import Options

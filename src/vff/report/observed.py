@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from vff.data.checks import check_target
-from vff.data.labels import as_labels, coded
+from vff.data.checks import as_labels, check_target, coded
 from vff.data.table import Table
 from vff.estimators.observed import extra_of
 from vff.estimators.predict import ProcessMixin
