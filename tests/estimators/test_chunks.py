@@ -19,7 +19,7 @@ from sklearn.base import clone
 
 import vff
 from vff import Categorical, GPClassifier, GPRegressor, Matern12, Matern32, SlidingWindow
-from vff.estimators import passes as passes_module
+from vff.estimators import fitting as fitting_module
 from vff.moments import Moments
 from vff.moments import sample as sample_module
 
@@ -348,7 +348,7 @@ def test_other_likelihoods_where_the_rows_do_not_fit(name, monkeypatch) -> None:
     used = used if name == "poisson" else used[:2]
     whole = make(kernel, frequencies=4, **options).fit(frame[used], frame[target])
     monkeypatch.setattr(sample_module, "LARGEST_SAMPLE", 500)
-    monkeypatch.setattr(passes_module, "LARGEST_SAMPLE", 500)
+    monkeypatch.setattr(fitting_module, "LARGEST_SAMPLE", 500)
     chunked = make(kernel, frequencies=4, **options).fit(cut(frame[[*used, target]], 700, 1500), target)
     sampled = make(kernel, frequencies=4, **options).fit(frame[used], frame[target])
     spread = float(np.std(latent(whole, frame[used])))

@@ -13,8 +13,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from vff import Categorical, CoxProcess, GPRegressor, Matern12, Matern32, Matern52
-from vff.estimators.grid import Grid, make_grid
-from vff.estimators.pattern import Space, as_table
+from vff.estimators.pattern import Grid, Space, as_table, make_grid
 from vff.likelihoods import Poisson
 
 WINDOW = (0.0, 10.0)

@@ -153,7 +153,7 @@ def check_same_climb(found: Any, expected: Any, within: float = 1e-8) -> None:
 def walking(client, monkeypatch):
     """Samples so small that the partitions are asked again at every step."""
     monkeypatch.setattr("vff.moments.sample.LARGEST_SAMPLE", 500)
-    monkeypatch.setattr("vff.estimators.passes.LARGEST_SAMPLE", 500)
+    monkeypatch.setattr("vff.estimators.fitting.LARGEST_SAMPLE", 500)
     client.run(patch_workers, 500)
     yield client
     client.run(patch_workers, LARGEST_SAMPLE)

@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 
 from vff import Categorical, GPRegressor, Matern32, Matern52
-from vff.baselines import ExactGP
 from vff.inference import Posterior
 
 KERNELS: dict[str, Any] = {
@@ -100,14 +99,10 @@ def test_noise_free_rows_do_not_break_it() -> None:
     np.testing.assert_allclose(values, np.sin(5 * x[::20]) * np.ones(50), atol=1e-3)
 
 
-@pytest.mark.parametrize("other", ["exact", "structured"])
-def test_others_draw_all_of_the_function(other: str) -> None:
+def test_structured_ones_draw_all_of_the_function() -> None:
     X = table(60, 5)[["a"]]
-    if other == "exact":
-        model: Any = ExactGP(Matern32("a")).fit(X, np.sin(6 * X.a))
-    else:
-        y = np.random.default_rng(1).poisson(np.exp(np.sin(6 * X.a)))
-        model = GPRegressor(Matern32("a"), likelihood="poisson", frequencies=3, covariance="factorised").fit(X, y)
+    y = np.random.default_rng(1).poisson(np.exp(np.sin(6 * X.a)))
+    model = GPRegressor(Matern32("a"), likelihood="poisson", frequencies=3, covariance="factorised").fit(X, y)
     values, rest = model._function_draws(X.head(), 4, 0)
     np.testing.assert_array_equal(rest, np.zeros(5))
     np.testing.assert_allclose(values, model.sample_f(X.head(), 4, 0))

@@ -11,7 +11,7 @@ from tests.laws.test_sources import *  # noqa: F403  every law
 from tests.laws.test_sources import over
 from tests.makers.sources import Case, cut
 
-from vff.data import SOURCES, Chunk, Handling, Part, Source, SourceError, SourceKind
+from vff.data import SOURCES, Chunk, Part, ReadOptions, Source, SourceError, SourceKind
 
 
 @dataclass(frozen=True)
@@ -25,13 +25,13 @@ class Tape:
 class TapeSource(Source):
     """A part per reel."""
 
-    def __init__(self, tape: Tape, *, handling: Handling | None = None) -> None:
-        self.handling, self._tape = handling or Handling(), tape
+    def __init__(self, tape: Tape, *, options: ReadOptions | None = None) -> None:
+        self.options, self._tape = options or ReadOptions(), tape
         self.names = tuple(tape.reels[0].columns)
 
     def parts(self) -> Iterator[Part]:
         for number, reel in enumerate(self._tape.reels):
-            yield Reel(f"reel {number}", reel, number in self._tape.torn, self.handling.chunk_rows)
+            yield Reel(f"reel {number}", reel, number in self._tape.torn, self.options.chunk_rows)
 
 
 class Reel(Part):

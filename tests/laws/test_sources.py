@@ -57,7 +57,7 @@ def rounded(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def small(source: Source) -> Source:
-    return source.handled(chunk_rows=60)
+    return source.with_options(chunk_rows=60)
 
 
 def tables(source: Source) -> list[list[Any]]:

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from vff.data import Checkpoint, Chunk, Handling, Part, PartRecord, PassState, Source, scan
+from vff.data import Checkpoint, Chunk, Part, PartRecord, PassState, ReadOptions, Source, scan
 from vff.data import checkpoint as checkpoint_module
 from vff.data.passes import run_task
 from vff.storage import FileError, read_file, write_file
@@ -64,8 +64,8 @@ class Pieces(Source):
     names = None
     n_rows = None
 
-    def __init__(self, parts: list[Piece], **handling: Any) -> None:
-        self.handling, self._parts, self.asked = Handling(**handling), parts, 0
+    def __init__(self, parts: list[Piece], **options: Any) -> None:
+        self.options, self._parts, self.asked = ReadOptions(**options), parts, 0
 
     def restricted(self, columns: Any) -> "Pieces":
         return self
@@ -171,7 +171,7 @@ def test_progress_does_not_ask_for_the_rows_once_more() -> None:
     assert source.asked == 2
     source.ahead, source.asked = True, 0
     shares: list[float | None] = []
-    source.handled(report=lambda progress: shares.append(progress.share)).reduce(Count())
+    source.with_options(report=lambda progress: shares.append(progress.share)).reduce(Count())
     assert shares == [None] * 4  # a chunk does not say how much of its part it is
     calls: list[int] = []
 

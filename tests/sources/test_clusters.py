@@ -55,7 +55,7 @@ class Merging:
 
 
 def reduced(source: DaskSource, task: Any, merge: Any, report: Any = None) -> Any:
-    return source.handled(report=report).reduce(Merging(task, merge))
+    return source.with_options(report=report).reduce(Merging(task, merge))
 
 
 def total(chunk) -> float:
@@ -152,7 +152,7 @@ def test_delayed_tables() -> None:
         with pytest.raises(SourceError, match=r"expected column 'x', as in the first .* found 'z' in partition 2 of 4"):
             reduced(source, total, operator.add)
         with pytest.warns(FaultyPartWarning, match="left out: expected column 'x'"):
-            assert reduced(source.handled(faulty="skip"), total, operator.add).committed == 4.0
+            assert reduced(source.with_options(faulty="skip"), total, operator.add).committed == 4.0
         assert reduced(source.restricted(["z"]), lambda chunk: chunk.n_rows, operator.add).committed == 4
         with pytest.raises(SourceError, match="expected a table in partition 1 of 2, found int"):
             reduced(scan([load(0), dask.delayed(operator.add)(1, 1)]), total, operator.add)

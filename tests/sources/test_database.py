@@ -77,7 +77,7 @@ def test_a_table_is_known_by_its_library_and_opened(table: Any) -> None:
     assert is_chunked(found)
     assert found.names == ("x", "s", "y", "w")
     assert found.kinds == {"x": "number", "s": "text", "y": "number", "w": "number"}
-    assert opened(found, missing="drop").handling.missing == "drop"
+    assert opened(found, missing="drop").options.missing == "drop"
 
 
 def test_totals_leave_out_rows_without_weight(table: Any) -> None:
@@ -193,3 +193,10 @@ def test_a_column_may_have_any_name(name: str) -> None:
     assert (found.values.column(name).to_pylist(), found.target.tolist()) == ([1, 2], [1.0, 6.0])
     assert asked.combinations([name]) == 2
     assert asked.counted([name], 9).w.tolist() == [1.0, 2.0]
+
+
+def test_a_column_of_a_type_that_nobody_knows_is_no_matter_as_long_as_it_is_not_used() -> None:
+    columns = "i as x, 2.0 * i as y, union_value(num := 2) as u, interval '1 day' as v"
+    asked = rows(duckdb.sql(f"select {columns} from range(3) t(i)"))
+    assert asked.table.kinds == {"x": "number", "y": "number", "u": "text", "v": "duration"}
+    assert asked.totals == (3, 3, 0, 0, 3.0, 6.0)

@@ -123,7 +123,7 @@ def test_any_split_gives_the_same_rows(tmp_path_factory, values, cuts, chunk_row
         counts = [chunk.n_rows for chunk in part.chunks()]
         assert all(count == chunk_rows for count in counts[:-1])
         assert all(0 < count <= chunk_rows for count in counts[-1:])
-    dropped = chunks(source.handled(missing="drop"))
+    dropped = chunks(source.with_options(missing="drop"))
     whole = [v is not None and np.isfinite(v) and t is not None for v, t in zip(x, label, strict=True)]
     assert sum(chunk.n_rows for chunk in dropped) == sum(whole)
     assert sum(chunk.dropped for chunk in dropped) == len(whole) - sum(whole)
@@ -137,7 +137,7 @@ def test_rows_with_something_missing_are_left_out_and_counted(tmp_path, suffix) 
     assert chunk.data.column("x").to_pylist() == [1.5, 1e300]
     (chunk,) = chunks(source.restricted(["city"]))
     assert (chunk.n_rows, chunk.dropped) == (4, 1)
-    (chunk,) = chunks(source.restricted(["x", "city"]).handled(keep_missing=("city",)))
+    (chunk,) = chunks(source.restricted(["x", "city"]).with_options(keep_missing=("city",)))
     assert (chunk.n_rows, chunk.dropped) == (4, 1)
     assert chunk.data.column("city").to_pylist()[0] == "Oslo"
 
@@ -345,7 +345,7 @@ def test_all_files_are_looked_at_before_the_first_row(tmp_path) -> None:
     with pytest.raises(SourceError, match=r"'z' to be text, as in the first file, found number in '.*c.csv'; correct"):
         next(source.restricted(["z"]).parts())
     assert rows(source.restricted(["x"])) == {"x": [1.0, 3.0, 5.0]}
-    skipping = source.handled(faulty="skip")
+    skipping = source.with_options(faulty="skip")
     *good, bad = skipping.parts()
     assert [sum(chunk.n_rows for chunk in part.chunks()) for part in good] == [1, 1]
     with pytest.raises(SourceError, match="found none of this name"):

@@ -102,12 +102,12 @@ def test_the_identity_says_what_settles_the_rows(tmp_path: Path) -> None:
         scan(path, delimiter=";"),
         scan(path, missing="drop"),
         scan(path, chunk_rows=7),
-        plain.handled(keep_missing=("a",)),
+        plain.with_options(keep_missing=("a",)),
         plain.with_integers(["a"]),
     ]
     identities = [plain.identity, *(source.identity for source in changed)]
     assert len(set(identities)) == len(identities)
     assert plain.identity == scan(path, report=print, faulty="skip").identity
     assert f"vff {vff.__version__}" in plain.identity
-    stream = scan([np.ones((2, 1))] * 2, missing="drop").handled(keep_missing=(0,)).identity
+    stream = scan([np.ones((2, 1))] * 2, missing="drop").with_options(keep_missing=(0,)).identity
     assert stream.endswith("missing 'drop' but kept in 0")

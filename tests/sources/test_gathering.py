@@ -12,7 +12,7 @@ import pytest
 
 from vff.data import FaultyPartWarning, SourceError
 from vff.data.opening import scan
-from vff.data.source import Chunk, Handling
+from vff.data.source import Chunk, ReadOptions
 from vff.data.streams import StreamSource
 
 X = np.arange(40.0).reshape(20, 2)
@@ -138,7 +138,7 @@ def test_kinds_are_known_from_the_first_chunk() -> None:
 
 def test_levels_of_arrays_are_kept_by_their_number() -> None:
     data = np.array([[1.0, "a"], [2.0, None], [np.nan, "c"]], dtype=object)
-    found = Chunk("here", data).counted(Handling(missing="drop", keep_missing=(1,)))
+    found = Chunk("here", data).counted(ReadOptions(missing="drop", keep_missing=(1,)))
     assert (found.n_rows, found.dropped, found.data[:, 1].tolist()) == (2, 1, ["a", None])
-    source = scan([data], missing="drop").handled(keep_missing=(0, 1))
+    source = scan([data], missing="drop").with_options(keep_missing=(0, 1))
     assert [chunk.n_rows for chunk in chunks(source)] == [3]

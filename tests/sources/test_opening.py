@@ -80,7 +80,7 @@ def test_rows_that_are_in_memory(data) -> None:
 def test_a_source_can_be_scanned_again() -> None:
     source = scan([FRAME])
     again = scan(source, missing="drop", chunk_rows=1)
-    assert (again.handling.missing, again.handling.chunk_rows, source.handling.missing) == ("drop", 1, "refuse")
+    assert (again.options.missing, again.options.chunk_rows, source.options.missing) == ("drop", 1, "refuse")
 
 
 def test_options_are_checked(tmp_path) -> None:
@@ -95,7 +95,7 @@ def test_options_are_checked(tmp_path) -> None:
         scan([FRAME], types={"x": "text"})
     with pytest.raises(ValueError, match="expected delimiter= to be one character, found '::'"):
         scan("a.csv", delimiter="::")
-    assert scan([FRAME], checkpoint=tmp_path / "state").handling.checkpoint == str(tmp_path / "state")
+    assert scan([FRAME], checkpoint=tmp_path / "state").options.checkpoint == str(tmp_path / "state")
 
 
 @pytest.mark.parametrize(("library", "extra"), [("pyarrow", "files"), ("dask", "dask")])

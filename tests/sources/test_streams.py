@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vff.data.opening import scan
-from vff.data.source import Chunk, Handling, SourceError
+from vff.data.source import Chunk, ReadOptions, SourceError
 
 X = np.arange(20.0).reshape(10, 2)
 
@@ -177,16 +177,16 @@ with np.errstate(invalid="ignore"):  # pandas 2 tries whether the numbers are wh
 )
 def test_incomplete_rows_are_left_out_of_everything(data) -> None:
     chunk = Chunk("here", data, y=np.array([1.0, 1.0, 1.0, 1.0, np.nan]), w=pd.Series(np.arange(5.0)))
-    found = chunk.counted(Handling(missing="drop"))
+    found = chunk.counted(ReadOptions(missing="drop"))
     assert (found.n_rows, found.dropped, len(found.data), list(found.y), list(found.w)) == (1, 4, 1, [1.0], [0.0])
     if not isinstance(data, np.ndarray):
-        found = chunk.counted(Handling(missing="drop", keep_missing=("label",)))
+        found = chunk.counted(ReadOptions(missing="drop", keep_missing=("label",)))
         assert (found.n_rows, list(found.w)) == (2, [0.0, 3.0])
-    assert chunk.counted(Handling()).n_rows == 5
+    assert chunk.counted(ReadOptions()).n_rows == 5
 
 
 def test_missing_times_and_arrow_targets() -> None:
     times = np.array([["2024-01-01"], ["NaT"], ["2024-01-03"]], dtype="datetime64[D]")
-    found = Chunk("here", times, y=pa.array([1.0, 2.0, None])).counted(Handling(missing="drop"))
+    found = Chunk("here", times, y=pa.array([1.0, 2.0, None])).counted(ReadOptions(missing="drop"))
     assert (found.n_rows, found.y.to_pylist()) == (1, [1.0])
-    assert Chunk("here", np.ones((3, 1), dtype=int)).counted(Handling(missing="drop")).dropped == 0
+    assert Chunk("here", np.ones((3, 1), dtype=int)).counted(ReadOptions(missing="drop")).dropped == 0

@@ -13,7 +13,7 @@ from vff.baselines.design import Problem, SquaredExponential, check_numbers_only
 from vff.baselines.inducing import in_column_units, locations
 from vff.baselines.latent import ascend_profile
 from vff.estimators.arguments import is_whole, seeded
-from vff.estimators.observed import extra_of
+from vff.estimators.named import extra_of
 from vff.inference import TargetScale
 from vff.kernels import Kernel
 from vff.likelihoods import AbstractLikelihood, by_name

@@ -72,7 +72,7 @@ def _opened(model: Any, options: Namespace, keep: Sequence[str], reporter: Repor
     need_columns(source, [(name, "--keep") for name in keep])
     used = columns_of(model)
     harmless = {*level_columns(model), *(name for name in keep if name not in used)}
-    return source.restricted([*used, *keep]).handled(keep_missing=tuple(sorted(harmless)))
+    return source.restricted([*used, *keep]).with_options(keep_missing=tuple(sorted(harmless)))
 
 
 def _write(model: Any, source: Source, keep: Sequence[str], level: float, writer: TableWriter) -> int:

@@ -6,14 +6,14 @@ of a long pass is kept on the disk (``checkpoint``).
 """
 
 from vff.data.checkpoint import Checkpoint, PartRecord, PassState
-from vff.data.database import DatabaseTable, Query
-from vff.data.groups import DatabaseRows, Groups, TooManyGroupsError, Totals
+from vff.data.database import DatabaseTable
+from vff.data.groups import DatabaseRows, Groups, TooManyGroupsError
 from vff.data.memory import MemorySource
 from vff.data.opening import SOURCES, SourceKind, open_rows, scan
-from vff.data.passes import FaultyPartWarning, Task, check_same_rows, run_task
+from vff.data.passes import FaultyPartWarning, check_same_rows, run_task
 from vff.data.roles import Positive, Roles, UsedColumns
 from vff.data.schema import Kind
-from vff.data.source import NEEDS_REVISITS, Chunk, Handling, Part, Progress, Report, Source, SourceError
+from vff.data.source import NEEDS_REVISITS, Chunk, Part, Progress, ReadOptions, Source, SourceError
 from vff.data.table import Table
 
 __all__ = [
@@ -25,7 +25,6 @@ __all__ = [
     "DatabaseTable",
     "FaultyPartWarning",
     "Groups",
-    "Handling",
     "Kind",
     "MemorySource",
     "Part",
@@ -33,16 +32,13 @@ __all__ = [
     "PassState",
     "Positive",
     "Progress",
-    "Query",
-    "Report",
+    "ReadOptions",
     "Roles",
     "Source",
     "SourceError",
     "SourceKind",
     "Table",
-    "Task",
     "TooManyGroupsError",
-    "Totals",
     "UsedColumns",
     "check_same_rows",
     "open_rows",

@@ -16,7 +16,7 @@ import pyarrow.parquet
 from vff.data.delimited import Head, check_all_read, check_last_value, check_letters, explained, is_packed, read_head
 from vff.data.fingerprints import dataset_mark
 from vff.data.frames import kinds_of
-from vff.data.paths import file_format, folder_keys
+from vff.data.paths import folder_keys
 from vff.data.schema import Kind
 from vff.data.source import Chunk, Part, Source, SourceError
 from vff.words import shown, shown_path
@@ -59,8 +59,8 @@ class FilePart(Part):
     fault: SourceError | None = None
     """Why it cannot be read beside the others."""
 
-    def __init__(self, name: str, types: Mapping[str, Kind]) -> None:
-        self.name, self.types = name, types
+    def __init__(self, name: str, types: Mapping[str, Kind], delimiter: str | None = None) -> None:
+        self.name, self.types, self.delimiter = name, types, delimiter
         self.keys = folder_keys(name)
         """Constant columns that the names of folders make."""
         self.size = os.stat(name).st_size if os.path.exists(name) else None
@@ -99,9 +99,9 @@ class FilePart(Part):
         if self.fault is not None:
             raise self.fault
         first = 0
-        for table, share in _gathered(self._shaped(), self.source.handling.chunk_rows):
+        for table, share in _gathered(self._shaped(), self.source.options.chunk_rows):
             where = f"{self.name}, rows {first:,} to {first + table.num_rows - 1:,}"
-            yield Chunk(where, table, share_of_part=share).counted(self.source.handling)
+            yield Chunk(where, table, share_of_part=share).counted(self.source.options)
             first += table.num_rows
 
     def _shaped(self) -> Batches:
@@ -155,10 +155,7 @@ class FilePart(Part):
 class CsvFile(FilePart):
     """Delimited text, packed with gzip or not. Its types are those of its first megabyte."""
 
-    def __init__(self, name: str, types: Mapping[str, Kind], delimiter: str | None) -> None:
-        super().__init__(name, types)
-        self._delimiter = "\t" if ".tsv" in name.lower() and delimiter is None else delimiter
-        self._head = Head((), ",")
+    _head = Head((), ",")
 
     def _look(self) -> tuple[Any, int | None]:
         if not self.size:
@@ -166,7 +163,8 @@ class CsvFile(FilePart):
                 f"expected a header line with the columns' names in {shown_path(self.name)}, found an empty file; "
                 "leave it out"
             )
-        self._head = read_head(self.name, self._delimiter)
+        tabs = ".tsv" in self.name.lower() and self.delimiter is None
+        self._head = read_head(self.name, "\t" if tabs else self.delimiter)
         _, stream = self._opened()
         types = {name: _TYPES[kind] for name, kind in self.types.items() if name in self._head.names}
         self._seen = self._csv(stream, types, None).schema
@@ -314,12 +312,7 @@ class Fragment(FilePart):
         )
 
 
-def part_of(path: str, types: Mapping[str, Kind], delimiter: str | None) -> FilePart:
-    """A file of this format."""
-    name = file_format(path)
-    if name == "csv":
-        return CsvFile(path, types, delimiter)
-    return (ParquetFile if name == "parquet" else IpcFile)(path, types)
+FORMATS: Mapping[str, type[FilePart]] = {"csv": CsvFile, "parquet": ParquetFile, "ipc": IpcFile}
 
 
 def fragments_of(dataset: Any, types: Mapping[str, Kind]) -> list[FilePart]:

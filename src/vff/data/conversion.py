@@ -40,7 +40,10 @@ def finite_floats(raw: Any, place: Place) -> np.ndarray:
     refuse_nested(raw, place)
     kind = kind_of(raw)
     grouped = is_grouped(raw)
-    array = _objects(raw) if grouped or kind == Kind.TEXT else as_numpy(raw, kind)
+    if not grouped and kind != Kind.TEXT:
+        array = as_numpy(raw, kind)
+    else:  # as Python objects, or as NumPy has its text
+        array = raw if isinstance(raw, np.ndarray) else np.array(raw.to_list(), dtype=object)
     if kind == Kind.TEXT or array.dtype.kind == "O":
         array = _from_objects(array, kind, place, grouped=grouped)
     if array.dtype.kind == "c":
@@ -54,11 +57,6 @@ def finite_floats(raw: Any, place: Place) -> np.ndarray:
     if kind == Kind.NUMBER:
         _check_told_apart(values, raw, place)
     return values
-
-
-def _objects(raw: Any) -> np.ndarray:
-    """A column as Python objects, or as NumPy has its text."""
-    return raw if isinstance(raw, np.ndarray) else np.array(raw.to_list(), dtype=object)
 
 
 def refuse_nested(raw: Any, place: Place, several: tuple[type, ...] = SEVERAL) -> None:

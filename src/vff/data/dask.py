@@ -22,7 +22,7 @@ from vff.data.checkpoint import PartRecord, PassState
 from vff.data.frames import column_names, is_table, known_kinds, selected
 from vff.data.passes import FaultyPartWarning, merged, run_task
 from vff.data.schema import Kind
-from vff.data.source import Chunk, Handling, Part, Progress, ReadPart, Report, Source, SourceError
+from vff.data.source import Chunk, Part, Progress, ReadOptions, ReadPart, Report, Source, SourceError
 from vff.data.streams import check_lengths
 from vff.words import listed, shown
 
@@ -39,8 +39,8 @@ class DaskSource(Source):
 
     unit = "partitions"
 
-    def __init__(self, data: Any, y: Any = None, w: Any = None, *, handling: Handling | None = None) -> None:
-        self.handling = handling or Handling()
+    def __init__(self, data: Any, y: Any = None, w: Any = None, *, options: ReadOptions | None = None) -> None:
+        self.options = options or ReadOptions()
         if isinstance(data, tuple):
             data, y, w = (*data, None, None)[:3]
         self._data = _one_block_of_columns(data)
@@ -58,7 +58,6 @@ class DaskSource(Source):
         self._y, self._w = (self._beside(part, what) for part, what in ((y, "y"), (w, "w")))
 
     def restricted(self, columns: Sequence[str]) -> Self:
-        """The same rows with these columns alone, in the order of ``names``; dask does not read the others."""
         copy = super().restricted(columns)
         vars(copy).pop("_pieces", None)  # cut for other columns
         return copy
@@ -71,17 +70,16 @@ class DaskSource(Source):
         others = [None if isinstance(value, str) else own if value is None else value
                   for value, own in ((y, self._y), (w, self._w))]  # fmt: skip
         names = [value if isinstance(value, str) else None for value in (y, w)]
-        return DaskSource(self._data, *others, handling=self.handling), names[0], names[1]
+        return DaskSource(self._data, *others, options=self.options), names[0], names[1]
 
     def parts(self) -> Iterator[Part]:
         """A part for every partition, in order."""
         token = tokenize(self._data, self._y, self._w, self.names)
-        for index, piece in enumerate(self._pieces):
-            name = _title(index, len(self._pieces))
-            read = partial(self._fetched, name, piece)
-            yield ReadPart(name, read, f"{token} {index}")  # what dask calls the graph that leads to it
+        for index, (name, *piece) in enumerate(self._pieces):
+            mark = f"{token} {index}"  # what dask calls the graph that leads to it
+            yield ReadPart(name, partial(self._fetched, name, piece), lambda mark=mark: mark)
 
-    def _fetched(self, name: str, piece: tuple[Any, Any, Any]) -> list[Chunk]:
+    def _fetched(self, name: str, piece: list[Any]) -> list[Chunk]:
         return [self._make(name, *compute(*piece))]
 
     def reduce(self, task: Any, checkpoint: Any = None, without: tuple[str, ...] = ()) -> PassState[Any]:
@@ -92,12 +90,11 @@ class DaskSource(Source):
         whoever computes them. A worker that dies is replaced: the scheduler asks another. An exception of ``task``
         comes back as it was raised, with the partition's name in front.
         """
-        report = self.handling.report
-        pieces = [(_title(i, len(self._pieces)), *piece) for i, piece in enumerate(self._pieces)]
+        report = self.options.report
         # made by a task, so that it travels to a worker once and not with every partition
         task = getattr(task, "on_one_core", task)  # a worker has a thread for every task that it runs at a time
-        tools = delayed(_Parcel)(cloudpickle.dumps((task, self._make, self.handling.faulty)))
-        leaves = [delayed(_answer)(tools, *piece) for piece in pieces if piece[0] not in without]
+        tools = delayed(_Parcel)(cloudpickle.dumps((task, self._make, self.options.faulty)))
+        leaves = [delayed(_answer)(tools, *piece) for piece in self._pieces if piece[0] not in without]
         if not leaves:
             raise SourceError("expected a partition that can be read, found that all are to be left out; repair one")
         root = leaves
@@ -112,7 +109,7 @@ class DaskSource(Source):
 
     def checkpoint(self, identity: str) -> None:
         """There is none."""
-        if self.handling.checkpoint is not None:
+        if self.options.checkpoint is not None:
             raise ValueError(
                 "a checkpoint is for rows that are read here; on a cluster the scheduler computes again what a dead "
                 "worker took with it: leave checkpoint out"
@@ -122,17 +119,18 @@ class DaskSource(Source):
     def _make(self) -> Callable[..., Chunk]:
         """How a worker makes a chunk of what a partition holds."""
         # whoever listens to reports stays here: it may not even be possible to send it
-        return partial(_chunk, self.names, self.n_columns, replace(self.handling, report=None, checkpoint=None))
+        return partial(_chunk, self.names, self.n_columns, replace(self.options, report=None, checkpoint=None))
 
     @cached_property
-    def _pieces(self) -> list[tuple[Any, Any, Any]]:
-        """For every partition: its table, its targets and its weights. Kept, since dask takes long to cut many."""
+    def _pieces(self) -> list[tuple[str, Any, Any, Any]]:
+        """Every partition's name, table, targets and weights. Kept, since dask takes long to cut many."""
         data = self._data
         if self.names is not None and not isinstance(data, list):
             data = data[list(self.names)]
         X = _partitions(data)
         y, w = ([None] * len(X) if part is None else _partitions(part) for part in (self._y, self._w))
-        return list(zip(X, y, w, strict=True))
+        names = [f"partition {index} of {len(X)}" for index in range(len(X))]
+        return list(zip(names, X, y, w, strict=True))
 
     def _beside(self, part: Any, what: str) -> Any:
         """Targets or weights, cut as the rows are."""
@@ -143,8 +141,7 @@ class DaskSource(Source):
                 f"expected {what} to be a dask array or series beside dask rows, or the name of a column, found "
                 f"{type(part).__name__}; use dask.array.from_array"
             )
-        if isinstance(part, dask.array.Array):
-            part = _aligned(part, self._data)
+        part = _aligned(part, self._data)
         n, expected = len(_partitions(part)), len(_partitions(self._data))
         if n != expected:
             raise ValueError(
@@ -241,7 +238,7 @@ def _client() -> Any:
 
 
 def _chunk(
-    names: tuple[str, ...] | None, n_columns: int | None, handling: Handling, name: str, X: Any, y: Any, w: Any
+    names: tuple[str, ...] | None, n_columns: int | None, options: ReadOptions, name: str, X: Any, y: Any, w: Any
 ) -> Chunk:
     """What a partition holds, checked and cut to what is asked for."""
     if not is_table(X):
@@ -258,7 +255,7 @@ def _chunk(
         X = selected(X, names)
     chunk = Chunk(name, X, y, w, share_of_part=1.0)
     check_lengths(chunk)
-    return chunk.counted(handling)
+    return chunk.counted(options)
 
 
 def _one_block_of_columns(data: Any) -> Any:
@@ -296,16 +293,9 @@ def _partitions(data: Any) -> list[Any]:
 
 def _aligned(part: Any, data: Any) -> Any:
     """Targets cut where the rows are, if the numbers of both are known; else they must have as many partitions."""
-    if not isinstance(data, dask.array.Array) or _is_unknown(data) or _is_unknown(part):
+    arrays = isinstance(data, dask.array.Array) and isinstance(part, dask.array.Array)
+    if not arrays or any(size != size for array in (data, part) for size in array.chunks[0]):  # unknown ones are NaN
         return part
     if part.shape[0] != data.shape[0]:
         raise ValueError(f"expected one target or weight per row, found {part.shape[0]} for {data.shape[0]} rows")
     return part if part.chunks[0] == data.chunks[0] else part.rechunk({0: data.chunks[0]})
-
-
-def _is_unknown(array: Any) -> bool:
-    return any(size != size for size in array.chunks[0])
-
-
-def _title(index: int, n: int) -> str:
-    return f"partition {index} of {n}"

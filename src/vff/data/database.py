@@ -14,7 +14,7 @@ from vff.data.checkpoint import PartRecord, PassState
 from vff.data.groups import DatabaseRows
 from vff.data.roles import Roles
 from vff.data.schema import Kind
-from vff.data.source import Chunk, Handling, Part, ReadPart, Source
+from vff.data.source import Chunk, Part, ReadOptions, ReadPart, Source
 
 _NAME = "vff_rows"  # of a relation without a name of its own
 _KINDS = {
@@ -51,13 +51,13 @@ class DatabaseTable(Source):
     unit = "database"
     expensive_pass = False
 
-    def __init__(self, data: Any, *, handling: Handling | None = None) -> None:
+    def __init__(self, data: Any, *, options: ReadOptions | None = None) -> None:
         try:
             import ibis
         except ImportError as error:
             raise ImportError("expected ibis, to ask a database, found none; pip install 'vff[database]'") from error
-        self.handling = handling or Handling()
-        if self.handling.checkpoint is not None:
+        self.options = options or ReadOptions()
+        if self.options.checkpoint is not None:
             raise ValueError("a database is asked for sums, and there is no long pass to keep; leave checkpoint= out")
         self._relation = data if hasattr(data, "query") else None
         if self._relation is not None:
@@ -80,21 +80,19 @@ class DatabaseTable(Source):
 
         return ibis.literal(value, "float64")
 
-    def handled(self, **changes: Any) -> Self:
-        """The same table, to be read in another way."""
-        twin = super().handled(**changes)
+    def with_options(self, **changes: Any) -> Self:
+        twin = super().with_options(**changes)
         vars(twin).pop("rows", None)  # which were others
         return twin
 
     def restricted(self, columns: Sequence[str]) -> Self:
-        """The same table with these columns alone."""
         twin = super().restricted(columns)
         twin.expression = self.expression.select(list(twin.names or ()))
         return twin
 
     def select(self, roles: Roles) -> Self:
         """The same table, in which columns have roles; questions name the columns they are about."""
-        twin = self.handled(keep_missing=roles.levels)
+        twin = self.with_options(keep_missing=roles.levels)
         twin.roles = roles
         return twin
 
@@ -105,7 +103,7 @@ class DatabaseTable(Source):
     def _fetched(self) -> Iterator[Chunk]:
         from vff.data.arrow import in_chunks  # of what comes from a database, Arrow is there
 
-        first, n = 0, self.handling.chunk_rows
+        first, n = 0, self.options.chunk_rows
         if self._relation is None:
             batches = self.expression.to_pyarrow_batches(chunk_size=n)
         else:
@@ -113,7 +111,7 @@ class DatabaseTable(Source):
         for batch in batches:
             if batch.num_rows:
                 where = f"database, rows {first:,} to {first + batch.num_rows - 1:,}"
-                yield Chunk(where, in_chunks(batch)).counted(self.handling)
+                yield Chunk(where, in_chunks(batch)).counted(self.options)
                 first += batch.num_rows
 
     def reduce(self, task: Any, checkpoint: Any = None, without: tuple[str, ...] = ()) -> PassState[Any]:
@@ -159,8 +157,8 @@ def _type_of(arrow: Any) -> Any:
 
     try:
         return ibis.dtype(arrow)
-    except (NotImplementedError, TypeError, ValueError):
-        return ibis.dtype("interval('us')" if "interval" in str(arrow) else "unknown")
+    except (LookupError, NotImplementedError, TypeError, ValueError):
+        return ibis.dtype("interval('us')") if "interval" in str(arrow) else ibis.expr.datatypes.unknown
 
 
 def _kind_of(kind: Any) -> Kind:

@@ -81,7 +81,9 @@ def check_last_value(value: Any, path: str) -> None:
     if is_packed(path):
         is_open = content.endswith((b"\n", b"\r"))
     else:
-        is_open = b"\n" in content and not _tail(path).rstrip(b"\r\n").endswith(b'"')
+        with open(path, "rb") as file:
+            file.seek(max(0, os.path.getsize(path) - 64))
+            is_open = b"\n" in content and not file.read().rstrip(b"\r\n").endswith(b'"')
     if is_open:
         start = content[:40].decode(errors="replace")
         raise SourceError(
@@ -97,12 +99,6 @@ def check_all_read(read: int, size: int | None, path: str) -> None:
             f"expected to read all {size:,} bytes of {shown_path(path)}, found {read:,}; was it written to in the "
             "meantime?"
         )
-
-
-def _tail(path: str) -> bytes:
-    with open(path, "rb") as file:
-        file.seek(max(0, os.path.getsize(path) - 64))
-        return file.read()
 
 
 def explained(message: str, path: str, head: Head) -> str:

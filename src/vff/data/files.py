@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Self
 
-from vff.data.arrow import FilePart, FileSchema, fragments_of, part_of
-from vff.data.paths import find_files, folder_keys, is_integer, is_number, is_path
+from vff.data.arrow import FORMATS, FilePart, FileSchema, fragments_of
+from vff.data.paths import file_format, find_files, folder_keys, is_integer, is_number, is_path
 from vff.data.schema import DECLARABLE, Kind
-from vff.data.source import Handling, Part, Source, SourceError
+from vff.data.source import Part, ReadOptions, Source, SourceError
 from vff.words import listed, shown, shown_path
 
 
@@ -22,14 +22,14 @@ class FileSource(Source):
         *,
         types: Mapping[str, str] | None = None,
         delimiter: str | None = None,
-        handling: Handling | None = None,
+        options: ReadOptions | None = None,
     ) -> None:
-        self.handling = handling or Handling()
+        self.options = options or ReadOptions()
         self._data, self._delimiter = data, delimiter
         self._types = self.declared = _checked_types(types or {})
         paths = find_files(data) if is_path(data) else ()
-        fragments = [] if is_path(data) else fragments_of(data, self._types)
-        self._files = [part.look() for part in fragments or [part_of(path, self._types, delimiter) for path in paths]]
+        parts = [FORMATS[file_format(path)](path, self._types, delimiter) for path in paths]
+        self._files = [part.look() for part in parts or fragments_of(data, self._types)]
         self.kinds = self._read_as = self._expected_kinds([folder_keys(path) for path in paths])
         unknown = [name for name in self._types if name not in self.kinds]
         if unknown:
@@ -46,7 +46,7 @@ class FileSource(Source):
         Those that the names of folders make are numbers if all their values are.
         """
         faults = [file.found for file in self._files if isinstance(file.found, SourceError)]
-        if faults and self.handling.faulty == "refuse":
+        if faults and self.options.faulty == "refuse":
             raise faults[0]
         schemas = self._schemas
         if not schemas:
@@ -79,7 +79,7 @@ class FileSource(Source):
     def with_integers(self, names: Sequence[str]) -> Self:
         """The same rows with these columns as integers, where files show no others and the caller did not say more."""
         open_to_it = [name for name in names if self.kinds.get(name) == Kind.NUMBER and name not in self._types]
-        copy = self.handled()
+        copy = self.with_options()
         copy._read_as = {**self._read_as, **{name: Kind.INTEGER for name in open_to_it if self._is_whole(name)}}
         return copy
 
@@ -96,10 +96,9 @@ class FileSource(Source):
         if not wanted:
             return self
         types = {**self._types, **dict.fromkeys(wanted, Kind.TEXT)}
-        return FileSource(self._data, types=types, delimiter=self._delimiter, handling=self.handling)
+        return FileSource(self._data, types=types, delimiter=self._delimiter, options=self.options)
 
     def restricted(self, columns: Sequence[str]) -> Self:
-        """The same rows with these columns alone, in the order of ``names``; others are not even read."""
         copy = super().restricted(columns)
         copy.n_rows = copy._count()
         return copy
@@ -108,7 +107,7 @@ class FileSource(Source):
         """A part for every file, in the order of their names. All files are checked before the first is read."""
         faults = [self._fault(file) for file in self._files]
         for fault in faults:
-            if fault is not None and self.handling.faulty == "refuse":
+            if fault is not None and self.options.faulty == "refuse":
                 raise fault
         for file, fault in zip(self._files, faults, strict=True):
             yield file.of(self, self._read_as, fault)

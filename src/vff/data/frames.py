@@ -18,6 +18,7 @@ from vff.data.schema import Kind
 _KINDS = {"b": Kind.BOOLEAN, "M": Kind.DATETIME, "m": Kind.DURATION, **dict.fromkeys("iufc", Kind.NUMBER)}
 _TIMES = {Kind.DATETIME: (date, np.datetime64), Kind.DURATION: (timedelta, np.timedelta64)}
 _NULL = ("null", "Null")
+_OF_ARROW = ("RecordBatch", "Array")
 _FLOATS = (float, np.floating)
 _WITH_NAN = (float, np.generic, Decimal)
 _MISSING_TYPES = ("NoneType", "NAType", "NaTType")
@@ -27,7 +28,7 @@ def wrapped(data: Any) -> Any:
     """A frame or a series of narwhals; None for arrays, lists, and what no library that it knows has made."""
     if isinstance(data, np.ndarray | list | tuple) or data is None:
         return None
-    if _is_of_arrow(data, "RecordBatch") or _is_of_arrow(data, "Array"):
+    if any(kind.__module__ == "pyarrow.lib" and kind.__name__ in _OF_ARROW for kind in type(data).__mro__):
         from vff.data.arrow import in_chunks  # there is Arrow, since this is its own
 
         data = in_chunks(data)
@@ -38,10 +39,6 @@ def wrapped(data: Any) -> Any:
         renamed = data.rename_columns(names) if is_arrow(data) else data.set_axis(names, axis=1)
         found = nw.from_native(renamed, eager_only=True)
     return found if isinstance(found, nw.DataFrame | nw.Series) else None
-
-
-def _is_of_arrow(data: Any, name: str) -> bool:
-    return any(kind.__module__ == "pyarrow.lib" and kind.__name__ == name for kind in type(data).__mro__)
 
 
 def is_arrow(data: Any) -> bool:
@@ -131,7 +128,12 @@ def column(raw: Any) -> Any:
         return array
     found = raw if isinstance(raw, nw.Series) else wrapped(raw)
     if not isinstance(found, nw.Series):
-        return _as_array(raw)
+        try:
+            return np.asarray(raw)
+        except ValueError:  # lists of different lengths: an array of lists, which has a sentence of its own
+            array = np.empty(len(raw), dtype=object)
+            array[:] = raw
+            return array
     native = found.to_native()
     if not found.implementation.is_pandas_like():
         return found
@@ -140,15 +142,6 @@ def column(raw: Any) -> Any:
     if hasattr(native.dtype, "pyarrow_dtype"):  # Arrow in a coat
         return wrapped(native.array.__arrow_array__())
     return np.asarray(native) if found.dtype == nw.Unknown else found  # periods and the like are objects
-
-
-def _as_array(raw: Any) -> np.ndarray:
-    try:
-        return np.asarray(raw)
-    except ValueError:  # lists of different lengths: an array of lists, which has a sentence of its own
-        array = np.empty(len(raw), dtype=object)
-        array[:] = raw
-        return array
 
 
 def type_of(found: Any) -> str:
@@ -212,24 +205,17 @@ def as_numpy(found: Any, kind: Kind) -> np.ndarray:
 
 def present(found: Any) -> np.ndarray | None:
     """Where a column has a value that is not infinite; None where it has one everywhere, by its type."""
-    if not isinstance(found, nw.Series):
-        return _present_in_array(found)
-    there = ~found.is_null().to_numpy()
-    if not found.dtype.is_float():
-        return there
-    return there & np.isfinite(as_numpy(found, Kind.NUMBER))
-
-
-def _present_in_array(values: np.ndarray) -> np.ndarray | None:
-    there: np.ndarray
-    if values.dtype.kind in "fc":
-        there = np.isfinite(values)
-    elif values.dtype.kind in "mM":
-        there = ~np.isnat(values)
-    elif values.dtype.kind == "O":
+    if isinstance(found, nw.Series):
+        there = ~found.is_null().to_numpy()
+        return there & np.isfinite(as_numpy(found, Kind.NUMBER)) if found.dtype.is_float() else there
+    if found.dtype.kind in "fc":
+        there = np.isfinite(found)
+    elif found.dtype.kind in "mM":
+        there = ~np.isnat(found)
+    elif found.dtype.kind == "O":
         infinite = (float("inf"), -float("inf"))
-        gone = [is_missing(value) or (isinstance(value, _FLOATS) and value in infinite) for value in values.ravel()]
-        there = ~np.array(gone, dtype=bool).reshape(values.shape)
+        gone = [is_missing(value) or (isinstance(value, _FLOATS) and value in infinite) for value in found.ravel()]
+        there = ~np.array(gone, dtype=bool).reshape(found.shape)
     else:
         return None
     return there if there.ndim == 1 else np.all(there.reshape(len(there), -1), axis=1)
@@ -257,7 +243,7 @@ def factorized(found: Any) -> tuple[np.ndarray, Iterable[Any]] | None:
 
     Every library has a fast way of its own. None where there is none, since the values are Python objects.
     """
-    native, times = found.to_native(), _kind_of(found.dtype).is_time
+    native = found.to_native()
     if found.implementation.is_pandas_like():
         if hasattr(native, "cat"):
             return native.cat.codes.to_numpy().astype(np.intp), native.cat.categories.tolist()
@@ -267,8 +253,7 @@ def factorized(found: Any) -> tuple[np.ndarray, Iterable[Any]] | None:
         native = native.dictionary_encode().unify_dictionaries().combine_chunks()  # leaves dictionaries as they are
         codes = native.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.intp)
         values = wrapped(native.dictionary)
-        times = _kind_of(values.dtype).is_time
-        return codes, values.to_native().to_numpy() if times else values.to_list()
+        return codes, values.to_native().to_numpy() if _kind_of(values.dtype).is_time else values.to_list()
     if found.dtype == nw.Object:
         return None
     values, grouped = native.unique(maintain_order=True), is_grouped(found)
@@ -276,4 +261,5 @@ def factorized(found: Any) -> tuple[np.ndarray, Iterable[Any]] | None:
     codes = native.replace_strict(keys, np.arange(len(keys))).to_numpy()
     if grouped:
         return codes, values.cast(str).to_list()
-    return codes, values.to_numpy() if times else values.to_list()  # to_list would cut nanoseconds off
+    # to_list would cut nanoseconds off
+    return codes, values.to_numpy() if _kind_of(found.dtype).is_time else values.to_list()

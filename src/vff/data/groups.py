@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import and_, or_
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -119,12 +120,10 @@ class DatabaseRows:
     @property
     def _counted(self) -> Any:
         """Whether a row counts: it has a positive weight, and nothing that is missing where that is left out."""
-        counted = None if self.roles.weight is None else self.table.expression[self.roles.weight] > 0
-        if self.table.handling.missing == "drop":
-            for name in self._checked:
-                there = ~self._is_missing(name)
-                counted = there if counted is None else counted & there
-        return counted
+        counted = [] if self.roles.weight is None else [self.table.expression[self.roles.weight] > 0]
+        if self.table.options.missing == "drop":
+            counted += [~self._is_missing(name) for name in self._checked]
+        return reduce(and_, counted) if counted else None
 
     @property
     def _rows(self) -> Any:
@@ -144,7 +143,10 @@ class DatabaseRows:
         asked |= {f"missing_{i}": self._is_missing(name).sum() for i, name in enumerate(self._checked)}
         found = self._answer(table, asked)
         rows, missing = found["rows"], [found[f"missing_{i}"] or 0 for i in range(len(self._checked))]
-        dropped = self._dropped() if self.table.handling.missing == "drop" and any(missing) else 0
+        dropped = 0
+        if self.table.options.missing == "drop" and any(missing):
+            incomplete = reduce(or_, map(self._is_missing, self._checked))
+            dropped = int(self._answer(table, {"dropped": incomplete.sum()})["dropped"])
         if not dropped:
             self._refuse_missing(missing, rows)
         self._check_range(found)
@@ -157,13 +159,6 @@ class DatabaseRows:
         question = rows.aggregate(**{self._prefix + name: value for name, value in asked.items()})
         (found,) = self.table.ask(question).to_pylist()
         return {name: found[self._prefix + name] for name in asked}
-
-    def _dropped(self) -> int:
-        """Rows in which something is missing."""
-        incomplete = self._is_missing(self._checked[0])
-        for name in self._checked[1:]:
-            incomplete = incomplete | self._is_missing(name)
-        return int(self._answer(self.table.expression, {"dropped": incomplete.sum()})["dropped"])
 
     def _refuse_missing(self, missing: Sequence[int], rows: int) -> None:
         for name, count in zip(self._checked, missing, strict=True):
@@ -213,7 +208,7 @@ class DatabaseRows:
         dropped = self.totals.dropped  # also refuses what no sum can be taken of
         found = self.counted((*self.features, str(self.roles.target)), MOST_CELLS)
         target, features = found.values.column(self.roles.target), found.values.select(list(self.features))
-        source = MemorySource(features, target, found.w, handling=self.table.handling)
+        source = MemorySource(features, target, found.w, options=self.table.options)
         source.target_name, source.dropped = self.roles.target, dropped
         return source
 
@@ -223,7 +218,14 @@ class DatabaseRows:
         sums = {self._prefix + name: value for name, value in sums.items()}
         answer = self.table.ask(rows.group_by(names).aggregate(**sums).order_by(names).limit(most + 1))
         if answer.num_rows > most:
-            raise TooManyGroupsError(_too_many(names, most, self.table.batches))
+            found = f"columns {', '.join(map(shown, names))} have more than {most:,} combinations of values"
+            by = "combination"
+            if len(names) == 1:
+                found, by = f"column {shown(names[0])} has more than {most:,} different values", "value"
+            raise TooManyGroupsError(
+                f"{found}, and a database is asked for sums by {by}; round in the query, or fetch the rows in chunks "
+                f"with vff.scan(table.{self.table.batches})"
+            )
         found = [np.array(answer.column(name).to_numpy(), float) for name in sums]
         return Groups(answer.select(names), *found)
 
@@ -231,17 +233,3 @@ class DatabaseRows:
         """How many different combinations of values some columns have."""
         different = self._rows.select(list(dict.fromkeys(columns))).distinct()
         return int(self._answer(different, {"n": different.count()})["n"])
-
-
-def _too_many(names: Sequence[str], most: int, batches: str) -> str:
-    if len(names) == 1:
-        found = (
-            f"column {shown(names[0])} has more than {most:,} different values, and a database is asked for sums by "
-            "value"
-        )
-    else:
-        found = (
-            f"columns {', '.join(map(shown, names))} have more than {most:,} combinations of values, and a database is "
-            "asked for sums by combination"
-        )
-    return f"{found}; round in the query, or fetch the rows in chunks with vff.scan(table.{batches})"

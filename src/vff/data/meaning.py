@@ -7,7 +7,7 @@ all be levels of a category that means nothing. Each is refused with what to wri
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import date, time, timedelta
 from decimal import Decimal
 from numbers import Real
@@ -88,28 +88,24 @@ def _word(kind: type) -> str:
 
 def are_written(levels: Iterable[Any]) -> bool:
     """Whether most of these levels are numbers or dates, written as text."""
-    words = _words(levels)
-    return any(2 * len(_others(words, pattern)) < len(words) for _, pattern, _ in _WRITTEN)
+    return next(_written(levels), None) is not None
 
 
-def _words(levels: Iterable[Any]) -> list[str]:
-    return [level for level in levels if isinstance(level, str) and level.strip()]
-
-
-def _others(words: list[str], pattern: re.Pattern[str]) -> list[str]:
-    return [word for word in words if not pattern.fullmatch(word)]
+def _written(levels: Iterable[Any]) -> Iterator[tuple[str, str, list[str], list[str]]]:
+    """What most levels are, what converts them, those that are, and those that are not."""
+    words = [level for level in levels if isinstance(level, str) and level.strip()]
+    for what, pattern, call in _WRITTEN:
+        found = [word for word in words if pattern.fullmatch(word)]
+        if 2 * len(found) > len(words):
+            yield what, call, found, [word for word in words if not pattern.fullmatch(word)]
 
 
 def refuse_written(levels: Iterable[Any], label: str) -> None:
     """The sentence about them."""
-    words = _words(levels)
-    for what, pattern, call in _WRITTEN:
-        others = _others(words, pattern)
-        if 2 * len(others) < len(words):
-            example = next(word for word in words if pattern.fullmatch(word))
-            but = f", all but {len(others)} such as {others[0]!r:.60}" if others else ""
-            raise ValueError(
-                f"column {label} of X holds {what} written as text, such as {example!r:.60}{but}, and kernel=None does "
-                f"not take them for a category: convert the column, for instance with {call}(X[{label}]), or write the "
-                f"kernel with Categorical({label}) if they are codes"
-            )
+    for what, call, found, others in _written(levels):
+        but = f", all but {len(others)} such as {others[0]!r:.60}" if others else ""
+        raise ValueError(
+            f"column {label} of X holds {what} written as text, such as {found[0]!r:.60}{but}, and kernel=None does "
+            f"not take them for a category: convert the column, for instance with {call}(X[{label}]), or write the "
+            f"kernel with Categorical({label}) if they are codes"
+        )

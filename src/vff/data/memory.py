@@ -6,7 +6,7 @@ from typing import Any, Self
 
 from vff.data.frames import sliced
 from vff.data.roles import Roles, UsedColumns
-from vff.data.source import Chunk, Handling, Part, ReadPart, Source
+from vff.data.source import Chunk, Part, ReadOptions, ReadPart, Source
 from vff.data.table import Table
 from vff.words import listed, shown
 
@@ -32,8 +32,8 @@ class MemorySource(Source):
     expensive_pass = False
     roles = Roles(())  # whatever columns there are
 
-    def __init__(self, X: Any, y: Any = None, w: Any = None, *, handling: Handling | None = None) -> None:
-        self.handling = handling or Handling()
+    def __init__(self, X: Any, y: Any = None, w: Any = None, *, options: ReadOptions | None = None) -> None:
+        self.options = options or ReadOptions()
         self.y, self.w = y, w
         self.target_name: str | None = None
         self.dropped = 0
@@ -86,7 +86,7 @@ class MemorySource(Source):
 
     def chunks(self, phase: str = "predicting") -> Iterator[Chunk]:
         """The rows cut, so that what is made of them does not all have to be in memory."""
-        for start in range(0, self._table.n_rows, self.handling.chunk_rows):
-            stop = min(start + self.handling.chunk_rows, self._table.n_rows)
+        for start in range(0, self._table.n_rows, self.options.chunk_rows):
+            stop = min(start + self.options.chunk_rows, self._table.n_rows)
             y, w = (None if part is None else sliced(part, start, stop) for part in (self.y, self.w))
             yield Chunk("", self._table.sliced(start, stop), y, w, n_rows=stop - start)

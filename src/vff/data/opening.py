@@ -2,14 +2,15 @@
 
 import os
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any, Literal, NamedTuple, overload
 
 from vff.data.database import DatabaseTable, Relation
 from vff.data.frames import is_frame, is_table
 from vff.data.memory import MemorySource
 from vff.data.paths import is_path
-from vff.data.source import Handling, Report, Source
-from vff.data.streams import LazySource, StreamSource, is_dataset, is_lazy_frame
+from vff.data.source import ReadOptions, Report, Source
+from vff.data.streams import LazySource, StreamSource, batches_of_frame, cells_of_dataset
 from vff.data.table import Table
 from vff.registry import Registry
 from vff.words import shown, shown_path
@@ -21,7 +22,7 @@ class SourceKind(NamedTuple):
     name: str
     opens: Callable[[Any], bool]
     open: Callable[..., Source]
-    """What was given, ``handling=``, and where ``typed`` also ``types=`` and ``delimiter=`` -> a source."""
+    """What was given, ``options=``, and where ``typed`` also ``types=`` and ``delimiter=`` -> a source."""
     typed: bool = False
     """Whether a user may say what columns are."""
 
@@ -38,7 +39,7 @@ def kind_of(data: Any, otherwise: SourceKind | None = None) -> SourceKind:
 
 def open_rows(X: Any) -> Source:
     """A source as it is, and anything else as the first kind that knows it opens it."""
-    return X if isinstance(X, Source) else kind_of(X).open(X, handling=Handling())
+    return X if isinstance(X, Source) else kind_of(X).open(X, options=ReadOptions())
 
 
 @overload
@@ -110,25 +111,25 @@ def scan(
     array([0. , 0.1, 0.2])
     """
     path = None if checkpoint is None else os.fspath(checkpoint)
-    handling = Handling(missing=missing, faulty=faulty, checkpoint=path, chunk_rows=chunk_rows, report=report)
-    _check(handling, delimiter)
+    options = ReadOptions(missing=missing, faulty=faulty, checkpoint=path, chunk_rows=chunk_rows, report=report)
+    _check(options, delimiter)
     if isinstance(data, Source):
-        return data.handled(**{name: getattr(handling, name) for name in handling.__dataclass_fields__})
+        return data.with_options(**{name: getattr(options, name) for name in options.__dataclass_fields__})
     kind = kind_of(data, _STREAM)
     if kind.typed:
-        return kind.open(data, types=types, delimiter=delimiter, handling=handling)
+        return kind.open(data, types=types, delimiter=delimiter, options=options)
     if types or delimiter:
         raise ValueError("types= and delimiter= are for files, and these rows come from none; leave them out")
-    return kind.open(data, handling=handling)
+    return kind.open(data, options=options)
 
 
-def _check(handling: Handling, delimiter: str | None) -> None:
-    if handling.missing not in ("refuse", "drop"):
-        raise ValueError(f'expected missing="refuse" or "drop", found {shown(handling.missing)}; use one of these')
-    if handling.faulty not in ("refuse", "skip"):
-        raise ValueError(f'expected faulty="refuse" or "skip", found {shown(handling.faulty)}; use one of these')
-    if isinstance(handling.chunk_rows, bool) or not isinstance(handling.chunk_rows, int) or handling.chunk_rows < 1:
-        raise ValueError(f"expected chunk_rows to be a positive integer, found {shown(handling.chunk_rows)}; try 2**20")
+def _check(options: ReadOptions, delimiter: str | None) -> None:
+    if options.missing not in ("refuse", "drop"):
+        raise ValueError(f'expected missing="refuse" or "drop", found {shown(options.missing)}; use one of these')
+    if options.faulty not in ("refuse", "skip"):
+        raise ValueError(f'expected faulty="refuse" or "skip", found {shown(options.faulty)}; use one of these')
+    if isinstance(options.chunk_rows, bool) or not isinstance(options.chunk_rows, int) or options.chunk_rows < 1:
+        raise ValueError(f"expected chunk_rows to be a positive integer, found {shown(options.chunk_rows)}; try 2**20")
     if delimiter is not None and len(delimiter) != 1:
         raise ValueError(
             f"expected delimiter= to be one character, found {shown(delimiter)}; give the one in the header"
@@ -149,6 +150,11 @@ def _library(data: Any) -> str:
     return library
 
 
+def _has(*methods: str) -> Callable[[Any], bool]:
+    """Known by what its type can do, of a library that is not imported for that: polars, xarray."""
+    return lambda data: all(hasattr(type(data), name) for name in methods)
+
+
 def _is_stream(data: Any) -> bool:
     """Iterators, functions that return them, and lists of chunks; a class is no stream, nor is what has a shape.
 
@@ -159,29 +165,29 @@ def _is_stream(data: Any) -> bool:
     return not isinstance(data, type) and not hasattr(data, "shape") and (isinstance(data, Iterator) or callable(data))
 
 
-def _open_files(data: Any, *, handling: Handling, types: Any = None, delimiter: str | None = None) -> Source:
+def _open_files(data: Any, *, options: ReadOptions, types: Any = None, delimiter: str | None = None) -> Source:
     try:
         from vff.data.files import FileSource
     except ImportError as error:
         raise ImportError(
             f"expected pyarrow, to read {shown_path(data)}, found none; pip install 'vff[files]'"
         ) from error
-    return FileSource(data, types=types, delimiter=delimiter, handling=handling)
+    return FileSource(data, types=types, delimiter=delimiter, options=options)
 
 
-def _open_dask(data: Any, *, handling: Handling) -> Source:
+def _open_dask(data: Any, *, options: ReadOptions) -> Source:
     try:
         from vff.data.dask import DaskSource
     except ImportError as error:
         raise ImportError(f"expected all of dask, found no {error.name}; pip install 'vff[dask]'") from error
-    return DaskSource(data, handling=handling)
+    return DaskSource(data, options=options)
 
 
-def _open_table(data: Any, *, handling: Handling) -> Source:
+def _open_table(data: Any, *, options: ReadOptions) -> Source:
     """In memory; as a single chunk where rows may be left out, or a state is to be kept."""
-    if is_table(data) and (handling.missing != "refuse" or handling.checkpoint is not None):
-        return StreamSource([data], handling=handling)
-    return MemorySource(data, handling=handling)
+    if is_table(data) and (options.missing != "refuse" or options.checkpoint is not None):
+        return StreamSource([data], options=options)
+    return MemorySource(data, options=options)
 
 
 _MEMORY = SourceKind("table", lambda data: isinstance(data, Table) or is_table(data), _open_table)
@@ -190,8 +196,8 @@ SOURCES: Registry[SourceKind] = Registry(
     "a kind of source",
     SourceKind("files", lambda data: is_path(data) or _library(data) == "pyarrow.dataset", _open_files, typed=True),
     SourceKind("dask", lambda data: _library(data) == "dask", _open_dask),
-    SourceKind("lazy frame", is_lazy_frame, LazySource.of_frame),
-    SourceKind("dataset", is_dataset, LazySource.of_dataset),
+    SourceKind("lazy frame", _has("collect_schema", "sink_parquet"), partial(LazySource, batches_of_frame)),
+    SourceKind("dataset", _has("data_vars", "isel"), partial(LazySource, cells_of_dataset)),
     SourceKind("database", lambda data: _library(data) in ("duckdb", "_duckdb", "ibis"), DatabaseTable),
     _STREAM,
     _MEMORY,

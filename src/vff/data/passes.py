@@ -44,7 +44,7 @@ def in_order(source: Source, phase: str) -> Iterator[Chunk]:
     """
     meter = _ProgressMeter(source, phase, 0)
     for part in source.parts():
-        if source.handling.faulty == "skip":
+        if source.options.faulty == "skip":
             try:
                 for _ in part.chunks():
                     pass
@@ -78,7 +78,7 @@ def _complete(chunk: Chunk, source: Source) -> Chunk:
     names = source.names
     if names is not None and column_names(chunk.data) != names:
         chunk = replace(chunk, data=selected(chunk.data, names))
-    return chunk.counted(source.handling)
+    return chunk.counted(source.options)
 
 
 def read_through(
@@ -86,7 +86,7 @@ def read_through(
 ) -> PassState[T]:
     """All answers merged; parts named in ``without`` are not asked."""
     before: PassState[T] = PassState() if checkpoint is None else checkpoint.state(task.phase, task.kind)
-    if before.skipped and source.handling.faulty == "refuse":
+    if before.skipped and source.options.faulty == "refuse":
         raise ValueError(
             f"{before.skipped[0]} was left out by the run that the checkpoint is of, as asked then; go on with "
             "faulty='skip', or delete the checkpoint to begin anew"
@@ -162,7 +162,7 @@ class _Pass(Generic[T]):
             if part.fingerprint() != mark:
                 raise SourceError(f"{part.name} changed while it was read; wait until it is written, and start again")
         except SourceError as error:
-            if self.source.handling.faulty != "skip":
+            if self.source.options.faulty != "skip":
                 raise
             warnings.warn(f"left out: {error}", FaultyPartWarning, stacklevel=2)
             self._done.append(PartRecord(part.name, mark, fault=str(error) or repr(error)))
@@ -228,7 +228,7 @@ class _ProgressMeter:
     """Tells how far a pass has come."""
 
     def __init__(self, source: Source, phase: str, resumed: int):
-        self.report, self.phase, self.n_rows = source.handling.report, phase, source.n_rows
+        self.report, self.phase, self.n_rows = source.options.report, phase, source.n_rows
         self.started, self.rows, self.resumed, self.bytes_done = time.perf_counter(), resumed, resumed, 0
         self.bytes = self._size(source) if self.report and self.n_rows is None else None
 

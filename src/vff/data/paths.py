@@ -10,16 +10,9 @@ from urllib.parse import unquote
 from vff.words import shown_path
 
 SUFFIXES = {
-    ".csv": "csv",
-    ".tsv": "csv",
-    ".csv.gz": "csv",
-    ".tsv.gz": "csv",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".arrow": "ipc",
-    ".arrows": "ipc",
-    ".ipc": "ipc",
-    ".feather": "ipc",
+    **dict.fromkeys((".csv", ".tsv", ".csv.gz", ".tsv.gz"), "csv"),
+    **dict.fromkeys((".parquet", ".pq"), "parquet"),
+    **dict.fromkeys((".arrow", ".arrows", ".ipc", ".feather"), "ipc"),
 }
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 

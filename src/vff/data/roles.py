@@ -50,7 +50,12 @@ class Roles:
             return replace(cls.of(source, used, y.column, sample_weight), positive=(y.label,), labelled=True)
         levels = () if used is None else used.levels
         if source.names is None:
-            _refuse_names(y, sample_weight)
+            for value, what in ((y, "y"), (sample_weight, "sample_weight")):
+                if value is not None:
+                    raise ValueError(
+                        "chunks without column names bring their targets and weights along as (X, y) or (X, y, w); got "
+                        f"{what}={shown(value)}: leave it out"
+                    )
             return cls(None, levels=levels)
         target, weight = (
             _name(value, what, source.names) for value, what in ((y, "y"), (sample_weight, "sample_weight"))
@@ -88,15 +93,6 @@ class Roles:
             w = w if self.weight is None else table.raw(table.index(self.weight))
             table = table.arranged(self.features) if self.features else table
         return table, (as_labels(y) == self.positive[0]).astype(float) if self.positive else y, w
-
-
-def _refuse_names(y: Any, sample_weight: Any) -> None:
-    for value, what in ((y, "y"), (sample_weight, "sample_weight")):
-        if value is not None:
-            raise ValueError(
-                f"chunks without column names bring their targets and weights along as (X, y) or (X, y, w); got {what}="
-                f"{shown(value)}: leave it out"
-            )
 
 
 def _name(value: Any, what: str, names: Sequence[str]) -> str | None:

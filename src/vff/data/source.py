@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
@@ -53,12 +53,12 @@ class Chunk:
     share_of_part: float | None = None
     """How much of its part has been read when this chunk is there, where that is known."""
 
-    def counted(self, handling: "Handling") -> "Chunk":
+    def counted(self, options: "ReadOptions") -> "Chunk":
         """As it is asked for: with or without its incomplete rows, and with its count."""
-        if handling.missing == "refuse":
+        if options.missing == "refuse":
             return replace(self, n_rows=len(self.data))
         whole = np.ones(len(self.data), dtype=bool)
-        for found in self._columns(handling.keep_missing):
+        for found in self._columns(options.keep_missing):
             there = present(found)
             whole = whole if there is None else whole & there
         if whole.all():
@@ -106,17 +106,18 @@ class Part(ABC):
 
 
 class ReadPart(Part):
-    """A part of which all is known: its name, how it is read, and what changes with it."""
+    """A part of which all is known: its name, how it is read, and what changes with it.
 
-    def __init__(self, name: str, read: Callable[[], Iterable[Chunk]], mark: str = "") -> None:
-        self.name, self._read, self._mark = name, read, mark
+    Nothing does where rows stay as they are while a fit looks at them, and where nobody knows.
+    """
+
+    def __init__(self, name: str, read: Callable[[], Iterable[Chunk]], mark: Callable[[], str] = lambda: "") -> None:
+        self.name, self._read, self._mark = name, read, cache(mark)
 
     def fingerprint(self) -> str:
-        """Empty for what stays as it is while a fit looks at it, and where nobody knows."""
-        return self._mark
+        return self._mark()
 
     def chunks(self) -> Iterator[Chunk]:
-        """As they are read."""
         return iter(self._read())
 
 
@@ -141,7 +142,7 @@ Report = Callable[[Progress], None]
 
 
 @dataclass(frozen=True)
-class Handling:
+class ReadOptions:
     """How a source is to be read, apart from what is in it."""
 
     missing: Literal["refuse", "drop"] = "refuse"
@@ -181,7 +182,7 @@ class Source(ABC):
     w: Any = None
     expensive_pass: bool = True
     """Whether a pass over the rows costs so much that one which looks and sums at once is worth more sums."""
-    handling: Handling = Handling()
+    options: ReadOptions = ReadOptions()
     roles: Roles | None = None
     """What the columns are for, once that is known."""
 
@@ -193,7 +194,7 @@ class Source(ABC):
     @property
     def identity(self) -> str:
         """All that settles which rows come out of the same data, in writing: sums of others are of no use."""
-        how = self.handling
+        how = self.options
         kept = ", ".join(map(repr, how.keep_missing)) or "none"
         # not imported above: it knows the rooms over this one
         version = import_module("vff").__version__
@@ -216,15 +217,15 @@ class Source(ABC):
         """The state of a fit that is made of these rows, as far as an earlier run came with it, where one is kept."""
         from vff.data.checkpoint import Checkpoint  # which knows storage
 
-        path = self.handling.checkpoint
+        path = self.options.checkpoint
         return None if path is None else Checkpoint.at(path, f"{identity}, {self.identity}")
 
     def finish(self) -> None:
         """All that was to be made of these rows is made: no state has to be kept."""
         from vff.data.checkpoint import Checkpoint
 
-        if self.handling.checkpoint is not None:
-            Checkpoint(Path(self.handling.checkpoint), "").remove()
+        if self.options.checkpoint is not None:
+            Checkpoint(Path(self.options.checkpoint), "").remove()
 
     def chunks(self, phase: str = "predicting") -> Iterator[Chunk]:
         """All rows in order, for predictions. What cannot be read is refused or left out as in a pass."""
@@ -244,7 +245,7 @@ class Source(ABC):
     def select(self, roles: Roles) -> Self:
         """The same rows with the columns that have a role; nothing else is read."""
         names = [name for name in roles.levels if isinstance(name, str)]
-        chosen = self.handled(keep_missing=roles.levels).with_integers([*names, *roles.labels])
+        chosen = self.with_options(keep_missing=roles.levels).with_integers([*names, *roles.labels])
         chosen = chosen if roles.features is None else chosen.restricted(roles.all)
         chosen.roles = roles
         return chosen
@@ -256,7 +257,7 @@ class Source(ABC):
         if absent:
             known = listed(names) or "without names"
             raise ValueError(f"expected columns of the {self.unit}, found {shown(absent[0])}; the columns are {known}")
-        twin = self.handled()
+        twin = self.with_options()
         twin.names = tuple(name for name in names if name in columns)
         return twin
 
@@ -274,7 +275,7 @@ class Source(ABC):
 
     def revisitable(self) -> "Source":
         """The same rows, to be asked at every step, as likelihoods other than the Gaussian do; or why they cannot."""
-        if self.handling.checkpoint is not None:
+        if self.options.checkpoint is not None:
             raise ValueError(
                 "a checkpoint keeps sums over the rows, which say all with Gaussian noise alone; another likelihood "
                 "asks the rows again at every step: leave checkpoint out"
@@ -289,8 +290,8 @@ class Source(ABC):
         """The same rows where these columns are levels or labels, which floats would run together above 2**53."""
         return self
 
-    def handled(self, **changes: Any) -> Self:
+    def with_options(self, **changes: Any) -> Self:
         """The same rows, to be read in another way."""
         twin = copy(self)
-        twin.handling = replace(self.handling, **changes)
+        twin.options = replace(self.options, **changes)
         return twin

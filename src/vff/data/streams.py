@@ -6,7 +6,7 @@ imported: what somebody hands in brings its methods along.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
-from functools import cached_property
+from functools import partial
 from math import prod
 from typing import Any, Self
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from vff.data.fingerprints import content_mark
 from vff.data.frames import column_names, is_table, joined, known_kinds, made_of, selected, sliced
-from vff.data.source import Chunk, Handling, Part, Source, SourceError
+from vff.data.source import Chunk, Part, ReadOptions, ReadPart, Source, SourceError
 from vff.words import listed, shown
 
 
@@ -29,8 +29,8 @@ class StreamSource(Source):
 
     unit = "chunks"
 
-    def __init__(self, data: Any, *, handling: Handling | None = None) -> None:
-        self.handling = handling or Handling()
+    def __init__(self, data: Any, *, options: ReadOptions | None = None) -> None:
+        self.options = options or ReadOptions()
         self._supply = _Supply(data)
         self._lent = not isinstance(data, list | tuple)
         self.repeatable = self._supply.repeatable
@@ -53,7 +53,7 @@ class StreamSource(Source):
         next one is asked for; since somebody may fill the same arrays anew, they are copied before that.
         """
         group: list[tuple[int, Chunk]] = []
-        group_made, rows, most = None, 0, self.handling.chunk_rows
+        group_made, rows, most = None, 0, self.options.chunk_rows
         for index, item in enumerate(self._supply.items()):
             made, n = None, 0
             try:
@@ -68,19 +68,41 @@ class StreamSource(Source):
                 yield self._joined(group)
                 group, rows = [], 0
             if isinstance(chunk, SourceError) or apart:
-                yield StreamPart(f"chunk {index}", chunk, self.handling)
+                yield self._part(f"chunk {index}", chunk)
             else:
                 group.append((index, _copied(chunk) if self._lent else chunk))
                 group_made, rows = made, rows + n
         if group:
             yield self._joined(group)
 
-    def _joined(self, group: list[tuple[int, Chunk]]) -> "StreamPart":
+    def _joined(self, group: list[tuple[int, Chunk]]) -> Part:
         (first, chunk), last = group[0], group[-1][0]
         if first == last:
-            return StreamPart(f"chunk {first}", chunk, self.handling)
+            return self._part(f"chunk {first}", chunk)
         name, columns = f"chunks {first} to {last}", zip(*(_parts(each) for _, each in group), strict=True)
-        return StreamPart(name, Chunk(name, *(joined(parts) for parts in columns)), self.handling)
+        return self._part(name, Chunk(name, *(joined(parts) for parts in columns)))
+
+    def _part(self, name: str, chunk: Chunk | SourceError) -> Part:
+        """Chunks that were brought, put together; or one that is not like the others, and why."""
+        return ReadPart(name, partial(self._cut, name, chunk), partial(_mark, chunk))
+
+    def _cut(self, name: str, chunk: Chunk | SourceError) -> Iterator[Chunk]:
+        """The rows, cut where they are more than ``chunk_rows``."""
+        if isinstance(chunk, SourceError):
+            raise chunk
+        n, step = len(chunk.data), self.options.chunk_rows
+        for start in range(0, n, step):
+            stop = min(start + step, n)
+            data, y, w = (None if part is None else sliced(part, start, stop) for part in _parts(chunk))
+            where = name if n <= step else f"{name}, rows {start:,} to {stop - 1:,}"
+            yield Chunk(where, data, y, w, share_of_part=stop / n).counted(self.options)
+
+
+def _mark(chunk: Chunk | SourceError) -> str:
+    """Number of rows, and a checksum of all that was brought. What is no table is refused when it is read."""
+    if isinstance(chunk, SourceError):
+        return str(chunk)
+    return f"{len(chunk.data):,} rows, {content_mark(*_parts(chunk))}"
 
 
 def _parts(chunk: Chunk) -> tuple[Any, Any, Any]:
@@ -92,37 +114,6 @@ def _copied(chunk: Chunk) -> Chunk:
     lent = [isinstance(part, list | np.ndarray) or hasattr(part, "iloc") for part in _parts(chunk)]
     parts = zip(_parts(chunk), lent, strict=True)
     return Chunk(chunk.where, *(part.copy() if changes else part for part, changes in parts))
-
-
-class StreamPart(Part):
-    """Chunks that were brought, put together; or one that is not like the others, and why."""
-
-    def __init__(self, name: str, found: Chunk | SourceError, handling: Handling) -> None:
-        self.name, self._found, self._handling = name, found, handling
-
-    def fingerprint(self) -> str:
-        """Number of rows, and a checksum of all that was brought. What is no table is refused when it is read."""
-        return self._mark
-
-    @cached_property
-    def _mark(self) -> str:
-        chunk = self._found
-        if isinstance(chunk, SourceError):
-            return str(chunk)
-        return f"{len(chunk.data):,} rows, {content_mark(*_parts(chunk))}"
-
-    def chunks(self) -> Iterator[Chunk]:
-        """The rows, cut where they are more than ``chunk_rows``."""
-        chunk = self._found
-        if isinstance(chunk, SourceError):
-            raise chunk
-        n, step = len(chunk.data), self._handling.chunk_rows
-        for start in range(0, n, step):
-            stop = min(start + step, n)
-            y, w = (None if part is None else sliced(part, start, stop) for part in (chunk.y, chunk.w))
-            where = self.name if n <= step else f"{self.name}, rows {start:,} to {stop - 1:,}"
-            piece = Chunk(where, sliced(chunk.data, start, stop), y, w, share_of_part=stop / n)
-            yield piece.counted(self._handling)
 
 
 class _Supply:
@@ -182,10 +173,14 @@ class _Supply:
 
 def item_of(item: Any, index: int) -> Chunk:
     """A chunk as somebody brings it: a table, or a tuple with targets and weights beside it."""
-    parts = item if isinstance(item, tuple) else (item,)
+    parts, found = (item,), type(item).__name__
+    if isinstance(item, tuple):
+        parts, found = item, f"a tuple of {len(item)} ({', '.join(type(part).__name__ for part in item[:4])})"
+    elif getattr(item, "shape", None) is not None:
+        found += f" of shape {tuple(item.shape)}"
     if not 1 <= len(parts) <= 3 or not is_table(parts[0]):
         raise SourceError(
-            f"expected every chunk to be a table or a tuple (X, y) or (X, y, w), found {_described(item)} as chunk "
+            f"expected every chunk to be a table or a tuple (X, y) or (X, y, w), found {found} as chunk "
             f"{index}; X is a frame, an Arrow table or an array with rows and columns"
         )
     chunk = Chunk(f"chunk {index}", *parts)
@@ -233,56 +228,26 @@ def _shape(chunk: Chunk) -> str:
     return f"({'array' if column_names(chunk.data) is None else 'table with names'}{extra})"
 
 
-def _described(item: Any) -> str:
-    if isinstance(item, tuple):
-        return f"a tuple of {len(item)} ({', '.join(type(part).__name__ for part in item[:4])})"
-    shape = getattr(item, "shape", None)
-    return type(item).__name__ if shape is None else f"{type(item).__name__} of shape {tuple(shape)}"
-
-
-def is_lazy_frame(data: Any) -> bool:
-    """Whether this is a query of polars."""
-    return hasattr(type(data), "collect_schema") and hasattr(type(data), "sink_parquet")
-
-
-def is_dataset(data: Any) -> bool:
-    """Whether this is a dataset of xarray: variables over named dimensions."""
-    return hasattr(type(data), "data_vars") and hasattr(type(data), "isel")
-
-
 class LazySource(StreamSource):
     """Rows of something that gives chunks of any of its columns, as often as it is asked.
 
     Columns that have no role are left to whoever makes the chunks, who need not work them out.
     """
 
-    def __init__(self, data: Any, chunks: Callable[[Any, Sequence[str] | None, int], Iterator[Any]], *,
-                 handling: Handling | None = None) -> None:  # fmt: skip
+    def __init__(self, chunks: Callable[[Any, Sequence[str] | None, int], Iterator[Any]], data: Any, *,
+                 options: ReadOptions | None = None) -> None:  # fmt: skip
         self._lazy, self._make = data, chunks
-        n = (handling or Handling()).chunk_rows
-        super().__init__(lambda: chunks(data, None, n), handling=handling)
+        n = (options or ReadOptions()).chunk_rows
+        super().__init__(lambda: chunks(data, None, n), options=options)
 
     def restricted(self, columns: Sequence[str]) -> Self:
-        """The same rows with these columns alone; the others are not even computed."""
         copy = super().restricted(columns)
-        names, n = copy.names, self.handling.chunk_rows
+        names, n = copy.names, self.options.chunk_rows
         copy._supply = copy._supply.replaced(lambda: self._make(self._lazy, names, n))
         return copy
 
-    @classmethod
-    def of_frame(cls, data: Any, *, handling: Handling | None = None) -> Self:
-        """A lazy frame, collected a batch at a time."""
-        return cls(data, _batches, handling=handling)
 
-    @classmethod
-    def of_dataset(cls, data: Any, *, handling: Handling | None = None) -> Self:
-        """A dataset: a row for every combination of its coordinates, which are columns as its variables are."""
-        if not data.sizes:
-            raise ValueError("expected a dataset with dimensions, found one without; give it some, or pass a frame")
-        return cls(data, _cells, handling=handling)
-
-
-def _batches(frame: Any, names: Sequence[str] | None, n: int) -> Iterator[Any]:
+def batches_of_frame(frame: Any, names: Sequence[str] | None, n: int) -> Iterator[Any]:
     """Batches of a query. Older versions of polars have none, and slice it instead, which begins it anew every time."""
     query = frame if names is None else frame.select(list(names))
     if hasattr(query, "collect_batches"):
@@ -294,8 +259,13 @@ def _batches(frame: Any, names: Sequence[str] | None, n: int) -> Iterator[Any]:
         start += n
 
 
-def _cells(dataset: Any, names: Sequence[str] | None, n: int) -> Iterator[Any]:
-    """Stretches along the first dimension, flattened, so that at most about n rows are there at a time."""
+def cells_of_dataset(dataset: Any, names: Sequence[str] | None, n: int) -> Iterator[Any]:
+    """A row for every combination of the coordinates, which are columns as the variables are.
+
+    Stretches along the first dimension are flattened, so that at most about n rows are there at a time.
+    """
+    if not dataset.sizes:
+        raise ValueError("expected a dataset with dimensions, found one without; give it some, or pass a frame")
     sizes = dict(dataset.sizes)
     if names is not None:
         some = dataset[[name for name in dataset.data_vars if name in names]]

@@ -1,7 +1,9 @@
 """What every model of a sum of terms does: read rows, learn, answer about its terms. Leaves add what y is."""
 
+import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
+from importlib.util import find_spec
 from numbers import Integral
 from typing import Any, NamedTuple, Self
 
@@ -10,21 +12,27 @@ from sklearn.utils.validation import check_is_fitted
 
 from vff.data import Source, Table, open_rows
 from vff.estimators.binding import Binding, notes_on
-from vff.estimators.fitting import Fitted, fit
+from vff.estimators.evaluation import Block
+from vff.estimators.fitting import Fitted, fit, lines_of_pass
 from vff.estimators.named import introduce_source, recognised_source
-from vff.estimators.options import COVARIANCES, check_batch, check_choice, engine_names
-from vff.estimators.passes import lines_of_pass
+from vff.estimators.options import (
+    COVARIANCES,
+    ChainOptions,
+    FitSpec,
+    Options,
+    check_batch,
+    check_choice,
+    engine_names,
+)
 from vff.estimators.predict import ProcessMixin
-from vff.estimators.resolve import Options
-from vff.estimators.sampling import ChainOptions, inference_data
-from vff.estimators.spec import FitSpec
 from vff.estimators.statistics import Statistics, check_unchanged
-from vff.inference import Fit
+from vff.inference import Samples
 from vff.kernels import Kernel, Sum
 from vff.likelihoods import AbstractLikelihood
 from vff.words import shown
 
 _FROM_TEXT = {"datetime": "to_datetime", "duration": "to_timedelta"}
+_DIMENSIONS = {"variance": "term", "lengthscale": "column"}
 
 
 class Effects(NamedTuple):
@@ -52,23 +60,31 @@ class Effects(NamedTuple):
 class AdditiveModel(ProcessMixin):
     """A sum of terms under a likelihood; with Gaussian noise in closed form, else by natural gradients."""
 
-    kernel: Kernel | None
-    frequencies: Any
-    domain: Any
-    edges: Any
-    engine: str
-    optimizer: str | None
-    batch_size: int | None
-    likelihood: Any
-    covariance: Any
-    inference: str
-    draws: Any
-    warmup: Any
-    chains: Any
-    sampler: Any
-    priors: Any
     statistics_: Statistics
     learnt_statistics_: Statistics
+
+    def __init__(
+        self, kernel: Kernel | None, likelihood: Any, frequencies: Any, domain: Any, edges: Any, engine: str,
+        optimizer: str | None, batch_size: int | None, covariance: Any, inference: str, draws: Any, warmup: Any,
+        chains: Any, sampler: Any, priors: Any, random_state: Any, verbose: int,
+    ) -> None:  # fmt: skip
+        self.kernel = kernel
+        self.likelihood = likelihood
+        self.frequencies = frequencies
+        self.domain = domain
+        self.edges = edges
+        self.engine = engine
+        self.optimizer = optimizer
+        self.batch_size = batch_size
+        self.covariance = covariance
+        self.inference = inference
+        self.draws = draws
+        self.warmup = warmup
+        self.chains = chains
+        self.sampler = sampler
+        self.priors = priors
+        self.random_state = random_state
+        self.verbose = verbose
 
     @abstractmethod
     def _requested_likelihood(self) -> AbstractLikelihood:
@@ -84,9 +100,14 @@ class AdditiveModel(ProcessMixin):
 
     def _absorb(self, X: Any, y: Any, sample_weight: Any, before: Fitted | None, *, growing: bool) -> Self:
         """Read rows on top of those that came before; nothing of the estimator changes until all of it has worked."""
-        spec = self._spec(growing)
+        spec, found = self._spec(growing), None if before is None else before.fit
+        if found is not None and found.samples is not None and not found.from_sums:
+            raise ValueError(
+                "the rows seen so far were sampled, which leaves no sums to add to; fit all rows together, or begin "
+                "again with inference='variational'"
+            )
         if before is not None:
-            self._check_can_grow(before)
+            check_unchanged(before.statistics.options, self._options())
         source = self._opened(X, y, sample_weight, spec, None if before is None else before.statistics)
         fitted = fit(spec, source, before)
         if before is None:
@@ -105,8 +126,8 @@ class AdditiveModel(ProcessMixin):
         """The rows, wherever they are, with the columns of those seen before where they were."""
         known = getattr(self, "feature_names_in_", None)
         source = open_rows(X).assigned(spec.used, y, sample_weight, None if known is None else list(known))
-        if self.verbose and source.expensive_pass and source.handling.report is None:
-            source = source.handled(report=lines_of_pass(spec.progress))
+        if self.verbose and source.expensive_pass and source.options.report is None:
+            source = source.with_options(report=lines_of_pass(spec.progress))
         if seen is None:
             return source
         modelled = [column.index for column in seen.binding.columns]
@@ -119,7 +140,7 @@ class AdditiveModel(ProcessMixin):
         check_choice("optimizer", self.optimizer, ("lbfgs", None))
         check_choice("covariance", self.covariance, COVARIANCES)
         batch, centred, noise = check_batch(self.batch_size), self._centred(), self._noise()
-        chains = ChainOptions(self.draws, self.warmup, self.chains, self.sampler, self.priors, self.random_state)
+        chains = ChainOptions(self.draws, self.warmup, self.chains, self.sampler, self.random_state)
         spec = FitSpec(
             likelihood, self.inference, self.covariance, self.priors, growing, self.kernel, self._options(),
             self.engine, self.optimizer, centred, noise, batch, chains, self._progress(),
@@ -129,15 +150,6 @@ class AdditiveModel(ProcessMixin):
 
     def _options(self) -> Options:
         return Options(self.frequencies, self.domain, self.edges, self.covariance, self.likelihood)
-
-    def _check_can_grow(self, before: Fitted) -> None:
-        found = before.fit
-        if found is not None and found.samples is not None and not found.from_sums:
-            raise ValueError(
-                "the rows seen so far were sampled, which leaves no sums to add to; fit all rows together, or begin "
-                "again with inference='variational'"
-            )
-        check_unchanged(before.statistics.options, self._options())
 
     def _store(self, fitted: Fitted, progress: Callable[[str], None]) -> None:
         rows, fit, self.timing_ = fitted
@@ -161,13 +173,11 @@ class AdditiveModel(ProcessMixin):
         self.intercept_std_ = fit.target.scale * float(np.sqrt(variance))
         bound_gap = fit.history[-1].bound_gap
         self.elbo_gap_ = (bound_gap, 2.0 * bound_gap)
-        self._store_choices(fit, rows)
+        self.engine_, self.engine_reason_ = rows.choice.name, rows.choice.reason
         self.notes_ = (*rows.notes, *notes_on(self.kernel, rows.binding, rows.n), *fit.notes)
         for note in self.notes_:
             progress(f"note: {note}")
-
-    def _store_choices(self, fit: Fit, rows: Statistics) -> None:
-        """What was settled: domains by column, harmonics and edge functions by term."""
+        # what was settled: domains by column, harmonics and edge functions by term
         self.domain_, self.frequencies_, self.edges_ = {}, {}, {}
         for term, request, values in zip(rows.terms, rows.moments.request.terms, fit.terms, strict=True):
             leaves = term.term.factors
@@ -179,7 +189,6 @@ class AdditiveModel(ProcessMixin):
                 self.frequencies_[term.key] = values.M
             if any(q is not None for q in edges):
                 self.edges_[term.key] = edges[0] if len(edges) == 1 else edges
-        self.engine_, self.engine_reason_ = rows.choice.name, rows.choice.reason
 
     def save(self, path: Any, *, units: Mapping[Any, str] | None = None) -> None:
         """Write all that was learnt, and the sums over the rows, to a file that ``vff.load`` reads, without the rows.
@@ -235,11 +244,20 @@ class AdditiveModel(ProcessMixin):
         check_is_fitted(self, "posterior_")
         if self.samples_ is None:
             raise ValueError("to_arviz needs draws, and this model was fitted with inference='variational'; use 'mcmc'")
-        return inference_data(self.samples_, self.samples_.y)
+        return _inference_data(self.samples_)
 
-    def _block(self, table: Table, rows: slice) -> np.ndarray:
+    def _function_draws(self, X: Any, n_samples: int, random_state: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Draws of the latent function, joint over the rows of X, (N, n_samples), and the variance of the rest, (N,).
+
+        The rest is what the features do not carry, taken as independent by row: E[exp f | draw] = exp(draw + rest / 2).
+        """
+        (x,) = self._evaluate(X, lambda rows: (rows.x,))
+        values, rest = self.fit_.posterior.draws(x, n_samples, self._generator(random_state))
+        return self.target_.mean + self.target_.scale * values, self.target_.scale**2 * rest
+
+    def _block(self, table: Table) -> np.ndarray:
         try:
-            return super()._block(table, rows)
+            return super()._block(table)
         except ValueError:
             _refuse_times_as_text(table, self.statistics_.binding)
             raise
@@ -307,15 +325,15 @@ class AdditiveModel(ProcessMixin):
         >>> np.allclose(model.effects(X).mean.sum(axis=1) + model.intercept_, model.predict_f(X)[0])
         True
         """
-        mean, variance = self._evaluate(X, lambda rows: self._effects(rows.x))
+
+        def compute(rows: Block) -> tuple[np.ndarray, np.ndarray]:
+            posterior, ready = self.fit_.posterior, self.fit_.posterior.rows(rows.x)
+            parts = [posterior.effect(s, rows.x, ready) for s in range(len(posterior.terms))]
+            return np.stack([mean for mean, _ in parts], axis=1), np.stack([variance for _, variance in parts], axis=1)
+
+        mean, variance = self._evaluate(X, compute)
         names = tuple(term.name for term in self.statistics_.terms)
         return Effects(names, self.target_.scale * mean, self.target_.scale * np.sqrt(variance))
-
-    def _effects(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        posterior = self.fit_.posterior
-        rows = posterior.rows(x)
-        parts = [posterior.effect(s, x, rows) for s in range(len(posterior.terms))]
-        return np.stack([mean for mean, _ in parts], axis=1), np.stack([variance for _, variance in parts], axis=1)
 
 
 def _refuse_times_as_text(table: Table, fitted: Binding) -> None:
@@ -327,3 +345,32 @@ def _refuse_times_as_text(table: Table, fitted: Binding) -> None:
                 f"column {column.label} of X holds text such as {shown(example)}, and the model was fitted to times in "
                 f"it: convert the column, for instance with pandas.{_FROM_TEXT[column.kind]}(X[{column.label}])"
             )
+
+
+def _inference_data(samples: Samples) -> Any:
+    """Draws, how the chains went, and the targets, as ArviZ has them."""
+    if find_spec("arviz") is None:
+        raise ImportError("to_arviz needs ArviZ, which is not installed; pip install 'vff[mcmc]'")
+    with warnings.catch_warnings():
+        # said on the first import of a day, and remembered in the user's cache: it is about code that calls ArviZ,
+        # and both of its faces are called below
+        warnings.filterwarnings("ignore", message=r"\s*ArviZ is undergoing a major refactor", category=FutureWarning)
+        import arviz
+
+    posterior, coords, dims = {}, {}, {}
+    kinds = dict.fromkeys(own.kind for own in samples.parameters if own.prior is not None)
+    for kind in kinds:
+        own = [one for one in samples.parameters if one.kind == kind and one.prior is not None]
+        draws = [samples.values[one.name] for one in own]
+        labels = [one.label for one in own if one.label is not None]
+        if labels:
+            dim = _DIMENSIONS.get(kind, kind)
+            posterior[kind], coords[dim], dims[kind] = np.stack(draws, axis=-1), labels, [dim]
+        else:
+            posterior[kind] = draws[0]
+    groups: dict[str, Any] = {"posterior": posterior, "sample_stats": dict(samples.stats)}
+    if samples.y is not None:
+        groups["observed_data"] = {"y": samples.y}
+    if arviz.__version__.startswith("0."):  # groups were arguments then; asking 1.x for the names of 0.x warns
+        return arviz.from_dict(**groups, coords=coords, dims=dims)
+    return arviz.from_dict(groups, coords=coords, dims=dims)

@@ -5,11 +5,13 @@ from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any
 
-from vff.data.conversion import in_order, is_grouped
+import numpy as np
+
+from vff.data.conversion import in_order
 from vff.data.meaning import are_written, refuse_to_guess, refuse_written
 from vff.data.table import Table
-from vff.estimators.observed import column_of
-from vff.factors import KINDS, Kernel, Leaf, Sum, Term, normal_form
+from vff.estimators.named import column_of
+from vff.factors import KINDS, Kernel, Sum, Term, normal_form
 from vff.inference import Term as InnerTerm
 from vff.words import shown
 
@@ -29,6 +31,10 @@ class BoundColumn:
     """What the column holds: "number", "datetime", "duration", "boolean" or "text"."""
     levels: tuple[Any, ...] | None
     """The levels of a categorical column."""
+
+    def read(self, table: Table, rows: slice = slice(None)) -> np.ndarray:
+        """Its numbers, or the codes of its levels, at some rows of a table."""
+        return table.numbers(self.index, rows) if self.levels is None else table.codes(self.index, self.levels, rows)
 
 
 @dataclass(frozen=True)
@@ -70,12 +76,12 @@ class Binding:
     def identity(self) -> tuple[Any, ...]:
         """What the sums over rows and the model depend on; a column with a name may stand anywhere."""
 
-        def place(c: int, column: Hashable) -> Hashable:
+        def where(c: int, column: Hashable) -> Hashable:
             return column if isinstance(column, str) else self.columns[c].index
 
         return tuple(
             tuple(
-                (place(c, factor.column), *factor.identity)
+                (where(c, factor.column), *factor.identity)
                 for c, factor in zip(term.columns, term.term.factors, strict=True)
             )
             for term in self.terms
@@ -100,7 +106,8 @@ def default_kernel(table: Table, likelihood_column: Hashable | None = None) -> K
         if index != left_out and table.kind(index) == "text":
             refuse_to_guess(table.raw(index), table.place(index))
     leaves = [
-        _default_leaf("text" if table.names and table.kind(index) == "text" else "number")(column)
+        # numbers and text always stand for something
+        KINDS.default_leaf("text" if table.names and table.kind(index) == "text" else "number")(column)  # pyright: ignore[reportOptionalCall]
         for index, column in enumerate(table.names or range(table.n_columns))
         if index != left_out
     ]
@@ -111,13 +118,7 @@ def default_kernel(table: Table, likelihood_column: Hashable | None = None) -> K
     return leaves[0] if len(leaves) == 1 else Sum(tuple(leaves))
 
 
-def _default_leaf(kind: str) -> type[Leaf]:
-    leaf = KINDS.default_leaf(kind)
-    assert leaf is not None  # numbers and text always stand for something
-    return leaf
-
-
-def check_levels(binding: Binding, n_rows: int, declared: Callable[[BoundColumn], bool] = lambda column: False) -> None:
+def check_levels(binding: Binding, n_rows: int, declared: Callable[[BoundColumn], bool]) -> None:
     """Refuse to take a column of text for a category, unless it is named, that hardly is one.
 
     It has very many values, or these are numbers or dates, unless the type of the column was ``declared`` to be one.
@@ -134,11 +135,6 @@ def check_levels(binding: Binding, n_rows: int, declared: Callable[[BoundColumn]
             )
 
 
-def is_declared(table: Table, column: BoundColumn) -> bool:
-    """Whether the type of a column says that it is a category."""
-    return is_grouped(table.raw(column.index))
-
-
 def notes_on(kernel: Kernel | None, binding: Binding, n_rows: int) -> tuple[str, ...]:
     """What kernel=None decided, where one might wish that it had not."""
     many = [
@@ -153,41 +149,30 @@ def notes_on(kernel: Kernel | None, binding: Binding, n_rows: int) -> tuple[str,
     )
 
 
-def resolve_columns(
-    kernel: Kernel | None, table: Table, *, first: bool = True, likelihood_column: Hashable | None = None
-) -> Binding:
-    """The terms of the kernel with their columns.
-
-    ``first`` says that no rows were seen before; ``likelihood_column`` is one that the likelihood takes for itself.
-    """
+def resolve_columns(kernel: Kernel | None, table: Table, likelihood_column: Hashable | None = None) -> Binding:
+    """The terms of the kernel with their columns, but for one that the likelihood takes for itself."""
     columns: dict[tuple[int, Hashable], BoundColumn] = {}
     terms: list[BoundTerm] = []
     for term in normal_form(default_kernel(table, likelihood_column) if kernel is None else kernel):
         keys = [(table.index(leaf.column), leaf.factor.axis) for leaf in term.factors]
         _check_different(term, [index for index, _ in keys], table)
-        for key, leaf in zip(keys, term.factors, strict=True):
-            if key not in columns:
-                columns[key] = _bound_column(table, key[0], leaf)
+        for (index, axis), leaf in zip(keys, term.factors, strict=True):
+            if (index, axis) not in columns:
+                aliases = {leaf.column, index, *([table.names[index]] if table.names else [])}
+                levels = table.levels(index) if leaf.reads == "levels" else None
+                found = index, table.label(index), frozenset(aliases), table.kind(index).value, levels
+                columns[index, axis] = BoundColumn(*found)
         name = _unique(term.name, {other.name for other in terms})
         terms.append(BoundTerm(term, name, tuple(list(columns).index(key) for key in keys)))
-    binding = Binding(tuple(columns.values()), tuple(terms))
-    if kernel is None and first:
-        check_levels(binding, table.n_rows, lambda column: is_declared(table, column))
-    return binding
-
-
-def _bound_column(table: Table, index: int, leaf: Leaf) -> BoundColumn:
-    aliases = {leaf.column, index, *([table.names[index]] if table.names else [])}
-    levels = table.levels(index) if leaf.reads == "levels" else None
-    return BoundColumn(index, table.label(index), frozenset(aliases), table.kind(index).value, levels)
+    return Binding(tuple(columns.values()), tuple(terms))
 
 
 def _check_different(term: Term, indices: list[int], table: Table) -> None:
     """A product is over different columns, whatever they are called, unless its factors say that one will do."""
     leaves = term.factors
-    for place, index in enumerate(indices):
-        same = [leaves[other] for other in range(place) if indices[other] == index]
-        if any(leaves[place].clash(other) or other.clash(leaves[place]) for other in same):
+    for d, index in enumerate(indices):
+        same = [leaves[other] for other in range(d) if indices[other] == index]
+        if any(leaves[d].clash(other) or other.clash(leaves[d]) for other in same):
             raise ValueError(
                 f"the product {term.name} uses column {table.label(index)} of X twice, and its factors must be over "
                 "different columns; leave one of them out"
@@ -216,15 +201,10 @@ def joined(seen: Binding, new: Binding) -> Binding:
             f"rows were summed for {seen.text} and cannot be added to those for {new.text}; keep the kernel, or fit "
             "all rows again"
         )
-    columns = tuple(
-        column if old.levels is None or column.levels is None else replace(column, levels=_union(old, column))
+    columns = tuple(  # those seen first in their old places
+        column
+        if old.levels is None or column.levels is None
+        else replace(column, levels=tuple(dict.fromkeys((*old.levels, *column.levels))))
         for old, column in zip(seen.columns, new.columns, strict=True)
     )
     return replace(new, columns=columns)
-
-
-def _union(old: BoundColumn, new: BoundColumn) -> tuple[Any, ...]:
-    """All levels of both, those seen first in their old places."""
-    seen = old.levels or ()
-    known = set(seen)
-    return (*seen, *(level for level in new.levels or () if level not in known))

@@ -1,6 +1,6 @@
 """``GPClassifier``: Gaussian process classification by natural gradients."""
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Self
 
@@ -12,7 +12,7 @@ from vff.data.checks import as_labels, check_weights, coded
 from vff.data.table import Table
 from vff.estimators.arguments import flag
 from vff.estimators.base import AdditiveModel, Effects
-from vff.estimators.named import columns_used, introduce, levels_used
+from vff.estimators.named import introduce, used_columns
 from vff.estimators.predict_classes import ClassificationMixin
 from vff.estimators.tasks import FindLabels
 from vff.kernels import Kernel
@@ -59,7 +59,6 @@ class GPClassifier(ClassificationMixin, AdditiveModel):
 
     classes_: np.ndarray
     estimators_: "list[GPClassifier]"
-    fit_intercept: bool
 
     def __init__(
         self,
@@ -83,7 +82,11 @@ class GPClassifier(ClassificationMixin, AdditiveModel):
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
-        self._keep(locals())
+        super().__init__(
+            kernel, likelihood, frequencies, domain, edges, engine, optimizer, batch_size, covariance, inference,
+            draws, warmup, chains, sampler, priors, random_state, verbose,
+        )  # fmt: skip
+        self.fit_intercept = fit_intercept
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit to a table X and labels y.
@@ -109,7 +112,7 @@ class GPClassifier(ClassificationMixin, AdditiveModel):
         source = open_rows(X)
         if source.whole is None:
             return self._fit_chunks(source, y, sample_weight)
-        source = source.assigned(UsedColumns(self._columns_used(), ()), y, sample_weight)
+        source = source.assigned(self._used()._replace(levels=()), y, sample_weight)
         labels, table, sample_weight = as_labels(source.y), source.whole, source.w
         assert table is not None
         if labels.size != table.n_rows:
@@ -124,20 +127,20 @@ class GPClassifier(ClassificationMixin, AdditiveModel):
             self.target_name_ = source.target
         return self
 
-    def _columns_used(self) -> tuple[Hashable, ...]:
-        return columns_used(self.kernel, self._requested_likelihood())
+    def _used(self) -> UsedColumns:
+        return used_columns(self.kernel, self._requested_likelihood())
 
     def _fit_chunks(self, source: Source, y: Any, sample_weight: Any) -> Self:
         """Labels are found in a pass of their own; then there is a fit per class, or one for two."""
         source, column, weight = source.with_targets(y, sample_weight)
-        used = None if self.kernel is None else UsedColumns(self._columns_used(), levels_used(self.kernel))
-        roles = replace(Roles.of(source, used, column, weight), labelled=True)
+        used = Roles.of(source, None if self.kernel is None else self._used(), column, weight)
+        roles = replace(used, labelled=True)
         again: Any = source.select(roles).revisitable()
         if again.whole is not None:
             return self.fit(again.whole, again.y, again.w)
-        source = source.handled(keep_missing=roles.levels).with_integers(roles.labels)
+        source = source.with_options(keep_missing=roles.levels).with_integers(roles.labels)
         # rows that will be left out for another column must not show their labels either
-        whole = source.handling.faulty == "skip" or source.handling.missing == "drop"
+        whole = source.options.faulty == "skip" or source.options.missing == "drop"
         columns = [name for name in (roles.all if whole else (roles.target, roles.weight)) if name is not None]
         some = source.restricted(columns) if roles.features is not None and columns else source
         labels = FindLabels(replace(roles, features=None if roles.features is None else ()))
@@ -148,9 +151,9 @@ class GPClassifier(ClassificationMixin, AdditiveModel):
 
     def _fit_each(self, classes: np.ndarray, X: Any, target: Callable[[int], Any], sample_weight: Any) -> Self:
         """A fit of each class against the rest, or one for two; ``target`` of a class has ones in its rows."""
-        fitted = _copy(self)
+        fitted: Any = clone(self)
         fitted.classes_ = classes
-        models = [fitted] if classes.size == 2 else [_copy(self) for _ in classes]
+        models: list[Any] = [fitted] if classes.size == 2 else [clone(self) for _ in classes]
         for k, model in enumerate(models, classes.size - len(models)):
             model._absorb(X, target(k), sample_weight, None, growing=False)
             model.classes_ = classes if classes.size == 2 else np.array([False, True])
@@ -205,7 +208,7 @@ class GPClassifier(ClassificationMixin, AdditiveModel):
                 "partial_fit of a classifier takes tables in memory; call it with one chunk after another, or fit "
                 "all rows together"
             )
-        source = source.assigned(UsedColumns(self._columns_used(), ()), y, sample_weight)
+        source = source.assigned(self._used()._replace(levels=()), y, sample_weight)
         X, labels, sample_weight = source.whole, as_labels(source.y), source.w
         known = getattr(self, "classes_", None)
         if known is None and classes is None:
@@ -215,11 +218,16 @@ class GPClassifier(ClassificationMixin, AdditiveModel):
         if not hasattr(self, "classes_"):
             if known.size < 2:
                 raise ValueError(f"classes names {known.tolist()}, and a classifier needs at least two")
-            _check_all_seen(labels[check_weights(sample_weight, labels.size) > 0.0], known)
+            missing = np.setdiff1d(known, labels[check_weights(sample_weight, labels.size) > 0.0])
+            if missing.size:
+                raise ValueError(
+                    f"the first rows given to partial_fit hold no row of class {shown(missing.tolist()[0])}, and rows "
+                    "of one class alone leave nothing to remember: begin with rows of all classes"
+                )
         if known.size == 2:
             self._absorb(X, codes.astype(float), sample_weight, self._before(), growing=True)
         else:
-            models: list[GPClassifier] = getattr(self, "estimators_", None) or [_copy(self) for _ in known]
+            models: list[Any] = getattr(self, "estimators_", None) or [clone(self) for _ in known]
             for model, label in zip(models, known, strict=True):
                 model.partial_fit(X, labels == label, np.array([False, True]), sample_weight)
             introduce(self, Table.of(X))
@@ -228,10 +236,13 @@ class GPClassifier(ClassificationMixin, AdditiveModel):
         return self
 
     def _gather(self, models: "list[GPClassifier]", classes: np.ndarray) -> None:
-        """A model per class."""
+        """A model per class; their notes have the class before them."""
         self.estimators_ = models
         self.elbo_ = float(sum(model.elbo_ for model in models))
-        self.notes_ = notes_together(models, classes)
+        rows = models[0].statistics_.notes  # on the rows, which are those of all: once
+        each = zip(models, classes, strict=True)
+        own = (f"{label}: {note}" for model, label in each for note in model.notes_ if note not in rows)
+        self.notes_ = (*rows, *own)
 
     def effects(self, X: Any) -> Effects:
         self._refuse_several("ask estimators_[k].effects(X)")
@@ -262,26 +273,3 @@ def _check_several(classes: np.ndarray) -> None:
             f"y holds {held} in rows of positive weight, and a classifier needs at least two: give it rows of another "
             "class"
         )
-
-
-def _check_all_seen(labels: np.ndarray, classes: np.ndarray) -> None:
-    missing = np.setdiff1d(classes, labels)
-    if missing.size:
-        raise ValueError(
-            f"the first rows given to partial_fit hold no row of class {shown(missing.tolist()[0])}, and rows of one "
-            "class alone leave nothing to remember: begin with rows of all classes"
-        )
-
-
-def _copy(model: GPClassifier) -> GPClassifier:
-    """The same options, not fitted."""
-    copy = clone(model)
-    assert isinstance(copy, GPClassifier)
-    return copy
-
-
-def notes_together(models: Sequence[GPClassifier], classes: Iterable[Any]) -> tuple[str, ...]:
-    """The notes of a model per class, with the class before them; on the rows, which are those of all, once."""
-    rows = models[0].statistics_.notes
-    each = zip(models, classes, strict=True)
-    return (*rows, *(f"{label}: {note}" for model, label in each for note in model.notes_ if note not in rows))

@@ -10,20 +10,24 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from vff.estimators.arguments import interval_level, seeded, whole_number
-from vff.estimators.grid import Grid, check_exposed, exposure_on, make_grid, region_volumes
 from vff.estimators.named import introduce, recognised
 from vff.estimators.options import check_choice, check_domain
 from vff.estimators.pattern import (
     Box,
     Count,
+    Grid,
     Intensity,
     Space,
     as_box,
     as_table,
+    check_exposed,
     check_inside,
     coordinates,
+    exposure_on,
     factors_of,
+    make_grid,
     range_of,
+    region_volumes,
 )
 from vff.estimators.regressor import GPRegressor
 from vff.factors import Factor, FactorOptions
@@ -369,16 +373,13 @@ class CoxProcess(BaseEstimator):
         state = seeded(self.random_state if random_state is None else random_state)
         step, rows = max(1, _AT_ONCE // len(x)), self._rows(x)
         for start in range(0, n_samples, step):
-            yield self._some_draws(rows, min(step, n_samples - start), state)
-
-    def _some_draws(self, rows: Any, n_samples: int, state: Any) -> tuple[np.ndarray, np.ndarray]:
-        try:
-            return self.model_._function_draws(rows, n_samples, state)
-        except ValueError as error:
-            raise ValueError(
-                f"the intensity must be drawn at all cells of the region together, and {error}; take a smaller region, "
-                "a coarser grid, or fewer frequencies"
-            ) from error
+            try:
+                yield self.model_._function_draws(rows, min(step, n_samples - start), state)
+            except ValueError as error:
+                raise ValueError(
+                    f"the intensity must be drawn at all cells of the region together, and {error}; take a smaller "
+                    "region, a coarser grid, or fewer frequencies"
+                ) from error
 
     def _rows(self, x: np.ndarray) -> Any:
         """Places (N, d) as rows of the inner model."""

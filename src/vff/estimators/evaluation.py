@@ -1,7 +1,7 @@
 """Rows to be answered about: whatever ``fit`` takes, chunk by chunk, with the columns of the fit in their places."""
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -12,8 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from vff.data import Chunk, MemorySource, Roles, Source, Table, UsedColumns, open_rows, run_task
 from vff.data.memory import column_or_values
 from vff.data.table import check_columns
-from vff.estimators.named import recognised
-from vff.estimators.observed import extra_of, refuse_negative
+from vff.estimators.named import extra_of, recognised, refuse_negative
 
 Check = Callable[[Any, int], np.ndarray]
 """What makes a vector of targets, or of labels, of what was given for so many rows."""
@@ -45,6 +44,17 @@ class Block:
     y: Any = None
     w: Any = None
 
+    @classmethod
+    def of(cls, model: Any, table: Table, y: Any, w: Any) -> "Block":
+        """The rows of a table with the columns of the fit."""
+        own = recognised(model, table, model.column_indices_, model.likelihood_.column)
+        return cls(model, own, model._block(own), y, w)
+
+    @property
+    def outside(self) -> np.ndarray:
+        """How many rows lie outside, by column."""
+        return self.model.posterior_.outside(self.x).reshape(len(self), -1).sum(axis=0)
+
     def __len__(self) -> int:
         return len(self.x)
 
@@ -53,35 +63,6 @@ class Block:
         """What the likelihood takes from every row beside y: exposure or trials; ones when nothing."""
         likelihood = self.model.likelihood_
         return refuse_negative(extra_of(likelihood, self.table), likelihood, self.table.first)
-
-
-class _Evaluator:
-    """A model that looks at rows, and remembers how many lay outside."""
-
-    def __init__(self, model: Any) -> None:
-        self.model, self.n = model, 0
-        self.beyond = np.zeros(len(model.column_indices_), int)
-        self.labels: list[str] = []
-
-    def block(self, chunk: Chunk, y: Any, w: Any) -> Block:
-        """The rows of a chunk."""
-        model = self.model
-        table = recognised(model, chunk.table, model.column_indices_, model.likelihood_.column)
-        x = model._block(table, slice(None))
-        self.beyond += model.posterior_.outside(x).reshape(len(x), -1).sum(axis=0)
-        self.n += len(x)
-        self.labels = [table.label(index) for index in model.column_indices_]
-        return Block(model, table, x, y, w)
-
-    def warn(self) -> None:
-        """About all rows that were seen."""
-        for number in np.flatnonzero(self.beyond):
-            where = self.model._outside_text(int(number), self.labels[number])
-            warnings.warn(
-                f"{self.beyond[number]} of {self.n} rows {where}; predictions go back to the prior there",
-                ExtrapolationWarning,
-                stacklevel=5,
-            )
 
 
 def evaluate(
@@ -97,39 +78,39 @@ def evaluate(
     ``y`` and the weights are vectors, or names of columns of X. ``check`` says what y is to be like; without it there
     is none.
     """
-    parts = list(_evaluate(models, X, compute, y, sample_weight, check))
+    for model in models:
+        check_is_fitted(model, "posterior_")
+    source = _readable(models[0], open_rows(X), y, sample_weight, check)
+    roles, n, blocks = source.roles or Roles(None), 0, []
+    beyond = [np.zeros(len(model.column_indices_), int) for model in models]
+
+    def answer(chunk: Chunk) -> Sequence[np.ndarray]:
+        nonlocal n, blocks
+        target = chunk.y if roles.target is None else chunk.table.raw(chunk.table.index(roles.target))
+        w = chunk.w if roles.weight is None else chunk.table.raw(chunk.table.index(roles.weight))
+        if check is not None and source.whole is None:
+            target = check(target, chunk.n_rows)
+        blocks = [Block.of(model, chunk.table, target, w) for model in models]
+        n += len(blocks[0])
+        for block, count in zip(blocks, beyond, strict=True):
+            count += block.outside
+        return compute(blocks)
+
+    parts = [run_task(answer, chunk) for chunk in source.chunks() if chunk.n_rows]  # pyright: ignore[reportArgumentType]
     if not parts:
         raise ValueError("X has 0 sample(s), while a minimum of 1 is required: give it a row to predict at")
+    for block, count in zip(blocks, beyond, strict=True):
+        for number in np.flatnonzero(count):
+            where = block.model._outside_text(int(number), block.table.label(block.model.column_indices_[number]))
+            warnings.warn(
+                f"{count[number]} of {n} rows {where}; predictions go back to the prior there",
+                ExtrapolationWarning,
+                stacklevel=4,
+            )
     return [np.concatenate(part) for part in zip(*parts, strict=True)]
 
 
-def _evaluate(
-    models: Sequence[Any], X: Any, compute: Callable[..., Any], y: Any, sample_weight: Any, check: Check | None
-) -> Iterator[Sequence[np.ndarray]]:
-    for model in models:
-        check_is_fitted(model, "posterior_")
-    evaluators = [_Evaluator(model) for model in models]
-    source = readable(models[0], open_rows(X), y, sample_weight, check)
-    roles = source.roles
-
-    def answer(chunk: Chunk) -> Sequence[np.ndarray]:
-        target, w = chunk.y, chunk.w
-        if roles is not None and roles.target is not None:
-            target = chunk.table.raw(chunk.table.index(roles.target))
-        if roles is not None and roles.weight is not None:
-            w = chunk.table.raw(chunk.table.index(roles.weight))
-        if check is not None and source.whole is None:
-            target = check(target, chunk.n_rows)
-        return compute([evaluator.block(chunk, target, w) for evaluator in evaluators])
-
-    for chunk in source.chunks():
-        if chunk.n_rows:
-            yield run_task(answer, chunk)  # pyright: ignore[reportArgumentType]
-    for evaluator in evaluators:
-        evaluator.warn()
-
-
-def readable(
+def _readable(
     model: Any, source: Source, y: Any = None, sample_weight: Any = None, check: Check | None = None
 ) -> Source:
     """The rows with the columns that a model needs and no others, in the kinds that it knows."""
@@ -137,28 +118,18 @@ def readable(
     if table is not None:
         target = None if check is None else check(column_or_values(table, y, "y"), table.n_rows)
         return MemorySource(table, target, column_or_values(table, sample_weight, "sample_weight"))
-    fitted = getattr(model, "feature_names_in_", None)
+    fitted, indices = getattr(model, "feature_names_in_", None), model.column_indices_
+    known = [both for both in zip(indices, model.column_levels_, strict=False) if both[1] is not None]
     if source.names is None or fitted is None:  # columns stand where they stood
-        levels = tuple(index for index, known in _levels(model) if known is not None)
+        levels = tuple(index for index, _ in known)
         roles = Roles.of(source, UsedColumns((), ()), y if check else None, sample_weight)
         return source.select(replace(roles, features=source.names, levels=() if source.names else levels))
-    names = [str(name) for name in fitted]
-    needed = needed_columns(model, names)
+    names, own = [str(name) for name in fitted], model.likelihood_.column
+    own = [] if own is None else [own if isinstance(own, str) else names[own]]
+    needed = list(dict.fromkeys([*(names[index] for index in indices), *own]))
     check_columns(names, source.names, needed)
-    levels = {names[index]: known for index, known in _levels(model) if known is not None}
-    texts = [name for name, known in levels.items() if any(isinstance(one, str) for one in known)]
+    levels = {names[index]: own for index, own in known}
+    texts = [name for name, own in levels.items() if any(isinstance(one, str) for one in own or ())]
     source = source.expecting_text(texts)
     roles = Roles.of(source, UsedColumns(tuple(needed), tuple(levels)), y if check else None, sample_weight)
     return source.select(roles)
-
-
-def needed_columns(model: Any, names: Sequence[str]) -> list[Any]:
-    """The columns that predictions are made of, by name: the modelled ones, and the likelihood's own."""
-    own = model.likelihood_.column
-    beside_them = [] if own is None else [own if isinstance(own, str) else names[own]]
-    return list(dict.fromkeys([*(names[index] for index in model.column_indices_), *beside_them]))
-
-
-def _levels(model: Any) -> list[tuple[int, tuple[Any, ...] | None]]:
-    """The modelled columns by number, each with its levels, if it has any."""
-    return list(zip(model.column_indices_, model.column_levels_ or (None,) * len(model.column_indices_), strict=True))

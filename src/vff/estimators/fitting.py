@@ -1,17 +1,52 @@
-"""Rows to a posterior: estimators, commands and tests come through here."""
+"""Rows to a posterior: passes over the rows of a fit, wherever they are, and what is learnt of their answers.
 
-from dataclasses import replace
-from typing import NamedTuple
+Estimators, commands and tests come through here.
+"""
 
-from vff.data import Source
-from vff.estimators.options import check_sampling_size, check_size
-from vff.estimators.passes import RowPasses, Stopwatch
-from vff.estimators.sampling import plan_of
-from vff.estimators.spec import FitSpec
-from vff.estimators.statistics import Statistics, after_visits
-from vff.inference import Fit, FitTask, Method, Sums, TermPlan, Visited, no_sums, on_coverage
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from vff.data import NEEDS_REVISITS, Checkpoint, PassState, Progress, Source, check_same_rows
+from vff.data.checks import check_target, check_weights
+from vff.data.conversion import is_grouped
+from vff.estimators.binding import BoundColumn, check_levels, joined
+from vff.estimators.options import FitSpec, check_sampling_size, check_size
+from vff.estimators.statistics import (
+    Statistics,
+    check_ranges,
+    engines_used,
+    extended,
+    resolved,
+    rows_to_visit,
+    with_levels,
+    with_sums,
+)
+from vff.estimators.table_summary import Batch, TableSummary, check_enough
+from vff.estimators.tasks import ChunkedRows, Gather, Gathered, Look, Reader, Sum
+from vff.factors import normal_form
+from vff.inference import (
+    Fit,
+    FitTask,
+    MemoryRows,
+    Method,
+    Sums,
+    TermPlan,
+    Visited,
+    memory_needed,
+    no_sums,
+    on_coverage,
+)
+from vff.moments import LARGEST_SAMPLE, MomentRequest, distinct_values_for, plan_pass
 
 _KEPT_TARGETS = 2**20  # that draws are kept with
+_PATIENCE = 2.0  # seconds between lines of progress
+_DOMAIN_FIRST = "the domain is to be found in the rows, which then are read twice"
+_GIVE_DOMAIN = "give domain= for every column of numbers, or "
 
 
 class Fitted(NamedTuple):
@@ -36,60 +71,282 @@ def fit(spec: FitSpec, source: Source, before: Fitted | None = None) -> Fitted:
     else:
         rows, data = passes.visited(seen, method)
         with watch("learn"):
-            _check_memory(spec, method, rows, data)
-            found = learnt(spec, rows, data, _remembered(last, rows))
+            if method.samples:
+                check_sampling_size(data.request, data.walk.n, spec.chains.draws * spec.chains.chains)
+            else:
+                check_size(data.request, [term.key for term in rows.terms], spec.covariance, data.walk.n)
+            if last is not None and last.memory is not None:  # over the levels that are known now
+                last = replace(last, memory=replace(last.memory, sums=rows.moments))
+            found = learnt(spec, rows, data, last)
         found = replace(found, notes=(*found.notes, *on_coverage(found, data.walk, data.observed)))
-        rows = _afterwards(found, rows, data)
+        rows = _after_visits(found, rows, data)
     if found.samples is not None and not spec.growing and rows.n <= _KEPT_TARGETS:
         found = replace(found, samples=replace(found.samples, y=passes.targets()))
-    return Fitted(rows, found, watch.seconds)
+    return Fitted(rows, found, dict(watch))
 
 
 def learnt(spec: FitSpec, rows: Statistics, data: Sums | Visited, before: Fit | None) -> Fit:
     """Hyperparameters and posterior, from where an earlier fit left them."""
     method = spec.method()
-    chains = plan_of(spec.chains) if method.samples else None
+    chains = spec.chains.plan() if method.samples else None
+    ranges = (tuple(rows.ranges[c] for c in term.columns) for term in rows.terms)
+    plans = tuple(
+        TermPlan(term.name, rows.binding.labels(term), term.inner, term.given, M, own, detail)
+        for term, M, own, detail in zip(rows.terms, rows.harmonics, ranges, rows.highest_frequencies, strict=True)
+    )
     task = FitTask(
-        _plans(rows), spec.likelihood, data, spec.optimizer is not None, spec.centred, spec.progress, spec.noise,
+        plans, spec.likelihood, data, spec.optimizer is not None, spec.centred, spec.progress, spec.noise,
         spec.batch, spec.covariance, spec.engine, chains, spec.priors, before,
     )  # fmt: skip
     return method.fit(task)
 
 
-def _plans(rows: Statistics) -> tuple[TermPlan, ...]:
-    """What is asked of every term."""
-    return tuple(
-        TermPlan(
-            term.name,
-            rows.binding.labels(term),
-            term.inner,
-            term.given,
-            M,
-            tuple(rows.ranges[c] for c in term.columns),
-            detail,
-        )
-        for term, M, detail in zip(rows.terms, rows.harmonics, rows.highest_frequencies, strict=True)
-    )
-
-
-def _check_memory(spec: FitSpec, method: Method, rows: Statistics, data: Visited) -> None:
-    """Refuse what cannot fit in memory."""
-    request, n = data.request, data.walk.n
-    if method.samples:
-        check_sampling_size(request, n, spec.chains.draws * spec.chains.chains)
-    else:
-        check_size(request, [term.key for term in rows.terms], spec.covariance, n)
-
-
-def _remembered(before: Fit | None, rows: Statistics) -> Fit | None:
-    """An earlier fit, with the sums of its sites over the levels that are known now."""
-    if before is None or before.memory is None:
-        return before
-    return replace(before, memory=replace(before.memory, sums=rows.moments))
-
-
-def _afterwards(found: Fit, rows: Statistics, data: Visited) -> Statistics:
+def _after_visits(found: Fit, rows: Statistics, data: Visited) -> Statistics:
     """What is kept of rows that were visited: sums of their sites, or nothing but what they were visited for."""
     if found.memory is None:
         return replace(rows, moments=no_sums(found.posterior.request), choice=found.engine or rows.choice)
-    return after_visits(rows, (data.all.in_memory or data).walk, found.memory.sums)
+    walk = (data.all.in_memory or data).walk
+    return replace(rows, moments=found.memory.sums, choice=engines_used(walk.choices, walk.plan, rows))
+
+
+class Stopwatch(dict[str, float]):
+    """Seconds by phase."""
+
+    @contextmanager
+    def __call__(self, phase: str) -> Iterator[None]:
+        started = time.perf_counter()
+        yield
+        self[phase] = self.get(phase, 0.0) + time.perf_counter() - started
+
+
+@dataclass
+class RowPasses:
+    """A source and what is to be made of it."""
+
+    spec: FitSpec
+    source: Source
+    """With roles."""
+    watch: Stopwatch
+    checkpoint: Checkpoint | None = None
+
+    @property
+    def reader(self) -> Reader:
+        assert self.source.roles is not None
+        return Reader(self.spec.kernel, self.source.roles, self.spec.likelihood)
+
+    def targets(self) -> np.ndarray | None:
+        """y of the rows that count, where it is in memory."""
+        table = self.source.whole
+        if table is None:
+            return None
+        chunk = next(next(self.source.parts()).chunks())
+        y, w = check_target(chunk.y, table.n_rows), check_weights(chunk.w, table.n_rows)
+        return y[w > 0.0]
+
+    def summed(self, seen: Statistics | None) -> Statistics:
+        """The sums of these rows on top of those seen."""
+        self.checkpoint = self._checkpoint(seen)
+        if not self.source.expensive_pass or (seen is None and not self._domains_are_given()):
+            return self._in_two_passes(seen)
+        with self.watch("pass"):
+            if seen is not None:
+                return self._gathered_onto(seen)
+            return self._gather().rows if self.spec.growing else self._gathered()
+
+    def _checkpoint(self, seen: Statistics | None) -> Checkpoint | None:
+        """The state of these sums, for these chunks on top of these rows, and of no others."""
+        spec, roles = self.spec, self.reader.roles
+        identity = f"{spec.kernel!r} on {roles.features}, target {roles.target}, weights {roles.weight}, "
+        identity += f"{spec.options}, engine {spec.engine}"
+        if seen is not None:
+            sums = seen.moments
+            identity += f", on top of {sums.n:,} rows with {sums.weight!r}, {sums.target!r} and {sums.offset!r}"
+        return self.source.checkpoint(identity + (", more to come" if spec.growing else ""))
+
+    def _in_two_passes(self, seen: Statistics | None) -> Statistics:
+        spec, whole = self.spec, self.source.whole
+        with self.watch("survey"):
+            summary, state = self._look(seen)
+            rows = extended(seen or resolved(summary, spec.options, growing=spec.growing), summary)
+        with self.watch("pass"):
+            request, beyond = rows.moments.request, check_ranges(rows)
+            # where rows are at hand, values of a column may be listed that are too many for a look
+            block = None if whole is None else self._batch(summary).source
+            distinct_values = distinct_values_for(spec.engine, request, summary.summaries, block)
+            plan = plan_pass(summary.n, request, distinct_values, spec.engine)
+            spec.progress(f"{_plan_text(request, summary.n)}{self._chunk_text(len(plan.distinct_values))}")
+            report = None if whole is None else _lines_of_rows(summary.n, spec.progress)
+            task = Sum(self.reader, summary.binding, plan, rows.moments.offset, beyond, whole is None, report)
+            second = self._reduced(task, state.skipped)
+            check_same_rows(state, second)
+            return with_sums(replace(rows, left_out=rows.left_out + state.dropped), plan, self._found(second))
+
+    def _look(self, seen: Statistics | None, *, always_sampled: bool = False) -> tuple[TableSummary, PassState]:
+        """A look at all rows."""
+        if not self.source.repeatable:
+            why, instead = (NEEDS_REVISITS, "") if always_sampled else (_DOMAIN_FIRST, _GIVE_DOMAIN)
+            raise ValueError(
+                f"{why}, and an iterator gives them once; {instead}pass a function that returns a new iterator"
+            )
+        offset = None if seen is None else seen.moments.offset
+        state = self._reduced(Look(self.reader, always_sampled, offset))
+        summary = self._found(state)
+        self._check_seen(summary, state, first=seen is None)
+        return summary if seen is None else summary.over(joined(seen.binding, summary.binding)), state
+
+    def _check_seen(self, summary: TableSummary, state: PassState, first: bool) -> None:
+        check_enough(summary.n, first=first, weighed=summary.n < state.rows)
+        if self.spec.kernel is None and first:
+            check_levels(summary.binding, summary.n, self._is_declared)
+
+    def _batch(self, summary: TableSummary) -> Batch:
+        """All rows, where they are in memory."""
+        return self.reader.batch(next(next(self.source.parts()).chunks()), summary.binding)
+
+    def _gathered_onto(self, seen: Statistics) -> Statistics:
+        """The sums of all rows, on top of those of an earlier fit, in one pass."""
+        state = self._reduced(Gather(self.reader, self.spec.options, self.spec.engine, seen.emptied()))
+        seen = replace(seen, left_out=seen.left_out + state.dropped)
+        return seen if state.committed is None else seen.merged(state.committed.rows)
+
+    def _gathered(self) -> Statistics:
+        """One pass, and then the functions that a look at all rows would have settled on."""
+        summary, rows = self._gather()
+        settled = resolved(summary, self.spec.options, growing=False)
+        there, wanted = rows.moments.request.harmonics, settled.moments.request.harmonics
+        fewest = [
+            [None if a is None or b is None else min(a, b) for a, b in zip(*pair, strict=True)]
+            for pair in zip(there, wanted, strict=True)
+        ]
+        moments = with_levels(rows.moments, summary.binding).restricted(fewest)
+        kept = {name: getattr(rows, name) for name in ("tails", "ranges", "choice", "n", "left_out")}
+        return replace(settled, moments=moments, **kept)
+
+    def _gather(self) -> Gathered:
+        state = self._reduced(Gather(self.reader, self.spec.options, self.spec.engine))
+        found = self._found(state)
+        self._check_seen(found.summary, state, first=True)
+        request = found.rows.moments.request
+        self.spec.progress(f"{_plan_text(request, found.summary.n)}{self._chunk_text(request.n_columns)}")
+        return found._replace(rows=replace(found.rows, left_out=state.dropped))
+
+    def visited(self, seen: Statistics | None, method: Method) -> tuple[Statistics, Visited]:
+        """The rows, to be visited many times; where they are many, with a sample of them, if that may be."""
+        self.source = source = self.source.revisitable()
+        spec, whole, inner = self.spec, source.whole, method.needs == "rows"
+        sampled = not inner and spec.batch is None
+        some = whole is None or (sampled and whole.n_rows > LARGEST_SAMPLE)
+        with self.watch("survey"):
+            summary, state = self._look(seen, always_sampled=some)
+            rows = seen or resolved(summary, spec.options, growing=spec.growing)
+            rows = replace(rows, left_out=rows.left_out + state.dropped)
+        with self.watch("learn"):
+            if whole is not None and not some:
+                return self._visit(rows, self._batch(summary), summary, quiet=inner)
+            sample = summary.sample
+            assert sample is not None
+            batch = Batch(summary.binding, sample.source, sample.extra)
+            known, found = self._visit(rows, batch, summary, quiet=inner or whole is not None)
+            if sample.complete:
+                return known, found
+            if whole is not None:
+                known, every = self._visit(rows, self._batch(summary), summary, quiet=inner)
+                oracle = MemoryRows(every.walk, every.observed)
+                return known, replace(found, everywhere=oracle, targets=summary.targets.values)
+        if not sampled:
+            raise ValueError(
+                "rows that come in chunks, more different ones than fit in memory, are fitted with "
+                "inference='variational', covariance='full' and batch_size=None; choose these, or give a sample"
+            )
+        distinct_values = distinct_values_for(spec.engine, found.request, summary.summaries, None)
+        plan = plan_pass(summary.n, found.request, distinct_values, spec.engine)
+        oracle = ChunkedRows(source, self.reader, summary.binding, plan, summary.n, summary.weight, state)
+        return known, replace(found, everywhere=oracle, targets=summary.targets.values)
+
+    def _visit(
+        self, rows: Statistics, batch: Batch, summary: TableSummary, *, quiet: bool
+    ) -> tuple[Statistics, Visited]:
+        known, found = rows_to_visit(rows, batch, summary, self.spec.engine)
+        if not quiet:
+            self.spec.progress(_plan_text(found.request, found.n))
+        return known, Visited(found.walk, found.observed)
+
+    def _chunk_text(self, columns: int) -> str:
+        """What rows take in memory, however many there are: every column, its codes, y, weights and what is beside."""
+        if not self.source.expensive_pass:
+            return ""
+        held = 8 * self.source.options.chunk_rows * (2 * columns + 3) / 2**20
+        return f"; a chunk of rows takes about {held:,.0f} MiB"
+
+    def _domains_are_given(self) -> bool:
+        """Whether every column of numbers has a domain."""
+        domain, kernel = self.spec.options.domain, self.spec.kernel
+        if isinstance(domain, str):
+            return False
+        if not isinstance(domain, dict):
+            return True
+        if kernel is None:  # columns of text have none: the first rows tell which these are
+            return not self.source.repeatable or all(name in domain for name in self.reader.roles.features or ())
+        leaves = [leaf for term in normal_form(kernel) for leaf in term.factors if "domain" in leaf.factor.options]
+        return all(domain.get(leaf.column) is not None for leaf in leaves)
+
+    def _is_declared(self, column: BoundColumn) -> bool:
+        """Whether a column was opened as text on purpose, or its type says that it is a category."""
+        if any(name in column.aliases and kind == "text" for name, kind in self.source.declared.items()):
+            return True
+        first = (part.chunks() for part in self.source.parts()) if self.source.repeatable else iter(())
+        some = next((chunk for chunks in first for chunk in chunks), None)
+        return some is not None and is_grouped(self.reader.roles.split(some)[0].raw(column.index))
+
+    def _reduced(self, task: Any, without: tuple[str, ...] = ()) -> PassState:
+        state = self.source.reduce(task, self.checkpoint, without)
+        if state.dropped:
+            every = state.dropped + state.rows
+            self.spec.progress(f"{state.dropped:,} of {every:,} rows left out: a value is missing")
+        return state
+
+    def _found(self, state: PassState) -> Any:
+        if state.committed is None and self.source.whole is not None:
+            check_enough(0, first=True, weighed=False)
+        if state.committed is None:
+            raise ValueError("the source has no rows that can be used; at least two are needed")
+        return state.committed
+
+
+def _paced(line: Callable[[Any], str], progress: Callable[[str], None]) -> Callable[[Any], None]:
+    """A line of progress every two seconds or so."""
+    last = time.perf_counter()
+
+    def report(done: Any) -> None:
+        nonlocal last
+        if time.perf_counter() - last > _PATIENCE:
+            last = time.perf_counter()
+            progress(line(done))
+
+    return report
+
+
+def _lines_of_rows(n: int, progress: Callable[[str], None]) -> Callable[[int], None]:
+    """Of a table in memory."""
+    started = time.perf_counter()
+    return _paced(
+        lambda done: f"{done:,} of {n:,} rows, {done / (time.perf_counter() - started):,.0f} rows/s", progress
+    )
+
+
+def lines_of_pass(progress: Callable[[str], None]) -> Callable[[Progress], None]:
+    """Of a source that is read chunk by chunk."""
+
+    def line(done: Progress) -> str:
+        rate = (done.rows - done.resumed) / max(done.seconds, 1e-9)
+        left = "" if done.n_rows is None else f" of {done.n_rows:,}"
+        ahead = "" if not done.n_rows or not rate else f", {(done.n_rows - done.rows) / rate:,.0f} s left"
+        return f"{done.phase}: {done.rows:,}{left} rows, {rate:,.0f} rows/s{ahead}; {done.part}"
+
+    return _paced(line, progress)
+
+
+def _plan_text(request: MomentRequest, n: int) -> str:
+    """What a pass will take."""
+    needed = memory_needed(request) / 2**20
+    return f"{n:,} rows to sum for at most {request.size} features; at most {needed:,.0f} MiB are needed for them"

@@ -5,13 +5,12 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
-import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from vff.data.checks import check_target, check_weights
 from vff.data.memory import column_or_values
 from vff.data.table import Table
-from vff.estimators.binding import Binding, BoundTerm
+from vff.estimators.binding import BoundTerm
 from vff.estimators.named import recognised
 from vff.estimators.regressor import GPRegressor
 from vff.factors import Product, Term
@@ -108,20 +107,12 @@ def suggest_interactions(model: GPRegressor, X: Any, y: Any, sample_weight: Any 
     target = check_target(column_or_values(whole, y, "y"), whole.n_rows)
     table = recognised(model, whole, model.column_indices_)
     residual = (target - model.predict(X)) / model.target_.scale
-    source = _source(model.statistics_.binding, table, residual, w)
-    summaries = summarise_columns(source, range(len(model.statistics_.binding.columns)))
+    columns = [column.read(table) for column in model.statistics_.binding.columns]
+    source = RowBlock(table.n_rows, lambda c, rows: columns[c][rows], residual, w)
+    summaries = summarise_columns(source, range(len(columns)))
     noise = model.noise_variance_ / model.target_.scale**2
     found = [_look(model, left, right, source, summaries, noise) for left, right in _candidates(model)]
     return Interactions(sorted(found, key=lambda one: -one.gain))
-
-
-def _source(binding: Binding, table: Table, residual: np.ndarray, w: np.ndarray) -> RowBlock:
-    whole = slice(0, table.n_rows)
-    columns = [
-        table.numbers(column.index, whole) if column.levels is None else table.codes(column.index, column.levels, whole)
-        for column in binding.columns
-    ]
-    return RowBlock(table.n_rows, lambda c, rows: columns[c][rows], residual, w)
 
 
 def _candidates(model: GPRegressor) -> Iterator[tuple[BoundTerm, BoundTerm]]:

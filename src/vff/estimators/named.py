@@ -1,4 +1,4 @@
-"""Columns that go by their names: those of a model, and those of a fit in another table."""
+"""Columns that go by their names: those of a model, those of a fit in another table, and the likelihood's own."""
 
 from collections.abc import Hashable, Iterable
 from typing import Any
@@ -6,22 +6,18 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import validate_data
 
-from vff.data import Source, Table
+from vff.data import Source, Table, UsedColumns
 from vff.kernels import Kernel, normal_form
 from vff.likelihoods import AbstractLikelihood
+from vff.words import listed, shown
 
 
-def columns_used(kernel: Kernel | None, likelihood: AbstractLikelihood) -> tuple[Hashable, ...]:
+def used_columns(kernel: Kernel | None, likelihood: AbstractLikelihood) -> UsedColumns:
     """All columns that a kernel and a likelihood name; kernel=None names none, and takes what there is."""
-    terms = () if kernel is None else normal_form(kernel)
-    used = [factor.column for term in terms for factor in term.factors]
-    return tuple(used) if likelihood.column is None else (*used, likelihood.column)
-
-
-def levels_used(kernel: Kernel) -> tuple[Any, ...]:
-    """The columns that a kernel takes for levels."""
-    factors = [factor for term in normal_form(kernel) for factor in term.factors]
-    return tuple(factor.column for factor in factors if factor.reads == "levels")
+    leaves = [] if kernel is None else [leaf for term in normal_form(kernel) for leaf in term.factors]
+    own = () if likelihood.column is None else (likelihood.column,)
+    levels = tuple(leaf.column for leaf in leaves if leaf.reads == "levels")
+    return UsedColumns((*(leaf.column for leaf in leaves), *own), levels)
 
 
 def introduce(model: Any, table: Table) -> None:
@@ -77,3 +73,34 @@ def recognised(model: Any, table: Table, modelled: Iterable[int], likelihood_col
         else (likelihood_column if isinstance(likelihood_column, str) else names[likelihood_column],)
     )
     return table.arranged(list(names), {*(names[index] for index in modelled), *own})
+
+
+def extra_of(likelihood: AbstractLikelihood, table: Table) -> np.ndarray:
+    """Exposure or trials of every row, (N,); ones when the likelihood takes none."""
+    if likelihood.column is None:
+        return np.broadcast_to(1.0, table.n_rows)  # one number, however many rows
+    return np.array(table.numbers(column_of(likelihood.column, table)), float)
+
+
+def refuse_negative(extra: np.ndarray, likelihood: AbstractLikelihood, first: int = 0) -> np.ndarray:
+    """Exposure or trials of new rows, whose y is not there to be checked with them."""
+    if np.any(extra < 0.0):
+        row = int(np.argmax(extra < 0.0))
+        raise ValueError(
+            f"column {shown(likelihood.column)}, which the likelihood takes for exposure or trials, must not be "
+            f"negative; it is {extra[row]:g} in row {first + row}: drop that row, or mend it"
+        )
+    return extra
+
+
+def column_of(name: Hashable, table: Table) -> int:
+    """Where the likelihood's column stands in the table."""
+    if not isinstance(name, str | int):
+        raise TypeError(f"the likelihood's column must be a name or a number, got {shown(name)}")
+    try:
+        return table.index(name)
+    except ValueError as error:
+        there = listed(table.names) if table.names else f"{table.n_columns} columns without names"
+        raise ValueError(
+            f"the likelihood takes column {shown(name)} for exposure or trials, and X has {there}; name one of them"
+        ) from error

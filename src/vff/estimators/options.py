@@ -1,17 +1,36 @@
-"""The constructor's options, checked at the door of ``fit`` and settled column by column."""
+"""The constructor's options, checked at the door of ``fit``: all that a user asks of a fit, but the rows."""
 
 import os
-from collections.abc import Collection, Hashable, Sequence, Set
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence, Set
+from dataclasses import dataclass
 from decimal import Decimal
+from importlib.util import find_spec
 from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from vff.estimators.arguments import is_positive, is_whole
-from vff.inference import KINDS, LARGEST_DIRECT, largest_that_fits, memory_needed, structured_memory
+from vff.data import UsedColumns
+from vff.estimators.arguments import is_positive, is_whole, seeded, whole_number
+from vff.estimators.named import used_columns
+from vff.inference import (
+    KINDS,
+    LARGEST_DIRECT,
+    METHODS,
+    Method,
+    Spec,
+    choose,
+    inferences,
+    largest_that_fits,
+    memory_needed,
+    structured_memory,
+)
+from vff.kernels import Kernel
 from vff.moments import ENGINES, MomentRequest
 from vff.words import listed, shown
+
+if TYPE_CHECKING:
+    from vff.inference.methods.chains.run import Plan
 
 COVARIANCES = ("full", *KINDS)
 _MOST_FREQUENCIES = 10**9
@@ -19,6 +38,84 @@ _LEAST_BATCH = 256
 _SHARE_OF_MEMORY = 0.8
 _CARRIED = 48  # numbers that chains keep of a row of one column: more are carried from nodes
 _COPIES_SAMPLED = 6
+_SAMPLERS = ("nuts", "hmc")
+_LEAST_DRAWS, _LEAST_WARMUP = 10, 20
+
+
+class Options(NamedTuple):
+    """The constructor's options that concern the columns."""
+
+    frequencies: Any
+    domain: Any
+    edges: Any
+    covariance: str = "full"
+    """Of q: what may be summed, and how much memory is needed, depend on it."""
+    likelihood: Any = "gaussian"
+
+
+class ChainOptions(NamedTuple):
+    """The constructor's options of Markov chains."""
+
+    draws: Any = 500
+    warmup: Any = None
+    chains: Any = 4
+    sampler: Any = "nuts"
+    random_state: Any = None
+
+    def checked(self) -> tuple[int, int | None, int, str]:
+        """Draws, warm-up, chains and the sampler."""
+        check_choice("sampler", self.sampler, _SAMPLERS)
+        draws = whole_number("draws", self.draws, _LEAST_DRAWS)
+        warmup = None if self.warmup is None else whole_number("warmup", self.warmup, _LEAST_WARMUP)
+        return draws, warmup, whole_number("chains", self.chains, 1), self.sampler
+
+    def plan(self) -> "Plan":
+        """How to run; a random state moves on by one number."""
+        from vff.inference.methods.chains.run import Plan
+
+        return Plan(*self.checked(), int(seeded(self.random_state).randint(2**31 - 1)))
+
+
+@dataclass(frozen=True)
+class FitSpec(Spec):
+    """What is asked of a fit."""
+
+    kernel: Kernel | None = None
+    options: Options = Options("auto", "auto", "auto")  # noqa: RUF009  a named tuple
+    engine: str = "auto"
+    optimizer: str | None = "lbfgs"
+    centred: bool = True
+    """Whether the function has a constant mean that the data determine."""
+    noise: float | None = None
+    """Where the variance of Gaussian noise starts; None: from the data."""
+    batch: int | None = None
+    chains: ChainOptions = ChainOptions()  # noqa: RUF009  a named tuple
+    progress: Callable[[str], None] = lambda message: None
+
+    @property
+    def used(self) -> UsedColumns | None:
+        """The columns that the model names."""
+        return None if self.kernel is None else used_columns(self.kernel, self.likelihood)
+
+    def method(self) -> Method:
+        """The method of inference for it; options that make no sense together are refused."""
+        check_choice("inference", self.inference, inferences())
+        method = choose(METHODS, self)
+        if method.samples:
+            if find_spec("blackjax") is None:
+                raise ImportError("inference='mcmc' needs BlackJAX, which is not installed; pip install 'vff[mcmc]'")
+            self.chains.checked()
+            if self.priors is not None and not isinstance(self.priors, Mapping):
+                raise ValueError(
+                    "priors must be None or a dictionary by hyperparameter, such as {'lengthscale': Gamma(2, 1)}; got "
+                    f"{shown(self.priors)}"
+                )
+        elif self.priors is not None:
+            raise ValueError(
+                "priors are for inference='mcmc': with inference='variational' the best hyperparameters are learnt and "
+                "taken as known; set inference='mcmc', or leave priors=None"
+            )
+        return method
 
 
 def engine_names() -> tuple[str, ...]:
@@ -53,11 +150,17 @@ def check_resolution(ends: tuple[float, float], label: str) -> None:
 
 def check_size(request: MomentRequest, names: Sequence[Hashable], covariance: str = "full", rows: int = 0) -> None:
     """Refuse a number of features whose sums and matrices cannot fit in memory, before any work is done."""
-    if covariance != "full":
-        return _check_structured_size(request, covariance, rows)
-    needed, room = memory_needed(request), _SHARE_OF_MEMORY * installed_memory()
+    room, structured = _SHARE_OF_MEMORY * installed_memory(), covariance != "full"
+    needed = structured_memory(covariance, request, rows) if structured else memory_needed(request)  # pyright: ignore[reportArgumentType]
     if needed <= room:
         return
+    if structured:  # rows are written out, factor by factor, and no matrix is larger than a group of features
+        where = f" at {rows} different rows" if rows else ""
+        raise ValueError(
+            f"covariance={shown(covariance)} for {request.size} features{where} needs {needed / 2**30:.2g} GiB where "
+            f"{room / 2**30:.2g} may be used; use fewer frequencies or fewer rows, or covariance='full', which keeps "
+            "no features of rows"
+        )
     worst = max(range(len(names)), key=lambda s: request.sizes[s])
     fits = largest_that_fits(request, room)
     advice = "leave a column or a term out"
@@ -84,19 +187,6 @@ def check_sampling_size(request: MomentRequest, rows: int, draws: int) -> None:
             f"{room / 2**30:.2g} may be used, and takes at most {LARGEST_DIRECT} features; use fewer frequencies, "
             "fewer rows, or inference='variational'"
         )
-
-
-def _check_structured_size(request: MomentRequest, covariance: Any, rows: int) -> None:
-    """The same where rows are written out, factor by factor, and no matrix is larger than a group of features."""
-    needed, room = structured_memory(covariance, request, rows), _SHARE_OF_MEMORY * installed_memory()
-    if needed <= room:
-        return
-    where = f" at {rows} different rows" if rows else ""
-    raise ValueError(
-        f"covariance={shown(covariance)} for {request.size} features{where} needs {needed / 2**30:.2g} GiB where "
-        f"{room / 2**30:.2g} may be used; use fewer frequencies or fewer rows, or covariance='full', which keeps no "
-        "features of rows"
-    )
 
 
 def installed_memory() -> int:

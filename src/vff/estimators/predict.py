@@ -3,8 +3,8 @@
 import sys
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Protocol, runtime_checkable
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Protocol, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
@@ -12,7 +12,6 @@ from sklearn.metrics import r2_score
 
 from vff.data import Table, open_rows
 from vff.data.checks import check_target, check_weights
-from vff.data.memory import column_or_values
 from vff.estimators.arguments import flag, quantile_levels, seeded, whole_number
 from vff.estimators.evaluation import Block, Check, evaluate
 from vff.estimators.table_summary import weights_of
@@ -34,13 +33,6 @@ class Posterior(Protocol):
     def outside(self, x: np.ndarray) -> np.ndarray: ...
 
 
-@runtime_checkable
-class DrawingPosterior(Protocol):
-    """A posterior that draws the part of the function that its features carry, and knows the variance of the rest."""
-
-    def draws(self, x: np.ndarray, n_samples: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]: ...
-
-
 class ProcessMixin(BaseEstimator):
     """What every fitted process answers about its latent function: written once. Leaves write ``fit``.
 
@@ -58,10 +50,6 @@ class ProcessMixin(BaseEstimator):
     """The levels of the categorical ones among them; empty when there are none."""
     random_state: Any
     verbose: int
-
-    def _keep(self, arguments: Mapping[str, Any]) -> None:
-        """The arguments of a constructor, as they are: they are looked at when a fit begins."""
-        vars(self).update({name: value for name, value in arguments.items() if name != "self"})
 
     @abstractmethod
     def fit(self, X: Any, y: Any) -> Any:
@@ -153,16 +141,12 @@ class ProcessMixin(BaseEstimator):
         """
         n_samples, rng = whole_number("n_samples", n_samples), self._generator(random_state)
         x, extra = self._joint_rows(X)
+        posterior: Any = self.posterior_  # of draws, where the model was sampled
         if self.samples_ is not None:
             some = chosen(len(self.samples_.kept), n_samples, rng)
-            return self._mixture(self._draws.sample_some(x, some, rng), extra, some).sample(rng)
-        function = self.target_.mean + self.target_.scale * self.posterior_.sample(x, n_samples, rng)
+            return self._mixture(posterior.sample_some(x, some, rng), extra, some).sample(rng)
+        function = self.target_.mean + self.target_.scale * posterior.sample(x, n_samples, rng)
         return np.asarray(self.likelihood_.sample(function, extra[:, None], rng), dtype=float)
-
-    @property
-    def _draws(self) -> Any:
-        """The posterior of a model that was sampled, which is made of draws."""
-        return self.posterior_
 
     def _mixture(self, f: np.ndarray, extra: np.ndarray, some: np.ndarray) -> Mixture:
         """Some of the draws, with f at rows as learning sees it, (N, S)."""
@@ -172,7 +156,7 @@ class ProcessMixin(BaseEstimator):
 
     def _predictives(self, rows: Block) -> Iterator[tuple[slice, Predictive]]:
         """A new y at the rows, a stretch of them at a time."""
-        x, extra = rows.x, rows.extra
+        x, extra, posterior = rows.x, rows.extra, cast(Any, self.posterior_)
         if self.samples_ is None:
             yield slice(0, len(x)), self.likelihood_.predictive(*self._latent(rows), extra)
             return
@@ -182,7 +166,7 @@ class ProcessMixin(BaseEstimator):
         step = max(1, _DRAWN // every.size)
         for start in range(0, len(x), step):
             some = slice(start, min(start + step, len(x)))
-            values, rest = self._draws.values(x[some])
+            values, rest = posterior.values(x[some])
             yield some, self._mixture(values + np.sqrt(rest)[:, None] * noise, extra[some], every)
 
     def _new(self, rows: Block, compute: Callable[[Predictive, slice], Sequence[np.ndarray]]) -> list[np.ndarray]:
@@ -201,31 +185,16 @@ class ProcessMixin(BaseEstimator):
         """What this model answers about all rows of X, chunk by chunk."""
         return evaluate((self,), X, lambda blocks: compute(blocks[0]), y, sample_weight, check)
 
-    def _function_draws(self, X: Any, n_samples: int, random_state: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Draws of the latent function, joint over the rows of X, (N, n_samples), and the variance of the rest, (N,).
-
-        The rest is what the features do not carry, taken as independent by row: E[exp f | draw] = exp(draw + rest / 2).
-        A posterior that does not tell the two apart draws all of the function.
-        """
-        if isinstance(self.posterior_, DrawingPosterior):
-            (x,) = self._evaluate(X, lambda rows: (rows.x,))
-            values, rest = self.posterior_.draws(x, n_samples, self._generator(random_state))
-        else:
-            x, _ = self._joint_rows(X)
-            values, rest = self.posterior_.sample(x, n_samples, self._generator(random_state)), np.zeros(len(x))
-        return self.target_.mean + self.target_.scale * values, self.target_.scale**2 * rest
-
     def _latent(self, rows: Block) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance of the function at some rows."""
         mean, variance = self.posterior_.marginals(rows.x)
         return self.target_.mean + self.target_.scale * mean, self.target_.scale**2 * variance
 
-    def _block(self, table: Table, rows: slice) -> np.ndarray:
-        """The modelled columns of some rows, (N, C), each column contiguous."""
+    def _block(self, table: Table) -> np.ndarray:
+        """The modelled columns, (N, C), each column contiguous."""
         levels = self.column_levels_ or (None,) * len(self.column_indices_)
         both = zip(self.column_indices_, levels, strict=True)
-        columns = [table.numbers(c, rows) if known is None else table.codes(c, known, rows) for c, known in both]
-        return np.stack(columns).T
+        return np.stack([table.numbers(c) if known is None else table.codes(c, known) for c, known in both]).T
 
     def _outside_text(self, number: int, label: str) -> str:
         """How a warning says that rows lie outside the numbered column's place."""
@@ -353,19 +322,12 @@ class RegressionMixin(RegressorMixin, ProcessMixin):
         >>> round(vff.GPRegressor(frequencies=10).fit(X, np.sin(X[:, 0])).score(X, np.sin(X[:, 0])), 2)
         1.0
         """
-        source = open_rows(X)
-        if source.whole is not None:
-            table = source.whole
-            weights = column_or_values(table, sample_weight, "sample_weight")
-            if isinstance(y, str):
-                y = check_target(column_or_values(table, y, "y"), table.n_rows)
-            return super().score(table, y, None if weights is None else check_weights(weights, table.n_rows))
 
         def compute(rows: Block) -> tuple[np.ndarray, ...]:
             return self._mean(rows), rows.y, weights_of(rows.w, len(rows))
 
-        mean, target, weights = self._evaluate(source, compute, y, sample_weight, check_target)
-        return float(r2_score(target, mean, sample_weight=weights))
+        mean, target, weights = self._evaluate(X, compute, y, sample_weight, check_target)
+        return float(r2_score(target, mean, sample_weight=check_weights(weights, mean.size)))
 
     def log_predictive_density(self, X: Any, y: Any = None) -> np.ndarray:
         """Log density log p(y | data) of every row by itself (a log probability where y is discrete).

@@ -8,9 +8,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from vff.data import open_rows
 from vff.data.checks import as_labels, check_weights, coded
-from vff.data.memory import column_or_values
 from vff.estimators.arguments import flag
 from vff.estimators.evaluation import Block, evaluate
 from vff.estimators.predict import ProcessMixin
@@ -169,16 +167,10 @@ class ClassificationMixin(ClassifierMixin, ProcessMixin):
         True
         """
 
-        def codes_of(y: Any, n: int) -> np.ndarray:
-            codes = coded(as_labels(y), self.classes_)
-            if codes.size != n:
-                raise ValueError(f"y has {codes.size} labels, X has {n} rows (inconsistent numbers of samples)")
-            return codes
-
         def compute(rows: Sequence[Block]) -> tuple[np.ndarray]:
-            return (self._log_probabilities(rows)[np.arange(len(rows[0])), rows[0].y],)
+            return (self._log_probabilities(rows)[np.arange(len(rows[0])), coded(rows[0].y, self.classes_)],)
 
-        return self._of_classes(X, compute, y, None, codes_of)[0]
+        return self._of_classes(X, compute, y, None, _labels_of)[0]
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """The share of rows whose class is the most probable one.
@@ -199,19 +191,13 @@ class ClassificationMixin(ClassifierMixin, ProcessMixin):
         >>> vff.GPClassifier(frequencies=5).fit(X, X[:, 0] > 3).score(X, X[:, 0] > 3)
         1.0
         """
-        source = open_rows(X)
-        if source.whole is not None:
-            table = source.whole
-            labels = as_labels(column_or_values(table, y, "y")) if isinstance(y, str) else y
-            weights = column_or_values(table, sample_weight, "sample_weight")
-            return super().score(table, labels, None if weights is None else check_weights(weights, table.n_rows))
 
         def compute(rows: Sequence[Block]) -> tuple[np.ndarray, np.ndarray]:
             best = self.classes_[np.argmax(self._probabilities(rows), axis=1)]
             return best == rows[0].y, weights_of(rows[0].w, len(rows[0]))
 
-        right, weights = self._of_classes(source, compute, y, sample_weight, lambda labels, _: as_labels(labels))
-        return float(np.average(right, weights=weights))
+        right, weights = self._of_classes(X, compute, y, sample_weight, _labels_of)
+        return float(np.average(right, weights=check_weights(weights, right.size)))
 
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = None) -> np.ndarray:
         self._refuse_several("draw labels from predict_proba(X)")
@@ -220,3 +206,10 @@ class ClassificationMixin(ClassifierMixin, ProcessMixin):
     def _refuse_several(self, advice: str) -> None:
         if len(self.functions_) > 1:
             raise ValueError(f"with {self.classes_.size} classes there is a function per class; {advice}")
+
+
+def _labels_of(y: Any, n: int) -> np.ndarray:
+    labels = as_labels(y)
+    if labels.size != n:
+        raise ValueError(f"y has {labels.size} labels, X has {n} rows (inconsistent numbers of samples)")
+    return labels

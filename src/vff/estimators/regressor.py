@@ -6,10 +6,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from vff.estimators.arguments import flag
 from vff.estimators.base import AdditiveModel
-from vff.estimators.fitting import Fitted, learnt
+from vff.estimators.fitting import Fitted, RowPasses, Stopwatch, learnt
 from vff.estimators.named import introduce_source
 from vff.estimators.options import check_noise
-from vff.estimators.passes import RowPasses, Stopwatch
 from vff.estimators.predict import RegressionMixin
 from vff.estimators.statistics import Statistics, check_unchanged
 from vff.inference import Sums
@@ -120,9 +119,6 @@ class GPRegressor(RegressionMixin, AdditiveModel):
     array([0.9])
     """
 
-    noise_variance: float | None
-    normalize_y: bool
-
     def __init__(
         self,
         kernel: Kernel | None = None,
@@ -146,7 +142,12 @@ class GPRegressor(RegressionMixin, AdditiveModel):
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
-        self._keep(locals())
+        super().__init__(
+            kernel, likelihood, frequencies, domain, edges, engine, optimizer, batch_size, covariance, inference,
+            draws, warmup, chains, sampler, priors, random_state, verbose,
+        )  # fmt: skip
+        self.noise_variance = noise_variance
+        self.normalize_y = normalize_y
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit to a table X and a vector y.
@@ -277,7 +278,13 @@ class GPRegressor(RegressionMixin, AdditiveModel):
         check_is_fitted(other, "statistics_")
         self._check_sums("merge")
         other._check_sums("merge")
-        check_same_target(self, other)
+        for attribute, what in (("target_name_", "the target"), ("units_", "units")):
+            mine, theirs = getattr(self, attribute, None), getattr(other, attribute, None)
+            if mine and theirs and mine != theirs:
+                raise ValueError(
+                    f"{what} of the two models differ, {shown(mine)} and {shown(theirs)}, so their sums are not of the "
+                    "same thing; sum both from the same columns, in the same units"
+                )
         return self._replaced(self.statistics_.merged(other.statistics_))
 
     def forget(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -317,7 +324,7 @@ class GPRegressor(RegressionMixin, AdditiveModel):
         spec, watch = self._spec(), Stopwatch()
         with watch("learn"):
             found = learnt(spec, rows, Sums(rows.moments, rows.tails), getattr(self, "fit_", None))
-        self._store(Fitted(rows, found, watch.seconds), spec.progress)
+        self._store(Fitted(rows, found, dict(watch)), spec.progress)
         return self
 
     def _collected(self, X: Any, y: Any, sample_weight: Any, seen: Statistics | None) -> Statistics:
@@ -348,14 +355,3 @@ class GPRegressor(RegressionMixin, AdditiveModel):
 
     def _noise(self) -> float | None:
         return check_noise(self.noise_variance)
-
-
-def check_same_target(one: GPRegressor, other: GPRegressor) -> None:
-    """Refuse to add sums of different things, as far as the names and units say that they are."""
-    for attribute, what in (("target_name_", "the target"), ("units_", "units")):
-        mine, theirs = getattr(one, attribute, None), getattr(other, attribute, None)
-        if mine and theirs and mine != theirs:
-            raise ValueError(
-                f"{what} of the two models differ, {shown(mine)} and {shown(theirs)}, so their sums are not of the "
-                "same thing; sum both from the same columns, in the same units"
-            )

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from itertools import permutations
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from vff.basis import Basis, Domain
 from vff.estimators.binding import Binding, BoundTerm
-from vff.estimators.options import check_domain, check_frequencies, check_resolution, for_column
+from vff.estimators.options import Options, check_domain, check_frequencies, check_resolution, for_column
 from vff.estimators.table_summary import TableSummary
 from vff.factors import Factor, FactorOptions
 from vff.inference import choose_harmonics, harmonics_in_product, largest_harmonic
@@ -17,25 +17,6 @@ from vff.moments import ColumnRequest, TermRequest
 from vff.words import shortened, shown
 
 _COUNTED = 20_000  # rows, beyond which there are more different ones than features anyway
-
-
-class Options(NamedTuple):
-    """The constructor's options that concern the columns."""
-
-    frequencies: Any
-    domain: Any
-    edges: Any
-    covariance: str = "full"
-    """Of q: what may be summed, and how much memory is needed, depend on it."""
-    likelihood: Any = "gaussian"
-
-
-class ResolvedTerm(NamedTuple):
-    """What one term will be summed over."""
-
-    request: TermRequest
-    requested: tuple[int | None, ...]
-    detail: int
 
 
 def _everybody(binding: Binding) -> frozenset:
@@ -93,21 +74,14 @@ def _requested(term: BoundTerm, d: int, binding: Binding, option: Any, name: str
     if isinstance(option, dict) and len(term.columns) > 1:
         for columns in permutations(term.term.columns):
             value = option.get(" * ".join(map(str, columns)))
-            if value is not None:
-                return _of_factor(value, columns.index(term.term.columns[d]), columns, name)
+            if isinstance(value, tuple | list) and len(value) != len(columns):
+                raise ValueError(
+                    f"{name} for {' * '.join(map(shortened, columns))} must be one value or {len(columns)}, one for "
+                    f"each column; got {shown(value)}"
+                )
+            if value is not None:  # one for all, or one for each
+                return value[columns.index(term.term.columns[d])] if isinstance(value, tuple | list) else value
     return for_column(option, name, binding.columns[term.columns[d]].aliases, _everybody(binding))
-
-
-def _of_factor(value: Any, place: int, columns: Sequence[Any], name: str) -> Any:
-    """One column's part of what was said of a product: one value for all, or one for each."""
-    if not isinstance(value, tuple | list):
-        return value
-    if len(value) != len(columns):
-        raise ValueError(
-            f"{name} for {' * '.join(map(shortened, columns))} must be one value or {len(columns)}, one for each "
-            f"column; got {shown(value)}"
-        )
-    return value[place]
 
 
 def _frequencies_of(term: BoundTerm, d: int, binding: Binding, options: Options) -> int | None:
@@ -136,14 +110,9 @@ def _on_column(c: int, binding: Binding) -> list[tuple[BoundTerm, int]]:
 
 
 def resolve_term(
-    term: BoundTerm,
-    places: Sequence[Domain],
-    summary: TableSummary,
-    options: Options,
-    *,
-    growing: bool,
-) -> ResolvedTerm:
-    """The functions of one term; a detail that was left open is chosen here."""
+    term: BoundTerm, domains: Sequence[Domain], summary: TableSummary, options: Options, *, growing: bool
+) -> tuple[TermRequest, tuple[int | None, ...], int]:
+    """The functions of one term, its harmonics as requested, and the detail that asked for those left open."""
     binding, factors = summary.binding, term.inner.factors
     least = [_least(term, d, binding, options) for d in range(len(factors))]
     requested = tuple(
@@ -157,15 +126,18 @@ def resolve_term(
         shared = harmonics_in_product(known, products, _combinations(term, summary), growing=growing)
         found = [M or other for M, other in zip(requested, shared, strict=True)]
     elif found == [None] and least[0].detail is not None:
-        (c,), (factor, *_) = term.columns, term.inner.factors
-        bases = [_least(own, e, binding, options) for own, e in _on_column(c, binding)]
-        column = ColumnRequest(places[c], least[0])
-        found[0], detail = _detail_alone(c, factor, column, factor.largest(bases), summary, growing=growing)
+        c, factor, terms = term.columns[0], term.inner.factors[0], len(binding.terms)
+        resolved = factor.largest([_least(own, e, binding, options) for own, e in _on_column(c, binding)])
+        distinct, own = max(other.n_distinct for other in summary.summaries), summary.summaries[c]
+        most, usual = (largest_harmonic(own, resolved, among, distinct, growing=growing) for among in (1, terms))
+        profile, found[0] = summary.profile(c), most if terms == 1 else usual
+        if terms > 1 and profile is not None:
+            found[0], detail = choose_harmonics(profile, factor, ColumnRequest(domains[c], least[0]), usual, most)
     requests = tuple(
-        ColumnRequest(places[c], basis if basis.detail is None else basis.resized(M or 1))
+        ColumnRequest(domains[c], basis if basis.detail is None else basis.resized(M or 1))
         for c, basis, M in zip(term.columns, least, found, strict=True)
     )
-    return ResolvedTerm(TermRequest(term.columns, requests), requested, detail)
+    return TermRequest(term.columns, requests), requested, detail
 
 
 def _combinations(term: BoundTerm, summary: TableSummary) -> float:
@@ -178,16 +150,3 @@ def _combinations(term: BoundTerm, summary: TableSummary) -> float:
         return float(len(np.unique(np.column_stack([sample.columns[c] for c in term.columns]), axis=0)))
     many = [one.n_distinct for one in found if one.distinct is None]
     return float(max(many)) if many else prod(float(one.n_distinct) for one in found)
-
-
-def _detail_alone(
-    c: int, factor: Factor, column: ColumnRequest, resolved: int, summary: TableSummary, *, growing: bool
-) -> tuple[int, int]:
-    """M for a term of one column, at most what is ``resolved``, and the detail that asked for it."""
-    terms = len(summary.binding.terms)
-    distinct, found = max(other.n_distinct for other in summary.summaries), summary.summaries[c]
-    most, usual = (largest_harmonic(found, resolved, among, distinct, growing=growing) for among in (1, terms))
-    profile = summary.profile(c)
-    if terms == 1 or profile is None:
-        return most if terms == 1 else usual, 0
-    return choose_harmonics(profile, factor, column, usual, most)

@@ -15,7 +15,7 @@ from vff.basis import Basis
 from vff.data.schema import IN_MEMORY
 from vff.estimators.saved_records import Pattern, Saved
 from vff.estimators.statistics import Statistics
-from vff.factors import KINDS, FactorOptions, Kernel, TailRows, Term, normal_form
+from vff.factors import KINDS, FactorOptions, Kernel, Term, normal_form
 from vff.inference import METHODS, Fit, Posterior, Samples
 from vff.inference.model.scale import REACH
 from vff.kernels.descent import MOST_FACTORS
@@ -87,7 +87,12 @@ def _check_statistics(rows: Statistics, n_features: int) -> None:
     demand(all(isinstance(text, str) for text in rows.options), "options in writing", "others")
     demand(rows.n >= 0 and rows.left_out >= 0, "numbers of rows", min(rows.n, rows.left_out))
     _check_moments(rows.moments)
-    _check_tails(rows.tails, alone=shapes == [1])
+    demand(shapes == [1] or not rows.tails, "no rows beyond the domains of several columns", len(rows.tails))
+    for tail in rows.tails:
+        demand(tail.side in (-1, 1), "a side", tail.side)
+        for array, what in ((tail.r, "distances"), (tail.w, "weights"), (tail.y, "targets")):
+            _check_array(array, (tail.r.size,), what, np.inf)
+        demand(tail.r.min(initial=0.0) >= 0.0 and tail.w.min(initial=0.0) >= 0.0, "weights from zero", "others")
 
 
 def _check_moments(moments: Moments) -> None:
@@ -113,14 +118,14 @@ def _check_moments(moments: Moments) -> None:
 def _check_sizes(request: MomentRequest, sizes: Sequence[int]) -> None:
     """Before alphabets are made: a request is as large as the arrays of the file, and no larger."""
     demand(len(request.terms) == len(sizes) > 0, "sums for every term", len(sizes))
-    places: dict[Any, Any] = {}
+    domains: dict[Any, Any] = {}
     for term, size in zip(request.terms, sizes, strict=True):
         demand(len(term.columns) == len(term.factors) > 0, "a factor per column", term.columns)
         demand(len(set(term.axes)) == len(term.axes), "different columns in a product", term.columns)
         demand(min(term.columns) >= 0, "columns from zero", term.columns)
         for column, factor in zip(term.columns, term.factors, strict=True):
             _check_column(factor)
-            known = places.setdefault((column, type(factor.place)), factor.place)
+            known = domains.setdefault((column, type(factor.place)), factor.place)
             demand(known == factor.place, "one place for a column", factor.place)
         demand(term.size == size, f"{term.size} features", size)
     used = {column for term in request.terms for column in term.columns}
@@ -133,15 +138,6 @@ def _check_column(column: ColumnRequest) -> None:
     column.place.check()
     suits = any(isinstance(column.basis, kind.basis) and isinstance(column.place, kind.domain) for kind in KINDS)
     demand(suits, "a domain that suits the features", column.place)
-
-
-def _check_tails(tails: Sequence[TailRows], *, alone: bool) -> None:
-    demand(alone or not tails, "no rows beyond the domains of several columns", len(tails))
-    for tail in tails:
-        demand(tail.side in (-1, 1), "a side", tail.side)
-        for array, what in ((tail.r, "distances"), (tail.w, "weights"), (tail.y, "targets")):
-            _check_array(array, (tail.r.size,), what, np.inf)
-        demand(tail.r.min(initial=0.0) >= 0.0 and tail.w.min(initial=0.0) >= 0.0, "weights from zero", "others")
 
 
 def _check_learnable(rows: Statistics) -> None:
@@ -333,7 +329,12 @@ def _within(own: Basis, other: Basis) -> bool:
 
 def _check_answers(fit: Fit) -> None:
     """At rows all over the domains, and far beyond: f is a number, and so is the mean of y, which may be exp(f)."""
-    mean, variance = fit.posterior.marginals(_rows_all_over(fit.posterior.request))
+    posterior, x = fit.posterior, _rows_all_over(fit.posterior.request)
+    if posterior.request.size <= _MOST_FACTORED:  # few enough to be written out, which takes half of the time
+        mean, covariance = posterior.joint(x)
+        variance = np.maximum(np.diagonal(covariance), 0.0)
+    else:
+        mean, variance = posterior.marginals(x)
     f, spread = fit.target.mean + fit.target.scale * mean, fit.target.scale**2 * variance
     demand(np.isfinite(f).all() and np.isfinite(spread).all(), "a function of finite values", "NaN or inf")
     if not fit.from_sums:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from vff.estimators.grid import Grid
+from vff.estimators.pattern import Grid
 from vff.estimators.statistics import Statistics
 from vff.inference import Fit
 from vff.kernels import Kernel, write_kernel
@@ -111,21 +111,31 @@ def description_of(model: Any, saved: Saved, units: dict[Any, str], provenance: 
         inner = inner.members[0]
     rows, fit, target = inner.rows, inner.fit, provenance.get("target", getattr(model, "target_name_", None))
     names = saved.names or tuple(range(saved.n_features))
-    _check_units(units, names, target)
-    state = model.get_params(deep=False)["random_state"]
-    kept = isinstance(state, int | np.integer | None)
+    by_name = {str(name): str(unit) for name, unit in units.items()}
+    for name in units:
+        if str(name) not in (*map(str, names), target):
+            raise ValueError(
+                f"units names {shown(name)}, and the model knows {listed(names)}; name one of these, or the target by "
+                "provenance={'target': name}"
+            )
+    columns = []
+    for index, name in enumerate(names):
+        bound = [column for column in rows.binding.columns if column.index == index]
+        levels = [len(column.levels) for column in bound if column.levels is not None]
+        kind = bound[0].kind if bound else None
+        columns.append(ColumnNote(name, kind, by_name.get(str(name)), levels[0] if levels else None))
+    kept = isinstance(model.get_params(deep=False)["random_state"], int | np.integer | None)
     learnt = described_kernel(model, saved)
-    summed = fit is None or fit.from_sums
-    beyond = sum(tail.r.size for tail in rows.tails)
+    beyond, weight = sum(tail.r.size for tail in rows.tails), sum(float(tail.w.sum()) for tail in rows.tails)
     return Description(
         saved.estimator,
         None if learnt is None else write_kernel(learnt),
         repr(getattr(model, "likelihood_", saved.likelihood) if fit is None else fit.likelihood),
-        tuple(_column_note(index, name, rows, units) for index, name in enumerate(names)),
+        tuple(columns),
         None if target is None else str(target),
-        {str(name): str(unit) for name, unit in units.items()},
+        by_name,
         rows.n or (rows.moments.n + beyond if fit is None else fit.n),
-        float(rows.moments.weight + sum(tail.w.sum() for tail in rows.tails)) if summed else None,
+        float(rows.moments.weight + weight) if fit is None or fit.from_sums else None,
         beyond,
         rows.moments.request.size if fit is None else fit.posterior.request.size,
         None if fit is None else fit.solver,
@@ -142,25 +152,3 @@ def described_kernel(model: Any, saved: Saved) -> Kernel | None:
     """The kernel that a file tells of its model: as learnt, or as asked for where nothing was learnt."""
     learnt = saved.fit is not None or saved.members
     return getattr(model, "kernel_", model.kernel) if learnt else model.kernel
-
-
-def _check_units(units: dict[Any, str], names: tuple[Any, ...], target: Any) -> None:
-    for name in units:
-        if str(name) not in (*map(str, names), target):
-            known = listed(names)
-            raise ValueError(
-                f"units names {shown(name)}, and the model knows {known}; name one of these, or the target by "
-                "provenance={'target': name}"
-            )
-
-
-def _column_note(index: int, name: str | int, rows: Statistics, units: dict[Any, str]) -> ColumnNote:
-    bound = [column for column in rows.binding.columns if column.index == index]
-    levels = [len(column.levels) for column in bound if column.levels is not None]
-    unit = {str(key): text for key, text in units.items()}.get(str(name))
-    return ColumnNote(
-        name,
-        bound[0].kind if bound else None,
-        None if unit is None else str(unit),
-        levels[0] if levels else None,
-    )

@@ -126,9 +126,9 @@ def _read(path: Any, what: str) -> Content:
         return read_file(path, ("model", "statistics"))
     except FileNotFoundError as error:
         said = f"{shortened(path, LONGEST_PATH)}: a file that save has written was expected, found nothing"
-        told = FileNotFoundError(f"{said}; check the path")
-        told.errno = error.errno
-        raise told from error
+        missing = FileNotFoundError(f"{said}; check the path")
+        missing.errno = error.errno
+        raise missing from error
 
 
 def _sentence(error: Exception) -> str:
@@ -183,6 +183,8 @@ def _saved(model: Any) -> Saved:
     if fit is not None and fit.samples is not None:  # targets are rows
         fit = replace(fit, samples=replace(fit.samples, y=None))
     classes = getattr(model, "classes_", None)
+    if classes is not None and classes.dtype.kind == "U":  # which may have room for more than it holds
+        classes = np.array(classes.tolist(), np.str_)
     return Saved(
         type(model).__name__,
         None if model.kernel is None else write_kernel(model.kernel),
@@ -194,17 +196,10 @@ def _saved(model: Any) -> Saved:
         getattr(model, "statistics_", None),
         fit,
         getattr(model, "timing_", None),
-        None if classes is None else _saved_labels(classes),
+        None if classes is None else Labels(classes.dtype.str, tuple(classes.tolist())),
         tuple(map(_saved, members)),
         _pattern(model) if isinstance(model, CoxProcess) else None,
     )
-
-
-def _saved_labels(classes: np.ndarray) -> Labels:
-    """An array of text may have room for more than it holds; a file keeps what it holds."""
-    values = classes.tolist()
-    tight = np.array(values, np.str_) if classes.dtype.kind == "U" else classes
-    return Labels(tight.dtype.str, tuple(values))
 
 
 def _pattern(model: CoxProcess) -> Pattern:

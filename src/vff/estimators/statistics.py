@@ -7,24 +7,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from vff.estimators.binding import Binding, BoundColumn, BoundTerm, joined
-from vff.estimators.options import check_size
-from vff.estimators.resolve import Options, resolve_domain, resolve_term
-from vff.estimators.table_summary import Batch, TableSummary
-from vff.factors import Factor, TailRows, tails_together, tails_without
-from vff.inference import Observed, memory_needed, no_sums, rows_beyond
+from vff.estimators.binding import Binding, BoundTerm, joined
+from vff.estimators.options import Options, check_size
+from vff.estimators.resolve import resolve_domain, resolve_term
+from vff.estimators.table_summary import NOWHERE, Batch, TableSummary
+from vff.factors import TailRows, tails_together, tails_without
+from vff.inference import MemoryRows, no_sums, rows_beyond
 from vff.moments import (
     Choice,
-    ColumnRequest,
     ColumnSummary,
     Harmonics,
     MomentRequest,
     Moments,
     PassPlan,
-    PreparedRows,
     RowBlock,
     distinct_values_for,
-    merge_equal_rows,
     plan_pass,
     run_pass,
 )
@@ -73,8 +70,7 @@ class Statistics:
     def emptied(self) -> "Statistics":
         """What was settled, without the rows."""
         zero = Moments.zero(self.moments.request, self.moments.offset)
-        nowhere = tuple(ColumnSummary(np.inf, -np.inf) for _ in self.ranges)
-        return replace(self, moments=zero, tails=(), ranges=nowhere, n=0, left_out=0)
+        return replace(self, moments=zero, tails=(), ranges=(NOWHERE,) * len(self.ranges), n=0, left_out=0)
 
     def merged(self, other: "Statistics") -> "Statistics":
         """The rows of both together."""
@@ -83,15 +79,13 @@ class Statistics:
         mine, theirs = (_aligned(rows.moments, binding, self.moments, other.moments) for rows in (self, other))
         shift = other.moments.offset - self.moments.offset
         tails = tails_together((*self.tails, *(replace(tail, y=tail.y + shift) for tail in other.tails)))
-        ranges = _united(self.ranges, other.ranges)
-        both = zip(self.harmonics, mine.request.harmonics, strict=True)
         harmonics = tuple(
             tuple(min(requested, M) if requested and M else requested for requested, M in zip(*term, strict=True))
-            for term in both
+            for term in zip(self.harmonics, mine.request.harmonics, strict=True)
         )
-        together = mine + theirs
-        sums = {"moments": together, "tails": tails, "ranges": ranges, "n": self.n + other.n}
-        return replace(self, binding=binding, harmonics=harmonics, left_out=self.left_out + other.left_out, **sums)
+        sums = {"moments": mine + theirs, "tails": tails, "ranges": _united(self.ranges, other.ranges)}
+        counts = {"n": self.n + other.n, "left_out": self.left_out + other.left_out}
+        return replace(self, binding=binding, harmonics=harmonics, **sums, **counts)
 
     def without(self, other: "Statistics") -> "Statistics":
         """The rows that are left when the other's, which are among them, are taken out."""
@@ -121,16 +115,12 @@ def _are_sums_of_rows(left: Moments, before: Moments) -> bool:
     """Whether the products of features and targets could be those of any rows: no combination has a negative square."""
     for s, size in enumerate(left.request.sizes):
         if size <= _MOST_CHECKED:
-            border = left.projects[s], left.target_squared
-            if left.term(s).gram().least_eigenvalue(_sizes(before, s), border) < -_IMPOSSIBLE:
+            squares = np.append(before.term(s).gram().diagonal(), before.target_squared)
+            top = max(float(squares[:-1].max(initial=0.0)), np.finfo(float).tiny)
+            sizes, border = np.sqrt(np.maximum(squares, _IMPOSSIBLE * top)), (left.projects[s], left.target_squared)
+            if left.term(s).gram().least_eigenvalue(sizes, border) < -_IMPOSSIBLE:
                 return False
     return True
-
-
-def _sizes(moments: Moments, s: int) -> np.ndarray:
-    """Of the functions of a term, and of the targets."""
-    squares = np.append(moments.term(s).gram().diagonal(), moments.target_squared)
-    return np.sqrt(np.maximum(squares, _IMPOSSIBLE * max(float(squares[:-1].max(initial=0.0)), np.finfo(float).tiny)))
 
 
 def _check_same_functions(mine: Statistics, theirs: Statistics) -> None:
@@ -139,22 +129,18 @@ def _check_same_functions(mine: Statistics, theirs: Statistics) -> None:
     for term, ours, others in both:
         parts = zip(mine.binding.labels(term), term.inner.factors, ours.factors, others.factors, strict=True)
         for label, factor, one, other in parts:
-            _check_same_function(label, factor, one, other)
-
-
-def _check_same_function(label: str, factor: Factor, one: ColumnRequest, other: ColumnRequest) -> None:
-    if one.place != other.place:
-        places = " and ".join(place.describe() for place in (one.place, other.place))
-        raise ValueError(
-            f"the two models have different domains for column {label}, {places}, so their sums are of "
-            "different functions and do not add up; fit both with the same domain"
-        )
-    edges = [factor.edges(basis) for basis in (one.basis, other.basis)]
-    if edges[0] != edges[1]:
-        raise ValueError(
-            f"the two models have {edges[0]} and {edges[1]} edge functions for column {label}, so their sums "
-            "do not add up; fit both with the same edges"
-        )
+            if one.place != other.place:
+                places = " and ".join(place.describe() for place in (one.place, other.place))
+                raise ValueError(
+                    f"the two models have different domains for column {label}, {places}, so their sums are of "
+                    "different functions and do not add up; fit both with the same domain"
+                )
+            edges = [factor.edges(basis) for basis in (one.basis, other.basis)]
+            if edges[0] != edges[1]:
+                raise ValueError(
+                    f"the two models have {edges[0]} and {edges[1]} edge functions for column {label}, so their sums "
+                    "do not add up; fit both with the same edges"
+                )
 
 
 def _aligned(moments: Moments, binding: Binding, *both: Moments) -> Moments:
@@ -183,26 +169,16 @@ def _united(one: Sequence[ColumnSummary], other: Sequence[ColumnSummary]) -> tup
 def resolved(summary: TableSummary, options: Options, *, growing: bool) -> Statistics:
     """Settle domains, edges and harmonics on the first rows; no row is summed yet."""
     binding = summary.binding
-    domains = [resolve_domain(c, summary, options, growing) for c in range(len(binding.columns))]
-    places, from_data = zip(*domains, strict=True)
-    settled = [resolve_term(term, places, summary, options, growing=growing) for term in binding.terms]
+    found = [resolve_domain(c, summary, options, growing) for c in range(len(binding.columns))]
+    domains, from_data = zip(*found, strict=True)
+    settled = [resolve_term(term, domains, summary, options, growing=growing) for term in binding.terms]
     requests, requested, highest_frequencies = zip(*settled, strict=True)
     request = MomentRequest(requests)
     check_size(request, [term.key for term in binding.terms], options.covariance)
     offset = summary.target / summary.weight
-    nowhere = tuple(ColumnSummary(np.inf, -np.inf) for _ in binding.columns)
     zero = Moments.zero(request, offset) if options.covariance == "full" else no_sums(request, offset)
-    return Statistics(
-        binding,
-        Options(*map(repr, options)),
-        requested,
-        highest_frequencies,
-        from_data,
-        zero,
-        (),
-        nowhere,
-        Choice("", ""),
-    )
+    kept = Options(*map(repr, options)), requested, highest_frequencies, from_data
+    return Statistics(binding, *kept, zero, (), (NOWHERE,) * len(binding.columns), Choice("", ""))
 
 
 def check_unchanged(settled: Options, now: Options) -> None:
@@ -248,20 +224,10 @@ def summed(
     return Summed(moments, tails, tuple(choices))
 
 
-def add(seen: Statistics, batch: Batch, summary: TableSummary, engine: str) -> Statistics:
-    """Read the rows of a batch on top of those seen."""
-    seen = extended(seen, summary)
-    beyond, request = any(check_ranges(seen)), seen.moments.request
-    plan = plan_pass(
-        batch.source.n, request, distinct_values_for(engine, request, summary.summaries, batch.source), engine
-    )
-    return with_sums(seen, plan, summed(batch.source, seen.binding, plan, seen.moments.offset, beyond))
-
-
 def with_sums(seen: Statistics, plan: PassPlan, new: Summed) -> Statistics:
     """The sums of more rows on top of those seen, which know of them already."""
     tails = tails_together((*seen.tails, *new.tails)) if new.tails else seen.tails
-    return replace(seen, moments=seen.moments + new.moments, tails=tails, choice=_engines_used(new.choices, plan, seen))
+    return replace(seen, moments=seen.moments + new.moments, tails=tails, choice=engines_used(new.choices, plan, seen))
 
 
 def extended(seen: Statistics, summary: TableSummary) -> Statistics:
@@ -271,61 +237,39 @@ def extended(seen: Statistics, summary: TableSummary) -> Statistics:
     return replace(seen, binding=summary.binding, moments=moments, ranges=ranges, n=seen.n + summary.n)
 
 
-def check_ranges(seen: Statistics, *, outside: bool = True) -> list[bool]:
-    """Which columns have rows outside their domain, where that is allowed."""
+def check_ranges(seen: Statistics, *, outside: bool = True) -> bool:
+    """Whether rows lie outside the domain that the user gave to a model of one column; elsewhere they are refused."""
     alone = outside and len(seen.ranges) == 1 and len(seen.binding.terms) == 1
     parts = zip(seen.moments.request.columns, seen.domain_from_data, seen.ranges, seen.binding.columns, strict=True)
-    return [_check_inside(*part, alone=alone) for part in parts]
+    beyond = False
+    for column, found, extent, bound in parts:
+        domain = column.place
+        if domain.holds(extent.low, extent.high):
+            continue
+        reach = f"column {bound.label} reaches [{extent.low:g}, {extent.high:g}], beyond the domain {domain.describe()}"
+        if found:
+            raise ValueError(
+                f"{reach} taken from the rows seen so far; give domain=(a, b) wide enough for all rows to come"
+            )
+        if not alone:
+            raise ValueError(
+                f"{reach} it was given; with several terms or columns, or another likelihood than the Gaussian, all "
+                "rows must lie inside: widen its domain"
+            )
+        beyond = True
+    return beyond
 
 
-def rows_to_visit(
-    seen: Statistics, batch: Batch, summary: TableSummary, engine: str
-) -> tuple[Statistics, PreparedRows, Observed]:
+def rows_to_visit(seen: Statistics, batch: Batch, summary: TableSummary, engine: str) -> tuple[Statistics, MemoryRows]:
     """The rows of a batch, to be visited many times: equal ones taken together, and none outside its domain."""
     rows = extended(seen, summary)
     check_ranges(rows, outside=False)
     request = rows.moments.request
     distinct_values = distinct_values_for(engine, request, summary.summaries, batch.source)
-    source, extra = merge_equal_rows(batch.source, batch.extra, distinct_values)
-    return (
-        rows,
-        PreparedRows(plan_pass(source.n, request, distinct_values, engine), source),
-        Observed(source.y, extra, source.w),
-    )
+    return rows, batch.prepared(lambda n: plan_pass(n, request, distinct_values, engine), distinct_values)
 
 
-def after_visits(rows: Statistics, walk: PreparedRows, sums: Moments) -> Statistics:
-    """The rows with the sums that the last visit found."""
-    return replace(rows, moments=sums, choice=_engines_used(walk.choices, walk.plan, rows))
-
-
-def _check_inside(
-    column: ColumnRequest, found: bool, extent: ColumnSummary, bound: BoundColumn, *, alone: bool
-) -> bool:
-    """Whether rows lie outside a domain that the user gave to a model of one column; elsewhere they are refused."""
-    domain = column.place
-    if domain.holds(extent.low, extent.high):
-        return False
-    reach = f"column {bound.label} reaches [{extent.low:g}, {extent.high:g}], beyond the domain {domain.describe()}"
-    if found:
-        raise ValueError(
-            f"{reach} taken from the rows seen so far; give domain=(a, b) wide enough for all rows to come"
-        )
-    if not alone:
-        raise ValueError(
-            f"{reach} it was given; with several terms or columns, or another likelihood than the Gaussian, all rows "
-            "must lie inside: widen its domain"
-        )
-    return True
-
-
-def plan_text(request: MomentRequest, n: int) -> str:
-    """What a pass will take."""
-    needed = memory_needed(request) / 2**20
-    return f"{n:,} rows to sum for at most {request.size} features; at most {needed:,.0f} MiB are needed for them"
-
-
-def _engines_used(choices: Sequence[Choice], plan: PassPlan, rows: Statistics) -> Choice:
+def engines_used(choices: Sequence[Choice], plan: PassPlan, rows: Statistics) -> Choice:
     """One name and one text for all columns and pairs."""
     labels = [column.label for column in rows.binding.columns]
     if not plan.sets and len(choices) == 1:

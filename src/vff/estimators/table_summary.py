@@ -4,7 +4,7 @@ Looks at different rows merge, and neither order nor partition leaves a trace, s
 in files, and the same table on a cluster are summed for the same functions.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Any, NamedTuple
@@ -14,9 +14,25 @@ import numpy as np
 from vff.data.checks import as_finite, check_target, check_weights
 from vff.data.table import Table
 from vff.estimators.binding import Binding, united
-from vff.estimators.observed import extra_of
+from vff.estimators.named import extra_of
+from vff.inference import MemoryRows, Observed
 from vff.likelihoods import AbstractLikelihood
-from vff.moments import ColumnSummary, Profile, RowBlock, Sample, sample_of, summarise_column, summarise_columns
+from vff.moments import (
+    ColumnSummary,
+    DistinctValues,
+    PassPlan,
+    PreparedRows,
+    Profile,
+    RowBlock,
+    Sample,
+    merge_equal_rows,
+    sample_of,
+    summarise_column,
+    summarise_columns,
+)
+
+NOWHERE = ColumnSummary(np.inf, -np.inf)
+"""Of no rows."""
 
 
 class Batch(NamedTuple):
@@ -28,35 +44,25 @@ class Batch(NamedTuple):
     extra: np.ndarray
     """What the likelihood takes from every row beside y: exposure or trials; ones when nothing."""
 
-
-class Observations(NamedTuple):
-    """What stands beside the columns of rows, checked."""
-
-    y: np.ndarray
-    w: np.ndarray
-    extra: np.ndarray
+    def prepared(self, plan: Callable[[int], PassPlan], distinct_values: Sequence[DistinctValues | None]) -> MemoryRows:
+        """The different rows, equal ones taken together, to be visited many times; ``plan`` is for so many."""
+        source, extra = merge_equal_rows(self.source, self.extra, distinct_values)
+        return MemoryRows(PreparedRows(plan(source.n), source), Observed(source.y, extra, source.w))
 
 
-def observations(table: Table, y: Any, sample_weight: Any, likelihood: AbstractLikelihood) -> Observations:
-    """Targets, weights and what the likelihood takes beside them, of all rows, those of weight zero included."""
+def observations(table: Table, y: Any, sample_weight: Any, likelihood: AbstractLikelihood) -> Observed:
+    """Targets, weights and what the likelihood takes beside them, checked, those of weight zero included."""
     w, target = weights_of(sample_weight, table.n_rows), check_target(y, table.n_rows)
     extra = extra_of(likelihood, table)
     counted = w > 0.0 if w.size and w.min() == 0.0 else slice(None)
     likelihood.check(target[counted], extra[counted])
-    return Observations(target, w, extra)
+    return Observed(target, extra, w)
 
 
-def take_batch(table: Table, binding: Binding, observed: Observations) -> Batch:
+def take_batch(table: Table, binding: Binding, observed: Observed) -> Batch:
     """The rows the user gave; those of weight zero are left out, as if they were not there."""
-    target, w, extra = observed
-
-    def column(c: int, rows: slice) -> np.ndarray:
-        requested = binding.columns[c]
-        if requested.levels is not None:
-            return table.codes(requested.index, requested.levels, rows)
-        return table.numbers(requested.index, rows)
-
-    source = RowBlock(table.n_rows, column, target, w)
+    w, extra = observed.w, observed.extra
+    source = RowBlock(table.n_rows, lambda c, rows: binding.columns[c].read(table, rows), observed.y, w)
     if w.size and w.min() == 0.0:
         counted = w > 0.0
         source, extra = source.taken(len(binding.columns), [counted]), extra[counted]
@@ -118,7 +124,9 @@ class TableSummary:
             one.merged(two) if column.levels is None else summary_of_levels(len(column.levels), n)
             for column, one, two in zip(binding.columns, *(part.summaries for part in parts), strict=True)
         )
-        sample = _merged([part.sample for part in parts if part.n])
+        some = [part.sample for part in parts if part.n]
+        known = [sample for sample in some if sample is not None]
+        sample = reduce(Sample.merged, known) if known and len(known) == len(some) else None
         sums = self.weight + other.weight, self.target + other.target
         return TableSummary(binding, summaries, n, *sums, sample, self.targets.merged(other.targets))
 
@@ -138,12 +146,6 @@ class TableSummary:
         return replace(moved, sample=replace(self.sample, columns=columns))
 
 
-def _merged(samples: Sequence[Sample | None]) -> Sample | None:
-    """Of parts that have rows, none of which may be without a sample."""
-    found = [sample for sample in samples if sample is not None]
-    return reduce(Sample.merged, found) if found and len(found) == len(samples) else None
-
-
 def look_at(batch: Batch, *, always_sampled: bool = False, sampled: bool = True) -> TableSummary:
     """A look at rows in memory, with a sample of them where something is settled by it, or as asked.
 
@@ -160,9 +162,7 @@ def look_at(batch: Batch, *, always_sampled: bool = False, sampled: bool = True)
     shared = always_sampled or (several and sampled)
     levels = [column.levels for column in binding.columns]
     sample = sample_of(source, batch.extra, levels) if shared and source.n else None
-    targets = (
-        summarise_column(source.n, lambda rows: source.y[rows]) if always_sampled else ColumnSummary(np.inf, -np.inf)
-    )
+    targets = summarise_column(source.n, lambda rows: source.y[rows]) if always_sampled else NOWHERE
     sums = float(source.w.sum()), float(source.w @ source.y)
     return TableSummary(binding, summaries, source.n, *sums, sample, targets)
 
@@ -173,5 +173,5 @@ def summary_of_levels(levels: int, n: int) -> ColumnSummary:
 
 
 def _renumbered(codes: np.ndarray, old: tuple[Any, ...], new: tuple[Any, ...]) -> np.ndarray:
-    places = {level: code for code, level in enumerate(new)}
-    return np.array([places[level] for level in old], float)[codes.astype(int)]
+    codes_of = {level: code for code, level in enumerate(new)}
+    return np.array([codes_of[level] for level in old], float)[codes.astype(int)]

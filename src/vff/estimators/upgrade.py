@@ -28,12 +28,17 @@ _FIELDS = {
     "TermFit": {"share": "variance_share", "effective": "edf", "supported": "active"},
     "Milestone": {"missed": "bound_gap"},
     "IterativeForm": {"constant": "intercept"},
+    "TermProcess": {"transform": None},
+    **{kind: {"request": None} for kind in ("Direct", "Averaged", "Pieces", "Probed")},
 }
+"""New names of fields; None for those that are no more."""
 
 
 def upgraded(tree: Tree, version: int) -> Tree:
     """The record ``Saved`` of a file of some version."""
-    return tree if version >= 4 else _saved(_renamed(tree) if version < 3 else tree, version)
+    if version >= 4:
+        return tree
+    return _renamed(tree) if version == 3 else _saved(_renamed(tree))
 
 
 def _renamed(tree: Tree) -> Tree:
@@ -44,30 +49,18 @@ def _renamed(tree: Tree) -> Tree:
         return tree
     named = {_RECORDS.get(name, name): _renamed(part) for name, part in tree.items()}
     for record, fields in ((named[name], _FIELDS[name]) for name in named if name in _FIELDS):
-        for old, new in fields.items():
-            if old in record:
-                record[new] = record.pop(old)
+        for old in fields.keys() & record.keys():
+            value, new = record.pop(old), fields[old]
+            record |= {} if new is None else {new: value}
     return named
 
 
-def _saved(tree: Tree, version: int) -> Tree:
+def _saved(tree: Tree) -> Tree:
     saved = dict(tree["Saved"])
-    saved["members"] = [_saved(member, version) for member in saved["members"]]
+    saved["members"] = list(map(_saved, saved["members"]))
     if saved["fit"] is not None:
-        fit = dict(saved["fit"]["Fit"])
-        fit = fit if version == 3 else _fit(fit, saved["rows"]["Statistics"])
-        saved["fit"] = {"Fit": fit | {"posterior": _without_what_follows(fit["posterior"])}}
+        saved["fit"] = {"Fit": _fit(dict(saved["fit"]["Fit"]), saved["rows"]["Statistics"])}
     return {"Saved": saved}
-
-
-def _without_what_follows(tree: Tree) -> Tree:
-    posterior = dict(tree["Posterior"])
-    ((kind, covariance),) = posterior["covariance"].items()
-    terms = [
-        {name: own for name, own in term["TermProcess"].items() if name != "transform"} for term in covariance["terms"]
-    ]
-    kept = {name: own for name, own in covariance.items() if name != "request"}
-    return {"Posterior": posterior | {"covariance": {kind: kept | {"terms": [{"TermProcess": own} for own in terms]}}}}
 
 
 def _fit(fit: dict[str, Tree], rows: dict[str, Tree]) -> dict[str, Tree]:
@@ -83,7 +76,9 @@ def _fit(fit: dict[str, Tree], rows: dict[str, Tree]) -> dict[str, Tree]:
             "visits": 1,
         }
         return fit | more
-    own = climb["Climb"]
+    own, names = climb["Climb"], {"asked": "likelihood", "constant": "intercept", "anchor": "intercept_prior"}
+    kept = ("asked", "sums", "psi", "information", "constant", "anchor", "units")
+    memory = {names.get(name, name): own.get(name, 0.0) for name in kept}
     direct = fit["solver"] in ("direct", "iterative")
     method = "natural" if direct else "structured" if samples is None else "chains"
     more = {
@@ -92,16 +87,10 @@ def _fit(fit: dict[str, Tree], rows: dict[str, Tree]) -> dict[str, Tree]:
         "n": own["rows"],
         "bounds": own["bounds"],
         "visits": own["visits"],
-        "memory": {"SiteMemory": _memory(own)} if direct else None,
+        "memory": {"SiteMemory": memory} if direct else None,
         "engine": own.get("choice"),
     }
     return fit | more
-
-
-def _memory(climb: dict[str, Tree]) -> dict[str, Tree]:
-    names = {"asked": "likelihood", "constant": "intercept", "anchor": "intercept_prior"}
-    kept = ("asked", "sums", "psi", "information", "constant", "anchor", "units")
-    return {names.get(name, name): climb.get(name, 0.0) for name in kept}
 
 
 def _posterior(tree: Tree) -> dict[str, Tree]:

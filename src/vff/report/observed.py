@@ -9,7 +9,7 @@ import numpy as np
 
 from vff.data.checks import as_labels, check_target, coded
 from vff.data.table import Table
-from vff.estimators.observed import extra_of
+from vff.estimators.named import extra_of
 from vff.estimators.predict import ProcessMixin
 
 Ends = tuple[np.ndarray, np.ndarray]

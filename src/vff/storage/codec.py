@@ -54,6 +54,7 @@ def is_record(kind: Any) -> bool:
     return isinstance(kind, type) and (dataclasses.is_dataclass(kind) or hasattr(kind, "_field_defaults"))
 
 
+@cache
 def stored_fields(kind: Any) -> dict[str, bool]:
     """The fields that define a record, and whether each has a default. Those that do not compare are memories."""
     if hasattr(kind, "_field_defaults"):

@@ -84,9 +84,9 @@ def write_file(path: str | os.PathLike[str], kind: str, record: Tree, *, private
     Who may read it does not change where there was a file. A new one follows the umask, or is for its owner alone if
     it is ``private``.
     """
-    target = Path(os.path.realpath(path))
-    arrays: list[np.ndarray] = []
-    plain = _Packer(arrays).packed(record)
+    target, packer = Path(os.path.realpath(path)), _Packer()
+    plain = packer.packed(record)
+    arrays = [array for _, array in packer.arrays.values()]
     layouts = [_layout_of(array) for array in arrays]
     listed = [{"dtype": own.dtype, "shape": own.shape, "order": own.order} for own in layouts]
     header = json.dumps({"kind": kind, "arrays": listed, "record": plain}, allow_nan=False, separators=(",", ":"))
@@ -127,17 +127,17 @@ def _mode_of(target: Path) -> int | None:
 
 
 def _write(stream: BinaryIO, header: bytes, arrays: list[np.ndarray], layouts: list[_Layout]) -> None:
-    digest, place = hashlib.sha256(), 0
+    digest, offset = hashlib.sha256(), 0
 
     def put(data: Any) -> None:
-        nonlocal place
+        nonlocal offset
         stream.write(data)
         digest.update(data)
-        place += memoryview(data).nbytes
+        offset += memoryview(data).nbytes
 
     put(_START.pack(MAGIC, VERSION, len(header)) + header)
     for array, layout in zip(arrays, layouts, strict=True):
-        put(bytes(-place % _ALIGNED))
+        put(bytes(-offset % _ALIGNED))
         put(np.ascontiguousarray(array.transpose(layout.order), _DTYPES[layout.dtype]).reshape(-1).data.cast("B"))
     stream.write(digest.digest())
 
@@ -174,9 +174,8 @@ def _layout_of(array: np.ndarray) -> _Layout:
 class _Packer:
     """From trees to JSON: arrays become numbers in a list of their own, floats that JSON does not know their bits."""
 
-    arrays: list[np.ndarray]
-    numbers: dict[int, int] = field(default_factory=dict)
-    """By ``id``, which stays that of an array while the list holds it."""
+    arrays: dict[int, tuple[int, np.ndarray]] = field(default_factory=dict)
+    """With their numbers, by ``id``, which stays while an array is held: one in two places is written once."""
 
     def packed(self, tree: Tree, depth: int = 0) -> Any:
         if depth > _DEEPEST:
@@ -186,20 +185,13 @@ class _Packer:
         if type(tree) is float:
             return tree if math.isfinite(tree) else {"$float": struct.pack(">d", tree).hex()}
         if isinstance(tree, np.ndarray):
-            return {"$array": self._number(tree)}
+            return {"$array": self.arrays.setdefault(id(tree), (len(self.arrays), tree))[0]}
         if type(tree) is list:
             return [self.packed(part, depth + 1) for part in tree]
         if type(tree) is dict and all(type(name) is str for name in tree):
             names = {name: f"${name}" if name.startswith("$") else name for name in tree}
             return {names[name]: self.packed(part, depth + 1) for name, part in tree.items()}
         raise FileError(f"a file takes plain values and arrays, and found {type(tree).__name__}; convert it first")
-
-    def _number(self, array: np.ndarray) -> int:
-        """An array that is held in two places is written once."""
-        if id(array) not in self.numbers:
-            self.numbers[id(array)] = len(self.arrays)
-            self.arrays.append(array)
-        return self.numbers[id(array)]
 
 
 def read_file(
@@ -238,7 +230,7 @@ class _Reader:
 
     def __init__(self, stream: BinaryIO, size: int, kinds: frozenset[str]) -> None:
         self._stream, self._size, self._kinds = stream, size, kinds
-        self._digest, self._place = hashlib.sha256(), 0
+        self._digest, self._offset = hashlib.sha256(), 0
 
     def content(self) -> Content:
         version, length = self._start()
@@ -278,7 +270,7 @@ class _Reader:
         """What the header says of arrays, which together must end where the file does."""
         if not isinstance(listed, list):
             _refuse("a list of arrays", type(listed).__name__)
-        layouts, end = [_checked_layout(own) for own in listed], self._place
+        layouts, end = [_checked_layout(own) for own in listed], self._offset
         for layout in layouts:
             end += -end % _ALIGNED + layout.bytes
         if end + _DIGEST != self._size:
@@ -290,11 +282,11 @@ class _Reader:
         if len(data) != count:
             _refuse(f"{count} more bytes", f"{len(data)}, so that the file is cut short")
         self._digest.update(data)
-        self._place += count
+        self._offset += count
         return data
 
     def _array(self, layout: _Layout) -> np.ndarray:
-        if any(self._take(-self._place % _ALIGNED)):
+        if any(self._take(-self._offset % _ALIGNED)):
             _refuse("zeros between arrays", "other bytes")
         shape = tuple(layout.shape[axis] for axis in layout.order)
         array = np.empty(math.prod(shape), _DTYPES[layout.dtype])
@@ -304,7 +296,7 @@ class _Reader:
             if self._stream.readinto(piece) != piece.nbytes:  # pyright: ignore[reportAttributeAccessIssue]
                 _refuse("the rest of an array", "the end, so that the file is cut short")
             self._digest.update(piece)
-        self._place += raw.size
+        self._offset += raw.size
         if layout.dtype == "bool" and raw.max(initial=0) > 1:
             _refuse("truth values of 0 and 1", f"{raw.max()}")
         native = array.astype(array.dtype.newbyteorder("="), copy=False)

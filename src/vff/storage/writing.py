@@ -48,15 +48,15 @@ def unwritable(path: str | os.PathLike[str], error: OSError) -> OSError:
         advice = "change its permissions, or name another place"
     else:
         expected, advice = f"a file that can be written was expected, found none ({why})", "name another"
-    told = type(error)(f"{shortened(path, LONGEST_PATH)}: {expected}; {advice}")
-    told.errno = error.errno
-    return told
+    renamed = type(error)(f"{shortened(path, LONGEST_PATH)}: {expected}; {advice}")
+    renamed.errno = error.errno
+    return renamed
 
 
 def check_replaceable(path: str | os.PathLike[str]) -> None:
     """Refuse what no file may take the place of: a pipe or a device is not put aside as an old file is.
 
-    What a folder is told follows when it is written to.
+    A folder is refused when it is written to.
     """
     try:
         mode = os.stat(path).st_mode
