@@ -124,7 +124,7 @@ def peers(options: argparse.Namespace) -> None:
 def target_of(N: int, M: int, counts: bool) -> tuple[Any, Any, np.ndarray, str]:
     """The log-density that chains would sample, its numbers, a position, and how rows are met."""
     from vff import GPRegressor, Matern32
-    from vff.inference.methods.chains import fit as sampling
+    from vff.inference.methods.chains import start as sampling
 
     rng = np.random.default_rng(0)
     x = rng.uniform(0.0, 1.0, N)

@@ -15,8 +15,8 @@ import pytest
 
 from vff import __version__
 from vff.cli import main
+from vff.cli.answers import TableWriter
 from vff.cli.pages import PAGES
-from vff.cli.tables import TableWriter
 
 ROOT = Path(__file__).parents[2]
 ROWS = 600
@@ -498,8 +498,8 @@ def test_errors_as_json(vff, folder, tmp_path):
 def test_what_libraries_print_is_not_the_answer(vff, folder, monkeypatch):
     from vff.cli import info
 
-    real = info.about
-    monkeypatch.setattr(info, "about", lambda path: [print("noise"), real(path)][1])
+    real = info.describe
+    monkeypatch.setattr(info, "describe", lambda path: [print("noise"), real(path)][1])
     ran = vff("info", folder / "load.vff", "--json")
     assert ran.record["target"] == "load"
     assert ran.err == "noise\n"

@@ -10,11 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vff.cli import progress
+from vff.cli.entry import as_json
 from vff.cli.failures import UsageError, in_shell_words
 from vff.cli.options import domain, frequencies, names, texts, types
 from vff.cli.progress import Reporter, describe, duration
-from vff.cli.results import as_json, written_whole
 from vff.data.source import Progress
+from vff.storage import written_whole
 
 
 @pytest.mark.parametrize(

@@ -127,10 +127,10 @@ def test_binary_rubbish(alone: Path) -> None:
 def test_an_interrupted_write_leaves_nothing(alone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     publish(alone)
 
-    def fail(self: Path, target: Path) -> Path:
+    def fail(draft: Path, target: Path) -> None:
         raise OSError("disk full")
 
-    monkeypatch.setattr(Path, "replace", fail)
+    monkeypatch.setattr("os.replace", fail)
     np.testing.assert_array_equal(load(FILE), NUMBERS)
     assert list(cache_folder().iterdir()) == []
 

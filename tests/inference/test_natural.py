@@ -219,8 +219,8 @@ def test_learning_ends_where_the_bound_is_flat(name, kernel):
 class _Number:
     """Sums and q of a toy: the bound is -x^2, and sums are x itself."""
 
-    def __init__(self, x: float, error: float = 0.0):
-        self.x, self.error, self.divergence = x, error, 0.0
+    def __init__(self, x: float):
+        self.x = x
 
     def blended(self, other: "_Number", rate: float) -> "_Number":
         return _Number((1.0 - rate) * self.x + rate * other.x)
@@ -238,7 +238,7 @@ class _Toy:
     def visit(self, iterate: _Number, psi: np.ndarray) -> Visit[Any]:
         x = iterate.x
         value = -(x**2) - float(np.sum((psi - 2.0) ** 2))
-        return Visit(value, _Number(x - self.much * x), -2.0 * (psi - 2.0), -2.0 * np.eye(psi.size))
+        return Visit(value, 0.0, _Number(x - self.much * x), -2.0 * (psi - 2.0), -2.0 * np.eye(psi.size))
 
 
 @pytest.mark.parametrize("much", [0.3, 1.0, 1.9, 6.0, 12.0])

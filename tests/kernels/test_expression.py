@@ -159,9 +159,11 @@ def test_a_name_made_up_for_a_repeated_column_is_no_column(kernel, names):
     assert found == names
     for name in names:
         owner = str(kernel.get_params()[f"{name}__column"])
-        assert owner == name or name not in {str(leaf.column) for leaf in kernel._leaves()}
+        assert owner == name or name not in {str(leaf.column) for leaf in kernel._named_leaves().values()}
     changed = clone(kernel).set_params(**{f"{name}__lengthscale": 1.0 + place for place, name in enumerate(names)})
-    assert [leaf.lengthscale for leaf in changed._leaves()] == [1.0 + place for place in range(len(names))]
+    assert [leaf.lengthscale for leaf in changed._named_leaves().values()] == [
+        1.0 + place for place in range(len(names))
+    ]
     assert list(changed.get_params()) == list(kernel.get_params())
 
 

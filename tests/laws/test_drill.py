@@ -5,7 +5,7 @@ The factor is here, and obeys every law of factors; likelihoods and sources of o
 of any of them.
 """
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -23,7 +23,6 @@ from vff.basis import Basis, Domain, Letters, Products
 from vff.data import SOURCES, SourceKind
 from vff.factors import KINDS, Block, Factor, FactorOptions, Kind, Leaf, Prior, Values
 from vff.likelihoods import register, unregister
-from vff.linalg import Diagonal
 from vff.moments import ENGINES
 from vff.moments.engines.dense import DenseEngine
 
@@ -37,20 +36,12 @@ class Dial(Domain):
     def to_unit(self, x: np.ndarray) -> np.ndarray:
         return 2.0 * np.pi * x / FIXED_PERIOD
 
-    def contains(self, t: np.ndarray) -> np.ndarray:
-        return np.ones(t.shape, dtype=bool)
-
-    def holds(self, low: float, high: float) -> bool:
-        return True
-
-    def unit(self, kind: str = "length") -> float:
-        return FIXED_PERIOD / (2.0 * np.pi) if kind == "length" else 1.0
+    @property
+    def half_length(self) -> float:
+        return FIXED_PERIOD / (2.0 * np.pi)
 
     def describe(self) -> str:
         return "a dial"
-
-    def outside_text(self, label: str) -> str:
-        return f"lie off the dial of column {label}"
 
     def draw(self, rng: np.random.Generator, n: int, size: int) -> np.ndarray:
         return rng.uniform(0.0, FIXED_PERIOD, n)
@@ -60,9 +51,6 @@ class Dial(Domain):
 
     def spread(self, share: np.ndarray, size: int) -> np.ndarray:
         return FIXED_PERIOD * share
-
-    def check(self) -> None:
-        """Nothing can be wrong."""
 
 
 @dataclass(frozen=True)
@@ -112,15 +100,10 @@ class TideBasis(Basis):
     def features_sum(self, sums: np.ndarray) -> np.ndarray:
         return sums[:3]
 
-    def check(self) -> None:
-        """Nothing can be wrong."""
-
 
 @dataclass(frozen=True)
 class TidePrior(Prior[Dial, TideBasis]):
     """Half of the variance in the level, half in the tide."""
-
-    level: float = 0.5
 
     @property
     def domain(self) -> Dial:
@@ -134,30 +117,8 @@ class TidePrior(Prior[Dial, TideBasis]):
     def factor(self) -> "TideFactor":
         return TideFactor()
 
-    @property
-    def values(self) -> Values:
-        return {}
-
-    @property
-    def K(self) -> Diagonal:
-        return Diagonal(1.0 / np.array([self.level, 1.0 - self.level, 1.0 - self.level]))
-
-    def derivative(self, name: str) -> Diagonal:
-        raise KeyError(name)
-
-    def features(self, x: np.ndarray, derivative: int = 0) -> np.ndarray:
-        return self.basis.evaluate(self.domain.to_unit(x), derivative) / self.domain.unit() ** derivative
-
-    def correlation(self, x: np.ndarray, z: np.ndarray) -> np.ndarray:
-        return tide(self.domain.to_unit(x), self.domain.to_unit(z))
-
     def slope_variance(self) -> float:
         return 0.5 / self.domain.unit() ** 2
-
-
-def tide(t: np.ndarray, u: np.ndarray) -> np.ndarray:
-    """The correlation, from angles."""
-    return 0.5 + 0.5 * np.cos(np.subtract.outer(t, u))
 
 
 @dataclass(frozen=True)
@@ -165,15 +126,10 @@ class TideFactor(Factor[Dial, TideBasis]):
     """A level and a tide, without hyperparameters and with nothing to grow."""
 
     family: ClassVar[str] = "tide"
-    view: ClassVar[str] = "circle"
 
     @property
     def title(self) -> str:
         return "a tide"
-
-    @property
-    def axis(self) -> tuple[Hashable, ...]:
-        return (self.family,)
 
     def least(self, options: FactorOptions) -> TideBasis:
         return TideBasis()
@@ -184,8 +140,11 @@ class TideFactor(Factor[Dial, TideBasis]):
     def prior(self, domain: Dial, basis: TideBasis, values: Values) -> TidePrior:
         return TidePrior()
 
+    def variances(self, basis: TideBasis, values: Values) -> np.ndarray:
+        return np.full(3, 0.5)
+
     def block(self, x: np.ndarray, z: np.ndarray, values: Values) -> Block:
-        return Block(tide(x, z), None, list, lambda: None)
+        return Block(0.5 + 0.5 * np.cos(np.subtract.outer(x, z)), None, list, lambda: None)
 
 
 @dataclass(frozen=True, repr=False)
@@ -197,9 +156,6 @@ class Tide(Leaf):
     @property
     def factor(self) -> TideFactor:
         return TideFactor()
-
-    def _correlation(self, x: np.ndarray, z: np.ndarray) -> np.ndarray:
-        return tide(Dial().to_unit(np.asarray(x, float)), Dial().to_unit(np.asarray(z, float)))
 
 
 class WrittenOut(DenseEngine):

@@ -37,14 +37,6 @@ class LatentIterate:
     theta: np.ndarray
     """The hyperparameters, and the coordinates where they are free."""
 
-    @property
-    def divergence(self) -> float:
-        return self.closed.divergence
-
-    @property
-    def error(self) -> float:
-        return self.closed.error
-
     @cached_property
     def posterior(self) -> FeaturePosterior:
         """Of f less its prior mean, at rows in half ranges."""
@@ -74,7 +66,7 @@ class LatentProblem:
         return replace(self.model, y=sites.pull - self.intercept_prior * sites.precision, precision=sites.precision)
 
     def update(self, sites: RowSites, here: LatentIterate, learn: float) -> LatentIterate | None:
-        """See ``natural.Problem``."""
+        """See ``ascent.Problem``."""
         return self.iterate(sites, here.theta)
 
     def iterate(self, sites: RowSites, theta: np.ndarray) -> LatentIterate | None:
@@ -85,12 +77,13 @@ class LatentProblem:
         return LatentIterate(closed, features, theta) if is_positive(closed) else None
 
     def visit(self, iterate: LatentIterate, psi: np.ndarray) -> Visit[RowSites]:
-        """See ``natural.Problem``."""
+        """See ``ascent.Problem``."""
         own = self.observed
         mean, variance = self._marginals(iterate)
         answer = self.likelihood.expected(psi, own.y, own.extra, mean, variance)
         held = np.zeros(psi.size), -np.eye(psi.size)  # no slope, and a step of none
-        return Visit(float(own.w @ answer.value), sites_of(answer, own.w, mean), *held)
+        elbo = float(own.w @ answer.value) - iterate.closed.divergence
+        return Visit(elbo, iterate.closed.error, sites_of(answer, own.w, mean), *held)
 
     def _marginals(self, iterate: LatentIterate) -> tuple[np.ndarray, np.ndarray]:
         mean, variance = iterate.posterior.inside(self.model.T)

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from vff.cli.entry import Result, run
 from vff.cli.failures import OutputError
 from vff.cli.parser import make_parser
-from vff.cli.results import Result, written_whole
+from vff.storage import written_whole
 
 _SEED = 1
 _HOUSES = ("north", "south", "villa")
@@ -53,8 +54,6 @@ def _commands(folder: Path, data: Path) -> list[list[str]]:
 
 
 def _ran(words: list[str], options: Namespace) -> Result:
-    from vff.cli.entry import run
-
     requested: Any = make_parser().parse_args([*words, *["--force"] * options.force, *["--quiet"] * options.quiet])
     return run(requested)
 

@@ -1,29 +1,48 @@
 """From the words on the command line to an exit code: the only place that prints, and the only one that catches."""
 
+import json
+import math
 import os
+import re
 import sys
 import traceback
+import warnings
 from argparse import Namespace
-from collections.abc import Callable, Sequence
-from contextlib import redirect_stdout
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stdout
 from importlib import import_module
+from typing import Any, NamedTuple
 
-from vff.cli.failures import GOOD, code_of, sentence_of
+from vff.cli.failures import GOOD, code_of, one_line, sentence_of
 from vff.cli.parser import make_parser
-from vff.cli.results import Result, as_json
-from vff.cli.warned import Warned
 
-_HOMES = {
-    "fit": "vff.cli.fitting",
-    "update": "vff.cli.fitting",
-    "forget": "vff.cli.fitting",
-    "moments": "vff.cli.summing",
-    "merge": "vff.cli.summing",
-    "predict": "vff.cli.predicting",
-    "effects": "vff.cli.showing",
-    "info": "vff.cli.info",
-    "demo": "vff.cli.demo",
-}
+_NUMBER = re.compile(r"[0-9][0-9,.]*")
+
+
+class Result(NamedTuple):
+    """The answer of a command, for programs and for people."""
+
+    record: dict[str, Any]
+    """What ``--json`` prints."""
+    text: str
+    """What is printed otherwise."""
+
+
+def as_json(record: Mapping[str, Any]) -> str:
+    """One JSON object; numbers that JSON does not have become null."""
+    return json.dumps(_plain(record), allow_nan=False)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_plain(item) for item in value]
+    if hasattr(value, "tolist"):  # NumPy's numbers and arrays
+        return _plain(value.tolist())
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if value is None or isinstance(value, bool | int | str) else str(value)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -42,13 +61,33 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def run(options: Namespace) -> Result:
     """The command that was asked for; its warnings go to standard error, and into the record."""
-    command: Callable[[Namespace], Result] = getattr(import_module(_HOMES[options.command]), options.command)
+    command: Callable[[Namespace], Result] = getattr(import_module(options.home), options.command)
     # whatever a library prints on the way is not the answer
-    with Warned(quiet=options.quiet) as warned, redirect_stdout(sys.stderr):
+    with _warnings_shown(quiet=options.quiet) as sentences, redirect_stdout(sys.stderr):
         result = command(options)
-    if warned.sentences:
-        return Result({**result.record, "warnings": warned.sentences}, result.text)
-    return result
+    return Result({**result.record, "warnings": sentences}, result.text) if sentences else result
+
+
+@contextmanager
+def _warnings_shown(*, quiet: bool) -> Iterator[list[str]]:
+    """Every new warning is a line on standard error and in the list, once however many pieces of rows it comes from."""
+    sentences: list[str] = []
+
+    def show(message: Warning | str, *_: Any, **__: Any) -> None:
+        sentence = one_line(str(message))
+        # the next piece of the rows has other counts
+        if _NUMBER.sub("#", sentence) in [_NUMBER.sub("#", known) for known in sentences]:
+            return
+        sentences.append(sentence)
+        if not quiet:
+            print(f"vff: warning: {sentence}", file=sys.stderr)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        for kind in (DeprecationWarning, PendingDeprecationWarning):
+            warnings.simplefilter("ignore", kind)
+        warnings.showwarning = show
+        yield sentences
 
 
 def _failed(error: BaseException, options: Namespace) -> int:

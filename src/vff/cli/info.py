@@ -1,19 +1,26 @@
-"""``vff info``: what is in a model, in statistics or in a file of data."""
+"""``vff info``: what is in a model, in statistics or in a file of data, as a record for programs and as tables."""
 
+import math
 from argparse import Namespace
 from collections.abc import Mapping
+from dataclasses import asdict
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from vff.cli.models import about, load_model
-from vff.cli.results import Result
-from vff.cli.rows import kinds_of, open_rows
-from vff.cli.summary import summary, summary_text
+from vff.cli.entry import Result
+from vff.cli.failures import in_shell_words
+from vff.cli.files import kinds_of, load_model, open_rows
+from vff.data.checks import label_text
+from vff.estimators.saved_records import Description
+from vff.estimators.saving import describe
+from vff.kernels import normal_form, write_kernel
 from vff.report.text import table
 from vff.storage.container import MAGIC
 
 _OURS = (".vff", ".vffm")
+_DESCRIBED = ("model", "target", "units", "rows", "dropped", "weight", "columns", "features", "elbo", "notes")
+Units = Mapping[str, str]
 
 
 def info(options: Namespace) -> Result:
@@ -32,7 +39,7 @@ def _is_ours(path: str) -> bool:
 
 
 def _of_model(path: str) -> Result:
-    record = {"file": path, **summary(load_model(path, learnt=False), about(path))}
+    record = {"file": path, **summary(load_model(path, learnt=False), describe(path))}
     frequencies = ", ".join(f"{term} {count}" for term, count in record.get("frequencies", {}).items())
     choices = f"{record['features']:,} features" + (f"; frequencies: {frequencies}" if frequencies else "")
     provenance = table([(name, _words(value)) for name, value in record["provenance"].items()])
@@ -47,14 +54,14 @@ def _columns_text(record: Mapping[str, Any]) -> str:
             "holds": column["kind"] or "-",
             "unit": column["unit"] or "-",
             "levels": "-" if column["levels"] is None else str(column["levels"]),
-            "domain": " to ".join(_place(end, column["kind"]) for end in domain.get(column["name"], ())) or "-",
+            "domain": " to ".join(_end(end, column["kind"]) for end in domain.get(column["name"], ())) or "-",
         }
         for column in record["columns"]
     ]
     return table(rows)
 
 
-def _place(value: float, kind: str | None) -> str:
+def _end(value: float, kind: str | None) -> str:
     """An end of a domain: times are counted in days since 1970."""
     if kind != "datetime":
         return f"{value:.6g}"
@@ -76,3 +83,109 @@ def _of_data(options: Namespace) -> Result:
     rows = "rows are not counted before they are read" if source.n_rows is None else f"{source.n_rows:,} rows"
     listed = table([{"column": name, "holds": kind} for name, kind in kinds.items()])
     return Result(record, f"{options.file}: {len(parts)} file(s), {rows}, {len(kinds)} columns\n\n{listed}")
+
+
+def summary(model: Any, description: Description) -> dict[str, Any]:
+    """What was learnt, in the user's units, and what the file says about itself."""
+    known = asdict(description) | {"model": description.estimator, "dropped": model.functions_[0].statistics_.left_out}
+    record: dict[str, Any] = {name: known[name] for name in _DESCRIBED}
+    record["provenance"] = {name: known[name] for name in ("created", "vff", "numpy")} | description.provenance
+    labels = [label_text(label) for label in getattr(model, "_labels", ())]
+    if len(model.functions_) > 1:
+        classes = {label: _learnt(one) for label, one in zip(labels, model.functions_, strict=True)}
+        return record | {"learnt": True, "classes": classes}
+    if labels:
+        record["labels"] = labels
+    if not hasattr(model, "statistics_"):  # a point pattern, which has a model of its cells
+        return record | summary(model.model_, description) | {"model": description.estimator}
+    if not hasattr(model, "kernel_"):
+        return record | {"learnt": False, "terms": [{"term": term.name} for term in model.statistics_.terms]}
+    return record | _learnt(model)
+
+
+def _learnt(model: Any) -> dict[str, Any]:
+    """Hyperparameters of one function."""
+    terms = zip(normal_form(model.kernel_), model.statistics_.terms, model.fit_.terms, strict=True)
+    return {
+        "learnt": True,
+        "terms": [_term(*each) for each in terms],
+        "kernel": write_kernel(model.kernel_),
+        "likelihood": type(model.likelihood_).__name__,
+        "scale": model.likelihood_.scale_name,
+        "parameters": {name: float(value) for name, value in model.likelihood_.values.items()},
+        "domain": {str(column): list(ends) for column, ends in model.domain_.items()},
+        "frequencies": {str(key): value for key, value in model.frequencies_.items()},
+    }
+
+
+def _term(term: Any, bound: Any, learnt: Any) -> dict[str, Any]:
+    lengths = iter(learnt.lengthscales)
+    return {
+        "term": bound.name,
+        "kernel": " * ".join(type(factor).__name__ for factor in term.factors),
+        "sd": math.sqrt(learnt.variance),
+        "lengthscales": {
+            str(leaf.column) if name == "lengthscale" else f"{name} of {leaf.column}": next(lengths)
+            for leaf in term.factors
+            for name in leaf.given
+        },
+        "share": learnt.variance_share,
+        "effective": learnt.edf,
+        "supported": learnt.active,
+    }
+
+
+def summary_text(record: Mapping[str, Any]) -> str:
+    """The record as lines and tables."""
+    units = record["units"]
+    days = {column["name"]: "days" for column in record["columns"] if column["kind"] in ("datetime", "duration")}
+    lines = [f"{record['model']} of {named(record['target'] or 'a target', units)}, {record['rows']:,} rows"]
+    if "classes" in record:
+        for label, one in record["classes"].items():
+            lines += ["", f"class {label} against the rest", _terms_table(one["terms"], days | units, "")]
+    elif record["learnt"]:
+        unit = units.get(record["target"], "") if record["scale"] == "y" else ""
+        lines += ["", _terms_table(record["terms"], days | units, unit), ""]
+        lines += [f"{record['likelihood']} likelihood" + _parameters(record), f"bound on log p(y): {_nats(record)}"]
+    else:
+        lines += [f"sums over the rows, not learnt yet, for {', '.join(term['term'] for term in record['terms'])}"]
+    lines += [f"note: {in_shell_words(note)}" for note in record.get("notes", ())]
+    return "\n".join(lines)
+
+
+def named(column: str, units: Units) -> str:
+    """A column with its unit, as labels have it."""
+    return f"{column} ({units[column]})" if column in units else column
+
+
+def _terms_table(terms: list[dict[str, Any]], units: Units, unit: str) -> str:
+    rows = [
+        {
+            "term": term["term"],
+            "kernel": term["kernel"],
+            "lengthscale": ", ".join(_quantity(v, units.get(c, "")) for c, v in term["lengthscales"].items()) or "-",
+            "prior sd": _quantity(term["sd"], unit),
+            "share of variance": f"{100 * term['share']:.3g} %" if term["supported"] else "no effect",
+            "coefficients": f"{term['effective']:.1f}",
+        }
+        for term in terms
+    ]
+    return table(rows)
+
+
+def _quantity(value: float, unit: str) -> str:
+    return f"{value:.4g} {unit}".rstrip()
+
+
+def _parameters(record: Mapping[str, Any]) -> str:
+    """What was learnt of the likelihood, in the units of the target."""
+    if record["scale"] == "y" and [*record["parameters"]] == ["variance"]:
+        noise = math.sqrt(record["parameters"]["variance"])
+        return f": noise of sd {_quantity(noise, record['units'].get(record['target'], ''))}"
+    values = ", ".join(f"{name} {value:.4g}" for name, value in record["parameters"].items())
+    return f": {values}" if values else ""
+
+
+def _nats(record: Mapping[str, Any]) -> str:
+    elbo = record["elbo"]
+    return "not known after rows came in pieces" if elbo is None or math.isnan(elbo) else f"{elbo:,.1f} nats"

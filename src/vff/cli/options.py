@@ -76,7 +76,7 @@ def domain(text: str | None) -> dict[str, tuple[float, float]] | str:
 def _interval(text: str) -> tuple[float, float]:
     sign = ".." if ".." in text else ":"
     first, last = (end.strip() for end in text.split(sign))
-    low, high = _place(first), _place(last)
+    low, high = _end(first), _end(last)
     if high <= low:
         advice = f"write {shortened(f'{last}{sign}{first}')}" if high < low else "give two ends that differ"
         raise _Unfit("lead from the lower end of a column to the upper one", advice)
@@ -85,7 +85,7 @@ def _interval(text: str) -> tuple[float, float]:
     return low, high
 
 
-def _place(text: str) -> float:
+def _end(text: str) -> float:
     try:
         return float(text)
     except ValueError:

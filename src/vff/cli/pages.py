@@ -32,7 +32,8 @@ SUMMARIES = {
     "demo": "make a table with known effects, fit it, predict and draw",
 }
 
-_FIT = """\
+PAGES = {
+    "fit": """\
 terms:
   hour                     a smooth function of a number or a time; levels of a text
   hour + zone              effects that add up
@@ -53,9 +54,8 @@ examples:
   vff fit 'year=*/*.parquet' --target load --terms "hour * day + cat(house)" \\
       --domain "hour=0:24" --units "hour=h, load=kW" --checkpoint pass.state --out load.vff
   vff fit visits.csv --target visits --likelihood poisson --exposure days --out visits.vff
-  vff fit all.vffm --out load.vff"""
-
-_PREDICT = """\
+  vff fit all.vffm --out load.vff""",
+    "predict": """\
 columns of the output, one row per row of DATA, in the same order:
   mean, sd       of a new observation, noise included, in the units of the target
   lower, upper   a new observation lies between them with probability --level
@@ -67,9 +67,8 @@ column that tells rows apart. Beyond the domain of the model predictions go back
 to the prior, and a warning says how many rows are there.
 
 example:
-  vff predict load.vff new/*.parquet --keep "house, time" --level 0.9 --out predicted.parquet"""
-
-_EFFECTS = """\
+  vff predict load.vff new/*.parquet --keep "house, time" --level 0.9 --out predicted.parquet""",
+    "effects": """\
 An effect is what a term adds to the prediction, centred on the rows of the fit:
 in the units of the target, or on the scale of the link (a logit, a logarithm).
 
@@ -81,9 +80,8 @@ columns of the CSV:
   sd       posterior standard deviation, from the joint posterior of all terms
 
 example:
-  vff effects load.vff --terms "hour, outdoors" --out effects.pdf"""
-
-_INFO = """\
+  vff effects load.vff --terms "hour, outdoors" --out effects.pdf""",
+    "info": """\
 Of a model or statistics: rows, terms, hyperparameters in your units, notes, and
 where it came from. Of data: columns, what they hold, rows where that is known.
 
@@ -96,57 +94,41 @@ shares of terms that offset one another sum to more than one).
 examples:
   vff info load.vff
   vff info loads.csv --types "zip=text"
-  vff info load.vff --json"""
-
-_UPDATE = """\
+  vff info load.vff --json""",
+    "update": """\
 The result is that of all rows together (for Gaussian noise exactly so). The old
 rows are not needed. New rows must lie in the domain of the model: give 'vff fit'
 a --domain wide enough for rows to come.
 
 example:
-  vff update load.vff june.parquet --out load-june.vff"""
-
-_FORGET = """\
+  vff update load.vff june.parquet --out load-june.vff""",
+    "forget": """\
 The rows are subtracted from the sums that the model keeps, and the rest is learnt
 again: the result is that of a fit that never saw them. They must be the very rows
 that were given before. For Gaussian noise.
 
 example:
-  vff forget load.vff withdrawn.csv --out load-without.vff"""
-
-_MOMENTS = """\
+  vff forget load.vff withdrawn.csv --out load-without.vff""",
+    "moments": """\
 Statistics are all that learning needs of rows, for Gaussian noise, and are small:
 rows stay where they are. Give every part the same --terms and the same --domain,
 for every column of numbers, so that the parts add up.
 
 example:
   vff moments site1.parquet --target load --terms "hour + cat(house)" \\
-      --domain "hour=0:24" --out site1.vffm"""
-
-_MERGE = """\
+      --domain "hour=0:24" --out site1.vffm""",
+    "merge": """\
 The parts must be of different rows, with the same terms and domains. 'vff fit'
 then learns from the sum.
 
 example:
   vff merge site*.vffm --out all.vffm
-  vff fit all.vffm --out load.vff"""
-
-_DEMO = """\
+  vff fit all.vffm --out load.vff""",
+    "demo": """\
 Writes a CSV file of loads that depend on the hour, the temperature outdoors and
 the house in a known way, runs three commands on it, and shows them. It takes a
 few seconds.
 
 example:
-  vff demo --out somewhere"""
-
-PAGES = {
-    "fit": _FIT,
-    "predict": _PREDICT,
-    "effects": _EFFECTS,
-    "info": _INFO,
-    "update": _UPDATE,
-    "forget": _FORGET,
-    "moments": _MOMENTS,
-    "merge": _MERGE,
-    "demo": _DEMO,
+  vff demo --out somewhere""",
 }

@@ -58,8 +58,8 @@ class Reporter:
         wait, line = _PATIENCE, ""
         while not self._over.wait(wait):
             wait = _EVERY[self._terminal]
-            line, said = self.line(), line
-            if line == said and not self._terminal:
+            line, before = self.line(), line
+            if line == before and not self._terminal:
                 continue
             self._stream.write(f"\r{line}\x1b[K" if self._terminal else f"vff: {line}\n")
             self._stream.flush()
@@ -70,13 +70,13 @@ class Reporter:
         latest, now = self._latest, time.monotonic()
         if latest is None:
             return f"{self._phase}, {duration(now - self._heard)}"
-        said = describe(latest, bar=self._terminal)
+        text = describe(latest, bar=self._terminal)
         if latest.share is not None and latest.share < 1.0:
-            return said
+            return text
         # bytes are read ahead of rows, and what comes after the last row reports nothing
         if now - self._heard > _LEARNING:
             return f"learning from {latest.rows:,} rows, {duration(now - self._began)} so far"
-        return f"{said}, {duration(now - self._began)} so far"
+        return f"{text}, {duration(now - self._began)} so far"
 
 
 def describe(progress: Progress, *, bar: bool) -> str:

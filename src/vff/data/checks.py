@@ -110,3 +110,8 @@ def coded(labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
             f"y holds class {shown(unknown.tolist()[0])}, which is not among the classes {shown(classes.tolist())}"
         )
     return np.searchsorted(classes, labels)
+
+
+def label_text(label: Any) -> str:
+    """A class as it is written; whole numbers of a CSV file are read as 2.0, and were 2."""
+    return str(int(label)) if isinstance(label, float) and label.is_integer() else str(label)

@@ -8,10 +8,9 @@ cannot be downloaded.
 """
 
 from vff.datasets.coal import load_coal
-from vff.datasets.flights import FLIGHT_COLUMNS, load_flights_nyc
-from vff.datasets.flights_us import load_flights_us
+from vff.datasets.files import Dataset
+from vff.datasets.flights import FLIGHT_COLUMNS, load_flights_nyc, load_flights_us
 from vff.datasets.paper import load_banana, load_pines, load_solar
-from vff.datasets.record import Dataset
 
 __all__ = [
     "FLIGHT_COLUMNS",

@@ -4,7 +4,7 @@ from datetime import date
 
 import numpy as np
 
-from vff.datasets.record import Dataset
+from vff.datasets.files import Dataset
 
 _DATES = """
     1851-03-15 1851-08-19 1851-12-20 1851-12-22 1852-04-24 1852-05-06 1852-05-10 1852-05-20 1852-12-22 1853-03-12

@@ -1,4 +1,4 @@
-"""Find, check and download small files of numbers.
+"""What every loader returns; and small files of numbers, found, checked and downloaded.
 
 The checksum is taken of the numbers, as little-endian float64 in row order, and not of the text: line ends, comments
 and the number of printed digits do not matter, and every number does.
@@ -6,8 +6,8 @@ and the number of printed digits do not matter, and every number does.
 
 import hashlib
 import os
-import tempfile
 import warnings
+from contextlib import suppress
 from dataclasses import dataclass
 from http.client import HTTPException
 from pathlib import Path
@@ -15,11 +15,56 @@ from urllib.request import urlopen
 
 import numpy as np
 
+from vff.storage import written_whole
+
 VARIABLE = "VFF_DATA"
 REPOSITORY = "https://github.com/jameshensman/VFF"
 BASE_URL = "https://raw.githubusercontent.com/jameshensman/VFF/master"
 _TIMEOUT = 30.0  # seconds
 _LARGEST = 2**22  # bytes; the files have some 20 kB
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A table, its target, and what a reader should know about them.
+
+    Attributes
+    ----------
+    X : array (N, D)
+        Inputs.
+    y : array (N,)
+        Target.
+    names : tuple of str
+        Of the columns of X, with their units.
+    target : str
+        Name of y, with its unit.
+    description : str
+        A few sentences on what was measured.
+    source : str
+        Who collected the data, and where they can be had.
+    licence : str
+        On what terms.
+    dropped : int
+        Rows left out because a value was missing.
+
+    Examples
+    --------
+    >>> vff.datasets.load_coal()
+    Dataset(191 rows; disasters against year; 0 incomplete rows left out)
+    """
+
+    X: np.ndarray
+    y: np.ndarray
+    names: tuple[str, ...]
+    target: str
+    description: str
+    source: str
+    licence: str
+    dropped: int = 0
+
+    def __repr__(self) -> str:
+        columns = ", ".join(self.names)
+        return f"Dataset({len(self.y)} rows; {self.target} against {columns}; {self.dropped} incomplete rows left out)"
 
 
 @dataclass(frozen=True)
@@ -111,13 +156,7 @@ def _download(file: NumberFile) -> np.ndarray:
 
 def _keep(content: bytes, target: Path) -> None:
     """Write a checked file whole or not at all; a cache that cannot be written is no reason to fail."""
-    temporary = None
-    try:
+    with suppress(OSError):
         target.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=target.parent, prefix=target.name, delete=False) as handle:
-            temporary = Path(handle.name)
-            handle.write(content)
-        temporary.replace(target)
-    except OSError:
-        if temporary is not None:
-            temporary.unlink(missing_ok=True)
+        with written_whole(target) as draft:
+            draft.write_bytes(content)

@@ -2,35 +2,18 @@
 
 import numpy as np
 
-from vff.datasets.files import REPOSITORY, NumberFile, load
-from vff.datasets.record import Dataset
+from vff.datasets.files import REPOSITORY, Dataset, NumberFile, load
 
 _LICENCE = "Apache-2.0, as part of the authors' repository"
 
-SOLAR = NumberFile(
-    "solar_irradiance.csv",
-    "experiments/solar/solar_data.txt",
-    (391, 3),
-    "e229c07bfc607604ec5fad58f9b26f073cab3b6f0633c9ed58b146dffd4d932b",
-)
-BANANA_X = NumberFile(
-    "banana_X.csv",
-    "experiments/banana/banana_X_train",
-    (400, 2),
-    "227dda4481058901ff1d0257eb65ee74076ebb17c1f6e960d7bd9bb346fb0d92",
-)
-BANANA_Y = NumberFile(
-    "banana_y.csv",
-    "experiments/banana/banana_Y_train",
-    (400, 1),
-    "b150d9fa0d3032f6773c9d2e452b91dd243c1f16ab2e05a11735da6193d36f7f",
-)
-PINES = NumberFile(
-    "pines.csv",
-    "experiments/mcmc_pines/pines.csv",
-    (127, 2),
-    "1a15a5c5ff905bcb6da241896c60de664a7f87a2eba459ce8ec7e1a1eba69ab6",
-)
+SOLAR = NumberFile("solar_irradiance.csv", "experiments/solar/solar_data.txt", (391, 3),
+    "e229c07bfc607604ec5fad58f9b26f073cab3b6f0633c9ed58b146dffd4d932b")  # fmt: skip
+BANANA_X = NumberFile("banana_X.csv", "experiments/banana/banana_X_train", (400, 2),
+    "227dda4481058901ff1d0257eb65ee74076ebb17c1f6e960d7bd9bb346fb0d92")  # fmt: skip
+BANANA_Y = NumberFile("banana_y.csv", "experiments/banana/banana_Y_train", (400, 1),
+    "b150d9fa0d3032f6773c9d2e452b91dd243c1f16ab2e05a11735da6193d36f7f")  # fmt: skip
+PINES = NumberFile("pines.csv", "experiments/mcmc_pines/pines.csv", (127, 2),
+    "1a15a5c5ff905bcb6da241896c60de664a7f87a2eba459ce8ec7e1a1eba69ab6")  # fmt: skip
 
 
 def load_solar() -> Dataset:

@@ -10,6 +10,7 @@ from vff.words import shown
 
 _SEEDS = 2**32
 _MOST = 10**9
+_JOINT_ROWS = 20_000  # a covariance matrix of this size takes 3.2 GB
 
 
 def is_whole(value: Any, least: int) -> bool:
@@ -70,3 +71,12 @@ def seeded(random_state: Any) -> np.random.RandomState:
             f"{shown(random_state)}"
         )
     return check_random_state(random_state)
+
+
+def check_joint(n: int) -> None:
+    """Refuse more rows than a joint distribution can be written out for."""
+    if n > _JOINT_ROWS:
+        raise ValueError(
+            f"a joint distribution over {n} rows needs {8 * n**2 / 2**30:.0f} GiB; ask for "
+            f"at most {_JOINT_ROWS} rows at a time, or use predict_f(X) for every row by itself"
+        )

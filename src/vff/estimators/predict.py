@@ -12,13 +12,12 @@ from sklearn.metrics import r2_score
 
 from vff.data import Table, open_rows
 from vff.data.checks import check_target, check_weights
-from vff.estimators.arguments import flag, quantile_levels, seeded, whole_number
+from vff.estimators.arguments import check_joint, flag, quantile_levels, seeded, whole_number
 from vff.estimators.evaluation import Block, Check, evaluate
 from vff.estimators.table_summary import weights_of
 from vff.inference import Samples, TargetScale, chosen
 from vff.likelihoods import AbstractLikelihood, Mixture, Predictive
 
-_JOINT_ROWS = 20_000  # a covariance matrix of this size takes 3.2 GB
 _DRAWN = 2**22  # values of draws at rows that are held together
 _SEED = 0  # of the part of f that features do not carry, in every draw: the same question has the same answer
 
@@ -50,6 +49,8 @@ class ProcessMixin(BaseEstimator):
     """The levels of the categorical ones among them; empty when there are none."""
     random_state: Any
     verbose: int
+    _as_numbers: Check = staticmethod(check_target)
+    """y of so many rows, checked, as the likelihood takes it."""
 
     @abstractmethod
     def fit(self, X: Any, y: Any) -> Any:
@@ -196,6 +197,11 @@ class ProcessMixin(BaseEstimator):
         both = zip(self.column_indices_, levels, strict=True)
         return np.stack([table.numbers(c) if known is None else table.codes(c, known) for c, known in both]).T
 
+    @property
+    def _labels(self) -> tuple[Any, ...]:
+        """Of the classes that it tells apart; none where y is a number."""
+        return ()
+
     def _outside_text(self, number: int, label: str) -> str:
         """How a warning says that rows lie outside the numbered column's place."""
         return f"lie outside the domain of column {label}"
@@ -203,12 +209,12 @@ class ProcessMixin(BaseEstimator):
     def _joint_rows(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         """The modelled columns of all rows, and what the likelihood takes beside y: few enough for a joint law."""
         source, n = open_rows(X), 0
-        _check_joint(source.n_rows or 0)
+        check_joint(source.n_rows or 0)
 
         def compute(rows: Block) -> tuple[np.ndarray, np.ndarray]:
             nonlocal n
             n += len(rows)
-            _check_joint(n)
+            check_joint(n)
             return rows.x, rows.extra
 
         x, extra = self._evaluate(source, compute)
@@ -292,6 +298,8 @@ class RegressionMixin(RegressorMixin, ProcessMixin):
         requested = quantile_levels(levels)
         return self._evaluate(X, lambda rows: self._new(rows, lambda one, _: (one.quantiles(requested),)))[0]
 
+    _described_names = ("mean", "sd", "lower", "upper")
+
     def _described(self, X: Any, level: float) -> tuple[np.ndarray, ...]:
         """Mean, standard deviation and the ends of the central interval of a new observation, (N,) each."""
 
@@ -351,12 +359,4 @@ class RegressionMixin(RegressorMixin, ProcessMixin):
             self.likelihood_.check(rows.y, rows.extra)
             return self._new(rows, lambda one, some: (one.log_density(rows.y[some]),))
 
-        return self._evaluate(X, compute, y, None, check_target)[0]
-
-
-def _check_joint(n: int) -> None:
-    if n > _JOINT_ROWS:
-        raise ValueError(
-            f"a joint distribution over {n} rows needs {8 * n**2 / 2**30:.0f} GiB; ask for "
-            f"at most {_JOINT_ROWS} rows at a time, or use predict_f(X) for every row by itself"
-        )
+        return self._evaluate(X, compute, y, None, self._as_numbers)[0]

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from vff.data.checks import as_labels, check_weights, coded
+from vff.data.checks import as_labels, check_weights, coded, label_text
 from vff.estimators.arguments import flag
 from vff.estimators.evaluation import Block, evaluate
 from vff.estimators.predict import ProcessMixin
@@ -171,6 +171,22 @@ class ClassificationMixin(ClassifierMixin, ProcessMixin):
             return (self._log_probabilities(rows)[np.arange(len(rows[0])), coded(rows[0].y, self.classes_)],)
 
         return self._of_classes(X, compute, y, None, _labels_of)[0]
+
+    @property
+    def _described_names(self) -> tuple[str, ...]:
+        return *(f"P({label_text(label)})" for label in self._labels), "predicted"
+
+    def _described(self, X: Any, level: float) -> tuple[np.ndarray, ...]:
+        """The probability of every class and the most probable one, (N,) each."""
+        each = self.predict_proba(X)
+        return *each.T, self.classes_[np.argmax(each, axis=1)]
+
+    @property
+    def _labels(self) -> tuple[Any, ...]:
+        return tuple(self.classes_.tolist())
+
+    def _as_numbers(self, y: Any, n: int) -> np.ndarray:
+        return coded(_labels_of(y, n), self.classes_).astype(float)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """The share of rows whose class is the most probable one.

@@ -18,7 +18,7 @@ from vff.estimators.statistics import Statistics
 from vff.factors import KINDS, FactorOptions, Kernel, Term, normal_form
 from vff.inference import METHODS, Fit, Posterior, Samples
 from vff.inference.model.scale import REACH
-from vff.kernels.descent import MOST_FACTORS
+from vff.kernels.grammar import MOST_FACTORS
 from vff.likelihoods import WIDEST_EXPONENT
 from vff.linalg import AbstractSymmetric
 from vff.moments import ColumnRequest, MomentRequest, Moments

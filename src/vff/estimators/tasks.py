@@ -33,7 +33,7 @@ from vff.estimators.table_summary import (
 )
 from vff.factors import Kernel
 from vff.inference import RowOracle, SiteQuery, SiteSums, TargetScale
-from vff.inference.methods.natural.feature_sums import FeatureSums
+from vff.inference.methods.natural.oracle import FeatureSums
 from vff.likelihoods import AbstractLikelihood
 from vff.moments import (
     Cells,

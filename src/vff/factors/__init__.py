@@ -11,7 +11,7 @@ from vff.factors.outside import TailRows, tails_together, tails_without
 from vff.factors.protocol import (
     Beyond,
     Block,
-    Extent,
+    ColumnRange,
     Factor,
     FactorOptions,
     Parameter,
@@ -35,8 +35,8 @@ __all__ = [
     "Beyond",
     "Block",
     "Column",
+    "ColumnRange",
     "EdgeTransform",
-    "Extent",
     "Factor",
     "FactorOptions",
     "Kernel",

@@ -42,9 +42,9 @@ class _Expression(ABC):
         ]
         return products[0] if len(products) == 1 else Sum(tuple(products))
 
-    @abstractmethod
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters by name, and with ``deep`` those of the parts as ``<column>__<name>``."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}  # pyright: ignore[reportArgumentType]
 
     @abstractmethod
     def _replaced(self, params: dict[str, Any]) -> Self:
@@ -160,10 +160,6 @@ class Leaf(_Expression):
         values = [f"{name}={number(value)}" for name, value in self._values().items() if value is not None]
         return f"{type(self).__name__}({', '.join([column, *values])})"
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Column, variance, and the lengthscale if there is one."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
-
     def _replaced(self, params: dict[str, Any]) -> Self:
         self._check_names(params)
         return replace(self, **params)
@@ -176,17 +172,25 @@ class Leaf(_Expression):
 class _Compound(_Expression):
     """Kernels made of kernels: their parameters are those of their leaves, each called after its column."""
 
-    @abstractmethod
-    def _leaves(self) -> tuple[Leaf, ...]:
-        """All leaves, from left to right."""
+    sign: ClassVar[str]
+    """Between its parts."""
 
-    @abstractmethod
+    @property
+    def _parts(self) -> "tuple[Leaf | Product, ...]":
+        (parts,) = super().get_params().values()
+        return parts
+
     def _with_leaves(self, leaves: Iterator[Leaf]) -> Self:
         """The same shape over other leaves."""
+        parts = (part._with_leaves(leaves) if isinstance(part, Product) else next(leaves) for part in self._parts)
+        return type(self)(tuple(parts))  # pyright: ignore[reportCallIssue]
+
+    def __repr__(self) -> str:
+        return f" {self.sign} ".join(map(repr, self._parts))
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The tuple of parts, and with ``deep`` the parameters of all leaves as ``<column>__<name>``."""
-        params = {field.name: getattr(self, field.name) for field in fields(self)}
+        params = super().get_params()
         if deep:
             for part, leaf in self._named_leaves().items():
                 params |= {f"{part}__{name}": value for name, value in leaf.get_params().items()}
@@ -197,7 +201,7 @@ class _Compound(_Expression):
 
         Columns come first, so that a parameter called after a column is never that of another one.
         """
-        leaves = self._leaves()
+        leaves = [leaf for part in self._parts for leaf in factors_of(part)]
         columns = {str(leaf.column) for leaf in leaves}
         named: dict[str, Leaf] = {}
         for leaf in leaves:
@@ -236,6 +240,7 @@ class Product(_Compound):
     (Matern32('x'), Categorical('g'))
     """
 
+    sign: ClassVar[str] = "*"
     factors: tuple[Leaf, ...]
 
     def __post_init__(self) -> None:
@@ -243,15 +248,6 @@ class Product(_Compound):
             "Product: factors", self.factors, (Leaf,), "one-column kernels, as in Matern32('x') * Matern32('z')"
         )
         _check_columns_differ(self.factors)
-
-    def __repr__(self) -> str:
-        return " * ".join(map(repr, self.factors))
-
-    def _leaves(self) -> tuple[Leaf, ...]:
-        return self.factors
-
-    def _with_leaves(self, leaves: Iterator[Leaf]) -> Self:
-        return replace(self, factors=tuple(next(leaves) for _ in self.factors))
 
 
 @dataclass(frozen=True, repr=False)
@@ -268,24 +264,11 @@ class Sum(_Compound):
     (Matern32('x'), Categorical('g'))
     """
 
+    sign: ClassVar[str] = "+"
     terms: tuple[Leaf | Product, ...]
 
     def __post_init__(self) -> None:
         _check_parts("Sum: terms", self.terms, (Leaf, Product), "kernels, as in Matern32('x') + Matern32('z')")
-
-    def __repr__(self) -> str:
-        return " + ".join(map(repr, self.terms))
-
-    def _leaves(self) -> tuple[Leaf, ...]:
-        return tuple(leaf for term in self.terms for leaf in factors_of(term))
-
-    def _with_leaves(self, leaves: Iterator[Leaf]) -> Self:
-        return replace(
-            self,
-            terms=tuple(
-                term._with_leaves(leaves) if isinstance(term, Product) else next(leaves) for term in self.terms
-            ),
-        )
 
 
 def _check_parts(what: str, parts: Any, kinds: tuple[type, ...], expected: str) -> None:

@@ -46,13 +46,13 @@ def tails_without(tails: Iterable[TailRows], gone: Iterable[TailRows], offset: f
 
 
 def _without(kept: TailRows, gone: TailRows, offset: float) -> TailRows:
-    places: dict[tuple[float, float], list[int]] = {}
-    for place, key in enumerate(zip(kept.r.tolist(), kept.w.tolist(), strict=True)):
-        places.setdefault(key, []).append(place)
+    positions: dict[tuple[float, float], list[int]] = {}
+    for position, key in enumerate(zip(kept.r.tolist(), kept.w.tolist(), strict=True)):
+        positions.setdefault(key, []).append(position)
     stays = np.ones(kept.r.size, bool)
     for r, w, y in zip(*map(np.ndarray.tolist, _arrays(gone)), strict=True):
-        there = places.get((r, w), [])
-        near = min(there, key=lambda place: abs(kept.y[place] - y), default=None)
+        there = positions.get((r, w), [])
+        near = min(there, key=lambda position: abs(kept.y[position] - y), default=None)
         if near is None or abs(kept.y[near] - y) > _SAME * (abs(y) + abs(offset)):
             raise ValueError("rows to forget lie beyond the domain and were never seen there; give rows as they were")
         there.remove(near)

@@ -32,7 +32,7 @@ _MEDIAN, _SIGMA = 0.5, 1.0
 _STEP = 1e-5  # of a logarithm, where a derivative is taken by differences
 
 
-class Extent(Protocol):
+class ColumnRange(Protocol):
     """What is known of the values of a column."""
 
     @property
@@ -48,8 +48,8 @@ class Extent(Protocol):
     def constant(self) -> bool: ...
 
 
-def _around_half(extent: float) -> AbstractPrior:
-    return LogNormal(_MEDIAN * extent, _SIGMA)
+def _around_half(length: float) -> AbstractPrior:
+    return LogNormal(_MEDIAN * length, _SIGMA)
 
 
 @dataclass(frozen=True)
@@ -203,8 +203,6 @@ class Factor(ABC, Generic[D, B]):
     family: ClassVar[str]
     options: ClassVar[frozenset[str]] = frozenset()
     """The options of estimators that say something of it, of "domain", "edges" and "frequencies"."""
-    view: ClassVar[str] = "curve"
-    """How it is drawn: "curve", "circle" (a curve whose ends meet) or "dots"."""
     parameters: ClassVar[tuple[Parameter, ...]] = ()
 
     @property
@@ -233,7 +231,7 @@ class Factor(ABC, Generic[D, B]):
     def spanning(self, low: float, high: float) -> D:
         """The smallest domain that holds all inputs between two."""
 
-    def settled(self, found: Extent, bases: Sequence[B], *, growing: bool) -> D:
+    def settled(self, found: ColumnRange, bases: Sequence[B], *, growing: bool) -> D:
         """The domain of a column that none was given for; ``bases`` are those of all factors over it."""
         return self.spanning(found.low, found.high)
 

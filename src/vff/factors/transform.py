@@ -95,13 +95,13 @@ class StackedTransform:
     def forward(self, v: np.ndarray) -> np.ndarray:
         """T v for v (P,) or (P, S)."""
         image = np.array(v, order="C")
-        for transform, place in self._slices:
-            transform.forward_in_place(image[place])
+        for transform, own in self._slices:
+            transform.forward_in_place(image[own])
         return image
 
     def transpose(self, v: np.ndarray) -> np.ndarray:
         """T' v."""
-        return np.concatenate([transform.transpose(v[place]) for transform, place in self._slices])
+        return np.concatenate([transform.transpose(v[own]) for transform, own in self._slices])
 
     def gram(self, G: np.ndarray) -> np.ndarray:
         """T G T' for a symmetric G; exactly symmetric."""
@@ -114,10 +114,10 @@ class StackedTransform:
 
     def _gram_of_columns(self, G: np.ndarray) -> np.ndarray:
         """The same when every term has one column: only the rows of edge functions change."""
-        singles = [(transform.factors[0].X, place) for transform, place in self._slices if transform.factors[0].X.size]
+        singles = [(transform.factors[0].X, own) for transform, own in self._slices if transform.factors[0].X.size]
         parts = [(X, slice(p.start, p.start + X.shape[1]), slice(p.start + X.shape[1], p.stop)) for X, p in singles]
-        edges = np.concatenate([np.arange(place.start, place.stop) for _, _, place in parts])
-        rows = np.concatenate([X @ G[harmonics] + G[place] for X, harmonics, place in parts])
+        edges = np.concatenate([np.arange(own.start, own.stop) for _, _, own in parts])
+        rows = np.concatenate([X @ G[harmonics] + G[own] for X, harmonics, own in parts])
         corner = self.forward(rows.T)[edges]
         total = G.copy()
         total[edges] = rows

@@ -8,14 +8,15 @@ from vff.inference.learning.model import SumModel
 from vff.inference.learning.optimise import Optimum, maximise, rescale
 from vff.inference.learning.solver import LARGEST_DIRECT
 from vff.inference.methods.chains.samples import Samples
-from vff.inference.methods.coverage import on_coverage
 from vff.inference.methods.fit import Fit
+from vff.inference.methods.natural.first import no_sums
 from vff.inference.methods.natural.oracle import MemoryRows, RowOracle, SiteQuery, SiteSums
 from vff.inference.methods.natural.row_sites import Observed
-from vff.inference.methods.registry import METHODS, Method, choose, inferences
+from vff.inference.methods.notes import on_coverage
+from vff.inference.methods.registry import METHODS, choose, inferences
 from vff.inference.methods.structured.fit import KINDS
-from vff.inference.methods.structured.method import no_sums, structured_memory
-from vff.inference.methods.task import FitTask, Spec, Sums, TermPlan, Visited
+from vff.inference.methods.structured.method import structured_memory
+from vff.inference.methods.task import FitTask, Method, Spec, Sums, TermPlan, Visited
 from vff.inference.model.scale import REACH, TargetScale
 from vff.inference.model.term import Term
 from vff.inference.posterior import Posterior, chosen

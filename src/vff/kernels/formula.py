@@ -16,23 +16,15 @@ kernel and do nothing else. What ``write_kernel`` writes is read here too, if it
 """
 
 from collections.abc import Mapping
-from dataclasses import fields
 from difflib import get_close_matches
 from functools import cached_property
 from itertools import pairwise
+from typing import ClassVar
 
 from vff.factors import KINDS, Kernel, Leaf, Sum
-from vff.kernels.descent import QUOTED, AbstractDescent, Language, Token
+from vff.kernels.grammar import AbstractDescent, Token
 from vff.words import shown
 
-_LANGUAGE = Language(
-    "terms",
-    word=r"[^\W\d][\w.]*",
-    quotes=QUOTED | {"`": "(?:[^`]|``)*"},
-    marks="[()+*,=/.]",
-    expected="a column, or one of ( ) + * , = .",
-    advice="write terms as in hour + day * cat(zone), with a name of several words in `backticks`",
-)
 _NUMERIC = ("number", "datetime", "duration", "boolean")
 
 
@@ -61,29 +53,25 @@ def _column_error(start: int, expected: str, name: str, found: str, advice: str)
     )
 
 
-def _calls() -> dict[str, type[Leaf]]:
-    """What may stand before a parenthesis, beside ``smooth``."""
-    return {leaf.nickname: leaf for leaf in KINDS.leaves.values() if leaf.nickname} | KINDS.leaves
-
-
-def _smooth() -> dict[str, type[Leaf]]:
-    """What ``smooth`` means, by what stands after the comma."""
-    return {leaf.smoothness: leaf for leaf in KINDS.leaves.values() if leaf.smoothness}
-
-
-def _name(token: Token) -> str:
-    """The column that a word or a quoted text stands for."""
-    if token.kind == "word":
-        return token.text
-    return token.text[1:-1].replace("``", "`") if token.text[0] == "`" else _LANGUAGE.unquoted(token)
-
-
 class _Parser(AbstractDescent):
     """A method for each line of the grammar."""
 
+    name = "terms"
+    word = r"[^\W\d][\w.]*"
+    quotes: ClassVar[Mapping[str, str]] = {**AbstractDescent.quotes, "`": "(?:[^`]|``)*"}
+    marks = "[()+*,=/.]"
+    expected = "a column, or one of ( ) + * , = ."
+    advice = "write terms as in hour + day * cat(zone), with a name of several words in `backticks`"
+
     def __init__(self, text: str, kinds: Mapping[str, str], apart: Mapping[str, str]) -> None:
-        super().__init__(_LANGUAGE, text)
+        super().__init__(text)
         self._kinds, self._apart = kinds, apart
+
+    def _name(self, token: Token) -> str:
+        """The column that a word or a quoted text stands for."""
+        if token.kind == "word":
+            return token.text
+        return token.text[1:-1].replace("``", "`") if token.text[0] == "`" else self.unquoted(token)
 
     def _atom(self) -> Kernel:
         if self._seen.kind == "mark" and self._seen.text == "(":
@@ -99,8 +87,8 @@ class _Parser(AbstractDescent):
     def _named(self) -> set[str]:
         """All names that are not those of calls or of their values: what "." leaves out."""
         return {
-            _name(token)
-            for token, after in pairwise(self._language.tokens(self._text))
+            self._name(token)
+            for token, after in pairwise(self.tokens(self._text))
             if token.kind == "string" or (token.kind == "word" and after.text not in ("(", "="))
         }
 
@@ -125,23 +113,21 @@ class _Parser(AbstractDescent):
         return leaf(name)
 
     def _call(self) -> Leaf:
-        start, called, calls = self._seen.start, self._seen.text, _calls()
+        start, called, leaves = self._seen.start, self._seen.text, KINDS.leaves
+        calls = {leaf.nickname: leaf for leaf in leaves.values() if leaf.nickname} | leaves
         if called not in calls and called != "smooth":
-            names = dict.fromkeys([*(name for name in calls if name not in KINDS.leaves), "smooth", *calls])
+            names = dict.fromkeys([*(name for name in calls if name not in leaves), "smooth", *calls])
             raise self._unexpected(f"one of {', '.join(names)} before (")
         self._next()
         self._expect("(", "(")
         name = self._column("a column")
         kind = self._order() if called == "smooth" else calls[called]
-        values = self._values([field.name for field in fields(kind) if field.name != "column"])
-        self._expect(")", ", or )")
         if kind.reads == "numbers" and self._kinds[name] not in _NUMERIC:
             found = f"which holds {self._kinds[name]}"
             raise _column_error(
                 start, "a column of numbers or times", name, found, f"write cat(...) around {shown(name)}"
             )
-        with self._language.refused_at(start):
-            return kind(name, **values)
+        return self._with_values(start, kind, name)
 
     def _order(self) -> type[Leaf]:
         """The smoothness after the column, that of a bare column of numbers when there is none."""
@@ -150,7 +136,8 @@ class _Parser(AbstractDescent):
             assert leaf is not None
             return leaf
         self._next()
-        order, smooth = "".join(self._peek(place).text for place in range(3)), _smooth()
+        smooth = {leaf.smoothness: leaf for leaf in KINDS.leaves.values() if leaf.smoothness}
+        order = "".join(self._peek(ahead).text for ahead in range(3))
         if order not in smooth:
             raise self._unexpected(f"a smoothness ({', '.join(smooth)})")
         for _ in range(3):
@@ -162,17 +149,17 @@ class _Parser(AbstractDescent):
         if self._seen.kind not in ("word", "string"):
             raise self._unexpected(expected)
         token = self._next()
-        name = _name(token)
+        name = self._name(token)
         if name in self._apart:
             found = f"which is {self._apart[name]}"
             raise _column_error(token.start, "a column to learn from", name, found, "leave it out of the terms")
         if name not in self._kinds:
-            advice = _nearest(name, [column for column in self._kinds if column not in self._apart])
+            advice = nearest(name, [column for column in self._kinds if column not in self._apart])
             raise _column_error(token.start, "a column of the data", name, "which is none", advice)
         return name
 
 
-def _nearest(name: str, known: list[str]) -> str:
+def nearest(name: str, known: list[str]) -> str:
     """What to write instead of a column that is not there: the likeliest, or some."""
     lowered = {column.lower(): column for column in known}
     near = [lowered[match] for match in get_close_matches(name.lower(), lowered, n=3)]

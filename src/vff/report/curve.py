@@ -5,16 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
-from vff.data.memory import column_or_values
-from vff.data.table import Table
 from vff.estimators.predict import ProcessMixin
-from vff.report.canvas import BAND, MEAN, half_width, new_axes
-from vff.report.columns import column_kind, column_name, on_axis, tick
-from vff.report.data import draw_rows, table_like_the_fit, visible_range
-from vff.report.drawn import as_values, finished
-from vff.report.observed import Curves, Ends, curves, refuse_several, target_text, targets
+from vff.report import canvas
+from vff.report.observed import check_drawable, curves, draw_rows, rows_of, target_text, visible_range
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -60,42 +54,42 @@ def fit(
     >>> list(vff.plot.fit(vff.GPRegressor(frequencies=10).fit(X, np.sin(X[:, 0])), X, np.sin(X[:, 0])).data)
     ['x', 'mean', 'lower', 'upper', 'y_lower', 'y_upper']
     """
-    refuse_several(model, "plot.fit")
-    check_is_fitted(model, "posterior_")
-    half_width(level)  # refuses what is no level
+    check_drawable(model, "plot.fit")
+    canvas.half_width(level)  # refuses what is no level
     kind, rows = _kind(model), _rows(model, X, y)
-    ax = new_axes() if ax is None else ax
+    ax = canvas.new_axes() if ax is None else ax
     grid = _grid(model, None if rows is None else rows[0])
     found = curves(model, grid[:, None], level)
-    grid = on_axis(kind, grid)
-    _draw(ax, grid, found, f"{100 * level:g} % interval", same=model.likelihood_.normal)
-    ends = found.observation or found.function
-    low, high = float(np.min(ends[0])), float(np.max(ends[1]))
+    _draw(ax, canvas.on_axis(kind, grid), found, f"{100 * level:g} % interval", same=model.likelihood_.normal)
+    outer = "" if np.isnan(found["y_lower"]).all() else "y_"
+    low, high = float(found[f"{outer}lower"].min()), float(found[f"{outer}upper"].max())
     if rows is not None:
         low, high = visible_range(rows[1], low, high)
-        draw_rows(ax, on_axis(kind, rows[0]), rows[1], ylim=(low, high))
+        draw_rows(ax, canvas.on_axis(kind, rows[0]), rows[1], ylim=(low, high))
     _mark_domain(ax, model, kind)
-    tick(ax.xaxis, kind)
+    canvas.tick(ax.xaxis, kind)
     ax.set_ylim(low, high)
-    ax.set_xlabel(xlabel or column_name(model, 0))
+    ax.set_xlabel(xlabel or canvas.column_name(model, 0))
     ax.set_ylabel(ylabel or target_text(model, y))
-    ax.legend(loc="best", fontsize="small", framealpha=0.9)
-    nothing = np.full(grid.size, np.nan)
-    columns = (as_values(kind, grid), found.mean, *found.function, *(found.observation or (nothing, nothing)))
-    return finished(ax, dict(zip(("x", "mean", "lower", "upper", "y_lower", "y_upper"), columns, strict=True)))
+    canvas.legend_on(ax)
+    return canvas.finished(ax, {"x": canvas.as_values(kind, grid), **found})
 
 
-def _draw(ax: Axes, grid: np.ndarray, found: Curves, label: str, *, same: bool) -> None:
+def _draw(ax: Axes, grid: np.ndarray, found: canvas.Data, label: str, *, same: bool) -> None:
     """The line and its bands; ``same`` where f is the mean of y."""
-    ax.plot(grid, found.mean, color=MEAN, lw=1.6, label="posterior mean" if same else "mean of y", zorder=4)
-    _band(ax, grid, found.function, alpha=0.5, edge=0.0, label=f"{label} of {'f' if same else 'it'}")
-    if found.observation is not None:
-        _band(ax, grid, found.observation, alpha=0.1, edge=0.9, label=f"{label} of a new y")
+    ax.plot(grid, found["mean"], color=canvas.MEAN, lw=1.6, label="posterior mean" if same else "mean of y", zorder=4)
+    for ends, alpha, edge, of in (("", 0.5, 0.0, "f" if same else "it"), ("y_", 0.1, 0.9, "a new y")):
+        low, high = found[f"{ends}lower"], found[f"{ends}upper"]
+        if not np.isnan(low).all():
+            face, line = (canvas.BAND, alpha), (canvas.BAND, 0.8)
+            ax.fill_between(
+                grid, low, high, facecolor=face, edgecolor=line, lw=edge, label=f"{label} of {of}", zorder=3
+            )
 
 
 def _kind(model: ProcessMixin) -> str:
     """What the only column holds; a sentence when there are several, or when it has no order to draw along."""
-    count, kind = len(model.column_indices_), column_kind(model, 0)
+    count, kind = len(model.column_indices_), canvas.column_kind(model, 0)
     if count > 1 or kind == "levels":
         found = f"{count} columns" if count > 1 else "a categorical column"
         raise ValueError(
@@ -113,8 +107,9 @@ def _rows(model: Any, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray] | None:
         raise ValueError(
             f"plot.fit needs both X and y to draw the rows, or neither; {'X' if X is None else 'y'} is None"
         )
-    table = table_like_the_fit(model, X, "plot.fit")
-    return table.numbers(model.column_indices_[0]), targets(model, table, column_or_values(Table.of(X), y, "y"))
+    x, target = rows_of(model, X, y, "plot.fit")
+    assert target is not None
+    return x[:, 0], target
 
 
 def _domain(model: ProcessMixin) -> tuple[float, float] | None:
@@ -132,10 +127,6 @@ def _grid(model: ProcessMixin, x: np.ndarray | None) -> np.ndarray:
     return np.linspace(min(ends), max(ends), _GRID)
 
 
-def _band(ax: Axes, grid: np.ndarray, ends: Ends, *, alpha: float, edge: float, label: str) -> None:
-    ax.fill_between(grid, *ends, facecolor=(BAND, alpha), edgecolor=(BAND, 0.8), lw=edge, label=label, zorder=3)
-
-
 def _mark_domain(ax: Axes, model: ProcessMixin, kind: str) -> None:
-    for number, end in enumerate(on_axis(kind, np.array(_domain(model) or ()))):
+    for number, end in enumerate(canvas.on_axis(kind, np.array(_domain(model) or ()))):
         ax.axvline(end, color="0.35", lw=1.0, ls=":", zorder=1, label="domain [a, b]" if number == 0 else None)

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
-
-from sklearn.utils.validation import check_is_fitted
+from typing import TYPE_CHECKING, NamedTuple
 
 from vff.estimators.arguments import is_whole
 from vff.estimators.base import AdditiveModel
-from vff.report.canvas import BAND, MEAN, half_width, legend_below, new_panels
-from vff.report.columns import column_label, column_name
-from vff.report.drawn import Data, finished, joined
-from vff.report.lines import draw_curve, draw_curves, draw_levels
-from vff.report.observed import effect_text, refuse_several
-from vff.report.surfaces import add_bar, draw_surface, frame_surface, share_limits, surface_handles
-from vff.report.views import View, held_text, view_of
+from vff.report import canvas
+from vff.report.observed import check_drawable, scale_text
+from vff.report.panels import add_bar, draw_lines, draw_surface, frame_surface, share_limits, surface_handles
+from vff.report.views import View, effect_data, effect_on, grid_along, held_text, joined, view_of
 from vff.words import listed, shown
 
 if TYPE_CHECKING:
@@ -25,7 +20,7 @@ if TYPE_CHECKING:
 
 _WIDEST = 4  # panels side by side
 _WIDEST_SURFACES = 3
-_LINES = {"curve": draw_curve, "dots": draw_levels, "curves": draw_curves}
+_GRID, _LATTICE = 600, 121  # places along a line and along each side of an image; odd, so that the middle is on it
 
 
 def effects(
@@ -79,66 +74,56 @@ def effects(
     >>> [panel.get_label() for panel in figure.axes]
     ['0', '1']
     """
-    _check_model(model)
-    half_width(level)  # refuses what is no level
-    views = [view_of(model, s) for s in _numbers_of(model, terms)]
+    known = _check_model(model)
+    z, views = canvas.half_width(level), [view_of(model, s) for s in _numbers_of(known, terms)]
     _check_labels(model, xlabels or {})
-    if ncols is not None and not is_whole(ncols, 1):
-        raise ValueError(f"ncols must be 1 or more, got {shown(ncols)}; it counts the panels side by side")
-    return _figure(model, views, ax, level, ylabel, xlabels or {}, ncols, sharey)
+    axes, ncols = _axes(ax, views, ncols)
+    panels = [_draw(own, model, view, z, xlabels or {}, sharey) for own, view in zip(axes, views, strict=True)]
+    figure = canvas.finished(axes[0], joined([panel.data for panel in panels if panel.data]))
+    _scale(figure if ax is None else None, panels, ncols, ylabel or f"effect on {scale_text(model)}", sharey=sharey)
+    _explain(figure if ax is None else None, panels, f"{100 * level:g} % interval")
+    return figure
 
 
-def _check_model(model: AdditiveModel) -> None:
+class _Panel(NamedTuple):
+    """Axes with the term that is on them."""
+
+    ax: Axes
+    shape: str
+    image: QuadMesh | None
+    data: canvas.Data
+
+
+def _check_model(model: AdditiveModel) -> list[str]:
+    """The names of its terms."""
     if not isinstance(model, AdditiveModel):
         raise TypeError(
             f"plot.effects draws the terms of a GPRegressor, got {type(model).__name__}; those of a GPClassifier will "
             "do too; plot.fit draws any model of one column, plot.map of two"
         )
-    refuse_several(model, "plot.effects")
-    check_is_fitted(model, "posterior_")
+    check_drawable(model, "plot.effects")
+    return [term.name for term in model.statistics_.terms]
 
 
-def _figure(
-    model: AdditiveModel,
-    views: Sequence[View],
-    ax: Axes | None,
-    level: float,
-    ylabel: str | None,
-    xlabels: Mapping[str, str],
-    ncols: int | None,
-    sharey: bool,
-) -> Figure:
-    roomy = any(len(view.over) == 2 for view in views)
-    ncols = ncols or _side_by_side(len(views), _WIDEST_SURFACES if roomy else _WIDEST)
-    size = (4.3, 3.1) if roomy else (3.6, 2.7)
-    panels = _panels(ax, len(views), ncols, size)
-    for panel, view in zip(panels, views, strict=True):
-        panel.set_label(model.statistics_.terms[view.term].name)
-        _name_axes(panel, model, view, xlabels)
-    drawn = {panel: _draw(panel, model, view, half_width(level)) for panel, view in zip(panels, views, strict=True)}
-    images = {panel: image for panel, (image, _) in drawn.items() if image is not None}
-    figure = finished(panels[0], joined([data for _, data in drawn.values() if data]))
-    own = figure if ax is None else None
-    _scale(own, panels, views, images, ncols, ylabel or effect_text(model), sharey=sharey)
-    _finish_unsupported(model, panels, views, sharey=sharey)
-    _explain(own, panels, views, f"{100 * level:g} % interval")
-    return figure
-
-
-def _panels(ax: Axes | None, count: int, ncols: int, size: tuple[float, float]) -> list[Axes]:
-    """New ones, or the one that was given."""
+def _axes(ax: Axes | None, views: Sequence[View], ncols: int | None) -> tuple[list[Axes], int]:
+    """New ones, or the one that was given, and how many stand side by side: as many as leave the last row full."""
+    if ncols is not None and not is_whole(ncols, 1):
+        raise ValueError(f"ncols must be 1 or more, got {shown(ncols)}; it counts the panels side by side")
+    count, roomy = len(views), any(len(view.over) == 2 for view in views)
+    nrows = -(-count // (_WIDEST_SURFACES if roomy else _WIDEST))
+    ncols = ncols or -(-count // nrows)
     if ax is None:
-        return new_panels(count, ncols, width=size[0], height=size[1])[1]
+        width, height = (4.3, 3.1) if roomy else (3.6, 2.7)
+        return canvas.new_panels(count, ncols, width=width, height=height), ncols
     if count > 1:
         raise ValueError(
             f"plot.effects draws a panel per term, {count} here, and ax is one; name one of the terms, or leave ax=None"
         )
-    return [ax]
+    return [ax], ncols
 
 
-def _numbers_of(model: AdditiveModel, names: Sequence[str] | str | None) -> list[int]:
-    """Where the named terms stand; all of them when none are named."""
-    known = [term.name for term in model.statistics_.terms]
+def _numbers_of(known: list[str], names: Sequence[str] | str | None) -> list[int]:
+    """Where the named terms stand among all; all of them when none are named."""
     if names is None:
         return list(range(len(known)))
     names = [names] if isinstance(names, str) else list(names)
@@ -151,7 +136,7 @@ def _numbers_of(model: AdditiveModel, names: Sequence[str] | str | None) -> list
 
 def _check_labels(model: AdditiveModel, xlabels: Mapping[str, str]) -> None:
     alone = [term.name for term in model.statistics_.terms if len(term.columns) == 1]
-    known = dict.fromkeys([*alone, *(column_name(model, c) for c in range(len(model.column_indices_)))])
+    known = dict.fromkeys([*alone, *(canvas.column_name(model, c) for c in range(len(model.column_indices_)))])
     unknown = [name for name in xlabels if name not in known]
     if unknown:
         raise ValueError(
@@ -160,16 +145,11 @@ def _check_labels(model: AdditiveModel, xlabels: Mapping[str, str]) -> None:
         )
 
 
-def _side_by_side(count: int, widest: int) -> int:
-    """As many as leave the last row full, or nearly."""
-    rows = -(-count // widest)
-    return -(-count // rows)
-
-
 def _name_axes(ax: Axes, model: AdditiveModel, view: View, given: Mapping[str, str]) -> None:
     """The columns along the axes; the term too, if another one has the same columns."""
     term = model.statistics_.terms[view.term]
-    labels = [given.get(column_name(model, c)) or column_label(model, c) for c in view.over]
+    ax.set_label(term.name)
+    labels = [given.get(canvas.column_name(model, c)) or canvas.column_label(model, c) for c in view.over]
     if len(term.columns) == 1:
         several = f", term {shown(term.name)}" if _has_twin(model, view.term) else ""
         labels[0] = given.get(term.name) or f"{labels[0]}{several}"
@@ -184,21 +164,32 @@ def _has_twin(model: AdditiveModel, number: int) -> bool:
     return indices.count(indices[number]) > 1
 
 
-def _draw(ax: Axes, model: AdditiveModel, view: View, z: float) -> tuple[QuadMesh | None, Data]:
-    """Draw a term and its title; the image if it is one, and what was drawn."""
-    term = model.fit_.terms[view.term]
+def _draw(ax: Axes, model: AdditiveModel, view: View, z: float, xlabels: Mapping[str, str], sharey: bool) -> _Panel:
+    """Draw a term, its labels and its title."""
+    _name_axes(ax, model, view, xlabels)
+    term, surface = model.fit_.terms[view.term], view.shape == "surface"
     name = f"{term.name}: " if len(view.over) == 2 and _has_twin(model, view.term) else ""
-    held = held_text(model, view)
     share = _share_text(term.variance_share) if model.fit_.from_sums else ""
     title = f"{name}{share if term.active else 'no effect'}".removesuffix(": ")
-    ax.set_title("\n".join(line for line in (title, held) if line), fontsize="small")
-    if view.shape != "surface":
+    ax.set_title("\n".join(line for line in (title, held_text(model, view)) if line), fontsize="small")
+    if not surface:
         ax.axhline(0.0, color="0.6", lw=0.8, zorder=1)
-        return None, _LINES[view.shape](ax, model, view, z)
-    if term.active:
-        return draw_surface(ax, model, view, z)
-    frame_surface(ax, model, view)
-    return None, {}
+    image, data = None, {}
+    if surface and not term.active:
+        frame_surface(ax, model, view)
+    else:
+        lattice = {c: grid_along(model, c, _LATTICE if surface else _GRID) for c in view.over}
+        effect = effect_on(model, view, lattice)
+        image = (draw_surface if surface else draw_lines)(ax, model, view, lattice, effect, z)
+        data = effect_data(model, view, lattice, effect, z)
+    if not term.active:
+        text = ax.text(0.5, 0.6, "the data do not support\nan effect", ha="center", fontsize="small", zorder=6)
+        text.set(transform=ax.transAxes, bbox={"facecolor": "white", "lw": 0.0, "pad": 1.0})
+        if not surface and not sharey:
+            # what is left of the term is rounding, and ticks of its own would give it a meaning
+            ax.set_ylim(-model.target_.scale, model.target_.scale)
+            ax.set_yticks([0.0])
+    return _Panel(ax, view.shape, image, data)
 
 
 def _share_text(share: float) -> str:
@@ -207,63 +198,44 @@ def _share_text(share: float) -> str:
     return f"{100 * share:.2g} % of the variance of y" if share < 0.995 else f"{share:.1f} times the variance of y"
 
 
-def _scale(
-    figure: Figure | None,
-    panels: Sequence[Axes],
-    views: Sequence[View],
-    images: Mapping[Axes, QuadMesh],
-    ncols: int,
-    label: str,
-    *,
-    sharey: bool,
-) -> None:
+def _scale(figure: Figure | None, panels: Sequence[_Panel], ncols: int, label: str, *, sharey: bool) -> None:
     """The scales of the effect: vertical ones of lines, colours of images. No figure: it is the caller's."""
-    lines = [number for number, view in enumerate(views) if view.shape != "surface"]
+    lines = {number: panel.ax for number, panel in enumerate(panels) if panel.shape != "surface"}
     if len(lines) == len(panels) and figure is not None:
         figure.supylabel(label, fontsize="medium")
-    for number in lines:
+    first = next(iter(lines.values()), None)
+    for number, ax in lines.items():
         leads = number % ncols == 0 or number - 1 not in lines
         if leads and (len(lines) < len(panels) or figure is None):
-            panels[number].set_ylabel(label, fontsize="small")
-        if sharey and number != lines[0]:
-            panels[number].sharey(panels[lines[0]])
+            ax.set_ylabel(label, fontsize="small")
+        if sharey and ax is not first and first is not None:
+            ax.sharey(first)
         if sharey and not leads:
-            panels[number].tick_params(labelleft=False)
+            ax.tick_params(labelleft=False)
+    images = {panel.ax: panel.image for panel in panels if panel.image is not None}
     if sharey:
         share_limits(list(images.values()))
-        for number in lines:
-            panels[number].autoscale_view(scalex=False)
+        for ax in lines.values():
+            ax.autoscale_view(scalex=False)
     for ax, image in images.items():
         add_bar(ax, image, label)
 
 
-def _finish_unsupported(model: AdditiveModel, panels: Sequence[Axes], views: Sequence[View], *, sharey: bool) -> None:
-    for ax, view in zip(panels, views, strict=True):
-        if model.fit_.terms[view.term].active:
-            continue
-        text = ax.text(0.5, 0.6, "the data do not support\nan effect", ha="center", fontsize="small", zorder=6)
-        text.set(transform=ax.transAxes, bbox={"facecolor": "white", "lw": 0.0, "pad": 1.0})
-        if view.shape != "surface" and not sharey:
-            # what is left of the term is rounding, and ticks of its own would give it a meaning
-            ax.set_ylim(-model.target_.scale, model.target_.scale)
-            ax.set_yticks([0.0])
-
-
-def _explain(figure: Figure | None, panels: Sequence[Axes], views: Sequence[View], interval: str) -> None:
+def _explain(figure: Figure | None, panels: Sequence[_Panel], interval: str) -> None:
     """One legend below all panels, for whichever marks were drawn; on the panel, where the figure is the caller's."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-    handles = {}
-    lines = [ax for ax, view in zip(panels, views, strict=True) if view.shape != "surface"]
+    handles, axes = {}, [panel.ax for panel in panels]
+    lines = [panel.ax for panel in panels if panel.shape != "surface"]
     if lines:
         curves = any(not ax.containers for ax in lines)
-        coloured = all(view.shape in ("curves", "surface") for view in views)
-        colours = ("0.3", "0.6") if coloured else (MEAN, BAND)
+        coloured = all(panel.shape in ("curves", "surface") for panel in panels)
+        colours = ("0.3", "0.6") if coloured else (canvas.MEAN, canvas.BAND)
         mean = Line2D([], [], color=colours[0], lw=1.4 if curves else 0.0, marker="" if curves else "o")
         handles = {"posterior mean": mean, interval: Patch(facecolor=(colours[1], 0.4))}
-    handles |= surface_handles(panels, interval)
+    handles |= surface_handles(axes, interval)
     if figure is not None:
-        legend_below(figure, handles)
-    elif handles and panels[0].get_legend() is None:
-        panels[0].legend(list(handles.values()), list(handles), loc="best", fontsize="small", framealpha=0.9)
+        canvas.legend_below(figure, handles)
+    elif handles and axes[0].get_legend() is None:
+        canvas.legend_on(axes[0], list(handles.values()), list(handles))

@@ -9,10 +9,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from vff.estimators.arguments import interval_level
 from vff.estimators.cox import CoxProcess
-from vff.report.canvas import BAND, MEAN, UNKNOWN, new_axes
-from vff.report.columns import on_axis, tick
-from vff.report.drawn import Data, as_values, finished, lattice_data
-from vff.report.surfaces import add_bar
+from vff.report import canvas
+from vff.report.panels import add_bar
+from vff.report.views import lattice_data
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -64,17 +63,17 @@ def intensity(
             f"plot.intensity draws points of one or two columns, and these have {size}; draw intensity(points) along a "
             "line or a plane of your choice"
         )
-    ax = new_axes(*((8.0, 4.0) if size == 1 else _map_size(model))) if ax is None else ax
+    ax = canvas.new_axes(*((8.0, 4.0) if size == 1 else _map_size(model))) if ax is None else ax
     if size == 1:
         data = _curve(ax, model, level)
         ax.set_ylabel(label or _unit(model))
     else:
         data = _map(ax, model, label or _unit(model))
-        tick(ax.yaxis, model.kinds_[1])
+        canvas.tick(ax.yaxis, model.kinds_[1])
         ax.set_ylabel(ylabel or _name(model, 1))
-    tick(ax.xaxis, model.kinds_[0])
+    canvas.tick(ax.xaxis, model.kinds_[0])
     ax.set_xlabel(xlabel or _name(model, 0))
-    return finished(ax, data)
+    return canvas.finished(ax, data)
 
 
 def _map_size(model: CoxProcess) -> tuple[float, float]:
@@ -85,8 +84,7 @@ def _map_size(model: CoxProcess) -> tuple[float, float]:
 
 def _name(model: CoxProcess, index: int) -> str:
     names = getattr(model, "feature_names_in_", None)
-    name = f"column {index}" if names is None else str(names[index])
-    return f"{name} (days)" if model.kinds_[index] == "duration" else name
+    return canvas.with_unit(f"column {index}" if names is None else str(names[index]), model.kinds_[index])
 
 
 def _unit(model: CoxProcess) -> str:
@@ -96,43 +94,43 @@ def _unit(model: CoxProcess) -> str:
     return f"points per {per}{'' if alike else ' and exposure'}"
 
 
-def _curve(ax: Axes, model: CoxProcess, level: float) -> Data:
+def _curve(ax: Axes, model: CoxProcess, level: float) -> canvas.Data:
     (low, high), (kind,) = model.window_[0], model.kinds_
     x = np.linspace(low, high, _CURVE)
     found = model._intensity_at(x[:, None], level, None)
-    place = on_axis(kind, x)
-    ax.plot(place, found.mean, color=MEAN, lw=1.6, label="posterior mean", zorder=4)
+    at = canvas.on_axis(kind, x)
+    ax.plot(at, found.mean, color=canvas.MEAN, lw=1.6, label="posterior mean", zorder=4)
     band = f"{100 * level:g} % interval"
-    ax.fill_between(place, found.lower, found.upper, color=BAND, alpha=0.35, lw=0, label=band, zorder=3)
-    points, across = on_axis(kind, model.points_[:, 0]), ax.get_xaxis_transform()
+    ax.fill_between(at, found.lower, found.upper, color=canvas.BAND, alpha=0.35, lw=0, label=band, zorder=3)
+    points, across = canvas.on_axis(kind, model.points_[:, 0]), ax.get_xaxis_transform()
     ax.plot(points, np.full(points.size, 0.02), "|", color="black", ms=7, mew=0.7, transform=across, label="points")
     hidden = model.exposure_ == 0.0
     if hidden.any():
-        edges = on_axis(kind, model.grid_.edges[0])
+        edges = canvas.on_axis(kind, model.grid_.edges[0])
         ax.fill_between(
-            edges, 0, 1, where=np.append(hidden, hidden[-1]), step="post", transform=across, color=UNKNOWN, lw=0,
+            edges, 0, 1, where=np.append(hidden, hidden[-1]), step="post", transform=across, color=canvas.UNKNOWN, lw=0,
             zorder=0, label="not observed",
         )  # fmt: skip
-    ax.set_xlim(*on_axis(kind, np.array([low, high])))
+    ax.set_xlim(*canvas.on_axis(kind, np.array([low, high])))
     ax.set_ylim(0.0, 1.05 * float(found.upper.max()))
-    ax.legend(loc="best", fontsize="small", framealpha=0.9)
-    return {"x": as_values(kind, place), "mean": found.mean, "lower": found.lower, "upper": found.upper}
+    canvas.legend_on(ax)
+    return {"x": canvas.as_values(kind, x), "mean": found.mean, "lower": found.lower, "upper": found.upper}
 
 
-def _map(ax: Axes, model: CoxProcess, label: str) -> Data:
-    x, y = (on_axis(kind, edges) for kind, edges in zip(model.kinds_, model.grid_.edges, strict=True))
+def _map(ax: Axes, model: CoxProcess, label: str) -> canvas.Data:
+    x, y = (canvas.on_axis(kind, edges) for kind, edges in zip(model.kinds_, model.grid_.edges, strict=True))
     hidden = model.exposure_ == 0.0
     mean = model.intensity().mean
     shown = np.ma.masked_where(hidden, mean)
-    ax.set_facecolor(UNKNOWN)
+    ax.set_facecolor(canvas.UNKNOWN)
     image = ax.pcolormesh(x, y, shown.T, cmap="viridis", vmin=0.0, rasterized=True)
     n = len(model.points_)
-    points = (on_axis(kind, column) for kind, column in zip(model.kinds_, model.points_.T, strict=True))
+    points = (canvas.on_axis(kind, column) for kind, column in zip(model.kinds_, model.points_.T, strict=True))
     ax.scatter(*points, s=9.0 if n <= _FEW else 3.0, color="white", edgecolor="black", lw=0.4, clip_on=False, zorder=3)
     ax.set(xlim=x[[0, -1]], ylim=y[[0, -1]])
     grey = ", grey not observed" if hidden.any() else ""
     ax.set_title(f"posterior mean and {n:,} points{grey}", fontsize="small")
     add_bar(ax, image, label)
     centres = [(edges[1:] + edges[:-1]) / 2 for edges in model.grid_.edges]
-    places = (as_values(kind, on_axis(kind, centre)) for kind, centre in zip(model.kinds_, centres, strict=True))
-    return lattice_data(*places, mean=mean, observed=~hidden)
+    axes = (canvas.as_values(kind, centre) for kind, centre in zip(model.kinds_, centres, strict=True))
+    return lattice_data(*axes, mean=mean, observed=~hidden)

@@ -5,40 +5,35 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
-from vff.data.memory import column_or_values
-from vff.data.table import Table
 from vff.estimators.base import AdditiveModel
 from vff.estimators.predict import ProcessMixin
-from vff.report.canvas import legend_below, new_panels
-from vff.report.columns import column_kind, column_label, on_axis, tick
-from vff.report.data import cell_means, table_like_the_fit
-from vff.report.drawn import as_values, finished, lattice_data
-from vff.report.observed import latent, mean_of_y, refuse_several, scale_text, target_text, targets
-from vff.report.surfaces import add_bar, hide_unknown, surface_handles
-from vff.report.views import UNINFORMED
+from vff.report import canvas
+from vff.report.observed import (
+    MOST_POINTS,
+    cell_means,
+    check_drawable,
+    latent,
+    mean_of_y,
+    rows_of,
+    scale_text,
+    target_text,
+)
+from vff.report.panels import add_bar, draw_image, hide_unknown, surface_handles
+from vff.report.views import UNINFORMED, lattice_data
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 _LATTICE = 121
-_DOTS = 3000
 _SAMPLE = 1500  # rows that stand for more than that
 _FLAT = 1e-3  # of the scale of y
 _SEED = 0
 
 
-class _Rows(NamedTuple):
-    """The rows that were given, (N, 2) and (N,)."""
-
-    x: np.ndarray
-    y: np.ndarray | None
-
-
-class _Field(NamedTuple):
-    """The model on a lattice; arrays are (X, Y)."""
+class _Map(NamedTuple):
+    """The model on a lattice, (X, Y) each, and the rows that were given, as they lie on the axes."""
 
     x: np.ndarray
     y: np.ndarray
@@ -48,16 +43,12 @@ class _Field(NamedTuple):
     """Of the latent function."""
     known: np.ndarray
     """Where the data have told something."""
-    scale: float
-    """Of y."""
-
-    @property
-    def limits(self) -> tuple[float, float]:
-        """The range of the mean, where it is shown; around a mean that is the same everywhere, the scale of y."""
-        shown = self.mean[self.known] if self.known.any() else self.mean
-        low, high = float(shown.min()), float(shown.max())
-        flat = high - low <= _FLAT * self.scale
-        return (low - self.scale, high + self.scale) if flat else (low, high)
+    limits: tuple[float, float]
+    """Of the colours of the mean."""
+    rows: np.ndarray | None
+    """(N, 2)."""
+    targets: np.ndarray | None
+    """(N,)."""
 
 
 def map(
@@ -99,41 +90,32 @@ def map(
     >>> list(vff.plot.map(vff.GPRegressor(frequencies=4).fit(X, X.sum(axis=1)), X).data)
     ['x', 'y', 'mean', 'std', 'known']
     """
-    refuse_several(model, "plot.map")
-    check_is_fitted(model, "posterior_")
-    kinds, rows = _kinds(model), _rows(model, X, y)
-    field = _field(model, kinds, rows)
-    names, rows = _shown(kinds, rows, alone=ax is not None)
+    check_drawable(model, "plot.map")
+    kinds, (rows, targets) = _kinds(model), _rows(model, X, y)
+    lattice = [_range(model, c, rows) for c in (0, 1)]
+    field = _field(model, kinds, lattice, rows, targets if ax is None else None)
+    names = ["mean"] if ax is not None else ["mean", "std"] if targets is None else ["rows", "mean", "std"]
     height = 3.2 if not equal else float(np.clip(3.0 * np.ptp(field.y) / np.ptp(field.x), 1.2, 6.0)) + 0.5
-    panels = new_panels(len(names), len(names), width=4.2, height=height)[1] if ax is None else [ax]
+    panels = canvas.new_panels(len(names), len(names), width=4.2, height=height) if ax is None else [ax]
     for panel, name in zip(panels, names, strict=True):
         panel.set_label(name)
         latent_std = name == "std" and not model.likelihood_.standardised
-        _PANELS[name](panel, field, rows, scale_text(model) if latent_std else label or target_text(model, y))
+        _PANELS[name](panel, field, scale_text(model) if latent_std else label or target_text(model, y))
         for axis, kind in zip((panel.xaxis, panel.yaxis), kinds, strict=True):
-            tick(axis, kind)
+            canvas.tick(axis, kind)
         panel.set(xlim=field.x[[0, -1]], ylim=field.y[[0, -1]], aspect="equal" if equal else "auto")
-        panel.set_xlabel(xlabel or column_label(model, 0), fontsize="small")
-    panels[0].set_ylabel(ylabel or column_label(model, 1), fontsize="small")
-    places = (as_values(kind, at) for kind, at in zip(kinds, (field.x, field.y), strict=True))
-    figure = finished(panels[0], lattice_data(*places, mean=field.mean, std=field.std, known=field.known))
+        panel.set_xlabel(xlabel or canvas.column_label(model, 0), fontsize="small")
+    panels[0].set_ylabel(ylabel or canvas.column_label(model, 1), fontsize="small")
+    axes = (canvas.as_values(kind, at) for kind, at in zip(kinds, lattice, strict=True))
+    figure = canvas.finished(panels[0], lattice_data(*axes, mean=field.mean, std=field.std, known=field.known))
     if ax is None:
-        legend_below(figure, surface_handles(panels))
+        canvas.legend_below(figure, surface_handles(panels))
     return figure
-
-
-def _shown(kinds: tuple[str, str], rows: _Rows | None, *, alone: bool) -> tuple[list[str], _Rows | None]:
-    """The panels, and the rows as they are drawn on them; the mean alone has no panel of rows."""
-    if rows is not None:
-        x = np.stack([on_axis(kind, x) for kind, x in zip(kinds, rows.x.T, strict=True)], axis=1)
-        rows = rows._replace(x=x, y=None if alone else rows.y)
-    names = ["rows", "mean", "std"] if rows is not None and rows.y is not None else ["mean", "std"]
-    return ["mean"] if alone else names, rows
 
 
 def _kinds(model: ProcessMixin) -> tuple[str, str]:
     """What the two columns hold; a sentence when they are not two, or have no order to draw along."""
-    kinds = [column_kind(model, c) for c in range(len(model.column_indices_))]
+    kinds = [canvas.column_kind(model, c) for c in range(len(model.column_indices_))]
     if len(kinds) != 2 or "levels" in kinds:
         found = f"{len(kinds)} column(s)" if len(kinds) != 2 else "a categorical column"
         advice = "plot.fit(model) draws one" if kinds in (["number"], ["datetime"]) else "plot.effects(model) its terms"
@@ -141,36 +123,39 @@ def _kinds(model: ProcessMixin) -> tuple[str, str]:
     return kinds[0], kinds[1]
 
 
-def _rows(model: ProcessMixin, X: Any, y: Any) -> _Rows | None:
-    if X is None:
-        if y is not None:
-            raise ValueError("plot.map needs X to say where y belongs, and X is None; give both, X alone, or neither")
-        return None
-    table = table_like_the_fit(model, X, "plot.map")
-    x = np.stack([table.numbers(index) for index in model.column_indices_], axis=1)
-    return _Rows(x, None if y is None else targets(model, table, column_or_values(Table.of(X), y, "y")))
+def _rows(model: ProcessMixin, X: Any, y: Any) -> tuple[np.ndarray | None, np.ndarray | None]:
+    if X is None and y is not None:
+        raise ValueError("plot.map needs X to say where y belongs, and X is None; give both, X alone, or neither")
+    return (None, None) if X is None else rows_of(model, X, y, "plot.map")
 
 
-def _field(model: ProcessMixin, kinds: tuple[str, str], rows: _Rows | None) -> _Field:
-    """The model over the range of its data and of the rows."""
-    x, y = (_range(model, c, rows) for c in (0, 1))
-    points = np.stack(np.meshgrid(x, y, indexing="ij"), axis=-1).reshape(-1, 2)
-    function, variance = latent(model, points)
-    mean = mean_of_y(model, function, variance)
-    scale, shape = model.target_.scale, (x.size, y.size)
+def _field(
+    model: ProcessMixin,
+    kinds: tuple[str, str],
+    lattice: list[np.ndarray],
+    rows: np.ndarray | None,
+    targets: np.ndarray | None,
+) -> _Map:
+    points = np.stack(np.meshgrid(*lattice, indexing="ij"), axis=-1)
+    function, variance = latent(model, points.reshape(-1, 2))
+    mean, shape, scale = mean_of_y(model, function, variance), points.shape[:2], model.target_.scale
     prior = scale**2 * model.fit_.posterior.variance if isinstance(model, AdditiveModel) else np.inf
-    return _Field(
-        on_axis(kinds[0], x),
-        on_axis(kinds[1], y),
-        mean.reshape(shape),
-        np.sqrt(variance).reshape(shape),
-        (variance < UNINFORMED**2 * prior).reshape(shape),
-        scale if model.likelihood_.standardised else float(np.abs(mean).max()),
-    )
+    known = variance < UNINFORMED**2 * prior
+    # the range of the mean where it is shown; around a mean that is the same everywhere, the scale of y
+    shown = mean[known] if known.any() else mean
+    low, high = float(shown.min()), float(shown.max())
+    scale = scale if model.likelihood_.standardised else float(np.abs(mean).max())
+    limits = (low - scale, high + scale) if high - low <= _FLAT * scale else (low, high)
+    x, y = (canvas.on_axis(kind, at) for kind, at in zip(kinds, lattice, strict=True))
+    if rows is not None:
+        rows = np.stack([canvas.on_axis(kind, own) for kind, own in zip(kinds, rows.T, strict=True)], axis=1)
+    mean, std, known = (own.reshape(shape) for own in (mean, np.sqrt(variance), known))
+    return _Map(x, y, mean, std, known, limits, rows, targets)
 
 
-def _range(model: ProcessMixin, c: int, rows: _Rows | None) -> np.ndarray:
-    ends = [] if rows is None else [float(rows.x[:, c].min()), float(rows.x[:, c].max())]
+def _range(model: ProcessMixin, c: int, rows: np.ndarray | None) -> np.ndarray:
+    """All of the range of the data and of the rows."""
+    ends = [] if rows is None else [float(rows[:, c].min()), float(rows[:, c].max())]
     if isinstance(model, AdditiveModel):
         ends += [model.statistics_.ranges[c].low, model.statistics_.ranges[c].high]
     if not ends:
@@ -180,62 +165,53 @@ def _range(model: ProcessMixin, c: int, rows: _Rows | None) -> np.ndarray:
         )
     if min(ends) == max(ends):
         raise ValueError(
-            f"plot.map draws two columns that vary, and {column_label(model, c)} is {ends[0]:g} in every row; fit the "
-            "other column alone and draw it with plot.fit"
+            f"plot.map draws two columns that vary, and {canvas.column_label(model, c)} is {ends[0]:g} in every row; "
+            "fit the other column alone and draw it with plot.fit"
         )
     return np.linspace(min(ends), max(ends), _LATTICE)
 
 
-def _draw_rows(ax: Axes, field: _Field, rows: _Rows | None, label: str) -> None:
+def _draw_rows(ax: Axes, field: _Map, label: str) -> None:
     """The rows in the colours of the mean."""
-    assert rows is not None
-    assert rows.y is not None
-    low, high = field.limits
-    n = len(rows.x)
-    if n <= _DOTS:
-        size = 14.0 if n <= 300 else 6.0
-        ax.scatter(*rows.x.T, c=rows.y, s=size, lw=0, vmin=low, vmax=high, cmap="viridis", clip_on=False)
+    assert field.rows is not None
+    assert field.targets is not None
+    colours, n = {"cmap": "viridis", "vmin": field.limits[0], "vmax": field.limits[1]}, len(field.rows)
+    if n <= MOST_POINTS:
+        ax.scatter(*field.rows.T, c=field.targets, s=14.0 if n <= 300 else 6.0, lw=0, clip_on=False, **colours)
         ax.set_title(f"{n:,} rows", fontsize="small")
         return
-    x_edges, y_edges, means = cell_means(rows.x[:, 0], rows.x[:, 1], rows.y)
-    ax.pcolormesh(x_edges, y_edges, means.T, vmin=low, vmax=high, cmap="viridis", rasterized=True)
+    x_edges, y_edges, means = cell_means(field.rows[:, 0], field.rows[:, 1], field.targets)
+    ax.pcolormesh(x_edges, y_edges, means.T, rasterized=True, **colours)
     ax.set_title(f"{n:,} rows, averages in cells", fontsize="small")
 
 
-def _draw_mean(ax: Axes, field: _Field, rows: _Rows | None, label: str) -> None:
-    low, high = field.limits
-    image = ax.pcolormesh(
-        field.x, field.y, field.mean.T, vmin=low, vmax=high, cmap="viridis", shading="nearest", rasterized=True
-    )
+def _draw_mean(ax: Axes, field: _Map, label: str) -> None:
+    image = draw_image(ax, field.x, field.y, field.mean, "viridis", field.limits)
     hide_unknown(ax, field.x, field.y, field.known)
-    dotted = "" if rows is None or rows.y is not None else f", {_dot(ax, rows)}"
-    ax.set_title(f"posterior mean{dotted}", fontsize="small")
-    add_bar(ax, image, label, extend=_extension(rows, low, high))
+    ax.set_title(f"posterior mean{_dotted(ax, field) if field.targets is None else ''}", fontsize="small")
+    extend = "neither"
+    if field.targets is not None:  # where the rows, drawn in its colours, go on beyond them
+        beyond = bool(field.targets.min() < field.limits[0]), bool(field.targets.max() > field.limits[1])
+        extend = {(True, True): "both", (True, False): "min", (False, True): "max"}.get(beyond, "neither")
+    add_bar(ax, image, label, extend=extend)
 
 
-def _extension(rows: _Rows | None, low: float, high: float) -> str:
-    """At which ends of the colour bar the rows that are drawn in its colours go on."""
-    if rows is None or rows.y is None:
-        return "neither"
-    below, above = bool(rows.y.min() < low), bool(rows.y.max() > high)
-    return {(True, True): "both", (True, False): "min", (False, True): "max"}.get((below, above), "neither")
-
-
-def _draw_std(ax: Axes, field: _Field, rows: _Rows | None, label: str) -> None:
+def _draw_std(ax: Axes, field: _Map, label: str) -> None:
     # from zero, so that a deviation that is the same everywhere looks so
-    image = ax.pcolormesh(field.x, field.y, field.std.T, vmin=0.0, cmap="YlOrBr", shading="nearest", rasterized=True)
-    dotted = "" if rows is None else f", {_dot(ax, rows)}"
-    ax.set_title(f"standard deviation of f{dotted}", fontsize="small")
+    image = draw_image(ax, field.x, field.y, field.std, "YlOrBr", (0.0, None))
+    ax.set_title(f"standard deviation of f{_dotted(ax, field)}", fontsize="small")
     add_bar(ax, image, label)
 
 
-def _dot(ax: Axes, rows: _Rows) -> str:
+def _dotted(ax: Axes, field: _Map) -> str:
     """Draw the rows, or a sample of them, as dots; what a title says of them."""
-    n, x = len(rows.x), rows.x
-    if n > _DOTS:
+    if field.rows is None:
+        return ""
+    n, x = len(field.rows), field.rows
+    if n > MOST_POINTS:
         x = x[np.random.default_rng(_SEED).choice(n, _SAMPLE, replace=False)]
     ax.scatter(*x.T, s=6.0 if n <= 300 else 2.0, color="black", lw=0, clip_on=False)
-    return f"{n:,} rows" if n <= _DOTS else f"{_SAMPLE:,} of {n:,} rows"
+    return f", {n:,} rows" if n <= MOST_POINTS else f", {_SAMPLE:,} of {n:,} rows"
 
 
 _PANELS = {"rows": _draw_rows, "mean": _draw_mean, "std": _draw_std}

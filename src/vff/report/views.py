@@ -1,15 +1,18 @@
-"""What a panel shows of a term: the columns it is drawn over, the values at which others are held, and the effect."""
+"""What a panel shows of a term: the columns it is drawn over, the values at which others are held, and the effect.
+
+What was drawn is left as numbers in ``figure.data``, a dictionary of arrays of equal length.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from vff.estimators.base import AdditiveModel
-from vff.report.columns import column_kind, column_name, level_text, value_text
+from vff.report import canvas
 
 _MOST_CURVES = 8
 UNINFORMED = 0.9
@@ -41,28 +44,13 @@ class View:
 def view_of(model: AdditiveModel, number: int) -> View:
     """How a term is drawn: over its first two columns that vary."""
     columns = model.statistics_.terms[number].columns
-    varying = [c for c in columns if not _constant(model, c)]
-    over = tuple(varying[:2] or columns[:1])
-    if len(over) == 2 and _is_levels(model, over[0]):
-        over = over[::-1] if not _is_levels(model, over[1]) else over
-    return View(number, over, tuple(c for c in columns if c not in over), _shape(model, over))
-
-
-def _shape(model: AdditiveModel, over: tuple[int, ...]) -> str:
-    if len(over) == 1:
-        return "dots" if _is_levels(model, over[0]) else "curve"
-    few = _is_levels(model, over[1]) and len(levels_of(model, over[1])) <= _MOST_CURVES
-    return "curves" if few and not _is_levels(model, over[0]) else "surface"
-
-
-def _is_levels(model: AdditiveModel, c: int) -> bool:
-    """Whether what is over a column is drawn as dots."""
-    term, d = next((term, term.columns.index(c)) for term in model.statistics_.terms if c in term.columns)
-    return term.inner.factors[d].view == "dots"
-
-
-def _constant(model: AdditiveModel, c: int) -> bool:
-    return places(model, c, 2).size == 1
+    varying = [c for c in columns if grid_along(model, c, 2).size > 1]
+    levels = {c: canvas.column_kind(model, c) == "levels" for c in varying[:2] or columns[:1]}
+    first, *more = over = tuple(sorted(levels, key=lambda c: levels[c]))  # numbers first
+    shape = "surface" if more else "dots" if levels[first] else "curve"
+    if more and not levels[first] and levels[more[0]] and len(levels_of(model, more[0])) <= _MOST_CURVES:
+        shape = "curves"
+    return View(number, over, tuple(c for c in columns if c not in over), shape)
 
 
 def levels_of(model: AdditiveModel, c: int) -> tuple[Any, ...]:
@@ -70,27 +58,31 @@ def levels_of(model: AdditiveModel, c: int) -> tuple[Any, ...]:
     return model.statistics_.binding.columns[c].levels or ()
 
 
-def places(model: AdditiveModel, c: int, count: int) -> np.ndarray:
+def grid_along(model: AdditiveModel, c: int, count: int) -> np.ndarray:
     """Where a column is evaluated: so many numbers over the range of its data, or all levels."""
-    extent, column = model.statistics_.ranges[c], model.statistics_.moments.request.columns[c]
-    return column.place.drawn(extent.low, extent.high, count, column.basis.size)
+    span, column = model.statistics_.ranges[c], model.statistics_.moments.request.columns[c]
+    return column.place.drawn(span.low, span.high, count, column.basis.size)
 
 
 def _middle(model: AdditiveModel, c: int) -> float:
     """A valid value of a column: the first level, False, or the middle of its range."""
-    kind, extent = column_kind(model, c), model.statistics_.ranges[c]
+    kind, span = canvas.column_kind(model, c), model.statistics_.ranges[c]
     if kind == "levels":
         return 0.0
-    return extent.low if kind == "boolean" else 0.5 * (extent.low + extent.high)
+    return span.low if kind == "boolean" else 0.5 * (span.low + span.high)
 
 
 def held_text(model: AdditiveModel, view: View) -> str:
     """At which values the columns that are not drawn are held; empty when there are none."""
     parts = []
     for c in view.held:
-        kind = column_kind(model, c)
-        value = level_text(levels_of(model, c)[0]) if kind == "levels" else value_text(kind, _middle(model, c))
-        parts.append(f"{column_name(model, c)} = {value}")
+        kind = canvas.column_kind(model, c)
+        value = (
+            canvas.level_text(levels_of(model, c)[0])
+            if kind == "levels"
+            else canvas.value_text(kind, _middle(model, c))
+        )
+        parts.append(f"{canvas.column_name(model, c)} = {value}")
     return f"at {', '.join(parts)}" if parts else ""
 
 
@@ -106,3 +98,37 @@ def effect_on(model: AdditiveModel, view: View, lattice: Mapping[int, np.ndarray
     known = variance < UNINFORMED**2 * term.variance
     shape = grids[0].shape
     return Effect(scale * mean.reshape(shape), scale * np.sqrt(variance).reshape(shape), known.reshape(shape))
+
+
+def lattice_data(x: np.ndarray, y: np.ndarray, **fields: np.ndarray) -> canvas.Data:
+    """Fields (X, Y) over two columns."""
+    across, up = np.meshgrid(x, y, indexing="ij")
+    return {"x": across.ravel(), "y": up.ravel(), **{name: field.ravel() for name, field in fields.items()}}
+
+
+def effect_data(
+    model: AdditiveModel, view: View, lattice: Mapping[int, np.ndarray], effect: Effect, z: float
+) -> canvas.Data:
+    """A term on a lattice of its columns: numbers, times, or levels as they are written."""
+    x, *more = (_axis_values(model, c, at) for c, at in lattice.items())
+    half, known = z * effect.std, effect.known
+    fields = {"mean": effect.mean, "lower": effect.mean - half, "upper": effect.mean + half, "known": known}
+    over = lattice_data(x, *(more or [np.full(1, np.nan)]), **fields)
+    return {"term": np.full(known.size, model.statistics_.terms[view.term].name, dtype=object), **over}
+
+
+def _axis_values(model: AdditiveModel, c: int, at: np.ndarray) -> np.ndarray:
+    kind = canvas.column_kind(model, c)
+    if kind != "levels":
+        return canvas.as_values(kind, at)
+    return np.array([canvas.level_text(level) for level in levels_of(model, c)], dtype=object)
+
+
+def joined(parts: Sequence[canvas.Data]) -> canvas.Data:
+    """One after another; columns that hold numbers here and levels there are of objects."""
+    return {name: _concatenated([part[name] for part in parts]) for name in parts[0]} if parts else {}
+
+
+def _concatenated(parts: Sequence[np.ndarray]) -> np.ndarray:
+    alike = len({part.dtype.kind for part in parts}) == 1
+    return np.concatenate(parts if alike else [part.astype(object) for part in parts])

@@ -14,7 +14,7 @@ anything is allocated. ``order`` keeps the order of axes in memory: products of 
 
 from vff.storage.codec import Codec, forbid, permit
 from vff.storage.container import VERSION, Content, FileError, read_file, write_file
-from vff.storage.writing import check_replaceable, check_writable, is_full, unwritable
+from vff.storage.writing import check_replaceable, check_writable, written_whole
 
 __all__ = [
     "VERSION",
@@ -24,9 +24,8 @@ __all__ = [
     "check_replaceable",
     "check_writable",
     "forbid",
-    "is_full",
     "permit",
     "read_file",
-    "unwritable",
     "write_file",
+    "written_whole",
 ]

@@ -4,7 +4,8 @@ import errno
 import os
 import secrets
 import stat
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from vff.words import LONGEST_PATH, shortened
@@ -80,3 +81,19 @@ def check_writable(path: str | os.PathLike[str]) -> None:
     finally:
         with suppress(OSError):
             trial.unlink(missing_ok=True)
+
+
+@contextmanager
+def written_whole(path: Path) -> Iterator[Path]:
+    """A name to write to, which becomes ``path`` at the end, or nothing when something fails."""
+    draft = path.with_name(f".{path.stem}.{os.getpid()}.part{path.suffix}")
+    try:
+        yield draft
+        os.replace(draft, path)
+    except OSError as error:
+        if is_full(error) or draft.name in str(error):  # and not one of the files that are read meanwhile
+            raise unwritable(path, error) from error
+        raise
+    finally:
+        with suppress(FileNotFoundError):
+            draft.unlink()

@@ -13,7 +13,7 @@ from vff.basis import Codes, ColumnBasis, Interval, LevelBasis
 from vff.factors.interval.factor import MaternFactor
 from vff.factors.levels.factor import LevelFactor
 from vff.features import ColumnPrior
-from vff.inference.methods.chains.density import Data, Entry, Hyper, Sites, Target
+from vff.inference.methods.chains.density import Data, Hyper, Sums, Target
 from vff.inference.methods.chains.design import Design, design
 from vff.inference.methods.natural.row_sites import Observed
 from vff.inference.model.term import Term
@@ -90,16 +90,20 @@ class Model:
         source = RowBlock(len(self.x), lambda c, rows: self.x[rows, c], self.observed.y, self.observed.w)
         return terms, MomentRequest(tuple(requests)), source, self.observed
 
-    def target(self, nodes: int = 32, sites: Sites | None = None, own: Design | None = None) -> tuple[Target, Data]:
+    def target(self, nodes: int = 32, sites: Sums | None = None, own: Design | None = None) -> tuple[Target, Data]:
         """All is sampled; positions are (log hyperparameters, v) as they are, or transported by sites."""
         points = own or self.design()
         priors = self.priors
-        entries = tuple(Entry(prior.form, prior.support == "real") for prior in priors)
         held = np.zeros(len(priors))
         hyper = Hyper(held, self.lower, self.unit, tuple(prior.numbers for prior in priors))
-        target = Target(points.shapes, self.likelihood.form, nodes, entries, sites is not None)
-        K, S = target.free.size, target.white_size
-        return target, Data(points.rows, hyper, np.zeros(K + S), np.ones(S), np.eye(K), sites)
+        target = Target(
+            priors=tuple(prior.form for prior in priors),
+            transported=sites is not None,
+            terms=points.shapes,
+            likelihood=self.likelihood.form,
+            nodes=nodes,
+        )
+        return target, Data.of(target, points.rows, hyper, sites)
 
     # --- the definition ------------------------------------------------------------------------------------------
 
@@ -167,10 +171,10 @@ def dense_map(factor: Smooth, lengthscale: float) -> np.ndarray:
     return prior.transform.forward(np.eye(H + q)).T @ np.linalg.solve(K, R)
 
 
-def random_sites(P: int, rng: np.random.Generator) -> Sites:
+def random_sites(P: int, rng: np.random.Generator) -> Sums:
     """Of P coefficients and the constant, as a few rows would leave them."""
     rows = rng.standard_normal((P // 2 + 2, P + 1))
-    return Sites(rows.T @ rows, rng.standard_normal(P + 1))
+    return Sums(rows.T @ rows, rng.standard_normal(P + 1))
 
 
 # --- rows and likelihoods ------------------------------------------------------------------------------------------

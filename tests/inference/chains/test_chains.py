@@ -42,8 +42,8 @@ def drawn(target: Any, data: Any, size: int, plan: Plan = PLAN) -> np.ndarray:
     for own in chains:
         for part in own[1:]:
             assert part.shape == (plan.draws,)
-        assert np.all((own.acceptance >= 0.0) & (own.acceptance <= 1.0 + 1e-12))
-        assert np.all(own.steps >= 1)
+        assert np.all((own.acceptance_rate >= 0.0) & (own.acceptance_rate <= 1.0 + 1e-12))
+        assert np.all(own.n_steps >= 1)
     return positions
 
 
@@ -113,7 +113,7 @@ def test_the_log_density_is_that_of_the_position():
     data, plan = (np.zeros(3), np.linalg.inv(COVARIANCE)), replace(PLAN, draws=60, warmup=40)
     own = run(gaussian, data, np.zeros((2, 3)), plan, silent)[0]
     values = [-0.5 * z @ data[1] @ z for z in own.position]
-    np.testing.assert_allclose(own.log_density, values, rtol=1e-10)
+    np.testing.assert_allclose(own.lp, values, rtol=1e-10)
 
 
 # --- the integrator ------------------------------------------------------------------------------------------------

@@ -15,11 +15,10 @@ import pytest
 import vff
 from vff import Categorical, GPRegressor, Matern12, Matern32, Matern52
 from vff.inference.learning.model import SumModel
-from vff.inference.methods.chains.collapsed_density import Registered, Sums, collapsed_bound, white_bound
 from vff.inference.methods.chains.collapsed_fit import _posterior
-from vff.inference.methods.chains.design import axes_of
+from vff.inference.methods.chains.density import Sums, collapsed_bound, registered, white_bound
 from vff.inference.methods.chains.diagnostics import bulk_ess
-from vff.inference.methods.chains.points import TermShape
+from vff.inference.methods.chains.points import shapes_of
 from vff.inference.model.scale import standardised
 from vff.inference.solvers.linear_gaussian import LinearGaussian
 from vff.priors import Gamma, HalfNormal, LogNormal, OfSd
@@ -113,9 +112,7 @@ def test_both_ways_to_the_bound_agree() -> None:
     kernel = Matern52("a") + Matern32("a") * Matern12("b") + Categorical("c")
     fitted = GPRegressor(kernel, frequencies=3, domain={"a": (-1.0, 11.0)}).fit(table, Y)
     model = inner(fitted)
-    moments, terms = model.moments, model.moments.request.terms
-    sums = Sums(moments.gram().dense(), moments.project, moments.target_squared, moments.weight)
-    shapes = [TermShape(axes_of(*both), lattice=False) for both in zip(model.terms, terms, strict=True)]
+    sums, shapes = Sums.of(model.moments), shapes_of(model.terms, model.moments.request)
     with jax.enable_x64(True):
         bound = jax.jit(jax.value_and_grad(partial(white_bound, shapes, sums)))
         for theta in -0.5 + 0.7 * np.random.default_rng(1).standard_normal((3, len(model.parameters.names))):
@@ -127,7 +124,7 @@ def test_both_ways_to_the_bound_agree() -> None:
 
 def test_the_bound_and_its_gradient_come_back_whole(sampled: GPRegressor) -> None:
     model, theta = inner(sampled), np.log([0.7, 0.4, 0.1])
-    with Registered(model) as number, jax.enable_x64(True):
+    with registered(model) as number, jax.enable_x64(True):
         value, gradient = jax.jit(jax.value_and_grad(collapsed_bound, argnums=1))(number, theta)
         steps = 1e-5 * np.eye(3)
         differences = [(model.at(theta + step).elbo - model.at(theta - step).elbo) / 2e-5 for step in steps]

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sampling_models import DOMAIN, Groups, Model, Smooth, model
 
-from vff.inference.methods.chains.compression import compressed
 from vff.inference.methods.chains.design import Design, design
-from vff.inference.methods.chains.points import RowData, TermPoints, TermShape
+from vff.inference.methods.chains.interpolation import compressed
+from vff.inference.methods.chains.points import RowData, TermPoints
 from vff.inference.methods.natural.row_sites import Observed
 from vff.likelihoods import Poisson, StudentT
 
@@ -29,7 +29,7 @@ def written(own: Model, found: Design) -> Design:
             place = DOMAIN.to_unit(own.x[:, c]) if hasattr(factor.place, "a") else own.x[:, c]
             features.append(factor.basis.evaluate(place))
         points.append(TermPoints(tuple(features), None))
-    shapes = tuple(TermShape(shape.axes, lattice=False) for shape in found.shapes)
+    shapes = tuple(replace(shape, lattice=False, copies=1) for shape in found.shapes)
     return Design(shapes, RowData(tuple(points), observed.y, observed.extra, observed.w), found.choice)
 
 
@@ -97,9 +97,10 @@ def summed(M: int, t: np.ndarray, observed: Observed, function) -> tuple[float, 
     """A function of (t, y, extra) over rows by nodes, and row by row."""
     short = compressed(M, t, observed)
     assert short is not None
-    at_nodes = np.repeat(short.nodes, 2)
+    nodes, sums = short
+    at_nodes = np.repeat(nodes, 2)
     by_rows = observed.w @ function(t, observed.y, observed.extra)
-    return float(short.w @ function(at_nodes, short.y, short.extra)), float(by_rows)
+    return float(sums.w @ function(at_nodes, sums.y, sums.extra)), float(by_rows)
 
 
 @settings(max_examples=25)
@@ -151,7 +152,7 @@ def test_rows_at_nodes_and_edges_of_cells():
     N = 64 * 8
     first = compressed(2, np.linspace(-1.0, 1.0, N), Observed(np.ones(N), np.ones(N), np.ones(N)))
     assert first is not None
-    t = np.concatenate([first.nodes, np.linspace(-1.0, 1.0, N)])
+    t = np.concatenate([first[0], np.linspace(-1.0, 1.0, N)])
     ones = np.ones(t.size)
     by_nodes, by_rows = summed(2, t, Observed(ones, ones, ones), lambda t, y, extra: np.cos(2.0 * np.pi * t) + t**3)
     assert by_nodes == pytest.approx(by_rows, rel=1e-12)

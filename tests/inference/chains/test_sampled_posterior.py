@@ -11,6 +11,7 @@ from vff import Categorical, GPRegressor, Matern12, Matern32
 from vff.inference import Posterior
 from vff.inference.learning.model import SumModel
 from vff.inference.methods.chains.collapsed_fit import _posterior
+from vff.inference.methods.chains.posterior import CoefficientDraws, sampled_posterior
 from vff.inference.model.scale import standardised
 from vff.likelihoods import Gaussian
 
@@ -176,3 +177,16 @@ def test_sampled_effects_far_away_are_those_of_the_draws():
     mean, variance = posterior.effect(0, x, posterior.rows(x))
     np.testing.assert_allclose(mean, drawn.mean(axis=1), atol=1e-9)
     np.testing.assert_allclose(variance, drawn.var(axis=1) + posterior.values(x)[1], rtol=1e-7)
+
+
+def test_a_constant_that_is_held_is_not_uncertain():
+    """The average of many equal numbers differs from them by rounding, which says nothing about the function."""
+    rows = closed("column").rows_
+    model = SumModel(tuple(term.inner for term in rows.terms), rows.moments, sites=True)
+    draws = np.random.default_rng(3).standard_normal((1000, model.size + 1))
+    draws[:, -1] = 0.37
+    settings = [model.unpack(np.log([1.0, 0.5, 1.0]))]
+    averages = [np.zeros(model.size)]
+    posterior, constant = sampled_posterior(model, settings, CoefficientDraws.of(draws), averages)
+    assert constant == pytest.approx(0.37, rel=1e-12)
+    assert posterior.intercept is None

@@ -80,7 +80,7 @@ def test_transported_positions_have_the_same_law(name):
     K = target.free.size
 
     def white(data, z):
-        return target.function(data, z).white
+        return target.at(data, z).white
 
     both = jax.jit(lambda data, z: (target(data, z), white(data, z), jax.jacfwd(white, argnums=1)(data, z)[:, K:]))
     slope = jax.jit(jax.grad(target, argnums=1))
@@ -112,10 +112,10 @@ def test_a_gaussian_likelihood_of_these_sites_makes_z_white():
         for row in z:
             place = np.concatenate([hyper, row[K:]])
             position = target.at(data, place)
-            v = np.asarray(position.function.white)
+            v = np.asarray(position.white)
             mean, sd = (float(number) for number in target.intercept_prior(data.hyper))
-            c = np.append(np.asarray(position.function.coefficients[0]), sd * v[-1])
-            assert float(position.function.t[target.intercept]) == pytest.approx(mean + sd * v[-1])
+            c = np.append(np.asarray(position.coefficients[0]), sd * v[-1])
+            assert float(position.t[target.intercept]) == pytest.approx(mean + sd * v[-1])
             gaussian = sites.b @ c - 0.5 * c @ sites.G @ c
             values.append(gaussian - 0.5 * v @ v + 0.5 * row[K:] @ row[K:])
         np.testing.assert_allclose(values, values[0], atol=1e-8)
@@ -124,10 +124,10 @@ def test_a_gaussian_likelihood_of_these_sites_makes_z_white():
 def test_held_hyperparameters_are_not_in_a_position():
     own = made("one column")
     target, data = own.target()
-    entries = (target.entries[0], replace(target.entries[1], prior=None), target.entries[2])
+    priors = (target.priors[0], None, target.priors[2])
     held = np.array([0.0, 0.6, 0.0])
     numbers = (data.hyper.numbers[0], data.hyper.numbers[2])
-    fixed = replace(target, entries=entries)
+    fixed = replace(target, priors=priors)
     there = data._replace(
         hyper=data.hyper._replace(held=held, numbers=numbers), centre=np.zeros(fixed.size), root=np.eye(1)
     )

@@ -3,6 +3,7 @@
 from functools import cache
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -95,9 +96,10 @@ def test_a_product_is_a_kronecker_product(lattice):
 
     @jax.jit
     def all_of(scales, v):
-        roots = shape.roots([scales[:1], (), scales[2:]])
+        t = jnp.log(jnp.array([1.0, scales[0], scales[2]]))
+        roots = shape.roots(t)
         c = shape.coefficients(roots, v)
-        return shape.matrix(roots), c, *shape.at_points(TermPoints(features, None), roots, c)
+        return shape.matrix(t, roots), c, *shape.at_points(TermPoints(features, None), roots, c)
 
     matrix, c, values, explained = all_of(scales, v)
     close(matrix, B, 1e-12)

@@ -80,7 +80,6 @@ class CircleFactor(Factor[Circle, CircleBasis]):
     period: float
     family: ClassVar[str] = "circle"
     options: ClassVar[frozenset[str]] = frozenset({"frequencies"})
-    view: ClassVar[str] = "circle"
     parameters: ClassVar[tuple[Parameter, ...]] = (LENGTHSCALE,)
 
     @property

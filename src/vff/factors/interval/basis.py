@@ -134,33 +134,33 @@ class HarmonicBasis(Basis):
     def everywhere(self) -> bool:
         return True
 
-    def _places(self) -> list[slice]:
-        return [place for _, place in self.double.slices]
+    def _slices(self) -> list[slice]:
+        return [part for _, part in self.double.slices]
 
     def pairs(self, sums: np.ndarray) -> np.ndarray:
-        M, q, H, places = self.M, self.q, self.harmonics, self._places()
+        M, q, H, slices = self.M, self.q, self.harmonics, self._slices()
         gram = np.empty((self.size, self.size, *sums.shape[1:]))
-        gram[:H, :H] = trigonometric_gram(sums[places[0]], M)
+        gram[:H, :H] = trigonometric_gram(sums[slices[0]], M)
         for j in range(q):
-            gram[:H, H + j] = gram[H + j, :H] = sums[places[1 + j]]
-        for (i, j), place in zip(combinations_with_replacement(range(q), 2), places[1 + q :], strict=True):
-            gram[H + i, H + j] = gram[H + j, H + i] = sums[place][0]
+            gram[:H, H + j] = gram[H + j, :H] = sums[slices[1 + j]]
+        for (i, j), part in zip(combinations_with_replacement(range(q), 2), slices[1 + q :], strict=True):
+            gram[H + i, H + j] = gram[H + j, H + i] = sums[part][0]
         return gram
 
     def project(self, S: EntryView) -> np.ndarray:
-        q, H, places, matrix = self.q, self.harmonics, self._places(), S.written()
+        q, H, slices, matrix = self.q, self.harmonics, self._slices(), S.written()
         letters = np.empty(self.double.size)
-        letters[places[0]] = trigonometric_gram_adjoint(matrix[:H, :H])
+        letters[slices[0]] = trigonometric_gram_adjoint(matrix[:H, :H])
         for j in range(q):
-            letters[places[1 + j]] = matrix[:H, H + j] + matrix[H + j, :H]
-        for (i, j), place in zip(combinations_with_replacement(range(q), 2), places[1 + q :], strict=True):
-            letters[place] = matrix[H + i, H + j] + (matrix[H + j, H + i] if i != j else 0.0)
+            letters[slices[1 + j]] = matrix[:H, H + j] + matrix[H + j, :H]
+        for (i, j), part in zip(combinations_with_replacement(range(q), 2), slices[1 + q :], strict=True):
+            letters[part] = matrix[H + i, H + j] + (matrix[H + j, H + i] if i != j else 0.0)
         return letters
 
     def features_sum(self, sums: np.ndarray) -> np.ndarray:
-        M, places = self.M, self._places()
-        harmonics = sums[places[0]]
-        edges = [sums[place][:1] for place in places[1 : 1 + self.q]]
+        M, slices = self.M, self._slices()
+        harmonics = sums[slices[0]]
+        edges = [sums[part][:1] for part in slices[1 : 1 + self.q]]
         return np.concatenate([harmonics[: M + 1], harmonics[2 * M + 1 : 3 * M + 1], *edges])
 
     def joint(self, other: Basis) -> Self | None:
@@ -214,13 +214,13 @@ class ColumnBasis(HarmonicBasis):
 def _products(M: int, q: int) -> Products:
     """What every letter contributes to every product of two features."""
     H, double = 2 * M + 1, double_letters(M, q)
-    places, entries = [place for _, place in double.slices], list(trigonometric_entries(M))
+    slices, entries = [part for _, part in double.slices], list(trigonometric_entries(M))
     harmonics = np.arange(H)
     for j in range(q):
-        letters, edge, ones = places[1 + j].start + harmonics, np.full(H, H + j), np.ones(H)
+        letters, edge, ones = slices[1 + j].start + harmonics, np.full(H, H + j), np.ones(H)
         entries += [(letters, harmonics, edge, ones), (letters, edge, harmonics, ones)]
-    for (i, j), place in zip(combinations_with_replacement(range(q), 2), places[1 + q :], strict=True):
+    for (i, j), part in zip(combinations_with_replacement(range(q), 2), slices[1 + q :], strict=True):
         for row, column in {(i, j), (j, i)}:
-            entries.append((np.array([place.start]), np.array([H + row]), np.array([H + column]), np.ones(1)))
+            entries.append((np.array([part.start]), np.array([H + row]), np.array([H + column]), np.ones(1)))
     together = [np.concatenate(part) for part in zip(*entries, strict=True)]
     return Products.of(H + q, double.size, together, everywhere=True)

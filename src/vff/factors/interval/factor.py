@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property, lru_cache
+from functools import cache, lru_cache
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -10,13 +10,13 @@ import numpy as np
 
 from vff.factors.interval.basis import ColumnBasis, Interval
 from vff.factors.interval.letters import largest_resolved
-from vff.factors.interval.matern import HalfInteger, covariance_coefficients
+from vff.factors.interval.matern import FAR, HalfInteger, covariance_coefficients
 from vff.factors.interval.rkhs import ColumnPrior, outward_state, tail_features
 from vff.factors.outside import TailRows
 from vff.factors.protocol import (
     Beyond,
     Block,
-    Extent,
+    ColumnRange,
     Factor,
     FactorOptions,
     Parameter,
@@ -39,7 +39,6 @@ _SHORT_LENGTHSCALE, _MANY_CYCLES = 0.006, 32
 _MOST_HARMONICS = 128
 _COARSE_HARMONICS, _COARSE_EDGES = 5, 2
 _HIGHEST_ORDER = 16
-_FAR = 800.0  # exp(-800) is zero in float64, and no power of it overflows
 
 LENGTHSCALE = Parameter("lengthscale", "length", (2e-4, 1e2), (2.0, 0.6, 0.2), typical=0.5)
 
@@ -72,7 +71,7 @@ class MaternFactor(Factor[Interval, ColumnBasis]):
     def spanning(self, low: float, high: float) -> Interval:
         return Interval(low, high)
 
-    def settled(self, found: Extent, bases: Sequence[ColumnBasis], *, growing: bool) -> Interval:
+    def settled(self, found: ColumnRange, bases: Sequence[ColumnBasis], *, growing: bool) -> Interval:
         """Hug the data where edge functions are; pad, as the paper advises, where not, or when more rows will come."""
         if found.constant:
             # one value: any interval around it will do, as long as it follows the units of the column
@@ -123,7 +122,7 @@ class MaternFactor(Factor[Interval, ColumnBasis]):
         """A polynomial in s = rate |x - z| times exp(-s)."""
         rate = HalfInteger.from_lengthscale(self.p, values["lengthscale"]).rate
         s = np.subtract.outer(rate * x, rate * z)
-        np.minimum(np.abs(s, out=s), _FAR, out=s)
+        np.minimum(np.abs(s, out=s), FAR, out=s)
 
         def moved() -> np.ndarray:
             # d / dx = rate sign(lag) d / ds
@@ -191,10 +190,6 @@ class IntervalPrior(Prior[Interval, ColumnBasis]):
         own = self.prior.rate_derivative()
         return BorderedLowRank(-own.d, -own.border, -own.corner, own.Z, -own.C)
 
-    @cached_property
-    def kernel(self) -> HalfInteger:
-        return HalfInteger(self.prior.p, self.prior.rate)
-
     def outside(self, x: np.ndarray) -> np.ndarray:
         """Which rows lie beyond [a, b] by more than a tenth of a lengthscale; there the data lose their say."""
         return np.abs(self.interval.to_unit(x)) > 1.0 + 0.1 * self.values["lengthscale"]
@@ -212,32 +207,32 @@ class IntervalPrior(Prior[Interval, ColumnBasis]):
         t = self.interval.to_unit(x)
         sides = [(side, side * t > 1.0) for side in (-1, 1)]
         return [
-            Beyond(rows, self.kernel.tail(np.abs(t[rows]) - 1.0), outward_state(self.prior, side))
+            Beyond(rows, self.prior.kernel.tail(np.abs(t[rows]) - 1.0), outward_state(self.prior, side))
             for side, rows in sides
         ]
 
     def correlation(self, x: np.ndarray, z: np.ndarray) -> np.ndarray:
         with np.errstate(over="ignore"):  # rows that float64 cannot tell how far they are apart are far apart
             distances = np.subtract.outer(x, z) / self.interval.half_length
-        return self.kernel.covariance(distances)
+        return self.prior.kernel.covariance(distances)
 
     def slope_variance(self) -> float:
         if self.prior.p == 0:
             raise ValueError("a Matérn-1/2 process has no derivative; use Matern32 or Matern52 to ask for one")
-        return self.kernel.state_covariance()[1, 1] / self.interval.half_length**2
+        return self.prior.kernel.state_covariance()[1, 1] / self.interval.half_length**2
 
     def power(self, detail: int) -> float:
-        return float(self.kernel.spectral_density(np.array([np.pi * detail]))[0])
+        return float(self.prior.kernel.spectral_density(np.array([np.pi * detail]))[0])
 
     def tail_states(self, side: int) -> np.ndarray:
         return outward_state(self.prior, side)
 
     def tail_sums(self, tail: TailRows) -> TailSums:
-        H = self.kernel.tail(tail.r)
+        H = self.prior.kernel.tail(tail.r)
         return TailSums(H.T @ (tail.w[:, None] * H), H.T @ (tail.w * tail.y), H.T @ tail.w)
 
     def tail_derivatives(self, tail: TailRows) -> dict[str, TailSums]:
-        H, dH = self.kernel.tail(tail.r), -self.kernel.tail_rate_derivative(tail.r)
+        H, dH = self.prior.kernel.tail(tail.r), -self.prior.kernel.tail_rate_derivative(tail.r)
         half = H.T @ (tail.w[:, None] * dH)
         return {"lengthscale": TailSums(half + half.T, dH.T @ (tail.w * tail.y), dH.T @ tail.w)}
 

@@ -63,10 +63,7 @@ class Matern32(_Matern):
 
     Parameters
     ----------
-    column : str or int
-        Name or index of the column.
-    variance, lengthscale : float or None
-        As for ``Matern12``.
+    column, variance, lengthscale : as for ``Matern12``
 
     Examples
     --------
@@ -84,10 +81,7 @@ class Matern52(_Matern):
 
     Parameters
     ----------
-    column : str or int
-        Name or index of the column.
-    variance, lengthscale : float or None
-        As for ``Matern12``.
+    column, variance, lengthscale : as for ``Matern12``
 
     Examples
     --------
@@ -104,10 +98,7 @@ class Matern72(_Matern):
 
     Parameters
     ----------
-    column : str or int
-        Name or index of the column.
-    variance, lengthscale : float or None
-        As for ``Matern12``.
+    column, variance, lengthscale : as for ``Matern12``
 
     Examples
     --------
@@ -124,10 +115,7 @@ class Matern92(_Matern):
 
     Parameters
     ----------
-    column : str or int
-        Name or index of the column.
-    variance, lengthscale : float or None
-        As for ``Matern12``.
+    column, variance, lengthscale : as for ``Matern12``
 
     Examples
     --------

@@ -136,16 +136,16 @@ class FewerHarmonics(Change):
     def double(self, values: np.ndarray) -> np.ndarray:
         if values.ndim > 1:
             return _double_map(self) @ values
-        q, places = self.fewer, {block.edges: place for block, place in double_letters(self.M, self.q).slices}
+        q, slices = self.fewer, {block.edges: part for block, part in double_letters(self.M, self.q).slices}
         extra = self._extra()
-        harmonics = values[places[()]]
-        crosses = [values[places[j + 1,]] for j in range(q)]  # sums of R_j times harmonics up to the larger M
+        harmonics = values[slices[()]]
+        crosses = [values[slices[j + 1,]] for j in range(q)]  # sums of R_j times harmonics up to the larger M
         products = [_wave_product(harmonics, extra[j], self.M) for j in range(q)]
         letters = [trim(harmonics, 2 * self.M, 2 * self.m)]
         letters += [trim(crosses[j] + products[j], self.M, self.m) for j in range(q)]
         for i, j in combinations_with_replacement(range(q), 2):
             mixed = extra[j] @ crosses[i] + extra[i] @ crosses[j] + extra[i] @ products[j]
-            letters.append(values[places[i + 1, j + 1]] + mixed)
+            letters.append(values[slices[i + 1, j + 1]] + mixed)
         return np.concatenate(letters)
 
     def double_transpose(self, values: np.ndarray) -> np.ndarray:

@@ -12,7 +12,7 @@ from math import comb, factorial
 import numpy as np
 from scipy.special import beta
 
-_FAR = 800.0  # exp(-800) is zero in float64, and no power of it overflows
+FAR = 800.0  # exp(-800) is zero in float64, and no power of it overflows
 
 
 @cache
@@ -89,7 +89,7 @@ class HalfInteger:
 
     def covariance(self, r: np.ndarray) -> np.ndarray:
         """k(r)."""
-        s = np.minimum(self.rate * np.abs(r), _FAR)
+        s = np.minimum(self.rate * np.abs(r), FAR)
         return np.polynomial.polynomial.polyval(s, covariance_coefficients(self.p)) * np.exp(-s)
 
     def spectral_density(self, omega: np.ndarray) -> np.ndarray:
@@ -109,7 +109,7 @@ class HalfInteger:
             shifted = np.zeros_like(h)
             shifted[:, :-1] = h[:, 1:] * np.arange(1, self.p + 1)
             h = self.rate * (shifted - h)
-        s = np.minimum(self.rate * r, _FAR)
+        s = np.minimum(self.rate * r, FAR)
         powers = s[:, None] ** np.arange(self.p + 1)
         return np.exp(-s)[:, None] * (powers @ h.T) * self.rate ** -np.arange(self.p + 1.0)
 

@@ -125,7 +125,7 @@ class ColumnPrior:
     rate: float
 
     @cached_property
-    def _kernel(self) -> HalfInteger:
+    def kernel(self) -> HalfInteger:
         return HalfInteger(self.p, self.rate)
 
     @cached_property
@@ -151,11 +151,11 @@ class ColumnPrior:
     def _diagonal(self) -> np.ndarray:
         # (L/2) / S(omega) with L = 2, twice that at omega = 0
         twice = np.where(self.basis.omega == 0.0, 2.0, 1.0)
-        return twice / self._kernel.spectral_density(self.basis.omega)
+        return twice / self.kernel.spectral_density(self.basis.omega)
 
     def _edge_parts(self) -> tuple[np.ndarray, np.ndarray]:
         """The border's row of the constant feature, (q,), and the root of the corner's remainder, (q, q)."""
-        q, p, rate, diffusion = self.basis.q, self.p, self.rate, self._kernel.diffusion
+        q, p, rate, diffusion = self.basis.q, self.p, self.rate, self.kernel.diffusion
         constant, remainder = _image(q, p + 1, rate)
         return 2.0 * rate ** (p + 1) * constant / diffusion, remainder @ tail_root(self.basis.M, q) / diffusion**0.5
 
@@ -179,7 +179,7 @@ class ColumnPrior:
         For an edge function and a harmonic 1 ... M only L1 E_n survives: C(p, n-1) rate^(p+1-n) / (rate + i omega).
         """
         basis, p, rate = self.basis, self.p, self.rate
-        q, M, diffusion = basis.q, basis.M, self._kernel.diffusion
+        q, M, diffusion = basis.q, basis.M, self.kernel.diffusion
         omega = basis.omega
         d = self._diagonal() * (2 * (p + 1) * rate**2 / (rate**2 + omega**2) - (2 * p + 1))
         wave = 1j * omega[1 : M + 1]
@@ -209,10 +209,9 @@ def outward_state(prior: ColumnPrior, side: int) -> np.ndarray:
 
 def tail_features(prior: ColumnPrior, t: np.ndarray, derivative: int = 0) -> np.ndarray:
     """The given derivative (in t) of the features T phi at |t| > 1, (N, P)."""
-    kernel = HalfInteger(prior.p, prior.rate)
     features = np.empty((t.size, prior.basis.size))
     for side in (-1, 1):
         rows = side * t > 1.0
-        weights = kernel.tail(np.abs(t[rows]) - 1.0, derivative) * float(side) ** derivative
+        weights = prior.kernel.tail(np.abs(t[rows]) - 1.0, derivative) * float(side) ** derivative
         features[rows] = weights @ outward_state(prior, side).T
     return features

@@ -17,17 +17,14 @@ from jax.scipy.linalg import solve_triangular
 
 from vff.factors.interval.basis import ColumnBasis
 from vff.factors.interval.factor import MaternFactor
-from vff.factors.interval.rkhs import ColumnPrior
+from vff.factors.interval.rkhs import ColumnPrior, PriorParts
 from vff.factors.protocol import WhiteFactor
 
 
 class ColumnRoot(NamedTuple):
     """What the maps of one column need at a rate."""
 
-    d: Any
-    constant: Any
-    root: Any
-    W: Any
+    K: PriorParts
     U1: Any
     """(H, p + 1)."""
     U2: Any
@@ -57,7 +54,7 @@ class ColumnWhite(WhiteFactor[ColumnBasis]):
         """The square root and the inverse of K_uu at a lengthscale in half domains, for unit variance."""
         (lengthscale,) = values
         prior = ColumnPrior(self.basis, self.p, np.sqrt(2 * self.p + 1) / lengthscale)
-        d, constant, root, W = prior.parts()
+        d, constant, root, W = parts = prior.parts()
         H, q = self.basis.harmonics, self.basis.q
         scaled = W[:H] / d[:, None]
         capacitance = jnp.linalg.cholesky(jnp.eye(self.p + 1) + W[:H].T @ scaled)
@@ -65,7 +62,7 @@ class ColumnWhite(WhiteFactor[ColumnBasis]):
         level = 1.0 / d[0] + jnp.sum(1.0 / d[1 : self.basis.M + 1])
         if not q:
             none = jnp.zeros((H, 0))
-            return ColumnRoot(d, constant, root, W, U1, none, none, level)
+            return ColumnRoot(parts, U1, none, none, level)
         edge = solve_triangular(capacitance, (W[H:] - jnp.outer(constant, scaled[0])).T, lower=True).T
         # the Schur complement of the edge functions, a sum of squares, with a diagonal of ones before it is factored
         schur = root @ root.T + edge @ edge.T
@@ -74,18 +71,18 @@ class ColumnWhite(WhiteFactor[ColumnBasis]):
         reach = -(U1 @ edge.T) - jnp.zeros((H, q)).at[0].set(constant / d[0])
         U2 = solve_triangular(lower, jnp.concatenate([reach, jnp.eye(q)]).T, lower=True).T
         raw = jnp.concatenate([U2[:H] + prior.transform.X.T @ U2[H:], U2[H:]])
-        return ColumnRoot(d, constant, root, W, U1, U2, raw, level)
+        return ColumnRoot(parts, U1, U2, raw, level)
 
     def coefficients(self, root: ColumnRoot, v: Any) -> Any:
         """T' K_uu^-1 R v for v (S, n): coefficients of the functions at rows, (P, n)."""
-        H, q = self.basis.harmonics, self.basis.q
+        (d, constant, corner, W), H, q = root.K, self.basis.harmonics, self.basis.q
         white, state = v[:H], v[H + q :]
-        u = jnp.sqrt(root.d)[:, None] * white + root.W[:H] @ state
-        c = u / root.d[:, None] - root.U1 @ (root.U1.T @ u)
+        u = jnp.sqrt(d)[:, None] * white + W[:H] @ state
+        c = u / d[:, None] - root.U1 @ (root.U1.T @ u)
         if not q:
             return c
-        edges = jnp.outer(root.constant, white[0] / jnp.sqrt(root.d[0])) + root.root @ v[H : H + q]
-        pull = root.U2[:H].T @ u + root.U2[H:].T @ (edges + root.W[H:] @ state)
+        edges = jnp.outer(constant, white[0] / jnp.sqrt(d[0])) + corner @ v[H : H + q]
+        pull = root.U2[:H].T @ u + root.U2[H:].T @ (edges + W[H:] @ state)
         return jnp.concatenate([c, jnp.zeros((q, v.shape[1]))]) + root.U2_raw @ pull
 
     def explained(self, root: ColumnRoot, features: Any) -> Any:

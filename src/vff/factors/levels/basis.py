@@ -103,8 +103,8 @@ class LevelBasis(Basis):
         levels = tuple(values)
         if levels == self.levels:
             return self, Same()
-        places = {level: place for place, level in enumerate(levels)}
-        return LevelBasis(levels), MoreLevels(np.array([places[level] for level in self.levels], int), len(levels))
+        positions = {level: position for position, level in enumerate(levels)}
+        return LevelBasis(levels), MoreLevels(np.array([positions[level] for level in self.levels], int), len(levels))
 
     @property
     def node_count(self) -> int:
@@ -125,17 +125,17 @@ class LevelBasis(Basis):
 class MoreLevels(Change):
     """Levels that came later, of which the rows so far have none."""
 
-    place: np.ndarray
+    position: np.ndarray
     """Where the old levels stand among the new."""
     size: int
 
     def single(self, values: np.ndarray) -> np.ndarray:
         new = np.zeros((self.size, *values.shape[1:]))
-        new[self.place] = values
+        new[self.position] = values
         return new
 
     def single_transpose(self, values: np.ndarray) -> np.ndarray:
-        return values[self.place]
+        return values[self.position]
 
     double, double_transpose = single, single_transpose
 

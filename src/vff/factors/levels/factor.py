@@ -16,7 +16,6 @@ class LevelFactor(Factor[Codes, LevelBasis]):
     """Independent effects of equal variance, one per level."""
 
     family: ClassVar[str] = "levels"
-    view: ClassVar[str] = "dots"
 
     @property
     def title(self) -> str:

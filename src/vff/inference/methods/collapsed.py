@@ -1,28 +1,35 @@
-"""Gaussian noise: sums over rows say all, and the bound is collapsed over the coefficients."""
+"""Hyperparameters and harmonics by the collapsed bound of sums: of rows under Gaussian noise, or of sites.
 
-from typing import Literal
+With Gaussian noise sums over rows say all, and that is the whole method.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from vff.inference.learning.growth import Stage
-from vff.inference.learning.model import NOISE_BOUNDS, SumModel
-from vff.inference.learning.start import highest_standing_out
-from vff.inference.methods.fit import Fit, Milestone, record
-from vff.inference.methods.from_sums import Last, learn_from_sums, shares_of
-from vff.inference.methods.notes import notes_on
-from vff.inference.methods.task import FitTask, Spec
-from vff.inference.model.scale import REACH, TargetScale, Units, standardised
+from vff.inference.learning.growth import Stage, grow, learn
+from vff.inference.learning.model import NOISE_BOUNDS, SumModel, capped, edf_by_term, shrunk
+from vff.inference.learning.start import Given, Start, highest_standing_out, look, sized_for
+from vff.inference.methods.fit import Fit, Milestone, TermShare, record
+from vff.inference.methods.notes import active, notes_on
+from vff.inference.methods.task import FitTask, Method, Spec
+from vff.inference.model.hyperparameters import Hyperparameters
+from vff.inference.model.scale import REACH, TargetScale, standardised
+from vff.inference.posterior import Posterior
 from vff.likelihoods import Gaussian
+from vff.moments import Harmonics
 from vff.words import shown
 
+_BETTER_START = 10.0  # nats by which a start found in the data must beat the user's, or the last, to be taken instead
 
-class Collapsed:
+
+class Collapsed(Method):
     """Hyperparameters by their best collapsed bound."""
 
     name = "collapsed"
-    inference = "variational"
-    needs: Literal["sums"] = "sums"
-    samples = False
+    needs = "sums"
 
     def accepts(self, spec: Spec) -> str | None:
         """Gaussian noise of one variance, and no structure."""
@@ -34,30 +41,25 @@ class Collapsed:
 
     def fit(self, task: FitTask) -> Fit:
         """From the sums alone."""
-        model, units = model_of(task)
-        stages = _stages(task, model, units)
+        task = with_target(task)
+        model = model_of(task)
+        stages = _stages(task, model)
         final = stages[-1]
-        setting = final.model.unpack(final.optimum.theta)
-        posterior = final.model.posterior(final.closed, final.optimum.theta)
-        return record(
+        noise = final.model.unpack(final.optimum.theta).noise
+        return record_of_stages(
             task,
-            units,
+            stages,
+            model,
+            final.model.posterior(final.closed, final.optimum.theta),
             method=self.name,
-            likelihood=Gaussian(setting.noise),
-            posterior=posterior,
-            values=units.outer(setting.terms),
-            shares=shares_of(final),
-            history=tuple(Milestone(own.harmonics, own.optimum, own.bound_gap, own.tolerance) for own in stages),
-            solver=final.model.solver.name,
+            likelihood=Gaussian(noise),
             weight=final.model.weight,
             n=model.moments.n + sum(tail.r.size for tail in model.tails),
             elbo=final.closed.elbo,
-            elbo_error=final.closed.error,
             upper_bound=final.closed.upper_bound(),
-            noise=setting.noise,
+            noise=noise,
             bounds=(final.closed.elbo,),
             visits=1,
-            notes=(*notes_on(final, model, task.plans), *posterior.covariance.notes()),
         )
 
 
@@ -69,35 +71,156 @@ def not_gaussian(spec: Spec) -> str:
     )
 
 
-def model_of(task: FitTask) -> tuple[SumModel, Units]:
-    """The model of the sums, as learning sees it, and the way back."""
-    moments, tails = task.sums.moments, task.sums.tails
-    target = TargetScale.of(moments, tails, task.centred)
-    intercept = REACH**2 if task.centred else None
-    model = SumModel(task.terms, *standardised(moments, tails, target), intercept=intercept)
-    return model, task.units(target, moments.request)
+def with_target(task: FitTask) -> FitTask:
+    """The task with the scale of y that learning sees."""
+    return replace(task, target=TargetScale.of(task.sums.moments, task.sums.tails, task.centred))
 
 
-def _stages(task: FitTask, model: SumModel, units: Units) -> list[Stage]:
-    noise = units.inner_noise(task.noise)
+def model_of(task: FitTask) -> SumModel:
+    """The model of the sums, as learning sees it."""
+    inner = standardised(task.sums.moments, task.sums.tails, task.target)
+    return SumModel(task.terms, *inner, intercept=REACH**2 if task.centred else None)
+
+
+def _stages(task: FitTask, model: SumModel) -> list[Stage]:
+    noise = None if task.noise is None else task.noise / task.target.scale**2
     if noise is not None and task.optimise:  # where learning may start
         noise = float(np.clip(noise, *NOISE_BOUNDS))
-    many = len(task.plans) > 1
-    details = [plan.detail for plan in task.plans] if many else [highest_standing_out(model)]
-    given = units.inner(plan.given for plan in task.plans)
-    how = {"optimise": task.optimise, "progress": task.progress, "last": _last(task, units)}
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what leaves float64 is no model
-        return learn_from_sums(model, given, noise, task.wanted, details, **how)
+        return learn_from_sums(task, model, noise)
 
 
-def _last(task: FitTask, units: Units) -> Last | None:
-    """Where the fit before ended, on the scale of the targets of now."""
+def learn_from_sums(
+    task: FitTask,
+    model: SumModel,
+    noise: float | None,
+    *,
+    power: float | None = None,
+    known: dict[str, Any] | None = None,
+) -> list[Stage]:
+    """Learn from where the user's values, the last optimum or a look at the data say, at more and more harmonics.
+
+    ``power`` is that of the targets in any harmonic; ``known`` is what the first stage may be told (see
+    ``growth.learn``), and that the noise variance is.
+    """
+    optimise, progress, wanted = task.optimise, task.progress, task.wanted
+    given = task.units(model.moments.request).inner(plan.given for plan in task.plans)
+    many = len(task.plans) > 1
+    details = [plan.highest_frequency for plan in task.plans] if many else [highest_standing_out(model, power)]
+    most = either(wanted, model.harmonics)
+    sized = model.restricted(most)
+    all_given = either(wanted, ((None,) * len(term) for term in model.harmonics)) == most
+    setting, held = given_setting(given, noise), noise if known else None
+    if setting is not None and all_given and not optimise:
+        return [learn(sized, sized.pack(setting), optimise=False, progress=progress)]
+    start = look(sized, given, noise, details) if setting is None else _start_at(sized, setting)
+    if optimise and ((noise and not known) or any(value for term in given for value in term.values())):
+        nothing = tuple(dict.fromkeys(term) for term in given)
+        start = _better(look(sized, nothing, held, details), start)
+    if optimise:
+        start = _better(start, _last(task, sized, start))
+    progress(f"start: bound {start.elbo:.3f} nats")
+    harmonics = capped(either(wanted, start.harmonics), most)
+    how: dict[str, Any] = {"optimise": optimise, "progress": progress}
+    if not all_given:
+        return grow(sized, start.theta, harmonics, known=known, **how)
+    if known or not optimise or not sized.iterative:
+        return [learn(sized, start.theta, **(known or {}), **how)]
+    # what is too large to factor starts from what fewer harmonics learnt
+    small = learn(shrunk(sized), start.theta, **how)
+    more = {"curvature": small.optimum.curvature, "elbo": small.optimum.elbo, "free": small.free}
+    return [small, learn(sized, small.optimum.theta, rough=True, **more, **how)]
+
+
+def _better(found: Start, start: Start | None) -> Start:
+    """What was found in the data, where it is far better."""
+    return found if start is None or found.elbo > start.elbo + _BETTER_START else start
+
+
+def given_setting(given: tuple[Given, ...], noise: float | None) -> Hyperparameters | None:
+    """The user's values, when all are given."""
+    values = [{name: value for name, value in term.items() if value is not None} for term in given]
+    if noise is None or any(len(some) < len(term) for some, term in zip(values, given, strict=True)):
+        return None
+    return Hyperparameters(tuple(values), noise)
+
+
+def _start_at(model: SumModel, setting: Hyperparameters, *, clipped: bool = False) -> Start:
+    sized = sized_for(model, setting)
+    theta = sized.pack(setting)
+    theta = sized.parameters.clip(theta) if clipped else theta
+    return Start(theta, sized.harmonics, sized.at(theta).elbo)
+
+
+def _last(task: FitTask, model: SumModel, found: Start) -> Start | None:
+    """Where the fit before ended, on the scale of the targets of now.
+
+    Terms that came to nothing start where the data say: more rows may show what few did not.
+    """
     before = task.before
     if before is None or not before.from_sums:
         return None
-    values = [plan.named(own) for plan, own in zip(task.plans, before.terms, strict=True)]
-    inner = [
-        {name: value / unit[name] for name, value in own.items()} for own, unit in zip(values, units.terms, strict=True)
-    ]
-    kept = [own if term.active else None for own, term in zip(inner, before.terms, strict=True)]
-    return Last(kept, before.noise_variance / units.target.scale**2)
+    values, units = [], task.units(model.moments.request).terms
+    for plan, own, unit, other in zip(task.plans, before.terms, units, model.unpack(found.theta).terms, strict=True):
+        kept = {name: value / unit[name] for name, value in plan.named(own).items()}
+        values.append(kept if own.active else other)
+    setting = Hyperparameters(tuple(values), before.noise_variance / task.target.scale**2)
+    return _start_at(model, setting, clipped=True)
+
+
+def either(wanted: Harmonics, others: Iterable[tuple[int | None, ...]]) -> Harmonics:
+    """The harmonics that were asked for, and others where none were."""
+    return tuple(
+        tuple(other if M is None else M for M, other in zip(*both, strict=True))
+        for both in zip(wanted, others, strict=True)
+    )
+
+
+def record_of_stages(
+    task: FitTask,
+    stages: Sequence[Stage],
+    whole: SumModel,
+    posterior: Posterior,
+    notes: tuple[str, ...] = (),
+    **more: Any,
+) -> Fit:
+    """The record of a fit whose hyperparameters are those of the last stage; ``whole`` has all that was summed."""
+    final = stages[-1]
+    units = task.units(final.model.moments.request)
+    return record(
+        task,
+        posterior=posterior,
+        values=units.outer(final.model.unpack(final.optimum.theta).terms),
+        shares=shares_of(final),
+        history=tuple(Milestone(own.harmonics, own.optimum, own.bound_gap, own.tolerance) for own in stages),
+        solver=final.model.solver.name,
+        elbo_error=final.closed.error,
+        notes=(*notes_on(final, whole, task.plans), *posterior.covariance.notes(), *notes),
+        **more,
+    )
+
+
+def shares_of(final: Stage) -> list[TermShare]:
+    """What the data say of every term."""
+    model, closed, edf = final.model, final.closed, edf_by_term(final.closed)
+    # of sites, first and second moments are both weighted by their precisions
+    known = model.weight > 0.0  # sites that know nothing leave nothing to share
+    setting = model.unpack(final.optimum.theta)
+    centre = replace(model, averages=None).centre(setting) if known else np.zeros(closed.mean.size)
+    energies = np.array(closed.energies()) / model.weight if known else np.zeros(len(model.terms))
+    total = _spread_of_targets(final, centre) if known else 0.0
+    shares = []
+    for s, place in enumerate(model.moments.request.slices):
+        spread = float(energies[s] - (centre[place] @ closed.mean[place]) ** 2)
+        share = max(0.0, spread) / total if total > 0.0 else 0.0
+        shares.append(TermShare(share, float(edf[s]), active(final, s)))
+    return shares
+
+
+def _spread_of_targets(final: Stage, centre: np.ndarray) -> float:
+    """Variance of the targets over the rows; of sites, which have none of their own, that of the fitted function."""
+    model, closed = final.model, final.closed
+    if model.sites:
+        known = 0.0 if closed.intercept_posterior is None else closed.intercept_posterior.mean
+        return closed.energy / model.weight - (float(centre @ closed.mean) + known) ** 2
+    return closed.yy / model.weight - (model.target / model.weight) ** 2

@@ -8,7 +8,7 @@ import numpy as np
 
 from vff.inference.learning.optimise import Optimum
 from vff.inference.methods.task import FitTask
-from vff.inference.model.scale import TargetScale, Units
+from vff.inference.model.scale import TargetScale
 from vff.inference.posterior import Posterior
 from vff.likelihoods import AbstractLikelihood
 from vff.moments import Choice, Harmonics, Moments
@@ -118,9 +118,21 @@ class TermShare(NamedTuple):
     active: bool
 
 
+def shares_of_effects(
+    effects: Sequence[np.ndarray], w: np.ndarray, edf: Sequence[float], active: Sequence[bool] | None = None
+) -> list[TermShare]:
+    """From the mean of every term's effect at rows of these weights, relative to the variance of their sum."""
+
+    def spread(values: np.ndarray) -> float:
+        return float(np.average((values - np.average(values, weights=w)) ** 2, weights=w))
+
+    total = spread(np.sum(effects, axis=0))
+    shares = [spread(effect) / total if total > 0.0 else 0.0 for effect in effects]
+    return [TermShare(*own) for own in zip(shares, edf, active or [True] * len(shares), strict=True)]
+
+
 def record(
     task: FitTask,
-    units: Units,
     *,
     likelihood: AbstractLikelihood,
     values: Sequence[Sequence[float]],
@@ -138,10 +150,10 @@ def record(
 ) -> Fit:
     """The record of a fit: the one place where what was learnt goes back to the user's units.
 
-    ``values`` are variance and lengthscales of every term in these units, ``weight`` is that of all rows, and
+    ``values`` are variance and lengthscales of every term in the user's units, ``weight`` is that of all rows, and
     ``intercept`` what the posterior is measured from. Bounds, likelihood and noise are as learning saw them.
     """
-    target, jacobian = units.target, weight * np.log(units.target.scale)
+    target, jacobian = task.target, weight * np.log(task.target.scale)
     terms = tuple(
         TermFit(plan.name, own[0], tuple(own[1:]), M[0] if len(M) == 1 else M, *share)
         for plan, own, M, share in zip(task.plans, values, history[-1].harmonics, shares, strict=True)

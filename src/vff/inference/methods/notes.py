@@ -4,32 +4,49 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.special import betainc
 
 from vff.basis import Domain
+from vff.inference.learning.column_scan import sample_pieces
 from vff.inference.learning.growth import Stage
 from vff.inference.learning.model import SumModel
 from vff.inference.learning.start import highest_standing_out
-from vff.moments import ColumnSummary
+from vff.inference.methods.natural.row_sites import Observed
+from vff.moments import ColumnSummary, PreparedRows
 
 if TYPE_CHECKING:
+    from vff.inference.methods.fit import Fit
     from vff.inference.methods.task import TermPlan
 
 _FEW_ROWS = 20  # below which 95 % intervals of pure noise were seen to hold less than 91 % of new rows
+_LOOKED_AT = 2048  # rows
+_EXPECTED = 0.002  # of rows outside their own 99.8 % interval
+_MANY, _CHANCE = 0.02, 1e-4  # a share that is worth a note, if it has at most this probability
+_ADVICE = {
+    "Poisson": "counts vary more than a Poisson lets them; try likelihood='negative-binomial'",
+    "Binomial": "successes vary more than a Binomial lets them; try likelihood='beta' for their shares",
+    "Bernoulli": "some labels may be wrong, which vff.likelihoods.Bernoulli(squash=0.01) forgives",
+    "Gaussian": "targets lie further out than Gaussian noise puts them; try likelihood='student-t'",
+    "Gamma": "targets vary more than a Gamma lets them; try likelihood='student-t' for their logarithms",
+    "Beta": "targets vary more than a Beta lets them; try likelihood='student-t' for their logits",
+}
+_OTHERWISE = "the likelihood may not suit the targets, or f cannot follow them; try another, or more frequencies"
 
 
 def notes_on(final: Stage, whole: SumModel, plans: "Sequence[TermPlan]") -> tuple[str, ...]:
     """Sentences for the user; ``whole`` is the model with all harmonics that were summed."""
     notes: list[str] = []
-    labels = [plan.labels for plan in plans]
     for term, plan in zip(final.model.moments.request.terms, plans, strict=True):
-        for factor, extent, label in zip(term.factors, plan.extents, plan.labels, strict=True):
+        for factor, extent, label in zip(term.factors, plan.ranges, plan.labels, strict=True):
             if not factor.place.discrete:
                 notes += [note for note in _on_domain(final, factor.place, extent, label) if note not in notes]
-    if len(labels) == 1 and len(labels[0]) == 1 and not final.model.sites:
-        notes += _on_detail(final, whole, labels[0][0])
-    names = [" * ".join(columns) for columns in labels]
-    chosen = [[M is None for M in plan.M] for plan in plans]
-    return (*notes, *_on_bound(final, whole, names, labels, chosen), *_on_learning(final, names, labels))
+    if len(plans) == 1 and len(plans[0].labels) == 1 and not final.model.sites:
+        notes += _on_detail(final, whole, plans[0].labels[0])
+    return (*notes, *_on_bound(final, whole, plans), *_on_learning(final, plans))
+
+
+def _names(plans: "Sequence[TermPlan]") -> list[str]:
+    return [" * ".join(plan.labels) for plan in plans]
 
 
 def _on_detail(final: Stage, whole: SumModel, label: str) -> list[str]:
@@ -77,15 +94,10 @@ def _on_domain(final: Stage, domain: Domain, extent: ColumnSummary, label: str) 
     return notes
 
 
-def _on_bound(
-    final: Stage,
-    whole: SumModel,
-    names: Sequence[str],
-    labels: Sequence[Sequence[str]],
-    chosen: Sequence[Sequence[bool]],
-) -> list[str]:
+def _on_bound(final: Stage, whole: SumModel, plans: "Sequence[TermPlan]") -> list[str]:
     bound_gap, worst = final.bound_gap, int(np.argmax(final.bound_gap_by_term))
-    ended = all(chosen[worst]) and final.harmonics[worst] == whole.harmonics[worst]
+    chosen, name = all(M is None for M in plans[worst].M), _names(plans)[worst]
+    ended = chosen and final.harmonics[worst] == whole.harmonics[worst]
     # who left M to the fit is told when it ended before it was content; who gave it, when it is far too small
     limit = final.tolerance if ended else 10.0 * final.tolerance
     if final.closed.allowance > 0.5 * max(bound_gap, final.tolerance):
@@ -96,7 +108,7 @@ def _on_bound(
         ]
     if bound_gap <= limit:
         return []
-    where = f"column {names[worst]}" if len(labels[worst]) == 1 else names[worst]
+    where = f"column {name}" if len(plans[worst].labels) == 1 else name
     if _stalled(final, worst):
         return [
             f"the domain limits the bound: it may gain about {bound_gap:.3g} nats, most of it in {where}, but not "
@@ -104,15 +116,15 @@ def _on_bound(
         ]
     own = final.harmonics[worst]
     M = f"{own[0]}" if len(own) == 1 else f"({', '.join(str(M) for M in own)})"
-    last = f"M = {M} is the largest this pass allows" if all(chosen[worst]) else f"frequencies = {M} was given"
+    last = f"M = {M} is the largest this pass allows" if chosen else f"frequencies = {M} was given"
     return [
         f"M limits the bound: it may gain about {bound_gap:.3g} nats, most of it in {where}, and {last}; "
         f"set frequencies to more than {M}"
     ]
 
 
-def _on_learning(final: Stage, names: Sequence[str], labels: Sequence[Sequence[str]]) -> list[str]:
-    notes = []
+def _on_learning(final: Stage, plans: "Sequence[TermPlan]") -> list[str]:
+    notes, names = [], _names(plans)
     rows = final.model.moments.n + sum(tail.r.size for tail in final.model.tails)
     if final.optimum.steps and rows < _FEW_ROWS:
         notes.append(
@@ -137,7 +149,7 @@ def _on_learning(final: Stage, names: Sequence[str], labels: Sequence[Sequence[s
     ends = final.model.parameters.at_bounds(final.optimum.theta)
     for (s, d, kind), end in ((key, ends[str(key)]) for key in final.model.keys if str(key) in ends):
         if final.optimum.steps and (s is None or active(final, s)):
-            of = "" if s is None else _of(names[s], labels[s], d, alone=len(names) == 1)
+            of = "" if s is None else _of(names[s], plans[s].labels, d, alone=len(names) == 1)
             notes.append(f"{kind}{of} ended at its {end} bound; the data do not determine it")
     if final.closed.jitter:
         notes.append(
@@ -179,3 +191,54 @@ def _stalled(stage: Stage, s: int) -> bool:
     fewer = stage.model.restricted((*stage.harmonics[:s], halved, *stage.harmonics[s + 1 :]))
     bound_gap = fewer.bound_gap_by_term(fewer.at(stage.optimum.theta), stage.optimum.theta)[s]
     return bool(stage.bound_gap_by_term[s] > 0.75 * bound_gap)
+
+
+# --- whether the rows of a fit lie where it expects them: a likelihood that does not suit them leaves many outside ----
+
+
+def on_coverage(fit: "Fit", walk: PreparedRows, observed: Observed) -> tuple[str, ...]:
+    """A sentence where far more rows than should lie outside their own 99.8 % predictive interval.
+
+    Rows and targets are in the user's units, and in memory; where they are many, some of them are looked at.
+    """
+    if not fit.likelihood.complete:
+        return ()
+    pieces = sample_pieces(walk.n, _LOOKED_AT)
+    some = observed.taken(pieces)
+    outside = _outside(fit, np.concatenate([_rows_of(walk, rows) for rows in pieces]), some)
+    share, count = float(some.w @ outside / some.w.sum()), float(some.w.sum() ** 2 / (some.w @ some.w))
+    if _far_more(share, count):
+        return (f"{_share_text(share)}: {_ADVICE.get(type(fit.likelihood).__name__, _OTHERWISE)}",)
+    share = float(outside.mean())
+    if _far_more(share, outside.size):
+        return (
+            f"{_share_text(share)}, but few of those that weigh most: the fit heeds the others little; see whether "
+            "sample_weight, as numbers of equal rows, says what you mean",
+        )
+    return ()
+
+
+def _share_text(share: float) -> str:
+    found, expected = f"{100 * share:.2g} %", f"{100 * _EXPECTED:g} %"
+    return f"{found} of the rows of the fit lie outside their own 99.8 % interval, where {expected} were expected"
+
+
+def _rows_of(walk: PreparedRows, rows: slice) -> np.ndarray:
+    """The modelled columns of some rows, (N, C)."""
+    return np.stack([walk.source.column(c, rows) for c in range(len(walk.plan.request.columns))], axis=1)
+
+
+def _outside(fit: "Fit", x: np.ndarray, observed: Observed) -> np.ndarray:
+    """Which rows lie outside; those of a discrete y are where all of the interval is on one side of them."""
+    likelihood, (mean, variance) = fit.likelihood, fit.posterior.marginals(x)
+    f = fit.target.mean + fit.target.scale * mean, fit.target.scale**2 * variance
+    new = likelihood.predictive(*f, observed.extra)
+    upto = new.cdf(observed.y)
+    below = new.cdf(observed.y - 1.0) if likelihood.discrete else upto
+    return (upto < 0.5 * _EXPECTED) | (below >= 1.0 - 0.5 * _EXPECTED)
+
+
+def _far_more(share: float, count: float) -> bool:
+    """Whether so large a share of ``count`` rows is no accident: the tail of a binomial distribution."""
+    reached = share * count
+    return share >= _MANY and bool(betainc(reached, count - reached + 1.0, _EXPECTED) < _CHANCE)

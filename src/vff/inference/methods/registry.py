@@ -1,47 +1,68 @@
-"""Methods of inference: what one is, those there are, and the choice among them."""
+"""Methods of inference: those there are, and the choice among them. Chains are imported when they are run."""
 
 from collections.abc import Iterable
-from typing import Literal, Protocol
 
-from vff.inference.methods.chains.method import Chains, CollapsedChains
 from vff.inference.methods.collapsed import Collapsed
 from vff.inference.methods.fit import Fit
 from vff.inference.methods.natural.method import Natural
 from vff.inference.methods.structured.method import Structured
-from vff.inference.methods.task import FitTask, Spec
+from vff.inference.methods.task import FitTask, Method, Spec
 from vff.registry import Registry
+from vff.words import shown
 
 
-class Method(Protocol):
-    """A way from rows to a posterior."""
+def _refused(spec: Spec) -> str | None:
+    if spec.covariance == "full":
+        return None
+    return (
+        "inference='mcmc' samples the posterior as it is, without a covariance; got "
+        f"covariance={shown(spec.covariance)}: leave it at 'full'"
+    )
 
-    @property
-    def name(self) -> str:
-        """As a fit reports it."""
-        ...
 
-    @property
-    def inference(self) -> str:
-        """The word by which users ask for it."""
-        ...
+class CollapsedChains(Method):
+    """Draws of hyperparameters, the function integrated out: sums over rows say all."""
 
-    @property
-    def needs(self) -> Literal["sums", "visits", "rows"]:
-        """Of the rows: their sums, all of them asked again and again wherever they are, or in memory."""
-        ...
-
-    @property
-    def samples(self) -> bool:
-        """Whether it leaves draws, and has the options of Markov chains."""
-        ...
+    name = "collapsed chains"
+    inference = "mcmc"
+    needs = "sums"
+    samples = True
 
     def accepts(self, spec: Spec) -> str | None:
-        """None, or in one sentence why not; an empty one where another method is meant."""
-        ...
+        """Gaussian noise of one variance."""
+        return _refused(spec) if spec.likelihood.conjugate else ""
 
     def fit(self, task: FitTask) -> Fit:
-        """The posterior, and what was learnt on the way."""
-        ...
+        """From where learning ends."""
+        from vff.inference.methods.chains.collapsed_fit import sample_sum
+
+        return sample_sum(task)
+
+
+class Chains(Method):
+    """Draws of hyperparameters and coefficients together."""
+
+    name = "chains"
+    inference = "mcmc"
+    needs = "rows"
+    samples = True
+
+    def accepts(self, spec: Spec) -> str | None:
+        """Any other likelihood, when no more rows will come."""
+        if spec.likelihood.conjugate:
+            return ""
+        if spec.growing and spec.covariance == "full":
+            return (
+                "partial_fit keeps sums of rows, and inference='mcmc' needs the rows themselves unless noise is "
+                "Gaussian; use inference='variational', or fit all rows together"
+            )
+        return _refused(spec)
+
+    def fit(self, task: FitTask) -> Fit:
+        """From a fit by natural gradients with few features."""
+        from vff.inference.methods.chains.fit import sample_likelihood
+
+        return sample_likelihood(task)
 
 
 METHODS: Registry[Method] = Registry(

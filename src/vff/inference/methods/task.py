@@ -1,8 +1,9 @@
 """What is asked of a method of inference: terms, a likelihood, and rows as sums or to be visited."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -34,10 +35,10 @@ class TermPlan:
     """The user's hyperparameters in the user's units, None where free."""
     M: tuple[int | None, ...]
     """Harmonics by factor, or None to find them (or for levels, which have none)."""
-    extents: tuple[ColumnSummary, ...]
+    ranges: tuple[ColumnSummary, ...]
     """Where the data of its columns lie."""
-    detail: int = 0
-    """Highest harmonic that matters, when the term is one of several."""
+    highest_frequency: int = 0
+    """That matters, when the term is one of several."""
 
     def named(self, learnt: "TermFit") -> dict[str, float]:
         """Hyperparameters that a fit has learnt, by name."""
@@ -112,6 +113,10 @@ class FitTask:
     priors: Mapping[str, Any] | None = None
     before: "Fit | None" = None
     """An earlier fit that this one goes on from; its memory is over the levels that are known now."""
+    target: TargetScale = TargetScale(0.0, 1.0)  # noqa: RUF009  a frozen record
+    """The way back to the user's y, where the rows have it as learning sees it."""
+    psi: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    """The likelihood's first parameters, as learning sees them."""
 
     @property
     def sums(self) -> Sums:
@@ -145,6 +150,27 @@ class FitTask:
         """Whether the function has a constant beside its terms."""
         return self.centred and not self.likelihood.locates
 
-    def units(self, target: TargetScale, request: MomentRequest) -> Units:
-        """Of hyperparameters, with targets on this scale."""
-        return Units.of(target, self.terms, request)
+    def units(self, request: MomentRequest) -> Units:
+        """Of hyperparameters."""
+        return Units.of(self.target, self.terms, request)
+
+
+class Method(ABC):
+    """A way from rows to a posterior."""
+
+    name: str
+    """As a fit reports it."""
+    inference: str = "variational"
+    """The word by which users ask for it."""
+    needs: Literal["sums", "visits", "rows"]
+    """Of the rows: their sums, all of them asked again and again wherever they are, or in memory."""
+    samples: bool = False
+    """Whether it leaves draws, and has the options of Markov chains."""
+
+    @abstractmethod
+    def accepts(self, spec: Spec) -> str | None:
+        """None, or in one sentence why not; an empty one where another method is meant."""
+
+    @abstractmethod
+    def fit(self, task: FitTask) -> "Fit":
+        """The posterior, and what was learnt on the way."""

@@ -86,9 +86,6 @@ class Units:
             [value * unit[name] for name, value in own.items()] for own, unit in zip(values, self.terms, strict=True)
         ]
 
-    def inner_noise(self, noise: float | None) -> float | None:
-        return None if noise is None else noise / self.target.scale**2
-
 
 def _quantile(values: np.ndarray, level: float, w: np.ndarray) -> float:
     return float(np.quantile(values, level, weights=w, method="inverted_cdf"))

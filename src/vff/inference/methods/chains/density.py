@@ -1,4 +1,4 @@
-"""The log-density that chains sample, theory (12.1), whitened, in JAX.
+"""The log-densities that chains sample, in JAX: theory (12.1), whitened, or (7.2) where noise is Gaussian.
 
 Hyperparameters are sampled by their logarithms, an intercept as it is. Numbers of the data are arguments and the
 structure is what is compiled: a second fit of the same shape compiles nothing. A chain moves in coordinates z, in which
@@ -7,10 +7,13 @@ features are few, v is also measured from the Gaussian that the sites of a fit m
 say much then no longer tie v to the hyperparameters.
 """
 
-from collections.abc import Callable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from itertools import pairwise
+from functools import cached_property
+from itertools import accumulate, count, pairwise
+from math import prod
 from typing import Any, NamedTuple
 
 import jax
@@ -18,43 +21,20 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy.linalg import block_diag, solve_triangular
 
-from vff.inference.methods.chains.compiling import compiled
+from vff.inference.learning.model import SumModel
 from vff.inference.methods.chains.hyper import Parameter
-from vff.inference.methods.chains.points import Places, RowData, TermShape, maps_of, places_of, roots_of
+from vff.inference.methods.chains.points import RowData, TermShape
 from vff.inference.methods.structured.bound import expected_log_density
 from vff.likelihoods import AbstractLikelihood
+from vff.moments import Moments
 from vff.priors import AbstractPrior
-
-MOST_FACTORED = 500  # white variables, beyond which a factor of their covariance at every step takes too long
-OVERDISPERSED = 2.0  # starts of hyperparameters, in units of the posterior's width as far as it is known
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One hyperparameter: t is the logarithm of (value - lower) / unit, or (value - lower) / unit itself where real."""
-
-    prior: AbstractPrior | None
-    """Its form; None where the hyperparameter is held."""
-    real: bool = False
-
-    def log_density(self, t: Any, lower: Any, unit: Any, numbers: tuple[Any, ...]) -> Any:
-        """Of t, up to a constant; the Jacobian of the logarithm is in it."""
-        assert self.prior is not None
-        if self.real:
-            return self.prior.formula(lower + unit * t, *numbers)
-        return self.prior.formula(lower + unit * jnp.exp(t), *numbers) + t
-
-
-def entries_of(parameters: Sequence[Parameter]) -> tuple[Entry, ...]:
-    """What compiled code depends on of them."""
-    return tuple(Entry(None if own.prior is None else own.prior.form, own.real) for own in parameters)
 
 
 class Hyper(NamedTuple):
-    """Numbers of the hyperparameters, in the order of the entries."""
+    """Numbers of the hyperparameters: t is the logarithm of (value - lower) / unit, or that itself where it is real."""
 
     held: Any
-    """t of every entry, (L,): where it is held, and where a chain starts from elsewhere."""
+    """t of every one, (L,): where it is held, and where a chain starts from elsewhere."""
     lower: Any
     unit: Any
     numbers: tuple[tuple[Any, ...], ...]
@@ -67,26 +47,39 @@ class Hyper(NamedTuple):
         return cls(held, lower, unit, tuple(own.prior.numbers for own in parameters if own.prior is not None))
 
 
-def log_prior(entries: Sequence[Entry], places: np.ndarray, numbers: Sequence[Any], hyper: Hyper, t: Any) -> Any:
-    """Of the hyperparameters in these places, whose priors have these numbers."""
-    total = 0.0
-    for place, own in zip(places.tolist(), numbers, strict=True):
-        total = total + entries[place].log_density(t[place], hyper.lower[place], hyper.unit[place], own)
-    return total
-
-
-class Sites(NamedTuple):
-    """Gaussian factors that stand for the rows, as a fit left them: precision and pull of the coefficients."""
+class Sums(NamedTuple):
+    """Gaussian factors of the coefficients of all terms and of the constant: rows under Gaussian noise, or sites."""
 
     G: Any
-    """(P + 1, P + 1): of the coefficients of all terms, and of the constant, measured from its prior mean."""
+    """Phi' W Phi, (P + 1, P + 1), the constant last."""
     b: Any
+    """Phi' W y."""
+    yy: Any = 0.0
+    weight: Any = 0.0
+    intercept: Any = None
+    """Prior standard deviation of the constant; None where there is none, or where a hyperparameter says it."""
+
+    @classmethod
+    def of(cls, moments: Moments, intercept: float | None = None) -> "Sums":
+        """Those of rows inside the domain, and the prior variance of the constant."""
+        h = np.concatenate(moments.features_sums)
+        G = np.block([[moments.gram().dense(), h[:, None]], [h, np.array([[moments.weight]])]])
+        others = moments.target_squared, moments.weight, None if intercept is None else np.sqrt(intercept)
+        return cls(G, np.append(moments.project, moments.target), *others)
+
+    def factored(self, maps: Sequence[Any], tau: Any = 1.0) -> tuple[Any, Any, Any, Any]:
+        """B from white variables to coefficients, C = B'GB, L with LL' = I + tau C, and L^-1 B'b."""
+        B = block_diag(*maps)
+        P = len(B)
+        C = B.T @ self.G[:P, :P] @ B
+        L = jnp.linalg.cholesky(jnp.eye(len(C)) + tau * C)
+        return B, C, L, solve_triangular(L, B.T @ self.b[:P], lower=True)
 
 
 class Data(NamedTuple):
     """All numbers of a target."""
 
-    rows: RowData
+    rows: RowData | None
     hyper: Hyper
     centre: Any
     """(K + S,)."""
@@ -94,85 +87,49 @@ class Data(NamedTuple):
     """Of the white variables, (S,)."""
     root: Any
     """Of the hyperparameters, (K, K)."""
-    sites: Sites | None = None
+    sums: Sums | None = None
+    """That positions are transported by, or that the collapsed bound is written in."""
+    number: Any = None
+    """Under which a model is known while its bound is called back."""
+    bounds: Any = None
+    """Of the logarithms, (L, 2): beyond them there is no model."""
+
+    @classmethod
+    def of(cls, target: "HyperTarget", rows: RowData | None, hyper: Hyper, sums: Sums | None, **more: Any) -> "Data":
+        """In coordinates that are measured from where chains begin."""
+        K, S = target.free.size, target.white_size
+        centre = np.concatenate([np.asarray(hyper.held)[target.free], np.zeros(S)])
+        return cls(rows, hyper, centre, np.ones(S), np.eye(K), sums, **more)
 
 
-class _Observed(NamedTuple):
-    y: Any
-    extra: Any
-    w: Any
-    psi: Any
+@dataclass(frozen=True, kw_only=True)
+class HyperTarget(ABC):
+    """The structure of a log-density of hyperparameters, and of white variables beside them if there are any."""
 
-
-class Function(NamedTuple):
-    """What a chain's position says: hyperparameters, the constant, and coefficients of every term."""
-
-    t: Any
-    """(L,), with the constant in its place."""
-    coefficients: tuple[Any, ...]
-    """Of the functions at rows, with the variance of the term in them, a tensor each."""
-    white: Any
-    """v, (S,)."""
-
-
-class _Position(NamedTuple):
-    function: Function
-    roots: list[tuple[Any, ...]]
-    log_jacobian: Any
-    """log |dv / dz|, up to a constant."""
-
-
-@dataclass(frozen=True)
-class Target:
-    """The structure of a log-density.
-
-    Entries: of every term its hyperparameters; the constant; psi. White variables: of every term, then, where
-    the constant is sampled, that of the constant, whose prior is normal.
-    """
-
-    terms: tuple[TermShape, ...]
-    likelihood: AbstractLikelihood
-    """Its form."""
-    nodes: int
-    entries: tuple[Entry, ...]
-    transported: bool
-    """Whether positions are measured from the Gaussian that sites make of v, at every setting anew."""
-
-    @cached_property
-    def intercept(self) -> int:
-        """Entry of the constant; those of psi follow."""
-        return sum(1 + sum(axis.n_values for axis in term.axes) for term in self.terms)
+    priors: tuple[AbstractPrior | None, ...]
+    """Of every hyperparameter the form of its prior; None where it is held."""
+    transported: bool = True
+    """Whether positions are measured from the Gaussian that sums make of v, at every setting anew."""
 
     @property
-    def centred(self) -> bool:
-        """Whether the constant is sampled."""
-        return self.entries[self.intercept].prior is not None
-
-    @cached_property
-    def free(self) -> np.ndarray:
-        """Places of the entries that are sampled by their own coordinates, (K,): all but the constant."""
-        return np.array([number for number in self._sampled if number != self.intercept], int)
-
-    @cached_property
-    def _sampled(self) -> tuple[int, ...]:
-        """Places of all entries that are sampled."""
-        return tuple(number for number, entry in enumerate(self.entries) if entry.prior is not None)
-
-    @cached_property
-    def white(self) -> tuple[tuple[int, int], ...]:
-        """Where the white variables of every term begin and end."""
-        ends = np.cumsum([0, *(int(np.prod(term.white_shape)) for term in self.terms)]).tolist()
-        return tuple(pairwise(ends))
+    def intercept(self) -> int | None:
+        """Place of the constant among them, where it is one."""
+        return None
 
     @property
     def white_size(self) -> int:
         """S."""
-        return self.white[-1][1] + int(self.centred)
+        return 0
 
     @cached_property
-    def places(self) -> Places:
-        """Entries of the hyperparameters, by term."""
-        return places_of(self.terms)
+    def _sampled(self) -> tuple[int, ...]:
+        """Places of all that are sampled."""
+        return tuple(number for number, prior in enumerate(self.priors) if prior is not None)
+
+    @cached_property
+    def free(self) -> np.ndarray:
+        """Places of those that are sampled by their own coordinates, (K,): all but the constant."""
+        return np.array([number for number in self._sampled if number != self.intercept], int)
 
     @property
     def n_hyper(self) -> int:
@@ -184,86 +141,222 @@ class Target:
         """Length of a position."""
         return self.free.size + self.white_size
 
+    def hyperparameters(self, data: Data, z: Any) -> Any:
+        """t of every one, (L,); that of a constant which is sampled is not known yet."""
+        K = self.free.size
+        return jnp.asarray(data.hyper.held).at[self.free].set(data.centre[:K] + data.root @ z[:K])
+
+    def __call__(self, data: Data, z: Any) -> Any:
+        """The log-density at z, up to a constant."""
+        (value, t), total, hyper = self.without_prior(data, z), 0.0, data.hyper
+        for place, numbers in zip(self._sampled, hyper.numbers, strict=True):
+            prior = self.priors[place]
+            if prior is not None and place != self.intercept:
+                real = prior.support == "real"
+                own = hyper.lower[place] + hyper.unit[place] * (t[place] if real else jnp.exp(t[place]))
+                # the Jacobian of the logarithm
+                total = total + (prior.formula(own, *numbers) if real else prior.formula(own, *numbers) + t[place])
+        return jnp.where(jnp.isfinite(value + total), value + total, -jnp.inf)
+
+    @abstractmethod
+    def without_prior(self, data: Data, z: Any) -> tuple[Any, Any]:
+        """The log-density but for the priors of the hyperparameters, and t."""
+
+
+class Position(NamedTuple):
+    """What a chain's position says: hyperparameters, the constant, and coefficients of every term."""
+
+    t: Any
+    """(L,), with the constant in its place."""
+    coefficients: tuple[Any, ...]
+    """Of the functions at rows, with the variance of the term in them, a tensor each."""
+    white: Any
+    """v, (S,)."""
+    roots: list[tuple[Any, ...]]
+    log_jacobian: Any
+    """log |dv / dz|, up to a constant."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Target(HyperTarget):
+    """Hyperparameters: of every term its own; the constant; psi.
+
+    White variables: of every term, then, where the constant is sampled, that of the constant, whose prior is normal.
+    """
+
+    terms: tuple[TermShape, ...]
+    likelihood: AbstractLikelihood
+    """Its form."""
+    nodes: int
+
+    @property
+    def intercept(self) -> int:
+        """Place of the constant; those of psi follow."""
+        return self.terms[-1].end
+
+    @property
+    def centred(self) -> bool:
+        """Whether the constant is sampled."""
+        return self.priors[self.intercept] is not None
+
+    @cached_property
+    def white(self) -> tuple[tuple[int, int], ...]:
+        """Where the white variables of every term begin and end."""
+        return tuple(pairwise(accumulate((term.white_count for term in self.terms), initial=0)))
+
+    @property
+    def white_size(self) -> int:
+        """S."""
+        return self.white[-1][1] + int(self.centred)
+
     def intercept_prior(self, hyper: Hyper) -> tuple[Any, Any]:
         """Mean and standard deviation of the constant, in the units of t."""
         numbers = hyper.numbers[self._sampled.index(self.intercept)]
         lower, unit = hyper.lower[self.intercept], hyper.unit[self.intercept]
         return (numbers[0] - lower) / unit, numbers[1] / unit
 
-    def at(self, data: Data, z: Any) -> _Position:
+    def at(self, data: Data, z: Any) -> Position:
         """What a position says."""
         K = self.free.size
-        white = data.centre[K:] + data.scale * z[K:]
-        t = jnp.asarray(data.hyper.held).at[self.free].set(data.centre[:K] + data.root @ z[:K])
-        roots = roots_of(self.terms, self.places, t)
+        white, t = data.centre[K:] + data.scale * z[K:], self.hyperparameters(data, z)
+        roots = [term.roots(t) for term in self.terms]
         v, tensors, log_jacobian = self._transport(data, t, roots, white) if self.transported else (white, None, 0.0)
         if self.centred:
             mean, sd = self.intercept_prior(data.hyper)
             t = t.at[self.intercept].set(mean + sd * v[-1])
         if tensors is None:
             tensors = [
-                jnp.exp(0.5 * t[places.variance]) * term.coefficients(own, v[slice(*place)])
-                for term, places, place, own in zip(self.terms, self.places, self.white, roots, strict=True)
+                jnp.exp(0.5 * t[term.first]) * term.coefficients(own, v[slice(*place)])
+                for term, place, own in zip(self.terms, self.white, roots, strict=True)
             ]
-        return _Position(Function(t, tuple(tensors), v), roots, log_jacobian)
-
-    def function(self, data: Data, z: Any) -> Function:
-        """Hyperparameters and coefficients at a position."""
-        return self.at(data, z).function
+        return Position(t, tuple(tensors), v, roots, log_jacobian)
 
     def _transport(self, data: Data, t: Any, roots: Any, z: Any) -> tuple[Any, list[Any], Any]:
         """v = A^-1 B'b + A^-T/2 z with A = I + B'GB, B the map from v to coefficients; and the coefficients of v.
 
         Were the likelihood those Gaussian factors, z would be white and independent of the hyperparameters.
         """
-        assert data.sites is not None
-        blocks = maps_of(self.terms, self.places, t, roots)
-        P = sum(len(block) for block in blocks)
-        G, b = data.sites.G[: P + self.centred, : P + self.centred], data.sites.b[: P + self.centred]
+        assert data.sums is not None
+        maps = [term.matrix(t, own) for term, own in zip(self.terms, roots, strict=True)]
         if self.centred:
-            blocks.append(jnp.reshape(self.intercept_prior(data.hyper)[1], (1, 1)))
-        B = block_diag(*blocks)
-        L = jnp.linalg.cholesky(jnp.eye(B.shape[1]) + B.T @ G @ B)
-        v = solve_triangular(L, solve_triangular(L, B.T @ b, lower=True) + z, lower=True, trans=1)
+            maps.append(jnp.reshape(self.intercept_prior(data.hyper)[1], (1, 1)))
+        B, _, L, half = data.sums.factored(maps)
+        v = solve_triangular(L, half + z, lower=True, trans=1)
         c = B @ v
-        ends = np.cumsum([0, *(int(np.prod(term.shape)) for term in self.terms)]).tolist()
+        ends = accumulate((prod(term.shape) for term in self.terms), initial=0)
         tensors = [c[slice(*place)].reshape(term.shape) for place, term in zip(pairwise(ends), self.terms, strict=True)]
         return v, tensors, -jnp.sum(jnp.log(jnp.diagonal(L)))
 
-    def marginals(self, data: Data, position: _Position) -> tuple[Any, Any]:
+    def marginals(self, data: Data, position: Position) -> tuple[Any, Any]:
         """Mean and variance of f at every row, given v."""
-        t, tensors, _ = position.function
-        mean, rest = t[self.intercept], 0.0
-        parts = zip(self.terms, data.rows.terms, position.roots, tensors, self.places, strict=True)
-        for term, points, own, c, places in parts:
+        assert data.rows is not None
+        t, mean, rest = position.t, position.t[self.intercept], 0.0
+        parts = zip(self.terms, data.rows.terms, position.roots, position.coefficients, strict=True)
+        for term, points, own, c in parts:
             values, explained = term.at_points(points, own, c)
             mean = mean + term.at_rows(points, values)
-            rest = rest + term.at_rows(points, jnp.exp(t[places.variance]) * (1.0 - explained))
+            rest = rest + term.at_rows(points, term.variance(t) * (1.0 - explained))
         # the difference is a variance; only rounding can carry it below zero
         return mean, jnp.maximum(rest, 0.0)
 
-    def log_likelihood(self, data: Data, position: _Position) -> Any:
+    def log_likelihood(self, data: Data, position: Position) -> Any:
         """sum_n w_n E log p(y_n | f_n)."""
-        rows = data.rows
-        observed = _Observed(rows.y, rows.extra, rows.w, position.function.t[self.intercept + 1 :])
-        expected = expected_log_density(self.likelihood, self.nodes)
-        return expected(observed, *self.marginals(data, position))
+        assert data.rows is not None
+        _, y, extra, w = data.rows
+        marginals, expected = self.marginals(data, position), expected_log_density(self.likelihood, self.nodes)
+        return expected(*marginals, y, w, extra, position.t[self.intercept + 1 :])
 
-    def __call__(self, data: Data, z: Any) -> Any:
-        """The log-density at z, up to a constant."""
+    def without_prior(self, data: Data, z: Any) -> tuple[Any, Any]:
         position = self.at(data, z)
-        t, _, v = position.function
-        value = self.log_likelihood(data, position) - 0.5 * (v @ v) + position.log_jacobian
-        numbers = [own for place, own in zip(self._sampled, data.hyper.numbers, strict=True) if place != self.intercept]
-        value = value + log_prior(self.entries, self.free, numbers, data.hyper, t)
-        return jnp.where(jnp.isfinite(value), value, -jnp.inf)
+        v = position.white
+        return self.log_likelihood(data, position) - 0.5 * (v @ v) + position.log_jacobian, position.t
 
 
-LogDensity = Callable[[Any, Any], Any]
-"""(data, position) -> log-density; hashable, since it is what compiled code is remembered by."""
+@dataclass(frozen=True, kw_only=True)
+class CollapsedTarget(HyperTarget):
+    """Of Gaussian noise: no step costs any rows. Hyperparameters: of every term its own, then the noise.
+
+    With few features the bound is written in white variables, where JAX differentiates it. With many, or with rows
+    beyond the domain, the algebra that learning uses gives bound and gradient, and JAX calls back: differentiating
+    through a large Cholesky factor would take far longer.
+    """
+
+    terms: tuple[TermShape, ...] | None = None
+    """Where the bound is written in white variables; None where it is called back."""
+
+    def without_prior(self, data: Data, z: Any) -> tuple[Any, Any]:
+        t = self.hyperparameters(data, z)
+        bound = collapsed_bound(data.number, t) if self.terms is None else white_bound(self.terms, data.sums, t)
+        inside = jnp.all((t >= data.bounds[:, 0]) & (t <= data.bounds[:, 1]))
+        return jnp.where(inside, bound, -jnp.inf), t
 
 
-@lru_cache(maxsize=32)
-def slope_of(target: LogDensity) -> Callable[..., Any]:
-    """(data, position) -> log-density and its gradient, compiled."""
-    return compiled(jax.value_and_grad(target, argnums=1))
+def white_bound(terms: Sequence[TermShape], sums: Sums | None, t: Any) -> Any:
+    """The collapsed bound (7.2) at log hyperparameters, those of the terms and the noise: with C = B'GB, A = I + tau C,
+
+    -1/2 [W log(2 pi / tau) + log|A| + tau y'Wy - tau^2 b'B A^-1 B'b + tau (W k(0) - tr C)].
+    """
+    assert sums is not None
+    maps, tau = [term.matrix(t, term.roots(t)) for term in terms], jnp.exp(-t[-1])
+    features = sum(own.shape[1] for own in maps)
+    if sums.intercept is not None:
+        maps.append(jnp.reshape(sums.intercept, (1, 1)))
+    _, C, L, half = sums.factored(maps, tau)
+    pull = tau * half
+    variance = sum(term.variance(t) for term in terms)
+    # the difference is a sum of variances; only rounding can carry it below zero
+    bound_gap = jnp.maximum(variance * sums.weight - jnp.trace(C[:features, :features]), 0.0)
+    quadratic = tau * sums.yy - pull @ pull + tau * bound_gap
+    return -0.5 * (sums.weight * (np.log(2.0 * np.pi) + t[-1]) + quadratic) - jnp.sum(jnp.log(jnp.diagonal(L)))
+
+
+_MODELS: dict[int, SumModel] = {}
+_numbers = count()
+
+
+@contextmanager
+def registered(model: SumModel) -> Iterator[np.ndarray]:
+    """A model under a number, while it is sampled: what is compiled must not depend on it."""
+    number = next(_numbers)
+    _MODELS[number] = model
+    try:
+        yield np.array(float(number))
+    finally:
+        del _MODELS[number]
+
+
+def _bound(number: float, theta: np.ndarray) -> tuple[float, np.ndarray]:
+    """The collapsed bound and its gradient; minus infinity where there is none."""
+    model, nothing = _MODELS[int(number)], (-np.inf, np.zeros(theta.size))
+    if not np.array_equal(model.parameters.clip(theta), theta):
+        return nothing
+    try:
+        with np.errstate(all="ignore"):
+            closed = model.at(theta)
+            value, gradient = float(closed.elbo), model.pull_back(theta, closed.cotangents)
+    except FloatingPointError:
+        return nothing
+    return (value, gradient) if np.isfinite(value) and np.isfinite(gradient).all() else nothing
+
+
+@jax.custom_vjp
+def collapsed_bound(number: Any, theta: Any) -> Any:
+    """The bound of a model that is known by number, at log hyperparameters."""
+    return _called(number, theta)[0]
+
+
+def _called(number: Any, theta: Any) -> tuple[Any, Any]:
+    """Bound and gradient, by way of bits: the thread in which JAX calls back knows nothing of float64 in this one."""
+    bits = jax.lax.bitcast_convert_type(jnp.append(theta, number), jnp.uint32)
+    found = jax.pure_callback(_bound_in_bits, jax.ShapeDtypeStruct(bits.shape, bits.dtype), bits)
+    both = jax.lax.bitcast_convert_type(found, theta.dtype)
+    return both[-1], both[:-1]
+
+
+def _bound_in_bits(bits: Any) -> np.ndarray:
+    *theta, number = np.ascontiguousarray(bits).view(np.float64)[:, 0]
+    value, gradient = _bound(number, np.array(theta))
+    return np.append(gradient, value)[:, None].view(np.uint32)
+
+
+collapsed_bound.defvjp(_called, lambda gradient, weight: (None, weight * gradient))

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.fft import next_fast_len
 from scipy.special import ndtri
+from scipy.stats import rankdata
 
 TAILS = (0.05, 0.95)
 
@@ -98,9 +99,7 @@ def _normal_scores(x: np.ndarray) -> np.ndarray:
     """Normal quantiles of the ranks among all draws (Blom, 1958); equal draws share a rank. NaN if not all finite."""
     if not np.all(np.isfinite(x)):
         return np.full(x.shape, np.nan)
-    _, place, counts = np.unique(x, return_inverse=True, return_counts=True)
-    ranks = np.cumsum(counts) - (counts - 1) / 2
-    return ndtri((ranks[place.reshape(x.shape)] - 3 / 8) / (x.size + 1 / 4))
+    return ndtri((rankdata(x).reshape(x.shape) - 3 / 8) / (x.size + 1 / 4))
 
 
 def _rhat(z: np.ndarray) -> float:
@@ -115,14 +114,6 @@ def _rhat(z: np.ndarray) -> float:
     return float(np.sqrt(between / within + (draws - 1) / draws))
 
 
-def _autocovariances(z: np.ndarray) -> np.ndarray:
-    """(draws,) mean over chains of Σ_n z_n z_(n + lag) / draws, of centred chains padded with zeros."""
-    draws = z.shape[1]
-    padded = next_fast_len(2 * draws, real=True)
-    spectrum = np.fft.rfft(z - np.mean(z, axis=1, keepdims=True), n=padded, axis=1)
-    return np.mean(np.fft.irfft(np.abs(spectrum) ** 2, n=padded, axis=1)[:, :draws], axis=0) / draws
-
-
 def _ess(z: np.ndarray) -> float:
     """Draws over the autocorrelation time τ = -1 + 2 Σ_t ρ_t; NaN when all are equal.
 
@@ -133,7 +124,10 @@ def _ess(z: np.ndarray) -> float:
     if _silent(z):
         return np.nan
     draws, size = z.shape[1], z.size
-    covariances = _autocovariances(z)
+    # mean over chains of Σ_n z_n z_(n + lag) / draws, of centred chains padded with zeros, (draws,)
+    padded = next_fast_len(2 * draws, real=True)
+    spectrum = np.fft.rfft(z - np.mean(z, axis=1, keepdims=True), n=padded, axis=1)
+    covariances = np.mean(np.fft.irfft(np.abs(spectrum) ** 2, n=padded, axis=1)[:, :draws], axis=0) / draws
     within = covariances[0] * draws / (draws - 1)
     total = covariances[0] + np.var(np.mean(z, axis=1), ddof=1)
     rho = 1 - (within - covariances) / total

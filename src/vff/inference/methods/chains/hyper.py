@@ -4,15 +4,7 @@ Names are those that a summary of the draws prints: ``variance[term]``, ``length
 ``noise_variance``, and the likelihood's own. A prior may be given by such a name, or for all of a kind by the part
 before the bracket; a number instead of a prior holds the hyperparameter there.
 
-Priors that are not given, with s the scale of f (that of y where f is in its units, else one):
-
-    variance          its square root is exponential, above 3 s with probability 0.05 (penalised complexity)
-    lengthscale       log-normal, median half the range of the column's data, sigma 1 (of factors: ``Parameter.prior``)
-    noise_variance    its square root is half-normal with scale s
-    constant          normal around the best constant, standard deviation 10 s
-    df                Gamma of shape 2 and scale 10 (Juarez and Steel, 2010)
-    cut 1             normal around its first guess, standard deviation 5
-    others            log-normal, median the first guess from the data, sigma 1.5
+Priors that are not given: see docs/markov-chains.md, "Priors".
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,13 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from vff.inference.methods.task import TermPlan
+from vff.inference.methods.task import FitTask, TermPlan
 from vff.inference.model.scale import TargetScale, Units
 from vff.likelihoods import AbstractLikelihood
 from vff.priors import AbstractPrior, Gamma, HalfNormal, LogNormal, Normal, OfSd, penalised_sd
 from vff.words import shown
 
-PriorLike = AbstractPrior | float | None
 _ABOVE, _PROBABILITY = 3.0, 0.05
 _REACH, _CUT, _VAGUE = 10.0, 5.0, 1.5
 _INNER = 0.005, 0.995  # quantiles of the prior between which a chain starts
@@ -53,6 +44,11 @@ class Parameter:
     def name(self) -> str:
         return self.kind if self.label is None else f"{self.kind}[{self.label}]"
 
+    @property
+    def form(self) -> AbstractPrior | None:
+        """What compiled code depends on."""
+        return None if self.prior is None else self.prior.form
+
     def to_t(self, value: float) -> float:
         inner = (value - self.lower) / self.unit
         return inner if self.real else float(np.log(max(inner, 1e-300)))
@@ -70,17 +66,16 @@ class Parameter:
         return self.to_t(float(np.clip(self.start, low, high)))
 
 
-def term_parameters(plans: Sequence[TermPlan], learnt: Sequence[Sequence[float]], units: Units) -> list[Parameter]:
+def term_parameters(task: FitTask, learnt: Sequence[Sequence[float]], units: Units) -> list[Parameter]:
     """The hyperparameters of every term; ``learnt`` are their values before the chains, in the user's units."""
-    labels = _labels(plans)
     spread = penalised_sd(_ABOVE * units.target.scale, _PROBABILITY)
-    parameters: list[Parameter] = []
-    for plan, values, some, names in zip(plans, learnt, units.terms, labels, strict=True):
-        parameters.append(Parameter("variance", plan.name, spread, values[0], unit=some["variance"]))
-        for (name, d, own), label, value in zip(plan.term.parameters, names, values[1:], strict=True):
-            extent = plan.extents[d].high - plan.extents[d].low or 2.0 * some[name]
-            parameters.append(Parameter(own.name, label, own.prior(extent), value, unit=some[name]))
-    return parameters
+    found: list[Parameter] = []
+    for plan, values, some, labels in zip(task.plans, learnt, units.terms, _labels(task.plans), strict=True):
+        found.append(Parameter("variance", plan.name, spread, values[0], unit=some["variance"]))
+        for (name, d, own), label, value in zip(plan.term.parameters, labels, values[1:], strict=True):
+            extent = plan.ranges[d].high - plan.ranges[d].low or 2.0 * some[name]
+            found.append(Parameter(own.name, label, own.prior(extent), value, unit=some[name]))
+    return found if task.optimise else [replace(own, prior=None) for own in found]
 
 
 def _labels(plans: Sequence[TermPlan]) -> list[list[str]]:
@@ -133,14 +128,10 @@ def _default(parameter: Parameter) -> AbstractPrior:
 
 def check_names(plans: Sequence[TermPlan], others: Sequence[str], given: Mapping[str, Any] | None) -> None:
     """Refuse names that no hyperparameter has, before any work is done."""
-    names = [
-        name
-        for plan, labels in zip(plans, _labels(plans), strict=True)
-        for name in (
-            f"variance[{plan.name}]",
-            *(f"{own.name}[{label}]" for (_, _, own), label in zip(plan.term.parameters, labels, strict=True)),
-        )
-    ]
+    names: list[str] = []
+    for plan, labels in zip(plans, _labels(plans), strict=True):
+        both = zip(plan.term.parameters, labels, strict=True)
+        names += [f"variance[{plan.name}]", *(f"{own.name}[{label}]" for (_, _, own), label in both)]
     names += others
     for key in given or {}:
         if key not in names and key not in {name.partition("[")[0] for name in names}:
@@ -149,32 +140,31 @@ def check_names(plans: Sequence[TermPlan], others: Sequence[str], given: Mapping
 
 def with_priors(parameters: Sequence[Parameter], given: Mapping[str, Any] | None) -> list[Parameter]:
     """The parameters with the user's priors, and held where the user gave a number."""
-    asked = dict(given or {})
-    return [_with_prior(own, asked.get(own.name, asked.get(own.kind))) for own in parameters]
+    requested = dict(given or {})
+    return [_with_prior(own, requested.get(own.name, requested.get(own.kind))) for own in parameters]
 
 
-def _with_prior(own: Parameter, asked: Any) -> Parameter:
-    if asked is None:
+def _with_prior(own: Parameter, given: Any) -> Parameter:
+    if given is None:
         return own
-    if isinstance(asked, AbstractPrior):
+    if isinstance(given, AbstractPrior):
         if own.prior is None:
             raise ValueError(
                 f"priors gives a prior for {own.name}, which is held at {own.start:g}; leave it to be learnt"
             )
-        if (asked.support == "real") != own.real:
+        if (given.support == "real") != own.real:
             wanted = "a real number, such as Normal" if own.real else "a positive number, such as Gamma or LogNormal"
-            raise ValueError(f"priors gives {shown(asked)} for {own.name}; give a prior for {wanted}")
-        if not own.real and float(asked.quantile(_INNER[1])) <= own.lower:
+            raise ValueError(f"priors gives {shown(given)} for {own.name}; give a prior for {wanted}")
+        if not own.real and float(given.quantile(_INNER[1])) <= own.lower:
             raise ValueError(
-                f"priors gives {shown(asked)} for {own.name}, which stays above {own.lower:g} and would lie below it; "
-                "give "
-                "one that can be above"
+                f"priors gives {shown(given)} for {own.name}, which stays above {own.lower:g} and would lie below it; "
+                "give one that can be above"
             )
-        return replace(own, prior=asked)
-    number = isinstance(asked, Real) and not isinstance(asked, bool)
-    if not number or not np.isfinite(float(asked)) or not (own.real or float(asked) > own.lower):
+        return replace(own, prior=given)
+    number = isinstance(given, Real) and not isinstance(given, bool)
+    if not number or not np.isfinite(float(given)) or not (own.real or float(given) > own.lower):
         wanted = "a number" if own.real else f"a number above {own.lower:g}"
         raise ValueError(
-            f"priors for {own.name} must be a prior of vff.priors, {wanted} to hold it at, or None; got {shown(asked)}"
+            f"priors for {own.name} must be a prior of vff.priors, {wanted} to hold it at, or None; got {shown(given)}"
         )
-    return replace(own, prior=None, start=float(asked))
+    return replace(own, prior=None, start=float(given))

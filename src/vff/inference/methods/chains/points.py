@@ -7,6 +7,9 @@ of cells are interpolated by polynomials, block by block of rows of one cell.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
+from itertools import islice
+from math import prod
 from typing import Any, NamedTuple
 
 import jax
@@ -14,6 +17,8 @@ import jax.numpy as jnp
 
 from vff.factors import WhiteFactor
 from vff.inference.model.products import evaluated
+from vff.inference.model.term import Term
+from vff.moments import MomentRequest
 
 
 class Interpolated(NamedTuple):
@@ -52,28 +57,43 @@ class TermShape:
     """A term, as far as compiled code depends on it."""
 
     axes: tuple[WhiteFactor, ...]
-    lattice: bool
+    lattice: bool = False
     copies: int = 1
+    first: int = 0
+    """Entry of its variance among the hyperparameters; those of its factors follow."""
+
+    @property
+    def end(self) -> int:
+        """The entry after its last."""
+        return self.first + 1 + sum(axis.n_values for axis in self.axes)
 
     @property
     def white_shape(self) -> tuple[int, ...]:
         return tuple(axis.white_size for axis in self.axes)
 
     @property
+    def white_count(self) -> int:
+        return prod(self.white_shape)
+
+    @property
     def shape(self) -> tuple[int, ...]:
         """Of the coefficients."""
         return tuple(axis.size for axis in self.axes)
 
-    def matrix(self, roots: tuple[Any, ...]) -> Any:
-        """The map from white variables to coefficients, written out, (P, S)."""
-        product = jnp.ones((1, 1))
-        for axis, root in zip(self.axes, roots, strict=True):
-            product = jnp.kron(product, axis.coefficients(root, jnp.eye(axis.white_size)))
-        return product
+    def variance(self, t: Any) -> Any:
+        """At log hyperparameters t."""
+        return jnp.exp(t[self.first])
 
-    def roots(self, values: Sequence[tuple[Any, ...]]) -> tuple[Any, ...]:
-        """Of every column, at its hyperparameters."""
-        return tuple(axis.at(own) for axis, own in zip(self.axes, values, strict=True))
+    def roots(self, t: Any) -> tuple[Any, ...]:
+        """Of every column, for unit variance."""
+        values = (jnp.exp(t[entry]) for entry in range(self.first + 1, self.end))
+        return tuple(axis.at(tuple(islice(values, axis.n_values))) for axis in self.axes)
+
+    def matrix(self, t: Any, roots: tuple[Any, ...]) -> Any:
+        """The map from white variables to coefficients, written out, with the variance in it, (P, S)."""
+        both = zip(self.axes, roots, strict=True)
+        maps = [axis.coefficients(root, jnp.eye(axis.white_size)) for axis, root in both]
+        return jnp.exp(0.5 * t[self.first]) * reduce(jnp.kron, maps)
 
     def coefficients(self, roots: tuple[Any, ...], v: Any) -> Any:
         """White variables to coefficients, a tensor with an axis per column."""
@@ -90,63 +110,36 @@ class TermShape:
             axis.explained(root, phi) for axis, root, phi in zip(self.axes, roots, points.features, strict=True)
         ]
         if not self.lattice:
-            return evaluated(points.features, c.reshape(-1), jnp), jnp.prod(jnp.stack(explained), axis=0)
+            return self.values(points, c), jnp.prod(jnp.stack(explained), axis=0)
+        return self.values(points, c), reduce(jnp.multiply.outer, explained).reshape(-1)
+
+    def values(self, points: TermPoints, c: Any) -> Any:
+        """phi'c at every point."""
+        if not self.lattice:
+            return evaluated(points.features, c.reshape(-1), jnp)
         for d, phi in enumerate(points.features):
             c = jnp.moveaxis(jnp.tensordot(phi, c, axes=(1, d)), 0, d)
-        whole = explained[0]
-        for other in explained[1:]:
-            whole = jnp.multiply.outer(whole, other)
-        return c.reshape(-1), whole.reshape(-1)
+        return c.reshape(-1)
 
     def at_rows(self, points: TermPoints, values: Any) -> Any:
         """What is known of points, at the rows."""
-        if isinstance(points.codes, Interpolated):
-            return _carried(points.codes, values)
-        if points.codes is not None:
-            return values[points.codes]
+        codes = points.codes
+        if isinstance(codes, Interpolated):
+            by_cell = values.reshape(-1, codes.weights.shape[-1])[codes.cell]
+            by_place = jnp.einsum("brj,bj->br", codes.weights, by_cell).reshape(-1)
+            return _picked(by_place, codes.place, codes.row)
+        if codes is not None:
+            return values[codes]
         return jnp.repeat(values, self.copies) if self.copies > 1 else values
 
 
-class TermPlaces(NamedTuple):
-    """Entries of the hyperparameters of one term."""
-
-    variance: int
-    factors: tuple[range, ...]
-    """Of every factor."""
-
-
-Places = tuple[TermPlaces, ...]
-
-
-def places_of(terms: Sequence[TermShape]) -> Places:
-    """By term."""
-    places, at = [], 0
-    for term in terms:
-        variance, factors = at, []
-        at += 1
-        for axis in term.axes:
-            factors.append(range(at, at + axis.n_values))
-            at += axis.n_values
-        places.append(TermPlaces(variance, tuple(factors)))
-    return tuple(places)
-
-
-def roots_of(terms: Sequence[TermShape], places: Places, t: Any) -> list[tuple[Any, ...]]:
-    """Of every column of every term, at log hyperparameters t."""
-    both = zip(terms, places, strict=True)
-    return [term.roots([tuple(jnp.exp(t[place]) for place in some) for some in own.factors]) for term, own in both]
-
-
-def maps_of(terms: Sequence[TermShape], places: Places, t: Any, roots: Sequence[tuple[Any, ...]]) -> list[Any]:
-    """From white variables to coefficients, by term, written out, with the variance in them."""
-    parts = zip(terms, places, roots, strict=True)
-    return [jnp.exp(0.5 * t[own.variance]) * term.matrix(root) for term, own, root in parts]
-
-
-def _carried(own: Interpolated, values: Any) -> Any:
-    """Values at nodes to values at rows."""
-    by_cell = values.reshape(-1, own.weights.shape[-1])[own.cell]
-    return _picked(jnp.einsum("brj,bj->br", own.weights, by_cell).reshape(-1), own.place, own.row)
+def shapes_of(terms: Sequence[Term], request: MomentRequest) -> tuple[TermShape, ...]:
+    """The terms as chains see them, rows written out."""
+    shapes: list[TermShape] = []
+    for term, own in zip(terms, request.terms, strict=True):
+        axes = tuple(factor.white(basis) for factor, basis in zip(term.factors, own.bases, strict=True))
+        shapes.append(TermShape(axes, first=shapes[-1].end if shapes else 0))
+    return tuple(shapes)
 
 
 @jax.custom_vjp
@@ -155,12 +148,7 @@ def _picked(values: Any, place: Any, row: Any) -> Any:
     return values[place]
 
 
-def _picked_forward(values: Any, place: Any, row: Any) -> tuple[Any, Any]:
-    return values[place], row
-
-
-def _picked_backward(row: Any, slope: Any) -> tuple[Any, None, None]:
-    return jnp.append(slope, 0.0)[row], None, None
-
-
-_picked.defvjp(_picked_forward, _picked_backward)
+_picked.defvjp(
+    lambda values, place, row: (values[place], row),
+    lambda row, slope: (jnp.append(slope, 0.0)[row], None, None),
+)

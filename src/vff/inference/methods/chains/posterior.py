@@ -1,7 +1,9 @@
 """The posterior that draws stand for: averages over hyperparameters and coefficients (``posterior.averaged``)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import reduce
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,16 +20,15 @@ _AVERAGED = 200  # settings over which K^-1 is averaged, and fewer where it is l
 _NUMBERS = 2**30
 
 
-@dataclass(frozen=True)
-class CoefficientDraws:
-    """Draws of the coefficients of all terms, of the functions that are summed over rows, or what is known of them."""
+class CoefficientDraws(NamedTuple):
+    """Draws of the coefficients of the functions that are summed over rows, and, the last, of the constant."""
 
     mean: np.ndarray
-    """(P,)."""
+    """(P + 1,)."""
     covariance: np.ndarray
-    """(P, P)."""
+    """(P + 1, P + 1)."""
     draws: np.ndarray
-    """(S, P)."""
+    """(S, P + 1)."""
 
     @classmethod
     def of(cls, draws: np.ndarray) -> "CoefficientDraws":
@@ -37,54 +38,31 @@ class CoefficientDraws:
         return cls(mean, centred.T @ centred / len(draws), draws)
 
 
-@dataclass(frozen=True)
-class InterceptDraws:
-    """How far the constant is from its average, and what is known of it beside the draws."""
-
-    draws: np.ndarray
-    """(S,)."""
-    covariance: np.ndarray
-    """With the coefficients of all terms, (P,)."""
-    variance: float
-
-    @classmethod
-    def of(cls, draws: np.ndarray, coefficients: CoefficientDraws) -> "InterceptDraws":
-        """Moments of the draws themselves."""
-        return cls(draws, coefficients.draws.T @ draws / len(draws), float(np.mean(draws**2)))
-
-    def posterior(self, together: np.ndarray) -> tuple[InterceptPosterior | None, np.ndarray]:
-        """The constant, whose covariance with the coefficients is ``together``, and r: given it they lose rr'."""
-        if not self.variance > 0.0:
-            return None, np.zeros(together.size)
-        return InterceptPosterior(0.0, self.variance, -together / self.variance), together / np.sqrt(self.variance)
-
-
 def sampled_posterior(
-    model: SumModel,
-    settings: Sequence[Hyperparameters],
-    coefficients: CoefficientDraws,
-    averages: Sequence[np.ndarray],
-    intercept: InterceptDraws,
-) -> Posterior:
-    """From draws of settings, of coefficients and of the constant.
+    model: SumModel, settings: Sequence[Hyperparameters], drawn: CoefficientDraws, averages: Sequence[np.ndarray]
+) -> tuple[Posterior, float]:
+    """From draws of settings and of coefficients; and the average of the constant, which it is measured from.
 
     ``averages`` of the features over the rows of the fit, by term, are what effects are centred on.
     """
     middle, request = _median(settings), model.moments.request
-    places, terms = request.slices, processes(model, middle)
-    back = [_inverse(term.transform) for term in terms]
+    places, terms, P = request.slices, processes(model, middle), request.size
+    back = [TermTransform(tuple(factor.inverse for factor in term.transform.factors)) for term in terms]
 
     def inner(v: np.ndarray) -> np.ndarray:
         """From the functions at rows to the coordinates of the prior."""
         return np.concatenate([own.transpose(v[place]) for own, place in zip(back, places, strict=True)])
 
-    known, root = intercept.posterior(inner(intercept.covariance))
+    together, variance, known = inner(drawn.covariance[:P, P]), float(drawn.covariance[P, P]), None
+    root = np.zeros(P)  # given the constant, coefficients lose rr'
+    if np.ptp(drawn.draws[:, P]) > 0.0:  # else it is held
+        known, root = InterceptPosterior(0.0, variance, -together / variance), together / np.sqrt(variance)
     both = zip(terms, averages, strict=True)
     centre = np.concatenate([term.transform.forward(np.asarray(own)) for term, own in both])
     averaged, taken, carried, own_centre = [], [], [], []
     for s, (term, own, process) in enumerate(zip(model.terms, request.terms, terms, strict=True)):
         place = places[s]
-        C = _both(back[s], coefficients.covariance[place, place]) - np.outer(root[place], root[place])
+        C = _both(back[s], drawn.covariance[place, place]) - np.outer(root[place], root[place])
         variance, raw = _average_inverse(term, own, [setting.terms[s] for setting in settings])
         K = _both(back[s], raw)
         averaged.append(replace(process, variance=variance))
@@ -92,13 +70,14 @@ def sampled_posterior(
         carried.append(K)
         own_centre.append(C @ centre[place])
     shared = {
-        (s, t): back[s].transpose(back[t].transpose(coefficients.covariance[places[s], places[t]].T).T)
+        (s, t): back[s].transpose(back[t].transpose(drawn.covariance[places[s], places[t]].T).T)
         - np.outer(root[places[s]], root[places[t]])
         for s, t in request.pairs
     }
-    kept = tuple(carried), inner(coefficients.draws.T).T, intercept.draws
+    kept = tuple(carried), inner(drawn.draws[:, :P].T).T, drawn.draws[:, P] - drawn.mean[P]
     covariance = Averaged(tuple(averaged), tuple(taken), shared, *kept)
-    return Posterior(inner(coefficients.mean), covariance, centre, np.concatenate(own_centre), intercept=known)
+    mean = inner(drawn.mean[:P])
+    return Posterior(mean, covariance, centre, np.concatenate(own_centre), intercept=known), float(drawn.mean[P])
 
 
 def _median(settings: Sequence[Hyperparameters]) -> Hyperparameters:
@@ -108,11 +87,6 @@ def _median(settings: Sequence[Hyperparameters]) -> Hyperparameters:
         for s, first in enumerate(settings[0].terms)
     )
     return Hyperparameters(terms, float(np.median([setting.noise for setting in settings])))
-
-
-def _inverse(transform: TermTransform) -> TermTransform:
-    """T^-1."""
-    return TermTransform(tuple(factor.inverse for factor in transform.factors))
 
 
 def _both(inverse: TermTransform, matrix: np.ndarray) -> np.ndarray:
@@ -129,8 +103,5 @@ def _average_inverse(term: Term, request: TermRequest, values: Sequence[dict[str
     for own in some:
         priors = term.priors(request.factors, own)
         raw = [_both(TermTransform((prior.transform,)), prior.K.solve(np.eye(prior.basis.size))) for prior in priors]
-        product = raw[0]
-        for other in raw[1:]:
-            product = np.kron(product, other)
-        total += own["variance"] * product
+        total += own["variance"] * reduce(np.kron, raw)
     return float(np.mean([own["variance"] for own in some])), total / len(some)

@@ -13,7 +13,7 @@ BlackJAX, drawn towards the scales that are known before.
 
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
@@ -22,8 +22,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from vff.inference.methods.chains.compiling import compiled
-from vff.inference.methods.chains.density import LogDensity, slope_of
 from vff.likelihoods.float64 import float64
 from vff.linalg import threads_for
 from vff.moments.threads import cores
@@ -43,6 +41,32 @@ _HALVINGS = 20
 _QUARTER, _JITTER = 0.5 * np.pi, 0.3  # a quarter turn makes a Gaussian draw independent
 _MOST_STEPS = 256
 _PATIENCE = 2.0  # seconds between lines of progress
+# the emitters of fused loops take as long as all other passes together, and code without them runs as fast here
+_QUICK = {"xla_cpu_use_fusion_emitters": False}
+
+LogDensity = Callable[[Any, Any], Any]
+"""(data, position) -> log-density; hashable, since it is what compiled code is remembered by."""
+
+
+@lru_cache(maxsize=1)
+def _options() -> dict[str, Any] | None:
+    """Options that this version of JAX knows."""
+    try:
+        jax.jit(lambda x: x + 1, compiler_options=_QUICK)(0.0)
+    except (TypeError, ValueError, RuntimeError):
+        return None
+    return dict(_QUICK)
+
+
+def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    """``jax.jit``, in less time."""
+    return jax.jit(function, compiler_options=_options())
+
+
+@lru_cache(maxsize=32)
+def slope_of(target: LogDensity) -> Callable[..., Any]:
+    """(data, position) -> log-density and its gradient, compiled."""
+    return compiled(jax.value_and_grad(target, argnums=1))
 
 
 class Drawn(NamedTuple):
@@ -50,10 +74,11 @@ class Drawn(NamedTuple):
 
     position: np.ndarray
     """(draws, size)."""
-    log_density: np.ndarray
-    acceptance: np.ndarray
+    lp: np.ndarray
+    """The log-density, up to a constant. These names are those of ArviZ."""
+    acceptance_rate: np.ndarray
     energy: np.ndarray
-    steps: np.ndarray
+    n_steps: np.ndarray
     """Evaluations of the gradient."""
     diverging: np.ndarray
 
@@ -158,8 +183,8 @@ def _blocks(target: LogDensity, sampler: str) -> Callable[..., Any]:
         adapting = lambda carry: adapted(carry, info.acceptance_rate, stage, ends)  # noqa: E731
         carry = jax.lax.cond(stage >= 0, adapting, lambda carry: carry, carry)
         carry = jax.lax.cond(ends == 2, settled, lambda carry: carry, carry)
-        told = (info.acceptance_rate, info.energy, steps, info.is_divergent)
-        return carry, Drawn(state.position, state.logdensity, *told)
+        others = (info.acceptance_rate, info.energy, steps, info.is_divergent)
+        return carry, Drawn(state.position, state.logdensity, *others)
 
     def block(data: Any, carry: _Carry, keys: Any, stages: Any, ends: Any) -> tuple[_Carry, Drawn]:
         return jax.lax.scan(partial(step, data), carry, (keys, stages, ends))
@@ -193,18 +218,14 @@ def _begin(z: Any, value: Any, slope: Any, step_size: float = _FIRST_STEP) -> _C
     return _Carry(HMCState(jnp.asarray(z), value, slope), step(size), mass(z.size, one), size, one)
 
 
-class Compilation:
-    """The blocks of a target, compiled in the background: it takes seconds, and so does what comes before them."""
+def compilation(target: LogDensity, sampler: str, data: Any, size: int) -> "Future[Callable[..., Any]]":
+    """The blocks of a target, compiled in the background: it takes seconds, and so does what comes before them.
 
-    def __init__(self, target: LogDensity, sampler: str, data: Any, size: int):
-        """``data`` of the shapes that will be; a position has this size."""
-        import blackjax  # noqa: F401  here, because two threads that import it at once find half of it
+    ``data`` are of the shapes that will be; a position has this size.
+    """
+    import blackjax  # noqa: F401  here, because two threads that import it at once find half of it
 
-        self._pool = ThreadPoolExecutor(1)
-        self._work = self._pool.submit(self._compile, target, sampler, data, size)
-
-    @staticmethod
-    def _compile(target: LogDensity, sampler: str, data: Any, size: int) -> Callable[..., Any]:
+    def work() -> Callable[..., Any]:
         """By a run with a step size that is no number: every step ends at once."""
         with float64():
             block, zero = _blocks(target, sampler), jnp.zeros(size)
@@ -213,10 +234,11 @@ class Compilation:
             jax.block_until_ready(block(jax.device_put(data), carry, keys, *np.full((2, _BLOCK), -1)))
         return block
 
-    def block(self) -> Callable[..., Any]:
-        """When it is done."""
-        with self._pool:
-            return self._work.result()
+    pool = ThreadPoolExecutor(1)
+    try:
+        return pool.submit(work)
+    finally:
+        pool.shutdown(wait=False)
 
 
 def _schedule(plan: Plan) -> tuple[np.ndarray, np.ndarray]:
@@ -239,7 +261,7 @@ def run(
     starts: np.ndarray,
     plan: Plan,
     progress: Callable[[str], None],
-    compilation: Compilation | None = None,
+    compiling: "Future[Callable[..., Any]] | None" = None,
 ) -> list[Drawn]:
     """Every chain from its start, (chains, size); two at a time if cores are. The same seed gives the same draws."""
     assert plan.warmup is not None
@@ -263,11 +285,11 @@ def run(
         own = slice(warmup - first, warmup - first + plan.draws)
         return Drawn(*(values[own] for values in whole))
 
-    block = (compilation or Compilation(target, plan.sampler, data, starts.shape[1])).block()
+    block = (compiling or compilation(target, plan.sampler, data, starts.shape[1])).result()
     with float64():
         data, slope = jax.device_put(data), slope_of(target)
         starts = np.stack([_possible(start, lambda z: float(slope(data, z)[0])) for start in starts])
-    report = _Reporter(plan, len(stages), progress)
+    report = _reporter(plan, len(stages), progress)
     # two chains, each with a core: threads of a linear-algebra library within each would only wait for one another
     with threads_for(1), ThreadPoolExecutor(min(2, plan.chains, cores())) as pool:
         return list(pool.map(chain, range(plan.chains)))
@@ -285,24 +307,22 @@ def _possible(start: np.ndarray, log_density: Callable[[np.ndarray], float]) -> 
     )
 
 
-class _Reporter:
+def _reporter(plan: Plan, total: int, progress: Callable[[str], None]) -> Callable[[int, int, Any], None]:
     """A line of progress every two seconds or so."""
+    done, divergent = [0] * plan.chains, 0
+    started = last = time.perf_counter()
 
-    def __init__(self, plan: Plan, total: int, say: Callable[[str], None]):
-        self._plan, self._total, self._say = plan, total, say
-        self._done, self._divergent = [0] * plan.chains, 0
-        self._started = self._last = time.perf_counter()
-
-    def __call__(self, chain: int, done: int, drawn: Any) -> None:
-        self._done[chain] = done
-        if done > (self._plan.warmup or 0):
-            self._divergent += int(np.sum(drawn.diverging))
-        now = time.perf_counter()
-        if now - self._last > _PATIENCE:
-            self._last = now
-            share = sum(self._done) / (self._total * self._plan.chains)
-            left = (now - self._started) * (1.0 - share) / share
-            self._say(
-                f"{sum(self._done):,} of {self._total * self._plan.chains:,} steps of {self._plan.chains} chains; "
-                f"{self._divergent} divergent; {left:.0f} s left"
+    def report(chain: int, steps: int, drawn: Any) -> None:
+        nonlocal divergent, last
+        done[chain] = steps
+        if steps > (plan.warmup or 0):
+            divergent += int(np.sum(drawn.diverging))
+        now, every = time.perf_counter(), total * plan.chains
+        if now - last > _PATIENCE:
+            last, share = now, sum(done) / every
+            left = (now - started) * (1.0 - share) / share
+            progress(
+                f"{sum(done):,} of {every:,} steps of {plan.chains} chains; {divergent} divergent; {left:.0f} s left"
             )
+
+    return report

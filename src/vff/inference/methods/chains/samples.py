@@ -131,9 +131,8 @@ def on_gap(bound_gap: float, tolerated: float) -> tuple[str, ...]:
 
 
 def stats_of(drawn: "Sequence[Drawn]") -> dict[str, np.ndarray]:
-    """How the chains went, (chains, draws) each, by the names of ArviZ."""
-    names = {"lp": 1, "acceptance_rate": 2, "energy": 3, "n_steps": 4, "diverging": 5}
-    return {name: np.stack([own[place] for own in drawn]) for name, place in names.items()}
+    """How the chains went, (chains, draws) each."""
+    return {name: np.stack([getattr(own, name) for own in drawn]) for name in drawn[0]._fields[1:]}
 
 
 def evenly(chains: int, draws: int, most: int = _KEPT) -> np.ndarray:

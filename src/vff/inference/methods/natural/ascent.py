@@ -26,34 +26,22 @@ class Sums(Protocol):
         ...
 
 
-class Iterate(Protocol):
-    """A q on the way."""
-
-    @property
-    def divergence(self) -> float:
-        """KL[q || p], nats."""
-        ...
-
-    @property
-    def error(self) -> float:
-        """How far the divergence may be off by its computation, nats."""
-        ...
-
-
 S = TypeVar("S", bound=Sums)
-Q = TypeVar("Q", bound=Iterate)
+Q = TypeVar("Q")  # a q on the way
 
 
 @dataclass(frozen=True)
 class Visit(Generic[S]):
     """What the rows answer to a q."""
 
-    value: float
-    """sum w E[log p], nats."""
+    elbo: float
+    """sum w E[log p] - KL[q || p], nats."""
+    error: float
+    """How far the divergence may be off by its computation, nats."""
     sums: S
     """Those of the sites that q asks for."""
     gradient: np.ndarray
-    """Of the value in the likelihood's parameters, (R,)."""
+    """Of the bound in the likelihood's parameters, (R,)."""
     hessian: np.ndarray
     """(R, R)."""
 
@@ -81,9 +69,12 @@ class Step(Generic[S, Q]):
     psi: np.ndarray
     sums: S
     visit: Visit[S]
-    elbo: float
     curvature: np.ndarray
     """Minus the Hessian of the bound in psi, with q following, as far as the steps saw it, (R, R)."""
+
+    @property
+    def elbo(self) -> float:
+        return self.visit.elbo
 
 
 @dataclass(frozen=True)
@@ -100,7 +91,7 @@ class Ascent(Generic[S, Q]):
 def arrive(problem: Problem[S, Q], iterate: Q, psi: np.ndarray, sums: S) -> Step[S, Q]:
     """Stand on a q and ask the rows."""
     visit = problem.visit(iterate, psi)
-    return Step(iterate, psi, sums, visit, visit.value - iterate.divergence, positive(-visit.hessian))
+    return Step(iterate, psi, sums, visit, positive(-visit.hessian))
 
 
 def ascend(
@@ -118,7 +109,7 @@ def ascend(
         there, tried, rate, lost = _step(problem, here, rate, least)
         visits += tried
         if there is None:
-            return Ascent(here, tuple(bounds), visits, lost <= least + here.iterate.error)
+            return Ascent(here, tuple(bounds), visits, lost <= least + here.visit.error)
         gain, here = there.elbo - here.elbo, there
         bounds.append(here.elbo)
         progress(f"bound {here.elbo:.4f} nats after {visits} looks at the rows")
@@ -147,7 +138,7 @@ def _step(
         lost = min(lost, (here.elbo - there.elbo) / trial)
         if lost <= 0.0:
             return there, tried, trial, lost
-        if trial <= 0.5 and lost <= tolerance + there.iterate.error:
+        if trial <= 0.5 and lost <= tolerance + there.visit.error:
             break  # a whole step may go past the top and end as high as it began; half a step gains nothing only there
     return None, tried, rate, lost
 

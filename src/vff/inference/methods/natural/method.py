@@ -1,9 +1,8 @@
 """Any likelihood, by natural gradients: guess, learn on some rows, then on all of them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from dataclasses import replace
 
 import numpy as np
 
@@ -11,16 +10,12 @@ from vff.inference.learning.column_scan import sample_pieces
 from vff.inference.learning.growth import Stage
 from vff.inference.learning.harmonics import fewer
 from vff.inference.learning.model import SumModel
-from vff.inference.learning.start import highest_standing_out
-from vff.inference.methods.fit import Fit, Milestone, SiteMemory, record
-from vff.inference.methods.from_sums import learn_from_sums, shares_of
-from vff.inference.methods.natural.ascent import Ascent, Step, arrive, ascend
-from vff.inference.methods.natural.batches import by_batches
+from vff.inference.methods.collapsed import learn_from_sums, record_of_stages
+from vff.inference.methods.fit import Fit, SiteMemory
+from vff.inference.methods.natural.ascent import arrive, ascend, newton, positive
 from vff.inference.methods.natural.oracle import MemoryRows, RowOracle
-from vff.inference.methods.natural.row_sites import Observed
-from vff.inference.methods.natural.sites import Memory, SiteIterate, SiteProblem
-from vff.inference.methods.notes import notes_on
-from vff.inference.methods.task import FitTask, Spec
+from vff.inference.methods.natural.sites import SiteAscent, SiteProblem, SiteStep
+from vff.inference.methods.task import FitTask, Method, Spec
 from vff.inference.model.scale import TargetScale
 from vff.likelihoods import WIDEST_EXPONENT, best_constant
 from vff.moments import MomentRequest, Moments
@@ -35,15 +30,16 @@ _QUIET = (10.0, 1.0, 0.1)  # variances of a latent function that an ascent from 
 _HEAVY = 2.1  # degrees of freedom
 _MOST_REVIVALS = 5  # of terms that were switched off on the way
 _KEPT_TOLERANCE = 1e-7  # nats, when hyperparameters are kept
+_STRETCHES = 64  # of rows, in a batch
+_EPOCHS, _LAST_STEPS, _MOST_BATCH_HALVINGS = 1, 10, 8
+_STEADY, _FALL = 10.0, 0.7
 
 
-class Natural:
+class Natural(Method):
     """A Gaussian q with a full covariance, at the hyperparameters of the best bound."""
 
     name = "natural"
-    inference = "variational"
-    needs: Literal["visits"] = "visits"
-    samples = False
+    needs = "visits"
 
     def accepts(self, spec: Spec) -> str | None:
         """Any likelihood but that for which there is a closed form."""
@@ -58,31 +54,19 @@ class Natural:
             return _fit_more(task, task.before, task.before.memory)
 
 
-@dataclass(frozen=True)
-class Prepared:
-    """A task as learning sees it."""
-
-    task: FitTask
-    """With targets near one where f is in their units, and a likelihood that knows its levels."""
-    psi: np.ndarray
-    """The likelihood's first parameters."""
-    target: TargetScale
-    """The way back."""
-
-
-def prepared(task: FitTask) -> Prepared:
-    """The task with targets as learning sees them."""
+def prepared(task: FitTask) -> FitTask:
+    """The task as learning sees it: targets near one where f is in their units, and a likelihood with its levels."""
     rows, target = task.visited, _scale_of(task)
     _check_given(task)
     inner = rows.in_units(target)
-    asked = task.likelihood.sized(rows.observed.y if rows.targets is None else rows.targets)
+    sized = task.likelihood.sized(rows.observed.y if rows.targets is None else rows.targets)
     # values that are held are in the user's units
-    start = asked.start(rows.observed.y, inner.observed.extra, inner.observed.w)
-    psi = asked.with_values(start).in_units(1.0 / target.scale).psi
-    return Prepared(replace(task, rows=inner, likelihood=asked), psi, target)
+    start = sized.start(rows.observed.y, inner.observed.extra, inner.observed.w)
+    psi = sized.with_values(start).in_units(1.0 / target.scale).psi
+    return replace(task, rows=inner, likelihood=sized, target=target, psi=psi)
 
 
-def problem_of(task: FitTask, oracle: RowOracle, memory: Memory | None = None) -> SiteProblem:
+def problem_of(task: FitTask, oracle: RowOracle, memory: SiteMemory | None = None) -> SiteProblem:
     """What natural gradients ascend."""
     how = task.likelihood, task.optimise, task.has_intercept, task.free_harmonics
     return SiteProblem(task.terms, oracle, *how, _tolerance(task, oracle), memory=memory)
@@ -99,23 +83,22 @@ def _check_given(task: FitTask) -> None:
         )
 
 
-def fit_prepared(ready: Prepared) -> Fit:
+def fit_prepared(task: FitTask) -> Fit:
     """Of rows that are the first."""
-    task, psi, target = ready.task, ready.psi, ready.target
     sample, oracle = _sample(task), task.visited.all
     if sample is not None:
         task.progress(f"{oracle.n:,} rows, of which {sample.n:,} are learnt from first")
-        first = _begin(task, sample, psi, target)
+        first = _begin(task, sample)
         rough = ascend(*first, tolerance=_ROUGHLY * _tolerance(task, sample))
         problem = replace(problem_of(task, oracle), intercept_prior=first[0].intercept_prior)
         step = _onto_all_rows(problem, rough)
     else:
-        problem, step = _begin(task, oracle, psi, target)
+        problem, step = _begin(task, oracle)
     if task.batch is not None and task.batch < oracle.n:
-        ascent = by_batches(problem, step, task.batch, task.progress)
+        ascent = _by_batches(problem, step, task.batch, task.progress)
     else:
         ascent = _ascend_and_revive(problem, step, task.progress)
-    return _fit_of(task, problem, ascent, target)
+    return _fit_of(task, problem, ascent)
 
 
 def _tolerance(task: FitTask, oracle: RowOracle) -> float:
@@ -125,9 +108,7 @@ def _tolerance(task: FitTask, oracle: RowOracle) -> float:
     return max(_TOLERANCE[0], _TOLERANCE[1] * min(oracle.weight, oracle.n))
 
 
-def _ascend_and_revive(
-    problem: SiteProblem, step: Step[Moments, SiteIterate], progress: Callable[[str], None]
-) -> Ascent[Moments, SiteIterate]:
+def _ascend_and_revive(problem: SiteProblem, step: SiteStep, progress: Callable[[str], None]) -> SiteAscent:
     """To the top; and on from there, as long as a term that was switched off on the way comes back to life."""
     ascent = ascend(problem, step, tolerance=problem.tolerance, progress=progress)
     for _ in range(_MOST_REVIVALS if problem.optimise else 0):
@@ -139,29 +120,75 @@ def _ascend_and_revive(
     return ascent
 
 
+def _by_batches(
+    problem: SiteProblem,
+    first: SiteStep,
+    size: int,
+    progress: Callable[[str], None],
+) -> SiteAscent:
+    """Some epochs of steps on ``size`` rows each from a first q, and a few steps on all rows at the end.
+
+        sums <- (1 - r_t) sums + r_t (n / n_batch) sums of the batch's sites,        r_t = (2 + t / t_0)^-0.7
+
+    The likelihood's parameters follow at the same rate. Hyperparameters are held, since sums of a few rows, scaled up,
+    would take the scatter of these rows for detail: they are learnt before, from a sample, and after, on all rows.
+    """
+    held, rows = replace(problem, optimise=False, grows=False), problem.oracle.in_memory
+    assert rows is not None  # batches are dealt from rows in memory
+    iterate, psi, sums = first.iterate, first.psi, first.sums
+    rng, t = np.random.default_rng(0), 0
+    for epoch in range(_EPOCHS):
+        for some in _deal(rows, size, rng):
+            rate = (2.0 + t / _STEADY) ** -_FALL
+            batch = replace(held, oracle=some)
+            visit = batch.visit(iterate, psi)
+            wanted = visit.sums.scaled(float(rows.weight / some.weight))
+            for halving in range(_MOST_BATCH_HALVINGS):  # negative sites of few rows may make no q at a high rate
+                shorter = rate * 0.5**halving
+                trial = replace(sums.blended(wanted, shorter), n=rows.n)
+                moved = held.update(trial, iterate, shorter)
+                if moved is not None:
+                    sums, iterate, t = trial, moved, t + 1
+                    psi = psi + shorter * newton(visit.gradient, positive(-visit.hessian))
+                    break
+        progress(f"epoch {epoch + 1} of {_EPOCHS}: {t} steps of {size:,} rows")
+    last = arrive(problem, iterate, psi, sums)
+    return ascend(problem, last, tolerance=problem.tolerance, most_steps=_LAST_STEPS, progress=progress)
+
+
+def _deal(rows: MemoryRows, size: int, rng: np.random.Generator) -> Iterator[MemoryRows]:
+    """All rows once, in batches of about ``size`` made of stretches from all over the table."""
+    length = max(1, size // _STRETCHES)
+    starts = rng.permutation(np.arange(0, rows.n, length))
+    count = max(1, round(rows.n / size))
+    for some in np.array_split(starts, count):
+        pieces = [slice(int(start), min(int(start) + length, rows.n)) for start in some]
+        yield MemoryRows(rows.walk.taken(pieces), rows.observed.taken(pieces), counted=False)
+
+
 def _fit_more(task: FitTask, before: Fit, memory: SiteMemory) -> Fit:
     """The sites of the new rows, beside those of the old ones, from where these left everything."""
     observed = task.visited.observed
     if not memory.likelihood.standardised:
         memory.likelihood.check(observed.y, observed.extra)  # as it was sized by the first rows
-    task = replace(task, rows=task.visited.in_units(memory.units), likelihood=memory.likelihood)
-    old = Memory(memory.sums, memory.psi, memory.information)
-    problem = replace(problem_of(task, task.visited.all, old), intercept_prior=memory.intercept_prior)
+    kept = {"likelihood": memory.likelihood, "target": memory.units, "psi": memory.psi}
+    task = replace(task, rows=task.visited.in_units(memory.units), **kept)
+    problem = replace(problem_of(task, task.visited.all, memory), intercept_prior=memory.intercept_prior)
     sums, _ = problem.first_sums(memory.psi, memory.intercept)
     steps = _starts_of_more(task, problem, before, memory, sums)
     ascent = _ascend_and_revive(problem, max(steps, key=lambda step: step.elbo), task.progress)
-    return replace(_fit_of(task, problem, ascent, memory.units), elbo=np.nan)
+    return replace(_fit_of(task, problem, ascent), elbo=np.nan)
 
 
 def _starts_of_more(
     task: FitTask, problem: SiteProblem, before: Fit, memory: SiteMemory, sums: Moments
-) -> list[Step[Moments, SiteIterate]]:
+) -> list[SiteStep]:
     """From the hyperparameters of before, and from new ones: few rows may have switched off what more of them show."""
     last = before.history[-1]
     iterates = [problem.given(sums, last.optimum.theta, last.harmonics)]
     if task.optimise:
         with suppress(FloatingPointError):  # negative sites of earlier rows
-            stage = _first_stage(task, problem.model(sums), memory.units, np.inf)
+            stage = _first_stage(task, problem.model(sums), np.inf)
             iterates.append(problem.settled(sums, stage))
     steps = [arrive(problem, iterate, memory.psi, sums) for iterate in iterates if iterate is not None]
     if not steps:  # from what earlier rows say alone
@@ -204,11 +231,9 @@ def _coarser(task: FitTask) -> MomentRequest:
     return request
 
 
-def _begin(
-    task: FitTask, oracle: RowOracle, psi: np.ndarray, target: TargetScale
-) -> tuple[SiteProblem, Step[Moments, SiteIterate]]:
+def _begin(task: FitTask, oracle: RowOracle) -> tuple[SiteProblem, SiteStep]:
     """A first q from a guess at every row by itself."""
-    problem = problem_of(task, oracle)
+    problem, psi = problem_of(task, oracle), task.psi
     observed = (oracle.in_memory or task.visited).observed
     intercept = 0.0
     if problem.centred:
@@ -216,24 +241,18 @@ def _begin(
             intercept = best_constant(task.likelihood, psi, observed.y, observed.extra, observed.w)
         problem = replace(problem, intercept_prior=intercept)
     sums, power = problem.first_sums(psi, intercept)
-    stage = _first_stage(task, problem.model(sums), target, power)
+    stage = _first_stage(task, problem.model(sums), power)
     iterate = problem.settled(sums, stage)
     assert iterate is not None  # the first sites are positive
     step = arrive(problem, iterate, psi, sums)
-    flat = task.likelihood.expected(psi, observed.y, observed.extra, *_flat(intercept, observed))
+    constant, known = np.full(observed.y.size, intercept), np.zeros(observed.y.size)
+    flat = task.likelihood.expected(psi, observed.y, observed.extra, constant, known)
     nothing = float(observed.w @ flat.value) * oracle.weight / float(observed.w.sum())
     nothing -= max(_HOPELESS, 0.1 * abs(nothing))  # a guess that is not too bad will do
     return problem, step if step.elbo > nothing else _from_prior(problem, stage, psi, step)
 
 
-def _flat(intercept: float, observed: Observed) -> tuple[np.ndarray, np.ndarray]:
-    """A function that is constant and known."""
-    return np.full(observed.y.size, intercept), np.zeros(observed.y.size)
-
-
-def _from_prior(
-    problem: SiteProblem, stage: Stage, psi: np.ndarray, other: Step[Moments, SiteIterate]
-) -> Step[Moments, SiteIterate]:
+def _from_prior(problem: SiteProblem, stage: Stage, psi: np.ndarray, other: SiteStep) -> SiteStep:
     """Where the first guess is worse than no function at all: from the prior uphill, hyperparameters held at first.
 
     Sites that know nothing yet would teach them that there is nothing to know.
@@ -249,18 +268,17 @@ def _from_prior(
         if quiet is None:
             continue
         rough = ascend(held, arrive(held, quiet, psi, zero), tolerance=_ROUGHLY * problem.tolerance).last
-        iterate = problem.settled(rough.sums, rough.iterate.stage)
+        iterate = problem.settled(rough.sums, rough.iterate)
         if iterate is not None:
             steps.append(arrive(problem, iterate, rough.psi, rough.sums))
     return max((step for step in steps if np.isfinite(step.elbo)), key=lambda step: step.elbo, default=other)
 
 
-def _onto_all_rows(problem: SiteProblem, rough: Ascent[Moments, SiteIterate]) -> Step[Moments, SiteIterate]:
+def _onto_all_rows(problem: SiteProblem, rough: SiteAscent) -> SiteStep:
     """The q that some rows taught, asked of all of them, and then the q that their sites make."""
     last = rough.last
     sums = problem.visit(last.iterate, last.psi).sums
-    stage = replace(last.iterate.stage, free=last.iterate.stage.model.all_but_noise)
-    here = replace(last.iterate, stage=stage)
+    here = replace(last.iterate, free=last.iterate.model.all_but_noise)
     iterate = problem.update(sums, here, 1.0)
     if iterate is None:  # negative sites: begin with those of every row by itself
         sums, _ = problem.first_sums(last.psi, problem.intercept_prior)
@@ -269,48 +287,35 @@ def _onto_all_rows(problem: SiteProblem, rough: Ascent[Moments, SiteIterate]) ->
     return arrive(problem, iterate, last.psi, sums)
 
 
-def _first_stage(task: FitTask, whole: SumModel, target: TargetScale, power: float) -> Stage:
+def _first_stage(task: FitTask, whole: SumModel, power: float) -> Stage:
     """Hyperparameters and harmonics for the first sums."""
-    given = task.units(target, whole.moments.request).inner(plan.given for plan in task.plans)
-    many = len(task.plans) > 1
-    details = [plan.detail for plan in task.plans] if many else [highest_standing_out(whole, power)]
-    known: dict[str, Any] = {"free": whole.all_but_noise, "gain": _FIRST_GAIN}
-    how: dict[str, Any] = {"optimise": task.optimise, "progress": task.progress, "known": known}
-    return learn_from_sums(whole, given, 1.0, task.wanted, details, **how)[-1]
+    return learn_from_sums(task, whole, 1.0, power=power, known={"free": whole.all_but_noise, "gain": _FIRST_GAIN})[-1]
 
 
-def _fit_of(task: FitTask, problem: SiteProblem, ascent: Ascent[Moments, SiteIterate], target: TargetScale) -> Fit:
+def _fit_of(task: FitTask, problem: SiteProblem, ascent: SiteAscent) -> Fit:
     """The record of the fit."""
     last, oracle, intercept_prior = ascent.last, problem.oracle, problem.intercept_prior
-    averages = oracle.averages(last.iterate.stage.model.moments.request)
-    model = replace(last.iterate.stage.model, averages=averages)
-    stage = replace(last.iterate.stage, model=model)
-    posterior = replace(last.iterate, stage=stage).posterior
-    whole = replace(model, moments=last.sums.recentred(intercept_prior))
-    known, units = stage.closed.intercept_posterior, task.units(target, model.moments.request)
-    notes = (*notes_on(stage, whole, task.plans), *posterior.covariance.notes())
+    averages = oracle.averages(last.iterate.model.moments.request)
+    model = replace(last.iterate.model, averages=averages)
+    stage = replace(last.iterate, model=model)
+    known = stage.closed.intercept_posterior
     intercept = intercept_prior if known is None else intercept_prior + known.mean
-    return record(
+    kept = task.likelihood, last.sums, last.psi, -last.visit.hessian, intercept, intercept_prior, task.target
+    return record_of_stages(
         task,
-        units,
+        [stage],
+        replace(model, moments=last.sums.recentred(intercept_prior)),
+        model.posterior(stage.closed, stage.optimum.theta),
+        (*_on_ascent(ascent), *_on_tails(task, last.psi)),
         method=Natural.name,
         likelihood=task.likelihood.with_values(last.psi),
-        posterior=posterior,
-        values=units.outer(model.unpack(stage.optimum.theta).terms),
-        shares=shares_of(stage),
-        history=(Milestone(stage.harmonics, stage.optimum, stage.bound_gap, stage.tolerance),),
-        solver=model.solver.name,
         weight=oracle.weight,
         n=oracle.n,
         elbo=last.elbo,
-        elbo_error=stage.closed.error,
         intercept=intercept_prior,
         bounds=ascent.bounds,
         visits=ascent.visits,
-        notes=(*notes, *_on_ascent(ascent), *_on_tails(task, last.psi)),
-        memory=SiteMemory(
-            task.likelihood, last.sums, last.psi, -last.visit.hessian, intercept, intercept_prior, target
-        ),
+        memory=SiteMemory(*kept),
     )
 
 
@@ -325,7 +330,7 @@ def _on_tails(task: FitTask, psi: np.ndarray) -> tuple[str, ...]:
     )
 
 
-def _on_ascent(ascent: Ascent[Moments, SiteIterate]) -> tuple[str, ...]:
+def _on_ascent(ascent: SiteAscent) -> tuple[str, ...]:
     if ascent.converged:
         return ()
     return (

@@ -1,7 +1,6 @@
 """Natural gradients on Fourier features: sums of sites in, q and its hyperparameters out, and the rows asked again."""
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -9,56 +8,20 @@ import numpy as np
 from vff.inference.learning.growth import Stage, grow, learn, tolerance
 from vff.inference.learning.model import SumModel
 from vff.inference.learning.optimise import Optimum
-from vff.inference.methods.natural.ascent import Step, Visit, arrive
+from vff.inference.methods.fit import SiteMemory
+from vff.inference.methods.natural.ascent import Ascent, Step, Visit, arrive
 from vff.inference.methods.natural.oracle import ExpectedSites, InitialSites, RowOracle
 from vff.inference.methods.natural.row_sites import is_positive
 from vff.inference.model.scale import REACH
 from vff.inference.model.term import Term
-from vff.inference.posterior import Posterior
-from vff.inference.solvers.linear_gaussian import LinearGaussian
 from vff.likelihoods import AbstractLikelihood
 from vff.moments import Moments
 
+SiteStep = Step[Moments, Stage]
+SiteAscent = Ascent[Moments, Stage]
+
 _REVIVED, _WORTH_IT = 0.1, 0.5  # variance of a term that gets another chance, and nats that it must gain
 _LEARNT = 0.1  # of the tolerance of the ascent, for hyperparameters on the way
-
-
-@dataclass(frozen=True)
-class SiteIterate:
-    """q at some sums of sites."""
-
-    stage: Stage
-    """The Gaussian model of the sums, whose q it is, at its hyperparameters."""
-    credit: float = 0.0
-    """What earlier rows, which are gone, say for q."""
-
-    @property
-    def form(self) -> LinearGaussian:
-        return self.stage.closed
-
-    @property
-    def divergence(self) -> float:
-        return self.form.divergence - self.credit
-
-    @property
-    def error(self) -> float:
-        return self.form.error
-
-    @cached_property
-    def posterior(self) -> Posterior:
-        return self.stage.model.posterior(self.form, self.stage.optimum.theta)
-
-
-@dataclass(frozen=True)
-class Memory:
-    """What is left of earlier rows."""
-
-    sums: Moments
-    """Of their sites."""
-    psi: np.ndarray
-    """The likelihood's parameters as they had them."""
-    information: np.ndarray
-    """Minus the Hessian of what they say about these, (R, R)."""
 
 
 @dataclass(frozen=True)
@@ -79,12 +42,12 @@ class SiteProblem:
     """Nats that a last step of the ascent may still gain."""
     intercept_prior: float = 0.0
     """Prior mean of the latent function; that of its constant, where it has one."""
-    memory: Memory | None = None
+    memory: SiteMemory | None = None
+    """What is left of earlier rows."""
 
     def model(self, sums: Moments) -> SumModel:
         """The Gaussian model of some sums."""
-        intercept = REACH**2 if self.centred else None
-        more = {"intercept": intercept, "widest": self.likelihood.widest}
+        more = {"intercept": REACH**2 if self.centred else None, "widest": self.likelihood.widest}
         return SumModel(self.terms, sums.recentred(self.intercept_prior), sites=True, **more)
 
     def first_sums(self, psi: np.ndarray, intercept: float) -> tuple[Moments, float]:
@@ -96,18 +59,16 @@ class SiteProblem:
         """With the sites of earlier rows."""
         return sums if self.memory is None else self.memory.sums + sums
 
-    def update(self, sums: Moments, here: SiteIterate, learn_share: float) -> SiteIterate | None:
-        """See ``natural.Problem``."""
-        stage, model = here.stage, self.model(sums)
+    def update(self, sums: Moments, stage: Stage, learn_share: float) -> Stage | None:
+        """See ``ascent.Problem``."""
         if not learn_share or not (self.optimise or self.grows):
-            return self._settle(model.restricted(stage.harmonics), stage)
+            return self.settled(sums, stage)
         try:
-            wished = self._learn(model, stage)
+            wished = self._learn(self.model(sums), stage)
         except FloatingPointError:  # no q where the search starts
             return None
         theta = stage.optimum.theta + learn_share * (wished.optimum.theta - stage.optimum.theta)
-        stage = replace(wished, optimum=replace(wished.optimum, theta=theta))
-        return self._settle(model.restricted(stage.harmonics), stage)
+        return self.settled(sums, replace(wished, optimum=replace(wished.optimum, theta=theta)))
 
     def _learn(self, model: SumModel, stage: Stage) -> Stage:
         """Where the sums want the hyperparameters, and how many harmonics."""
@@ -118,40 +79,38 @@ class SiteProblem:
             return grow(model, stage.optimum.theta, stage.harmonics, known=known, **how)[-1]
         return learn(model.restricted(stage.harmonics), stage.optimum.theta, **known, **how)
 
-    def revived(self, step: Step[Moments, SiteIterate]) -> Step[Moments, SiteIterate] | None:
+    def revived(self, step: SiteStep) -> SiteStep | None:
         """From where an ascent ended, with the terms that it switched off in play again; None if none gains.
 
         On a logarithmic scale a vanishing variance has no slope, so that what early sites switched off stays off.
         """
-        stage = step.iterate.stage
+        stage = step.iterate
         variances = stage.model.variances
         off = variances[~stage.free[variances]]
         if off.size == 0:
             return None
         theta = stage.optimum.theta.copy()
         theta[off] = np.log(_REVIVED)
-        free = stage.model.all_but_noise
-        lifted = replace(stage, free=free, optimum=replace(stage.optimum, theta=theta, curvature=None))
-        here = replace(step.iterate, stage=lifted)
-        iterate = self.update(step.visit.sums, here, 1.0)
+        optimum = replace(stage.optimum, theta=theta, curvature=None)
+        lifted = replace(stage, free=stage.model.all_but_noise, optimum=optimum)
+        iterate = self.update(step.visit.sums, lifted, 1.0)
         if iterate is None:
             return None
         there = arrive(self, iterate, step.psi, step.visit.sums)
         return there if there.elbo > step.elbo + _WORTH_IT else None
 
-    def _settle(self, model: SumModel, stage: Stage) -> SiteIterate | None:
-        """q at the hyperparameters of a stage."""
+    def settled(self, sums: Moments, stage: Stage) -> Stage | None:
+        """q for some sums at the hyperparameters of a stage; None where they make none."""
+        model = self.model(sums).restricted(stage.harmonics)
         form = model.at(stage.optimum.theta)
         if not is_positive(form):
             return None
         enough = tolerance(model.rows, form.cotangents.edf)
-        stage = replace(
-            stage, model=model, closed=form, tolerance=enough, optimum=replace(stage.optimum, elbo=form.elbo)
-        )
-        return SiteIterate(stage, self._credit(stage))
+        optimum = replace(stage.optimum, elbo=form.elbo)
+        return replace(stage, model=model, closed=form, tolerance=enough, optimum=optimum)
 
     def _credit(self, stage: Stage) -> float:
-        """E[sum l f - s f^2 / 2] over the sites of earlier rows, f = anchor + c0 + phi'c + remainder."""
+        """E[sum l f - s f^2 / 2] over the sites of earlier rows, f = prior mean + c0 + phi'c + remainder."""
         if self.memory is None:
             return 0.0
         sums, form = self.memory.sums, stage.closed
@@ -167,20 +126,17 @@ class SiteProblem:
             value += m0 * (old.intercept.target - float(h @ m)) - 0.5 * (m0**2 * weight + variance * moved)
         return value + self.intercept_prior * sums.target - 0.5 * self.intercept_prior**2 * sums.weight
 
-    def settled(self, sums: Moments, stage: Stage) -> SiteIterate | None:
-        """q for some sums at the hyperparameters of a stage."""
-        return self._settle(self.model(sums).restricted(stage.harmonics), stage)
-
-    def given(self, sums: Moments, theta: np.ndarray, harmonics: Any) -> SiteIterate | None:
+    def given(self, sums: Moments, theta: np.ndarray, harmonics: Any) -> Stage | None:
         """q for some sums at hyperparameters that are kept."""
         model = self.model(sums).restricted(harmonics)
         optimum = Optimum(theta, np.nan, 0, 1, True, "hyperparameters kept as given")
-        return self._settle(model, Stage(model, optimum, model.at(theta), np.inf, model.all_but_noise, False))
+        return self.settled(sums, Stage(model, optimum, model.at(theta), np.inf, model.all_but_noise, False))
 
-    def visit(self, iterate: SiteIterate, psi: np.ndarray) -> Visit[Moments]:
-        """See ``natural.Problem``."""
-        R = self.likelihood.free.size
-        found = self.oracle.visit(ExpectedSites(self.likelihood, psi, iterate.posterior, self.intercept_prior))
+    def visit(self, stage: Stage, psi: np.ndarray) -> Visit[Moments]:
+        """See ``ascent.Problem``."""
+        R, form = self.likelihood.free.size, stage.closed
+        posterior = stage.model.posterior(form, stage.optimum.theta)
+        found = self.oracle.visit(ExpectedSites(self.likelihood, psi, posterior, self.intercept_prior))
         sums, total = self._remembering(found.moments), float(found.totals[0])
         gradient, hessian = found.totals[1 : 1 + R], found.totals[1 + R :].reshape(R, R).copy()
         if self.memory is not None:
@@ -189,4 +145,5 @@ class SiteProblem:
             gradient, hessian = gradient - known @ away, hessian - known
         held = ~self.likelihood.free
         hessian[held], hessian[:, held] = 0.0, 0.0
-        return Visit(total, sums, np.where(held, 0.0, gradient), hessian - np.diag(held.astype(float)))
+        slopes = np.where(held, 0.0, gradient), hessian - np.diag(held.astype(float))
+        return Visit(total - (form.divergence - self._credit(stage)), form.error, sums, *slopes)

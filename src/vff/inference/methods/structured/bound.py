@@ -9,7 +9,6 @@ Of log|S|, only eigenvalues are differentiated, so equal ones do no harm. JAX is
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -32,10 +31,8 @@ class Rows(NamedTuple):
     """Whitened features of every group of every term, (N, P_g)."""
     residual: np.ndarray
     """k(0) - phi'K^-1 phi, (N,)."""
-    y: Any
-    w: np.ndarray
-    extra: Any
-    psi: Any
+    observed: tuple[Any, ...]
+    """y, w, extra and psi."""
     offset: float = 0.0
     """Prior mean of f."""
 
@@ -62,21 +59,10 @@ class Sites(NamedTuple):
     """The bound at a state, and what the rows say there."""
 
     bound: float
-    mean: np.ndarray
     slope: np.ndarray
     """w_n d E log p / d mu_n."""
     weight: np.ndarray
     """-2 w_n d E log p / d v_n, which is -w_n E d^2 log p / df^2."""
-
-
-@dataclass(frozen=True)
-class Compiled:
-    """The two functions of a fit; jitted, so equal shapes compile once."""
-
-    expected: Callable[[Rows, np.ndarray, np.ndarray], Any]
-    """sum_n w_n E log p, and its gradient in mu and v; it looks at no features, so that it compiles once for all q."""
-    ascent: Callable[[Rows, Coordinates, Any], Any]
-    """The bound and its gradient in (a, T)."""
 
 
 def marginals(rows: Any, state: Any, xp: Any) -> tuple[Any, Any]:
@@ -127,55 +113,66 @@ def divergence(state: Any, xp: Any) -> Any:
 
 
 def expected_log_density(likelihood: Any, nodes: int) -> Callable[..., Any]:
-    """sum_n w_n E log p(y_n | f) as a function of rows, mu, v: in closed form, or by quadrature."""
+    """sum_n w_n E log p(y_n | f) as a function of mu, v, y, w, extra, psi: in closed form, or by quadrature."""
     import jax
     import jax.numpy as jnp
 
     if likelihood.closed_form:
         by_row = jax.vmap(likelihood.expected_log_density, in_axes=(0, 0, 0, 0, None))
-        return lambda rows, mean, variance: jnp.sum(rows.w * by_row(rows.y, mean, variance, rows.extra, rows.psi))
+        return lambda mean, variance, y, w, extra, psi: jnp.sum(w * by_row(y, mean, variance, extra, psi))
     places, weights = rule(nodes)
     over_nodes = jax.vmap(likelihood.log_density, in_axes=(None, 0, None, None))
     over_rows = jax.vmap(over_nodes, in_axes=(0, 0, 0, None))
 
-    def total(rows: Any, mean: Any, variance: Any) -> Any:
+    def total(mean: Any, variance: Any, y: Any, w: Any, extra: Any, psi: Any) -> Any:
         # a variance; the floor keeps the slope of the root finite
         spread = jnp.sqrt(jnp.maximum(variance, 0.5e-14))
         f = mean[:, None] + spread[:, None] * places
-        return jnp.sum(rows.w * (over_rows(rows.y, f, rows.extra, rows.psi) @ weights))
+        return jnp.sum(w * (over_rows(y, f, extra, psi) @ weights))
 
     return total
 
 
-def placed(at: Any, a: Any, T: Any) -> State:
+def placed(at: Any, a: Any, T: Any, xp: Any) -> State:
     """The state at coordinates a and T."""
-    import jax.numpy as jnp
-
-    step = at.metric @ a if at.metric.ndim == 2 else at.metric * a
-    ends = np.cumsum([h.size for h in at.centre])[:-1]
-    means = tuple(h + part for h, part in zip(at.centre, jnp.split(step, ends), strict=True))
+    step, ends = at.metric @ a if at.metric.ndim == 2 else at.metric * a, np.cumsum([h.size for h in at.centre])[:-1]
+    means = tuple(h + part for h, part in zip(at.centre, xp.split(step, ends), strict=True))
     pieces = tuple(
-        tuple(tuple(base @ jnp.tril(t) for base, t in zip(bases, piece, strict=True)) for piece in term)
+        tuple(tuple(base @ xp.tril(t) for base, t in zip(bases, piece, strict=True)) for piece in term)
         for bases, term in zip(at.bases, T, strict=True)
     )
     return State(means, pieces)
 
 
+def flattened(tree: Any) -> tuple[np.ndarray, Callable[[np.ndarray], Any]]:
+    """All numbers of a tree of arrays, one after another, and the way back."""
+    import jax
+
+    leaves, shape = jax.tree.flatten(tree)
+    ends = np.cumsum([leaf.size for leaf in leaves])[:-1]
+
+    def back(x: np.ndarray) -> Any:
+        parts = zip(np.split(x, ends), leaves, strict=True)
+        return jax.tree.unflatten(shape, [part.reshape(leaf.shape) for part, leaf in parts])
+
+    return np.concatenate([leaf.ravel() for leaf in leaves]), back
+
+
 @lru_cache(maxsize=32)
-def compiled(likelihood: Any, nodes: int) -> Compiled:
-    """The functions for one likelihood."""
+def compiled(likelihood: Any, nodes: int) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """For one likelihood: sum_n w_n E log p and its gradient in mu and v, and the bound and its gradient in (a, T).
+
+    The first looks at no features, so that it compiles once for all q; equal shapes compile once.
+    """
     import jax
 
     expected = expected_log_density(likelihood, nodes)
 
     def bound(free: tuple[Any, Any], rows: Rows, at: Coordinates) -> Any:
-        state = placed(at, *free)
-        return expected(rows, *marginals(rows, state, jax.numpy)) - divergence(state, jax.numpy)
+        state = placed(at, *free, jax.numpy)
+        return expected(*marginals(rows, state, jax.numpy), *rows.observed) - divergence(state, jax.numpy)
 
-    ascent = jax.value_and_grad(bound)
-    return Compiled(
-        jax.jit(jax.value_and_grad(expected, argnums=(1, 2))), jax.jit(lambda rows, at, free: ascent(free, rows, at))
-    )
+    return jax.jit(jax.value_and_grad(expected, argnums=(0, 1))), jax.jit(jax.value_and_grad(bound))
 
 
 class Objective:
@@ -184,11 +181,9 @@ class Objective:
     def __init__(self, rows: Rows, likelihood: Any, nodes: int):
         import jax
 
-        self._functions = compiled(likelihood, nodes)
-        self._rows = rows
+        (self._expected, self._ascent), self._rows = compiled(likelihood, nodes), rows
         with float64():
             self._device_rows = jax.tree.map(jax.numpy.asarray, rows)
-            self._without_features = self._device_rows._replace(z=())
         self.evaluations = 0
 
     def sites(self, state: State) -> Sites:
@@ -196,9 +191,9 @@ class Objective:
         self.evaluations += 1
         mean, variance = marginals(self._rows, state, np)
         with float64():
-            value, (slope, change) = self._functions.expected(self._without_features, mean, variance)
+            value, (slope, change) = self._expected(mean, variance, *self._device_rows.observed)
         bound = float(value) - float(divergence(state, np))
-        return Sites(bound, mean, np.asarray(slope), -2.0 * np.asarray(change))
+        return Sites(bound, np.asarray(slope), -2.0 * np.asarray(change))
 
     def ascent(self, at: Coordinates, a: np.ndarray, T: Pieces) -> tuple[float, np.ndarray, Pieces]:
         """The bound and its gradient in (a, T)."""
@@ -206,5 +201,5 @@ class Objective:
 
         self.evaluations += 1
         with float64():
-            value, (da, dT) = self._functions.ascent(self._device_rows, at, (a, T))
+            value, (da, dT) = self._ascent((a, T), self._device_rows, at)
         return float(value), np.asarray(da), jax.tree.map(np.asarray, dT)

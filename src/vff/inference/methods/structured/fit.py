@@ -5,8 +5,8 @@ product over the factors (``"kronecker"``), a sum of two (``"two kroneckers"``),
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import reduce
+from dataclasses import dataclass, replace
+from functools import partial, reduce
 from typing import Any, Literal
 
 import numpy as np
@@ -14,13 +14,16 @@ from scipy.linalg import cholesky, solve_triangular
 
 from vff.inference.methods.structured.bound import Objective, Pieces, Rows, State, trace
 from vff.inference.methods.structured.search import Search, diagonal_precision, iterate, maximise_jointly, step_mean
-from vff.linalg import product_rows
+from vff.inference.model.scale import REACH
+from vff.inference.solvers.linear_gaussian import InterceptPosterior
+from vff.linalg import apply_along, product_rows
 from vff.words import shown
 
 Kind = Literal["kronecker", "two kroneckers", "factorised"]
 KINDS = ("kronecker", "two kroneckers", "factorised")
 _SWEEPS, _ROUND, _ROUNDS = 200, 400, 10
 _SCALES = (0.1, 0.01, 1e-4)  # of the prior, for the first q
+_VARIANCE = REACH**2  # of the constant
 LARGEST_JOINT = 2_000_000  # numbers of q; fixed points alone move more
 
 
@@ -46,7 +49,6 @@ class StructuredFit:
     factors: Pieces
     """Over terms, pieces and groups: L with S = sum over pieces of kron_g L_g L_g'. A group is a factor of the term, or
     for ``"factorised"`` the whole term."""
-    variances: tuple[float, ...]
     whiteners: tuple[tuple[np.ndarray, ...], ...]
     """G_d for every factor, K_d^-1 = G_d G_d'."""
     edf: tuple[float, ...]
@@ -64,19 +66,14 @@ class StructuredFit:
 
 
 def whiten(term: ProductTerm, w: np.ndarray) -> tuple[np.ndarray, ...]:
-    """G_d of every factor: K_d^-1 = G_d G_d', and the features Phi_d G_d are orthogonal over the rows."""
+    """G_d of every factor: K^-1 = kron_d G_d G_d', and the features Phi_d G_d are orthogonal over the rows."""
     maps = []
     for phi, K in zip(term.features, term.priors, strict=True):
         root = cholesky(K, lower=True)
         z = solve_triangular(root, phi.T, lower=True)
         _, rotation = np.linalg.eigh((z * w) @ z.T)
         maps.append(solve_triangular(root, rotation[:, ::-1], lower=True, trans=1))
-    return tuple(maps)
-
-
-def _white_features(term: ProductTerm, whiteners: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
-    z = [phi @ G for phi, G in zip(term.features, whiteners, strict=True)]
-    return (np.sqrt(term.variance) * z[0], *z[1:])
+    return np.sqrt(term.variance) * maps[0], *maps[1:]
 
 
 def rows_of(
@@ -87,15 +84,15 @@ def rows_of(
     offset: float = 0.0,
 ) -> Rows:
     """The rows in whitened coefficients; ``data`` is (y, w, extra, psi)."""
-    y, w, extra, psi = data
-    z = [_white_features(term, own) for term, own in zip(terms, whiteners, strict=True)]
-    residual = np.zeros(len(w))
+    both = zip(terms, whiteners, strict=True)
+    z = [tuple(phi @ G for phi, G in zip(term.features, own, strict=True)) for term, own in both]
+    residual = np.zeros(len(data[1]))
     for term, own in zip(terms, z, strict=True):
         explained = np.prod([np.sum(factor**2, axis=1) for factor in own], axis=0)
         residual += np.maximum(term.variance - explained, 0.0)
     if kind == "factorised":
         z = [(product_rows(list(own)),) for own in z]
-    return Rows(tuple(z), residual, y, w, extra, psi, offset)
+    return Rows(tuple(z), residual, data, offset)
 
 
 def prior_state(rows: Rows, scale: float = 1.0) -> State:
@@ -108,7 +105,7 @@ def prior_state(rows: Rows, scale: float = 1.0) -> State:
 
 def _begun(rows: Rows, objective: Objective, means: Sequence[np.ndarray] | None) -> Search:
     """Where the search starts: at the prior, or with less variance or known means where the rows like that more."""
-    first = Search.from_state(rows, objective, prior_state(rows))
+    first = Search(rows, objective, prior_state(rows))
     states = [prior_state(rows, scale) for scale in _SCALES]
     if means is not None:
         states += [state._replace(means=tuple(means)) for state in states]
@@ -128,10 +125,9 @@ def _two_piece_starts(search: Search) -> list[State]:
     any group is I (x) ... (x) H_g + H (x) ... (x) (I - H_g), for any choice of g where there are two. And one start is
     the product that was found, with a little of the prior added.
     """
-    weight = np.maximum(search.sites.weight, 0.0)
     shares = []
     for z in search.rows.z:
-        precision = diagonal_precision(z, weight)
+        precision = diagonal_precision(z, search.weight)
         others = [tuple(e for e in range(len(z)) if e != g) for g in range(len(z))]
         shares.append([np.clip(1.0 / precision.max(axis=axes), 1e-3, 0.999) for axes in others])
     starts = []
@@ -170,32 +166,15 @@ def _split(search: Search, tolerance: float) -> tuple[Search, float]:
 
 
 def _in_coefficients(
-    kind: Kind, terms: Sequence[ProductTerm], whiteners: Sequence[tuple[np.ndarray, ...]], state: State
+    kind: Kind, whiteners: Sequence[tuple[np.ndarray, ...]], state: State
 ) -> tuple[tuple[np.ndarray, ...], Pieces]:
     """m and L of c = G h."""
     means, factors = [], []
-    for term, own, h, pieces in zip(terms, whiteners, state.means, state.pieces, strict=True):
-        maps = (np.sqrt(term.variance) * own[0], *own[1:])
-        m = h.reshape([len(G) for G in maps])
-        for d, G in enumerate(maps):
-            m = np.moveaxis(np.tensordot(G, m, (1, d)), 0, d)
-        grouped = (reduce(np.kron, maps),) if kind == "factorised" else maps
-        means.append(m)
+    for own, h, pieces in zip(whiteners, state.means, state.pieces, strict=True):
+        shape, grouped = [len(G) for G in own], (reduce(np.kron, own),) if kind == "factorised" else own
+        means.append(apply_along(h, shape, [partial(np.matmul, G) for G in own]).reshape(shape))
         factors.append(tuple(tuple(G @ L for G, L in zip(grouped, piece, strict=True)) for piece in pieces))
     return tuple(means), tuple(factors)
-
-
-def _whitened(
-    terms: Sequence[ProductTerm], whiteners: Sequence[tuple[np.ndarray, ...]], means: Sequence[np.ndarray]
-) -> list[np.ndarray]:
-    """h of c = G h for the means of all terms, (P,) each."""
-    found = []
-    for term, own, c in zip(terms, whiteners, means, strict=True):
-        h = c.reshape([len(G) for G in own]) / np.sqrt(term.variance)
-        for d, G in enumerate(own):
-            h = np.moveaxis(np.tensordot(np.linalg.inv(G), h, (1, d)), 0, d)
-        found.append(h.ravel())
-    return found
 
 
 def fit_structured(
@@ -226,7 +205,13 @@ def fit_structured(
     whiteners = [whiten(term, weights) for term in terms]
     rows = rows_of(kind, terms, whiteners, (y, weights, extra, psi), offset)
     objective = Objective(rows, getattr(likelihood, "form", likelihood), nodes)
-    search = _begun(rows, objective, None if means is None else _whitened(terms, whiteners, means))
+    known = None
+    if means is not None:  # h of c = G h
+        both = zip(means, whiteners, strict=True)
+        known = [
+            apply_along(c.ravel(), [len(G) for G in own], [partial(np.linalg.solve, G) for G in own]) for c, own in both
+        ]
+    search = _begun(rows, objective, known)
     # for two pieces, one piece is only where to start
     splits = kind == "two kroneckers" and any(len(z) > 1 for z in rows.z)
     slope = iterate(search, 1e-2 if splits else tolerance, _SWEEPS)
@@ -237,16 +222,70 @@ def fit_structured(
         if slope < tolerance or (size > LARGEST_JOINT and not splits):
             break
         slope = maximise_jointly(search, tolerance, _ROUND)
-    means, factors = _in_coefficients(kind, terms, whiteners, search.state)
+    means, factors = _in_coefficients(kind, whiteners, search.state)
     return StructuredFit(
         kind=kind,
         means=means,
         factors=factors,
-        variances=tuple(term.variance for term in terms),
-        whiteners=tuple(whiteners),
+        whiteners=tuple((G / np.sqrt(t.variance), *more) for t, (G, *more) in zip(terms, whiteners, strict=True)),
         edf=tuple(float(h.size - trace(own)) for h, own in zip(search.state.means, search.state.pieces, strict=True)),
         elbo=search.sites.bound,
         converged=slope < tolerance,
         slope=slope,
         evaluations=search.objective.evaluations,
     )
+
+
+# --- the constant of the latent function ---------------------------------------------------------------------------
+# Where a term's covariance is dense, the constant is one more feature of the first term, so that with one term q has
+# the full covariance still. Where covariances are Kronecker products it is a term of its own, independent of the others
+# under q as they are of one another: the bound stays one, and f is a little less certain than with the full covariance.
+
+
+def with_intercept(kind: Kind, terms: Sequence[ProductTerm]) -> list[ProductTerm]:
+    """The terms and the constant, as ``fit_structured`` takes them."""
+    first, *others = terms
+    one = np.ones((len(first.features[0]), 1))
+    if kind != "factorised":
+        return [*terms, ProductTerm((one,), (np.eye(1),), _VARIANCE)]
+    features = np.concatenate([product_rows(list(first.features)), one], axis=1)
+    P, variance = features.shape[1] - 1, first.variance + _VARIANCE
+    K = np.zeros((P + 1, P + 1))
+    K[:P, :P], K[P, P] = variance / first.variance * reduce(np.kron, first.priors), variance / _VARIANCE
+    return [ProductTerm((features,), (K,), variance), *others]
+
+
+def means_with_intercept(kind: Kind, means: Sequence[np.ndarray], intercept: float) -> list[np.ndarray]:
+    """Means of the coefficients (P,) of every term, and of the constant, in the order of ``with_intercept``."""
+    if kind != "factorised":
+        return [*means, np.array([intercept])]
+    first, *others = means
+    return [np.append(first, intercept), *others]
+
+
+def without_intercept(
+    kind: Kind, fit: StructuredFit, terms: Sequence[ProductTerm], w: np.ndarray
+) -> tuple[StructuredFit, InterceptPosterior]:
+    """q of the terms themselves, the constant held, and q of the constant."""
+    P = sum(int(np.prod([phi.shape[1] for phi in term.features])) for term in terms)
+    if kind != "factorised":
+        intercept = InterceptPosterior(
+            float(fit.means[-1].item()), float(fit.covariance(len(terms)).item()), np.zeros(P)
+        )
+        left = {name: getattr(fit, name)[:-1] for name in ("means", "factors", "whiteners", "edf")}
+        return replace(fit, **left), intercept
+    first, own = terms[0], fit.means[0].size - 1
+    ((L,),) = fit.factors[0]
+    # a root of the same covariance with the constant first: what is left below it is that of the others, given it
+    root = np.asarray(np.linalg.qr(np.concatenate([L[own:], L[:own]]).T, mode="r")).T
+    variance = float(root[0, 0] ** 2)
+    answer = np.concatenate([-root[1:, 0] / root[0, 0], np.zeros(P - own)])
+    shape = [phi.shape[1] for phi in first.features]
+    inner = replace(
+        fit,
+        means=(fit.means[0][:own].reshape(shape), *fit.means[1:]),
+        factors=(((root[1:, 1:],),), *fit.factors[1:]),
+        whiteners=(whiten(replace(first, variance=1.0), w), *fit.whiteners[1:]),
+        edf=(fit.edf[0] - 1.0 + variance / _VARIANCE, *fit.edf[1:]),
+    )
+    return inner, InterceptPosterior(float(fit.means[0][own]), variance, answer)

@@ -11,21 +11,12 @@ nearly round; two pieces need it, and one piece if the fixed points stall.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import cho_solve, cholesky, solve_triangular
 from scipy.optimize import minimize
 
-from vff.inference.methods.structured.bound import (
-    Coordinates,
-    Objective,
-    Piece,
-    Pieces,
-    Rows,
-    Sites,
-    State,
-)
+from vff.inference.methods.structured.bound import Coordinates, Objective, Piece, Pieces, Rows, State, flattened, placed
 from vff.inference.model.products import evaluated, projected
 from vff.linalg import conjugate_gradients, factorise, product_rows
 
@@ -34,27 +25,25 @@ _HALVINGS = 12
 _SOLVED, _ITERATIONS = 1e-2, 200
 
 
-@dataclass
 class Search:
     """Where the search is."""
 
-    rows: Rows
-    objective: Objective
-    state: State
-    sites: Sites
-    written: np.ndarray | None
-    """Z of all terms, (N, P), if it is small enough to be written out."""
-
-    @classmethod
-    def from_state(cls, rows: Rows, objective: Objective, state: State) -> "Search":
+    def __init__(self, rows: Rows, objective: Objective, state: State, written: np.ndarray | None = None):
+        """``written`` is Z of all terms, (N, P), if it is small enough to be written out."""
+        self.rows, self.objective, self.state, self.sites = rows, objective, state, objective.sites(state)
         P, N = sum(h.size for h in state.means), rows.residual.size
-        dense = P <= _DENSE_FEATURES and N * P <= _DENSE_ENTRIES
-        written = np.concatenate([product_rows(z) for z in rows.z], axis=1) if dense else None
-        return cls(rows, objective, state, objective.sites(state), written)
+        if written is None and P <= _DENSE_FEATURES and N * P <= _DENSE_ENTRIES:
+            written = np.concatenate([product_rows(z) for z in rows.z], axis=1)
+        self.written = written
 
     def moved(self, state: State) -> "Search":
         """The same search somewhere else."""
-        return Search(self.rows, self.objective, state, self.objective.sites(state), self.written)
+        return Search(self.rows, self.objective, state, self.written)
+
+    @property
+    def weight(self) -> np.ndarray:
+        """Of the rows; where log p is not concave it counts as zero."""
+        return np.maximum(self.sites.weight, 0.0)
 
     @property
     def finite(self) -> bool:
@@ -74,29 +63,25 @@ def _split(h: np.ndarray, like: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...
     return tuple(np.split(h, np.cumsum([part.size for part in like])[:-1]))
 
 
-def _precision_root(search: Search) -> np.ndarray:
-    """Lower C with CC' = I + Z'WZ; weights of rows where log p is not concave count as zero.
+def _precision_root(search: Search, Z: np.ndarray) -> np.ndarray:
+    """Lower C with CC' = I + Z'WZ.
 
     Weights may span more decades than float64 has digits. The metric of a step need not be exact: the bound judges it.
     """
-    assert search.written is not None
-    Z = search.written
-    precision = (Z.T * np.maximum(search.sites.weight, 0.0)) @ Z
+    precision = (Z.T * search.weight) @ Z
     precision[np.diag_indices_from(precision)] += 1.0
     return factorise(precision).lower
 
 
-def _step_by_factor(search: Search, h: np.ndarray) -> tuple[float, np.ndarray]:
-    assert search.written is not None
-    root, gradient = _precision_root(search), search.written.T @ search.sites.slope - h
+def _step_by_factor(search: Search, Z: np.ndarray, h: np.ndarray) -> tuple[float, np.ndarray]:
+    root, gradient = _precision_root(search, Z), Z.T @ search.sites.slope - h
     slope = float(np.abs(solve_triangular(root, gradient, lower=True)).max())
     return slope, cho_solve((root, True), gradient)
 
 
 def _step_by_iterations(search: Search, h: np.ndarray) -> tuple[float, np.ndarray]:
     """The same to a few digits, which the next step makes good, without any Z."""
-    z, weight = search.rows.z, np.maximum(search.sites.weight, 0.0)
-    spread = _diagonal_metric(search)
+    z, weight, spread = search.rows.z, search.weight, _diagonal_metric(search)
 
     def mv(v: np.ndarray) -> np.ndarray:
         inner = spread * v[:, 0]
@@ -111,14 +96,13 @@ def _step_by_iterations(search: Search, h: np.ndarray) -> tuple[float, np.ndarra
 
 def _diagonal_metric(search: Search) -> np.ndarray:
     """Standard deviations of the coefficients, were they independent, (P,)."""
-    weight = np.maximum(search.sites.weight, 0.0)
-    return np.concatenate([1.0 / np.sqrt(diagonal_precision(z, weight)).ravel() for z in search.rows.z])
+    return np.concatenate([1.0 / np.sqrt(diagonal_precision(z, search.weight)).ravel() for z in search.rows.z])
 
 
 def step_mean(search: Search) -> float:
     """One Newton step for the mean; returns the largest slope before it, in coordinates in which q's spread is one."""
-    h = np.concatenate(search.state.means)
-    slope, step = _step_by_factor(search, h) if search.written is not None else _step_by_iterations(search, h)
+    h, Z = np.concatenate(search.state.means), search.written
+    slope, step = _step_by_iterations(search, h) if Z is None else _step_by_factor(search, Z, h)
     for halving in range(_HALVINGS):
         means = _split(h + 0.5**halving * step, search.state.means)
         if search.improves(search.state._replace(means=means)):
@@ -138,15 +122,11 @@ def _optimal_precision(search: Search, t: int, g: int) -> np.ndarray:
     return share * (trace * np.eye(len(piece[g])) + (z[g].T * weight) @ z[g])
 
 
-def _with_group(pieces: Pieces, t: int, g: int, L: np.ndarray) -> Pieces:
-    (piece,) = pieces[t]
-    changed = (*piece[:g], L, *piece[g + 1 :])
-    return (*pieces[:t], (changed,), *pieces[t + 1 :])
-
-
 def step_covariance(search: Search, t: int, g: int) -> float:
     """One natural step for one group; returns the largest slope before it, relative to the group itself."""
-    L, goal = search.state.pieces[t][0][g], _optimal_precision(search, t, g)
+    pieces, goal = search.state.pieces, _optimal_precision(search, t, g)
+    (piece,) = pieces[t]
+    L = piece[g]
     relative = np.tril(np.eye(len(L)) - L.T @ goal @ L)
     slope = float(np.abs(relative).max()) * search.state.means[t].size / len(L)
     inverse = solve_triangular(L, np.eye(len(L)), lower=True)
@@ -156,7 +136,8 @@ def step_covariance(search: Search, t: int, g: int) -> float:
         factor = _root_of_inverse((1.0 - rate) * present + rate * goal)
         if factor is None:  # log p is not concave everywhere
             continue
-        if search.improves(search.state._replace(pieces=_with_group(search.state.pieces, t, g, factor))):
+        changed = (*piece[:g], factor, *piece[g + 1 :])
+        if search.improves(search.state._replace(pieces=(*pieces[:t], (changed,), *pieces[t + 1 :]))):
             break
     return slope
 
@@ -208,7 +189,7 @@ def coordinates(search: Search) -> tuple[Coordinates, Pieces]:
         for own, pieces in zip(bases, terms, strict=True)
     )
     if search.written is not None:
-        root = _precision_root(search)
+        root = _precision_root(search, search.written)
         metric = solve_triangular(root, np.eye(len(root)), lower=True).T
     else:
         metric = _diagonal_metric(search)
@@ -224,32 +205,16 @@ def diagonal_precision(z: tuple[np.ndarray, ...], weight: np.ndarray) -> np.ndar
 def maximise_jointly(search: Search, tolerance: float, iterations: int) -> float:
     """L-BFGS over the mean and all factors; returns the largest slope at the end."""
     at, T = coordinates(search)
-    shapes = [L.shape for pieces in T for piece in pieces for L in piece]
-    size = at.metric.shape[0]
-
-    def unpack(x: np.ndarray) -> tuple[np.ndarray, Pieces]:
-        matrices = iter(np.split(x[size:], np.cumsum([n * m for n, m in shapes])[:-1]))
-        return x[:size], tuple(
-            tuple(tuple(next(matrices).reshape(L.shape) for L in piece) for piece in pieces) for pieces in T
-        )
-
-    def pack(a: np.ndarray, T: Pieces) -> np.ndarray:
-        return np.concatenate([a, *(L.ravel() for pieces in T for piece in pieces for L in piece)])
+    start, unpack = flattened((np.zeros(at.metric.shape[0]), T))
 
     def objective(x: np.ndarray) -> tuple[float, np.ndarray]:
-        value, da, dT = search.objective.ascent(at, *unpack(x))
+        value, *slopes = search.objective.ascent(at, *unpack(x))
         if not np.isfinite(value):
             return np.inf, np.zeros_like(x)
-        return -value, -pack(da, dT)
+        return -value, -flattened(slopes)[0]
 
     options = {"maxiter": iterations, "maxfun": 2 * iterations, "maxcor": 30, "gtol": tolerance, "ftol": 0.0}
-    found = minimize(objective, pack(np.zeros(size), T), jac=True, method="L-BFGS-B", options=options)
+    found = minimize(objective, start, jac=True, method="L-BFGS-B", options=options)
     a, T = unpack(found.x)
-    step = at.metric @ a if at.metric.ndim == 2 else at.metric * a
-    means = tuple(h + part for h, part in zip(at.centre, _split(step, at.centre), strict=True))
-    pieces = tuple(
-        tuple(tuple(base @ np.tril(t) for base, t in zip(own, piece, strict=True)) for piece in term)
-        for own, term in zip(at.bases, T, strict=True)
-    )
-    search.improves(State(means, pieces))
+    search.improves(placed(at, a, T, np))
     return float(np.abs(found.jac).max())
