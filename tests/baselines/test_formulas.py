@@ -10,8 +10,7 @@ from scipy.stats import t as student
 
 from vff.baselines.covariances import Column, SumOfProducts, Values, look
 from vff.baselines.exact import Evidence
-from vff.baselines.features import Frequencies, InducingPoints, chunks
-from vff.baselines.model import FeatureModel
+from vff.baselines.features import FeatureModel, Frequencies, InducingPoints, chunks
 from vff.factors.interval.factor import MaternFactor
 from vff.kernels import HalfInteger
 

@@ -14,8 +14,7 @@ from vff import Matern12, Matern32, Matern52
 from vff.baselines import ExactGP, InducingPointGP, SquaredExponential, regular_grid
 from vff.baselines.covariances import AbstractCovariance, Column, Radial, SumOfProducts, Values
 from vff.baselines.exact import Evidence
-from vff.baselines.features import InducingPoints
-from vff.baselines.model import FeatureModel
+from vff.baselines.features import FeatureModel, InducingPoints
 from vff.estimators import ExtrapolationWarning
 from vff.factors.interval.factor import MaternFactor
 from vff.factors.levels.factor import LevelFactor

@@ -15,8 +15,7 @@ from sklearn.base import clone
 from vff import Categorical, Matern32, Matern52
 from vff.baselines import ExactGP, InducingPointGP, InducingPointVGP, VariationalGP, latent, variational
 from vff.baselines.covariances import Radial
-from vff.baselines.features import InducingPoints
-from vff.baselines.model import FeatureModel
+from vff.baselines.features import FeatureModel, InducingPoints
 from vff.likelihoods import Bernoulli, Gaussian, Poisson, StudentT
 
 DATA = Path(__file__).parents[3] / "shared" / "data"

@@ -6,8 +6,7 @@ import numpy as np
 
 from vff.baselines.covariances import Values
 from vff.baselines.design import Design, Problem
-from vff.baselines.features import AbstractFeatures
-from vff.baselines.model import FeatureModel, learn
+from vff.baselines.features import AbstractFeatures, FeatureModel, learn
 from vff.baselines.posterior import FeaturePosterior
 from vff.data.checks import check_target
 from vff.data.memory import MemorySource

@@ -124,12 +124,11 @@ def learn(
         evidence = Evidence(covariance, covariance.values(z / unit), T, y, intercept)
         return -evidence.value, -evidence.gradient() / unit
 
-    bounds = [(low * unit, high * unit) for low, high in layout.log_bounds]
-    options = {"maxiter": 200, "ftol": tolerance, "gtol": 1e-3}
-    result = minimize(objective, layout.clip(start) * unit, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+    how = {"bounds": np.array(layout.log_bounds) * unit, "options": {"maxiter": 200, "ftol": tolerance, "gtol": 1e-3}}
+    result = minimize(objective, layout.clip(start) * unit, jac=True, method="L-BFGS-B", **how)
     progress(f"log evidence {-result.fun:.3f} nats of {y.size} rows after {result.nit} steps")
-    theta, value = result.x / unit, float(-result.fun)
-    return Optimum(theta, value, int(result.nit), int(result.nfev), bool(result.success), str(result.message))
+    end = result.x / unit, float(-result.fun), int(result.nit), int(result.nfev)
+    return Optimum(*end, bool(result.success), str(result.message))
 
 
 def _start(covariance: AbstractCovariance, T: np.ndarray, y: np.ndarray, given: Values, intercept: float) -> Values:

@@ -14,8 +14,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from vff.baselines.design import Problem
-from vff.baselines.features import AbstractFeatures, InducingPoints
-from vff.baselines.model import FeatureModel, start_of
+from vff.baselines.features import AbstractFeatures, FeatureModel, InducingPoints, start_of
 from vff.baselines.posterior import FeaturePosterior
 from vff.inference import DirectLinearGaussian, Observed, Optimum
 from vff.inference.methods.natural.ascent import Step, Visit, arrive, ascend
@@ -180,14 +179,10 @@ def _learn(latent: LatentProblem, start: LatentStep, optimise: bool) -> tuple[La
         best = step if step.elbo > best.elbo else best
         return -step.elbo, -slopes
 
-    ends = [*layout.log_bounds, *((None, None) for _ in start.psi)]
-    bounds = [
-        (None if low is None else low * u, None if high is None else high * u)
-        for (low, high), u in zip(np.array(ends, object)[free], unit, strict=True)
-    ]
+    bounds = np.array([*layout.log_bounds, *((-np.inf, np.inf) for _ in start.psi)])[free]
     first = np.concatenate([layout.clip(start.iterate.theta), start.psi])[free]
-    options = {"maxiter": 200, "maxcor": 20, "ftol": 1e-11, "gtol": 1e-4}
-    result = minimize(objective, first * unit, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+    how = {"bounds": bounds * unit[:, None], "options": {"maxiter": 200, "maxcor": 20, "ftol": 1e-11, "gtol": 1e-4}}
+    result = minimize(objective, first * unit, jac=True, method="L-BFGS-B", **how)
     # a search that ends in rounding has arrived when nothing is left to gain
     converged = bool(result.success) or float(np.abs(result.jac).max()) < _FLAT
     counts = int(result.nit), int(result.nfev)

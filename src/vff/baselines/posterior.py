@@ -107,7 +107,9 @@ class FeaturePosterior(AbstractPosterior):
         phi = self.features.evaluate(T)
         root = solve_triangular(self.lower, phi.T, lower=True, check_finite=False)
         mean, spread = phi @ self.mean, self.features.remainder(T, phi, joint=joint)
-        if self.intercept is not None:  # f moves with its standard deviation
-            moved = np.sqrt(self.intercept.variance) * (1.0 - phi @ self.intercept.answer)
-            mean, root = mean + self.intercept.mean, np.vstack([root, moved])
-        return mean, spread + (root.T @ root if joint else np.einsum("pn,pn->n", root, root))
+        spread = spread + (root.T @ root if joint else np.einsum("pn,pn->n", root, root))
+        if self.intercept is None:
+            return mean, spread
+        # f moves with the standard deviation of the constant
+        moved = np.sqrt(self.intercept.variance) * (1.0 - phi @ self.intercept.answer)
+        return mean + self.intercept.mean, spread + (np.multiply.outer(moved, moved) if joint else moved**2)

@@ -210,7 +210,10 @@ def encode(raw: Any, place: Place) -> tuple[np.ndarray, list[Any]]:
     try:
         if is_nested(raw):
             raise TypeError(f"lists or records, {type_of(raw):.60}")
-        codes, values = _encoded(raw)
+        if isinstance(raw, np.ndarray):
+            codes, values = _encode_numpy(raw)
+        else:
+            codes, values = factorized(raw) or _encode_objects(raw.to_list())
         values = list(map(plain, values))
         hash(tuple(values))
     except TypeError as error:
@@ -219,12 +222,6 @@ def encode(raw: Any, place: Place) -> tuple[np.ndarray, list[Any]]:
             "expected: convert the column first"
         ) from error
     return codes, [*values, None]
-
-
-def _encoded(raw: Any) -> tuple[np.ndarray, Iterable[Any]]:
-    if isinstance(raw, np.ndarray):
-        return _encode_numpy(raw)
-    return factorized(raw) or _encode_objects(raw.to_list())
 
 
 def _encode_numpy(array: np.ndarray) -> tuple[np.ndarray, Iterable[Any]]:

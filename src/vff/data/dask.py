@@ -67,8 +67,8 @@ class DaskSource(Source):
         if all(value is None or isinstance(value, str) for value in (y, w)):
             return self, y, w
         # what was beside the rows already stays, where nobody brings another
-        others = [None if isinstance(value, str) else own if value is None else value
-                  for value, own in ((y, self._y), (w, self._w))]  # fmt: skip
+        beside = ((y, self._y), (w, self._w))
+        others = [None if isinstance(value, str) else own if value is None else value for value, own in beside]
         names = [value if isinstance(value, str) else None for value in (y, w)]
         return DaskSource(self._data, *others, options=self.options), names[0], names[1]
 
@@ -206,7 +206,7 @@ def _watched(root: Any, leaves: Sequence[Any], report: Report, phase: str, n_row
     began, rows, done = time.monotonic(), 0, 0
     counts = [leaf.rows for leaf in leaves]
 
-    def tell(more: int) -> None:
+    def report_one(more: int) -> None:
         nonlocal rows, done
         rows, done = rows + more, done + 1
         title = f"{done} of {len(leaves)} partitions"
@@ -215,13 +215,13 @@ def _watched(root: Any, leaves: Sequence[Any], report: Report, phase: str, n_row
     client = _client()
     if client is None:
         keys = {count.key for count in counts}
-        with Callback(posttask=lambda key, result, *_: tell(result) if key in keys else None):
+        with Callback(posttask=lambda key, result, *_: report_one(result) if key in keys else None):
             return compute(root, *counts)[0]
     from distributed import as_completed
 
     future, *futures = client.compute([root, *counts])
     for _, more in as_completed(futures, with_results=True):
-        tell(more)
+        report_one(more)
     return future.result()
 
 
@@ -293,7 +293,7 @@ def _partitions(data: Any) -> list[Any]:
 
 def _aligned(part: Any, data: Any) -> Any:
     """Targets cut where the rows are, if the numbers of both are known; else they must have as many partitions."""
-    arrays = isinstance(data, dask.array.Array) and isinstance(part, dask.array.Array)
+    arrays = all(isinstance(array, dask.array.Array) for array in (data, part))
     if not arrays or any(size != size for array in (data, part) for size in array.chunks[0]):  # unknown ones are NaN
         return part
     if part.shape[0] != data.shape[0]:

@@ -28,8 +28,8 @@ _GZIP = b"\x1f\x8b"
 _UTF16 = ("UTF-16", "write it as UTF-8, as in iconv -f UTF-16 -t UTF-8")
 _UTF32 = ("UTF-32", "write it as UTF-8, as in iconv -f UTF-32 -t UTF-8")
 _ALIEN = {
-    re.compile(start): told
-    for start, told in {
+    re.compile(start): found
+    for start, found in {
         codecs.BOM_UTF32_LE: _UTF32,
         codecs.BOM_UTF32_BE: _UTF32,
         codecs.BOM_UTF16_LE: _UTF16,

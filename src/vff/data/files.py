@@ -114,8 +114,8 @@ class FileSource(Source):
 
     def _count(self) -> int | None:
         """All rows of the files that can be read, where files say how many they are."""
-        counts = [file.found.n_rows for file in self._files
-                  if not isinstance(file.found, SourceError) and self._fault(file) is None]  # fmt: skip
+        readable = [file.found for file in self._files if self._fault(file) is None]
+        counts = [found.n_rows for found in readable if not isinstance(found, SourceError)]
         return None if None in counts else sum(n for n in counts if n is not None)
 
     def _fault(self, file: FilePart) -> SourceError | None:

@@ -67,20 +67,13 @@ def _pieces(value: Any) -> Iterator[Any]:
             yield from _pieces(value.iloc[:, place] if hasattr(value, "iloc") else value.to_series(place))
     elif hasattr(value, "iloc") and hasattr(value, "cat"):  # categories of pandas: their codes are faster than texts
         yield repr(list(value.cat.categories)).encode()
-        yield from _array_pieces(value.cat.codes.to_numpy())
+        yield from _pieces(value.cat.codes.to_numpy())
     else:
-        yield from _array_pieces(_plain(value))
-
-
-def _plain(column: Any) -> np.ndarray:
-    if hasattr(column, "null_count") and hasattr(column, "type") and not hasattr(column, "chunks"):
-        return column.to_numpy(zero_copy_only=False)  # of Arrow
-    return column.to_numpy() if hasattr(column, "to_numpy") else np.asarray(column)
-
-
-def _array_pieces(values: np.ndarray) -> Iterator[Any]:
-    yield f"{values.dtype} {values.shape}".encode()
-    if values.dtype.hasobject:
-        yield repr(values.tolist()).encode()  # all digits, other than the repr of an array
-    else:
-        yield np.ascontiguousarray(values).reshape(-1).view(np.uint8).data
+        if hasattr(value, "null_count") and hasattr(value, "type") and not hasattr(value, "chunks"):
+            value = value.to_numpy(zero_copy_only=False)  # of Arrow
+        values = value.to_numpy() if hasattr(value, "to_numpy") else np.asarray(value)
+        yield f"{values.dtype} {values.shape}".encode()
+        if values.dtype.hasobject:
+            yield repr(values.tolist()).encode()  # all digits, other than the repr of an array
+        else:
+            yield np.ascontiguousarray(values).reshape(-1).view(np.uint8).data

@@ -134,14 +134,14 @@ class DatabaseRows:
     def totals(self) -> Totals:
         """One question for all that is to be known before others make sense; refuses what no sum can be taken of."""
         table, counted = self.table.expression, self._counted
-        asked = {"rows": table.count(), "n": table.count(where=counted), "weight": self._weight_in(table, counted)}
+        sums = {"rows": table.count(), "n": table.count(where=counted), "weight": self._weight_in(table, counted)}
         if self.roles.weight is not None:
-            asked |= {"least_weight": table[self.roles.weight].min(), "most_weight": table[self.roles.weight].max()}
+            sums |= {"least_weight": table[self.roles.weight].min(), "most_weight": table[self.roles.weight].max()}
         if not self.roles.labelled:
             y = table[self.roles.target].cast("float64")
-            asked |= {"target": self._sum_in(table, y, counted), "largest": y.abs().max(where=counted)}
-        asked |= {f"missing_{i}": self._is_missing(name).sum() for i, name in enumerate(self._checked)}
-        found = self._answer(table, asked)
+            sums |= {"target": self._sum_in(table, y, counted), "largest": y.abs().max(where=counted)}
+        sums |= {f"missing_{i}": self._is_missing(name).sum() for i, name in enumerate(self._checked)}
+        found = self._answer(table, sums)
         rows, missing = found["rows"], [found[f"missing_{i}"] or 0 for i in range(len(self._checked))]
         dropped = 0
         if self.table.options.missing == "drop" and any(missing):
@@ -154,11 +154,11 @@ class DatabaseRows:
         weight, target = (float(found.get(name) or 0.0) for name in ("weight", "target"))
         return Totals(rows, n, rows - dropped - n, dropped, weight, target)
 
-    def _answer(self, rows: Any, asked: Mapping[str, Any]) -> dict[str, Any]:
+    def _answer(self, rows: Any, sums: Mapping[str, Any]) -> dict[str, Any]:
         """One row of sums, by the names that they have here."""
-        question = rows.aggregate(**{self._prefix + name: value for name, value in asked.items()})
+        question = rows.aggregate(**{self._prefix + name: value for name, value in sums.items()})
         (found,) = self.table.ask(question).to_pylist()
-        return {name: found[self._prefix + name] for name in asked}
+        return {name: found[self._prefix + name] for name in sums}
 
     def _refuse_missing(self, missing: Sequence[int], rows: int) -> None:
         for name, count in zip(self._checked, missing, strict=True):
@@ -183,7 +183,7 @@ class DatabaseRows:
             )
 
     @cached_property
-    def _asked(self) -> dict[tuple[Any, ...], Groups]:
+    def _known(self) -> dict[tuple[Any, ...], Groups]:
         return {}
 
     def grouped(self, columns: Sequence[str], offset: float, most: int) -> Groups:
@@ -192,12 +192,12 @@ class DatabaseRows:
         They are in order, so that nothing depends on how an engine happens to keep its groups. Nothing is asked twice.
         """
         key = tuple(columns), offset
-        if key not in self._asked:
+        if key not in self._known:
             rows = self._rows
             residual = rows[self.roles.target].cast("float64") - self.table.number(offset)
             sums = {"target": self._sum_in(rows, residual), "squares": self._sum_in(rows, residual * residual)}
-            self._asked[key] = self._groups(rows, columns, most, sums)
-        return self._asked[key]
+            self._known[key] = self._groups(rows, columns, most, sums)
+        return self._known[key]
 
     def counted(self, columns: Sequence[str], most: int) -> Groups:
         """Weights alone, as ``grouped``; targets may be anything."""

@@ -84,7 +84,7 @@ class MemorySource(Source):
         chunk = self._chunk
         yield ReadPart("X", lambda: [chunk])
 
-    def chunks(self, phase: str = "predicting") -> Iterator[Chunk]:
+    def chunks(self) -> Iterator[Chunk]:
         """The rows cut, so that what is made of them does not all have to be in memory."""
         for start in range(0, self._table.n_rows, self.options.chunk_rows):
             stop = min(start + self.options.chunk_rows, self._table.n_rows)

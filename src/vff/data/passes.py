@@ -36,13 +36,13 @@ class FaultyPartWarning(UserWarning):
     """A part was left out, as asked."""
 
 
-def in_order(source: Source, phase: str) -> Iterator[Chunk]:
+def in_order(source: Source) -> Iterator[Chunk]:
     """All chunks, one after another, with progress after each.
 
     A part that turns out to be damaged counts not at all: where it is to be left out, it is read to its end before the
     first of its rows is handed on, and then again, so that memory stays flat.
     """
-    meter = _ProgressMeter(source, phase, 0)
+    meter = _ProgressMeter(source, "predicting", 0)
     for part in source.parts():
         if source.options.faulty == "skip":
             try:

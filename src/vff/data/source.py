@@ -227,11 +227,11 @@ class Source(ABC):
         if self.options.checkpoint is not None:
             Checkpoint(Path(self.options.checkpoint), "").remove()
 
-    def chunks(self, phase: str = "predicting") -> Iterator[Chunk]:
+    def chunks(self) -> Iterator[Chunk]:
         """All rows in order, for predictions. What cannot be read is refused or left out as in a pass."""
         from vff.data.passes import in_order
 
-        return in_order(self, phase)
+        return in_order(self)
 
     def assigned(
         self, used: UsedColumns | None, y: Any, sample_weight: Any = None, known: Sequence[str] | None = None

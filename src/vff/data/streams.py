@@ -234,8 +234,8 @@ class LazySource(StreamSource):
     Columns that have no role are left to whoever makes the chunks, who need not work them out.
     """
 
-    def __init__(self, chunks: Callable[[Any, Sequence[str] | None, int], Iterator[Any]], data: Any, *,
-                 options: ReadOptions | None = None) -> None:  # fmt: skip
+    def __init__(self, chunks: Callable[..., Iterator[Any]], data: Any, *, options: ReadOptions | None = None) -> None:
+        """``chunks`` takes the data, names of columns or None for all, and how many rows at a time."""
         self._lazy, self._make = data, chunks
         n = (options or ReadOptions()).chunk_rows
         super().__init__(lambda: chunks(data, None, n), options=options)

@@ -185,8 +185,8 @@ def check_columns(names: Sequence[str], known: Sequence[str], needed: Collection
     """Refuse a table in which columns that a model needs are absent, or there more than once."""
     absent = [name for name in names if name not in known and name in needed]
     if absent:
-        said = f"column{'s' if len(absent) > 1 else ''} {listed(absent)}"
-        raise ValueError(f"X has no {said}, which the model was fitted to; its feature names are {listed(known)}")
+        columns = f"column{'s' if len(absent) > 1 else ''} {listed(absent)}"
+        raise ValueError(f"X has no {columns}, which the model was fitted to; its feature names are {listed(known)}")
     twice = [name for name in needed or names if known.count(name) > 1]
     if twice:
         raise ValueError(f"X has more than one column {twice[0]!r}, and columns go by name; rename or drop one")

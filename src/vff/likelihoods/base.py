@@ -50,6 +50,7 @@ second moment of y, stays within float64."""
 Moments = tuple[np.ndarray, np.ndarray]
 """Mean and variance, (N,) each."""
 
+_FINITE = "finite numbers", "leave such rows out"
 _PARAMETER, _COLUMN, _CHOICES = "parameter", "column", "choices"
 
 
@@ -153,6 +154,8 @@ class AbstractLikelihood(ABC):
     """y is a whole number."""
     support: tuple[float, float] = (-np.inf, np.inf)
     """The least and the largest y; of a Binomial up to infinity, since trials differ by row."""
+    expects: tuple[str, str] | None = None
+    """What y must be, in words, and advice: within the support, and whole where discrete. None: any finite number."""
     complete: bool = True
     """Mean, variance and cdf of y given f are known."""
 
@@ -160,7 +163,16 @@ class AbstractLikelihood(ABC):
 
     def check(self, y: np.ndarray, extra: np.ndarray) -> None:
         """ValueError when y or extra cannot be."""
-        require(np.isfinite(y), y, self.title, "finite numbers", "leave such rows out")
+        good, (expected, advice), (low, high) = np.isfinite(y), self.expects or _FINITE, self.support
+        if self.expects is not None:
+            inside = (y >= low) & (y <= high) & (y == np.floor(y)) if self.discrete else (y > low) & (y < high)
+            good = good & inside
+        require(good, y, f"{self.title} expects {expected}", "y", advice)
+
+    def _check_extra(self, good: np.ndarray, extra: np.ndarray, expected: str) -> None:
+        """ValueError when a row of the column of X is not good."""
+        sentence = f"{self.title} expects {expected} in column {shown(self.column)}"
+        require(good, extra, sentence, "it", "leave such rows out or correct the column")
 
     def _guess(self, y: np.ndarray, extra: np.ndarray, w: np.ndarray) -> tuple[float, ...]:
         """Starting values of the entries of psi, from data."""

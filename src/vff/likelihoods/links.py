@@ -9,7 +9,7 @@ from scipy import special
 
 from vff.likelihoods.base import AbstractLikelihood, Location, Moments, Parameter, choice, likelihood_column, parameter
 from vff.likelihoods.float64 import numerics
-from vff.likelihoods.rows import is_number, require, require_extra, weighted_mean, weighted_variance, whole
+from vff.likelihoods.rows import is_number, require, weighted_mean, weighted_variance
 from vff.words import shown
 
 LINKS = ("logit", "probit")
@@ -65,6 +65,7 @@ class Bernoulli(AbstractSuccesses):
     """
 
     support = (0.0, 1.0)
+    expects = "zeros and ones", "code the two classes as 0 and 1"
 
     link: str = choice("logit", LINKS)
     squash: float = 0.0
@@ -79,9 +80,6 @@ class Bernoulli(AbstractSuccesses):
     @classmethod
     def named(cls, name: str, **options: Any) -> Self:
         return cls("probit" if name == "probit" else "logit", **options)
-
-    def check(self, y: np.ndarray, extra: np.ndarray) -> None:
-        require((y == 0) | (y == 1), y, self.title, "zeros and ones", "code the two classes as 0 and 1")
 
     def log_density(self, y: Any, f: Any, extra: Any, psi: Any) -> Any:
         signed = (2 * y - 1) * f
@@ -140,9 +138,11 @@ class Binomial(AbstractSuccesses):
             raise ValueError("Binomial needs the column of X that holds the number of trials, Binomial(trials='name').")
 
     def check(self, y: np.ndarray, extra: np.ndarray) -> None:
-        trials, expected = whole(extra) & (extra > 0), "whole numbers from zero to the trials of the row"
-        require_extra(trials, extra, self.title, self.column, "a whole number of trials above zero")
-        require(whole(y) & (y >= 0) & (y <= extra), y, self.title, expected, "y counts successes, not their share")
+        good = np.isfinite(extra) & (extra == np.floor(extra)) & (extra > 0)
+        self._check_extra(good, extra, "a whole number of trials above zero")
+        sentence = f"{self.title} expects whole numbers from zero to the trials of the row"
+        inside = (y == np.floor(y)) & (y >= 0) & (y <= extra)
+        require(inside, y, sentence, "y", "y counts successes, not their share")
 
     def log_density(self, y: Any, f: Any, extra: Any, psi: Any) -> Any:
         choices = numerics.log_factorial(extra) - numerics.log_factorial(y) - numerics.log_factorial(extra - y)
@@ -208,6 +208,8 @@ class Ordinal(AbstractLikelihood):
             raise ValueError(f"levels must be a whole number from two, or None; got {shown(self.levels)}.")
         top = np.inf if self.levels is None else self.levels - 1.0
         object.__setattr__(self, "support", (0.0, top))
+        expected = "whole numbers from zero" + ("" if self.levels is None else f" to {self.levels - 1}")
+        object.__setattr__(self, "expects", (expected, "code the levels as 0, 1, 2, … in their order"))
 
     @property
     def values(self) -> dict[str, Any]:
@@ -233,11 +235,6 @@ class Ordinal(AbstractLikelihood):
 
     def sized(self, y: np.ndarray) -> Self:
         return self._sized_for(max(int(np.max(y)), 1))
-
-    def check(self, y: np.ndarray, extra: np.ndarray) -> None:
-        expected = "whole numbers from zero" + ("" if self.levels is None else f" to {self.levels - 1}")
-        good = whole(y) & (y >= 0) & (y <= self.support[1])
-        require(good, y, self.title, expected, "code the levels as 0, 1, 2, … in their order")
 
     def _guess(self, y: np.ndarray, extra: np.ndarray, w: np.ndarray) -> tuple[float, ...]:
         """Cut points of a constant f = 0, from the shares of the levels with half a row more each."""
@@ -300,6 +297,10 @@ class Beta(AbstractLikelihood):
 
     scale_name = "logit"
     support = (0.0, 1.0)
+    expects = (
+        "numbers strictly between 0 and 1",
+        "shrink y into the interval, for example (y (N-1) + 1/2)/N, or leave such rows out",
+    )
     log_concave = False
 
     precision: float | None = parameter()
@@ -307,10 +308,6 @@ class Beta(AbstractLikelihood):
     @property
     def outliers(self) -> bool:
         return False
-
-    def check(self, y: np.ndarray, extra: np.ndarray) -> None:
-        advice = "shrink y into the interval, for example (y (N-1) + 1/2)/N, or leave such rows out"
-        require((y > 0) & (y < 1), y, self.title, "numbers strictly between 0 and 1", advice)
 
     def _guess(self, y: np.ndarray, extra: np.ndarray, w: np.ndarray) -> tuple[float, ...]:
         mean, variance = weighted_mean(y, w), max(weighted_variance(y, w), 1e-12)

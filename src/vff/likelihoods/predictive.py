@@ -86,14 +86,14 @@ class Marginal(Predictive):
     def mean(self) -> np.ndarray:
         """E[E[y|f]], also of likelihoods whose variance is not known."""
         closed = self._closed_moments()
-        return self._by_chunks(lambda own, _: own._node_means()[0]) if closed is None else closed[0]
+        return self._by_chunks(lambda own, _: own._at_nodes().mean()) if closed is None else closed[0]
 
     def moments(self) -> Moments:
         """E[E[y|f]], and E[var[y|f]] + var[E[y|f]]."""
         closed = self._closed_moments()
         if closed is not None:
             return closed
-        both = self._by_chunks(lambda own, _: own._node_moments())
+        both = self._by_chunks(lambda own, _: np.stack(own._at_nodes().moments(), axis=1))
         return both[:, 0].copy(), both[:, 1].copy()
 
     def quantiles(self, levels: np.ndarray) -> np.ndarray:
@@ -127,18 +127,11 @@ class Marginal(Predictive):
         with np.errstate(over="ignore"):  # beyond float64 a moment is infinite
             return self.likelihood.closed_moments(self.f_mean, self.f_variance, self.extra)
 
-    def _node_means(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """E y (N,), the nodes of f (N, K), and E[y | f] there."""
+    def _at_nodes(self) -> "Mixture":
+        """f at nodes of quadrature, as draws of other weights."""
         nodes, weights = rule(NODES)
         f = self.f_mean[:, None] + np.sqrt(self.f_variance)[:, None] * nodes
-        centre = self.likelihood.conditional_mean(f, self.extra[:, None])
-        return centre @ weights, f, centre
-
-    def _node_moments(self) -> np.ndarray:
-        """(N, 2) mean and variance."""
-        first, f, centre = self._node_means()
-        within = self.likelihood.conditional_variance(f, self.extra[:, None])
-        return np.stack([first, ((centre - first[:, None]) ** 2 + within) @ rule(NODES)[1]], axis=1)
+        return Mixture([self.likelihood] * NODES, f, self.extra, weights)
 
     def _bisected(self, levels: np.ndarray) -> np.ndarray:
         moments = self.moments()
@@ -184,9 +177,16 @@ class Marginal(Predictive):
 class Mixture(Predictive):
     """Averages over S draws of f at N rows, (N, S), each with its own parameters of the likelihood."""
 
-    def __init__(self, likelihoods: Sequence[AbstractLikelihood], f: np.ndarray, extra: np.ndarray):
-        """``likelihoods`` by draw, all parameters set; ``extra`` by row."""
+    def __init__(
+        self,
+        likelihoods: Sequence[AbstractLikelihood],
+        f: np.ndarray,
+        extra: np.ndarray,
+        weights: np.ndarray | None = None,
+    ):
+        """``likelihoods`` by draw, all parameters set; ``extra`` by row; ``weights`` of draws where they differ."""
         self._likelihoods, self._f, self._extra = likelihoods, f, extra
+        self._weights = np.full(f.shape[1], 1.0 / f.shape[1]) if weights is None else weights
         # draws with the same parameters are answered together: all of them where the likelihood has none
         groups: dict[AbstractLikelihood, list[int]] = {}
         for number, likelihood in enumerate(likelihoods):
@@ -205,7 +205,7 @@ class Mixture(Predictive):
 
     def mean(self) -> np.ndarray:
         with np.errstate(over="ignore"):  # beyond float64 a mean is infinite
-            return self._means().mean(axis=1)
+            return self._means() @ self._weights
 
     def _variances(self) -> np.ndarray:
         return self._by_draw(lambda likelihood, f: likelihood.conditional_variance(f, self._extra[:, None]))
@@ -214,7 +214,8 @@ class Mixture(Predictive):
         """Mean and variance of y: E[var[y|f]] + var[E[y|f]]."""
         with np.errstate(over="ignore", invalid="ignore"):
             means = self._means()
-            return means.mean(axis=1), self._variances().mean(axis=1) + means.var(axis=1)
+            mean = means @ self._weights
+            return mean, (self._variances() + (means - mean[:, None]) ** 2) @ self._weights
 
     def sample(self, rng: np.random.Generator) -> np.ndarray:
         """One y for every draw, (N, S)."""
@@ -238,7 +239,7 @@ class Mixture(Predictive):
 
     def _normal_cdf(self) -> Cdf:
         """All draws at once, though each has a variance of its own."""
-        sd = np.sqrt(self._variances())[:, None]
+        sd = np.sqrt(self._variances()[:1])  # the same at every row
         return lambda y: special.ndtr((y[..., None] - self._f[:, None]) / sd).mean(axis=-1)
 
     def log_density(self, y: np.ndarray) -> np.ndarray:

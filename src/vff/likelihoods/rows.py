@@ -1,6 +1,5 @@
 """Sentences about rows and values that a likelihood cannot have, and weighted summaries of y to start from."""
 
-from collections.abc import Hashable
 from numbers import Real
 from typing import Any
 
@@ -9,26 +8,11 @@ import numpy as np
 from vff.words import shown
 
 
-def require(good: np.ndarray, y: np.ndarray, name: str, expected: str, advice: str) -> None:
+def require(good: np.ndarray, values: np.ndarray, sentence: str, what: str, advice: str) -> None:
     """ValueError naming the first row that is not good."""
     if not np.all(good):
         row = int(np.argmin(good))
-        raise ValueError(f"{name} expects {expected}, but y is {y[row]:g} at row {row}; {advice}.")
-
-
-def require_extra(good: np.ndarray, extra: np.ndarray, name: str, column: Hashable | None, expected: str) -> None:
-    """ValueError naming the first row whose extra column is not good."""
-    if not np.all(good):
-        row = int(np.argmin(good))
-        raise ValueError(
-            f"{name} expects {expected} in column {shown(column)}, but it is {extra[row]:g} at row {row}; "
-            "leave such rows out or correct the column."
-        )
-
-
-def whole(values: np.ndarray) -> np.ndarray:
-    """Finite and without a fraction."""
-    return np.isfinite(values) & (values == np.floor(values))
+        raise ValueError(f"{sentence}, but {what} is {values[row]:g} at row {row}; {advice}.")
 
 
 def is_number(value: Any) -> bool:
@@ -53,9 +37,7 @@ def weighted_variance(y: np.ndarray, w: np.ndarray) -> float:
 
 
 def weighted_median(y: np.ndarray, w: np.ndarray) -> float:
-    order = np.argsort(y)
-    total = np.cumsum(w[order])
-    return float(y[order[np.searchsorted(total, total[-1] / 2)]])
+    return float(np.quantile(y, 0.5, weights=w, method="inverted_cdf"))
 
 
 def spread_of(y: np.ndarray, w: np.ndarray) -> float:

@@ -17,7 +17,7 @@ from vff.likelihoods.base import (
     parameter,
 )
 from vff.likelihoods.float64 import numerics
-from vff.likelihoods.rows import require, require_extra, spread_of, weighted_mean, weighted_variance, whole
+from vff.likelihoods.rows import spread_of, weighted_mean, weighted_variance
 
 DF_FLOOR = 2.0  # learnt degrees of freedom stay above it, so that a new y has a variance
 
@@ -147,6 +147,7 @@ class AbstractRate(AbstractLikelihood):
 
     scale_name = "log"
     support = (0.0, np.inf)
+    expects = "whole numbers from zero", "round y, or use Gamma for positive real numbers"
     widest = WIDEST_EXPONENT
 
     @property
@@ -155,9 +156,8 @@ class AbstractRate(AbstractLikelihood):
         return 0.0
 
     def check(self, y: np.ndarray, extra: np.ndarray) -> None:
-        advice = "round y, or use Gamma for positive real numbers"
-        require(whole(y) & (y >= 0), y, self.title, "whole numbers from zero", advice)
-        require_extra(np.isfinite(extra) & (extra > 0), extra, self.title, self.column, "an exposure above zero")
+        super().check(y, extra)
+        self._check_extra(np.isfinite(extra) & (extra > 0), extra, "an exposure above zero")
 
     def location(self, y: np.ndarray, extra: np.ndarray, w: np.ndarray) -> Location:
         """log of y per exposure, of counts with half a count more so that zero counts have one."""
@@ -280,14 +280,13 @@ class Gamma(AbstractRate):
     array([0.25])
     """
 
+    expects = "numbers above zero", "leave such rows out"
+
     shape: float | None = parameter()
 
     @property
     def _spread(self) -> float:
         return float(np.exp(-self.psi[0]))
-
-    def check(self, y: np.ndarray, extra: np.ndarray) -> None:
-        require(np.isfinite(y) & (y > 0), y, self.title, "numbers above zero", "leave such rows out")
 
     def _guess(self, y: np.ndarray, extra: np.ndarray, w: np.ndarray) -> tuple[float, ...]:
         variance = max(weighted_variance(y, w), 1e-300)
