@@ -204,11 +204,7 @@ def test_views_show_the_same_entries_as_their_matrix(rng):
             np.testing.assert_allclose(part.written(), written[own, own], rtol=1e-12, atol=1e-14)
 
 
-FACTORED = {
-    "inference/solvers/direct.py",
-    "inference/methods/chains/collapsed_density.py",
-    "inference/methods/chains/fit.py",
-}
+FACTORED = {"inference/solvers/direct.py", "inference/methods/chains/density.py"}
 """The direct solver, and chains that factor what it factors."""
 
 
