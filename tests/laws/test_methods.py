@@ -179,7 +179,7 @@ def test_averages_of_features_cost_no_walk_over_the_rows(monkeypatch):
     """Rows are counted when they are first asked anyway."""
     walks: list[PreparedRows] = []
     chunks = PreparedRows.chunks
-    monkeypatch.setattr(PreparedRows, "chunks", lambda walk: (walks.append(walk), chunks(walk))[1])
+    monkeypatch.setattr(PreparedRows, "chunks", lambda prepared: (walks.append(prepared), chunks(prepared))[1])
     X, f = rows()
     model = MAKERS["natural"].make().fit(X, MAKERS["natural"].targets(f))
     assert len(walks) == model.fit_.visits + 1  # and the first guess

@@ -25,7 +25,7 @@ TERMS = [((0,), (ColumnBasis(3, 2),)), ((2, 1), (ColumnBasis(2, 1), ColumnBasis(
 KINDS = ("integer", "decimal", "continuous", "levels")
 
 
-def _walk(table, engine: str = "auto") -> PreparedRows:
+def _prepared_rows(table, engine: str = "auto") -> PreparedRows:
     summaries = [summarise_column(table.y.size, lambda rows, x=x: x[rows]) for x in table.columns]
     distinct_values = distinct_values_for(engine, table.request, summaries, table.source)
     return PreparedRows(plan_pass(table.y.size, table.request, distinct_values, engine), table.source)
@@ -36,7 +36,7 @@ def _step(y: np.ndarray, w: np.ndarray):
 
 
 def _without_squares(moments):
-    """A walk knows no y, so it does not sum its squares."""
+    """A pass over prepared rows knows no y, so it does not sum its squares."""
     return replace(moments, target_squared=0.0)
 
 
@@ -47,14 +47,14 @@ def test_every_walk_is_a_pass_with_its_own_weights(make_table, assert_equal, mon
     if not kept:
         monkeypatch.setattr(run_module, "_KEPT", 0)
     table = make_table(200, 4, KINDS).with_terms(TERMS)
-    walk = _walk(table, engine)
-    assert walk.n == 200
+    prepared = _prepared_rows(table, engine)
+    assert prepared.n == 200
     for _ in range(3):
         y, w = rng.normal(size=200), rng.uniform(0.0, 2.0, 200)
-        found = walk.sum(_step(y, w))
+        found = prepared.sum(_step(y, w))
         expected = moments_of_arrays(table.request, table.columns, y, w, "dense")
         assert_equal(_without_squares(found), _without_squares(expected), 1e-10)
-        assert bool(walk._kept) is kept
+        assert bool(prepared._kept) is kept
 
 
 def test_weights_may_be_negative(make_table, assert_equal, rng):
@@ -63,7 +63,8 @@ def test_weights_may_be_negative(make_table, assert_equal, rng):
     y, w = rng.normal(size=90), 1.0 + rng.normal(size=90)
     assert w.min() < 0.0
     found, plus, minus = (
-        _without_squares(_walk(table).sum(_step(y, weights))) for weights in (w, np.maximum(w, 0), np.maximum(-w, 0))
+        _without_squares(_prepared_rows(table).sum(_step(y, weights)))
+        for weights in (w, np.maximum(w, 0), np.maximum(-w, 0))
     )
     assert_equal(replace(found, n=0), replace(plus - minus, n=0), 1e-9)
 
@@ -75,12 +76,12 @@ def test_rows_are_prepared_once_when_they_are_kept(make_table):
         asked.append(c)
         return table.columns[c][rows]
 
-    walk = _walk(table)
-    walk = PreparedRows(walk.plan, replace(walk.source, column=column))
+    prepared = _prepared_rows(table)
+    prepared = PreparedRows(prepared.plan, replace(prepared.source, column=column))
     step = _step(table.y, table.w)
-    walk.sum(step)
+    prepared.sum(step)
     first = len(asked)
-    walk.sum(step)
+    prepared.sum(step)
     assert first == len(table.columns) == len(asked)
 
 
@@ -94,7 +95,7 @@ def test_steps_see_every_row_once_and_in_order(make_table, monkeypatch):
             np.testing.assert_array_equal(column.x, table.columns[c][rows])
         return table.w[rows], table.w[rows]
 
-    _walk(table).sum(step)
+    _prepared_rows(table).sum(step)
     assert [start for start, _ in seen] == [0, *(stop for _, stop in seen[:-1])]
     assert seen[-1][1] == 100
     assert len(seen) == 4

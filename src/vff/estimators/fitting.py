@@ -72,13 +72,13 @@ def fit(spec: FitSpec, source: Source, before: Fitted | None = None) -> Fitted:
         rows, data = passes.visited(seen, method)
         with watch("learn"):
             if method.samples:
-                check_sampling_size(data.request, data.walk.n, spec.chains.draws * spec.chains.chains)
+                check_sampling_size(data.request, data.prepared.n, spec.chains.draws * spec.chains.chains)
             else:
-                check_size(data.request, [term.key for term in rows.terms], spec.covariance, data.walk.n)
+                check_size(data.request, [term.key for term in rows.terms], spec.covariance, data.prepared.n)
             if last is not None and last.memory is not None:  # over the levels that are known now
                 last = replace(last, memory=replace(last.memory, sums=rows.moments))
             found = learnt(spec, rows, data, last)
-        found = replace(found, notes=(*found.notes, *on_coverage(found, data.walk, data.observed)))
+        found = replace(found, notes=(*found.notes, *on_coverage(found, data.prepared, data.observed)))
         rows = _after_visits(found, rows, data)
     if found.samples is not None and not spec.growing and rows.n <= _KEPT_TARGETS:
         found = replace(found, samples=replace(found.samples, y=passes.targets()))
@@ -105,8 +105,8 @@ def _after_visits(found: Fit, rows: Statistics, data: Visited) -> Statistics:
     """What is kept of rows that were visited: sums of their sites, or nothing but what they were visited for."""
     if found.memory is None:
         return replace(rows, moments=no_sums(found.posterior.request), choice=found.engine or rows.choice)
-    walk = (data.all.in_memory or data).walk
-    return replace(rows, moments=found.memory.sums, choice=engines_used(walk.choices, walk.plan, rows))
+    prepared = (data.all.in_memory or data).prepared
+    return replace(rows, moments=found.memory.sums, choice=engines_used(prepared.choices, prepared.plan, rows))
 
 
 class Stopwatch(dict[str, float]):
@@ -251,7 +251,7 @@ class RowPasses:
                 return known, found
             if whole is not None:
                 known, every = self._visit(rows, self._batch(summary), summary, quiet=inner)
-                oracle = MemoryRows(every.walk, every.observed)
+                oracle = MemoryRows(every.prepared, every.observed)
                 return known, replace(found, everywhere=oracle, targets=summary.targets.values)
         if not sampled:
             raise ValueError(
@@ -269,7 +269,7 @@ class RowPasses:
         known, found = rows_to_visit(rows, batch, summary, self.spec.engine)
         if not quiet:
             self.spec.progress(_plan_text(found.request, found.n))
-        return known, Visited(found.walk, found.observed)
+        return known, Visited(found.prepared, found.observed)
 
     def _chunk_text(self, columns: int) -> str:
         """What rows take in memory, however many there are: every column, its codes, y, weights and what is beside."""

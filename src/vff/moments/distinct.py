@@ -46,7 +46,7 @@ class DistinctValues:
     compact: np.ndarray | None = None
     """Code of every lattice cell; None when every cell is occupied."""
     remembered: dict[Any, np.ndarray] = field(default_factory=dict, repr=False, compare=False)
-    """Letters at the values, which every walk over the rows meets again."""
+    """Letters at the values, which every pass over the rows needs again."""
 
     @property
     def size(self) -> int:
@@ -113,7 +113,7 @@ def summarise_column(n: int, pieces: Pieces) -> ColumnSummary:
     """Range and distinct values of a column of n rows, in one pass."""
     found = _Distinct(_sample(n, pieces))
     low, high = np.inf, -np.inf
-    for x in _walk(n, pieces):
+    for x in _values_of(n, pieces):
         ends = float(x.min()), float(x.max())
         low, high = min(low, ends[0]), max(high, ends[1])
         found.add(x, *ends)
@@ -125,7 +125,7 @@ def distinct_values_of(x: np.ndarray) -> DistinctValues | None:
     return summarise_column(x.size, lambda rows: x[rows]).distinct
 
 
-def _walk(n: int, pieces: Pieces) -> Iterator[np.ndarray]:
+def _values_of(n: int, pieces: Pieces) -> Iterator[np.ndarray]:
     return (pieces(slice(start, min(start + _PIECE, n))) for start in range(0, n, _PIECE))
 
 

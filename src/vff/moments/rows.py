@@ -160,7 +160,7 @@ class ColumnRows:
         return codes and bool(values.size == 0 or (values[0] == 0.0 and values[-1] == values.size - 1.0))
 
     def written(self, letters: Letters) -> np.ndarray:
-        """Letters at the rows themselves, (N, size); kept when they are few, for the next set and the next walk."""
+        """Letters at the rows themselves, (N, size); kept when they are few, for the next set and the next pass."""
         if self.x.size * letters.size > _KEPT:
             return letters.evaluate(self.t)
         key = self.request.domain, letters

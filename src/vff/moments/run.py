@@ -1,6 +1,6 @@
-"""Passes over rows: the sums that a plan asks for, of rows that are read once, walked often, or counted by others.
+"""Passes over rows: the sums that a plan asks for, of rows that are read once, read often, or counted by others.
 
-Rows are met chunk by chunk, so that nothing as long as the table is kept but the table itself.
+Rows are read chunk by chunk, so that nothing as long as the table is kept but the table itself.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -17,7 +17,7 @@ from vff.moments.rows import ColumnRows
 from vff.moments.statistics import MomentRequest, Moments
 from vff.moments.threads import Each, side_by_side
 
-_KEPT = 2**30  # bytes of prepared rows that are kept from walk to walk
+_KEPT = 2**30  # bytes of prepared rows that are kept from pass to pass
 _PER_CELL = 24  # bytes: the value, its place and its code
 
 Step = Callable[[slice, Sequence[ColumnRows]], tuple[np.ndarray, np.ndarray]]
@@ -57,7 +57,7 @@ def run_pass(
 
 
 class PreparedRows:
-    """The rows of a source, to be walked as often as one likes: what they are is worked out once (theory §9).
+    """The rows of a source, to be passed over as often as one likes: what they are is worked out once (theory §9).
 
     All must lie inside the domains of their columns.
     """
@@ -92,7 +92,7 @@ class PreparedRows:
             yield rows, columns
 
     def sum(self, step: Step) -> Moments:
-        """One walk: the sums with the weights and weighted targets that ``step`` finds at every stretch."""
+        """One pass: the sums with the weights and weighted targets that ``step`` finds at every stretch."""
         sums = Sums(self.plan)
         with side_by_side(self.n) as each:
             for rows, columns in self.chunks():

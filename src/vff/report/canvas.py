@@ -1,4 +1,4 @@
-"""Where matplotlib is met: figures, legends, and axes with the names and ticks of columns."""
+"""What is drawn with matplotlib: figures, legends, and axes with the names and ticks of columns."""
 
 from __future__ import annotations
 

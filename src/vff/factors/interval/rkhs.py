@@ -202,7 +202,7 @@ class ColumnPrior:
 
 
 def outward_state(prior: ColumnPrior, side: int) -> np.ndarray:
-    """The state of every feature at the edge, as seen by someone walking outwards, (P, p + 1)."""
+    """The state of every feature at the edge, with derivatives outwards, (P, p + 1)."""
     signs = np.where(np.arange(prior.p + 1) % 2 == 1, float(side), 1.0)
     return prior.state(side) * signs
 

@@ -102,7 +102,7 @@ class Fit:
     memory: SiteMemory | None = None
     """None where sums over rows say all, or where a method keeps nothing that rows could be added to."""
     engine: Choice | None = None
-    """How rows met the function, where it was not by the engines of the pass."""
+    """How the function was evaluated at rows, where not by the engines of the pass."""
 
     @property
     def from_sums(self) -> bool:

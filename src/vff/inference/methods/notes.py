@@ -196,16 +196,16 @@ def _stalled(stage: Stage, s: int) -> bool:
 # --- whether the rows of a fit lie where it expects them: a likelihood that does not suit them leaves many outside ----
 
 
-def on_coverage(fit: "Fit", walk: PreparedRows, observed: Observed) -> tuple[str, ...]:
+def on_coverage(fit: "Fit", prepared: PreparedRows, observed: Observed) -> tuple[str, ...]:
     """A sentence where far more rows than should lie outside their own 99.8 % predictive interval.
 
     Rows and targets are in the user's units, and in memory; where they are many, some of them are looked at.
     """
     if not fit.likelihood.complete:
         return ()
-    pieces = sample_pieces(walk.n, _LOOKED_AT)
+    pieces = sample_pieces(prepared.n, _LOOKED_AT)
     some = observed.taken(pieces)
-    outside = _outside(fit, np.concatenate([_rows_of(walk, rows) for rows in pieces]), some)
+    outside = _outside(fit, np.concatenate([_rows_of(prepared, rows) for rows in pieces]), some)
     share, count = float(some.w @ outside / some.w.sum()), float(some.w.sum() ** 2 / (some.w @ some.w))
     if _far_more(share, count):
         return (f"{_share_text(share)}: {_ADVICE.get(type(fit.likelihood).__name__, _OTHERWISE)}",)
@@ -223,9 +223,9 @@ def _share_text(share: float) -> str:
     return f"{found} of the rows of the fit lie outside their own 99.8 % interval, where {expected} were expected"
 
 
-def _rows_of(walk: PreparedRows, rows: slice) -> np.ndarray:
+def _rows_of(prepared: PreparedRows, rows: slice) -> np.ndarray:
     """The modelled columns of some rows, (N, C)."""
-    return np.stack([walk.source.column(c, rows) for c in range(len(walk.plan.request.columns))], axis=1)
+    return np.stack([prepared.source.column(c, rows) for c in range(len(prepared.plan.request.columns))], axis=1)
 
 
 def _outside(fit: "Fit", x: np.ndarray, observed: Observed) -> np.ndarray:

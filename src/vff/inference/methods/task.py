@@ -69,21 +69,21 @@ class Sums:
 class Visited:
     """Rows that can be asked again and again."""
 
-    walk: PreparedRows
+    prepared: PreparedRows
     observed: Observed
     everywhere: RowOracle | None = None
-    """All rows, where these are not in memory: then ``walk`` and ``observed`` are a sample of them."""
+    """All rows, where these are not in memory: then ``prepared`` and ``observed`` are a sample of them."""
     targets: np.ndarray | None = None
     """The different values of y, where the sample may not have all of them."""
 
     @property
     def request(self) -> MomentRequest:
-        return self.walk.plan.request
+        return self.prepared.plan.request
 
     @property
     def all(self) -> RowOracle:
         """All rows."""
-        return MemoryRows(self.walk, self.observed) if self.everywhere is None else self.everywhere
+        return MemoryRows(self.prepared, self.observed) if self.everywhere is None else self.everywhere
 
     def in_units(self, target: TargetScale) -> "Visited":
         """With y as learning sees it."""

@@ -59,7 +59,7 @@ def sample_likelihood(given: FitTask) -> Fit:
     task, parameters = learnt.task, _parameters(learnt)
     model = SumModel(task.terms, no_sums(learnt.request), sites=True)
     how = {"engine": task.engine, "affine": task.likelihood.affine}
-    points = design(model.terms, learnt.request, rows.walk.source, task.visited.observed, **how)
+    points = design(model.terms, learnt.request, rows.prepared.source, task.visited.observed, **how)
     target, data = _target(learnt, parameters, points, _largest_rest(task, model, learnt.setting))
     task.progress(f"{target.size:,} variables to sample; {points.choice.reason}")
     started = time.perf_counter()
@@ -79,10 +79,10 @@ def _parameters(learnt: Learnt) -> list[Parameter]:
 
 def _largest_rest(task: FitTask, model: SumModel, setting: Hyperparameters) -> float:
     """The largest standard deviation of what the features leave out, at some of the rows."""
-    n = task.visited.walk.n
+    n = task.visited.prepared.n
     some, total = slice(0, n, -(-n // _FEW_ROWS)), 0.0
     for s, own in enumerate(model.moments.request.terms):
-        x = [task.visited.walk.source.column(c, slice(0, n))[some] for c in own.columns]
+        x = [task.visited.prepared.source.column(c, slice(0, n))[some] for c in own.columns]
         priors = model.terms[s].priors(own.factors, setting.terms[s])
         shares = [prior.carried(t) for prior, t in zip(priors, x, strict=True)]
         total = total + setting.terms[s]["variance"] * np.maximum(1.0 - np.prod(shares, axis=0), 0.0)
@@ -152,7 +152,7 @@ def _draws_of(
 
 def _watched(learnt: Learnt) -> np.ndarray:
     """The features of all terms, and of the constant, at some rows, (rows, P + 1)."""
-    source = learnt.task.visited.walk.source
+    source = learnt.task.visited.prepared.source
     rows = np.unique(np.linspace(0, source.n - 1, _WATCHED).astype(int))
     x = _columns(learnt, rows)
     terms = learnt.request.terms
@@ -162,9 +162,9 @@ def _watched(learnt: Learnt) -> np.ndarray:
 
 def _columns(learnt: Learnt, rows: np.ndarray | slice) -> np.ndarray:
     """The modelled columns of some rows, (N, C)."""
-    walk = learnt.task.visited.walk
-    every = slice(0, walk.n)
-    return np.stack([walk.source.column(c, every)[rows] for c in range(len(learnt.request.columns))], axis=1)
+    prepared = learnt.task.visited.prepared
+    every = slice(0, prepared.n)
+    return np.stack([prepared.source.column(c, every)[rows] for c in range(len(learnt.request.columns))], axis=1)
 
 
 def _record(
@@ -175,7 +175,7 @@ def _record(
     t = samples.t.reshape(-1, L)[samples.kept]
     place = L - 1 - samples.psi.shape[1]
     w = task.visited.observed.w
-    averages = feature_averages(task.visited.walk, learnt.request, w)
+    averages = feature_averages(task.visited.prepared, learnt.request, w)
     settings = [model.unpack(np.append(row[:place], 0.0)) for row in t]  # of sites, the noise variance is one
     posterior, intercept = sampled_posterior(model, settings, CoefficientDraws.of(coefficients), averages)
     psi = np.median(samples.psi, axis=0)
@@ -199,7 +199,7 @@ def _record(
         history=(Milestone(learnt.request.harmonics, optimum, bound_gap, tolerated),),
         solver="sampled",
         weight=float(w.sum()),
-        n=task.visited.walk.n,
+        n=task.visited.prepared.n,
         intercept=intercept,
         notes=(*samples.notes(), *on_gap(bound_gap, tolerated)),
         samples=samples,

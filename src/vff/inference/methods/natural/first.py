@@ -68,9 +68,9 @@ def _learn(task: FitTask, most: int) -> Learnt:
         replace(plan, M=tuple(None if M is None else most for M, most in zip(plan.M, own, strict=True)))
         for plan, own in zip(task.plans, small.harmonics, strict=True)
     )
-    walk = PreparedRows(plan_pass(rows.walk.n, small, rows.walk.plan.distinct_values), rows.walk.source)
+    prepared = PreparedRows(plan_pass(rows.prepared.n, small, rows.prepared.plan.distinct_values), rows.prepared.source)
     task.progress(f"learning with the full covariance and at most {small.size} features")
-    first = fit_prepared(replace(task, plans=plans, rows=replace(rows, walk=walk)))
+    first = fit_prepared(replace(task, plans=plans, rows=replace(rows, prepared=prepared)))
     memory = first.memory
     assert memory is not None
     learnt = first.history[-1].optimum.theta

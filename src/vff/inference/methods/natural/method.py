@@ -163,7 +163,7 @@ def _deal(rows: MemoryRows, size: int, rng: np.random.Generator) -> Iterator[Mem
     count = max(1, round(rows.n / size))
     for some in np.array_split(starts, count):
         pieces = [slice(int(start), min(int(start) + length, rows.n)) for start in some]
-        yield MemoryRows(rows.walk.taken(pieces), rows.observed.taken(pieces), counted=False)
+        yield MemoryRows(rows.prepared.taken(pieces), rows.observed.taken(pieces), counted=False)
 
 
 def _fit_more(task: FitTask, before: Fit, memory: SiteMemory) -> Fit:
@@ -210,15 +210,15 @@ def _scale_of(task: FitTask) -> TargetScale:
 
 def _sample(task: FitTask) -> MemoryRows | None:
     """Some of the rows, when they are many."""
-    walk, observed = task.visited.walk, task.visited.observed
+    prepared, observed = task.visited.prepared, task.visited.observed
     if task.visited.everywhere is not None:
-        whole = [slice(0, walk.n)]
-        return MemoryRows(walk.taken(whole, _coarser(task)), observed, counted=False) if task.optimise else None
+        whole = [slice(0, prepared.n)]
+        return MemoryRows(prepared.taken(whole, _coarser(task)), observed, counted=False) if task.optimise else None
     few = task.batch if task.batch is not None else _MANY_ROWS
-    if walk.n <= few or not (task.optimise or task.batch):
+    if prepared.n <= few or not (task.optimise or task.batch):
         return None
-    pieces = sample_pieces(walk.n) if task.batch is None else sample_pieces(walk.n, task.batch)
-    return MemoryRows(walk.taken(pieces, _coarser(task)), observed.taken(pieces), counted=False)
+    pieces = sample_pieces(prepared.n) if task.batch is None else sample_pieces(prepared.n, task.batch)
+    return MemoryRows(prepared.taken(pieces, _coarser(task)), observed.taken(pieces), counted=False)
 
 
 def _coarser(task: FitTask) -> MomentRequest:

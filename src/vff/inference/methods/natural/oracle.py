@@ -137,7 +137,7 @@ class RowOracle(ABC):
 class MemoryRows(RowOracle):
     """Rows in memory."""
 
-    walk: PreparedRows
+    prepared: PreparedRows
     observed: Observed
     counted: bool = True
     remembered: dict[str, FeatureSums] = field(default_factory=dict, compare=False)
@@ -148,7 +148,7 @@ class MemoryRows(RowOracle):
 
     @property
     def n(self) -> int:
-        return self.walk.n
+        return self.prepared.n
 
     @property
     def weight(self) -> float:
@@ -156,7 +156,7 @@ class MemoryRows(RowOracle):
 
     @property
     def request(self) -> MomentRequest:
-        return self.walk.plan.request
+        return self.prepared.plan.request
 
     def sums(self, query: SiteQuery, *, features: bool) -> SiteSums:
         totals, sums = np.zeros(1), tuple(np.zeros(size) for size in self.request.sizes) if features else None
@@ -169,7 +169,7 @@ class MemoryRows(RowOracle):
             sums = None if sums is None else added(sums, feature_sums(self.request, columns, observed.w))
             return answer.sites
 
-        moments = self.walk.sum(step)
+        moments = self.prepared.sum(step)
         return SiteSums(moments, totals, sums)
 
     def in_units(self, target: TargetScale) -> "MemoryRows":
@@ -190,10 +190,10 @@ def feature_sums(request: MomentRequest, columns: Sequence[ColumnRows], w: np.nd
     return tuple(found)
 
 
-def feature_averages(walk: PreparedRows, request: MomentRequest, w: np.ndarray) -> FeatureSums:
-    """Averages over rows in memory, for any features of their columns: one walk."""
+def feature_averages(prepared: PreparedRows, request: MomentRequest, w: np.ndarray) -> FeatureSums:
+    """Averages over rows in memory, for any features of their columns: one pass."""
     total: FeatureSums | None = tuple(np.zeros(size) for size in request.sizes)
-    for rows, columns in walk.chunks():
+    for rows, columns in prepared.chunks():
         total = added(total, feature_sums(request, columns, w[rows]))
     assert total is not None
     return tuple(sums / float(w.sum()) for sums in total)

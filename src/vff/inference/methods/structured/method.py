@@ -126,7 +126,7 @@ def structured_memory(kind: Kind, request: MomentRequest, rows: int) -> int:
 
 def _product_terms(task: FitTask, model: SumModel, setting: Hyperparameters) -> list[ProductTerm]:
     """Every term at the rows."""
-    every, source = slice(0, task.visited.walk.n), task.visited.walk.source
+    every, source = slice(0, task.visited.prepared.n), task.visited.prepared.source
     terms = []
     for s, own in enumerate(model.moments.request.terms):
         factors = model.terms[s].priors(own.factors, setting.terms[s])
@@ -161,7 +161,7 @@ def _record(
         history=(Milestone(learnt.request.harmonics, optimum, np.nan, np.nan),),
         solver=fit.kind,
         weight=float(w.sum()),
-        n=task.visited.walk.n,
+        n=task.visited.prepared.n,
         elbo=fit.elbo,
         intercept=learnt.intercept_prior,
         bounds=(fit.elbo,),
