@@ -58,7 +58,7 @@ def _written(kernel: Any, model: GPRegressor) -> tuple[np.ndarray, np.ndarray]:
     terms = kernel.terms if isinstance(kernel, Sum) else (kernel,)
     for term, request in zip(terms, model.posterior_.request.terms, strict=True):
         factors = term.factors if isinstance(term, Product) else (term,)
-        own = [_root_of_factor(factor, r.basis, r.place) for factor, r in zip(factors, request.factors, strict=True)]
+        own = [_root_of_factor(factor, r.basis, r.domain) for factor, r in zip(factors, request.factors, strict=True)]
         variance = np.prod([factor.variance for factor in factors if factor.variance is not None])
         root = np.sqrt(variance) * np.array([reduce(np.kron, rows) for rows in zip(*own, strict=True)])
         roots.append(root)

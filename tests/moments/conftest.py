@@ -38,7 +38,7 @@ class Table:
 
     def _of_term(self, term: TermRequest) -> np.ndarray:
         parts = zip(term.columns, term.factors, strict=True)
-        written = [factor.basis.evaluate(factor.place.to_unit(self.columns[c])) for c, factor in parts]
+        written = [factor.basis.evaluate(factor.domain.to_unit(self.columns[c])) for c, factor in parts]
         if len(written) == 1:
             return written[0]
         rows = []
@@ -83,7 +83,7 @@ class Table:
 
     def with_terms(self, terms: Sequence[tuple[Sequence[int], Sequence[ColumnBasis | LevelBasis]]]) -> "Table":
         """Terms over some of the columns each, with a basis per column."""
-        places = [column.place for column in self.request.columns]
+        places = [column.domain for column in self.request.columns]
         requests = [
             TermRequest(tuple(numbers), tuple(ColumnRequest(places[c], b) for c, b in zip(numbers, bases, strict=True)))
             for numbers, bases in terms

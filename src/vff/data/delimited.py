@@ -195,8 +195,8 @@ def _beginning(file: BufferedReader | gzip.GzipFile) -> tuple[bytes, bool]:
 
 
 def _check_nul(content: bytes, path: str) -> None:
-    place = content.find(0)
-    if place < 0:
+    position = content.find(0)
+    if position < 0:
         return
     zero = np.frombuffer(content[: len(content) // 2 * 2], np.uint8).reshape(-1, 2) == 0
     share = zero.mean(axis=0) if len(zero) else np.zeros(2)
@@ -204,18 +204,20 @@ def _check_nul(content: bytes, path: str) -> None:
         what, advice = _UTF16
         advice = advice.replace("UTF-16 ", f"UTF-16{'LE' if share[1] > share[0] else 'BE'} ")
         raise SourceError(f"{_TEXT} {shown_path(path)}, found {what}; {advice}")
-    raise SourceError(f"{_TEXT} {shown_path(path)}, found a NUL byte in line {_line(content, place):,}; {_WITHOUT_NUL}")
+    raise SourceError(
+        f"{_TEXT} {shown_path(path)}, found a NUL byte in line {_line(content, position):,}; {_WITHOUT_NUL}"
+    )
 
 
-def _refuse_byte(content: bytes, place: int, path: str) -> NoReturn:
-    byte = content[place : place + 1]
+def _refuse_byte(content: bytes, position: int, path: str) -> NoReturn:
+    byte = content[position : position + 1]
     letter = byte.decode("cp1252", errors="ignore")
     meaning = f", which is {shown(letter)} in Windows-1252 and Latin-1" if letter.isalpha() else ""
     raise SourceError(
-        f"{_TEXT} {shown_path(path)}, found the byte 0x{byte[0]:02X} in line {_line(content, place):,}{meaning}; "
+        f"{_TEXT} {shown_path(path)}, found the byte 0x{byte[0]:02X} in line {_line(content, position):,}{meaning}; "
         f"{TO_UTF8}"
     )
 
 
-def _line(content: bytes, place: int) -> int:
-    return content.count(b"\n", 0, place) + 1
+def _line(content: bytes, position: int) -> int:
+    return content.count(b"\n", 0, position) + 1

@@ -63,8 +63,8 @@ def _pieces(value: Any) -> Iterator[Any]:
             )
     elif hasattr(value, "columns"):
         yield repr(list(value.columns)).encode()
-        for place in range(value.shape[1]):
-            yield from _pieces(value.iloc[:, place] if hasattr(value, "iloc") else value.to_series(place))
+        for position in range(value.shape[1]):
+            yield from _pieces(value.iloc[:, position] if hasattr(value, "iloc") else value.to_series(position))
     elif hasattr(value, "iloc") and hasattr(value, "cat"):  # categories of pandas: their codes are faster than texts
         yield repr(list(value.cat.categories)).encode()
         yield from _pieces(value.cat.codes.to_numpy())

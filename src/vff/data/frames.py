@@ -34,8 +34,8 @@ def wrapped(data: Any) -> Any:
         data = in_chunks(data)
     try:
         found = nw.from_native(data, eager_only=True, allow_series=True, pass_through=True)
-    except DuplicateError:  # columns go by their places then
-        names = [str(place) for place in range(data.shape[1])]
+    except DuplicateError:  # columns go by their positions then
+        names = [str(position) for position in range(data.shape[1])]
         renamed = data.rename_columns(names) if is_arrow(data) else data.set_axis(names, axis=1)
         found = nw.from_native(renamed, eager_only=True)
     return found if isinstance(found, nw.DataFrame | nw.Series) else None
@@ -115,9 +115,9 @@ def made_of(part: Any) -> tuple[Any, ...]:
     return (type(part), getattr(part, "name", None), types[0])
 
 
-def column_at(data: Any, place: int, start: int, stop: int | None) -> Any:
-    """Rows of one column, by its place in a frame, without a copy."""
-    return column(wrapped(data)[start:stop, place].to_native())
+def column_at(data: Any, position: int, start: int, stop: int | None) -> Any:
+    """Rows of one column, by its position in a frame, without a copy."""
+    return column(wrapped(data)[start:stop, position].to_native())
 
 
 def column(raw: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_array
 
-from vff.data.conversion import Place, codes_into, encode, find_levels, finite_floats
+from vff.data.conversion import Location, codes_into, encode, find_levels, finite_floats
 from vff.data.frames import column, column_at, is_arrow, is_frame, is_series, kind_of
 from vff.data.schema import Kind
 from vff.words import listed, shown
@@ -30,7 +30,7 @@ class Table:
     names: tuple[str, ...] | None
     n_rows: int
     n_columns: int
-    places: tuple[int | None, ...] | None = None
+    positions: tuple[int | None, ...] | None = None
     """Where the columns stand in the data, None for one that is not there; None where all do as they come."""
     first: int = 0
     """The row of the data that this begins with."""
@@ -60,15 +60,15 @@ class Table:
         """
         known = self.names or ()
         check_columns(names, known, names if needed is None else needed)
-        places = [self._place_in_data(known.index(name)) if name in known else None for name in names]
-        return replace(self, names=tuple(names), n_columns=len(names), places=tuple(places))
+        positions = [self._position_in_data(known.index(name)) if name in known else None for name in names]
+        return replace(self, names=tuple(names), n_columns=len(names), positions=tuple(positions))
 
     def sliced(self, start: int, stop: int) -> "Table":
         """Some of the rows, one after another; messages go on counting from the first of all."""
         return replace(self, first=self.first + start, n_rows=stop - start, converted={})
 
-    def _place_in_data(self, index: int) -> Any:
-        return index if self.places is None else self.places[index]
+    def _position_in_data(self, index: int) -> Any:
+        return index if self.positions is None else self.positions[index]
 
     def index(self, column: Column) -> int:
         """Where a kernel's column stands."""
@@ -118,10 +118,10 @@ class Table:
 
     def _floats(self, index: int, rows: slice) -> np.ndarray:
         try:
-            return finite_floats(self.raw(index, rows), self.place(index, rows))
+            return finite_floats(self.raw(index, rows), self.location(index, rows))
         except ValueError:
             # count over the whole column before refusing it
-            finite_floats(self._stretch(index, 0, None), replace(self.place(index), first_row=0))
+            finite_floats(self._stretch(index, 0, None), replace(self.location(index), first_row=0))
             raise
 
     @property
@@ -130,7 +130,7 @@ class Table:
 
     def _kept(self, what: str, index: int, convert: Callable[[], Any]) -> Any:
         """What was worked out about a column, by whoever asked first."""
-        key = what, self._place_in_data(index)
+        key = what, self._position_in_data(index)
         if key not in self.converted:
             self.converted[key] = convert()
         return self.converted[key]
@@ -156,17 +156,17 @@ class Table:
         """Codes of the rows and the values they point to, a piece at a time where there are very many."""
         start, stop = self._bounds(rows)
         if self._keeps:
-            codes, values = self._kept("codes", index, lambda: encode(self.raw(index), self.place(index)))
+            codes, values = self._kept("codes", index, lambda: encode(self.raw(index), self.location(index)))
             yield codes[start:stop], values
             return
         for first in range(start, stop, _PIECE):
             some = slice(first, min(first + _PIECE, stop))
-            yield encode(self.raw(index, some), self.place(index, some))
+            yield encode(self.raw(index, some), self.location(index, some))
 
-    def place(self, index: int, rows: slice = _ALL) -> Place:
+    def location(self, index: int, rows: slice = _ALL) -> Location:
         """How messages speak of a column, or of some rows of it."""
         label = self.label(index)
-        return Place(f"column {label} of X", self.first + self._bounds(rows)[0], label)
+        return Location(f"column {label} of X", self.first + self._bounds(rows)[0], label)
 
     def _bounds(self, rows: slice) -> tuple[int, int]:
         start, stop, step = rows.indices(self.n_rows)
@@ -175,10 +175,10 @@ class Table:
         return start, max(start, stop)
 
     def _stretch(self, index: int, start: int, stop: int | None) -> Any:
-        place = self._place_in_data(index)
+        position = self._position_in_data(index)
         if isinstance(self.data, np.ndarray):
-            return column(self.data[start:stop, place])
-        return column_at(self.data, place, start, stop)
+            return column(self.data[start:stop, position])
+        return column_at(self.data, position, start, stop)
 
 
 def check_columns(names: Sequence[str], known: Sequence[str], needed: Collection[str]) -> None:
@@ -193,11 +193,11 @@ def check_columns(names: Sequence[str], known: Sequence[str], needed: Collection
 
 
 def _names_of(labels: tuple[Any, ...]) -> tuple[str, ...] | None:
-    """Names of columns; None where these are numbered in order, so that a number is a label and a place alike."""
+    """Names of columns; None where these are numbered in order, so that a number is a label and a position alike."""
     texts = [isinstance(label, str) for label in labels]
     if all(texts):
         return labels
-    if all(isinstance(label, Real) and label == place for place, label in enumerate(labels)):
+    if all(isinstance(label, Real) and label == position for position, label in enumerate(labels)):
         return None
     raise (TypeError if any(texts) else ValueError)(
         "X was expected to have columns that are named by text, or numbered 0, 1, 2, ... in order, found the labels "

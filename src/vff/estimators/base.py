@@ -182,8 +182,8 @@ class AdditiveModel(ProcessMixin):
         for term, request, values in zip(rows.terms, rows.moments.request.terms, fit.terms, strict=True):
             leaves = term.term.factors
             for leaf, factor in zip(leaves, request.factors, strict=True):
-                if factor.place.ends is not None:
-                    self.domain_[leaf.column] = factor.place.ends
+                if factor.domain.ends is not None:
+                    self.domain_[leaf.column] = factor.domain.ends
             edges = tuple(leaf.factor.edges(basis) for leaf, basis in zip(leaves, request.bases, strict=True))
             if any(basis.detail is not None for basis in request.bases):
                 self.frequencies_[term.key] = values.M
@@ -263,7 +263,7 @@ class AdditiveModel(ProcessMixin):
             raise
 
     def _outside_text(self, number: int, label: str) -> str:
-        return self.statistics_.moments.request.columns[number].place.outside_text(label)
+        return self.statistics_.moments.request.columns[number].domain.outside_text(label)
 
     def predict_derivative(self, X: Any, column: str | int | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance of the slope df/dx at every row.

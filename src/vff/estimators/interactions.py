@@ -143,14 +143,14 @@ def _look(
     inner = InnerTerm((*left.inner.factors, *right.inner.factors))
     columns = [model.statistics_.moments.request.columns[c] for c in numbers]
     factors = tuple(
-        ColumnRequest(column.place, factor.coarse(column.basis, summaries[c].n_distinct))
+        ColumnRequest(column.domain, factor.coarse(column.basis, summaries[c].n_distinct))
         for c, column, factor in zip(numbers, columns, inner.factors, strict=True)
     )
     request = MomentRequest((TermRequest((0, 1), factors),))
     plan = plan_pass(some.n, request, distinct_values_for("auto", request, found, some))
     moments, _ = run_pass(plan, some)
     gain = gain_of(inner, moments, noise)
-    values = [gain.values[name] * factors[d].place.unit(own.unit) for name, d, own in inner.parameters]
+    values = [gain.values[name] * factors[d].domain.unit(own.unit) for name, d, own in inner.parameters]
     written = (*left.term.factors, *right.term.factors)
     kernel = Term(written).with_values(gain.values["variance"] * model.target_.scale**2, values)
     assert isinstance(kernel, Product)

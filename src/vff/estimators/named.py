@@ -23,7 +23,7 @@ def used_columns(kernel: Kernel | None, likelihood: AbstractLikelihood) -> UsedC
 def introduce(model: Any, table: Table) -> None:
     """Tell a model how many columns there are, and what they are called."""
     validate_data(model, table.data, reset=True, skip_check_array=True)
-    if table.places is not None:
+    if table.positions is not None:
         model.feature_names_in_ = np.array(table.names, dtype=object)
         model.n_features_in_ = table.n_columns
 

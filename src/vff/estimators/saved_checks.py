@@ -75,7 +75,7 @@ def _check_statistics(rows: Statistics, n_features: int) -> None:
             least = leaf.factor.least(FactorOptions("auto", None, columns[c].levels or ()))
             suits = factor.basis.family == least.family
             demand(suits, "features that suit the kernel", type(factor.basis).__name__)
-            demand(not factor.place.discrete or factor.basis == least, "the levels of the column", columns[c].label)
+            demand(not factor.domain.discrete or factor.basis == least, "the levels of the column", columns[c].label)
     shapes = [len(term.factors) for term in request.terms]
     demand([len(own) for own in rows.harmonics] == shapes, "harmonics for every factor", rows.harmonics)
     for requested, summed in zip(rows.harmonics, request.harmonics, strict=True):
@@ -125,8 +125,8 @@ def _check_sizes(request: MomentRequest, sizes: Sequence[int]) -> None:
         demand(min(term.columns) >= 0, "columns from zero", term.columns)
         for column, factor in zip(term.columns, term.factors, strict=True):
             _check_column(factor)
-            known = domains.setdefault((column, type(factor.place)), factor.place)
-            demand(known == factor.place, "one place for a column", factor.place)
+            known = domains.setdefault((column, type(factor.domain)), factor.domain)
+            demand(known == factor.domain, "one domain for a column", factor.domain)
         demand(term.size == size, f"{term.size} features", size)
     used = {column for term in request.terms for column in term.columns}
     demand(used == set(range(len(used))), "columns that follow one another", sorted(used))
@@ -135,9 +135,9 @@ def _check_sizes(request: MomentRequest, sizes: Sequence[int]) -> None:
 
 def _check_column(column: ColumnRequest) -> None:
     column.basis.check()
-    column.place.check()
-    suits = any(isinstance(column.basis, kind.basis) and isinstance(column.place, kind.domain) for kind in KINDS)
-    demand(suits, "a domain that suits the features", column.place)
+    column.domain.check()
+    suits = any(isinstance(column.basis, kind.basis) and isinstance(column.domain, kind.domain) for kind in KINDS)
+    demand(suits, "a domain that suits the features", column.domain)
 
 
 def _check_learnable(rows: Statistics) -> None:
@@ -310,7 +310,7 @@ def _check_learnt(fit: Fit, rows: Statistics, s: int, *, drawn: bool) -> None:
     demand(term.columns == summed.columns, "the columns of the sums", term.columns)
     for leaf, prior, other in zip(own.term.factors, term.factors, summed.factors, strict=True):
         demand(prior.factor == leaf.factor, leaf.factor.title, prior.factor.title)
-        demand(prior.domain == other.place, "the domain of the sums", prior.domain)
+        demand(prior.domain == other.domain, "the domain of the sums", prior.domain)
         demand(_within(prior.basis, other.basis), "features that were summed", prior.basis)
     parameters, lengthscales = own.inner.parameters, values.lengthscales
     demand(len(parameters) == len(lengthscales), "a lengthscale for every Matérn", lengthscales)
@@ -347,12 +347,12 @@ def _check_answers(fit: Fit) -> None:
 
 def _rows_all_over(request: MomentRequest) -> np.ndarray:
     """Every level of every column of levels, unless they are very many, and numbers in no order of theirs, (N, C)."""
-    sizes = [column.basis.size for column in request.columns if column.place.discrete]
+    sizes = [column.basis.size for column in request.columns if column.domain.discrete]
     count = min(max([_FEWEST_ROWS, *sizes]), _MOST_ROWS)
     x, share = np.empty((count, len(request.columns))), np.arange(count) / (count - 1)
     for c, column in enumerate(request.columns):
         turned = (share + np.arange(count) * (0.618034 * c)) % 1.0 if c else share
-        x[:, c] = column.place.spread(turned, column.basis.size)
+        x[:, c] = column.domain.spread(turned, column.basis.size)
     return x
 
 

@@ -129,8 +129,8 @@ def _check_same_functions(mine: Statistics, theirs: Statistics) -> None:
     for term, ours, others in both:
         parts = zip(mine.binding.labels(term), term.inner.factors, ours.factors, others.factors, strict=True)
         for label, factor, one, other in parts:
-            if one.place != other.place:
-                places = " and ".join(place.describe() for place in (one.place, other.place))
+            if one.domain != other.domain:
+                places = " and ".join(place.describe() for place in (one.domain, other.domain))
                 raise ValueError(
                     f"the two models have different domains for column {label}, {places}, so their sums are of "
                     "different functions and do not add up; fit both with the same domain"
@@ -220,7 +220,7 @@ def summed(
     tails: tuple[TailRows, ...] = ()
     if beyond:
         (factor,) = binding.terms[0].inner.factors
-        tails = rows_beyond(factor, plan.request.columns[0].place, rows, offset)
+        tails = rows_beyond(factor, plan.request.columns[0].domain, rows, offset)
     return Summed(moments, tails, tuple(choices))
 
 
@@ -243,7 +243,7 @@ def check_ranges(seen: Statistics, *, outside: bool = True) -> bool:
     parts = zip(seen.moments.request.columns, seen.domain_from_data, seen.ranges, seen.binding.columns, strict=True)
     beyond = False
     for column, found, extent, bound in parts:
-        domain = column.place
+        domain = column.domain
         if domain.holds(extent.low, extent.high):
             continue
         reach = f"column {bound.label} reaches [{extent.low:g}, {extent.high:g}], beyond the domain {domain.describe()}"

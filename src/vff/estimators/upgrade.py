@@ -28,6 +28,7 @@ _FIELDS = {
     "TermFit": {"share": "variance_share", "effective": "edf", "supported": "active"},
     "Milestone": {"missed": "bound_gap"},
     "IterativeForm": {"constant": "intercept"},
+    "ColumnRequest": {"place": "domain"},
     "TermProcess": {"transform": None},
     **{kind: {"request": None} for kind in ("Direct", "Averaged", "Pieces", "Probed")},
 }

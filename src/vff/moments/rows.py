@@ -19,12 +19,8 @@ _KEPT = 2**17  # letters of one column at its rows, 1 MiB
 class ColumnRequest:
     """What to sum for one column: its features, and where they live."""
 
-    place: Domain
+    domain: Domain
     basis: Basis
-
-    @property
-    def domain(self) -> Domain:
-        return self.place
 
     def check(self) -> None:
         """ValueError unless this is something that can be summed, wherever it came from."""
@@ -133,7 +129,7 @@ class ColumnRows:
 
     def on(self, domain: Domain) -> "ColumnRows":
         """The same rows on another domain."""
-        return self if domain == self.request.domain else self.for_request(replace(self.request, place=domain))
+        return self if domain == self.request.domain else self.for_request(replace(self.request, domain=domain))
 
     @cached_property
     def values(self) -> np.ndarray:

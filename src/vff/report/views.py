@@ -61,7 +61,7 @@ def levels_of(model: AdditiveModel, c: int) -> tuple[Any, ...]:
 def grid_along(model: AdditiveModel, c: int, count: int) -> np.ndarray:
     """Where a column is evaluated: so many numbers over the range of its data, or all levels."""
     span, column = model.statistics_.ranges[c], model.statistics_.moments.request.columns[c]
-    return column.place.drawn(span.low, span.high, count, column.basis.size)
+    return column.domain.drawn(span.low, span.high, count, column.basis.size)
 
 
 def _middle(model: AdditiveModel, c: int) -> float:

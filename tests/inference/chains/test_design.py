@@ -26,7 +26,7 @@ def written(own: Model, found: Design) -> Design:
     for term in request.terms:
         features = []
         for c, factor in zip(term.columns, term.factors, strict=True):
-            place = DOMAIN.to_unit(own.x[:, c]) if hasattr(factor.place, "a") else own.x[:, c]
+            place = DOMAIN.to_unit(own.x[:, c]) if hasattr(factor.domain, "a") else own.x[:, c]
             features.append(factor.basis.evaluate(place))
         points.append(TermPoints(tuple(features), None))
     shapes = tuple(replace(shape, lattice=False, copies=1) for shape in found.shapes)

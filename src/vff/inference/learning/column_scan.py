@@ -46,14 +46,14 @@ def choose_harmonics(profile: Profile, factor: Factor, column: ColumnRequest, us
 
 def _highest_worth_having(profile: Profile, factor: Factor, column: ColumnRequest, usual: int, most: int) -> int:
     """The highest harmonic, up to ``most``, that matters in what ``usual`` harmonics leave of a column; 0 if none."""
-    place, basis = column.place, factor.waves(most)
-    inside = place.contains(place.to_unit(profile.x))
+    domain, basis = column.domain, factor.waves(most)
+    inside = domain.contains(domain.to_unit(profile.x))
     profile = Profile(*(part[inside] for part in profile))
     x, y, w, within = profile.x, profile.y, profile.w, float(profile.within.sum())
     if x.size < 2 or basis is None:
         return 0
-    residual = y - _smooth(ColumnRequest(place, column.basis.resized(usual)), profile, factor)
-    rows = column_rows(ColumnRequest(place, basis), x)
+    residual = y - _smooth(ColumnRequest(domain, column.basis.resized(usual)), profile, factor)
+    rows = column_rows(ColumnRequest(domain, basis), x)
     waves = analyse(rows, basis.single, w * residual)
     power = power_of(waves, most)
     spread = float(w @ (y - np.average(y, weights=w)) ** 2) + within

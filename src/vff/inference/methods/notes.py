@@ -38,8 +38,8 @@ def notes_on(final: Stage, whole: SumModel, plans: "Sequence[TermPlan]") -> tupl
     notes: list[str] = []
     for term, plan in zip(final.model.moments.request.terms, plans, strict=True):
         for factor, extent, label in zip(term.factors, plan.ranges, plan.labels, strict=True):
-            if not factor.place.discrete:
-                notes += [note for note in _on_domain(final, factor.place, extent, label) if note not in notes]
+            if not factor.domain.discrete:
+                notes += [note for note in _on_domain(final, factor.domain, extent, label) if note not in notes]
     if len(plans) == 1 and len(plans[0].labels) == 1 and not final.model.sites:
         notes += _on_detail(final, whole, plans[0].labels[0])
     return (*notes, *_on_bound(final, whole, plans), *_on_learning(final, plans))

@@ -69,7 +69,7 @@ class Units:
         """Variances in squares of the targets' scale, others in units of their domains."""
         found = []
         for term, own in zip(terms, request.terms, strict=True):
-            others = {name: own.factors[d].place.unit(parameter.unit) for name, d, parameter in term.parameters}
+            others = {name: own.factors[d].domain.unit(parameter.unit) for name, d, parameter in term.parameters}
             found.append({"variance": target.scale**2, **others})
         return cls(target, tuple(found))
 

@@ -59,7 +59,7 @@ class Term:
 
     def prior(self, d: int, columns: Sequence[ColumnRequest], values: Values) -> Prior:
         """One factor at these values; ``columns`` are the functions of all of them."""
-        return self.factors[d].prior(columns[d].place, columns[d].basis, self.values_of(d, values))
+        return self.factors[d].prior(columns[d].domain, columns[d].basis, self.values_of(d, values))
 
     def priors(self, columns: Sequence[ColumnRequest], values: Values) -> tuple[Prior, ...]:
         """All factors at these values."""

@@ -199,7 +199,7 @@ class Probed(WrittenCovariance):
     def relative_error(self) -> float:
         """Standard error of the latent variance over the probes, relative to it; 95 % of rows inside stay below."""
         rng, columns = np.random.default_rng(0), self.request.columns
-        x = np.stack([column.place.draw(rng, 200, column.basis.size) for column in columns], axis=1)
+        x = np.stack([column.domain.draw(rng, 200, column.basis.size) for column in columns], axis=1)
         away, signs = self.probe_values(x)
         error = np.std(away * signs, axis=0, ddof=1) / np.sqrt(self.form.probes)
         _, explained = self.explained(self.form.mean, x, columns_of(self.request, x))

@@ -186,7 +186,7 @@ class Posterior:
 
     def distinct(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The different rows, and which of them every row is; rows of levels never seen are not known to be equal."""
-        levels = [column.place.discrete for column in self.request.columns]
+        levels = [column.domain.discrete for column in self.request.columns]
         unseen = self.outside(x) & levels
         row = np.where(unseen.any(axis=1), np.arange(len(x)), -1)
         distinct, codes = np.unique(np.column_stack([x, row]), axis=0, return_inverse=True)

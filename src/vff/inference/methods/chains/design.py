@@ -47,7 +47,7 @@ def design(
     columns = [np.asarray(source.column(c, every)) for c in range(len(request.columns))]
     basis = shapes[0].axes[0].basis
     if len(shapes) == len(shapes[0].axes) == 1 and basis.single.band is not None and affine:
-        t = request.columns[0].place.to_unit(columns[0])
+        t = request.columns[0].domain.to_unit(columns[0])
         short = compressed(basis.single.band, t, observed) if engine in ("auto", "nufft") else None
         if short is not None:
             nodes, sums = short
@@ -125,7 +125,7 @@ class _TermRows:
         axis, n = self.shape.axes[0], self.x[0].size
         if len(self.x) > 1 or axis.basis.single.band is None:
             return None
-        t = self.request.factors[0].place.to_unit(self.x[0])
+        t = self.request.factors[0].domain.to_unit(self.x[0])
         cells = Cells.of(axis.basis.single.band, t)
         if cells is None:
             return None
@@ -147,4 +147,4 @@ def _lattice_work(shape: tuple[int, ...], sizes: list[int]) -> int:
 
 def features_at(factors: Sequence[ColumnRequest], values: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
     """Functions of every column at its values."""
-    return tuple(factor.basis.evaluate(factor.place.to_unit(x)) for factor, x in zip(factors, values, strict=True))
+    return tuple(factor.basis.evaluate(factor.domain.to_unit(x)) for factor, x in zip(factors, values, strict=True))
