@@ -1,6 +1,7 @@
 """Fits inside a database: the model is that of the same rows in memory, and only sums come out."""
 
 import sqlite3
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -280,3 +281,14 @@ def test_rows_beyond_the_domain_and_tables_without_rows_are_refused() -> None:
         given(Matern32("hour")).fit(table(ROWS.slice(0, 0)), "y")
     with pytest.raises(ValueError, match="sample_weight is positive in 1 row"):
         given(Matern32("hour")).fit(table(pa.table({"hour": [1, 2], "y": [1.0, 2.0], "w": [1, 0]})), "y", "w")
+
+
+def test_chains_keep_no_targets_of_rows_that_stay_in_the_database() -> None:
+    """What is fetched for them are different rows with their counts, and not the rows."""
+    chains = {"inference": "mcmc", "draws": 10, "warmup": 20, "chains": 1, "random_state": 0}
+    model = GPRegressor(Matern32("hour"), frequencies=3, likelihood="poisson", **chains)
+    few = ROWS.slice(0, 300)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(table(few), "visits")
+    assert model.samples_.y is None

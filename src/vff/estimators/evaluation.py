@@ -1,5 +1,6 @@
 """Rows to be answered about: whatever ``fit`` takes, chunk by chunk, with the columns of the fit in their places."""
 
+import sys
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -10,6 +11,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from vff.data import Chunk, MemorySource, Roles, Source, Table, UsedColumns, open_rows, run_task
+from vff.data.checks import check_weights
 from vff.data.memory import column_or_values
 from vff.data.table import check_columns
 from vff.estimators.named import extra_of, recognised, refuse_negative
@@ -105,9 +107,17 @@ def evaluate(
             warnings.warn(
                 f"{count[number]} of {n} rows {where}; predictions go back to the prior there",
                 ExtrapolationWarning,
-                stacklevel=4,
+                stacklevel=_level_of_caller(),
             )
     return [np.concatenate(part) for part in zip(*parts, strict=True)]
+
+
+def _level_of_caller() -> int:
+    """How far above ``evaluate`` the first caller outside this package is, as ``warnings.warn`` counts."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("vff."):
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 def _readable(
@@ -117,19 +127,21 @@ def _readable(
     table = source.whole
     if table is not None:
         target = None if check is None else check(column_or_values(table, y, "y"), table.n_rows)
-        return MemorySource(table, target, column_or_values(table, sample_weight, "sample_weight"))
+        weights = column_or_values(table, sample_weight, "sample_weight")
+        weights = None if weights is None else check_weights(weights, table.n_rows)
+        return MemorySource(table, target, weights, options=source.options)
     fitted, indices = getattr(model, "feature_names_in_", None), model.column_indices_
     known = [both for both in zip(indices, model.column_levels_, strict=False) if both[1] is not None]
     if source.names is None or fitted is None:  # columns stand where they stood
         levels = tuple(index for index, _ in known)
         roles = Roles.of(source, UsedColumns((), ()), y if check else None, sample_weight)
         return source.select(replace(roles, features=source.names, levels=() if source.names else levels))
-    names, own = [str(name) for name in fitted], model.likelihood_.column
-    own = [] if own is None else [own if isinstance(own, str) else names[own]]
-    needed = list(dict.fromkeys([*(names[index] for index in indices), *own]))
+    names, extra = [str(name) for name in fitted], model.likelihood_.column
+    beside = () if extra is None else (extra if isinstance(extra, str) else names[extra],)
+    needed = list(dict.fromkeys([*(names[index] for index in indices), *beside]))
     check_columns(names, source.names, needed)
-    levels = {names[index]: own for index, own in known}
-    texts = [name for name, own in levels.items() if any(isinstance(one, str) for one in own or ())]
+    levels = {names[index]: values for index, values in known}
+    texts = [name for name, values in levels.items() if any(isinstance(value, str) for value in values or ())]
     source = source.expecting_text(texts)
     roles = Roles.of(source, UsedColumns(tuple(needed), tuple(levels)), y if check else None, sample_weight)
     return source.select(roles)

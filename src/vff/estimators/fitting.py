@@ -232,8 +232,10 @@ class RowPasses:
 
     def visited(self, seen: Statistics | None, method: Method) -> tuple[Statistics, Visited]:
         """The rows, to be visited many times; where they are many, with a sample of them, if that may be."""
-        self.source = source = self.source.revisitable()
-        spec, whole, inner = self.spec, source.whole, method.needs == "rows"
+        return replace(self, source=self.source.revisitable())._visited(seen, method)
+
+    def _visited(self, seen: Statistics | None, method: Method) -> tuple[Statistics, Visited]:
+        spec, source, whole, inner = self.spec, self.source, self.source.whole, method.needs == "rows"
         sampled = not inner and spec.batch is None
         some = whole is None or (sampled and whole.n_rows > LARGEST_SAMPLE)
         with self.watch("survey"):

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
+from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
 from vff.data.checks import as_labels, check_weights, coded, label_text
@@ -208,12 +209,12 @@ class ClassificationMixin(ClassifierMixin, ProcessMixin):
         1.0
         """
 
-        def compute(rows: Sequence[Block]) -> tuple[np.ndarray, np.ndarray]:
+        def compute(rows: Sequence[Block]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
             best = self.classes_[np.argmax(self._probabilities(rows), axis=1)]
-            return best == rows[0].y, weights_of(rows[0].w, len(rows[0]))
+            return best, rows[0].y, weights_of(rows[0].w, len(rows[0]))
 
-        right, weights = self._of_classes(X, compute, y, sample_weight, _labels_of)
-        return float(np.average(right, weights=check_weights(weights, right.size)))
+        best, labels, weights = self._of_classes(X, compute, y, sample_weight, _labels_of)
+        return float(accuracy_score(labels, best, sample_weight=check_weights(weights, best.size)))
 
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = None) -> np.ndarray:
         self._refuse_several("draw labels from predict_proba(X)")

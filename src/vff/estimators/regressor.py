@@ -143,8 +143,9 @@ class GPRegressor(RegressionMixin, AdditiveModel):
         verbose: int = 0,
     ) -> None:
         super().__init__(
-            kernel, likelihood, frequencies, domain, edges, engine, optimizer, batch_size, covariance, inference,
-            draws, warmup, chains, sampler, priors, random_state, verbose,
+            kernel=kernel, likelihood=likelihood, frequencies=frequencies, domain=domain, edges=edges, engine=engine,
+            optimizer=optimizer, batch_size=batch_size, covariance=covariance, inference=inference, draws=draws,
+            warmup=warmup, chains=chains, sampler=sampler, priors=priors, random_state=random_state, verbose=verbose,
         )  # fmt: skip
         self.noise_variance = noise_variance
         self.normalize_y = normalize_y

@@ -4,8 +4,7 @@
 given, one pass does both (``Gather``): it sums for as many harmonics as the look might ask for, and what the look does
 ask for is read off at the end. A database answers the first two by sums over groups (``from_groups``): a look asks
 for every column by itself, the pass for the combinations of values of every set of columns that terms share, several
-sets together where that makes few cells. Another
-likelihood than the Gaussian asks again and again (``SiteVisit``).
+sets together where that makes few cells. Another likelihood than the Gaussian asks again and again (``SiteVisit``).
 """
 
 from collections.abc import Callable, Sequence

@@ -37,7 +37,7 @@ class AbstractPrior(ABC):
 
     def __post_init__(self) -> None:
         for own in fields(self):
-            (require_finite if own.metadata else require_positive)(
+            (require_finite if own.metadata.get("real") else require_positive)(
                 type(self).__name__, own.name, getattr(self, own.name)
             )
 

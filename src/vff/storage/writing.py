@@ -86,7 +86,7 @@ def check_writable(path: str | os.PathLike[str]) -> None:
 @contextmanager
 def written_whole(path: Path) -> Iterator[Path]:
     """A name to write to, which becomes ``path`` at the end, or nothing when something fails."""
-    draft = path.with_name(f".{path.stem}.{os.getpid()}.part{path.suffix}")
+    draft = path.with_name(f".{path.stem}.{secrets.token_hex(6)}.part{path.suffix}")
     try:
         yield draft
         os.replace(draft, path)

@@ -135,7 +135,8 @@ def expected_log_density(likelihood: Any, nodes: int) -> Callable[..., Any]:
 
 def placed(at: Any, a: Any, T: Any, xp: Any) -> State:
     """The state at coordinates a and T."""
-    step, ends = at.metric @ a if at.metric.ndim == 2 else at.metric * a, np.cumsum([h.size for h in at.centre])[:-1]
+    step = at.metric @ a if at.metric.ndim == 2 else at.metric * a
+    ends = np.cumsum([h.size for h in at.centre])[:-1]
     means = tuple(h + part for h, part in zip(at.centre, xp.split(step, ends), strict=True))
     pieces = tuple(
         tuple(tuple(base @ xp.tril(t) for base, t in zip(bases, piece, strict=True)) for piece in term)
