@@ -11,7 +11,7 @@ import pytest
 
 from vff import Categorical, GPClassifier, GPRegressor, Matern32, scan
 from vff.data import frames, meaning
-from vff.data.conversion import Location
+from vff.data.conversion import Origin
 from vff.data.meaning import are_written, refuse_to_guess
 
 N = 40
@@ -192,13 +192,13 @@ def test_objects_are_looked_at_by_their_types(monkeypatch):
     missing = frames.is_missing
     monkeypatch.setattr(meaning, "is_missing", lambda value: looked.append(value) or missing(value))
     monkeypatch.setattr(frames, "is_missing", lambda value: looked.append(value) or missing(value))
-    location = Location("column 'x' of X", 0, "'x'")
-    refuse_to_guess(_objects("ab" * 20)["x"], location)
+    origin = Origin("column 'x' of X", 0, "'x'")
+    refuse_to_guess(_objects("ab" * 20)["x"], origin)
     assert looked == []
-    refuse_to_guess(_objects("ab" * 20, (3, np.nan), (4, None), (5, pd.NA))["x"], location)
+    refuse_to_guess(_objects("ab" * 20, (3, np.nan), (4, None), (5, pd.NA))["x"], origin)
     assert len(looked) == 1
     with pytest.raises(ValueError, match=r"first 1\.5 in row 3"):
-        refuse_to_guess(_objects("ab" * 20, (3, 1.5), (1, None))["x"], location)
+        refuse_to_guess(_objects("ab" * 20, (3, 1.5), (1, None))["x"], origin)
     assert len(looked) > 40
 
 

@@ -8,7 +8,7 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
-from vff.data.conversion import Location, finite_floats
+from vff.data.conversion import Origin, finite_floats
 from vff.data.frames import column, is_missing
 from vff.words import shown
 
@@ -19,7 +19,7 @@ LARGEST_WEIGHT = 1e15
 
 def as_finite(raw: Any, what: str) -> np.ndarray:
     """A finite float64 array of numbers, or a sentence about ``what``."""
-    return finite_floats(raw, Location(what))
+    return finite_floats(raw, Origin(what))
 
 
 def check_target(y: Any, n_rows: int) -> np.ndarray:

@@ -24,7 +24,7 @@ _LATTICE = 1 << 16  # integers in so short a range are their own codes
 
 
 @dataclass(frozen=True)
-class Location:
+class Origin:
     """Where values come from, for messages."""
 
     what: str
@@ -34,10 +34,10 @@ class Location:
     """How a kernel writes the column; None for y and for weights, which no kernel can take."""
 
 
-def finite_floats(raw: Any, location: Location) -> np.ndarray:
+def finite_floats(raw: Any, origin: Origin) -> np.ndarray:
     """Finite float64 of the shape of ``raw``, or a sentence. Times are taken from columns of X alone."""
     raw = column(raw)
-    refuse_nested(raw, location)
+    refuse_nested(raw, origin)
     kind = kind_of(raw)
     grouped = is_grouped(raw)
     if not grouped and kind != Kind.TEXT:
@@ -45,21 +45,21 @@ def finite_floats(raw: Any, location: Location) -> np.ndarray:
     else:  # as Python objects, or as NumPy has its text
         array = raw if isinstance(raw, np.ndarray) else np.array(raw.to_list(), dtype=object)
     if kind == Kind.TEXT or array.dtype.kind == "O":
-        array = _from_objects(array, kind, location, grouped=grouped)
+        array = _from_objects(array, kind, origin, grouped=grouped)
     if array.dtype.kind == "c":
         raise ValueError(
-            f"{location.what}: real numbers were expected. Complex data not supported; use its real part or modulus"
+            f"{origin.what}: real numbers were expected. Complex data not supported; use its real part or modulus"
         )
     if array.dtype.kind in "mM":
-        array = _days(array, location)
+        array = _days(array, origin)
     values = np.ascontiguousarray(array, dtype=np.float64)
-    _check_finite(values, location)
+    _check_finite(values, origin)
     if kind == Kind.NUMBER:
-        _check_told_apart(values, raw, location)
+        _check_told_apart(values, raw, origin)
     return values
 
 
-def refuse_nested(raw: Any, location: Location, several: tuple[type, ...] = SEVERAL) -> None:
+def refuse_nested(raw: Any, origin: Origin, several: tuple[type, ...] = SEVERAL) -> None:
     """A sentence about columns whose values hold several values each."""
     name = type_of(raw) if is_nested(raw) else None
     if type_of(raw) == "object":
@@ -67,7 +67,7 @@ def refuse_nested(raw: Any, location: Location, several: tuple[type, ...] = SEVE
         name = next((kind.__name__ for kind in kinds if issubclass(kind, several)), None)
     if name is not None:
         raise TypeError(
-            f"{location.what} holds several values in one ({name:.60}); one number per row was expected: give every "
+            f"{origin.what} holds several values in one ({name:.60}); one number per row was expected: give every "
             "part a column of its own"
         )
 
@@ -77,7 +77,7 @@ def is_nested(raw: Any) -> bool:
     return bool(_NESTED.match(type_of(raw)))
 
 
-def _from_objects(array: np.ndarray, kind: Kind, location: Location, *, grouped: bool) -> np.ndarray:
+def _from_objects(array: np.ndarray, kind: Kind, origin: Origin, *, grouped: bool) -> np.ndarray:
     """Numbers or times out of Python objects; never out of text, not even text that looks like numbers."""
     if kind.is_time:
         nat = np.datetime64("NaT", "us") if kind == Kind.DATETIME else np.timedelta64("NaT", "us")
@@ -85,38 +85,36 @@ def _from_objects(array: np.ndarray, kind: Kind, location: Location, *, grouped:
     flat = array.ravel().tolist() if array.dtype.kind == "O" else []
     if array.dtype.kind == "O" and not grouped and not any(isinstance(value, str | bytes) for value in flat):
         if any(isinstance(value, dict) for value in flat):
-            raise TypeError(
-                f"{location.what}: argument must be a string or a number, got dictionaries; give it numbers"
-            )
+            raise TypeError(f"{origin.what}: argument must be a string or a number, got dictionaries; give it numbers")
         try:
             return np.array([np.nan if is_missing(value) else value for value in flat], float).reshape(array.shape)
         except (TypeError, ValueError):
             pass
-    _refuse_text(array, location, grouped=grouped)
+    _refuse_text(array, origin, grouped=grouped)
 
 
-def _refuse_text(array: np.ndarray, location: Location, *, grouped: bool) -> NoReturn:
+def _refuse_text(array: np.ndarray, origin: Origin, *, grouped: bool) -> NoReturn:
     values = [value for value in map(plain, array.flat) if value is not None]
     example = next((value for value in values if not isinstance(value, int | float)), values[0] if values else None)
     among = ""
     if array.ndim == 1 and any(isinstance(value, int | float) for value in values) and not grouped:
         row = next(row for row, value in enumerate(array) if plain(value) is not None and plain(value) == example)
-        among = f" among numbers, first in row {location.first_row + row}"
+        among = f" among numbers, first in row {origin.first_row + row}"
     advice = "encode it as numbers"
-    if location.column is not None:
-        advice = f"use Categorical({location.column}) for the effects of its levels, drop the column, or {advice}"
+    if origin.column is not None:
+        advice = f"use Categorical({origin.column}) for the effects of its levels, drop the column, or {advice}"
     raise ValueError(
-        f"{location.what} holds {'categories' if grouped else 'text or objects'} such as {shown(example)}{among}; "
+        f"{origin.what} holds {'categories' if grouped else 'text or objects'} such as {shown(example)}{among}; "
         f"numbers were expected: {advice} (could not convert string to float)"
     )
 
 
-def _days(times: np.ndarray, location: Location) -> np.ndarray:
+def _days(times: np.ndarray, origin: Origin) -> np.ndarray:
     """Days since 1970-01-01 00:00, or days that durations last; NaN for NaT. The same whatever the unit of storage."""
     name, (unit, count) = "datetime64" if times.dtype.kind == "M" else "timedelta64", np.datetime_data(times.dtype)
-    if location.column is None or (name == "timedelta64" and unit in ("Y", "M", "generic")):
+    if origin.column is None or (name == "timedelta64" and unit in ("Y", "M", "generic")):
         raise ValueError(
-            f"{location.what} holds {times.dtype}; numbers were expected: subtract a start if it is a time, and divide "
+            f"{origin.what} holds {times.dtype}; numbers were expected: subtract a start if it is a time, and divide "
             "by the unit you want to count in"
         )
     if count != 1 or unit not in _PER_DAY:
@@ -128,30 +126,30 @@ def _days(times: np.ndarray, location: Location) -> np.ndarray:
     return values
 
 
-def _check_finite(values: np.ndarray, location: Location) -> None:
+def _check_finite(values: np.ndarray, origin: Origin) -> None:
     finite = np.isfinite(values)
     if finite.all():
         return
     row = int(np.argmin(finite.reshape(len(finite), -1).all(axis=1)))
     missing = bool(np.isnan(values[row]).any())
     advice = "drop or fill these rows first"
-    if missing and location.column is not None:
+    if missing and origin.column is not None:
         advice = "drop or fill these rows; a Categorical term takes missing as a level of its own"
     raise ValueError(
-        f"{location.what} contains {'NaN or another missing value' if missing else 'inf'} "
-        f"({np.count_nonzero(~finite)} of {values.size} values, first in row {location.first_row + row}); "
+        f"{origin.what} contains {'NaN or another missing value' if missing else 'inf'} "
+        f"({np.count_nonzero(~finite)} of {values.size} values, first in row {origin.first_row + row}); "
         f"finite numbers were expected: {advice}"
     )
 
 
-def _check_told_apart(values: np.ndarray, raw: Any, location: Location) -> None:
+def _check_told_apart(values: np.ndarray, raw: Any, origin: Origin) -> None:
     """Refuse whole numbers that differ, and are one and the same in float64."""
     if not values.size or abs(values.flat[0]) < _EXACT or values.min() != values.max():
         return
     whole = {int(value) for value in (raw.flat if isinstance(raw, np.ndarray) else raw.to_list())}
     if len(whole) > 1:
         raise ValueError(
-            f"{location.what} holds whole numbers from {min(whole)} to {max(whole)}, which float64 does not tell "
+            f"{origin.what} holds whole numbers from {min(whole)} to {max(whole)}, which float64 does not tell "
             "apart; subtract a constant from them first"
         )
 
@@ -204,7 +202,7 @@ def codes_into(codes: np.ndarray, values: Sequence[Any], levels: Sequence[Any]) 
     return np.array([position.get(value, -1) for value in values], dtype=np.float64)[codes]
 
 
-def encode(raw: Any, location: Location) -> tuple[np.ndarray, list[Any]]:
+def encode(raw: Any, origin: Origin) -> tuple[np.ndarray, list[Any]]:
     """Integer codes of the rows of an unwrapped column and the values they point to.
 
     The last value is None, so that code -1, which libraries give to what is missing, points to it.
@@ -220,7 +218,7 @@ def encode(raw: Any, location: Location) -> tuple[np.ndarray, list[Any]]:
         hash(tuple(values))
     except TypeError as error:
         raise TypeError(
-            f"{location.what} holds values that cannot be told apart as levels ({error}); text, numbers or times were "
+            f"{origin.what} holds values that cannot be told apart as levels ({error}); text, numbers or times were "
             "expected: convert the column first"
         ) from error
     return codes, [*values, None]

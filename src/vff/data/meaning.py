@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from vff.data.conversion import SEVERAL, Location, refuse_nested
+from vff.data.conversion import SEVERAL, Origin, refuse_nested
 from vff.data.frames import is_missing, type_of, types_held
 
 _NUMBER = re.compile(r"\s*[+-]?(\d+(?:[.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?\s*")
@@ -42,40 +42,40 @@ _ADVICE = {
 _OTHERWISE = "write them as numbers or as text"
 
 
-def refuse_to_guess(raw: Any, location: Location) -> None:
+def refuse_to_guess(raw: Any, origin: Origin) -> None:
     """A sentence about a column that is neither numbers, nor times, nor text, but would pass for a category."""
     kind = type_of(raw)
-    refuse_nested(raw, location, (*SEVERAL, dict))
+    refuse_nested(raw, origin, (*SEVERAL, dict))
     held = next((word for word, pattern in _TYPES.items() if pattern.match(kind)), None)
     if held is None and (kind == "object" or kind.startswith("Object")):
-        held = _held_by(raw.ravel().tolist() if isinstance(raw, np.ndarray) else raw.to_list(), location)
+        held = _held_by(raw.ravel().tolist() if isinstance(raw, np.ndarray) else raw.to_list(), origin)
     if held is None or held == "text":
         return
-    advice = _ADVICE.get(held, _OTHERWISE).format(location.column)
+    advice = _ADVICE.get(held, _OTHERWISE).format(origin.column)
     raise ValueError(
-        f"{location.what} holds {held}, which kernel=None does not take for a category: {advice}, or write the kernel "
-        f"with Categorical({location.column}) if every value is a level of its own"
+        f"{origin.what} holds {held}, which kernel=None does not take for a category: {advice}, or write the kernel "
+        f"with Categorical({origin.column}) if every value is a level of its own"
     )
 
 
-def _held_by(values: list[Any], location: Location) -> str | None:
+def _held_by(values: list[Any], origin: Origin) -> str | None:
     """What Python objects are, if they all are the same; None where all are missing."""
     words = dict.fromkeys(_word(kind) for kind in types_held(values))
     if len(words) > 1:
-        _refuse_mixture(values, location)
+        _refuse_mixture(values, origin)
     return next(iter(words), None)
 
 
-def _refuse_mixture(values: list[Any], location: Location) -> NoReturn:
+def _refuse_mixture(values: list[Any], origin: Origin) -> NoReturn:
     words = [None if is_missing(value) else _word(type(value)) for value in values]
     found = Counter(word for word in words if word is not None)
     usual = found.most_common(1)[0][0]
     row = next(row for row, word in enumerate(words) if word not in (None, usual))
     others = f"something else in {found.total() - found[usual]} of {len(values)} rows"
     raise ValueError(
-        f"{location.what} holds {usual}, and {others}, first {values[row]!r:.60} in row {location.first_row + row}; "
+        f"{origin.what} holds {usual}, and {others}, first {values[row]!r:.60} in row {origin.first_row + row}; "
         "values of one kind were expected: mend or drop these rows, or write the kernel with "
-        f"Categorical({location.column}) to take every value for a level"
+        f"Categorical({origin.column}) to take every value for a level"
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_array
 
-from vff.data.conversion import Location, codes_into, encode, find_levels, finite_floats
+from vff.data.conversion import Origin, codes_into, encode, find_levels, finite_floats
 from vff.data.frames import column, column_at, is_arrow, is_frame, is_series, kind_of
 from vff.data.schema import Kind
 from vff.words import listed, shown
@@ -118,10 +118,10 @@ class Table:
 
     def _floats(self, index: int, rows: slice) -> np.ndarray:
         try:
-            return finite_floats(self.raw(index, rows), self.location(index, rows))
+            return finite_floats(self.raw(index, rows), self.origin(index, rows))
         except ValueError:
             # count over the whole column before refusing it
-            finite_floats(self._stretch(index, 0, None), replace(self.location(index), first_row=0))
+            finite_floats(self._stretch(index, 0, None), replace(self.origin(index), first_row=0))
             raise
 
     @property
@@ -156,17 +156,17 @@ class Table:
         """Codes of the rows and the values they point to, a piece at a time where there are very many."""
         start, stop = self._bounds(rows)
         if self._keeps:
-            codes, values = self._kept("codes", index, lambda: encode(self.raw(index), self.location(index)))
+            codes, values = self._kept("codes", index, lambda: encode(self.raw(index), self.origin(index)))
             yield codes[start:stop], values
             return
         for first in range(start, stop, _PIECE):
             some = slice(first, min(first + _PIECE, stop))
-            yield encode(self.raw(index, some), self.location(index, some))
+            yield encode(self.raw(index, some), self.origin(index, some))
 
-    def location(self, index: int, rows: slice = _ALL) -> Location:
+    def origin(self, index: int, rows: slice = _ALL) -> Origin:
         """How messages speak of a column, or of some rows of it."""
         label = self.label(index)
-        return Location(f"column {label} of X", self.first + self._bounds(rows)[0], label)
+        return Origin(f"column {label} of X", self.first + self._bounds(rows)[0], label)
 
     def _bounds(self, rows: slice) -> tuple[int, int]:
         start, stop, step = rows.indices(self.n_rows)

@@ -104,7 +104,7 @@ def default_kernel(table: Table, likelihood_column: Hashable | None = None) -> K
     left_out = None if likelihood_column is None else column_of(likelihood_column, table)
     for index in range(table.n_columns) if table.names else ():
         if index != left_out and table.kind(index) == "text":
-            refuse_to_guess(table.raw(index), table.location(index))
+            refuse_to_guess(table.raw(index), table.origin(index))
     leaves = [
         # numbers and text always stand for something
         KINDS.default_leaf("text" if table.names and table.kind(index) == "text" else "number")(column)  # pyright: ignore[reportOptionalCall]

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from vff.data.checks import as_finite
-from vff.data.conversion import Location, finite_floats
+from vff.data.conversion import Origin, finite_floats
 from vff.data.table import Column, Table
 from vff.estimators.arguments import is_whole
 from vff.factors import Factor
@@ -73,10 +73,10 @@ class Space:
         """How a column is called in messages."""
         return f"column {shown(self.columns[index])}"
 
-    def location(self, index: int, what: str) -> Location:
+    def origin(self, index: int, what: str) -> Origin:
         """Where an option speaks of a column; times are taken where the column holds some."""
         times = self.kinds[index] in ("datetime", "duration")
-        return Location(f"{what} for {self.label(index)}", column=repr(self.columns[index]) if times else None)
+        return Origin(f"{what} for {self.label(index)}", column=repr(self.columns[index]) if times else None)
 
     def by_column(self, value: Any, what: str) -> dict[int, Any]:
         """The entries of a dictionary by the number of their column."""
@@ -133,7 +133,7 @@ def as_box(value: Any, space: Space, what: str, default: Box | None = None) -> B
     missing = [index for index in range(space.size) if index not in pairs]
     if missing:
         raise ValueError(f"{what} has no (low, high) for {space.label(missing[0])} of the points; give it one")
-    return tuple(_pair(pairs[index], space.location(index, what)) for index in range(space.size))
+    return tuple(_pair(pairs[index], space.origin(index, what)) for index in range(space.size))
 
 
 def _sequence(value: Any, size: int, what: str) -> Sequence[Any]:
@@ -150,10 +150,10 @@ def _sequence(value: Any, size: int, what: str) -> Sequence[Any]:
     return pairs
 
 
-def _pair(value: Any, location: Location) -> tuple[float, float]:
-    ends = finite_floats(list(value), location) if np.ndim(value) == 1 and len(value) == 2 else np.empty(0)
+def _pair(value: Any, origin: Origin) -> tuple[float, float]:
+    ends = finite_floats(list(value), origin) if np.ndim(value) == 1 and len(value) == 2 else np.empty(0)
     if ends.shape != (2,) or not ends[0] < ends[1]:
-        raise ValueError(f"{location.what} must be a pair (low, high) with low < high, got {shown(value)}")
+        raise ValueError(f"{origin.what} must be a pair (low, high) with low < high, got {shown(value)}")
     return float(ends[0]), float(ends[1])
 
 

@@ -29,6 +29,7 @@ _FIELDS = {
     "Milestone": {"missed": "bound_gap"},
     "IterativeForm": {"constant": "intercept"},
     "ColumnRequest": {"place": "domain"},
+    "Samples": {"asked": "likelihood"},
     "TermProcess": {"transform": None},
     **{kind: {"request": None} for kind in ("Direct", "Averaged", "Pieces", "Probed")},
 }

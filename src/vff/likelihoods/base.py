@@ -158,6 +158,10 @@ class AbstractLikelihood(ABC):
     """What y must be, in words, and advice: within the support, and whole where discrete. None: any finite number."""
     complete: bool = True
     """Mean, variance and cdf of y given f are known."""
+    misfit: ClassVar[str] = (
+        "the likelihood may not suit the targets, or f cannot follow them; try another, or more frequencies"
+    )
+    """What is advised where far more rows than should lie outside their intervals."""
 
     # --- hooks: data ---------------------------------------------------------------------------------------------
 

@@ -66,6 +66,7 @@ class Bernoulli(AbstractSuccesses):
 
     support = (0.0, 1.0)
     expects = "zeros and ones", "code the two classes as 0 and 1"
+    misfit = "some labels may be wrong, which vff.likelihoods.Bernoulli(squash=0.01) forgives"
 
     link: str = choice("logit", LINKS)
     squash: float = 0.0
@@ -128,6 +129,7 @@ class Binomial(AbstractSuccesses):
     """
 
     support = (0.0, np.inf)
+    misfit = "successes vary more than a Binomial lets them; try likelihood='beta' for their shares"
 
     trials: Hashable = likelihood_column(required=True)
     link: str = choice("logit", LINKS)
@@ -302,6 +304,7 @@ class Beta(AbstractLikelihood):
         "shrink y into the interval, for example (y (N-1) + 1/2)/N, or leave such rows out",
     )
     log_concave = False
+    misfit = "targets vary more than a Beta lets them; try likelihood='student-t' for their logits"
 
     precision: float | None = parameter()
 

@@ -22,7 +22,9 @@ from vff.likelihoods.scales import Gamma, Gaussian, NegativeBinomial, Poisson, S
 from vff.storage import forbid, permit
 from vff.words import shown
 
-LIKELIHOODS: list[type[AbstractLikelihood]] = [globals()[name] for name in NAMES]
+LIKELIHOODS: list[type[AbstractLikelihood]] = [
+    Gaussian, Bernoulli, Poisson, NegativeBinomial, StudentT, Gamma, Beta, Ordinal, Binomial, Custom
+]  # fmt: skip
 """The kinds there are. ``register`` adds one."""
 
 

@@ -52,6 +52,7 @@ class Gaussian(AbstractNoise):
     """
 
     normal = True
+    misfit = "targets lie further out than Gaussian noise puts them; try likelihood='student-t'"
 
     variance: float | None = parameter(power=2)
 
@@ -195,6 +196,7 @@ class Poisson(AbstractRate):
 
     discrete = True
     affine = True
+    misfit = "counts vary more than a Poisson lets them; try likelihood='negative-binomial'"
 
     exposure: Hashable | None = likelihood_column()
 
@@ -281,6 +283,7 @@ class Gamma(AbstractRate):
     """
 
     expects = "numbers above zero", "leave such rows out"
+    misfit = "targets vary more than a Gamma lets them; try likelihood='student-t' for their logarithms"
 
     shape: float | None = parameter()
 

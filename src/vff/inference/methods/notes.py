@@ -22,15 +22,6 @@ _FEW_ROWS = 20  # below which 95 % intervals of pure noise were seen to hold les
 _LOOKED_AT = 2048  # rows
 _EXPECTED = 0.002  # of rows outside their own 99.8 % interval
 _MANY, _CHANCE = 0.02, 1e-4  # a share that is worth a note, if it has at most this probability
-_ADVICE = {
-    "Poisson": "counts vary more than a Poisson lets them; try likelihood='negative-binomial'",
-    "Binomial": "successes vary more than a Binomial lets them; try likelihood='beta' for their shares",
-    "Bernoulli": "some labels may be wrong, which vff.likelihoods.Bernoulli(squash=0.01) forgives",
-    "Gaussian": "targets lie further out than Gaussian noise puts them; try likelihood='student-t'",
-    "Gamma": "targets vary more than a Gamma lets them; try likelihood='student-t' for their logarithms",
-    "Beta": "targets vary more than a Beta lets them; try likelihood='student-t' for their logits",
-}
-_OTHERWISE = "the likelihood may not suit the targets, or f cannot follow them; try another, or more frequencies"
 
 
 def notes_on(final: Stage, whole: SumModel, plans: "Sequence[TermPlan]") -> tuple[str, ...]:
@@ -208,7 +199,7 @@ def on_coverage(fit: "Fit", prepared: PreparedRows, observed: Observed) -> tuple
     outside = _outside(fit, np.concatenate([_rows_of(prepared, rows) for rows in pieces]), some)
     share, count = float(some.w @ outside / some.w.sum()), float(some.w.sum() ** 2 / (some.w @ some.w))
     if _far_more(share, count):
-        return (f"{_share_text(share)}: {_ADVICE.get(type(fit.likelihood).__name__, _OTHERWISE)}",)
+        return (f"{_share_text(share)}: {fit.likelihood.misfit}",)
     share = float(outside.mean())
     if _far_more(share, outside.size):
         return (

@@ -35,7 +35,7 @@ class Samples:
     """Which of the draws, counted through all chains, predictions average over."""
     psi: np.ndarray
     """Of the likelihood, for every kept draw, in the units that learning saw."""
-    asked: AbstractLikelihood
+    likelihood: AbstractLikelihood
     """As it was before learning, in the units that learning saw."""
     scale: float
     """Of these units, in the user's."""
@@ -65,7 +65,7 @@ class Samples:
     @cached_property
     def likelihoods(self) -> tuple[AbstractLikelihood, ...]:
         """Of every kept draw, in the user's units."""
-        return tuple(self.asked.with_values(psi).in_units(self.scale) for psi in self.psi)
+        return tuple(self.likelihood.with_values(psi).in_units(self.scale) for psi in self.psi)
 
     @property
     def divergences(self) -> int:

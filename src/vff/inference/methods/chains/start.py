@@ -37,7 +37,7 @@ def settled(target: HyperTarget, data: Data) -> Data:
     """
     K = target.n_hyper
     with float64():
-        if not isinstance(target, Target) or target.transported:
+        if target.transported:
             mode, root = _round_coordinates(target, jax.device_put(data))
             return data._replace(centre=np.append(data.centre[:K] + mode, data.centre[K:]), root=root)
         v, mean, rest = _mode(target, jax.device_put(data))
