@@ -120,5 +120,16 @@ def test_the_command_line_knows_it(tmp_path: Path) -> None:
 def test_a_period_is_needed() -> None:
     with pytest.raises(TypeError, match=r"Periodic\('hour'\) needs a period in the units of the column"):
         Periodic("hour")
-    with pytest.raises(ValueError, match="period must be a positive number"):
+    with pytest.raises(
+        ValueError, match=r"period must be a positive number, got .*; write Periodic\(.hour., period=24\)"
+    ):
         Periodic("hour", -24.0)
+
+
+def test_a_periodic_function_alone_is_drawn_over_one_turn(rng):
+    pytest.importorskip("matplotlib")
+    hour = rng.uniform(0.0, 96.0, 80)
+    model = GPRegressor(Periodic(0, period=24), frequencies=4).fit(hour[:, None], np.cos(hour / 4))
+    drawn = plot.fit(model).data
+    assert (drawn["x"][0], drawn["x"][-1]) == (0.0, 24.0)
+    assert drawn["mean"][0] == pytest.approx(drawn["mean"][-1], abs=1e-9)

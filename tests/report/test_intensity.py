@@ -83,6 +83,8 @@ def test_given_axes_and_names() -> None:
 
 
 def test_refusals() -> None:
+    with pytest.raises(TypeError, match="draws a CoxProcess, found a GPRegressor"):
+        vff.plot.intensity(vff.GPRegressor())
     with pytest.raises(NotFittedError):
         vff.plot.intensity(CoxProcess())
     cube = CoxProcess(grid=3, frequencies=1).fit(np.random.default_rng(0).uniform(0, 1, (30, 3)), [(0, 1)] * 3)

@@ -2,6 +2,7 @@
 
 import shlex
 from argparse import Namespace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from vff.cli.failures import OutputError
 from vff.cli.parser import make_parser
 from vff.storage import written_whole
 
+_PACKAGES = ("pyarrow", "matplotlib")
 _SEED = 1
 _HOUSES = ("north", "south", "villa")
 _NOISE = 0.5
@@ -20,6 +22,8 @@ _TRUTH = "load = 3 sin(hour / 4) + 0.02 (outdoors - 18)^2 + 2 in a villa, with n
 
 def demo(options: Namespace) -> Result:
     """Make the table, fit, predict, draw."""
+    for package in _PACKAGES:  # before anything is written
+        import_module(package)
     folder = Path(options.out)
     try:
         folder.mkdir(parents=True, exist_ok=True)

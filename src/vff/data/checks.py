@@ -25,7 +25,9 @@ def as_finite(raw: Any, what: str) -> np.ndarray:
 def check_target(y: Any, n_rows: int) -> np.ndarray:
     """y as a vector of the right length."""
     if y is None:
-        raise ValueError("requires y to be passed, but the target y is None: give fit one number per row")
+        raise ValueError(
+            "requires y to be passed, but the target y is None: give fit one number per row, or the name of a column"
+        )
     raw = column(y)
     shape = raw.shape if isinstance(raw, np.ndarray) else (len(raw),)
     if shape == ():
@@ -86,7 +88,9 @@ def check_weights(sample_weight: Any, n_rows: int) -> np.ndarray:
 def as_labels(y: Any) -> np.ndarray:
     """y as a vector of labels, checked to be discrete and without missing values."""
     if y is None:
-        raise ValueError("requires y to be passed, but the target y is None: give fit one label per row")
+        raise ValueError(
+            "requires y to be passed, but the target y is None: give fit one label per row, or the name of a column"
+        )
     labels = column_or_1d(y.to_numpy() if hasattr(y, "to_numpy") else y, warn=True)
     missing = labels != labels if labels.dtype.kind in "fc" else np.zeros(labels.size, bool)
     if labels.dtype.kind == "O":

@@ -1,6 +1,7 @@
 """``GPClassifier``: Gaussian process classification by natural gradients."""
 
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any, Self
 
@@ -133,9 +134,7 @@ class GPClassifier(ClassificationMixin, AdditiveModel):
 
     def _fit_chunks(self, source: Source, y: Any, sample_weight: Any) -> Self:
         """Labels are found in a pass of their own; then there is a fit per class, or one for two."""
-        source, column, weight = source.with_targets(y, sample_weight)
-        used = Roles.of(source, None if self.kernel is None else self._used(), column, weight)
-        roles = replace(used, labelled=True)
+        source, roles, (column, weight) = self._labelled(source, y, sample_weight)
         again: Any = source.select(roles).revisitable()
         if again.whole is not None:
             return self.fit(again.whole, again.y, again.w)
@@ -185,7 +184,7 @@ class GPClassifier(ClassificationMixin, AdditiveModel):
         Parameters
         ----------
         X, y
-            A table in memory and its labels, as for ``fit``.
+            As for ``fit``. Where X is not in memory, every chunk of its rows is added to those before.
         classes : array of labels
             All that will come; needed by the first call.
         sample_weight : array (N,), name of a column of X, or None
@@ -205,10 +204,7 @@ class GPClassifier(ClassificationMixin, AdditiveModel):
         """
         source = open_rows(X)
         if source.whole is None:
-            raise ValueError(
-                "partial_fit of a classifier takes tables in memory; call it with one chunk after another, or fit "
-                "all rows together"
-            )
+            return self._absorb_chunks(source, y, classes, sample_weight)
         source = source.assigned(self._used()._replace(levels=()), y, sample_weight)
         X, labels, sample_weight = source.whole, as_labels(source.y), source.w
         known = getattr(self, "classes_", None)
@@ -235,6 +231,22 @@ class GPClassifier(ClassificationMixin, AdditiveModel):
             self._gather(models, known)
         self.classes_ = known
         return self
+
+    def _absorb_chunks(self, source: Source, y: Any, classes: Any, sample_weight: Any) -> Self:
+        """One chunk after another, on a copy: where one cannot be read, nothing of this model has changed."""
+        source, roles, _ = self._labelled(source, y, sample_weight)
+        roles, twin = roles.ordered(getattr(self, "feature_names_in_", None)), deepcopy(self)
+        for chunk in source.select(roles).chunks():
+            if chunk.n_rows:
+                table, labels, weights = roles.split(chunk)
+                twin.partial_fit(table, labels, classes, weights)
+        return self._become(twin)
+
+    def _labelled(self, source: Source, y: Any, sample_weight: Any) -> tuple[Source, Roles, Any]:
+        """The rows, what their columns are for, and the names of targets and weights."""
+        source, column, weight = source.with_targets(y, sample_weight)
+        used = Roles.of(source, None if self.kernel is None else self._used(), column, weight)
+        return source, replace(used, labelled=True), (column, weight)
 
     def _gather(self, models: "list[GPClassifier]", classes: np.ndarray) -> None:
         """A model per class; their notes have the class before them."""

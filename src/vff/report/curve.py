@@ -118,10 +118,19 @@ def _domain(model: ProcessMixin) -> tuple[float, float] | None:
     return next(iter(domains.values())) if domains else None
 
 
+def _turn(model: ProcessMixin) -> tuple[float, ...]:
+    """The ends of what there is to draw of a column without a domain of its own: one turn of a circle."""
+    statistics = getattr(model, "statistics_", None)
+    if statistics is None:
+        return ()
+    (column,) = statistics.moments.request.columns
+    return tuple(column.domain.drawn(0.0, 0.0, 2, column.basis.size))
+
+
 def _grid(model: ProcessMixin, x: np.ndarray | None) -> np.ndarray:
     """Where to draw: all of the domain and of the rows."""
     ends = [] if x is None else [float(x.min()), float(x.max())]
-    ends += _domain(model) or ()
+    ends += _domain(model) or (() if ends else _turn(model))
     if not ends:
         raise ValueError("this model has no domain to draw over; give plot.fit the rows, as in plot.fit(model, X, y)")
     return np.linspace(min(ends), max(ends), _GRID)

@@ -25,7 +25,7 @@ def intensity(
     model: CoxProcess,
     ax: Axes | None = None,
     *,
-    level: float = 0.9,
+    level: float = 0.95,
     label: str | None = None,
     xlabel: str | None = None,
     ylabel: str | None = None,
@@ -55,6 +55,10 @@ def intensity(
     >>> list(vff.plot.intensity(model).data)
     ['x', 'mean', 'lower', 'upper']
     """
+    if not isinstance(model, CoxProcess):
+        raise TypeError(
+            f"plot.intensity draws a CoxProcess, found a {type(model).__name__}; plot.fit and plot.effects draw that"
+        )
     check_is_fitted(model, "model_")
     interval_level(level)
     size = len(model.window_)

@@ -3,6 +3,7 @@
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -191,12 +192,14 @@ class Periodic(Leaf):
     lengthscale: float | None = None
 
     def __post_init__(self) -> None:
-        super().__post_init__()
+        advice = f"write Periodic({shown(self.column)}, period=24) for hours of the day"
         if self.period is None:
-            raise TypeError(
-                f"Periodic({shown(self.column)}) needs a period in the units of the column; write "
-                f"Periodic({shown(self.column)}, period=24) for hours of the day"
+            raise TypeError(f"Periodic({shown(self.column)}) needs a period in the units of the column; {advice}")
+        if isinstance(self.period, Real) and not 0.0 < float(self.period) < np.inf:
+            raise ValueError(
+                f"Periodic({shown(self.column)}): period must be a positive number, got {shown(self.period)}; {advice}"
             )
+        super().__post_init__()
 
     @property
     def factor(self) -> CircleFactor:

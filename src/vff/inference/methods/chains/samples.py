@@ -100,8 +100,8 @@ class Samples:
         if mixed:
             worst = max(mixed, key=lambda own: own.rhat)
             notes.append(
-                f"R-hat of {worst.name} is {worst.rhat:.3f}, above {_MOST_RHAT}: the chains have not met; ask for more "
-                "draws or a longer warmup"
+                f"R-hat of {worst.name} is {worst.rhat:.3f}, above {_MOST_RHAT}: the chains have not mixed; ask for "
+                "more draws or a longer warmup"
             )
         long = float(np.mean(self.stats["n_steps"] >= self.most_gradients))
         if long > _LONG_SHARE:
