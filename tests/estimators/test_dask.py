@@ -195,7 +195,7 @@ def test_many_rows_are_asked_where_they_are(walking, by_workers) -> None:
     check_same_climb(found, fresh(LABELS).fit(X[["a", "b"]], FRAME["label"]))
 
 
-def test_a_question_is_small_and_travels_without_what_it_worked_out(walking, monkeypatch) -> None:
+def test_a_query_is_small_and_travels_without_what_it_worked_out(walking, monkeypatch) -> None:
     sent: list[tuple[Any, int]] = []
     plain = _Parcel.__init__
 
@@ -206,12 +206,12 @@ def test_a_question_is_small_and_travels_without_what_it_worked_out(walking, mon
     with monkeypatch.context() as patched, dask.config.set(scheduler="synchronous"):
         patched.setattr(_Parcel, "__init__", weigh)
         fresh(COUNTS).fit(ROWS_9, "count")
-    questions = [(one.task.question, size) for one, size in sent if hasattr(one.task, "question")]
+    queries = [(one.task.query, size) for one, size in sent if hasattr(one.task, "query")]
     assert all(isinstance(one, OneCore) for one, _ in sent)
-    assert len(questions) >= 3
-    for question, size in questions:
-        if isinstance(question, ExpectedSites):
-            assert size < 20_000 + 40 * question.posterior.request.size**2
+    assert len(queries) >= 3
+    for query, size in queries:
+        if isinstance(query, ExpectedSites):
+            assert size < 20_000 + 40 * query.posterior.request.size**2
     parcel = _Parcel(cloudpickle.dumps((1, 2, 3)))
     assert parcel.contents == (1, 2, 3)
     assert cloudpickle.loads(cloudpickle.dumps(parcel)).__dict__.keys() == {"_packed"}
