@@ -40,6 +40,7 @@ def settled(target: HyperTarget, data: Data) -> Data:
         if target.transported:
             mode, root = _round_coordinates(target, jax.device_put(data))
             return data._replace(centre=np.append(data.centre[:K] + mode, data.centre[K:]), root=root)
+        assert isinstance(target, Target)  # others have no white variables
         v, mean, rest = _mode(target, jax.device_put(data))
         scale = _scales(target, data, mean, rest)
     return data._replace(centre=np.append(data.centre[:K], v), scale=scale, root=_HYPER_SCALE * np.eye(K))
