@@ -7,6 +7,7 @@ asked, and how many rows came back each time, stands in its ``queries``.
 
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol, Self
 
@@ -108,11 +109,12 @@ class DatabaseTable(Source):
             batches = self.expression.to_pyarrow_batches(chunk_size=n)
         else:
             batches = self._relation.query(_NAME, self._sql(self.expression)).to_arrow_reader(n)
-        for batch in batches:
-            if batch.num_rows:
-                where = f"database, rows {first:,} to {first + batch.num_rows - 1:,}"
-                yield Chunk(where, in_chunks(batch)).counted(self.options)
-                first += batch.num_rows
+        with closing(batches):  # a connection with an open answer takes no other question
+            for batch in batches:
+                if batch.num_rows:
+                    where = f"database, rows {first:,} to {first + batch.num_rows - 1:,}"
+                    yield Chunk(where, in_chunks(batch)).counted(self.options)
+                    first += batch.num_rows
 
     def reduce(self, task: Any, checkpoint: Any = None, without: tuple[str, ...] = ()) -> PassState[Any]:
         """By sums over groups, where the task can do with them."""

@@ -36,7 +36,7 @@ class FaultyPartWarning(UserWarning):
     """A part was left out, as asked."""
 
 
-def in_order(source: Source) -> Iterator[Chunk]:
+def in_order(source: Source) -> Generator[Chunk]:
     """All chunks, one after another, with progress after each.
 
     A part that turns out to be damaged counts not at all: where it is to be left out, it is read to its end before the

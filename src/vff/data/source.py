@@ -6,7 +6,7 @@ partition. A chunk is what is in memory at one time. A room that wants to know s
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
@@ -227,7 +227,7 @@ class Source(ABC):
         if self.options.checkpoint is not None:
             Checkpoint(Path(self.options.checkpoint), "").remove()
 
-    def chunks(self) -> Iterator[Chunk]:
+    def chunks(self) -> Generator[Chunk]:
         """All rows in order, for predictions. What cannot be read is refused or left out as in a pass."""
         from vff.data.passes import in_order
 

@@ -1,6 +1,7 @@
 """``GPClassifier``: Gaussian process classification by natural gradients."""
 
 from collections.abc import Callable
+from contextlib import closing
 from copy import deepcopy
 from dataclasses import replace
 from typing import Any, Self
@@ -236,10 +237,11 @@ class GPClassifier(ClassificationMixin, AdditiveModel):
         """One chunk after another, on a copy: where one cannot be read, nothing of this model has changed."""
         source, roles, _ = self._labelled(source, y, sample_weight)
         roles, twin = roles.ordered(getattr(self, "feature_names_in_", None)), deepcopy(self)
-        for chunk in source.select(roles).chunks():
-            if chunk.n_rows:
-                table, labels, weights = roles.split(chunk)
-                twin.partial_fit(table, labels, classes, weights)
+        with closing(source.select(roles).chunks()) as chunks:
+            for chunk in chunks:
+                if chunk.n_rows:
+                    table, labels, weights = roles.split(chunk)
+                    twin.partial_fit(table, labels, classes, weights)
         return self._become(twin)
 
     def _labelled(self, source: Source, y: Any, sample_weight: Any) -> tuple[Source, Roles, Any]:

@@ -3,6 +3,7 @@
 import sys
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -98,7 +99,8 @@ def evaluate(
             count += block.outside
         return compute(blocks)
 
-    parts = [run_task(answer, chunk) for chunk in source.chunks() if chunk.n_rows]  # pyright: ignore[reportArgumentType]
+    with closing(source.chunks()) as chunks:  # a refusal must not leave a file or a query open
+        parts = [run_task(answer, chunk) for chunk in chunks if chunk.n_rows]  # pyright: ignore[reportArgumentType]
     if not parts:
         raise ValueError("X has 0 sample(s), while a minimum of 1 is required: give it a row to predict at")
     for block, count in zip(blocks, beyond, strict=True):
