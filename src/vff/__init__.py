@@ -18,7 +18,17 @@ if TYPE_CHECKING:
         load,
         suggest_interactions,
     )
-    from vff.kernels import Categorical, Matern12, Matern32, Matern52, Matern72, Matern92, Periodic, parse_kernel
+    from vff.kernels import (
+        Categorical,
+        Matern12,
+        Matern32,
+        Matern52,
+        Matern72,
+        Matern92,
+        Oscillator,
+        Periodic,
+        parse_kernel,
+    )
 
 __version__ = "0.8.0"
 

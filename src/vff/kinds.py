@@ -7,4 +7,5 @@ FACTORS = {
     "levels": ("Categorical",),
     "interval": ("Matern12", "Matern32", "Matern52", "Matern72", "Matern92"),
     "circle": ("Periodic",),
+    "oscillator": ("Oscillator",),
 }

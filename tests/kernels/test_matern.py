@@ -75,4 +75,4 @@ def test_tail_is_the_regression_on_the_state(p):
 def test_tail_rate_derivative(p):
     r, h = np.array([0.1, 0.9]), 1e-6
     difference = HalfInteger(p, 1.5 * np.exp(h)).tail(r) - HalfInteger(p, 1.5 * np.exp(-h)).tail(r)
-    np.testing.assert_allclose(HalfInteger(p, 1.5).tail_rate_derivative(r), difference / (2 * h), atol=1e-8)
+    np.testing.assert_allclose(-HalfInteger(p, 1.5).tail_slopes(r)["lengthscale"], difference / (2 * h), atol=1e-8)

@@ -150,7 +150,7 @@ def test_a_change_of_one_factor_is_contracted_with_its_own_part(K, seed):
 def test_derivatives_by_a_lengthscale_give_the_slopes_of_logdet_and_trace():
     """d log|K| and d tr(K^-1 G) through the rate of one factor, against differences along the derivative."""
     levels, column, h = Diagonal(np.arange(1.0, 6.0)), ColumnPrior(ColumnBasis(2, 2), 0, 2.0), 1e-5
-    K, G, change = Kronecker((levels, column.matrix()), 0.7), _symmetric(35, 1), column.rate_derivative()
+    K, G, change = Kronecker((levels, column.matrix()), 0.7), _symmetric(35, 1), column.derivative("lengthscale")
     logdet = K.inner_of_factor(change, K.project_inverse(), 1)
     trace = -K.inner_of_factor(change, K.project_sandwich(Dense(G)), 1)
     direct = 0.7 * np.kron(levels.to_dense(), change.to_dense())

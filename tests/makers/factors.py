@@ -14,7 +14,7 @@ from vff.basis import Basis, Codes, ColumnBasis, Domain, Interval, LevelBasis
 from vff.factors import KINDS, Leaf, Prior, Values
 from vff.factors.circle.basis import Circle, CircleBasis
 from vff.factors.interval.matern import covariance_coefficients
-from vff.kernels import Categorical, HalfInteger, Matern12, Matern32, Matern52, Matern72, Matern92, Periodic
+from vff.kernels import Categorical, HalfInteger, Matern12, Matern32, Matern52, Matern72, Matern92, Oscillator, Periodic
 
 
 @dataclass(frozen=True)
@@ -63,49 +63,79 @@ _DOMAIN = Interval(-3.0, 7.0)
 _INSIDE, _OUTSIDE = np.array([-3.0, -1.2, 2.0, 6.1, 7.0]), np.array([-9.0, -3.2, 7.1, 30.0])
 
 
-def _operator(derivative: Callable[[int], Any], p: int, rate: float) -> Any:
-    """(D + rate)^(p+1), from a function that gives derivatives."""
-    return sum(comb(p + 1, i) * rate ** (p + 1 - i) * derivative(i) for i in range(p + 2))
+@dataclass(frozen=True)
+class Equation:
+    """sum_j a_j D^j f = white noise of a density, with the covariance of its state and derivatives of k at lags > 0."""
+
+    a: np.ndarray
+    diffusion: float
+    state: np.ndarray
+    derivative: Callable[[np.ndarray, int], np.ndarray]
+
+    def applied(self, derivative: Callable[[int], Any]) -> Any:
+        """The operator, from a function that gives derivatives."""
+        return sum(own * derivative(j) for j, own in enumerate(self.a))
+
+    def kernel_derivative(self, lag: np.ndarray, order: int) -> np.ndarray:
+        """k^(order) at signed lags; the sign of zero tells from which side."""
+        sign = np.where(np.signbit(lag), -1.0, 1.0)
+        return sign**order * self.derivative(np.abs(lag), order)
+
+
+def _matern(p: int) -> Callable[[Values], Equation]:
+    def at(values: Values) -> Equation:
+        kernel = HalfInteger.from_lengthscale(p, values["lengthscale"])
+        a = np.array([comb(p + 1, j) * kernel.rate ** (p + 1 - j) for j in range(p + 2)])
+        own = lambda r, order: covariance_derivative(kernel, np.maximum(r, 1e-300), order)  # noqa: E731
+        return Equation(a, kernel.diffusion, kernel.state_covariance(), own)
+
+    return at
+
+
+def _oscillator(values: Values) -> Equation:
+    """k = Re(A exp(s_1 r) + B exp(s_2 r)), s the roots of a, with k(0) = 1 and k'(0) = 0."""
+    omega = 2.0 * np.pi / values["period"]
+    a = np.array([omega**2, omega / values["quality"], 1.0])
+    one, two = polynomial.polyroots(a.astype(complex))
+    A, B = two / (two - one), one / (one - two)
+
+    def derivative(r: np.ndarray, order: int) -> np.ndarray:
+        return np.real(A * one**order * np.exp(one * r) + B * two**order * np.exp(two * r))
+
+    return Equation(a, 2.0 * a[0] * a[1], np.diag([1.0, omega**2]), derivative)
 
 
 def _functions(prior: Prior, t: np.ndarray, derivative: int) -> np.ndarray:
     return prior.transform.forward(prior.basis.evaluate(t, derivative).T)
 
 
-def _interval_gram(p: int) -> Callable[[Prior, Values], np.ndarray]:
+def _interval_gram(equation: Callable[[Values], Equation]) -> Callable[[Prior, Values], np.ndarray]:
     def gram(prior: Prior, values: Values) -> np.ndarray:
-        kernel = HalfInteger.from_lengthscale(p, values["lengthscale"])
-        t, w = leggauss(120)
-        image = _operator(lambda i: _functions(prior, t, i), p, kernel.rate)
-        Z = np.concatenate([_functions(prior, np.array([-1.0]), j) for j in range(p + 1)], axis=1)
-        return Z @ np.linalg.inv(kernel.state_covariance()) @ Z.T + (image * w) @ image.T / kernel.diffusion
+        own, (t, w) = equation(values), leggauss(120)
+        image = own.applied(lambda i: _functions(prior, t, i))
+        Z = np.concatenate([_functions(prior, np.array([-1.0]), j) for j in range(len(own.state))], axis=1)
+        return Z @ np.linalg.inv(own.state) @ Z.T + (image * w) @ image.T / own.diffusion
 
     return gram
 
 
-def _interval_with_kernel(p: int) -> Callable[[Prior, float], np.ndarray]:
+def _interval_with_kernel(equation: Callable[[Values], Equation]) -> Callable[[Prior, float], np.ndarray]:
     def with_kernel(prior: Prior, x: float) -> np.ndarray:
-        kernel = HalfInteger.from_lengthscale(p, prior.values["lengthscale"])
+        own = equation(prior.values)
         at = float(prior.domain.to_unit(np.array([x]))[0])
         total = np.zeros(prior.basis.size)
         for low, high in pairwise(sorted({-1.0, 1.0, min(max(at, -1.0), 1.0)})):
             t, w = leggauss(80)
             t, w = low + (high - low) * (t + 1) / 2, w * (high - low) / 2
-            image = _operator(lambda i, t=t: _functions(prior, t, i), p, kernel.rate)
-            target = _operator(lambda i, t=t: _kernel_derivative(kernel, t - at, i), p, kernel.rate)
-            total += image @ (w * target) / kernel.diffusion
-        Z = np.concatenate([_functions(prior, np.array([-1.0]), j) for j in range(p + 1)], axis=1)
+            image = own.applied(lambda i, t=t: _functions(prior, t, i))
+            target = own.applied(lambda i, t=t: own.kernel_derivative(t - at, i))
+            total += image @ (w * target) / own.diffusion
+        Z = np.concatenate([_functions(prior, np.array([-1.0]), j) for j in range(len(own.state))], axis=1)
         lag = np.array([-1.0 - at]) if at != -1.0 else np.array([-0.0])
-        state = np.array([_kernel_derivative(kernel, lag, j)[0] for j in range(p + 1)])
-        return total + Z @ np.linalg.solve(kernel.state_covariance(), state)
+        state = np.array([own.kernel_derivative(lag, j)[0] for j in range(len(own.state))])
+        return total + Z @ np.linalg.solve(own.state, state)
 
     return with_kernel
-
-
-def _kernel_derivative(kernel: HalfInteger, lag: np.ndarray, order: int) -> np.ndarray:
-    """k^(order) at signed lags; the sign of zero tells from which side."""
-    sided = np.where(lag == 0.0, -1e-300 if np.signbit(lag).all() else 1e-300, lag)
-    return covariance_derivative(kernel, sided, order)
 
 
 def covariance_derivative(kernel: HalfInteger, r: np.ndarray, order: int) -> np.ndarray:
@@ -139,12 +169,23 @@ def _on_interval() -> list[Case]:
                 ColumnBasis(5, q),
                 _INSIDE,
                 _OUTSIDE,
-                _interval_gram(p),
-                _interval_with_kernel(p),
+                _interval_gram(_matern(p)),
+                _interval_with_kernel(_matern(p)),
                 lambda rng, n: rng.uniform(-3.0, 7.0, n),
                 smooth=p > 0,
             )
         )
+    return made
+
+
+def _oscillating() -> list[Case]:
+    made = []
+    for period, quality, q in ((4.0, 3.0, 4), (6.0, 12.0, 0), (5.0, 0.3, 3), (8.0, 0.6, 3)):
+        leaf = Oscillator("x", period=period, quality=quality, variance=2.0)
+        own = leaf, _DOMAIN, ColumnBasis(5, q), _INSIDE, _OUTSIDE
+        inner = _interval_gram(_oscillator), _interval_with_kernel(_oscillator)
+        name = f"oscillator of quality {quality:g} with {q} edge functions"
+        made.append(Case(name, *own, *inner, lambda rng, n: rng.uniform(-3.0, 7.0, n)))
     return made
 
 
@@ -207,5 +248,6 @@ MAKERS: dict[str, Callable[[], list[Case]]] = {
     "interval": _on_interval,
     "levels": _of_levels,
     "circle": _on_circle,
+    "oscillator": _oscillating,
 }
 """By kind; a kind of one's own is added here while it is registered."""

@@ -11,7 +11,6 @@ from vff.basis import ColumnBasis, LevelBasis
 from vff.factors.interval.factor import MaternFactor
 from vff.factors.interval.white import ColumnWhite as Column
 from vff.factors.levels.factor import LevelFactor
-from vff.features import ColumnPrior
 from vff.inference.methods.chains.points import TermPoints, TermShape
 
 LENGTHSCALES = (0.03, 0.4, 1.0, 5.0, 40.0)
@@ -28,7 +27,7 @@ def doubles():
 
 def dense(column: Column, lengthscale: float) -> np.ndarray:
     """T' K^-1 T, with K and T written out."""
-    prior = ColumnPrior(column.basis, column.p, np.sqrt(2 * column.p + 1) / lengthscale)
+    prior = column.factor.column_prior(column.basis, {"lengthscale": lengthscale})
     T = prior.transform.forward(np.eye(column.size))
     return T.T @ np.linalg.solve(prior.matrix().to_dense(), T)
 

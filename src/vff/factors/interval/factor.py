@@ -1,17 +1,18 @@
-"""A half-integer Matérn on an interval: its domain and basis, where learning starts, and its prior."""
+"""Autoregressive kernels on an interval, the half-integer Matérn among them: domain, basis, prior, where to start."""
 
-from collections.abc import Sequence
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from vff.factors.interval.basis import ColumnBasis, Interval
 from vff.factors.interval.letters import largest_resolved
 from vff.factors.interval.matern import FAR, HalfInteger, covariance_coefficients
-from vff.factors.interval.rkhs import ColumnPrior, outward_state, tail_features
+from vff.factors.interval.rkhs import ColumnPrior, SpectralPrior, outward_state, tail_features
 from vff.factors.outside import TailRows
 from vff.factors.protocol import (
     Beyond,
@@ -28,7 +29,7 @@ from vff.factors.protocol import (
     with_room,
 )
 from vff.factors.transform import EdgeTransform
-from vff.linalg import AbstractInvertible, AbstractOperator, BorderedLowRank
+from vff.linalg import AbstractInvertible, AbstractOperator
 from vff.words import shown
 
 _MOST_EDGES = 8
@@ -43,30 +44,33 @@ _HIGHEST_ORDER = 16
 LENGTHSCALE = Parameter("lengthscale", "length", (2e-4, 1e2), (2.0, 0.6, 0.2), typical=0.5)
 
 
-@dataclass(frozen=True)
-class MaternFactor(Factor[Interval, ColumnBasis]):
-    """A Matérn of order p, in harmonics and edge functions."""
+class IntervalFactor(Factor[Interval, ColumnBasis]):
+    """An autoregressive kernel in harmonics and edge functions."""
 
-    p: int
     family: ClassVar[str] = "interval"
     options: ClassVar[frozenset[str]] = frozenset({"domain", "edges", "frequencies"})
-    parameters: ClassVar[tuple[Parameter, ...]] = (LENGTHSCALE,)
 
     @property
-    def title(self) -> str:
-        return f"a Matérn of order {self.p}"
+    @abstractmethod
+    def order(self) -> int:
+        """r, the size of the state."""
 
-    def check(self) -> None:
-        if not 0 <= self.p <= _HIGHEST_ORDER:
-            raise ValueError(f"the order of a Matérn was expected, found {self.p}")
+    @abstractmethod
+    def column_prior(self, basis: ColumnBasis, values: Mapping[str, Any]) -> SpectralPrior:
+        """K_uu at hyperparameters, which JAX may trace."""
+
+    @property
+    def usual_edges(self) -> int:
+        """How many edge functions leave nothing to the edges that harmonics leave out in the middle."""
+        return self.order + 1
 
     @property
     def decay(self) -> float:
         """The tail of the spectrum."""
-        return 2 * self.p + 1
+        return 2 * self.order - 1
 
     def least(self, options: FactorOptions) -> ColumnBasis:
-        return ColumnBasis(1, checked_edges(options.edges, self.p, options.most))
+        return ColumnBasis(1, checked_edges(options.edges, self.usual_edges, options.most))
 
     def spanning(self, low: float, high: float) -> Interval:
         return Interval(low, high)
@@ -93,6 +97,39 @@ class MaternFactor(Factor[Interval, ColumnBasis]):
     def coarse(self, basis: ColumnBasis, distinct: int) -> ColumnBasis:
         return ColumnBasis(max(1, min(_COARSE_HARMONICS, distinct // 2)), min(_COARSE_EDGES, basis.q))
 
+    def tails(self, domain: Interval, x: np.ndarray, y: np.ndarray, w: np.ndarray) -> tuple[TailRows, ...]:
+        t = domain.to_unit(x)
+        sides = [(side, side * t > 1.0) for side in (-1, 1)]
+        return tuple(TailRows(side, np.abs(t[out]) - 1.0, w[out], y[out]) for side, out in sides if out.any())
+
+    def white(self, basis: ColumnBasis) -> WhiteFactor[ColumnBasis]:
+        from vff.factors.interval.white import ColumnWhite
+
+        return ColumnWhite(self, basis)
+
+
+@dataclass(frozen=True)
+class MaternFactor(IntervalFactor):
+    """A Matérn of order p."""
+
+    p: int
+    parameters: ClassVar[tuple[Parameter, ...]] = (LENGTHSCALE,)
+
+    @property
+    def title(self) -> str:
+        return f"a Matérn of order {self.p}"
+
+    def check(self) -> None:
+        if not 0 <= self.p <= _HIGHEST_ORDER:
+            raise ValueError(f"the order of a Matérn was expected, found {self.p}")
+
+    @property
+    def order(self) -> int:
+        return self.p + 1
+
+    def column_prior(self, basis: ColumnBasis, values: Mapping[str, Any]) -> ColumnPrior:
+        return ColumnPrior(basis, self.p, np.sqrt(2 * self.p + 1) / values["lengthscale"])
+
     def prior(self, domain: Interval, basis: ColumnBasis, values: Values) -> "IntervalPrior":
         rate = HalfInteger.from_lengthscale(self.p, values["lengthscale"]).rate
         return IntervalPrior(domain, column_prior(basis, self.p, rate))
@@ -112,11 +149,6 @@ class MaternFactor(Factor[Interval, ColumnBasis]):
         # Half the spectral mass of f lies below about omega = rate; four rates leave a few per cent or less.
         rate = np.sqrt(2 * self.p + 1) / values["lengthscale"]
         return int(np.clip(np.ceil(4.0 * rate / np.pi), 12, 10_000))
-
-    def tails(self, domain: Interval, x: np.ndarray, y: np.ndarray, w: np.ndarray) -> tuple[TailRows, ...]:
-        t = domain.to_unit(x)
-        sides = [(side, side * t > 1.0) for side in (-1, 1)]
-        return tuple(TailRows(side, np.abs(t[out]) - 1.0, w[out], y[out]) for side, out in sides if out.any())
 
     def block(self, x: np.ndarray, z: np.ndarray, values: Values) -> Block:
         """A polynomial in s = rate |x - z| times exp(-s)."""
@@ -140,11 +172,6 @@ class MaternFactor(Factor[Interval, ColumnBasis]):
         """
         return np.log(np.abs(rng.standard_t(2 * self.p + 1, size=count)))
 
-    def white(self, basis: ColumnBasis) -> WhiteFactor[ColumnBasis]:
-        from vff.factors.interval.white import ColumnWhite
-
-        return ColumnWhite(self, basis)
-
 
 @lru_cache(maxsize=128)
 def column_prior(basis: ColumnBasis, p: int, rate: float) -> ColumnPrior:
@@ -152,30 +179,19 @@ def column_prior(basis: ColumnBasis, p: int, rate: float) -> ColumnPrior:
     return ColumnPrior(basis, p, rate)
 
 
-@dataclass(frozen=True)
-class IntervalPrior(Prior[Interval, ColumnBasis]):
-    """A Matérn over an interval."""
+class AutoregressivePrior(Prior[Interval, ColumnBasis]):
+    """An autoregressive kernel over an interval."""
 
-    stored_as: ClassVar[str] = "ColumnFactor"  # what files of all versions call it
-    interval: Interval
-    prior: ColumnPrior
-    """Its rate is per half domain."""
+    if TYPE_CHECKING:
 
-    @property
-    def factor(self) -> MaternFactor:
-        return MaternFactor(self.prior.p)
+        @property
+        def prior(self) -> SpectralPrior:
+            """In half domains."""
+            ...
 
     @property
     def values(self) -> Values:
-        return {"lengthscale": float(np.sqrt(2 * self.prior.p + 1) / self.prior.rate)}
-
-    @property
-    def domain(self) -> Interval:
-        return self.interval
-
-    @property
-    def basis(self) -> ColumnBasis:
-        return self.prior.basis
+        return self.prior.kernel.values
 
     @property
     def K(self) -> AbstractInvertible:
@@ -186,25 +202,23 @@ class IntervalPrior(Prior[Interval, ColumnBasis]):
         return self.prior.transform
 
     def derivative(self, name: str) -> AbstractOperator:
-        """The rate goes as 1 / lengthscale."""
-        own = self.prior.rate_derivative()
-        return BorderedLowRank(-own.d, -own.border, -own.corner, own.Z, -own.C)
+        return self.prior.derivative(name)
 
     def outside(self, x: np.ndarray) -> np.ndarray:
         """Which rows lie beyond [a, b] by more than a tenth of a lengthscale; there the data lose their say."""
-        return np.abs(self.interval.to_unit(x)) > 1.0 + 0.1 * self.values["lengthscale"]
+        return np.abs(self.domain.to_unit(x)) > 1.0 + 0.1 * self.prior.kernel.reach
 
     def features(self, x: np.ndarray, derivative: int = 0) -> np.ndarray:
-        t, basis = self.interval.to_unit(x), self.prior.basis
+        t, basis = self.domain.to_unit(x), self.prior.basis
         inside = np.abs(t) <= 1.0
         features = np.empty((t.size, basis.size))
         features[inside] = self.prior.transform.forward(basis.evaluate(t[inside], derivative).T).T
         features[~inside] = tail_features(self.prior, t[~inside], derivative)
-        return features / self.interval.half_length**derivative
+        return features / self.domain.half_length**derivative
 
     def beyond(self, x: np.ndarray) -> Sequence[Beyond]:
-        """Rows outside see the features through the p + 1 states of an edge."""
-        t = self.interval.to_unit(x)
+        """Rows outside see the features through the states of an edge."""
+        t = self.domain.to_unit(x)
         sides = [(side, side * t > 1.0) for side in (-1, 1)]
         return [
             Beyond(rows, self.prior.kernel.tail(np.abs(t[rows]) - 1.0), outward_state(self.prior, side))
@@ -213,13 +227,13 @@ class IntervalPrior(Prior[Interval, ColumnBasis]):
 
     def correlation(self, x: np.ndarray, z: np.ndarray) -> np.ndarray:
         with np.errstate(over="ignore"):  # rows that float64 cannot tell how far they are apart are far apart
-            distances = np.subtract.outer(x, z) / self.interval.half_length
+            distances = np.subtract.outer(x, z) / self.domain.half_length
         return self.prior.kernel.covariance(distances)
 
     def slope_variance(self) -> float:
-        if self.prior.p == 0:
+        if self.prior.kernel.order == 1:
             raise ValueError("a Matérn-1/2 process has no derivative; use Matern32 or Matern52 to ask for one")
-        return self.prior.kernel.state_covariance()[1, 1] / self.interval.half_length**2
+        return self.prior.kernel.state_covariance()[1, 1] / self.domain.half_length**2
 
     def power(self, detail: int) -> float:
         return float(self.prior.kernel.spectral_density(np.array([np.pi * detail]))[0])
@@ -232,20 +246,43 @@ class IntervalPrior(Prior[Interval, ColumnBasis]):
         return TailSums(H.T @ (tail.w[:, None] * H), H.T @ (tail.w * tail.y), H.T @ tail.w)
 
     def tail_derivatives(self, tail: TailRows) -> dict[str, TailSums]:
-        H, dH = self.prior.kernel.tail(tail.r), -self.prior.kernel.tail_rate_derivative(tail.r)
-        half = H.T @ (tail.w[:, None] * dH)
-        return {"lengthscale": TailSums(half + half.T, dH.T @ (tail.w * tail.y), dH.T @ tail.w)}
+        H, found = self.prior.kernel.tail(tail.r), {}
+        for name, dH in self.prior.kernel.tail_slopes(tail.r).items():
+            half = H.T @ (tail.w[:, None] * dH)
+            found[name] = TailSums(half + half.T, dH.T @ (tail.w * tail.y), dH.T @ tail.w)
+        return found
 
 
-def checked_edges(value: Any, p: int, M: int | None) -> int:
+@dataclass(frozen=True)
+class IntervalPrior(AutoregressivePrior):
+    """A Matérn over an interval."""
+
+    stored_as: ClassVar[str] = "ColumnFactor"  # what files of all versions call it
+    interval: Interval
+    prior: ColumnPrior  # pyright: ignore[reportIncompatibleMethodOverride]  # a field
+
+    @property
+    def factor(self) -> MaternFactor:
+        return MaternFactor(self.prior.p)
+
+    @property
+    def domain(self) -> Interval:
+        return self.interval
+
+    @property
+    def basis(self) -> ColumnBasis:
+        return self.prior.basis
+
+
+def checked_edges(value: Any, usual: int, M: int | None) -> int:
     """The number of edge functions; as many as float64 resolves beside M harmonics."""
     if isinstance(value, str) and value == "auto":
-        wanted = range(p + 2, 0, -1)
+        wanted = range(usual, 0, -1)
         return next(q for q in wanted if M is None or largest_resolved(q) >= M)
     if not isinstance(value, Integral) or isinstance(value, bool) or not 0 <= int(value) <= _MOST_EDGES:
         raise ValueError(
             f"edges must be 'auto' or an integer from 0 (the paper) to {_MOST_EDGES}, got {shown(value)}; "
-            f"'auto' is {p + 2} for this kernel"
+            f"'auto' is {usual} for this kernel"
         )
     if M is not None and largest_resolved(int(value)) < M:
         raise ValueError(

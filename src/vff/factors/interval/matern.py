@@ -8,9 +8,12 @@ of the state (f, f', ..., f^(p)), and the regression of f(b + r) on the state at
 from dataclasses import dataclass
 from functools import cache
 from math import comb, factorial
+from typing import Any
 
 import numpy as np
 from scipy.special import beta
+
+from vff.factors.interval.autoregressive import Autoregressive, Slope
 
 FAR = 800.0  # exp(-800) is zero in float64, and no power of it overflows
 
@@ -60,7 +63,7 @@ def tail_coefficients(p: int) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class HalfInteger:
+class HalfInteger(Autoregressive):
     """The Matérn of order p (nu = p + 1/2) with unit variance, at a given rate.
 
     Parameters
@@ -83,6 +86,21 @@ class HalfInteger:
         return cls(p, float(np.sqrt(2 * p + 1) / lengthscale))
 
     @property
+    def values(self) -> dict[str, float]:
+        return {"lengthscale": self.reach}
+
+    @property
+    def order(self) -> int:
+        return self.p + 1
+
+    @property
+    def coefficients(self) -> tuple[Any, ...]:
+        return tuple(comb(self.order, j) * self.rate ** float(self.order - j) for j in range(self.order + 1))
+
+    def response(self, wave: np.ndarray) -> Any:
+        return (self.rate + wave) ** self.order
+
+    @property
     def diffusion(self) -> float:
         """Spectral density of the driving noise: rate^(2p+1) 2 pi / B(1/2, p + 1/2), so that k(0) = 1."""
         return self.rate ** (2 * self.p + 1) * 2.0 * np.pi / beta(0.5, self.p + 0.5)
@@ -95,6 +113,26 @@ class HalfInteger:
     def spectral_density(self, omega: np.ndarray) -> np.ndarray:
         """S(w) with k(r) = (1 / 2 pi) int S(w) exp(i w r) dw."""
         return self.diffusion / (self.rate**2 + np.asarray(omega) ** 2) ** (self.p + 1)
+
+    def state_root(self) -> Any:
+        """P = S P1 S with S = diag(rate^j)."""
+        return np.linalg.cholesky(unit_state_precision(self.p)) * (self.rate ** -np.arange(self.p + 1.0))[:, None]
+
+    def state_precision(self) -> np.ndarray:
+        scale = self.rate ** -np.arange(self.p + 1.0)
+        return unit_state_precision(self.p) * np.multiply.outer(scale, scale)
+
+    @property
+    def reach(self) -> float:
+        """The lengthscale."""
+        return float(np.sqrt(2 * self.p + 1) / self.rate)
+
+    def slopes(self) -> dict[str, Slope]:
+        """The rate goes as 1 / lengthscale, a_j as rate^(p+1-j), the precision of f^(i) and f^(j) as rate^-(i+j)."""
+        orders = np.arange(self.order)
+        coefficients = -np.arange(self.order, -1.0, -1.0) * np.array(self.coefficients)
+        precision = np.add.outer(orders, orders) * self.state_precision()
+        return {"lengthscale": Slope(coefficients, -(2.0 * self.p + 1.0), precision)}
 
     def state_covariance(self) -> np.ndarray:
         """Covariance of (f, f', ..., f^(p)) at one point."""
@@ -113,6 +151,7 @@ class HalfInteger:
         powers = s[:, None] ** np.arange(self.p + 1)
         return np.exp(-s)[:, None] * (powers @ h.T) * self.rate ** -np.arange(self.p + 1.0)
 
-    def tail_rate_derivative(self, r: np.ndarray) -> np.ndarray:
-        """d tail / d log rate, (N, p + 1): tail_j = rate^-j g_j(rate r) gives -j tail_j + r d tail_j / dr."""
-        return -np.arange(self.p + 1.0) * self.tail(r) + r[:, None] * self.tail(r, derivative=1)
+    def tail_slopes(self, r: np.ndarray) -> dict[str, np.ndarray]:
+        """tail_j = rate^-j g_j(rate r) gives d tail_j / d log rate = -j tail_j + r d tail_j / dr."""
+        rate = -np.arange(self.p + 1.0) * self.tail(r) + r[:, None] * self.tail(r, derivative=1)
+        return {"lengthscale": -rate}

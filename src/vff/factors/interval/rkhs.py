@@ -1,29 +1,30 @@
-"""K_uu of one column, its derivative in the rate, and what the features are beyond the edges.
+"""K_uu of one column, its derivatives, and what the features are beyond the edges.
 
 Edge functions go by coordinates in which K_uu is known without cancellation, the E_n of theory (5.2):
 
     E_n = B_n + Re sum_(m=1..M) e_n(m) exp(i omega s)
-    e_n(m) = -sum_(j<n)  C(p+1, j) rate^(p+1-j) (i omega)^(j-n) / (rate + i omega)^(p+1)
+    e_n(m) = -sum_(j<n)  a_j (i omega)^(j-n) / a(i omega)
 
-L E_n has a constant, C(p+1, n) rate^(p+1-n) (-1/2), and frequencies above M with coefficients
-sum_k Lambda[n, k] (i omega)^-k, Lambda[n, k] = C(p+1, n-k) rate^(p+1-n+k).
-Functions of the rate take a number, or one that JAX traces, and answer in its library.
+for the process a(D) f = noise. a(D) E_n has a constant, -a_n / 2, and frequencies above M with coefficients
+sum_k Lambda[n, k] (i omega)^-k, Lambda[n, k] = a_(n-k). For the Matérn a_j = C(p+1, j) rate^(p+1-j).
+Functions of hyperparameters take numbers, or what JAX traces, and answer in its library.
 
-Beyond an edge, features follow from the p + 1 numbers of their state there (theory (6.1); the paper's Table 1).
+Beyond an edge, features follow from the r numbers of their state there (theory (6.1); the paper's Table 1).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from math import comb
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import cholesky
 from scipy.special import zeta
 
+from vff.factors.interval.autoregressive import Autoregressive
 from vff.factors.interval.basis import ColumnBasis
 from vff.factors.interval.letters import CONSTANT, bernoulli_state
-from vff.factors.interval.matern import HalfInteger, unit_state_precision
+from vff.factors.interval.matern import HalfInteger
 from vff.factors.transform import EdgeTransform
 from vff.linalg import BorderedLowRank, PositiveBorderedLowRank, namespace
 
@@ -40,33 +41,34 @@ def tail_root(M: int, q: int) -> np.ndarray:
 
 
 @cache
-def _binomials(q: int, order: int) -> tuple[np.ndarray, np.ndarray]:
-    """C(order, n - k), n = 1 ... q, k = 0 ... q, and the powers order - n + k of the rate beside them, (q, q + 1)."""
+def _shifts(q: int, r: int) -> np.ndarray:
+    """[n - k == j] for j = 0 ... r, n = 1 ... q, k = 0 ... q, (r + 1, q, q + 1)."""
     steps = np.subtract.outer(np.arange(1, q + 1), np.arange(q + 1))
-    numbers = np.array([[comb(order, step) if step >= 0 else 0 for step in row] for row in steps.tolist()], float)
-    return numbers.reshape(q, q + 1), np.maximum(order - steps, 0.0)
+    return (steps == np.arange(r + 1)[:, None, None]).astype(float)
 
 
-def _image(q: int, order: int, rate: float) -> tuple[np.ndarray, np.ndarray]:
-    """Of E_1 ... E_q under (D + rate)^order: the constant, (q,), and Lambda, (q, q), of the frequencies above M."""
-    numbers, powers = _binomials(q, order)
-    image = numbers * rate**powers
+def _image(q: int, coefficients: Sequence[Any]) -> tuple[Any, Any]:
+    """Of E_1 ... E_q under a(D): the constant, (q,), and Lambda, (q, q), of the frequencies above M."""
+    shifts = _shifts(q, len(coefficients) - 1)
+    image = sum(a * shift for a, shift in zip(coefficients, shifts, strict=True))
     return CONSTANT * image[:, 0], image[:, 1:]
 
 
 @cache
-def _wave_powers(M: int, q: int, p: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(i omega)^j for j = 0 ... p + 1 times C(p + 1, j), (i omega)^-n for n = 1 ... q, and i omega itself."""
+def _wave_powers(M: int, q: int, r: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(i omega)^j for j = 0 ... r, (i omega)^-n for n = 1 ... q, and i omega itself."""
     wave = 1j * np.pi * np.arange(1, M + 1)
-    up = np.array([comb(p + 1, j) * wave ** float(j) for j in range(p + 2)]).reshape(p + 2, M)
+    up = np.array([wave ** float(j) for j in range(r + 1)]).reshape(r + 1, M)
     down = np.array([wave ** float(-n) for n in range(1, q + 1)]).reshape(q, M)
     return up, down, wave
 
 
-def _expansion(M: int, q: int, p: int, rate: float) -> np.ndarray:
-    """C(p+1, j) rate^(p+1-j) (i omega)^j / (rate + i omega)^(p+1), j = 0 ... p + 1: they sum to one, (p + 2, M)."""
-    up, _, wave = _wave_powers(M, q, p)
-    return up * rate ** np.arange(p + 1.0, -1.0, -1.0)[:, None] / (rate + wave) ** (p + 1)
+def _expansion(basis: ColumnBasis, process: Autoregressive) -> Any:
+    """a_j (i omega)^j / a(i omega), j = 0 ... r: they sum to one, (r + 1, M)."""
+    up, _, wave = _wave_powers(basis.M, basis.q, process.order)
+    response = process.response(wave)
+    xp = namespace(response)
+    return xp.stack([a * power for a, power in zip(process.coefficients, up, strict=True)]) / response
 
 
 def _cosines_and_sines(waves: Any) -> Any:
@@ -75,25 +77,26 @@ def _cosines_and_sines(waves: Any) -> Any:
     return xp.concatenate([np.zeros((len(waves), 1)), waves.real, -waves.imag], axis=1)
 
 
-def bernoulli_waves(basis: ColumnBasis, p: int, rate: float) -> np.ndarray:
+def _bernoulli_waves(basis: ColumnBasis, process: Autoregressive) -> Any:
     """e_n, (q, H): the harmonics of E_n beside B_n."""
-    M, q = basis.M, basis.q
+    M, q, r = basis.M, basis.q, process.order
     if not q:
         return np.zeros((0, basis.harmonics))
-    below = namespace(rate).cumsum(_expansion(M, q, p, rate), axis=0)  # row j - 1: orders below j
-    orders = np.minimum(np.arange(q), p + 1)
-    return _cosines_and_sines(-below[orders] * _wave_powers(M, q, p)[1])
+    expansion = _expansion(basis, process)
+    below = namespace(expansion).cumsum(expansion, axis=0)  # row j - 1: orders below j
+    return _cosines_and_sines(-below[np.minimum(np.arange(q), r)] * _wave_powers(M, q, r)[1])
 
 
-def edge_transform(basis: ColumnBasis, p: int, rate: float) -> EdgeTransform:
-    """T at this rate."""
-    M, q = basis.M, basis.q
-    used = min(q, p + 1)  # x_n is zero for n > p + 1
+def _edge_transform(basis: ColumnBasis, process: Autoregressive) -> EdgeTransform:
+    """T at these hyperparameters."""
+    M, q, r = basis.M, basis.q, process.order
+    used = min(q, r)  # x_n is zero for n > r
     if not used:
         return EdgeTransform(np.zeros((q, basis.harmonics)))
-    xp = namespace(rate)
-    above = xp.cumsum(_expansion(M, q, p, rate)[::-1], axis=0)[::-1]  # row j: orders j and above
-    X = _cosines_and_sines(above[1 : used + 1] * _wave_powers(M, q, p)[1][:used])
+    expansion = _expansion(basis, process)
+    xp = namespace(expansion)
+    above = xp.cumsum(expansion[::-1], axis=0)[::-1]  # row j: orders j and above
+    X = _cosines_and_sines(above[1 : used + 1] * _wave_powers(M, q, r)[1][:used])
     return EdgeTransform(xp.concatenate([X, np.zeros((q - used, basis.harmonics))]))
 
 
@@ -107,46 +110,41 @@ class PriorParts(NamedTuple):
     root: Any
     """(q, q)."""
     W: Any
-    """Rank p + 1 of the state at the left edge, (P, p + 1)."""
+    """Rank r of the state at the left edge, (P, r)."""
 
 
-@dataclass(frozen=True)
-class ColumnPrior:
-    """K_uu for one basis, order and rate (per half domain), unit variance.
+class SpectralPrior:
+    """K_uu for one basis and one autoregressive process (in half domains), unit variance.
 
-    Its features are T phi: the harmonics, and the edge functions E_n; T is ``transform``. With L E_n
+    Its features are T phi: the harmonics, and the edge functions E_n; T is ``transform``. With a(D) E_n
     orthogonal to all harmonics but the constant, the integral part of the inner product is diagonal but for the row of
-    the constant feature and the corner; the state at the left edge adds rank p + 1. K_uu is inversely proportional to
-    the variance. ``parts``, ``state`` and ``transform`` are also known for a rate that JAX traces.
+    the constant feature and the corner; the state at the left edge adds rank r. K_uu is inversely proportional to
+    the variance. ``parts``, ``state`` and ``transform`` are also known for hyperparameters that JAX traces.
     """
 
-    basis: ColumnBasis
-    p: int
-    rate: float
+    if TYPE_CHECKING:
 
-    @cached_property
-    def kernel(self) -> HalfInteger:
-        return HalfInteger(self.p, self.rate)
+        @property
+        def basis(self) -> ColumnBasis: ...
+
+        @property
+        def kernel(self) -> Autoregressive: ...
 
     @cached_property
     def transform(self) -> EdgeTransform:
-        return edge_transform(self.basis, self.p, self.rate)
+        return _edge_transform(self.basis, self.kernel)
 
     def state(self, side: int) -> np.ndarray:
-        """Value and p derivatives of every feature at the edge t = side, (P, p + 1)."""
-        harmonics = self.basis.harmonic_state(self.p)
-        edges = bernoulli_state(side, self.basis.q, self.p)
-        waves = bernoulli_waves(self.basis, self.p, self.rate)
-        return namespace(self.rate).concatenate([harmonics, edges + waves @ harmonics])
+        """Value and r - 1 derivatives of every feature at the edge t = side, (P, r)."""
+        highest = self.kernel.order - 1
+        harmonics = self.basis.harmonic_state(highest)
+        edges = bernoulli_state(side, self.basis.q, highest)
+        edges = edges + _bernoulli_waves(self.basis, self.kernel) @ harmonics
+        return namespace(edges).concatenate([harmonics, edges])
 
     @cached_property
     def _left(self) -> np.ndarray:
         return self.state(-1)
-
-    def _state_precision(self) -> np.ndarray:
-        # P^-1 = diag(rate^-j) P1^-1 diag(rate^-j)
-        scale = self.rate ** -np.arange(self.p + 1.0)
-        return unit_state_precision(self.p) * np.multiply.outer(scale, scale)
 
     def _diagonal(self) -> np.ndarray:
         # (L/2) / S(omega) with L = 2, twice that at omega = 0
@@ -155,59 +153,73 @@ class ColumnPrior:
 
     def _edge_parts(self) -> tuple[np.ndarray, np.ndarray]:
         """The border's row of the constant feature, (q,), and the root of the corner's remainder, (q, q)."""
-        q, p, rate, diffusion = self.basis.q, self.p, self.rate, self.kernel.diffusion
-        constant, remainder = _image(q, p + 1, rate)
-        return 2.0 * rate ** (p + 1) * constant / diffusion, remainder @ tail_root(self.basis.M, q) / diffusion**0.5
+        q, a, diffusion = self.basis.q, self.kernel.coefficients, self.kernel.diffusion
+        constant, remainder = _image(q, a)
+        return 2.0 * a[0] * constant / diffusion, remainder @ tail_root(self.basis.M, q) / diffusion**0.5
 
     def parts(self) -> PriorParts:
-        """K_uu by its square root; P^-1 = S L L' S with S = diag(rate^-j) gives W = Z S L."""
-        scale = self.rate ** -np.arange(self.p + 1.0)
-        W = (self._left * scale) @ np.linalg.cholesky(unit_state_precision(self.p))
-        return PriorParts(self._diagonal(), *self._edge_parts(), W)
+        """K_uu by its square root."""
+        return PriorParts(self._diagonal(), *self._edge_parts(), self._left @ self.kernel.state_root())
 
     def matrix(self) -> PositiveBorderedLowRank:
         """K_uu."""
         constant, root = self._edge_parts()
         border = np.zeros((self.basis.harmonics, self.basis.q))
         border[0] = constant
-        return PositiveBorderedLowRank(self._diagonal(), border, root, self._left, self._state_precision())
+        return PositiveBorderedLowRank(self._diagonal(), border, root, self._left, self.kernel.state_precision())
 
-    def rate_derivative(self) -> BorderedLowRank:
-        """d K_uu / d log rate with the functions held fixed (the edge functions frozen at this rate).
+    def derivative(self, name: str) -> BorderedLowRank:
+        """d K_uu / d log hyperparameter with the functions held fixed (the edge functions frozen at these values).
 
-        The inner product is (1/diffusion) int (L g)(L h) plus the edge's; dL / d rate = (p+1) L1, L1 = (D + rate)^p.
-        For an edge function and a harmonic 1 ... M only L1 E_n survives: C(p, n-1) rate^(p+1-n) / (rate + i omega).
+        The inner product is (1/diffusion) int (a(D) g)(a(D) h) plus the edge's, and a moves as b. For an edge function
+        and a harmonic 1 ... M only b(D) E_n survives (theory (16.4)):
+        sum_(j<n<=k) (a_k b_j - b_k a_j) (i omega)^(j+k-n) / a(i omega).
         """
-        basis, p, rate = self.basis, self.p, self.rate
-        q, M, diffusion = basis.q, basis.M, self.kernel.diffusion
-        omega = basis.omega
-        d = self._diagonal() * (2 * (p + 1) * rate**2 / (rate**2 + omega**2) - (2 * p + 1))
-        wave = 1j * omega[1 : M + 1]
-        lower = np.array([comb(p, n) * rate ** float(p - n) for n in range(q)])
-        image = np.multiply.outer((rate + wave).conj() ** (p + 1) / (rate + wave), lower)
+        basis, kernel, slope = self.basis, self.kernel, self.kernel.slopes()[name]
+        a, b, drift = np.array(kernel.coefficients), slope.coefficients, slope.log_diffusion
+        q, M, r = basis.q, basis.M, kernel.order
+        wave, response = 1j * basis.omega, kernel.response(1j * basis.omega)
+        moved = np.polynomial.polynomial.polyval(wave, b)
+        d = np.where(basis.omega == 0.0, 2.0, 1.0) * 2.0 * np.real(np.conj(response) * moved) / kernel.diffusion
+        d -= drift * self._diagonal()
         border = np.zeros((basis.harmonics, q))
-        # cosines pair with the real part of (L1 E_n) conj(L exp), sines with minus the imaginary part
-        border[1 : M + 1], border[M + 1 :] = np.real(image), -np.imag(image)
-        (zero, remainder), (zero1, remainder1) = (_image(q, order, rate) for order in (p + 1, p))
-        border[0] = 2.0 * rate**p * (zero + rate * zero1)
-        border *= (p + 1) * rate / diffusion
-        border[0] -= (2 * p + 1) * 2.0 * rate ** (p + 1) * zero / diffusion
+        up, _, _ = _wave_powers(M, q, 2 * r)
+        turned = np.conj(response[1 : M + 1]) / response[1 : M + 1]
+        for n in range(1, min(q, r) + 1):
+            pairs = [(j, k) for j in range(n) for k in range(n, r + 1)]
+            image = turned * sum((a[k] * b[j] - b[k] * a[j]) * up[j + k - n] for j, k in pairs)
+            # cosines pair with the real part of (b(D) E_n) conj(a(D) exp), sines with minus the imaginary part
+            border[1 : M + 1, n - 1], border[M + 1 :, n - 1] = np.real(image), -np.imag(image)
+        (zero, remainder), (zero1, remainder1) = _image(q, a), _image(q, b)
+        border[0] = 2.0 * (b[0] * zero + a[0] * zero1) - drift * 2.0 * a[0] * zero
         tails, tails1 = (own @ tail_root(M, q) for own in (remainder, remainder1))
         corner = tails1 @ tails.T + 2.0 * np.multiply.outer(zero1, zero)
-        corner = (p + 1) * rate * (corner + corner.T)
-        corner -= (2 * p + 1) * (tails @ tails.T + 2.0 * np.multiply.outer(zero, zero))
-        orders = np.arange(p + 1.0)
-        C = -np.add.outer(orders, orders) * self._state_precision()
-        return BorderedLowRank(d, border, corner / diffusion, self._left, C)
+        corner = corner + corner.T - drift * (tails @ tails.T + 2.0 * np.multiply.outer(zero, zero))
+        return BorderedLowRank(
+            d, border / kernel.diffusion, corner / kernel.diffusion, self._left, slope.state_precision
+        )
 
 
-def outward_state(prior: ColumnPrior, side: int) -> np.ndarray:
-    """The state of every feature at the edge, with derivatives outwards, (P, p + 1)."""
-    signs = np.where(np.arange(prior.p + 1) % 2 == 1, float(side), 1.0)
+@dataclass(frozen=True)
+class ColumnPrior(SpectralPrior):
+    """That of a Matérn, by order and rate (per half domain)."""
+
+    basis: ColumnBasis  # pyright: ignore[reportIncompatibleMethodOverride]  # a field
+    p: int
+    rate: float
+
+    @cached_property
+    def kernel(self) -> HalfInteger:
+        return HalfInteger(self.p, self.rate)
+
+
+def outward_state(prior: SpectralPrior, side: int) -> np.ndarray:
+    """The state of every feature at the edge, with derivatives outwards, (P, r)."""
+    signs = np.where(np.arange(prior.kernel.order) % 2 == 1, float(side), 1.0)
     return prior.state(side) * signs
 
 
-def tail_features(prior: ColumnPrior, t: np.ndarray, derivative: int = 0) -> np.ndarray:
+def tail_features(prior: SpectralPrior, t: np.ndarray, derivative: int = 0) -> np.ndarray:
     """The given derivative (in t) of the features T phi at |t| > 1, (N, P)."""
     features = np.empty((t.size, prior.basis.size))
     for side in (-1, 1):

@@ -12,12 +12,11 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
-import numpy as np
 from jax.scipy.linalg import solve_triangular
 
 from vff.factors.interval.basis import ColumnBasis
-from vff.factors.interval.factor import MaternFactor
-from vff.factors.interval.rkhs import ColumnPrior, PriorParts
+from vff.factors.interval.factor import IntervalFactor
+from vff.factors.interval.rkhs import PriorParts
 from vff.factors.protocol import WhiteFactor
 
 
@@ -37,27 +36,23 @@ class ColumnRoot(NamedTuple):
 
 @dataclass(frozen=True)
 class ColumnWhite(WhiteFactor[ColumnBasis]):
-    """A Matérn over an interval."""
+    """An autoregressive kernel over an interval."""
 
-    factor: MaternFactor
-
-    @property
-    def p(self) -> int:
-        return self.factor.p
+    factor: IntervalFactor
 
     @property
     def white_size(self) -> int:
         """One per feature and one per state of the edge."""
-        return self.size + self.p + 1
+        return self.size + self.factor.order
 
     def at(self, values: tuple[Any, ...]) -> ColumnRoot:
-        """The square root and the inverse of K_uu at a lengthscale in half domains, for unit variance."""
-        (lengthscale,) = values
-        prior = ColumnPrior(self.basis, self.p, np.sqrt(2 * self.p + 1) / lengthscale)
+        """The square root and the inverse of K_uu at hyperparameters in half domains, for unit variance."""
+        names = (own.name for own in self.factor.parameters)
+        prior = self.factor.column_prior(self.basis, dict(zip(names, values, strict=True)))
         d, constant, root, W = parts = prior.parts()
         H, q = self.basis.harmonics, self.basis.q
         scaled = W[:H] / d[:, None]
-        capacitance = jnp.linalg.cholesky(jnp.eye(self.p + 1) + W[:H].T @ scaled)
+        capacitance = jnp.linalg.cholesky(jnp.eye(self.factor.order) + W[:H].T @ scaled)
         U1 = solve_triangular(capacitance, scaled.T, lower=True).T
         level = 1.0 / d[0] + jnp.sum(1.0 / d[1 : self.basis.M + 1])
         if not q:
