@@ -1,6 +1,6 @@
 """A table in memory: a source of one part."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from copy import copy
 from typing import Any, Self
 
@@ -84,7 +84,7 @@ class MemorySource(Source):
         chunk = self._chunk
         yield ReadPart("X", lambda: [chunk])
 
-    def chunks(self) -> Iterator[Chunk]:
+    def chunks(self) -> Generator[Chunk]:
         """The rows cut, so that what is made of them does not all have to be in memory."""
         for start in range(0, self._table.n_rows, self.options.chunk_rows):
             stop = min(start + self.options.chunk_rows, self._table.n_rows)

@@ -6,7 +6,7 @@ to be damaged can be left out, with nothing of it half counted.
 
 import time
 import warnings
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import replace

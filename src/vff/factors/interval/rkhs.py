@@ -47,10 +47,10 @@ def _shifts(q: int, r: int) -> np.ndarray:
     return (steps == np.arange(r + 1)[:, None, None]).astype(float)
 
 
-def _image(q: int, coefficients: Sequence[Any]) -> tuple[Any, Any]:
+def _image(q: int, coefficients: Sequence[Any] | np.ndarray) -> tuple[Any, Any]:
     """Of E_1 ... E_q under a(D): the constant, (q,), and Lambda, (q, q), of the frequencies above M."""
     shifts = _shifts(q, len(coefficients) - 1)
-    image = sum(a * shift for a, shift in zip(coefficients, shifts, strict=True))
+    image: Any = sum(a * shift for a, shift in zip(coefficients, shifts, strict=True))
     return CONSTANT * image[:, 0], image[:, 1:]
 
 
@@ -209,7 +209,7 @@ class ColumnPrior(SpectralPrior):
     rate: float
 
     @cached_property
-    def kernel(self) -> HalfInteger:
+    def kernel(self) -> HalfInteger:  # pyright: ignore[reportIncompatibleMethodOverride]  # remembered
         return HalfInteger(self.p, self.rate)
 
 

@@ -92,7 +92,7 @@ class OscillatorPrior(AutoregressivePrior):
         return OscillatorFactor()
 
     @cached_property
-    def prior(self) -> SpectralPrior:
+    def prior(self) -> SpectralPrior:  # pyright: ignore[reportIncompatibleMethodOverride]  # remembered
         return _remembered(self.basis, self.period, self.quality)
 
 
@@ -111,10 +111,10 @@ class Oscillator(Leaf):
     period : float or None
         Where learning starts, or the value used when nothing is learnt; None starts from the data. In the column's own
         units; of a column of dates, in days.
-    quality : float or None
-        The same, of the number of periods over which an oscillation lasts, times pi.
     variance : float or None
         The same.
+    quality : float or None
+        The same, of the number of periods over which an oscillation lasts, times pi.
 
     Examples
     --------
