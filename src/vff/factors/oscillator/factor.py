@@ -21,17 +21,17 @@ QUALITY = Parameter("quality", "none", (0.2, 1e4), (_QUALITY,) * len(_CYCLES), t
 
 
 @dataclass(frozen=True)
-class OscillatorPriorOfColumn(SpectralPrior):
-    """K_uu of an oscillator."""
+class OscillatorColumnPrior(SpectralPrior):
+    """K_uu of an oscillator (in half domains)."""
 
     basis: ColumnBasis  # pyright: ignore[reportIncompatibleMethodOverride]  # a field
     kernel: DampedOscillator  # pyright: ignore[reportIncompatibleMethodOverride]  # a field
 
 
 @lru_cache(maxsize=128)
-def _remembered(basis: ColumnBasis, period: float, quality: float) -> OscillatorPriorOfColumn:
+def _remembered(basis: ColumnBasis, period: float, quality: float) -> OscillatorColumnPrior:
     """A value and its gradient ask for the same one."""
-    return OscillatorPriorOfColumn(basis, DampedOscillator(period, quality))
+    return OscillatorColumnPrior(basis, DampedOscillator(period, quality))
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class OscillatorFactor(IntervalFactor):
         return 4
 
     def column_prior(self, basis: ColumnBasis, values: Mapping[str, Any]) -> SpectralPrior:
-        return OscillatorPriorOfColumn(basis, DampedOscillator(values["period"], values["quality"]))
+        return OscillatorColumnPrior(basis, DampedOscillator(values["period"], values["quality"]))
 
     def prior(self, domain: Interval, basis: ColumnBasis, values: Values) -> "OscillatorPrior":
         return OscillatorPrior(domain, basis, values["period"], values["quality"])
