@@ -1,6 +1,6 @@
 """Levels that know their neighbours: one indicator per level, and a prior that is diagonal in the graph's eigenvectors."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -11,7 +11,7 @@ from vff.factors.graph.neighbours import Neighbours
 from vff.factors.graph.spectrum import MODELS, Spectrum, spectrum_of
 from vff.factors.levels.basis import Codes, LevelBasis
 from vff.factors.protocol import Beyond, Block, Factor, FactorOptions, Parameter, Prior, Values, WhiteFactor
-from vff.linalg import Eigen
+from vff.linalg import Eigen, namespace
 from vff.words import listed
 
 
@@ -23,6 +23,7 @@ class GraphFactor(Factor[Codes, LevelBasis]):
     """None as long as the levels are not known."""
     model: str
     family: ClassVar[str] = "levels"
+    constant_variance: ClassVar[bool] = False
 
     @property
     def title(self) -> str:
@@ -63,6 +64,23 @@ class GraphFactor(Factor[Codes, LevelBasis]):
     def variances_along(self, values: Any) -> Any:
         """Prior variances along the eigenvectors, (P,), in NumPy or in JAX as the values."""
         return MODELS[self.model].variances(self.spectrum, values)
+
+    def variance_functions(self, t: np.ndarray) -> np.ndarray:
+        """Indicators of all levels, and of being none of them."""
+        codes = np.concatenate([np.arange(len(self.spectrum.waves)), [-1.0]])
+        return (t[:, None] == codes).astype(float)
+
+    def variance_letters(self, basis: LevelBasis) -> np.ndarray:
+        return np.eye(basis.size, basis.size + 1)
+
+    def variance_weights(self, values: Mapping[str, Any]) -> Any:
+        """The variance of every level; of an unknown one, one."""
+        own = self.spectrum.squares @ self.variances_along(values)
+        return namespace(own).concatenate([own, np.ones(1)])
+
+    def variance_slopes(self, values: Values) -> dict[str, np.ndarray]:
+        slopes = MODELS[self.model].slopes(self.spectrum, values)
+        return {name: np.append(self.spectrum.squares @ slope, 0.0) for name, slope in slopes.items()}
 
     def covariance(self, x: np.ndarray, z: np.ndarray, values: Values) -> np.ndarray:
         """Between codes, (N, N'); an unknown level, -1, has nothing in common with any."""
@@ -135,9 +153,11 @@ class GraphPrior(Prior[Codes, LevelBasis]):
         return Eigen(self.spectrum.V, -slope / self.variances**2)
 
     @cached_property
-    def marginal_variances(self) -> np.ndarray:
-        """Of every level, (P,)."""
-        return self.spectrum.squares @ self.variances
+    def _variances_of_levels(self) -> np.ndarray:
+        return self.factor.variance_weights(self.values)
+
+    def prior_variance(self, x: np.ndarray) -> np.ndarray:
+        return self._variances_of_levels[x.astype(int)]  # -1 is the last
 
     def beyond(self, x: np.ndarray) -> Sequence[Beyond]:
         """An unknown level has no features."""
