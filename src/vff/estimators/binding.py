@@ -219,7 +219,9 @@ def united(one: Binding, other: Binding) -> Binding:
     """The terms over the levels of both in the order that one look at all rows would have given them."""
     both = joined(one, other)
     columns = tuple(
-        column if column.levels is None or column.levels == old.levels else replace(column, levels=in_order(column.levels))
+        column
+        if column.levels is None or column.levels == old.levels
+        else replace(column, levels=in_order(column.levels))
         for old, column in zip(one.columns, both.columns, strict=True)
     )
     return replace(both, columns=columns)

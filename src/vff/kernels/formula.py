@@ -40,13 +40,13 @@ def parse_terms(
     kinds: Mapping[str, str],
     *,
     apart: Mapping[str, str] | None = None,
-    read: Callable[[str], Any] | None = None,
+    read: Callable[[str, str], Any] | None = None,
 ) -> Kernel:
     """The kernel that a text describes over columns of these kinds.
 
     ``kinds`` says what every column holds: "number", "datetime", "duration", "boolean" or "text". Columns ``apart``
     are spoken for, as {"y": "the target"}: "." leaves them out, and a term that names one is refused. ``read`` opens a
-    file that a term names; without it none is opened.
+    file that a term names, of a column that holds what it is told; without it none is opened.
 
     >>> kinds = {"hour": "number", "zone": "number", "wind speed": "number"}
     >>> parse_terms("hour + cat(zone) * smooth(`wind speed`, 5/2)", kinds)
@@ -74,7 +74,7 @@ class _Parser(AbstractDescent):
     advice = "write terms as in hour + day * cat(zone), with a name of several words in `backticks`"
 
     def __init__(
-        self, text: str, kinds: Mapping[str, str], apart: Mapping[str, str], read: Callable[[str], Any] | None
+        self, text: str, kinds: Mapping[str, str], apart: Mapping[str, str], read: Callable[[str, str], Any] | None
     ) -> None:
         super().__init__(text)
         self._kinds, self._apart, self._read = kinds, apart, read
@@ -142,17 +142,16 @@ class _Parser(AbstractDescent):
             raise _column_error(
                 start, "a column of numbers or times", name, found, f"write cat(...) around {shown(name)}"
             )
-        return self._with_values(start, kind, name, self._file(kind))
+        return self._with_values(start, kind, name, self._file(kind, name))
 
-    def _file(self, kind: type[Leaf]) -> dict[str, Any]:
+    def _file(self, kind: type[Leaf], column: str) -> dict[str, Any]:
         """What a file holds that stands behind the column, for a kind that takes one."""
         if kind.from_file is None or self._seen.text != "," or self._after.kind != "string":
             return {}
         self._next()
         if self._read is None:
             raise self._unexpected(f"{kind.from_file}= (files are read for a command line)")
-        with self.refused_at(self._seen.start):
-            return {kind.from_file: self._read(self._name(self._next()))}
+        return {kind.from_file: self._read(self._name(self._next()), self._kinds[column])}
 
     def _order(self) -> type[Leaf]:
         """The smoothness after the column, that of a bare column of numbers when there is none."""

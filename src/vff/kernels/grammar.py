@@ -174,7 +174,7 @@ class AbstractDescent(ABC):
         """What a kernel says of its parts, with the place in the text."""
         try:
             yield
-        except ValueError as error:
+        except (TypeError, ValueError) as error:
             raise ValueError(f"{self.name}: at character {start + 1}, {error}") from error
 
     @abstractmethod

@@ -43,10 +43,15 @@ class GraphFactor(Factor[Codes, LevelBasis]):
         return self.family, None if self.graph is None else self.graph.levels
 
     @property
-    def spectrum(self) -> Spectrum:
+    def known(self) -> Neighbours:
+        """The graph, which must be there."""
         if self.graph is None:
             raise ValueError(f"{self.title} does not know its levels yet; give levels=[...] in their order")
-        return spectrum_of(self.graph)
+        return self.graph
+
+    @property
+    def spectrum(self) -> Spectrum:
+        return spectrum_of(self.known)
 
     def least(self, options: FactorOptions) -> LevelBasis:
         return LevelBasis(options.levels if self.graph is None else self.graph.levels)

@@ -58,17 +58,20 @@ class _GraphLeaf(Leaf):
     advice: ClassVar[str]
 
     def _correlation(self, x: np.ndarray, z: np.ndarray) -> np.ndarray:
-        known, values = self.levels_named or (), {own.name: getattr(self, own.name) for own in self.factor.parameters}
+        factor = self.factor
+        known, values = factor.known.levels, {own.name: getattr(self, own.name) for own in factor.parameters}
         place = {level: float(code) for code, level in enumerate(known)}
 
         def codes(own: Any) -> np.ndarray:
             levels = [level.item() if isinstance(level, np.generic) else level for level in np.asarray(own, object)]
             unknown = [level for level in levels if level not in place]
             if unknown:
-                raise ValueError(f"levels among {listed(known, 4)} were expected, found {listed(unknown, 4)}; drop them")
+                raise ValueError(
+                    f"levels among {listed(known, 4)} were expected, found {listed(unknown, 4)}; drop them"
+                )
             return np.array([place[level] for level in levels])
 
-        return self.factor.covariance(codes(x), codes(z), values)
+        return factor.covariance(codes(x), codes(z), values)
 
     @property
     def factor(self) -> GraphFactor:

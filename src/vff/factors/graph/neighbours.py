@@ -130,8 +130,11 @@ def neighbours_of(given: Any, levels: Sequence[Hashable] | None = None) -> Neigh
         return _from_frame(given, names)
     if sparse.issparse(given):
         return _from_matrix(given, names)
-    if isinstance(given, np.ndarray) and given.ndim == 2 and given.shape[0] == given.shape[1] and not (
-        levels is None and given.shape == (2, 2)
+    if (
+        isinstance(given, np.ndarray)
+        and given.ndim == 2
+        and given.shape[0] == given.shape[1]
+        and not (levels is None and given.shape == (2, 2))
     ):
         return _from_matrix(given, names)
     return Neighbours.of(names, _pairs(given))
@@ -186,7 +189,9 @@ def _from_matrix(matrix: Any, names: list[Hashable]) -> Neighbours:
     if np.any(found.data != 1) or (sparse.csr_array(found) != sparse.csr_array(found).T).nnz:
         odd = found.data[found.data != 1]
         what = f"the entry {odd[0]:g}" if odd.size else "entries that differ from their mirror images"
-        raise ValueError(f"neighbours: a symmetric matrix of zeros and ones was expected, found {what}; give (W > 0) * 1")
+        raise ValueError(
+            f"neighbours: a symmetric matrix of zeros and ones was expected, found {what}; give (W > 0) * 1"
+        )
     on = found.row != found.col  # a diagonal of ones is a habit of some, and says nothing
     return Neighbours.of(names, [(names[i], names[j]) for i, j in zip(found.row[on], found.col[on], strict=True)])
 
