@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -26,7 +27,7 @@ class Polygons:
     index = pd.Index(NAMES)
     geometry = "polygons"
 
-    class sindex:  # noqa: N801  as geopandas calls it
+    class sindex:  # as geopandas calls it
         @staticmethod
         def query(geometry, predicate):
             assert (geometry, predicate) == ("polygons", "intersects")
@@ -136,7 +137,7 @@ def test_kernels_are_copied_cloned_and_searched():
 
 def test_long_graphs_are_written_whole_and_shown_short():
     names = [f"it's {n}" for n in range(40)]
-    kernel = Areas("x", zip(names, names[1:], strict=False)) + Ordered("g", range(40))
+    kernel = Areas("x", pairwise(names)) + Ordered("g", range(40))
     assert repr(kernel) == "Areas('x', neighbours=<40 levels, 39 pairs>) + Ordered('g', levels=<40 levels>)"
     assert parse_kernel(write_kernel(kernel)) == kernel
     assert write_kernel(Ordered("g", [1, "a", 2.5])) == "Ordered('g', levels=[1, 'a', 2.5])"

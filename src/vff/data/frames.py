@@ -192,7 +192,7 @@ def declared_order(found: Any) -> tuple[Any, ...] | None:
     if not (isinstance(found, nw.Series) and found.dtype == nw.Enum):
         return None
     native = found.to_native()
-    return tuple(native.cat.categories) if found.implementation.is_pandas_like() else tuple(found.dtype.categories)
+    return tuple(native.cat.categories) if found.implementation.is_pandas_like() else tuple(native.dtype.categories)
 
 
 def is_grouped(found: Any) -> bool:

@@ -9,8 +9,9 @@
     structure = NUMBER | STRING | "[" [structure {"," structure}] "]" | "{" [entry {"," entry}] "}"
     entry   = (NUMBER | STRING) ":" structure
 
-A structure stands only where a kernel takes one, as neighbours of areas are. A column is an integer or a quoted name with the escapes that ``repr`` writes. Nothing is evaluated, so a text from
-elsewhere can build a kernel and do nothing else. ``AbstractDescent`` is what this grammar shares with ``formula``.
+A structure stands only where a kernel takes one, as neighbours of areas are. A column is an integer or a quoted name
+with the escapes that ``repr`` writes. Nothing is evaluated, so a text from elsewhere can build a kernel and do nothing
+else. ``AbstractDescent`` is what this grammar shares with ``formula``.
 """
 
 import re
@@ -235,7 +236,7 @@ class AbstractDescent(ABC):
         return inner
 
     def _with_values(self, start: int, kind: type[Leaf], column: Column, known: Mapping[str, Any] = _NOTHING) -> Leaf:
-        """A kernel on a column, with the values that stand before the closing parenthesis, and others that are known."""
+        """A kernel on a column, with values that are known and those that stand before the closing parenthesis."""
         names = [field.name for field in fields(kind) if field.name not in {"column", *known}]
         values = {**known, **self._values(names, kind.structures)}
         self._expect(")", ", or )")

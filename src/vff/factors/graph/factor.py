@@ -1,4 +1,4 @@
-"""Levels that know their neighbours: one indicator per level, and a prior that is diagonal in the graph's eigenvectors."""
+"""Levels that know their neighbours: an indicator each, and a prior that is diagonal in the graph's eigenvectors."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass

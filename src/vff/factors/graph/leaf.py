@@ -87,7 +87,7 @@ class Areas(_GraphLeaf):
     over the geometric mean of its diagonal. The mixing weight of Riebler et al. (2016) is phi = ratio / (1 + ratio).
     ``kind="proper"`` has the precision I / lengthscale^2 + D - W, over a number that makes its typical variance one:
     Leroux's field with rho = lengthscale^2 / (1 + lengthscale^2). Components of the map are scaled each by itself, and
-    an area without neighbours is independent of all others. Areas that have no rows are predicted from their neighbours.
+    an area without neighbours is independent of all others. Areas without rows are predicted from their neighbours.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ class Areas(_GraphLeaf):
     from_file: ClassVar[str] = "neighbours"
     what: ClassVar[str] = "its neighbours name"
     advice: ClassVar[str] = "give these areas neighbours, or a place of their own as in {'island': []}"
-    neighbours: Neighbours | None = None
+    neighbours: Neighbours | Any = None  # as users have them, until they are made what they are
     _: KW_ONLY
     levels: InitVar[Sequence[Hashable] | None] = None
     kind: str = "bym2"
@@ -192,7 +192,7 @@ class Ordered(_GraphLeaf):
     structures: ClassVar[frozenset[str]] = frozenset({"levels"})
     what: ClassVar[str] = "levels="
     advice: ClassVar[str] = "give these levels a place in the order"
-    levels: tuple[Hashable, ...] | None = None
+    levels: tuple[Hashable, ...] | Any = None  # any sequence, until it is made a tuple
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -207,8 +207,8 @@ class Ordered(_GraphLeaf):
         levels = tuple(map(plain_level, given))
         if len(set(levels)) < len(levels) or len(levels) < 2:
             raise ValueError(
-                f"Ordered({shown(self.column)}): two or more different levels were expected, found {listed(levels, 6)}; "
-                "name each once"
+                f"Ordered({shown(self.column)}): two or more different levels were expected, found "
+                f"{listed(levels, 6)}; name each once"
             )
         if type(self.levels) is not tuple or any(own is not one for own, one in zip(given, levels, strict=True)):
             object.__setattr__(self, "levels", levels)

@@ -3,6 +3,7 @@
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,8 @@ from vff.words import listed, shown
 
 _LONGEST = 12  # levels that a short text names
 _FORMS = (
-    "pairs [('a', 'b'), ...], lists {'a': ['b', 'c'], ...}, a square matrix of zeros and ones with levels=[...], a frame "
-    "of one whose index and columns name the levels, a frame of two columns, or a GeoDataFrame"
+    "pairs [('a', 'b'), ...], lists {'a': ['b', 'c'], ...}, a square matrix of zeros and ones with levels=[...], a "
+    "frame of one whose index and columns name the levels, a frame of two columns, or a GeoDataFrame"
 )
 
 
@@ -34,7 +35,7 @@ class Neighbours:
         if not 0 < len(set(self.levels)) == n:
             raise ValueError(f"different levels were expected, found {listed(self.levels, 5)}; name each once")
         ordered = all(0 <= first < second < n for first, second in pairs)
-        if not ordered or any(one >= other for one, other in zip(pairs, pairs[1:], strict=False)):
+        if not ordered or any(one >= other for one, other in pairwise(pairs)):
             raise ValueError(f"pairs of positions among {n} levels, in order, were expected, found {shown(pairs)}")
 
     def __eq__(self, other: object) -> bool:
