@@ -72,7 +72,7 @@ class Leaf(_Expression):
     """A kernel on one column, the base of all kinds of them.
 
     Fields beyond ``column`` are positive numbers, or None for "start from the data". Besides the variance, those that
-    its factor learns are called after its parameters; others are given, and stay.
+    its factor learns are called after its parameters; others are given, and stay. ``choices`` may be anything.
 
     Examples
     --------
@@ -88,6 +88,8 @@ class Leaf(_Expression):
     """What the column is read as: "numbers" or "levels"."""
     default_for: ClassVar[frozenset[str]] = frozenset()
     """Kinds of columns whose bare name stands for it."""
+    choices: ClassVar[frozenset[str]] = frozenset()
+    """Fields that are whole numbers or texts and not positive numbers, with defaults; a leaf checks its own."""
     column: Column = 0
     _: KW_ONLY
     variance: float | None = None
@@ -99,7 +101,9 @@ class Leaf(_Expression):
                 f"write {' and '.join(f'{name}=' for name in self._values())} by name"
             )
         for name, value in self._values().items():
-            if value is not None and not (isinstance(value, Real) and 0.0 < float(value) < np.inf):
+            if name in self.choices or value is None:
+                continue
+            if not (isinstance(value, Real) and 0.0 < float(value) < np.inf):
                 raise ValueError(
                     f"{type(self).__name__}({shown(self.column)}): {name} must be a positive number, got "
                     f"{shown(value)}; "
@@ -144,7 +148,7 @@ class Leaf(_Expression):
 
     def __call__(self, x: np.ndarray, z: np.ndarray) -> np.ndarray:
         """k(x, z) for two vectors of values of the column, (N, N')."""
-        values = self._values()
+        values = {name: value for name, value in self._values().items() if name not in self.choices}
         if None in values.values():
             raise ValueError(
                 f"{shown(self)} has no values yet: give {' and '.join(values)}, or use the kernel_ of a fit"
@@ -157,7 +161,12 @@ class Leaf(_Expression):
     def text(self, number: Callable[[Any], str]) -> str:
         """The kernel as it is written in Python, each value by ``number``; NumPy's names and indices as plain ones."""
         column = str.__repr__(self.column) if isinstance(self.column, str) else str(int(self.column))
-        values = [f"{name}={number(value)}" for name, value in self._values().items() if value is not None]
+        usual = {field.name: field.default for field in fields(self) if field.name in self.choices}
+        values = [
+            f"{name}={_chosen(value) if name in self.choices else number(value)}"
+            for name, value in self._values().items()
+            if value is not None and (name not in usual or value != usual[name])
+        ]
         return f"{type(self).__name__}({', '.join([column, *values])})"
 
     def _replaced(self, params: dict[str, Any]) -> Self:
@@ -166,6 +175,11 @@ class Leaf(_Expression):
 
     def _values(self) -> dict[str, Any]:
         return {name: value for name, value in self.get_params().items() if name != "column"}
+
+
+def _chosen(value: Any) -> str:
+    """A choice as it is written in Python."""
+    return str.__repr__(value) if isinstance(value, str) else str(int(value))
 
 
 @dataclass(frozen=True, repr=False)

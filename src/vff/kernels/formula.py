@@ -7,7 +7,7 @@
     call    = "cat" "(" name ")"
             | "smooth" "(" name ["," ORDER "/" 2] values ")"
             | KIND "(" name values ")"
-    values  = {"," NAME "=" NUMBER} [","]
+    values  = {"," NAME "=" (NUMBER | 'any text')} [","]
     name    = WORD | `any text` | 'any text' | "any text"
 
 What a bare name means depends on what its column holds: a ``Matern32`` of numbers and times, a ``Categorical`` of text.
@@ -18,7 +18,6 @@ kernel and do nothing else. What ``write_kernel`` writes is read here too, if it
 from collections.abc import Mapping
 from difflib import get_close_matches
 from functools import cached_property
-from itertools import pairwise
 from typing import ClassVar
 
 from vff.factors import KINDS, Kernel, Leaf, Sum
@@ -86,10 +85,12 @@ class _Parser(AbstractDescent):
     @cached_property
     def _named(self) -> set[str]:
         """All names that are not those of calls or of their values: what "." leaves out."""
+        tokens = [Token("mark", "", 0), *self.tokens(self._text)]
         return {
             self._name(token)
-            for token, after in pairwise(self.tokens(self._text))
-            if token.kind == "string" or (token.kind == "word" and after.text not in ("(", "="))
+            for before, token, after in zip(tokens, tokens[1:], tokens[2:], strict=False)
+            if (token.kind == "string" and before.text != "=")
+            or (token.kind == "word" and after.text not in ("(", "="))
         }
 
     def _others(self) -> Kernel:

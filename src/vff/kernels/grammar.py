@@ -4,16 +4,17 @@
     sum     = product {"+" product}
     product = atom {"*" atom}
     atom    = "(" sum ")" | leaf
-    leaf    = KIND "(" column {"," NAME "=" NUMBER} [","] ")"
+    leaf    = KIND "(" column {"," NAME "=" VALUE} [","] ")"
 
-A column is an integer or a quoted name with the escapes that ``repr`` writes. Nothing is evaluated, so a text from
+A column is an integer or a quoted name with the escapes that ``repr`` writes, a value a number, or for a choice a text in
+quotes. Nothing is evaluated, so a text from
 elsewhere can build a kernel and do nothing else. ``AbstractDescent`` is what this grammar shares with ``formula``.
 """
 
 import re
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from itertools import chain, product
@@ -109,7 +110,7 @@ class AbstractDescent(ABC):
 
     sum     = product {"+" product}
     product = atom {"*" atom}
-    values  = {"," NAME "=" NUMBER} [","]
+    values  = {"," NAME "=" VALUE} [","]
     """
 
     name: ClassVar[str]
@@ -230,23 +231,24 @@ class AbstractDescent(ABC):
 
     def _with_values(self, start: int, kind: type[Leaf], column: Column) -> Leaf:
         """A kernel on a column, with the values that stand before the closing parenthesis."""
-        values = self._values([field.name for field in fields(kind) if field.name != "column"])
+        values = self._values([field.name for field in fields(kind) if field.name != "column"], kind.choices)
         self._expect(")", ", or )")
         with self.refused_at(start):
             return kind(column, **values)
 
-    def _values(self, names: list[str]) -> dict[str, float]:
-        """Values by name, each at most once; as in Python, a comma may come last."""
-        values: dict[str, float] = {}
+    def _values(self, names: list[str], choices: Set[str]) -> dict[str, Any]:
+        """Values by name, each at most once; as in Python, a comma may come last. Choices may be texts."""
+        values: dict[str, Any] = {}
         while self._skipped(",") and self._seen.text != ")":
             missing = [f"{name}=" for name in names if name not in values]
             if f"{self._seen.text}=" not in missing:
                 raise self._unexpected(" or ".join([*missing, ")"]))
             name = self._next().text
             self._expect("=", "=")
-            if self._seen.kind != "number":
-                raise self._unexpected("a number")
-            values[name] = number(self._next().text)
+            text = name in choices and self._seen.kind == "string"
+            if not text and self._seen.kind != "number":
+                raise self._unexpected("a number or a text in quotes" if name in choices else "a number")
+            values[name] = self.unquoted(self._next()) if text else number(self._next().text)
         return values
 
     def _peek(self, places: int) -> Token:
