@@ -260,7 +260,7 @@ def _turn_after_turn(p: int) -> Callable[[np.ndarray, Values], np.ndarray]:
     def kernel(r: np.ndarray, values: Values) -> np.ndarray:
         line = HalfInteger.from_lengthscale(p, 0.5 * _PERIOD * values["lengthscale"])
         turns = _PERIOD * np.arange(-40, 41)
-        return sum(line.covariance(r + turn) for turn in turns) / sum(line.covariance(turns))
+        return np.sum([line.covariance(r + turn) for turn in turns], axis=0) / np.sum(line.covariance(turns))
 
     return kernel
 

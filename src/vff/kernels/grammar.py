@@ -6,9 +6,9 @@
     atom    = "(" sum ")" | leaf
     leaf    = KIND "(" column {"," NAME "=" VALUE} [","] ")"
 
-A column is an integer or a quoted name with the escapes that ``repr`` writes, a value a number, or for a choice a text in
-quotes. Nothing is evaluated, so a text from
-elsewhere can build a kernel and do nothing else. ``AbstractDescent`` is what this grammar shares with ``formula``.
+A column is an integer or a quoted name with the escapes that ``repr`` writes; a value is a number, or for a choice a
+text in quotes. Nothing is evaluated, so a text from elsewhere can build a kernel and do nothing else.
+``AbstractDescent`` is what this grammar shares with ``formula``.
 """
 
 import re

@@ -20,7 +20,10 @@ _MOST_HARMONICS = 128
 _COARSE_HARMONICS = 5
 _FASTEST_DECAY = 12.0  # for harmonics that fall faster than any power
 _HIGHEST_ORDER = 8
-_LENGTHSCALES = {"matern": (2.0, 0.6, 0.2, 0.06), "exponential-sine": (3.0, 1.0, 0.4, 0.15)}  # half turns, and about radians
+_LENGTHSCALES = {
+    "matern": (2.0, 0.6, 0.2, 0.06),
+    "exponential-sine": (3.0, 1.0, 0.4, 0.15),
+}  # half turns, and about radians
 KINDS_OF_CIRCLE = tuple(_LENGTHSCALES)
 
 

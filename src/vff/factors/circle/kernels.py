@@ -105,9 +105,7 @@ class WrappedMatern(CircularKernel):
     def _ahead(self, r: np.ndarray) -> np.ndarray:
         """sum over n >= 0 of k(r + 2n); a power of s + 2 rate n by the binomial theorem."""
         s, c = self.rate * r, covariance_coefficients(self.p)
-        powers = [
-            sum(c[i] * comb(i, j) * self._turns[i - j] for i in range(j, self.p + 1)) for j in range(self.p + 1)
-        ]
+        powers = [sum(c[i] * comb(i, j) * self._turns[i - j] for i in range(j, self.p + 1)) for j in range(self.p + 1)]
         return np.exp(-s) * np.polynomial.polynomial.polyval(s, powers)
 
     def slope_variance(self) -> float:
