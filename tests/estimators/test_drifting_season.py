@@ -1,4 +1,4 @@
-"""A season that drifts, two factors of one column: against the exact process, ten periods ahead, and by the defaults."""
+"""A season that drifts, two factors of one column: against the exact process, ten periods ahead, and by default."""
 
 from typing import Any
 

@@ -306,7 +306,7 @@ def _within(
         misses = [
             (tails[d] * (old / M) ** (factor.decay or 1.0), d)
             for d, (old, M, most, factor) in enumerate(zip(now, trial, wanted, factors, strict=True))
-            if old is not None and M is not None and most is not None and M < most
+            if old is not None and M is not None and most is not None and most > M
         ]
         d = max(misses)[1] if misses else 0
         grown = [M + 1 if e == d and M is not None else M for e, M in enumerate(trial)]

@@ -55,7 +55,7 @@ def harmonics_in_product(
     ``factors`` has what is known of every column, and the least basis for it; ``products`` is how many product terms
     there are, ``rows`` how many different rows there may be. The features of all products share a number that a
     Cholesky factor handles in a fraction of a second, and are not many more than rows, or than cost next to nothing;
-    when more rows are to come (``growing``), the first ones do not limit them. Factors that are ``wider`` are summed for
+    when more rows are to come (``growing``), the first ones do not limit them. Those that are ``wider`` are summed for
     more: how a season of some shape and its drift share the features is for growth to find out, within the number.
     """
     budget = product_budget(products)
