@@ -130,7 +130,7 @@ class CirclePrior(Prior[Circle, CircleBasis]):
         k = self.basis.degrees
         return Diagonal(-self.kernel.log_power_slope(k) / self.kernel.power(k))
 
-    def slope_variance(self) -> float:
+    def slope_variance(self, x: np.ndarray) -> float:
         variance = self.kernel.slope_variance()
         if not np.isfinite(variance):
             raise ValueError(f"{self.factor.title} and order 0 has no derivative; use order=1 or more to ask for one")
