@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         Matern92,
         Oscillator,
         Periodic,
+        Trend,
         parse_kernel,
     )
 

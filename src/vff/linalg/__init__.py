@@ -16,6 +16,7 @@ from vff.linalg.dense import Dense, Diagonal
 from vff.linalg.diagonal_low_rank import BorderedLowRank, PositiveBorderedLowRank
 from vff.linalg.kronecker import Kronecker
 from vff.linalg.operators import AbstractInvertible, AbstractOperator, AbstractSymmetric
+from vff.linalg.singular_low_rank import SingularLowRank
 from vff.linalg.threads import threads_for
 from vff.linalg.toeplitz import trigonometric_entries, trigonometric_gram, trigonometric_gram_adjoint
 from vff.linalg.views import DenseView, InverseView, MatrixView, OuterView, StructuredCotangent
@@ -37,6 +38,7 @@ __all__ = [
     "NotPositiveDefinite",
     "OuterView",
     "PositiveBorderedLowRank",
+    "SingularLowRank",
     "Solution",
     "StructuredCotangent",
     "along",
