@@ -23,10 +23,21 @@ from vff.factors.protocol import (
 )
 from vff.factors.trend.process import FAR, WienerProcess
 from vff.linalg import DenseView, SingularLowRank, namespace
+from vff.priors import AbstractPrior, LogNormal
 
-_LENGTHSCALES = (10.0, 3.0, 1.0, 0.3, 0.1, 0.03)  # half domains
+_LENGTHSCALES = (10.0, 3.0, 1.0, 0.3, 0.1, 0.05)  # half domains
 _MOST_HARMONICS = 128
-LENGTHSCALE = Parameter("lengthscale", "length", (2e-4, 1e3), (10.0, 1.0, 0.3), typical=1.0)
+
+
+def _around_range(length: float) -> AbstractPrior:
+    return LogNormal(length, 1.5)
+
+
+# What the data say of it beside the variance they say by one state, where the trend starts; a constant beside the terms
+# may even say the rest. Short ones are no rougher, since the variance is free, but claim to know that state.
+LENGTHSCALE = Parameter(
+    "lengthscale", "length", (0.05, 1e3), (3.0, 1.0, 0.3), typical=1.0, prior=_around_range, loose=True
+)
 
 
 @dataclass(frozen=True)
@@ -88,6 +99,11 @@ class TrendFactor(IntervalFactor):
     @property
     def order(self) -> int:
         return self.r
+
+    @property
+    def usual_edges(self) -> int:
+        """With one fewer, twice as much is missed at the edges of an order of 2 as in the middle."""
+        return 2 * self.r
 
     @property
     def axis(self) -> tuple[Hashable, ...]:
