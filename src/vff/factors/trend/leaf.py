@@ -87,6 +87,7 @@ class Trend(Leaf):
         return super().__call__(x, z)
 
     def _correlation(self, x: np.ndarray, z: np.ndarray) -> np.ndarray:
-        assert self.start is not None and self.lengthscale is not None
+        assert self.start is not None
+        assert self.lengthscale is not None
         u, v = (np.asarray(own, float) - self.start for own in (x, z))
         return WienerProcess(int(self.order), self.lengthscale).covariance(u, v)
