@@ -26,6 +26,7 @@ from vff.kernels import (
     Ordered,
     Oscillator,
     Periodic,
+    Trend,
 )
 
 
@@ -201,6 +202,49 @@ def _oscillating() -> list[Case]:
     return made
 
 
+# --- a Wiener process that starts at the left edge -------------------------------------------------------------------
+
+
+def _trend_inner(
+    r: int, values: Values, state: tuple[np.ndarray, np.ndarray], derivatives: tuple[np.ndarray, np.ndarray]
+) -> np.ndarray:
+    """From states at the start (., r), and r-th derivatives with the weights of a quadrature in the first of them."""
+    length = values["lengthscale"]
+    precision = np.diag(length ** (2.0 * np.arange(r)))
+    return length ** (2 * r - 1) * derivatives[0] @ derivatives[1].T + state[0] @ precision @ state[1].T
+
+
+def _at_start(prior: Prior, r: int) -> np.ndarray:
+    return np.concatenate([_functions(prior, np.array([-1.0]), j) for j in range(r)], axis=1)
+
+
+def _trending() -> list[Case]:
+    made = []
+    for r, lengthscale, q in ((1, 2.0, 1), (1, 20.0, 3), (2, 4.0, 3), (2, 1.5, 2), (2, 30.0, 5)):
+
+        def gram(prior: Prior, values: Values, r: int = r) -> np.ndarray:
+            t, w = leggauss(120)
+            image, Z = _functions(prior, t, r), _at_start(prior, r)
+            return _trend_inner(r, values, (Z, Z), (image * w, image))
+
+        def with_kernel(prior: Prior, x: float, r: int = r) -> np.ndarray:
+            """D^r k(x, .) is (u - v)^(r-1) over lengthscale^(2r-1) up to u, the distance of x from the start."""
+            length, u = prior.values["lengthscale"], float(prior.domain.to_unit(np.array([x]))[0]) + 1.0
+            end = min(max(u, 0.0), 2.0)
+            t, w = leggauss(120)
+            t, w = 0.5 * end * (t + 1.0), 0.5 * end * w
+            driven = ((u - t) ** (r - 1) / length ** (2 * r - 1))[None]
+            state = np.array([[1.0, u / length**2][:r]])
+            own = _at_start(prior, r), state
+            return _trend_inner(r, prior.values, own, (_functions(prior, t - 1.0, r) * w, driven))[:, 0]
+
+        leaf = Trend("x", variance=2.0, lengthscale=lengthscale, order=r, start=-3.0)
+        own = leaf, _DOMAIN, ColumnBasis(5, q), _INSIDE, _OUTSIDE, gram, with_kernel
+        name = f"trend of order {r} with {q} edge functions"
+        made.append(Case(name, *own, lambda rng, n: np.append(-3.0, rng.uniform(-3.0, 7.0, n - 1)), smooth=r > 1))
+    return made
+
+
 # --- levels ----------------------------------------------------------------------------------------------------------
 
 
@@ -373,5 +417,6 @@ MAKERS: dict[str, Callable[[], list[Case]]] = {
     "circle": _on_circle,
     "oscillator": _oscillating,
     "graph": _on_graph,
+    "trend": _trending,
 }
 """By kind; a kind of one's own is added here while it is registered."""

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Self, Union
 
 import numpy as np
 
+from vff.basis import Domain
 from vff.factors.protocol import Factor, Values
 from vff.words import listed, shown
 
@@ -139,6 +140,10 @@ class Leaf(_Expression):
     def with_values(self, variance: float, values: Values) -> Self:
         """The same with learnt hyperparameters, in the column's own units."""
         return self._replaced({"variance": variance, **values})
+
+    def settled(self, domain: Domain) -> Self:
+        """The same with what a fit settles beside hyperparameters, given its domain; itself where that is nothing."""
+        return self
 
     def bare(self) -> Self:
         """The same with no hyperparameters."""
@@ -373,10 +378,13 @@ class Term:
         given = [factor.variance for factor in self.factors if factor.variance is not None]
         return prod(given) if given else None
 
-    def with_values(self, variance: float, values: Sequence[float]) -> Leaf | Product:
+    def with_values(
+        self, variance: float, values: Sequence[float], domains: Sequence[Domain] | None = None
+    ) -> Leaf | Product:
         """The expression again, with learnt values; a product carries its variance on the first factor.
 
-        ``values`` are the hyperparameters of the factors beside the variance, from left to right.
+        ``values`` are the hyperparameters of the factors beside the variance, from left to right; ``domains`` are those
+        of a fit, by factor.
         """
         names = [list(factor.given) for factor in self.factors]
         expected = sum(map(len, names))
@@ -388,6 +396,8 @@ class Term:
             factor.with_values(v, {name: next(rest) for name in own})
             for factor, v, own in zip(self.factors, variances, names, strict=True)
         )
+        if domains is not None:
+            factors = tuple(factor.settled(domain) for factor, domain in zip(factors, domains, strict=True))
         return factors[0] if len(factors) == 1 else Product(factors)
 
 
