@@ -182,8 +182,9 @@ class AdditiveModel(ProcessMixin):
         for term, request, values in zip(rows.terms, rows.moments.request.terms, fit.terms, strict=True):
             leaves = term.term.factors
             for leaf, factor in zip(leaves, request.factors, strict=True):
-                if factor.domain.ends is not None:
-                    self.domain_[leaf.column] = factor.domain.ends
+                for column, part in zip(leaf.columns, factor.domain.parts, strict=True):
+                    if part.ends is not None:
+                        self.domain_[column] = part.ends
             edges = tuple(leaf.factor.edges(basis) for leaf, basis in zip(leaves, request.bases, strict=True))
             if any(basis.detail is not None for basis in request.bases):
                 self.frequencies_[term.key] = values.M

@@ -1,4 +1,4 @@
-"""What the user writes: one-column kernels, `+` and `*`, and the normal form the rest of the house reads.
+"""What the user writes: kernels on columns, `+` and `*`, and the normal form the rest of the house reads.
 
 Kernels also speak scikit-learn's parameter protocol, ``get_params`` and ``set_params``, so that a search can reach
 ``kernel__lengthscale`` of an estimator, or ``kernel__month__lengthscale`` when its kernel is a sum.
@@ -69,9 +69,9 @@ class _Expression(ABC):
 
 @dataclass(frozen=True, repr=False)
 class Leaf(_Expression):
-    """A kernel on one column, the base of all kinds of them.
+    """A kernel on one column, or on several together, the base of all kinds of them.
 
-    Fields beyond ``column`` are positive numbers, or None for "start from the data". Besides the variance, those that
+    Fields beyond its columns are positive numbers, or None for "start from the data". Besides the variance, those that
     its factor learns are called after its parameters; others are given, and stay.
 
     Examples
@@ -88,20 +88,28 @@ class Leaf(_Expression):
     """What the column is read as: "numbers" or "levels"."""
     default_for: ClassVar[frozenset[str]] = frozenset()
     """Kinds of columns whose bare name stands for it."""
+    column_fields: ClassVar[tuple[str, ...]] = ("column",)
+    """The fields that name its columns, in the order in which they are written."""
     column: Column = 0
     _: KW_ONLY
     variance: float | None = None
 
     def __post_init__(self) -> None:
-        if isinstance(self.column, bool) or not isinstance(self.column, str | Integral):
-            raise TypeError(
-                f"{type(self).__name__}: column must be a name or an index, got {shown(self.column)}; "
-                f"write {' and '.join(f'{name}=' for name in self._values())} by name"
+        for field, column in zip(self.column_fields, self.columns, strict=True):
+            if isinstance(column, bool) or not isinstance(column, str | Integral):
+                raise TypeError(
+                    f"{type(self).__name__}: {field} must be a name or an index, got {shown(column)}; "
+                    f"write {' and '.join(f'{name}=' for name in self._values())} by name"
+                )
+        if len(set(self.columns)) < len(self.columns):
+            raise ValueError(
+                f"{type(self).__name__} takes {len(self.columns)} different columns, got "
+                f"{' and '.join(map(shown, self.columns))}; name each of them once"
             )
         for name, value in self._values().items():
             if value is not None and not (isinstance(value, Real) and 0.0 < float(value) < np.inf):
                 raise ValueError(
-                    f"{type(self).__name__}({shown(self.column)}): {name} must be a positive number, got "
+                    f"{type(self).__name__}({', '.join(map(shown, self.columns))}): {name} must be a positive number, got "
                     f"{shown(value)}; "
                     "leave it out to start from the data"
                 )
@@ -109,7 +117,18 @@ class Leaf(_Expression):
     @property
     @abstractmethod
     def factor(self) -> Factor:
-        """What it is without column and values."""
+        """What it is without columns and values."""
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The columns that it reads."""
+        return tuple(getattr(self, field) for field in self.column_fields)
+
+    @property
+    def name(self) -> str:
+        """What it is called in tables and pictures: ``x``, or ``(lat, lon)``."""
+        names = ", ".join(map(str, self.columns))
+        return names if len(self.columns) == 1 else f"({names})"
 
     def _correlation(self, x: np.ndarray, z: np.ndarray) -> np.ndarray:
         """k(x, z) / variance."""
@@ -139,11 +158,11 @@ class Leaf(_Expression):
         return self._replaced(dict.fromkeys(("variance", *self.given)))
 
     def clash(self, other: "Leaf") -> str | None:
-        """Why the two cannot be multiplied on one column; None where they can."""
+        """Why the two cannot be multiplied where they share a column; None where they can."""
         return "its features are those of no product" if self.factor.axis == other.factor.axis else None
 
     def __call__(self, x: np.ndarray, z: np.ndarray) -> np.ndarray:
-        """k(x, z) for two vectors of values of the column, (N, N')."""
+        """k(x, z) for two vectors of values of the column, (N, N'); for rows (N, D) of several columns."""
         values = self._values()
         if None in values.values():
             raise ValueError(
@@ -156,16 +175,18 @@ class Leaf(_Expression):
 
     def text(self, number: Callable[[Any], str]) -> str:
         """The kernel as it is written in Python, each value by ``number``; NumPy's names and indices as plain ones."""
-        column = str.__repr__(self.column) if isinstance(self.column, str) else str(int(self.column))
-        values = [f"{name}={number(value)}" for name, value in self._values().items() if value is not None]
-        return f"{type(self).__name__}({', '.join([column, *values])})"
+        columns = [str.__repr__(one) if isinstance(one, str) else str(int(one)) for one in self.columns]
+        usual = {own.name: own.default for own in fields(self)}
+        given = {name: value for name, value in self._values().items() if value is not None and value != usual[name]}
+        values = [f"{name}={number(value)}" for name, value in given.items()]
+        return f"{type(self).__name__}({', '.join([*columns, *values])})"
 
     def _replaced(self, params: dict[str, Any]) -> Self:
         self._check_names(params)
         return replace(self, **params)
 
     def _values(self) -> dict[str, Any]:
-        return {name: value for name, value in self.get_params().items() if name != "column"}
+        return {name: value for name, value in self.get_params().items() if name not in self.column_fields}
 
 
 @dataclass(frozen=True, repr=False)
@@ -197,18 +218,18 @@ class _Compound(_Expression):
         return params
 
     def _named_leaves(self) -> dict[str, Leaf]:
-        """Leaves by column; the second on a column 'x' is 'x_2', or 'x_3' if there is a column 'x_2' of that name.
+        """Leaves by column, or columns with _ between them; the second on a column 'x' is 'x_2', or 'x_3' if there is a column 'x_2' of that name.
 
         Columns come first, so that a parameter called after a column is never that of another one.
         """
         leaves = [leaf for part in self._parts for leaf in factors_of(part)]
-        columns = {str(leaf.column) for leaf in leaves}
+        names = ["_".join(map(str, leaf.columns)) for leaf in leaves]
         named: dict[str, Leaf] = {}
-        for leaf in leaves:
-            name, count = str(leaf.column), 1
-            while name in named or (count > 1 and name in columns):
+        for leaf, own in zip(leaves, names, strict=True):
+            name, count = own, 1
+            while name in named or (count > 1 and name in names):
                 count += 1
-                name = f"{leaf.column}_{count}"
+                name = f"{own}_{count}"
             named[name] = leaf
         return named
 
@@ -279,13 +300,18 @@ def _check_parts(what: str, parts: Any, kinds: tuple[type, ...], expected: str) 
 def _check_columns_differ(factors: tuple[Leaf, ...]) -> None:
     """Two kernels of one column may be multiplied where neither minds."""
     for first, second in combinations(factors, 2):
-        reason = (first.clash(second) or second.clash(first)) if first.column == second.column else None
+        shared = [column for column in second.columns if column in first.columns]
+        reason = (first.clash(second) or second.clash(first)) if shared else None
         if reason is not None:
             raise ValueError(
                 f"Product: one factor per column was expected, found {shown(first)} and {shown(second)} on column "
-                f"{shown(second.column)} in {' * '.join(map(shown, factors))}: {reason}; keep one of them, or add "
+                f"{shown(shared[0])} in {' * '.join(map(shown, factors))}: {reason}; keep one of them, or add "
                 "them with +"
             )
+
+
+def _comparable(pair: tuple[tuple[Column, ...], str]) -> tuple[list[tuple[bool, Column]], str]:
+    return [(isinstance(column, str), column) for column in pair[0]], pair[1]
 
 
 def summands(kernel: object) -> tuple[Leaf | Product, ...]:
@@ -319,21 +345,27 @@ class Term:
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        return tuple(factor.column for factor in self.factors)
+        """All that its factors read, from left to right."""
+        return tuple(column for factor in self.factors for column in factor.columns)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What its factors are called."""
+        return tuple(factor.name for factor in self.factors)
 
     @property
     def name(self) -> str:
         """What the term is called in tables and pictures: ``x``, or ``day * time``."""
-        return " * ".join(map(str, self.columns))
+        return " * ".join(self.names)
 
     @property
-    def key(self) -> tuple[tuple[Column, str], ...]:
+    def key(self) -> tuple[tuple[Column | tuple[Column, ...], str], ...]:
         """Columns and kinds in an order of their own: the same for a * b and b * a, whatever their values.
 
         Indices come before names, since the two cannot be compared.
         """
-        pairs = [(factor.column, type(factor).__name__) for factor in self.factors]
-        return tuple(sorted(pairs, key=lambda pair: (isinstance(pair[0], str), pair)))
+        pairs = sorted(((factor.columns, type(factor).__name__) for factor in self.factors), key=_comparable)
+        return tuple((columns if len(columns) > 1 else columns[0], kind) for columns, kind in pairs)
 
     @property
     def variance(self) -> float | None:

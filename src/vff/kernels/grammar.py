@@ -4,7 +4,7 @@
     sum     = product {"+" product}
     product = atom {"*" atom}
     atom    = "(" sum ")" | leaf
-    leaf    = KIND "(" column {"," NAME "=" NUMBER} [","] ")"
+    leaf    = KIND "(" column {"," column} {"," NAME "=" NUMBER} [","] ")"       as many columns as the kind reads
 
 A column is an integer or a quoted name with the escapes that ``repr`` writes. Nothing is evaluated, so a text from
 elsewhere can build a kernel and do nothing else. ``AbstractDescent`` is what this grammar shares with ``formula``.
@@ -13,7 +13,7 @@ elsewhere can build a kernel and do nothing else. ``AbstractDescent`` is what th
 import re
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from itertools import chain, product
@@ -228,12 +228,20 @@ class AbstractDescent(ABC):
         self._depth -= 1
         return inner
 
-    def _with_values(self, start: int, kind: type[Leaf], column: Column) -> Leaf:
-        """A kernel on a column, with the values that stand before the closing parenthesis."""
-        values = self._values([field.name for field in fields(kind) if field.name != "column"])
+    def _columns(self, kind: type[Leaf], first: Column, column: Callable[[], Column]) -> list[Column]:
+        """All columns that a kind reads, with commas between them; the first was read before."""
+        found = [first]
+        for _ in kind.column_fields[1:]:
+            self._expect(",", f", and another column, of {len(kind.column_fields)} that {kind.__name__} reads,")
+            found.append(column())
+        return found
+
+    def _with_values(self, start: int, kind: type[Leaf], columns: Sequence[Column]) -> Leaf:
+        """A kernel on its columns, with the values that stand before the closing parenthesis."""
+        values = self._values([field.name for field in fields(kind) if field.name not in kind.column_fields])
         self._expect(")", ", or )")
         with self.refused_at(start):
-            return kind(column, **values)
+            return kind(*columns, **values)
 
     def _values(self, names: list[str]) -> dict[str, float]:
         """Values by name, each at most once; as in Python, a comma may come last."""
@@ -309,7 +317,7 @@ class _Parser(AbstractDescent):
             raise self._unexpected(f"a kernel ({', '.join(KINDS.leaves)}) or (")
         self._next()
         self._expect("(", "(")
-        return self._with_values(start, kind, self._column())
+        return self._with_values(start, kind, self._columns(kind, self._column(), self._column))
 
     def _column(self) -> Column:
         if self._seen.kind == "string":

@@ -159,7 +159,7 @@ class WrittenCovariance(AbstractCovariance):
             return found
 
         *values, explained = split(
-            x, rows, term.columns, term.inside(rows), lambda some: synthesise(some, functions), beyond
+            x, rows, term.numbers, term.inside(rows), lambda some: synthesise(some, functions), beyond
         )
         return values, explained
 

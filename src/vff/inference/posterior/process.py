@@ -49,7 +49,8 @@ class Posterior:
         outside = np.zeros(x.shape, bool)
         for term in self.terms:
             for c, factor in zip(term.columns, term.factors, strict=True):
-                outside[:, c] |= factor.outside(x[:, c])
+                out = factor.outside(x[:, c])
+                outside[:, c] |= out[:, None] if isinstance(c, tuple) else out
         return outside
 
     def mean_at(self, x: np.ndarray) -> np.ndarray:
@@ -141,10 +142,10 @@ class Posterior:
     def slope(self, x: np.ndarray, along: int) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance of the derivative of f along one column, in its own units, at every row."""
         mean, variance = np.zeros(len(x)), np.zeros(len(x))
-        prior = sum(term.slope_variance(along) for term in self.terms if along in term.columns)
+        prior = sum(term.slope_variance(along) for term in self.terms if along in term.numbers)
         intercept = self.intercept
         for some in stretches(len(x), self.request.size):
-            features = [term.written(x[some], along) if along in term.columns else None for term in self.terms]
+            features = [term.written(x[some], along) if along in term.numbers else None for term in self.terms]
             variance[some] = np.maximum(prior - self.covariance.quad(features), 0.0)
             places = zip(features, self.request.slices, strict=True)
             own = [(phi, place) for phi, place in places if phi is not None]

@@ -130,7 +130,7 @@ def _product_terms(task: FitTask, model: SumModel, setting: Hyperparameters) -> 
     terms = []
     for s, own in enumerate(model.moments.request.terms):
         factors = model.terms[s].priors(own.factors, setting.terms[s])
-        features = (factor.features(source.column(c, every)) for c, factor in zip(own.columns, factors, strict=True))
+        features = (factor.features(source.read(c, every)) for c, factor in zip(own.columns, factors, strict=True))
         priors = (factor.K.mv(np.eye(factor.basis.size)) for factor in factors)
         terms.append(ProductTerm(tuple(features), tuple(priors), setting.terms[s]["variance"]))
     return terms
