@@ -50,6 +50,7 @@ class Baseline(RegressionMixin):
         self.column_indices_, self.column_levels_ = design.columns, design.levels
         self.column_index_ = design.columns[0]
         x = self._block(table)
+        design.check(x, table.label)
         for index, levels, column in zip(design.columns, design.levels, x.T, strict=True):
             if levels is None and column.min() == column.max():
                 raise ValueError(

@@ -22,6 +22,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from vff.factors import Block, Factor
+from vff.moments import Place
 from vff.parameters import PositiveVector
 
 _BLOCK = 2**15  # entries worked on at a time: they stay in the processor's cache
@@ -97,10 +98,10 @@ class Lengthscale(NamedTuple):
 
     name: str
     """What it is called in notes."""
-    column: int
-    """The column of T that it measures."""
+    column: Place
+    """The column of T that it measures, or several together."""
     unit: str
-    """In what unit of the domain of that column."""
+    """In what unit of their domain."""
 
 
 class AbstractCovariance(ABC):
@@ -117,6 +118,11 @@ class AbstractCovariance(ABC):
     @property
     @abstractmethod
     def lengthscales(self) -> tuple[Lengthscale, ...]: ...
+
+    @property
+    @abstractmethod
+    def places(self) -> tuple[Place, ...]:
+        """The columns of T, those together that are read together."""
 
     @abstractmethod
     def block(self, values: Values, T: np.ndarray, S: np.ndarray) -> np.ndarray:
@@ -185,6 +191,10 @@ class Radial(AbstractCovariance):
     def lengthscales(self) -> tuple[Lengthscale, ...]:
         return tuple(Lengthscale(f"lengthscale of column {own}", c, "length") for c, own in enumerate(self.labels))
 
+    @property
+    def places(self) -> tuple[Place, ...]:
+        return tuple(range(len(self.labels)))
+
     def block(self, values: Values, T: np.ndarray, S: np.ndarray) -> np.ndarray:
         k = cdist(T / values.lengthscales, S / values.lengthscales, "sqeuclidean")
         k *= -0.5
@@ -211,9 +221,9 @@ class Radial(AbstractCovariance):
 
 @dataclass(frozen=True)
 class Column:
-    """The correlation of one column inside a term."""
+    """The correlation of one column, or of several together, inside a term."""
 
-    index: int
+    index: Place
     """The column of T."""
     factor: Factor
     label: str
@@ -242,6 +252,10 @@ class SumOfProducts(AbstractCovariance):
             inside = f" in {_name(term)}" if len(term) > 1 and len(self.terms) > 1 else ""
             found.append(Lengthscale(f"{own.name}{of}{inside}", column.index, own.unit))
         return tuple(found)
+
+    @property
+    def places(self) -> tuple[Place, ...]:
+        return tuple(dict.fromkeys(column.index for term in self.terms for column in term))
 
     def block(self, values: Values, T: np.ndarray, S: np.ndarray) -> np.ndarray:
         total = None

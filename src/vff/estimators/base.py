@@ -258,10 +258,15 @@ class AdditiveModel(ProcessMixin):
 
     def _block(self, table: Table) -> np.ndarray:
         try:
-            return super()._block(table)
+            x = super()._block(table)
         except ValueError:
             _refuse_times_as_text(table, self.statistics_.binding)
             raise
+        for axis in self.statistics_.moments.request.axes if len(x) else ():
+            own = list(axis.columns)
+            labels = [table.label(self.column_indices_[c]) for c in own]
+            axis.domain.refuse([(float(x[:, c].min()), float(x[:, c].max())) for c in own], labels)
+        return x
 
     def _outside_text(self, number: int, label: str) -> str:
         return self.statistics_.moments.request.columns[number].domain.outside_text(label)

@@ -13,7 +13,7 @@ from vff.data.table import Table
 from vff.estimators.named import column_of
 from vff.factors import KINDS, Kernel, Leaf, Sum, Term, normal_form
 from vff.inference import Term as InnerTerm
-from vff.moments import Place, numbers
+from vff.moments import Place, numbers, place_of
 from vff.words import shown
 
 _SOME_LEVELS, _MOST_LEVELS = 50, 1000
@@ -182,8 +182,7 @@ def resolve_columns(kernel: Kernel | None, table: Table, likelihood_column: Hash
             columns |= {
                 key: _bound(index, leaf, table) for key, index in zip(keys, own, strict=True) if key not in columns
             }
-            found = tuple(list(columns).index(key) for key in keys)
-            places.append(found if len(found) > 1 else found[0])
+            places.append(place_of([list(columns).index(key) for key in keys]))
         name = _unique(term.name, {other.name for other in terms})
         terms.append(BoundTerm(term, name, tuple(places)))
     return Binding(tuple(columns.values()), tuple(terms))

@@ -65,8 +65,8 @@ def _refuse_what_says_nothing(
         if (isinstance(requested, dict) or nobody) and not (isinstance(value, str) and value == "auto"):
             kind = "a category" if column.levels is not None else factor.title
             raise ValueError(
-                f"{name} for column {binding.label(place)} is {value!r:.60}, and the kernel takes this column for {kind}, "
-                f"which has no {name}; leave it out, or write a kernel of numbers for the column"
+                f"{name} for column {binding.label(place)} is {value!r:.60}, and the kernel takes this column for "
+                f"{kind}, which has no {name}; leave it out, or write a kernel of numbers for the column"
             )
 
 
@@ -143,8 +143,8 @@ def resolve_term(
             for among in (1, terms)
         )
         found[0] = most if terms == 1 else usual
-        waves = terms > 1 and factor.waves(usual) is not None and isinstance(c, int)
-        profile = summary.profile(c) if waves else None
+        looked_at = terms > 1 and factor.waves(usual) is not None
+        profile = summary.profile(c) if looked_at and isinstance(c, int) else None
         if profile is not None:
             found[0], detail = choose_harmonics(profile, factor, ColumnRequest(domains[c], least[0]), usual, most)
     requests = tuple(

@@ -71,11 +71,15 @@ def _check_statistics(rows: Statistics, n_features: int) -> None:
         demand(len(term.term.factors) == count, "a factor per column", len(term.term.factors))
         demand(count <= MOST_FACTORS, f"at most {MOST_FACTORS} factors in a term", count)
         for c, leaf, factor in zip(requested.columns, term.term.factors, requested.factors, strict=True):
-            demand(0 <= c < len(columns), f"one of {len(columns)} columns", c)
-            least = leaf.factor.least(FactorOptions("auto", None, columns[c].levels or ()))
+            first, *more = numbers((c,))
+            demand(0 <= first < len(columns), f"one of {len(columns)} columns", c)
+            demand(all(0 <= one < len(columns) for one in more), f"some of {len(columns)} columns", c)
+            least = leaf.factor.least(FactorOptions("auto", None, columns[first].levels or ()))
             suits = factor.basis.family == least.family
             demand(suits, "features that suit the kernel", type(factor.basis).__name__)
-            demand(not factor.domain.discrete or factor.basis == least, "the levels of the column", columns[c].label)
+            demand(
+                not factor.domain.discrete or factor.basis == least, "the levels of the column", columns[first].label
+            )
     shapes = [len(term.factors) for term in request.terms]
     demand([len(own) for own in rows.harmonics] == shapes, "harmonics for every factor", rows.harmonics)
     for requested, summed in zip(rows.harmonics, request.harmonics, strict=True):

@@ -108,8 +108,9 @@ class Leaf(_Expression):
             )
         for name, value in self._values().items():
             if value is not None and not (isinstance(value, Real) and 0.0 < float(value) < np.inf):
+                columns = ", ".join(map(shown, self.columns))
                 raise ValueError(
-                    f"{type(self).__name__}({', '.join(map(shown, self.columns))}): {name} must be a positive number, got "
+                    f"{type(self).__name__}({columns}): {name} must be a positive number, got "
                     f"{shown(value)}; "
                     "leave it out to start from the data"
                 )
@@ -218,9 +219,9 @@ class _Compound(_Expression):
         return params
 
     def _named_leaves(self) -> dict[str, Leaf]:
-        """Leaves by column, or columns with _ between them; the second on a column 'x' is 'x_2', or 'x_3' if there is a column 'x_2' of that name.
+        """Leaves by column; the second on a column 'x' is 'x_2', or 'x_3' if there is a column 'x_2' of that name.
 
-        Columns come first, so that a parameter called after a column is never that of another one.
+        One of several columns has all their names, with _ between them. Columns come first, so that a parameter called after a column is never that of another one.
         """
         leaves = [leaf for part in self._parts for leaf in factors_of(part)]
         names = ["_".join(map(str, leaf.columns)) for leaf in leaves]
@@ -365,7 +366,7 @@ class Term:
         Indices come before names, since the two cannot be compared.
         """
         pairs = sorted(((factor.columns, type(factor).__name__) for factor in self.factors), key=_comparable)
-        return tuple((columns if len(columns) > 1 else columns[0], kind) for columns, kind in pairs)
+        return tuple((columns if len(columns) > 1 else next(iter(columns)), kind) for columns, kind in pairs)
 
     @property
     def variance(self) -> float | None:

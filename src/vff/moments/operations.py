@@ -79,20 +79,20 @@ def synthesise(
         together.setdefault((function.columns, function.domains) if alone else number, []).append(number)
     values: list[np.ndarray] = [np.empty(0)] * len(functions)
     kept, threaded, others = {} if tables is None else tables, [], []
-    for numbers in together.values():
-        columns = functions[numbers[0]].on(rows)
-        work = Work(columns[0].x.size, [Job(functions[number].axis_letters) for number in numbers], columns)
+    for some in together.values():
+        columns = functions[some[0]].on(rows)
+        work = Work(columns[0].x.size, [Job(functions[number].axis_letters) for number in some], columns)
         how = ENGINES[_engine(work, engine)]
         how.prepare(columns)
         own = threaded if work.alone is None and not how.parallel else others
-        own.append((numbers, work, how))
+        own.append((some, work, how))
 
     def one(group: tuple[list[int], Work, Engine]) -> None:
-        numbers, work, engine = group
-        own = kept.setdefault((engine.name, numbers[0]), {})
-        coefficients = [functions[number].coefficients for number in numbers]
+        some, work, engine = group
+        own = kept.setdefault((engine.name, some[0]), {})
+        coefficients = [functions[number].coefficients for number in some]
         found = engine.evaluate(work.columns, work.jobs, coefficients, own)
-        for number, value in zip(numbers, found, strict=True):
+        for number, value in zip(some, found, strict=True):
             values[number] = value
 
     with side_by_side(threaded[0][1].n if len(threaded) > 1 else 0) as each:

@@ -1,6 +1,6 @@
 """One column's rows, prepared once for everything that is asked of them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
@@ -23,6 +23,11 @@ Place = int | tuple[int, ...]
 def numbers(places: Iterable[Place]) -> tuple[int, ...]:
     """All columns of some places, one after another."""
     return tuple(c for place in places for c in (place if isinstance(place, tuple) else (place,)))
+
+
+def place_of(columns: Sequence[int]) -> Place:
+    """A column by itself, or several as they are."""
+    return tuple(columns) if len(columns) > 1 else next(iter(columns))
 
 
 @dataclass(frozen=True)

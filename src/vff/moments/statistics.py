@@ -74,7 +74,8 @@ class MomentRequest:
     @cached_property
     def columns(self) -> tuple[ColumnRequest, ...]:
         """Every column of the rows, as the first of its axes reads it."""
-        first = {c: own for axis, whole in reversed(self.axes.items()) for c, own in zip(axis.columns, whole.parts)}
+        every = [(axis.columns, whole.parts) for axis, whole in reversed(self.axes.items())]
+        first = {c: part for columns, parts in every for c, part in zip(columns, parts, strict=True)}
         return tuple(first[column] for column in range(self.n_columns))
 
     @cached_property

@@ -21,7 +21,7 @@ _HIGHEST = 512  # degree that a file may ask for
 class Latitude(Domain):
     """Degrees north of the equator: t + 1 is the colatitude over pi, so that its waves are those of a circle."""
 
-    compass: ClassVar[str] = "SN"
+    compass: ClassVar[str | None] = "SN"
 
     @property
     def ends(self) -> None:
@@ -58,7 +58,7 @@ class Latitude(Domain):
 class Longitude(Circle):
     """Degrees east of a meridian, with any number of turns."""
 
-    compass: ClassVar[str] = "WE"
+    compass: ClassVar[str | None] = "WE"
     period: float = _TURN
 
     def draw(self, rng: np.random.Generator, n: int, size: int) -> np.ndarray:

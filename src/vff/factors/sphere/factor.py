@@ -10,8 +10,8 @@ import numpy as np
 
 from vff.factors.expression import Column, Leaf
 from vff.factors.protocol import (
-    ColumnRange,
     Block,
+    ColumnRange,
     Factor,
     FactorOptions,
     Parameter,

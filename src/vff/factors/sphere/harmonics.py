@@ -1,4 +1,4 @@
-"""Spherical harmonics, in degrees up to L: values, products of two of them, and their series in both angles (theory §17).
+"""Spherical harmonics of degrees up to L: values, products of two of them, and series in both angles (theory §17).
 
 Y_lm stands in place l (l + 1) + m: cos(m phi) for m >= 0, sin(|m| phi) for m < 0, times the Legendre function of the
 colatitude. The mean of Y^2 over the sphere is one, so that sum_m Y_lm(x) Y_lm(z) = (2l + 1) P_l(cos of the angle).
@@ -17,6 +17,11 @@ def places(L: int) -> tuple[np.ndarray, np.ndarray]:
     """Degree l and order m of every harmonic, ((L + 1)^2,) each."""
     degree = np.repeat(np.arange(L + 1), 2 * np.arange(L + 1) + 1)
     return degree, np.arange(degree.size) - degree * (degree + 1)
+
+
+def _middles(m: int, L: int) -> np.ndarray:
+    """The places l (l + 1) of order zero of degrees m ... L."""
+    return np.arange(m, L + 1) * np.arange(m + 1, L + 2)
 
 
 def legendre(L: int, theta: np.ndarray) -> list[np.ndarray]:
@@ -44,10 +49,10 @@ def at_angles(L: int, theta: np.ndarray, phi: np.ndarray) -> np.ndarray:
     """All harmonics at colatitudes and longitudes in radians, (N, (L + 1)^2)."""
     written = np.empty(((L + 1) ** 2, theta.size))
     for m, own in enumerate(legendre(L, theta)):
-        l = np.arange(m, L + 1)
-        written[l * (l + 1) + m] = own * np.cos(m * phi)
+        middle = _middles(m, L)
+        written[middle + m] = own * np.cos(m * phi)
         if m:
-            written[l * (l + 1) - m] = own * np.sin(m * phi)
+            written[middle - m] = own * np.sin(m * phi)
     return np.ascontiguousarray(written.T)
 
 
@@ -63,13 +68,13 @@ def series(L: int) -> sparse.csr_array:
     for m, own in enumerate(legendre(L, 2.0 * np.pi * np.arange(n) / n)):
         waves = np.fft.rfft(own, axis=1)[:, : L + 1] / n
         waves[:, 1:] *= 2.0
-        l, k = np.meshgrid(np.arange(m, L + 1), np.arange(L + 1), indexing="ij")
+        degree, k = np.meshgrid(np.arange(m, L + 1), np.arange(L + 1), indexing="ij")
         # of degree l, waves l, l - 2, ... are there
-        kept = (k <= l) & ((l - k) % 2 == 0) & ((k > 0) | (m % 2 == 0))
-        values, l, k = (-waves.imag if m % 2 else waves.real)[kept], l[kept], k[kept]
+        kept = (k <= degree) & ((degree - k) % 2 == 0) & ((k > 0) | (m % 2 == 0))
+        values, degree, k = (-waves.imag if m % 2 else waves.real)[kept], degree[kept], k[kept]
         wave = k + L if m % 2 else k
         for sign in (1, -1) if m else (1,):
-            rows.append(l * (l + 1) + sign * m)
+            rows.append(degree * (degree + 1) + sign * m)
             columns.append(wave * H + (m if sign > 0 else L + m))
             factors.append(values)
     entries = (np.concatenate(rows), np.concatenate(columns))
@@ -106,7 +111,7 @@ class _Block(NamedTuple):
     n: int
     left: np.ndarray
     right: np.ndarray
-    """Degrees times (degree + 1), to which an order is added."""
+    """Places of order zero, to which an order is added."""
     both: np.ndarray
     """(degrees of m times degrees of n, J)."""
 
@@ -115,7 +120,7 @@ def _blocks(L: int) -> Iterator[_Block]:
     rule = _quadrature(L)
     for m in range(L + 1):
         for n in range(m, L + 1):
-            left, right = (np.arange(k, L + 1) * np.arange(k + 1, L + 2) for k in (m, n))
+            left, right = _middles(m, L), _middles(n, L)
             both = rule.features[m][:, None] * (rule.features[n] * rule.weights)
             yield _Block(m, n, left, right, both.reshape(left.size * right.size, -1))
 
@@ -165,10 +170,10 @@ def contracted(L: int, cells: np.ndarray) -> np.ndarray:
             parts[part, n + m] += more * mean
     letters = np.zeros(((K + 1) ** 2, cells.shape[2]))
     for k, own in enumerate(quadrature.letters):
-        l = np.arange(k, K + 1)
-        letters[l * (l + 1) + k] = (0.5 if k else 1.0) * (own @ parts[0, k])
+        middle = _middles(k, K)
+        letters[middle + k] = (0.5 if k else 1.0) * (own @ parts[0, k])
         if k:
-            letters[l * (l + 1) - k] = 0.5 * (own @ parts[1, k])
+            letters[middle - k] = 0.5 * (own @ parts[1, k])
     return letters
 
 
@@ -177,8 +182,8 @@ def _parts(L: int, sums: np.ndarray) -> np.ndarray:
     K, quadrature = 2 * L, _quadrature(L)
     parts = np.zeros((2, K + 1, quadrature.weights.size, sums.shape[1]))
     for k, own in enumerate(quadrature.letters):
-        l = np.arange(k, K + 1)
-        parts[0, k] = (0.5 if k else 1.0) * (own.T @ sums[l * (l + 1) + k])
+        middle = _middles(k, K)
+        parts[0, k] = (0.5 if k else 1.0) * (own.T @ sums[middle + k])
         if k:
-            parts[1, k] = 0.5 * (own.T @ sums[l * (l + 1) - k])
+            parts[1, k] = 0.5 * (own.T @ sums[middle - k])
     return parts

@@ -1,9 +1,9 @@
 """The Matérn of the sphere: variances of degrees, and the correlation at an angle (theory (17.2), (17.3)).
 
 Borovitskiy, Terenin, Mostowsky and Deisenroth (2020): (2 nu / l^2 - Laplacian)^(nu/2 + d/4) f = white noise, with d = 2
-and the eigenvalues k (k + 1) of the sphere's Laplacian. The sum over degrees goes on to infinity: sixty-four of them are
-added one by one, and of the others, as a function of u = k + 1/2 that is smooth beyond, the sum is its integral with
-the corrections of Euler and Maclaurin at midpoints, to rounding.
+and the eigenvalues k (k + 1) of the sphere's Laplacian. The sum over degrees goes on to infinity: sixty-four of them
+are added one by one, and of the others, as a function of u = k + 1/2 that is smooth beyond, the sum is its integral
+with the corrections of Euler and Maclaurin at midpoints, to rounding.
 """
 
 from dataclasses import dataclass
