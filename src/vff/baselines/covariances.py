@@ -105,7 +105,7 @@ class Lengthscale(NamedTuple):
 
 
 class AbstractCovariance(ABC):
-    """A stationary covariance function without its values."""
+    """A covariance function without its values."""
 
     first_lengthscale: float | None = None
     """Where lengthscales start, in half ranges; None when a ladder of them is tried on the data."""
@@ -117,12 +117,17 @@ class AbstractCovariance(ABC):
 
     @property
     @abstractmethod
-    def lengthscales(self) -> tuple[Lengthscale, ...]: ...
+    def columns(self) -> tuple[tuple[Place, ...], ...]:
+        """Those that every variance belongs to; those together that are read together."""
 
     @property
     @abstractmethod
+    def lengthscales(self) -> tuple[Lengthscale, ...]: ...
+
+    @property
     def places(self) -> tuple[Place, ...]:
-        """The columns of T, those together that are read together."""
+        """All columns of T, each once."""
+        return tuple(dict.fromkeys(place for some in self.columns for place in some))
 
     @abstractmethod
     def block(self, values: Values, T: np.ndarray, S: np.ndarray) -> np.ndarray:
@@ -147,6 +152,10 @@ class AbstractCovariance(ABC):
         """Positive numbers from their logarithms."""
         V, positive = len(self.variance_names), np.exp(theta)
         return Values(positive[:V], positive[V:-1], float(positive[-1]))
+
+    def diagonal(self, values: Values, T: np.ndarray) -> np.ndarray | float:
+        """k(T_i, T_i); one number where it is the same everywhere."""
+        return values.variance
 
     def matrix(self, values: Values, T: np.ndarray, S: np.ndarray) -> np.ndarray:
         """k(T, S), (N, n), in C order."""
@@ -182,6 +191,10 @@ class Radial(AbstractCovariance):
     def variance_names(self) -> tuple[str, ...]:
         return ("variance",)
 
+    @property
+    def columns(self) -> tuple[tuple[Place, ...], ...]:
+        return (tuple(range(len(self.labels))),)
+
     def __post_init__(self) -> None:
         # In many columns short lengthscales isolate the rows, and outliers reward that: such a start ends on a lower
         # peak of the evidence (15 nats on 2000 flights, and a held-out MSE of 0.93 instead of 0.73).
@@ -190,10 +203,6 @@ class Radial(AbstractCovariance):
     @property
     def lengthscales(self) -> tuple[Lengthscale, ...]:
         return tuple(Lengthscale(f"lengthscale of column {own}", c, "length") for c, own in enumerate(self.labels))
-
-    @property
-    def places(self) -> tuple[Place, ...]:
-        return tuple(range(len(self.labels)))
 
     def block(self, values: Values, T: np.ndarray, S: np.ndarray) -> np.ndarray:
         k = cdist(T / values.lengthscales, S / values.lengthscales, "sqeuclidean")
@@ -244,6 +253,10 @@ class SumOfProducts(AbstractCovariance):
         return tuple("variance" + (f" of {_name(term)}" if len(self.terms) > 1 else "") for term in self.terms)
 
     @property
+    def columns(self) -> tuple[tuple[Place, ...], ...]:
+        return tuple(tuple(column.index for column in term) for term in self.terms)
+
+    @property
     def lengthscales(self) -> tuple[Lengthscale, ...]:
         every = [(term, column, own) for term in self.terms for column in term for own in column.factor.parameters]
         found = []
@@ -252,10 +265,6 @@ class SumOfProducts(AbstractCovariance):
             inside = f" in {_name(term)}" if len(term) > 1 and len(self.terms) > 1 else ""
             found.append(Lengthscale(f"{own.name}{of}{inside}", column.index, own.unit))
         return tuple(found)
-
-    @property
-    def places(self) -> tuple[Place, ...]:
-        return tuple(dict.fromkeys(column.index for term in self.terms for column in term))
 
     def block(self, values: Values, T: np.ndarray, S: np.ndarray) -> np.ndarray:
         total = None
@@ -270,6 +279,17 @@ class SumOfProducts(AbstractCovariance):
                 k *= variance
             total = k if total is None else np.add(total, k, out=total)
         assert total is not None  # a kernel has a term
+        return total
+
+    def diagonal(self, values: Values, T: np.ndarray) -> np.ndarray | float:
+        rest, total = iter(values.lengthscales), 0.0
+        for variance, term in zip(values.variances, self.terms, strict=True):
+            for column in term:
+                own = {parameter.name: next(rest) for parameter in column.factor.parameters}
+                if not column.factor.constant_variance:
+                    functions = column.factor.variance_functions(T[:, column.index])
+                    variance = variance * (functions @ column.factor.variance_weights(own))
+            total = total + variance
         return total
 
     def pull_back(self, values: Values, T: np.ndarray, S: np.ndarray, weights: np.ndarray) -> np.ndarray:

@@ -22,8 +22,8 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.polynomial.legendre import leggauss
-from scipy import sparse
 
+from vff.basis.products import Products
 from vff.linalg import AbstractSymmetric, Dense, MatrixView, slices_of
 
 _MORE_NODES = 24
@@ -69,7 +69,10 @@ class Domain(ABC):
         return 1.0
 
     def unit(self, kind: str = "length") -> float:
-        """One ``kind`` of the unit domain in the column's own units; 1 for what has none."""
+        """One ``kind`` of the unit domain in the column's own units; 1 for what has none.
+
+        A "length", or a "variance": that of a function of the column, beside the square of a target.
+        """
         return self.half_length if kind == "length" else 1.0
 
     @abstractmethod
@@ -258,31 +261,6 @@ class Same(Change):
         return values
 
     single_transpose = double = single
-
-
-class Products(NamedTuple):
-    """Where products of two features live, and what they are in double letters: (phi phi')[rows, columns] = E psi."""
-
-    rows: np.ndarray
-    columns: np.ndarray
-    """(nnz,) each; all other products vanish. Row after row when all P x P are there."""
-    map: sparse.csr_array
-    """E, (nnz, Q)."""
-    transposed: sparse.csr_array
-    """E', (Q, nnz)."""
-
-    @classmethod
-    def of(cls, size: int, letters: int, entries: Sequence[np.ndarray], everywhere: bool) -> "Products":
-        """From (letter, row, column, factor) as vectors; entries of the same letter, row and column add up."""
-        letter, row, column, factor = entries
-        if everywhere:
-            where = row * size + column
-            rows, columns = (index.reshape(-1) for index in np.indices((size, size)))
-        else:
-            cells, where = np.unique(row * size + column, return_inverse=True)
-            rows, columns = np.divmod(cells, size)
-        transposed = sparse.csr_array((factor, (letter, where)), shape=(letters, rows.size))
-        return cls(rows, columns, sparse.csr_array(transposed.T), transposed)
 
 
 class Basis(ABC):

@@ -1,14 +1,13 @@
-"""What the user writes: kernels on columns, `+` and `*`, and the normal form the rest of the house reads.
+"""What the user writes: kernels on columns, `+` and `*`; ``terms`` has the normal form the rest of the house reads.
 
 Kernels also speak scikit-learn's parameter protocol, ``get_params`` and ``set_params``, so that a search can reach
 ``kernel__lengthscale`` of an estimator, or ``kernel__month__lengthscale`` when its kernel is a sum.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from itertools import combinations
-from math import prod
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self, Union
 
@@ -221,7 +220,8 @@ class _Compound(_Expression):
     def _named_leaves(self) -> dict[str, Leaf]:
         """Leaves by column; the second on a column 'x' is 'x_2', or 'x_3' if there is a column 'x_2' of that name.
 
-        One of several columns has all their names, with _ between them. Columns come first, so that a parameter called after a column is never that of another one.
+        One of several columns has all their names, with _ between them. Columns come first, so that a parameter called
+        after a column is never that of another one.
         """
         leaves = [leaf for part in self._parts for leaf in factors_of(part)]
         names = ["_".join(map(str, leaf.columns)) for leaf in leaves]
@@ -311,10 +311,6 @@ def _check_columns_differ(factors: tuple[Leaf, ...]) -> None:
             )
 
 
-def _comparable(pair: tuple[tuple[Column, ...], str]) -> tuple[list[tuple[bool, Column]], str]:
-    return [(isinstance(column, str), column) for column in pair[0]], pair[1]
-
-
 def summands(kernel: object) -> tuple[Leaf | Product, ...]:
     if isinstance(kernel, Sum):
         return kernel.terms
@@ -326,87 +322,3 @@ def summands(kernel: object) -> tuple[Leaf | Product, ...]:
 
 def factors_of(term: Leaf | Product) -> tuple[Leaf, ...]:
     return term.factors if isinstance(term, Product) else (term,)
-
-
-@dataclass(frozen=True)
-class Term:
-    """One summand in normal form: a variance and one factor per column.
-
-    Parameters
-    ----------
-    factors : tuple of one-column kernels
-
-    Examples
-    --------
-    >>> vff.kernels.Term((vff.Matern32("day", variance=2.0), vff.Matern32("time", variance=3.0))).variance
-    6.0
-    """
-
-    factors: tuple[Leaf, ...]
-
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        """All that its factors read, from left to right."""
-        return tuple(column for factor in self.factors for column in factor.columns)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """What its factors are called."""
-        return tuple(factor.name for factor in self.factors)
-
-    @property
-    def name(self) -> str:
-        """What the term is called in tables and pictures: ``x``, or ``day * time``."""
-        return " * ".join(self.names)
-
-    @property
-    def key(self) -> tuple[tuple[Column | tuple[Column, ...], str], ...]:
-        """Columns and kinds in an order of their own: the same for a * b and b * a, whatever their values.
-
-        Indices come before names, since the two cannot be compared.
-        """
-        pairs = sorted(((factor.columns, type(factor).__name__) for factor in self.factors), key=_comparable)
-        return tuple((columns if len(columns) > 1 else next(iter(columns)), kind) for columns, kind in pairs)
-
-    @property
-    def variance(self) -> float | None:
-        """The product of the variances that were given; None when none was."""
-        given = [factor.variance for factor in self.factors if factor.variance is not None]
-        return prod(given) if given else None
-
-    def with_values(self, variance: float, values: Sequence[float]) -> Leaf | Product:
-        """The expression again, with learnt values; a product carries its variance on the first factor.
-
-        ``values`` are the hyperparameters of the factors beside the variance, from left to right.
-        """
-        names = [list(factor.given) for factor in self.factors]
-        expected = sum(map(len, names))
-        if len(values) != expected:
-            raise ValueError(f"term {self.name} takes {expected} lengthscale(s), got {len(values)}; give one each")
-        rest = iter(values)
-        variances = (variance, *[1.0] * (len(self.factors) - 1))
-        factors = tuple(
-            factor.with_values(v, {name: next(rest) for name in own})
-            for factor, v, own in zip(self.factors, variances, names, strict=True)
-        )
-        return factors[0] if len(factors) == 1 else Product(factors)
-
-
-def normal_form(kernel: Kernel) -> tuple[Term, ...]:
-    """The kernel as a sum of products, in the order written; a term that was written twice stays twice.
-
-    Parameters
-    ----------
-    kernel : kernel expression
-
-    Returns
-    -------
-    tuple of Term
-
-    Examples
-    --------
-    >>> kernel = (vff.Matern32("x") + vff.Matern32("z")) * vff.Categorical("g")
-    >>> [term.name for term in vff.kernels.normal_form(kernel)]
-    ['x * g', 'z * g']
-    """
-    return tuple(Term(factors_of(summand)) for summand in summands(kernel))

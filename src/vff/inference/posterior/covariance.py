@@ -1,6 +1,7 @@
 """What is known of the coefficients under q: S, their covariance with the intercept held, of one kind or another.
 
-var f = k(0) - phi'(K^-1 - S)phi, theory (7.3). A kind says what K^-1 - S, which the data *explained*, comes to at rows.
+var f = k(x, x) - phi'(K^-1 - S)phi, theory (7.3). A kind says what K^-1 - S, which the data *explained*, comes to at
+rows.
 """
 
 from abc import ABC, abstractmethod
@@ -101,6 +102,14 @@ class AbstractCovariance(KeyedByPairs, ABC):
     def values(self, x: np.ndarray, some: np.ndarray | slice = slice(None)) -> tuple[np.ndarray, np.ndarray]:
         """Some of these draws at every row, (N, S), but for a rest whose variance is (N,)."""
         raise TypeError(f"{type(self).__name__} is made of no draws")
+
+    def prior_variance(self, s: int, x: np.ndarray, rows: Rows) -> np.ndarray | float:
+        """k(x, x) of one term at every row; one number where it is the same at all."""
+        return self.terms[s].prior_variance(x)
+
+    def prior_variances(self, x: np.ndarray, rows: Rows) -> np.ndarray | float:
+        """The same of all terms together."""
+        return sum(self.prior_variance(s, x, rows) for s in range(len(self.terms)))
 
     def rest(self, x: np.ndarray) -> np.ndarray:
         """Variance of the part of f that features do not carry, (N,)."""
@@ -274,6 +283,8 @@ class Averaged(Direct):
     """Draws of c, (S, P)."""
     intercepts: np.ndarray
     """How far the constant is from its average in every draw, (S,)."""
+    varying: tuple[np.ndarray, ...] = ()
+    """E[k(x, x)] of every term in double letters; without entries where it is the same everywhere."""
 
     @property
     def count(self) -> int:
@@ -284,6 +295,8 @@ class Averaged(Direct):
         yield from super().arrays()
         for own, size in zip(self.carried, self.request.sizes, strict=True):
             yield own, (size, size), "a covariance of the prior"
+        for own, term in zip(self.varying, self.request.terms, strict=False):
+            yield own, term.double_shape if own.size else (0,), "prior variances"
         yield self.coefficients, (self.count, self.request.size), "draws of the coefficients"
         yield self.intercepts, (self.count,), "draws of the constant"
 
@@ -291,6 +304,19 @@ class Averaged(Direct):
         super().check()
         if not self.count:
             raise ValueError("draws were expected, found none")
+        if len(self.varying) not in (0, len(self.terms)):
+            raise ValueError("prior variances of every term were expected, found some")
+
+    def prior_variance(self, s: int, x: np.ndarray, rows: Rows) -> np.ndarray | float:
+        """On average over draws; beyond the domain at their median, as the features are."""
+        if not self.varying or not self.varying[s].size:
+            return super().prior_variance(s, x, rows)
+        term = self.terms[s]
+        letters = [own.basis.double for own in term.factors]
+        function = LetterFunction.of(term.columns, letters, self.varying[s], term.domains)
+        inside = term.inside(rows)
+        beyond = lambda x: np.reshape(term.prior_variance(x), (1, -1))  # noqa: E731
+        return split(x, rows, term.numbers, inside, lambda some: synthesise(some, [function]), beyond)[0]
 
     @cached_property
     def _rest(self) -> Direct:
@@ -298,9 +324,10 @@ class Averaged(Direct):
 
     def rest(self, x: np.ndarray) -> np.ndarray:
         """Variance of the part of f that features do not carry, on average over draws, (N,)."""
-        _, explained = self._rest.explained(np.zeros(self.request.size), x, columns_of(self.request, x))
+        rows = columns_of(self.request, x)
+        _, explained = self._rest.explained(np.zeros(self.request.size), x, rows)
         # the difference is a variance; only rounding can carry it below zero
-        return np.maximum(sum(term.variance for term in self.terms) - explained, 0.0)
+        return np.maximum(self.prior_variances(x, rows) - explained, 0.0)
 
     def values(self, x: np.ndarray, some: np.ndarray | slice = slice(None)) -> tuple[np.ndarray, np.ndarray]:
         """c0 + phi'c of some of the draws at every row, (N, S), and the variance of the rest, (N,)."""
