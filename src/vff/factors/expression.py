@@ -5,7 +5,7 @@ Kernels also speak scikit-learn's parameter protocol, ``get_params`` and ``set_p
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from itertools import combinations
 from math import prod
@@ -14,8 +14,9 @@ from typing import Any, ClassVar, Self, Union
 
 import numpy as np
 
+from vff.basis import Domain
 from vff.factors.protocol import Factor, Values
-from vff.words import shown
+from vff.words import listed, shown
 
 Column = str | int
 Kernel = Union["Leaf", "Product", "Sum"]
@@ -71,8 +72,8 @@ class _Expression(ABC):
 class Leaf(_Expression):
     """A kernel on one column, the base of all kinds of them.
 
-    Fields beyond ``column`` are positive numbers, or None for "start from the data". Besides the variance, those that
-    its factor learns are called after its parameters; others are given, and stay. ``choices`` may be anything.
+    Fields beyond ``column`` are positive numbers, or None for "start from the data", unless they are ``choices``.
+    Besides the variance, those that its factor learns are called after its parameters; others are given, and stay.
 
     Examples
     --------
@@ -89,7 +90,9 @@ class Leaf(_Expression):
     default_for: ClassVar[frozenset[str]] = frozenset()
     """Kinds of columns whose bare name stands for it."""
     choices: ClassVar[frozenset[str]] = frozenset()
-    """Fields that are whole numbers or texts and not positive numbers, with defaults; a leaf checks its own."""
+    """Fields that hold words, whole numbers, lists or lists by name: given, never learnt, and checked by the leaf."""
+    from_file: ClassVar[str | None] = None
+    """The one of them that terms of a command line may give by the name of a file of rows."""
     column: Column = 0
     _: KW_ONLY
     variance: float | None = None
@@ -138,9 +141,26 @@ class Leaf(_Expression):
         """The same with learnt hyperparameters, in the column's own units."""
         return self._replaced({"variance": variance, **values})
 
+    def settled(self, domain: Domain) -> Self:
+        """The same with what a fit settles beside hyperparameters, given its domain; itself where that is nothing."""
+        return self
+
     def bare(self) -> Self:
         """The same with no hyperparameters."""
         return self._replaced(dict.fromkeys(("variance", *self.given)))
+
+    @property
+    def levels_named(self) -> tuple[Hashable, ...] | None:
+        """All levels of its column in their order, where it names them; None for those that the rows have."""
+        return None
+
+    def unnamed(self, levels: Sequence[Any], label: str) -> str:
+        """The sentence about levels of a column that it does not name."""
+        return f"column {label} of X holds {listed(levels, 4)}, which {shown(self)} does not name; name all levels"
+
+    def over(self, order: Sequence[Any] | None, label: str) -> Self:
+        """The same over a column that says in which order its levels stand, or says nothing."""
+        return self
 
     def clash(self, other: "Leaf") -> str | None:
         """Why the two cannot be multiplied on one column; None where they can."""
@@ -148,7 +168,7 @@ class Leaf(_Expression):
 
     def __call__(self, x: np.ndarray, z: np.ndarray) -> np.ndarray:
         """k(x, z) for two vectors of values of the column, (N, N')."""
-        values = {name: value for name, value in self._values().items() if name not in self.choices}
+        values = {name: value for name, value in self._values().items() if name in {"variance", *self.given}}
         if None in values.values():
             raise ValueError(
                 f"{shown(self)} has no values yet: give {' and '.join(values)}, or use the kernel_ of a fit"
@@ -156,18 +176,26 @@ class Leaf(_Expression):
         return values["variance"] * self._correlation(x, z)
 
     def __repr__(self) -> str:
-        return self.text(lambda value: f"{float(value):.6g}")
+        return self.text(lambda value: f"{float(value):.6g}", whole=False)
 
-    def text(self, number: Callable[[Any], str]) -> str:
-        """The kernel as it is written in Python, each value by ``number``; NumPy's names and indices as plain ones."""
+    def text(self, number: Callable[[Any], str], *, whole: bool = True) -> str:
+        """The kernel as it is written in Python, each value by ``number``; NumPy's names and indices as plain ones.
+
+        Not ``whole``, long choices are only described.
+        """
         column = str.__repr__(self.column) if isinstance(self.column, str) else str(int(self.column))
         usual = {field.name: field.default for field in fields(self) if field.name in self.choices}
-        values = [
-            f"{name}={_chosen(value) if name in self.choices else number(value)}"
+        written = {
+            name: self._choice_text(name, value, whole=whole) if name in self.choices else number(value)
             for name, value in self._values().items()
             if value is not None and (name not in usual or value != usual[name])
-        ]
+        }
+        values = [f"{name}={value}" for name, value in written.items()]
         return f"{type(self).__name__}({', '.join([column, *values])})"
+
+    def _choice_text(self, name: str, value: Any, *, whole: bool) -> str:
+        """As the grammar reads it, or not ``whole`` and short."""
+        return str.__repr__(value) if isinstance(value, str) else repr(value)
 
     def _replaced(self, params: dict[str, Any]) -> Self:
         self._check_names(params)
@@ -175,11 +203,6 @@ class Leaf(_Expression):
 
     def _values(self) -> dict[str, Any]:
         return {name: value for name, value in self.get_params().items() if name != "column"}
-
-
-def _chosen(value: Any) -> str:
-    """A choice as it is written in Python."""
-    return str.__repr__(value) if isinstance(value, str) else str(int(value))
 
 
 @dataclass(frozen=True, repr=False)
@@ -355,10 +378,13 @@ class Term:
         given = [factor.variance for factor in self.factors if factor.variance is not None]
         return prod(given) if given else None
 
-    def with_values(self, variance: float, values: Sequence[float]) -> Leaf | Product:
+    def with_values(
+        self, variance: float, values: Sequence[float], domains: Sequence[Domain] | None = None
+    ) -> Leaf | Product:
         """The expression again, with learnt values; a product carries its variance on the first factor.
 
-        ``values`` are the hyperparameters of the factors beside the variance, from left to right.
+        ``values`` are the hyperparameters of the factors beside the variance, from left to right; ``domains`` are those
+        of a fit, by factor.
         """
         names = [list(factor.given) for factor in self.factors]
         expected = sum(map(len, names))
@@ -370,6 +396,8 @@ class Term:
             factor.with_values(v, {name: next(rest) for name in own})
             for factor, v, own in zip(self.factors, variances, names, strict=True)
         )
+        if domains is not None:
+            factors = tuple(factor.settled(domain) for factor, domain in zip(factors, domains, strict=True))
         return factors[0] if len(factors) == 1 else Product(factors)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from vff.factors.expression import Leaf
 from vff.factors.interval.basis import ColumnBasis, Interval
-from vff.factors.interval.factor import AutoregressivePrior, IntervalFactor
+from vff.factors.interval.factor import IntervalFactor, StationaryPrior
 from vff.factors.interval.rkhs import SpectralPrior
 from vff.factors.oscillator.process import DampedOscillator
 from vff.factors.protocol import Block, Parameter, StartingPoint, Values, by_differences, with_room
@@ -86,7 +86,7 @@ class OscillatorFactor(IntervalFactor):
 
 
 @dataclass(frozen=True)
-class OscillatorPrior(AutoregressivePrior):
+class OscillatorPrior(StationaryPrior):
     """An oscillator over an interval."""
 
     domain: Interval  # pyright: ignore[reportIncompatibleMethodOverride]  # a field
