@@ -6,7 +6,8 @@
 
 from importlib import import_module
 
-from vff.factors.expression import Column, Kernel, Leaf, Product, Sum, Term, normal_form
+from vff.factors.expression import Column, Kernel, Leaf, Product, Sum
+from vff.factors.normal_form import Term, normal_form
 from vff.factors.outside import TailRows, tails_together, tails_without
 from vff.factors.protocol import (
     Beyond,

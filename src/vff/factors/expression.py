@@ -1,4 +1,4 @@
-"""What the user writes: one-column kernels, `+` and `*`, and the normal form the rest of the house reads.
+"""What the user writes: one-column kernels, `+` and `*`.
 
 Kernels also speak scikit-learn's parameter protocol, ``get_params`` and ``set_params``, so that a search can reach
 ``kernel__lengthscale`` of an estimator, or ``kernel__month__lengthscale`` when its kernel is a sum.
@@ -8,7 +8,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from itertools import combinations
-from math import prod
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self, Union
 
@@ -336,86 +335,3 @@ def summands(kernel: object) -> tuple[Leaf | Product, ...]:
 
 def factors_of(term: Leaf | Product) -> tuple[Leaf, ...]:
     return term.factors if isinstance(term, Product) else (term,)
-
-
-@dataclass(frozen=True)
-class Term:
-    """One summand in normal form: a variance and one factor per column.
-
-    Parameters
-    ----------
-    factors : tuple of one-column kernels
-
-    Examples
-    --------
-    >>> vff.kernels.Term((vff.Matern32("day", variance=2.0), vff.Matern32("time", variance=3.0))).variance
-    6.0
-    """
-
-    factors: tuple[Leaf, ...]
-
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        return tuple(factor.column for factor in self.factors)
-
-    @property
-    def name(self) -> str:
-        """What the term is called in tables and pictures: ``x``, or ``day * time``."""
-        return " * ".join(map(str, self.columns))
-
-    @property
-    def key(self) -> tuple[tuple[Column, str], ...]:
-        """Columns and kinds in an order of their own: the same for a * b and b * a, whatever their values.
-
-        Indices come before names, since the two cannot be compared.
-        """
-        pairs = [(factor.column, type(factor).__name__) for factor in self.factors]
-        return tuple(sorted(pairs, key=lambda pair: (isinstance(pair[0], str), pair)))
-
-    @property
-    def variance(self) -> float | None:
-        """The product of the variances that were given; None when none was."""
-        given = [factor.variance for factor in self.factors if factor.variance is not None]
-        return prod(given) if given else None
-
-    def with_values(
-        self, variance: float, values: Sequence[float], domains: Sequence[Domain] | None = None
-    ) -> Leaf | Product:
-        """The expression again, with learnt values; a product carries its variance on the first factor.
-
-        ``values`` are the hyperparameters of the factors beside the variance, from left to right; ``domains`` are those
-        of a fit, by factor.
-        """
-        names = [list(factor.given) for factor in self.factors]
-        expected = sum(map(len, names))
-        if len(values) != expected:
-            raise ValueError(f"term {self.name} takes {expected} lengthscale(s), got {len(values)}; give one each")
-        rest = iter(values)
-        variances = (variance, *[1.0] * (len(self.factors) - 1))
-        factors = tuple(
-            factor.with_values(v, {name: next(rest) for name in own})
-            for factor, v, own in zip(self.factors, variances, names, strict=True)
-        )
-        if domains is not None:
-            factors = tuple(factor.settled(domain) for factor, domain in zip(factors, domains, strict=True))
-        return factors[0] if len(factors) == 1 else Product(factors)
-
-
-def normal_form(kernel: Kernel) -> tuple[Term, ...]:
-    """The kernel as a sum of products, in the order written; a term that was written twice stays twice.
-
-    Parameters
-    ----------
-    kernel : kernel expression
-
-    Returns
-    -------
-    tuple of Term
-
-    Examples
-    --------
-    >>> kernel = (vff.Matern32("x") + vff.Matern32("z")) * vff.Categorical("g")
-    >>> [term.name for term in vff.kernels.normal_form(kernel)]
-    ['x * g', 'z * g']
-    """
-    return tuple(Term(factors_of(summand)) for summand in summands(kernel))
