@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     )
     from vff.kernels import (
         Categorical,
+        Linear,
         Matern12,
         Matern32,
         Matern52,

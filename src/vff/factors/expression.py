@@ -21,6 +21,29 @@ Column = str | int
 Kernel = Union["Leaf", "Product", "Sum"]
 
 
+CORRELATION = {"kind": "correlation"}
+"""Metadata of a field that lies between -1 and 1."""
+SWITCH = {"kind": "switch"}
+"""Metadata of a field that is True or False."""
+
+
+_FROM_DATA = "leave it out to start from the data"
+_KINDS_OF_FIELDS: dict[str, tuple[str, Callable[[Any], bool], str]] = {
+    "positive": (
+        "a positive number",
+        lambda value: value is None or (isinstance(value, Real) and 0.0 < float(value) < np.inf),
+        _FROM_DATA,
+    ),
+    "correlation": (
+        "a number between -1 and 1",
+        lambda value: value is None or (isinstance(value, Real) and -1.0 < float(value) < 1.0),
+        _FROM_DATA,
+    ),
+    "switch": ("True or False", lambda value: isinstance(value, bool), "write one of the two, or leave it out"),
+}
+"""Of what a field may be: in words, whether a value is, and advice."""
+
+
 class _Expression(ABC):
     """`+` and `*` for every kernel. `*` distributes over `+`, so an expression is always a sum of products.
 
@@ -71,8 +94,9 @@ class _Expression(ABC):
 class Leaf(_Expression):
     """A kernel on one column, the base of all kinds of them.
 
-    Fields beyond ``column`` are positive numbers, or None for "start from the data". Besides the variance, those that
-    its factor learns are called after its parameters; others are given, and stay.
+    Fields beyond ``column`` are positive numbers, or None for "start from the data", unless their metadata say that
+    they are a ``CORRELATION`` or a ``SWITCH``. Besides the variance, those that its factor learns are called after its
+    parameters; others are given, and stay.
 
     Examples
     --------
@@ -98,13 +122,15 @@ class Leaf(_Expression):
                 f"{type(self).__name__}: column must be a name or an index, got {shown(self.column)}; "
                 f"write {' and '.join(f'{name}=' for name in self._values())} by name"
             )
-        for name, value in self._values().items():
-            if value is not None and not (isinstance(value, Real) and 0.0 < float(value) < np.inf):
-                raise ValueError(
-                    f"{type(self).__name__}({shown(self.column)}): {name} must be a positive number, got "
-                    f"{shown(value)}; "
-                    "leave it out to start from the data"
-                )
+        for field in fields(self):
+            if field.name != "column":
+                value, kind = getattr(self, field.name), field.metadata.get("kind", "positive")
+                wanted, fits, advice = _KINDS_OF_FIELDS[kind]
+                if not fits(value):
+                    raise ValueError(
+                        f"{type(self).__name__}({shown(self.column)}): {field.name} must be {wanted}, got "
+                        f"{shown(value)}; {advice}"
+                    )
 
     @property
     @abstractmethod
@@ -115,7 +141,7 @@ class Leaf(_Expression):
         """k(x, z) / variance."""
         factor = self.factor
         domain = factor.spanning(-1.0, 1.0)
-        values = {own.name: getattr(self, own.name) / domain.unit(own.unit) for own in factor.parameters}
+        values = {own.name: factor.measure(domain, own).inner(getattr(self, own.name)) for own in factor.parameters}
         x, z = (domain.to_unit(np.asarray(own, float)) for own in (x, z))
         return factor.correlation(x, z, values)
 
@@ -144,12 +170,12 @@ class Leaf(_Expression):
 
     def __call__(self, x: np.ndarray, z: np.ndarray) -> np.ndarray:
         """k(x, z) for two vectors of values of the column, (N, N')."""
-        values = self._values()
+        values = {"variance": self.variance, **self.given}
         if None in values.values():
             raise ValueError(
                 f"{shown(self)} has no values yet: give {' and '.join(values)}, or use the kernel_ of a fit"
             )
-        return values["variance"] * self._correlation(x, z)
+        return self.variance * self._correlation(x, z)
 
     def __repr__(self) -> str:
         return self.text(lambda value: f"{float(value):.6g}")
@@ -157,7 +183,9 @@ class Leaf(_Expression):
     def text(self, number: Callable[[Any], str]) -> str:
         """The kernel as it is written in Python, each value by ``number``; NumPy's names and indices as plain ones."""
         column = str.__repr__(self.column) if isinstance(self.column, str) else str(int(self.column))
-        values = [f"{name}={number(value)}" for name, value in self._values().items() if value is not None]
+        switches = {field.name for field in fields(self) if field.metadata == SWITCH}
+        given = [(name, value) for name, value in self._values().items() if value is not None and value is not False]
+        values = [f"{name}={value if name in switches else number(value)}" for name, value in given]
         return f"{type(self).__name__}({', '.join([column, *values])})"
 
     def _replaced(self, params: dict[str, Any]) -> Self:

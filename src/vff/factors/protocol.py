@@ -4,7 +4,8 @@ A *leaf* (``expression``) is what the user writes, a kernel on one column. Its `
 values: it chooses domain and basis, names its hyperparameters, and gives a ``Prior`` at any values of them. A term is a
 product of factors with one variance, so everything here is for unit variance: k(x, x) = 1, unless a kind says that it
 varies, and then how, by few functions of x with weights that depend on the hyperparameters. Hyperparameters are
-positive, and are measured in units of the domain (``Domain.unit``), so nothing below depends on the units of a column.
+positive, and are measured in units of the domain (``Factor.unit``), so nothing below depends on the units of a column;
+what users call a correlation r is (1 + r) / (1 - r) here (``vff.parameters.Unit``).
 
 Inference, estimators, reports and files ask these classes, and know no kind by its name. A new kind is a folder with
 its own of them and a line in ``registry``.
@@ -21,6 +22,7 @@ from vff.basis import Basis, Domain
 from vff.factors.outside import TailRows
 from vff.factors.transform import EdgeTransform
 from vff.linalg import AbstractInvertible, AbstractOperator, Diagonal
+from vff.parameters import Support, Unit
 from vff.priors import AbstractPrior, LogNormal
 
 D = TypeVar("D", bound=Domain)
@@ -59,13 +61,16 @@ class Parameter:
 
     name: str
     unit: str
-    """What it is measured in, as ``Domain.unit`` knows it."""
+    """What it is measured in, as ``Factor.unit`` knows it."""
     bounds: tuple[float, float]
+    """Of the positive number that is learnt."""
     starts: tuple[float, ...]
     """Values to try first, where it is one of several."""
     typical: float
     prior: Callable[[float], AbstractPrior] = _around_half
     """The prior of chains in the user's units, from the range of the column's data."""
+    support: Support = "positive"
+    """Which numbers the user may give it; inside it is always positive."""
 
 
 class FactorOptions(NamedTuple):
@@ -212,6 +217,7 @@ class Factor(ABC, Generic[D, B]):
     options: ClassVar[frozenset[str]] = frozenset()
     """The options of estimators that say something of it, of "domain", "edges" and "frequencies"."""
     parameters: ClassVar[tuple[Parameter, ...]] = ()
+    """Hyperparameters beside the variance; a property where they depend on its fields."""
     constant_variance: ClassVar[bool] = True
     """Whether k(x, x) is one everywhere; else the four ``variance_...`` below say what it is."""
 
@@ -227,6 +233,14 @@ class Factor(ABC, Generic[D, B]):
     def axis(self) -> tuple[Hashable, ...]:
         """Factors over one column with equal axes share its domain and its sums."""
         return (self.family,)
+
+    def unit(self, domain: D, kind: str) -> float:
+        """One ``kind`` of what it is measured in, in the user's units: a "variance", or what a parameter names."""
+        return domain.unit(kind)
+
+    def measure(self, domain: D, own: Parameter) -> Unit:
+        """How a hyperparameter of the user becomes the positive number that is learnt."""
+        return Unit(self.unit(domain, own.unit), own.support)
 
     @property
     def decay(self) -> float | None:
@@ -261,8 +275,11 @@ class Factor(ABC, Generic[D, B]):
         """A few of the features, for a first look at a product."""
         return basis
 
-    def one(self, basis: B) -> np.ndarray:
-        """Coefficients of the function that is one everywhere, (P,)."""
+    def one(self, basis: B) -> np.ndarray | None:
+        """Coefficients of the function that is one everywhere, (P,); None where the features cannot make it.
+
+        One whose k(x, x) is one everywhere must have it: that is how rows are counted.
+        """
         return np.eye(1, basis.size)[0]
 
     @abstractmethod

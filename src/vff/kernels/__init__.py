@@ -15,6 +15,7 @@ from vff.factors.circle.factor import Periodic
 from vff.factors.interval.leaf import Matern12, Matern32, Matern52, Matern72, Matern92
 from vff.factors.interval.matern import HalfInteger
 from vff.factors.levels.factor import Categorical
+from vff.factors.line.factor import Linear
 from vff.factors.oscillator.factor import Oscillator
 from vff.kernels.grammar import parse_kernel, write_kernel
 
@@ -23,6 +24,7 @@ __all__ = [
     "Factor",
     "HalfInteger",
     "Kernel",
+    "Linear",
     "Matern12",
     "Matern32",
     "Matern52",

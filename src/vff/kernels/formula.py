@@ -7,7 +7,7 @@
     call    = "cat" "(" name ")"
             | "smooth" "(" name ["," ORDER "/" 2] values ")"
             | KIND "(" name values ")"
-    values  = {"," NAME "=" NUMBER} [","]
+    values  = {"," NAME "=" (NUMBER | "True" | "False")} [","]
     name    = WORD | `any text` | 'any text' | "any text"
 
 What a bare name means depends on what its column holds: a ``Matern32`` of numbers and times, a ``Categorical`` of text.

@@ -4,7 +4,7 @@
     sum     = product {"+" product}
     product = atom {"*" atom}
     atom    = "(" sum ")" | leaf
-    leaf    = KIND "(" column {"," NAME "=" NUMBER} [","] ")"
+    leaf    = KIND "(" column {"," NAME "=" (NUMBER | "True" | "False")} [","] ")"
 
 A column is an integer or a quoted name with the escapes that ``repr`` writes. Nothing is evaluated, so a text from
 elsewhere can build a kernel and do nothing else. ``AbstractDescent`` is what this grammar shares with ``formula``.
@@ -22,11 +22,12 @@ from numbers import Integral
 from typing import Any, ClassVar
 
 from vff.factors import KINDS, Column, Kernel, Leaf, Product, Sum, normal_form
-from vff.factors.expression import factors_of, summands
+from vff.factors.expression import SWITCH, factors_of, summands
 from vff.words import shown
 
 _NUMBER = r"-?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 INTEGER = re.compile(r"-?[0-9]+")
+_SWITCHED = {"True": True, "False": False, "true": True, "false": False}
 _DEEPEST = 100  # parentheses within parentheses; far beyond any kernel, and far from the end of Python's stack
 MOST_TERMS, MOST_FACTORS = 1000, 32  # of the sum of products; a text of some lines can stand for millions
 _ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U(000[0-9a-fA-F]{5}|0010[0-9a-fA-F]{4})|(.))")
@@ -109,7 +110,7 @@ class AbstractDescent(ABC):
 
     sum     = product {"+" product}
     product = atom {"*" atom}
-    values  = {"," NAME "=" NUMBER} [","]
+    values  = {"," NAME "=" (NUMBER | "True" | "False")} [","]
     """
 
     name: ClassVar[str]
@@ -230,13 +231,14 @@ class AbstractDescent(ABC):
 
     def _with_values(self, start: int, kind: type[Leaf], column: Column) -> Leaf:
         """A kernel on a column, with the values that stand before the closing parenthesis."""
-        values = self._values([field.name for field in fields(kind) if field.name != "column"])
+        own = {field.name: field.metadata == SWITCH for field in fields(kind) if field.name != "column"}
+        values = self._values(own)
         self._expect(")", ", or )")
         with self.refused_at(start):
             return kind(column, **values)
 
-    def _values(self, names: list[str]) -> dict[str, float]:
-        """Values by name, each at most once; as in Python, a comma may come last."""
+    def _values(self, names: Mapping[str, bool]) -> dict[str, float]:
+        """Values by name, each at most once, those that are switches marked; as in Python, a comma may come last."""
         values: dict[str, float] = {}
         while self._skipped(",") and self._seen.text != ")":
             missing = [f"{name}=" for name in names if name not in values]
@@ -244,9 +246,12 @@ class AbstractDescent(ABC):
                 raise self._unexpected(" or ".join([*missing, ")"]))
             name = self._next().text
             self._expect("=", "=")
-            if self._seen.kind != "number":
+            if names[name] and self._seen.text not in _SWITCHED:
+                raise self._unexpected("True or False")
+            if not names[name] and self._seen.kind != "number":
                 raise self._unexpected("a number")
-            values[name] = number(self._next().text)
+            text = self._next().text
+            values[name] = _SWITCHED[text] if names[name] else number(text)
         return values
 
     def _peek(self, places: int) -> Token:
