@@ -12,7 +12,7 @@ rows sum to is a vector per list, and everything that inference needs of them is
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, ClassVar, NamedTuple, Self
@@ -150,6 +150,11 @@ class Letters(ABC):
     def local(self) -> int | None:
         """How many are not zero at one t; None when all may be."""
         return None
+
+    @property
+    def keys(self) -> Sequence[Hashable]:
+        """What tells every letter from others; equal ones are the same function."""
+        return [(self, k) for k in range(self.size)]
 
     @abstractmethod
     def evaluate(self, t: np.ndarray) -> np.ndarray:

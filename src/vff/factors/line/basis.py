@@ -1,6 +1,6 @@
 """The line: t = x / scale, and as features t itself, or one and t."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar
@@ -64,6 +64,10 @@ class Powers(Letters):
     @property
     def size(self) -> int:
         return self.high - self.low + 1
+
+    @property
+    def keys(self) -> Sequence[Hashable]:
+        return [("power", k) for k in range(self.low, self.high + 1)]
 
     def evaluate(self, t: np.ndarray) -> np.ndarray:
         return t[:, None] ** np.arange(self.low, self.high + 1)
