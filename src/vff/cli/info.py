@@ -109,6 +109,7 @@ def _learnt(model: Any) -> dict[str, Any]:
     return {
         "learnt": True,
         "terms": [_term(*each) for each in terms],
+        "coefficients": _coefficients(model),
         "kernel": write_kernel(model.kernel_),
         "likelihood": type(model.likelihood_).__name__,
         "scale": model.likelihood_.scale_name,
@@ -116,6 +117,15 @@ def _learnt(model: Any) -> dict[str, Any]:
         "domain": {str(column): list(ends) for column, ends in model.domain_.items()},
         "frequencies": {str(key): value for key, value in model.frequencies_.items()},
     }
+
+
+def _coefficients(model: Any) -> list[dict[str, Any]]:
+    """The constant and slopes; not those of levels, which may be many, and none where there is no slope."""
+    found = model.coefficients()
+    discrete = any(leaf.reads == "levels" for term in normal_form(model.kernel_) for leaf in term.factors)
+    every = [{"coefficient": name, **found[name]._asdict()} for name in found.names]
+    some = [own for own in every if not (discrete and own["coefficient"].endswith("]"))]
+    return [{name: value if isinstance(value, str) else float(value) for name, value in own.items()} for own in some]
 
 
 def _term(term: Any, bound: Any, learnt: Any) -> dict[str, Any]:
@@ -146,6 +156,8 @@ def summary_text(record: Mapping[str, Any]) -> str:
     elif record["learnt"]:
         unit = units.get(record["target"], "") if record["scale"] == "y" else ""
         lines += ["", _terms_table(record["terms"], days | units, unit), ""]
+        if len(record["coefficients"]) > 1:
+            lines += [table([_row(own) for own in record["coefficients"]]), ""]
         lines += [f"{record['likelihood']} likelihood" + _parameters(record), f"bound on log p(y): {_nats(record)}"]
     else:
         lines += [f"sums over the rows, not learnt yet, for {', '.join(term['term'] for term in record['terms'])}"]
@@ -171,6 +183,12 @@ def _terms_table(terms: list[dict[str, Any]], units: Units, unit: str) -> str:
         for term in terms
     ]
     return table(rows)
+
+
+def _row(own: Mapping[str, Any]) -> dict[str, str]:
+    """One coefficient with its interval."""
+    between = f"{own['lower']:.4g} to {own['upper']:.4g}"
+    return {"coefficient": own["coefficient"], "mean": f"{own['mean']:.4g}", "95 % between": between}
 
 
 def _quantity(value: float, unit: str) -> str:

@@ -193,6 +193,12 @@ class Prior(ABC, Generic[D, B]):
         """Prior variance of the derivative, in the column's own units, at any rows; one number if the same at all."""
         raise ValueError(f"{self.factor.title} has no derivative; ask for one along another column")
 
+    def readable(self) -> Sequence[tuple[str, float]] | None:
+        """Of coefficients that mean something by themselves, in their order: what follows the column in the name of
+        every one, and what one of it is in units of the column; None for others.
+        """
+        return None
+
     def power(self, detail: int) -> float:
         """Prior variance per harmonic at a detail, as ``Basis.resized`` counts it; zero where that means nothing."""
         return 0.0

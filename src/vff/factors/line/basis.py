@@ -70,7 +70,11 @@ class Powers(Letters):
         return [("power", k) for k in range(self.low, self.high + 1)]
 
     def evaluate(self, t: np.ndarray) -> np.ndarray:
-        return t[:, None] ** np.arange(self.low, self.high + 1)
+        letters = np.empty((t.size, self.size))
+        letters[:, 0] = t**self.low
+        for k in range(1, self.size):
+            np.multiply(letters[:, k - 1], t, out=letters[:, k])
+        return letters
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """A straight line: what the user writes, and the prior of its slope, or of its intercept and slope together."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
@@ -159,6 +159,10 @@ class LinePrior(Prior[Line, LineBasis]):
             across = -0.5 * (1.0 + r * r) / s
             return Dense(np.array([[r, across], [across, r / s**2]]) / rest)
         raise KeyError(name)
+
+    def readable(self) -> Sequence[tuple[str, float]]:
+        slope = ("", 1.0 / self.domain.scale)
+        return [("[intercept]", 1.0), slope] if self.basis.intercept else [slope]
 
     def slope_variance(self, x: np.ndarray) -> float:
         return (self.slope if self.basis.intercept else 1.0) ** 2 / self.domain.scale**2
