@@ -120,12 +120,10 @@ def _learnt(model: Any) -> dict[str, Any]:
 
 
 def _coefficients(model: Any) -> list[dict[str, Any]]:
-    """The constant and slopes; not those of levels, which may be many, and none where there is no slope."""
-    found = model.coefficients()
-    discrete = any(leaf.reads == "levels" for term in normal_form(model.kernel_) for leaf in term.factors)
-    every = [{"coefficient": name, **found[name]._asdict()} for name in found.names]
-    some = [own for own in every if not (discrete and own["coefficient"].endswith("]"))]
-    return [{name: value if isinstance(value, str) else float(value) for name, value in own.items()} for own in some]
+    """The constant and slopes; not those of levels, which may be many."""
+    found = model.coefficients(levels=False)
+    every = ({name: float(value) for name, value in found[own]._asdict().items()} for own in found.names)
+    return [{"coefficient": name, **own} for name, own in zip(found.names, every, strict=True)]
 
 
 def _term(term: Any, bound: Any, learnt: Any) -> dict[str, Any]:
@@ -175,7 +173,7 @@ def _terms_table(terms: list[dict[str, Any]], units: Units, unit: str) -> str:
         {
             "term": term["term"],
             "kernel": term["kernel"],
-            "lengthscale": ", ".join(_quantity(v, units.get(c, "")) for c, v in term["lengthscales"].items()) or "-",
+            "lengthscale": ", ".join(_value(name, v, units) for name, v in term["lengthscales"].items()) or "-",
             "prior sd": _quantity(term["sd"], unit),
             "share of variance": f"{100 * term['share']:.3g} %" if term["supported"] else "no effect",
             "coefficients": f"{term['effective']:.1f}",
@@ -183,6 +181,12 @@ def _terms_table(terms: list[dict[str, Any]], units: Units, unit: str) -> str:
         for term in terms
     ]
     return table(rows)
+
+
+def _value(name: str, value: float, units: Units) -> str:
+    """A lengthscale, known by its column; of others, what they are."""
+    what, of, _ = name.rpartition(" of ")
+    return _quantity(value, units.get(name, "")) if name in units or not of else f"{what} {value:.4g}"
 
 
 def _row(own: Mapping[str, Any]) -> dict[str, str]:

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import ndtri
 from sklearn.utils.validation import check_is_fitted
 
-from vff.estimators.arguments import quantile_levels
+from vff.estimators.arguments import flag, interval_level
 from vff.estimators.binding import BoundTerm
 from vff.estimators.statistics import Statistics
 from vff.inference import Fit
@@ -90,7 +90,7 @@ class ReadableMixin:
     fit_: Fit
     learnt_statistics_: Statistics
 
-    def coefficients(self, level: float = 0.95) -> Coefficients:
+    def coefficients(self, level: float = 0.95, levels: bool = True) -> Coefficients:
         """A table of the coefficients that can be read by themselves: slopes, intercepts, effects of levels.
 
         They are those of ``Linear`` and ``Categorical`` terms and their products, and the constant beside all terms,
@@ -100,6 +100,8 @@ class ReadableMixin:
         ----------
         level : float
             Posterior probability of the intervals.
+        levels : bool
+            Whether those of levels, which may be many, are among them.
 
         Returns
         -------
@@ -112,8 +114,9 @@ class ReadableMixin:
         np.float64(-2.0)
         """
         check_is_fitted(self, "fit_")
-        (level,) = quantile_levels([level])
-        return coefficients_of(self.fit_, self.learnt_statistics_.terms, float(level))
+        return coefficients_of(
+            self.fit_, self.learnt_statistics_.terms, interval_level(level), levels=flag("levels", levels)
+        )
 
 
 class _Part(NamedTuple):
@@ -128,11 +131,10 @@ class _Part(NamedTuple):
     origin: float = 0.0
 
 
-def coefficients_of(fit: Fit, terms: tuple[BoundTerm, ...], level: float) -> Coefficients:
+def coefficients_of(fit: Fit, terms: tuple[BoundTerm, ...], level: float, *, levels: bool) -> Coefficients:
     """Of all terms whose coefficients mean something by themselves, and the constant."""
-    parts = list(_parts(fit, terms))
     names, columns, tails = [], [], np.array([0.5 - 0.5 * level, 0.5 + 0.5 * level])
-    for part in parts:
+    for part in _parts(fit, terms, levels):
         names += part.names
         std = np.sqrt(np.maximum(part.variance, 0.0))
         ends = part.mean[:, None] + std[:, None] * ndtri(tails)
@@ -145,7 +147,7 @@ def coefficients_of(fit: Fit, terms: tuple[BoundTerm, ...], level: float) -> Coe
     return Coefficients(_different(names), *np.concatenate(columns, axis=1), level)
 
 
-def _parts(fit: Fit, terms: tuple[BoundTerm, ...]) -> Iterator[_Part]:
+def _parts(fit: Fit, terms: tuple[BoundTerm, ...], levels: bool) -> Iterator[_Part]:
     posterior, scale = fit.posterior, fit.target.scale
     constant, covariance = posterior.intercept, posterior.covariance
     if constant is not None:
@@ -155,7 +157,7 @@ def _parts(fit: Fit, terms: tuple[BoundTerm, ...]) -> Iterator[_Part]:
     for s, (bound, term, place) in enumerate(zip(terms, posterior.terms, posterior.request.slices, strict=True)):
         readable = [prior.readable() for prior in term.factors]
         found = [own for own in readable if own is not None]
-        if len(found) < len(readable):
+        if len(found) < len(readable) or not (levels or all(not domain.discrete for domain in term.domains)):
             continue
         columns = [str(leaf.column) for leaf in bound.term.factors]
         names = [
