@@ -168,7 +168,7 @@ def test_the_table_names_groups():
     assert str(found).splitlines()[1].startswith("constant ")
     with pytest.raises(KeyError, match="there is no coefficient 'z'"):
         found["z"]
-    with pytest.raises(ValueError, match="strictly between 0 and 1"):
+    with pytest.raises(ValueError, match="between 0 and 1, got 95"):
         model.coefficients(level=95)
     # the slope of a group is that of predictions
     rows = pd.DataFrame({"x": [10.0, 11.0], "g": "c", "t": 0.5})
@@ -344,3 +344,61 @@ def test_texts():
     assert parse_terms("linear(x) + linear(x, intercept=true) * g", kinds) == Linear("x") + Linear(
         "x", intercept=True
     ) * Categorical("g")
+
+
+# --- elsewhere -------------------------------------------------------------------------------------------------------
+
+EVERYWHERE = Linear("x", intercept=True) * Categorical("g") + Linear("x") * Matern32("t")
+
+
+def test_dask_gives_the_model_of_the_rows_in_memory():
+    dd = pytest.importorskip("dask.dataframe")
+    frame, y = groups(400)
+    rows = dd.from_pandas(frame.assign(y=y), npartitions=4)
+    model = GPRegressor(EVERYWHERE, frequencies={"t": 3}).fit(rows, "y")
+    whole = GPRegressor(EVERYWHERE, frequencies={"t": 3}).fit(frame, y)
+    np.testing.assert_allclose(model.predict(frame), whole.predict(frame), rtol=1e-6)
+    np.testing.assert_allclose(model.coefficients().mean, whole.coefficients().mean, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore:fetch_arrow_table:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore:The 'future.infer_string' option")
+def test_a_database_gives_the_model_of_the_rows_in_memory():
+    duckdb = pytest.importorskip("duckdb")
+    pytest.importorskip("ibis")
+    frame, y = groups(400)
+    frame = frame.assign(x=frame["x"].round(), t=frame["t"].round(2), y=y)
+    model = GPRegressor(EVERYWHERE, frequencies={"t": 3}).fit(vff.scan(duckdb.from_df(frame)), "y")
+    whole = GPRegressor(EVERYWHERE, frequencies={"t": 3}).fit(frame[["x", "g", "t"]], y)
+    np.testing.assert_allclose(model.predict(frame[["x", "g", "t"]]), whole.predict(frame[["x", "g", "t"]]), rtol=1e-6)
+
+
+def test_the_command_line_prints_slopes(tmp_path, capsys):
+    from vff.cli import main
+
+    frame, y = groups(300)
+    frame.assign(y=y).to_csv(tmp_path / "rows.csv", index=False)
+    words = ["fit", str(tmp_path / "rows.csv"), "--target", "y", "--terms", "linear(x) + linear(x, intercept=true) * g"]
+    assert main([*words, "--out", str(tmp_path / "model.vff")]) == 0
+    assert main(["info", str(tmp_path / "model.vff")]) == 0
+    printed = capsys.readouterr().out
+    slope = vff.load(tmp_path / "model.vff").coefficients()["x"]
+    assert f"{slope.mean:.4g}" in printed
+    assert f"{slope.lower:.4g} to {slope.upper:.4g}" in printed
+    assert "correlation " in printed
+
+
+def test_pictures_are_straight_lines():
+    mpl = pytest.importorskip("matplotlib")
+    mpl.use("agg")
+    frame, y = groups(300)
+    model = GPRegressor(Linear("x") + Linear("x") * Categorical("g")).fit(frame, y)
+    for term in ("x", "x * g"):
+        drawn = pd.DataFrame(vff.plot.effects(model, term).data)
+        for _, own in drawn.groupby(drawn["y"].astype(str)) if term == "x * g" else [(0, drawn)]:
+            x, mean = own["x"].to_numpy(float), own["mean"].to_numpy(float)
+            np.testing.assert_allclose(mean, np.polyval(np.polyfit(x, mean, 1), x), atol=1e-9 * np.abs(mean).max())
+    slopes, variances = model.predict_derivative(frame[:3], "x")
+    rises = np.diff(model.predict(pd.DataFrame({"x": [1.0, 2.0], "g": frame["g"][0], "t": 0.0})))
+    assert slopes[0] == pytest.approx(rises[0], rel=1e-8)
+    assert np.all(variances > 0.0)
