@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from vff.data import Source, Table, open_rows
 from vff.estimators.binding import Binding, notes_on
+from vff.estimators.coefficients import ReadableMixin
 from vff.estimators.evaluation import Block
 from vff.estimators.fitting import Fitted, fit, lines_of_pass
 from vff.estimators.named import introduce_source, recognised_source
@@ -57,7 +58,7 @@ class Effects(NamedTuple):
     std: np.ndarray
 
 
-class AdditiveModel(ProcessMixin):
+class AdditiveModel(ReadableMixin, ProcessMixin):
     """A sum of terms under a likelihood; with Gaussian noise in closed form, else by natural gradients."""
 
     statistics_: Statistics

@@ -22,7 +22,7 @@ from vff.inference.methods.registry import METHODS, choose, inferences
 from vff.inference.methods.structured.fit import KINDS
 from vff.inference.methods.structured.method import structured_memory
 from vff.inference.methods.task import FitTask, Method, Spec, Sums, TermPlan, Visited
-from vff.inference.model.scale import REACH, TargetScale
+from vff.inference.model.scale import REACH, TargetScale, variance_unit
 from vff.inference.model.term import Term
 from vff.inference.posterior import Posterior, chosen
 from vff.inference.solvers.direct import DirectLinearGaussian, NormalEquations
@@ -71,4 +71,5 @@ __all__ = [
     "rescale",
     "rows_beyond",
     "structured_memory",
+    "variance_unit",
 ]

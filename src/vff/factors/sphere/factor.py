@@ -164,6 +164,7 @@ class Sphere(Leaf):
     """
 
     nickname: ClassVar[str] = "sphere"
+    choices: ClassVar[frozenset[str]] = frozenset({"order"})
     column_fields: ClassVar[tuple[str, ...]] = ("column", "longitude")
     longitude: Column = 1
     _: KW_ONLY

@@ -90,6 +90,16 @@ class AbstractCovariance(KeyedByPairs, ABC):
         """
         return None
 
+    def coefficient_variances(self, s: int) -> np.ndarray:
+        """S_ii of every coefficient of one term, (P,), with the intercept held."""
+        term, found = self.terms[s], []
+        shape = term.transform.shape
+        for some in stretches(term.size, term.size):
+            places = np.unravel_index(np.arange(some.start, some.stop), shape)
+            unit = Written([np.eye(size)[place] for size, place in zip(shape, places, strict=True)])
+            found.append(self.quad([unit if t == s else None for t in range(len(self.terms))]))
+        return term.prior_variances() - np.concatenate(found)
+
     def draws(self, n_samples: int, rng: np.random.Generator) -> np.ndarray | None:
         """Draws of c - mean, (P, n_samples); None where there is no cheap way to them."""
         return None
@@ -102,6 +112,10 @@ class AbstractCovariance(KeyedByPairs, ABC):
     def values(self, x: np.ndarray, some: np.ndarray | slice = slice(None)) -> tuple[np.ndarray, np.ndarray]:
         """Some of these draws at every row, (N, S), but for a rest whose variance is (N,)."""
         raise TypeError(f"{type(self).__name__} is made of no draws")
+
+    def kept(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Draws of c, (S, P), and of the constant less its average, (S,); None where it is made of none."""
+        return None
 
     def prior_variance(self, s: int, x: np.ndarray, rows: Rows) -> np.ndarray | float:
         """k(x, x) of one term at every row; one number where it is the same at all."""
@@ -221,6 +235,9 @@ class Direct(WrittenCovariance):
     def functions(self) -> tuple[list[LetterFunction], list[LetterFunction]]:
         return self._own_functions, self.pair_functions
 
+    def coefficient_variances(self, s: int) -> np.ndarray:
+        return self.terms[s].prior_variances() - np.diagonal(self.taken[s])
+
     def own_quad(self, s: int, weights: np.ndarray, Z: np.ndarray | None = None) -> np.ndarray:
         taken = self.taken[s] if Z is None else Z.T @ self.taken[s] @ Z
         return np.einsum("np,np->n", weights @ taken, weights)
@@ -291,6 +308,9 @@ class Averaged(Direct):
         """Draws that are kept."""
         return len(self.coefficients)
 
+    def kept(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.coefficients, self.intercepts
+
     def arrays(self) -> Arrays:
         yield from super().arrays()
         for own, size in zip(self.carried, self.request.sizes, strict=True):
@@ -306,6 +326,9 @@ class Averaged(Direct):
             raise ValueError("draws were expected, found none")
         if len(self.varying) not in (0, len(self.terms)):
             raise ValueError("prior variances of every term were expected, found some")
+
+    def coefficient_variances(self, s: int) -> np.ndarray:
+        return np.diagonal(self.carried[s] - self.taken[s])
 
     def prior_variance(self, s: int, x: np.ndarray, rows: Rows) -> np.ndarray | float:
         """On average over draws."""
