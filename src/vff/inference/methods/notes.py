@@ -16,24 +16,26 @@ from vff.moments import ColumnSummary, PreparedRows
 
 if TYPE_CHECKING:
     from vff.inference.methods.fit import Fit
-    from vff.inference.methods.task import TermPlan
+    from vff.inference.methods.task import FitTask, TermPlan
 
 _FEW_ROWS = 20  # below which 95 % intervals of pure noise were seen to hold less than 91 % of new rows
 _LOOKED_AT = 2048  # rows
+_NEARLY = 0.9  # of the features that a term may have
 _EXPECTED = 0.002  # of rows outside their own 99.8 % interval
 _MANY, _CHANCE = 0.02, 1e-4  # a share that is worth a note, if it has at most this probability
 
 
-def notes_on(final: Stage, whole: SumModel, plans: "Sequence[TermPlan]") -> tuple[str, ...]:
+def notes_on(final: Stage, whole: SumModel, task: "FitTask") -> tuple[str, ...]:
     """Sentences for the user; ``whole`` is the model with all harmonics that were summed."""
     notes: list[str] = []
+    plans = task.plans
     for term, plan in zip(final.model.moments.request.terms, plans, strict=True):
         for factor, extent, label in zip(term.factors, plan.ranges, plan.labels, strict=True):
             if not factor.domain.discrete:
                 notes += [note for note in _on_domain(final, factor.domain, extent, label) if note not in notes]
     if len(plans) == 1 and len(plans[0].labels) == 1 and not final.model.sites:
         notes += _on_detail(final, whole, plans[0].labels[0])
-    return (*notes, *_on_bound(final, whole, plans), *_on_learning(final, plans))
+    return (*notes, *_on_bound(final, whole, task), *_on_learning(final, plans))
 
 
 def _names(plans: "Sequence[TermPlan]") -> list[str]:
@@ -97,10 +99,12 @@ def _on_domain(final: Stage, domain: Domain, extent: ColumnSummary, label: str) 
     return notes
 
 
-def _on_bound(final: Stage, whole: SumModel, plans: "Sequence[TermPlan]") -> list[str]:
+def _on_bound(final: Stage, whole: SumModel, task: "FitTask") -> list[str]:
+    plans = task.plans
     bound_gap, worst = final.bound_gap, int(np.argmax(final.bound_gap_by_term))
     chosen, name = all(M is None for M in plans[worst].M), _names(plans)[worst]
-    ended = chosen and final.harmonics[worst] == whole.harmonics[worst]
+    full = final.model.moments.request.sizes[worst] > _NEARLY * task.budgets[worst]
+    ended = chosen and (full or final.harmonics[worst] == whole.harmonics[worst])
     # who left M to the fit is told when it ended before it was content; who gave it, when it is far too small
     limit = final.tolerance if ended else 10.0 * final.tolerance
     if final.closed.allowance > 0.5 * max(bound_gap, final.tolerance):
