@@ -141,7 +141,7 @@ class Leaf(_Expression):
         """The same with learnt hyperparameters, in the column's own units."""
         return self._replaced({"variance": variance, **values})
 
-    def settled(self, domain: Domain) -> Self:
+    def _settled(self, domain: Domain) -> Self:
         """The same with what a fit settles beside hyperparameters, given its domain; itself where that is nothing."""
         return self
 
@@ -397,7 +397,7 @@ class Term:
             for factor, v, own in zip(self.factors, variances, names, strict=True)
         )
         if domains is not None:
-            factors = tuple(factor.settled(domain) for factor, domain in zip(factors, domains, strict=True))
+            factors = tuple(factor._settled(domain) for factor, domain in zip(factors, domains, strict=True))
         return factors[0] if len(factors) == 1 else Product(factors)
 
 
