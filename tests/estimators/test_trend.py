@@ -226,7 +226,8 @@ def test_fast_oscillations_are_found(order):
     rng = np.random.default_rng(0)
     x = np.sort(rng.uniform(0.0, 10.0, 2000))
     y = np.sin(30.0 * x) + 0.2 * rng.normal(size=x.size)
-    model = GPRegressor(Trend(0, order=order), frequencies=160).fit(x[:, None], y)
+    M = 500 if order == 1 else 160  # a rough walk leaves to the noise what harmonics miss
+    model = GPRegressor(Trend(0, order=order), frequencies=M).fit(x[:, None], y)
     assert model.noise_variance_ == pytest.approx(0.04, rel=0.4)
 
 
