@@ -92,6 +92,8 @@ class StartingPoint(NamedTuple):
     values: Values
     most: int | None
     """The largest detail to try them with; None for all there is."""
+    variance: float = 1.0
+    """How many times the usual variance goes with them, where none was given."""
 
 
 class Beyond(NamedTuple):
