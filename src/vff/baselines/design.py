@@ -153,15 +153,15 @@ class Design:
                 domain = self.factors[own[0]].settled_together(found, [], growing=False)
                 domain.refuse(extents, [label(self.columns[c]) for c in own])
 
-    def with_values(self, values: Values) -> Kernel | SquaredExponential:
-        """The kernel again, with learnt values."""
+    def with_values(self, values: Values, domain: Callable[[Place], Domain]) -> Kernel | SquaredExponential:
+        """The kernel again, with learnt values, and what follows from the domains of its columns."""
         variances, lengthscales = values.variances.tolist(), values.lengthscales.tolist()
         if isinstance(self.kernel, SquaredExponential):
             return SquaredExponential(variances[0], tuple(lengthscales))
         rest, filled = iter(lengthscales), []
-        for term, variance in zip(self.kernel, variances, strict=True):
+        for term, variance, columns in zip(self.kernel, variances, self.covariance.columns, strict=True):
             own = [next(rest) for leaf in term.factors for _ in leaf.given]
-            filled.append(term.with_values(variance, own))
+            filled.append(term.with_values(variance, own, [*map(domain, columns)]))
         return _sum(filled)
 
 

@@ -172,15 +172,26 @@ def resolve_columns(kernel: Kernel | None, table: Table, likelihood_column: Hash
     """The terms of the kernel with their columns, but for one that the likelihood takes for itself."""
     columns: dict[Hashable, BoundColumn] = {}
     terms: list[BoundTerm] = []
-    for term in normal_form(default_kernel(table, likelihood_column) if kernel is None else kernel):
+    known = [
+        Term(tuple(_over(leaf, table) for leaf in term.factors))
+        for term in normal_form(default_kernel(table, likelihood_column) if kernel is None else kernel)
+    ]
+    named: dict[int, Leaf] = {}
+    for leaf in (leaf for term in known for leaf in term.factors if leaf.levels_named is not None):
+        named.setdefault(table.index(leaf.column), leaf)
+    for term in known:
         indices = [tuple(map(table.index, leaf.columns)) for leaf in term.factors]
         _check_different(term, indices, table)
         places: list[Place] = []
         for own, leaf in zip(indices, term.factors, strict=True):
+            unnamed = leaf.reads == "levels" and leaf.levels_named is None
+            speaker = named.get(own[0], leaf) if unnamed else leaf
             # the columns of a factor are its own: two that share some of several do not share them with others
-            keys = [(own if len(own) > 1 else index, leaf.factor.axis, index) for index in own]
+            keys = [(own if len(own) > 1 else index, speaker.factor.axis, index) for index in own]
             columns |= {
-                key: _bound(index, leaf, table) for key, index in zip(keys, own, strict=True) if key not in columns
+                key: _bound(index, leaf, speaker, table)
+                for key, index in zip(keys, own, strict=True)
+                if key not in columns
             }
             places.append(place_of([list(columns).index(key) for key in keys]))
         name = _unique(term.name, {other.name for other in terms})
@@ -188,12 +199,30 @@ def resolve_columns(kernel: Kernel | None, table: Table, likelihood_column: Hash
     return Binding(tuple(columns.values()), tuple(terms))
 
 
-def _bound(index: int, leaf: Leaf, table: Table) -> BoundColumn:
+def _bound(index: int, leaf: Leaf, speaker: Leaf, table: Table) -> BoundColumn:
     """A column as a leaf reads it; options speak of several that are read together by its name."""
     alone = {leaf.column, index, *([table.names[index]] if table.names else [])}
     aliases = alone if len(leaf.columns) == 1 else {leaf.name}
-    levels = table.levels(index) if leaf.reads == "levels" else None
+    levels = _levels(speaker, table, index) if leaf.reads == "levels" else None
     return BoundColumn(index, table.label(index), frozenset(aliases), table.kind(index).value, levels)
+
+
+def _over(leaf: Leaf, table: Table) -> Leaf:
+    """The leaf with what its column says of itself."""
+    index = table.index(leaf.columns[0])
+    return leaf.over(table.order(index) if leaf.reads == "levels" else None, table.label(index))
+
+
+def _levels(speaker: Leaf, table: Table, index: int) -> tuple[Any, ...]:
+    """The levels of a column: those that a leaf on it names, which must be all, or those that the rows have."""
+    found, named = table.levels(index), speaker.levels_named
+    if named is None:
+        return found
+    places = set(named)
+    unnamed = [level for level in found if level not in places]
+    if unnamed:
+        raise ValueError(speaker.unnamed(unnamed, table.label(index)))
+    return named
 
 
 def _check_different(term: Term, indices: list[tuple[int, ...]], table: Table) -> None:
@@ -224,7 +253,10 @@ def united(one: Binding, other: Binding) -> Binding:
     """The terms over the levels of both in the order that one look at all rows would have given them."""
     both = joined(one, other)
     columns = tuple(
-        column if column.levels is None else replace(column, levels=in_order(column.levels)) for column in both.columns
+        column
+        if column.levels is None or column.levels == old.levels
+        else replace(column, levels=in_order(column.levels))
+        for old, column in zip(one.columns, both.columns, strict=True)
     )
     return replace(both, columns=columns)
 

@@ -5,7 +5,7 @@ Kernels also speak scikit-learn's parameter protocol, ``get_params`` and ``set_p
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from itertools import combinations
 from numbers import Integral, Real
@@ -13,8 +13,9 @@ from typing import Any, ClassVar, Self, Union
 
 import numpy as np
 
+from vff.basis import Domain
 from vff.factors.protocol import Factor, Values
-from vff.words import shown
+from vff.words import listed, shown
 
 Column = str | int
 Kernel = Union["Leaf", "Product", "Sum"]
@@ -70,8 +71,8 @@ class _Expression(ABC):
 class Leaf(_Expression):
     """A kernel on one column, or on several together, the base of all kinds of them.
 
-    Fields beyond its columns are positive numbers, or None for "start from the data". Besides the variance, those that
-    its factor learns are called after its parameters; others are given, and stay.
+    Fields beyond its columns are positive numbers, or None for "start from the data", unless they are ``choices``.
+    Besides the variance, those that its factor learns are called after its parameters; others are given, and stay.
 
     Examples
     --------
@@ -89,6 +90,10 @@ class Leaf(_Expression):
     """Kinds of columns whose bare name stands for it."""
     column_fields: ClassVar[tuple[str, ...]] = ("column",)
     """The fields that name its columns, in the order in which they are written."""
+    choices: ClassVar[frozenset[str]] = frozenset()
+    """Fields that hold words, whole numbers, lists or lists by name: given, never learnt, and checked by the leaf."""
+    from_file: ClassVar[str | None] = None
+    """The one of them that terms of a command line may give by the name of a file of rows."""
     column: Column = 0
     _: KW_ONLY
     variance: float | None = None
@@ -106,7 +111,9 @@ class Leaf(_Expression):
                 f"{' and '.join(map(shown, self.columns))}; name each of them once"
             )
         for name, value in self._values().items():
-            if value is not None and not (isinstance(value, Real) and 0.0 < float(value) < np.inf):
+            if name in self.choices or value is None:
+                continue
+            if not (isinstance(value, Real) and 0.0 < float(value) < np.inf):
                 columns = ", ".join(map(shown, self.columns))
                 raise ValueError(
                     f"{type(self).__name__}({columns}): {name} must be a positive number, got "
@@ -153,9 +160,26 @@ class Leaf(_Expression):
         """The same with learnt hyperparameters, in the column's own units."""
         return self._replaced({"variance": variance, **values})
 
+    def settled(self, domain: Domain) -> Self:
+        """The same with what a fit settles beside hyperparameters, given its domain; itself where that is nothing."""
+        return self
+
     def bare(self) -> Self:
         """The same with no hyperparameters."""
         return self._replaced(dict.fromkeys(("variance", *self.given)))
+
+    @property
+    def levels_named(self) -> tuple[Hashable, ...] | None:
+        """All levels of its column in their order, where it names them; None for those that the rows have."""
+        return None
+
+    def unnamed(self, levels: Sequence[Any], label: str) -> str:
+        """The sentence about levels of a column that it does not name."""
+        return f"column {label} of X holds {listed(levels, 4)}, which {shown(self)} does not name; name all levels"
+
+    def over(self, order: Sequence[Any] | None, label: str) -> Self:
+        """The same over a column that says in which order its levels stand, or says nothing."""
+        return self
 
     def clash(self, other: "Leaf") -> str | None:
         """Why the two cannot be multiplied where they share a column; None where they can."""
@@ -163,7 +187,7 @@ class Leaf(_Expression):
 
     def __call__(self, x: np.ndarray, z: np.ndarray) -> np.ndarray:
         """k(x, z) for two vectors of values of the column, (N, N'); for rows (N, D) of several columns."""
-        values = self._values()
+        values = {name: value for name, value in self._values().items() if name in {"variance", *self.given}}
         if None in values.values():
             raise ValueError(
                 f"{shown(self)} has no values yet: give {' and '.join(values)}, or use the kernel_ of a fit"
@@ -171,15 +195,26 @@ class Leaf(_Expression):
         return values["variance"] * self._correlation(x, z)
 
     def __repr__(self) -> str:
-        return self.text(lambda value: f"{float(value):.6g}")
+        return self.text(lambda value: f"{float(value):.6g}", whole=False)
 
-    def text(self, number: Callable[[Any], str]) -> str:
-        """The kernel as it is written in Python, each value by ``number``; NumPy's names and indices as plain ones."""
+    def text(self, number: Callable[[Any], str], *, whole: bool = True) -> str:
+        """The kernel as it is written in Python, each value by ``number``; NumPy's names and indices as plain ones.
+
+        Not ``whole``, long choices are only described.
+        """
         columns = [str.__repr__(one) if isinstance(one, str) else str(int(one)) for one in self.columns]
-        usual = {own.name: own.default for own in fields(self)}
-        given = {name: value for name, value in self._values().items() if value is not None and value != usual[name]}
-        values = [f"{name}={number(value)}" for name, value in given.items()]
+        usual = {field.name: field.default for field in fields(self) if field.name in self.choices}
+        written = {
+            name: self._choice_text(name, value, whole=whole) if name in self.choices else number(value)
+            for name, value in self._values().items()
+            if value is not None and (name not in usual or value != usual[name])
+        }
+        values = [f"{name}={value}" for name, value in written.items()]
         return f"{type(self).__name__}({', '.join([*columns, *values])})"
+
+    def _choice_text(self, name: str, value: Any, *, whole: bool) -> str:
+        """As the grammar reads it, or not ``whole`` and short."""
+        return str.__repr__(value) if isinstance(value, str) else repr(value)
 
     def _replaced(self, params: dict[str, Any]) -> Self:
         self._check_names(params)

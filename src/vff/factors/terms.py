@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
+from vff.basis import Domain
 from vff.factors.expression import Column, Kernel, Leaf, Product, factors_of, summands
 
 
@@ -53,10 +54,13 @@ class Term:
         given = [factor.variance for factor in self.factors if factor.variance is not None]
         return prod(given) if given else None
 
-    def with_values(self, variance: float, values: Sequence[float]) -> Leaf | Product:
+    def with_values(
+        self, variance: float, values: Sequence[float], domains: Sequence[Domain] | None = None
+    ) -> Leaf | Product:
         """The expression again, with learnt values; a product carries its variance on the first factor.
 
-        ``values`` are the hyperparameters of the factors beside the variance, from left to right.
+        ``values`` are the hyperparameters of the factors beside the variance, from left to right; ``domains`` are those
+        of a fit, by factor.
         """
         names = [list(factor.given) for factor in self.factors]
         expected = sum(map(len, names))
@@ -68,6 +72,8 @@ class Term:
             factor.with_values(v, {name: next(rest) for name in own})
             for factor, v, own in zip(self.factors, variances, names, strict=True)
         )
+        if domains is not None:
+            factors = tuple(factor.settled(domain) for factor, domain in zip(factors, domains, strict=True))
         return factors[0] if len(factors) == 1 else Product(factors)
 
 

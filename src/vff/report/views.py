@@ -93,9 +93,9 @@ def effect_on(model: AdditiveModel, view: View, lattice: Mapping[int, np.ndarray
     x = np.tile([_middle(model, c) for c in range(len(model.column_indices_))], (grids[0].size, 1))
     for c, grid in zip(lattice, grids, strict=True):
         x[:, c] = grid.ravel()
-    term = posterior.terms[view.term]
-    mean, variance = posterior.effect(view.term, x, posterior.rows(x))
-    known = variance < UNINFORMED**2 * term.prior_variance(x)
+    rows = posterior.rows(x)
+    mean, variance = posterior.effect(view.term, x, rows)
+    known = variance < UNINFORMED**2 * posterior.covariance.prior_variance(view.term, x, rows)
     shape = grids[0].shape
     return Effect(scale * mean.reshape(shape), scale * np.sqrt(variance).reshape(shape), known.reshape(shape))
 

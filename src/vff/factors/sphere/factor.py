@@ -1,4 +1,4 @@
-"""A function on the globe: what the user writes, and its independent harmonics (theory §17)."""
+"""A function on the globe: what the user writes, and its independent harmonics (theory §19)."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
@@ -164,6 +164,7 @@ class Sphere(Leaf):
     """
 
     nickname: ClassVar[str] = "sphere"
+    choices: ClassVar[frozenset[str]] = frozenset({"order"})
     column_fields: ClassVar[tuple[str, ...]] = ("column", "longitude")
     longitude: Column = 1
     _: KW_ONLY
