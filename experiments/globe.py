@@ -1,8 +1,8 @@
 """A temperature on the globe from 20,000 scattered stations: no seam at 180 degrees, and no pole.
 
-A January is made of formulas: warm at the thermal equator, cold continents in the north and warm ones in the south, with
-outlines of a few dozen corners; stations measure it with an error of 2 degrees. ``Sphere`` is compared with a product
-of two Matérns over latitude and longitude as if they were a rectangle. The table has errors on held-out places
+A January is made of formulas: warm at the thermal equator, cold continents in the north and warm ones in the south,
+with outlines of a few dozen corners; stations measure it with an error of 2 degrees. ``Sphere`` is compared with a
+product of two Matérns over latitude and longitude as if they were a rectangle. The table has errors on held-out places
 everywhere, within ten degrees of the 180th meridian and beyond the 75th parallels, and how far the two sides of that
 meridian are apart. ``--picture FILE`` writes the picture of the manual.
 """
@@ -25,13 +25,14 @@ PARALLEL = 68.0
 # Longitude and latitude of corners, good enough to be recognised.
 LAND = {
     "Eurasia": [(-10, 37), (0, 44), (-5, 49), (8, 58), (5, 62), (25, 71), (60, 69), (105, 78), (140, 73), (180, 69),
-                (190, 66), (163, 58), (142, 59), (130, 43), (122, 37), (121, 28), (108, 20), (103, 2), (98, 16), (80, 8),
-                (72, 20), (57, 26), (59, 22), (45, 13), (34, 29), (36, 36), (26, 38), (15, 41)],
+                (190, 66), (163, 58), (142, 59), (130, 43), (122, 37), (121, 28), (108, 20), (103, 2), (98, 16),
+                (80, 8), (72, 20), (57, 26), (59, 22), (45, 13), (34, 29), (36, 36), (26, 38), (15, 41)],
     "Africa": [(-17, 15), (-10, 32), (10, 37), (32, 31), (43, 12), (51, 12), (40, -10), (35, -24), (20, -35), (12, -16),
                (9, 4), (-8, 5)],
     "North America": [(-168, 66), (-156, 71), (-115, 73), (-80, 73), (-65, 60), (-56, 52), (-70, 43), (-81, 30),
                       (-97, 28), (-97, 18), (-84, 10), (-105, 20), (-117, 32), (-124, 46), (-140, 60), (-160, 56)],
-    "South America": [(-80, 0), (-72, 12), (-50, 0), (-35, -7), (-40, -22), (-58, -38), (-68, -55), (-74, -48), (-71, -20)],
+    "South America": [(-80, 0), (-72, 12), (-50, 0), (-35, -7), (-40, -22), (-58, -38), (-68, -55), (-74, -48),
+                      (-71, -20)],
     "Australia": [(114, -22), (131, -11), (142, -11), (153, -27), (147, -39), (131, -32), (116, -35)],
     "Greenland": [(-55, 82), (-20, 82), (-22, 70), (-44, 60), (-55, 70)],
 }  # fmt: skip
@@ -84,6 +85,7 @@ def draw(models: dict[str, GPRegressor]) -> Any:
     left, right = figure.subplots(1, 2, width_ratios=(1.7, 1.0))
     plot.map(models["Sphere"], ax=left, label="temperature (°C)", xlabel="longitude", ylabel="latitude")
     left.set_title("posterior mean of a January, 20,000 stations", fontsize="small")
+    left.tick_params(labelsize="small")
     lon = np.linspace(140.0, 220.0, 401)
     where = pd.DataFrame({"lat": np.full(lon.size, PARALLEL), "lon": (lon + 180.0) % 360.0 - 180.0})
     right.plot(lon, temperature(where["lat"].to_numpy(), where["lon"].to_numpy()), color="0.6", lw=1.0, label="truth")

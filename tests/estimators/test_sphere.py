@@ -241,16 +241,13 @@ def test_the_command_line(tmp_path, capsys):
 
 
 def test_sources_agree(tmp_path):
-    dask, ibis = pytest.importorskip("dask.dataframe"), pytest.importorskip("ibis")
-    pytest.importorskip("duckdb")
+    dask, duckdb = pytest.importorskip("dask.dataframe"), pytest.importorskip("duckdb")
     X = stations(400).round({"lat": 0, "lon": -1, "t": 0})
     frame = X.assign(y=noisy(X))
     model = GPRegressor(Sphere("lat", "lon") + Matern32("t"), frequencies={"(lat, lon)": 6, "t": 3})
     whole = clone(model).fit(X, frame["y"])
     parts = clone(model).fit(dask.from_pandas(frame, npartitions=3), "y")
-    connection = ibis.duckdb.connect()
-    table = connection.create_table("stations", pa.Table.from_pandas(frame))
-    asked = clone(model).fit(table, "y")
+    asked = clone(model).fit(duckdb.from_arrow(pa.Table.from_pandas(frame)), "y")
     frame.to_parquet(tmp_path / "stations.parquet")
     read = clone(model).fit(tmp_path / "stations.parquet", "y")
     for other in (parts, asked, read):
