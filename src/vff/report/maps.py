@@ -93,7 +93,6 @@ def map(
     check_drawable(model, "plot.map")
     (over, kinds), (rows, targets) = _axes(model), _rows(model, X, y)
     lattice = [_range(model, c, rows) for c in over]
-    rows = None if rows is None else rows[:, over]
     field = _field(model, over, kinds, lattice, rows, targets if ax is None else None)
     equal = equal or all(canvas.compass(model, c) for c in over)
     names = ["mean"] if ax is not None else ["mean", "std"] if targets is None else ["rows", "mean", "std"]
@@ -163,7 +162,7 @@ def _field(
     limits = (low - scale, high + scale) if high - low <= _FLAT * scale else (low, high)
     x, y = (canvas.on_axis(kind, at) for kind, at in zip(kinds, lattice, strict=True))
     if rows is not None:
-        rows = np.stack([canvas.on_axis(kind, own) for kind, own in zip(kinds, rows.T, strict=True)], axis=1)
+        rows = np.stack([canvas.on_axis(kind, own) for kind, own in zip(kinds, rows[:, over].T, strict=True)], axis=1)
     mean, std, known = (own.reshape(shape) for own in (mean, np.sqrt(variance), known))
     return _Map(x, y, mean, std, known, limits, rows, targets)
 
