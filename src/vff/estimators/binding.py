@@ -87,6 +87,11 @@ class Binding:
             for term in self.terms
         )
 
+    @property
+    def sources(self) -> tuple[tuple[int, ...], ...]:
+        """The column of the table behind every factor of every term."""
+        return tuple(tuple(self.columns[c].index for c in term.columns) for term in self.terms)
+
     def labels(self, term: BoundTerm) -> tuple[str, ...]:
         """What the columns of a term are called in messages."""
         return tuple(self.columns[c].label for c in term.columns)

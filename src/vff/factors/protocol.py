@@ -251,8 +251,8 @@ class Factor(ABC, Generic[D, B]):
         """A few of the features, for a first look at a product."""
         return basis
 
-    def one(self, basis: B) -> np.ndarray:
-        """Coefficients of the function that is one everywhere, (P,)."""
+    def one(self, basis: B) -> np.ndarray | None:
+        """Coefficients of the function that is one everywhere, (P,); None where it is none of the functions."""
         return np.eye(1, basis.size)[0]
 
     @abstractmethod

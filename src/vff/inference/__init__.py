@@ -24,7 +24,7 @@ from vff.inference.methods.structured.method import structured_memory
 from vff.inference.methods.task import FitTask, Method, Spec, Sums, TermPlan, Visited
 from vff.inference.model.scale import REACH, TargetScale
 from vff.inference.model.term import Term
-from vff.inference.posterior import Posterior, chosen
+from vff.inference.posterior import EffectAt, Posterior, PureEffect, chosen
 from vff.inference.solvers.direct import DirectLinearGaussian, NormalEquations
 from vff.inference.solvers.linear_gaussian import Cotangents, Intercept, InterceptPosterior
 
@@ -35,6 +35,7 @@ __all__ = [
     "REACH",
     "Cotangents",
     "DirectLinearGaussian",
+    "EffectAt",
     "Fit",
     "FitTask",
     "Intercept",
@@ -45,6 +46,7 @@ __all__ = [
     "Observed",
     "Optimum",
     "Posterior",
+    "PureEffect",
     "RowOracle",
     "Samples",
     "SiteQuery",

@@ -2,15 +2,27 @@
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from vff.inference.posterior.covariance import AbstractCovariance, columns_of, square_root
+from vff.inference.posterior.covariance import AbstractCovariance, columns_of
+from vff.inference.posterior.direct import square_root
+from vff.inference.posterior.pure import PureEffect, Sources, pure_effects
 from vff.inference.posterior.term import Rows, TermProcess, stretches
 from vff.inference.solvers.linear_gaussian import InterceptPosterior
 from vff.moments import ColumnRows, LetterFunction, MomentRequest, Tables, synthesise
 
 _CHUNK = 2**20
+
+
+class EffectAt(NamedTuple):
+    """An effect at rows, (N,) each."""
+
+    mean: np.ndarray
+    variance: np.ndarray
+    prior: np.ndarray
+    """Its variance without data."""
 
 
 @dataclass(frozen=True)
@@ -171,6 +183,34 @@ class Posterior:
             follows = term.linear(x, rows, [answer])[0] - float(centre @ answer)
             variance = variance + self.intercept.variance * follows**2
         return mean, variance
+
+    def pure_effects(self, sources: Sources) -> tuple[PureEffect, ...]:
+        """The effect of every term with margins of products where they belong, by the rule of ``pure``."""
+        key = tuple(map(tuple, sources))
+        if key not in self._pure:
+            self._pure[key] = pure_effects(self.terms, self.centre, self.request.slices, key)
+        return self._pure[key]
+
+    @cached_property
+    def _pure(self) -> dict[Any, tuple[PureEffect, ...]]:
+        return {}
+
+    def pure_effect(self, s: int, effect: PureEffect, x: np.ndarray, rows: Rows) -> EffectAt:
+        """An effect of ``pure_effects``, that of term s, less its average over the rows of the fit."""
+        if effect.plain:
+            mean, variance = self.effect(s, x, rows)
+            return EffectAt(mean, variance, np.full(len(x), self.terms[s].variance))
+        z = effect.centred_on(self.centre, self.request.slices)
+        moved, intercept = self.covariance.product(z), self.intercept
+        vectors = [self.mean, moved, *([] if intercept is None else [intercept.answer])]
+        (mean, cross, *more), explained = self.covariance.pure(effect, x, rows, vectors)
+        prior = self.covariance.pure_prior(effect, x, rows)
+        # the differences are variances; only rounding can carry them below zero
+        variance = np.maximum(np.maximum(prior - explained, 0.0) - 2.0 * cross + float(z @ moved), 0.0)
+        for follows in more:
+            assert intercept is not None
+            variance = variance + intercept.variance * (follows - float(z @ intercept.answer)) ** 2
+        return EffectAt(mean - float(z @ self.mean), variance, prior)
 
     def effects_of_mean(self, x: np.ndarray, rows: Rows) -> list[np.ndarray]:
         """phi'm of every term at every row."""
