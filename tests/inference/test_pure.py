@@ -85,7 +85,7 @@ def _receiver(model, t, some):
 
 
 def _functionals(model, rows, new):
-    """For every effect and every term: [(sign, factors at the row)] that its sum is made of, and w by term, by loops."""
+    """For every effect and every term: the signs and sets of factors at the row that its sum is made of."""
     posterior = model.posterior_
     T = len(posterior.terms)
     found = [[[] for _ in range(T)] for _ in range(T)]
@@ -193,7 +193,7 @@ def test_beyond_domains_and_of_levels_never_seen(name):
 def test_a_factor_without_the_function_one_is_left_as_it_is(name, monkeypatch):
     """The average of t is then known from the term of t alone; what is left of t * g goes to g."""
     monkeypatch.setattr(LevelFactor, "one", lambda self, basis: None)
-    model, frame = _model(name)
+    model, frame = _model(name, frequencies=4)
     own, margin = model._pure_effects[1].parts
     assert (own.term, margin.term, margin.over) == (1, len(model.kernel_.terms) - 1 - (name == "two products"), (1,))
     _sums(model, frame)
@@ -265,7 +265,7 @@ def test_averages_over_draws(name):
 
 
 def test_a_smooth_by_group_has_bands_of_a_tenth():
-    """As they are, t, g and their product are known to about one in twice a deviation, because they can stand in for one another."""
+    """As they are, two deviations are about one: t, g and their product can stand in for one another."""
     rng = np.random.default_rng(2)
     t, g = rng.uniform(0, 10, 3000), rng.integers(0, 4, 3000)
     curves = np.sin(t[:, None] + 0.7 * np.arange(4)) + 0.4 * np.arange(4)
