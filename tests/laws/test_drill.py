@@ -117,7 +117,7 @@ class TidePrior(Prior[Dial, TideBasis]):
     def factor(self) -> "TideFactor":
         return TideFactor()
 
-    def slope_variance(self) -> float:
+    def slope_variance(self, x: np.ndarray) -> float:
         return 0.5 / self.domain.unit() ** 2
 
 

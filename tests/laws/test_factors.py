@@ -112,12 +112,14 @@ def test_rows_beyond_see_few_states(case: Case) -> None:
 def test_what_features_leave_out_is_no_less_than_zero_and_falls(case: Case) -> None:
     factor, decay = case.leaf.factor, case.leaf.factor.decay
     x, highest_frequencies = case.domain.spread(np.linspace(0.0, 1.0, 43), case.basis.size)[:-1], (4, 8, 16, 32)
-    left = [1.0 - case.prior(basis=case.basis.resized(M)).carried(x) for M in highest_frequencies]
-    assert all(np.all(own > -1e-10) for own in left)
-    assert all(np.all(finer <= coarser + 1e-10) for coarser, finer in pairwise(left))
+    whole = case.prior().prior_variance(x) + np.zeros(x.size)
+    left = [whole - case.prior(basis=case.basis.resized(M)).carried(x) for M in highest_frequencies]
+    rounding = 1e-10 * float(whole.max())
+    assert all(np.all(own > -rounding) for own in left)
+    assert all(np.all(finer <= coarser + rounding) for coarser, finer in pairwise(left))
     if decay is None:
         assert case.basis.detail is None
-        close(left[0], np.zeros(x.size))
+        close(left[0] / whole.max(), np.zeros(x.size))
     elif factor.edges(case.basis) == factor.edges(factor.least(FactorOptions("auto", None, ()))):  # fewer miss the ends
         # ``decay`` is that of the tail of the spectrum; the ends fall more slowly, by about three powers
         assert np.median(left[-1]) < max(3.0 * 0.5 ** min(decay, 3.0) * np.median(left[-2]), 1e-12)
@@ -127,13 +129,34 @@ def test_slopes_are_those_of_the_features(case: Case) -> None:
     prior, h = case.prior(), 1e-5 * case.domain.unit()
     if not case.smooth:
         with pytest.raises(ValueError, match="has no derivative; "):
-            prior.slope_variance()
+            prior.slope_variance(case.inside)
         return
-    variance = prior.slope_variance()
     x = 0.5 * (case.inside[:-1] + case.inside[1:])
     close(prior.features(x, 1), (prior.features(x + h) - prior.features(x - h)) / (2 * h), 1e-6)
-    near = prior.correlation(np.array([x[0]]), np.array([x[0] + 100 * h]))[0, 0]
-    assert 2.0 * (1.0 - near) / (100 * h) ** 2 == pytest.approx(variance, rel=1e-2)
+    ends = np.stack([x - 50 * h, x + 50 * h], axis=1)
+    k = np.stack([prior.correlation(own, own) for own in ends])
+    rises = (k[:, 0, 0] - 2.0 * k[:, 0, 1] + k[:, 1, 1]) / (100 * h) ** 2
+    np.testing.assert_allclose(rises, prior.slope_variance(x) + np.zeros(x.size), rtol=1e-2)
+
+
+def test_prior_variances_are_those_of_the_kernel(case: Case) -> None:
+    """k(x, x) at rows inside and outside, in the double letters of the basis, and its slopes."""
+    factor, prior = case.leaf.factor, case.prior()
+    for x in (*case.inside, *case.outside):
+        at = np.array([x])
+        close(prior.prior_variance(at) + np.zeros(1), prior.correlation(at, at)[0])
+    if factor.constant_variance:
+        assert prior.prior_variance(case.inside) == 1.0
+        return
+    t = case.domain.to_unit(case.inside)
+    close(case.basis.double.evaluate(t) @ factor.variance_letters(case.basis), factor.variance_functions(t))
+    weights, slopes = factor.variance_weights(case.values), factor.variance_slopes(case.values)
+    for own in factor.parameters:
+        ends = [factor.variance_weights(moved(case, own.name, step)) for step in (H, -H)]
+        close(slopes.get(own.name, np.zeros(weights.shape)), (ends[0] - ends[1]) / (2 * H), 1e-7)
+    with jax.enable_x64(True):
+        traced = jax.jit(lambda values: factor.variance_weights(values))(case.values)
+        close(np.asarray(traced), weights)
 
 
 def test_one_is_one(case: Case) -> None:

@@ -104,7 +104,7 @@ class Lengthscale(NamedTuple):
 
 
 class AbstractCovariance(ABC):
-    """A stationary covariance function without its values."""
+    """A covariance function without its values."""
 
     first_lengthscale: float | None = None
     """Where lengthscales start, in half ranges; None when a ladder of them is tried on the data."""
@@ -113,6 +113,11 @@ class AbstractCovariance(ABC):
     @abstractmethod
     def variance_names(self) -> tuple[str, ...]:
         """What the variances are called in notes; as many as there are variances."""
+
+    @property
+    @abstractmethod
+    def columns(self) -> tuple[tuple[int, ...], ...]:
+        """Those that every variance belongs to."""
 
     @property
     @abstractmethod
@@ -141,6 +146,10 @@ class AbstractCovariance(ABC):
         """Positive numbers from their logarithms."""
         V, positive = len(self.variance_names), np.exp(theta)
         return Values(positive[:V], positive[V:-1], float(positive[-1]))
+
+    def diagonal(self, values: Values, T: np.ndarray) -> np.ndarray | float:
+        """k(T_i, T_i); one number where it is the same everywhere."""
+        return values.variance
 
     def matrix(self, values: Values, T: np.ndarray, S: np.ndarray) -> np.ndarray:
         """k(T, S), (N, n), in C order."""
@@ -175,6 +184,10 @@ class Radial(AbstractCovariance):
     @property
     def variance_names(self) -> tuple[str, ...]:
         return ("variance",)
+
+    @property
+    def columns(self) -> tuple[tuple[int, ...], ...]:
+        return (tuple(range(len(self.labels))),)
 
     def __post_init__(self) -> None:
         # In many columns short lengthscales isolate the rows, and outliers reward that: such a start ends on a lower
@@ -234,6 +247,10 @@ class SumOfProducts(AbstractCovariance):
         return tuple("variance" + (f" of {_name(term)}" if len(self.terms) > 1 else "") for term in self.terms)
 
     @property
+    def columns(self) -> tuple[tuple[int, ...], ...]:
+        return tuple(tuple(column.index for column in term) for term in self.terms)
+
+    @property
     def lengthscales(self) -> tuple[Lengthscale, ...]:
         every = [(term, column, own) for term in self.terms for column in term for own in column.factor.parameters]
         found = []
@@ -256,6 +273,17 @@ class SumOfProducts(AbstractCovariance):
                 k *= variance
             total = k if total is None else np.add(total, k, out=total)
         assert total is not None  # a kernel has a term
+        return total
+
+    def diagonal(self, values: Values, T: np.ndarray) -> np.ndarray | float:
+        rest, total = iter(values.lengthscales), 0.0
+        for variance, term in zip(values.variances, self.terms, strict=True):
+            for column in term:
+                own = {parameter.name: next(rest) for parameter in column.factor.parameters}
+                if not column.factor.constant_variance:
+                    functions = column.factor.variance_functions(T[:, column.index])
+                    variance = variance * (functions @ column.factor.variance_weights(own))
+            total = total + variance
         return total
 
     def pull_back(self, values: Values, T: np.ndarray, S: np.ndarray, weights: np.ndarray) -> np.ndarray:

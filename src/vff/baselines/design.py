@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
+from math import prod
 from operator import add, mul, truediv
 from typing import Any
 
@@ -197,9 +198,10 @@ class Problem:
     @cached_property
     def units(self) -> Values:
         """What hyperparameters are measured in: the square of the target's scale, and such as half ranges."""
-        square = self.target.scale**2
-        lengths = [self.domains[own.column].unit(own.unit) for own in self.covariance.lengthscales]
-        return Values(np.full(len(self.covariance.variance_names), square), np.array(lengths), square)
+        square, own = self.target.scale**2, self.covariance
+        lengths = [self.domains[one.column].unit(one.unit) for one in own.lengthscales]
+        variances = [square * prod(self.domains[c].unit("variance") for c in some) for some in own.columns]
+        return Values(np.array(variances), np.array(lengths), square)
 
     @property
     def given(self) -> Values:
@@ -223,7 +225,7 @@ def check_numbers_only(kernel: Any) -> None:
     """Refuse the effects of levels, for baselines whose features live on intervals."""
     for term in () if kernel is None or isinstance(kernel, SquaredExponential | str) else normal_form(kernel):
         for factor in term.factors:
-            if "domain" not in factor.factor.options:
+            if "domain" not in factor.factor.options or not factor.factor.constant_variance:
                 what = "the effects of levels " if factor.reads == "levels" else ""
                 raise ValueError(
                     f"the kernel has {what}{shown(factor)}, and this baseline knows Matérns of numbers "

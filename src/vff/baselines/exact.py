@@ -172,7 +172,8 @@ class ExactPosterior(AbstractPosterior):
         if joint:
             return mean, self._matrix(T, T) - root.T @ root
         # The difference is a variance; only rounding can carry it below zero.
-        return mean, np.maximum(self.variance - np.einsum("nr,nr->r", root, root), 0.0)
+        prior = self.evidence.covariance.diagonal(self.evidence.values, T) + self.evidence.intercept
+        return mean, np.maximum(prior - np.einsum("nr,nr->r", root, root), 0.0)
 
 
 @dataclass(eq=False, repr=False)

@@ -55,7 +55,10 @@ class Domain(ABC):
         return 1.0
 
     def unit(self, kind: str = "length") -> float:
-        """One ``kind`` of the unit domain in the column's own units; 1 for what has none."""
+        """One ``kind`` of the unit domain in the column's own units; 1 for what has none.
+
+        A "length", or a "variance": that of a function of the column, beside the square of a target.
+        """
         return self.half_length if kind == "length" else 1.0
 
     @abstractmethod

@@ -327,11 +327,7 @@ class AdditiveModel(ProcessMixin):
 
     def _effect(self, s: int, x: np.ndarray, ready: Any, pure: bool) -> EffectAt:
         """One effect at rows of the modelled columns, as learning sees y."""
-        posterior = self.fit_.posterior
-        if pure:
-            return posterior.pure_effect(s, self._pure_effects[s], x, ready)
-        mean, variance = posterior.effect(s, x, ready)
-        return EffectAt(mean, variance, np.full(len(x), posterior.terms[s].variance))
+        return self.fit_.posterior.effect_at(s, self._pure_effects[s] if pure else None, x, ready)
 
     @property
     def _pure_effects(self) -> tuple[PureEffect, ...]:

@@ -2,8 +2,9 @@
 
 A *leaf* (``expression``) is what the user writes, a kernel on one column. Its ``Factor`` is the same without column and
 values: it chooses domain and basis, names its hyperparameters, and gives a ``Prior`` at any values of them. A term is a
-product of factors with one variance, so everything here has unit variance. Hyperparameters are positive, and are
-measured in units of the domain (``Domain.unit``), so nothing below depends on the units of a column.
+product of factors with one variance, so everything here is for unit variance: k(x, x) = 1, unless a kind says that it
+varies, and then how, by few functions of x with weights that depend on the hyperparameters. Hyperparameters are
+positive, and are measured in units of the domain (``Domain.unit``), so nothing below depends on the units of a column.
 
 Inference, estimators, reports and files ask these classes, and know no kind by its name. A new kind is a folder with
 its own of them and a line in ``registry``.
@@ -176,8 +177,15 @@ class Prior(ABC, Generic[D, B]):
         """Which rows lie where the data have no say."""
         return ~self.domain.contains(self.domain.to_unit(x))
 
-    def slope_variance(self) -> float:
-        """Prior variance of the derivative, in the column's own units."""
+    def prior_variance(self, x: np.ndarray) -> np.ndarray | float:
+        """k(x, x) at any rows, (N,); one number where it is the same everywhere."""
+        factor = self.factor
+        if factor.constant_variance:
+            return 1.0
+        return factor.variance_functions(self.domain.to_unit(x)) @ factor.variance_weights(self.values)
+
+    def slope_variance(self, x: np.ndarray) -> np.ndarray | float:
+        """Prior variance of the derivative, in the column's own units, at any rows; one number if the same at all."""
         raise ValueError(f"{self.factor.title} has no derivative; ask for one along another column")
 
     def power(self, detail: int) -> float:
@@ -204,6 +212,8 @@ class Factor(ABC, Generic[D, B]):
     options: ClassVar[frozenset[str]] = frozenset()
     """The options of estimators that say something of it, of "domain", "edges" and "frequencies"."""
     parameters: ClassVar[tuple[Parameter, ...]] = ()
+    constant_variance: ClassVar[bool] = True
+    """Whether k(x, x) is one everywhere; else the four ``variance_...`` below say what it is."""
 
     @property
     @abstractmethod
@@ -262,6 +272,22 @@ class Factor(ABC, Generic[D, B]):
     def variances(self, basis: B, values: Mapping[str, Any]) -> Any:
         """Of coefficients that are independent a priori, (P,), in NumPy or in JAX as the values; None for others."""
         return None
+
+    def variance_functions(self, t: np.ndarray) -> np.ndarray:
+        """h(t), (N, J), with k(x, x) = h'g: functions without hyperparameters, at rows in units of the domain."""
+        raise TypeError(f"the prior variance of {self.title} is one everywhere")
+
+    def variance_letters(self, basis: B) -> np.ndarray:
+        """H, (Q, J): h = H'psi in the double letters of a basis, so that sums over rows of k(x, x) are known."""
+        raise TypeError(f"the prior variance of {self.title} is one everywhere")
+
+    def variance_weights(self, values: Mapping[str, Any]) -> Any:
+        """g, (J,), in NumPy or in JAX as the values."""
+        raise TypeError(f"the prior variance of {self.title} is one everywhere")
+
+    def variance_slopes(self, values: Values) -> Mapping[str, np.ndarray]:
+        """dg / d log value, (J,) by hyperparameter; one that does not move g may be left out."""
+        return {}
 
     def ladder(self, detail: int) -> Sequence[StartingPoint]:
         """Values to begin learning from; ``detail`` is the highest at which the targets have something to say."""
@@ -324,6 +350,13 @@ class WhiteFactor(ABC, Generic[B]):
     def n_values(self) -> int:
         """How many hyperparameters it has."""
         return len(self.factor.parameters)
+
+    def variance_weights(self, values: tuple[Any, ...]) -> Any:
+        """Of the functions of which k(x, x) is made, (J,); one of the function that is one, where it is constant."""
+        if self.factor.constant_variance:
+            return np.ones(1)
+        names = (own.name for own in self.factor.parameters)
+        return self.factor.variance_weights(dict(zip(names, values, strict=True)))
 
     @abstractmethod
     def at(self, values: tuple[Any, ...]) -> Any:

@@ -137,9 +137,10 @@ def _field(
     targets: np.ndarray | None,
 ) -> _Map:
     points = np.stack(np.meshgrid(*lattice, indexing="ij"), axis=-1)
-    function, variance = latent(model, points.reshape(-1, 2))
+    x = points.reshape(-1, 2)
+    function, variance = latent(model, x)
     mean, shape, scale = mean_of_y(model, function, variance), points.shape[:2], model.target_.scale
-    prior = scale**2 * model.fit_.posterior.variance if isinstance(model, AdditiveModel) else np.inf
+    prior = scale**2 * model.fit_.posterior.prior_variance(x) if isinstance(model, AdditiveModel) else np.inf
     known = variance < UNINFORMED**2 * prior
     # the range of the mean where it is shown; around a mean that is the same everywhere, the scale of y
     shown = mean[known] if known.any() else mean

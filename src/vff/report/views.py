@@ -95,7 +95,7 @@ def effect_on(model: AdditiveModel, view: View, lattice: Mapping[int, np.ndarray
         x[:, c] = grid.ravel()
     term = posterior.terms[view.term]
     mean, variance = posterior.effect(view.term, x, posterior.rows(x))
-    known = variance < UNINFORMED**2 * term.variance
+    known = variance < UNINFORMED**2 * term.prior_variance(x)
     shape = grids[0].shape
     return Effect(scale * mean.reshape(shape), scale * np.sqrt(variance).reshape(shape), known.reshape(shape))
 

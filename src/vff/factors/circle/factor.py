@@ -150,7 +150,7 @@ class CirclePrior(Prior[Circle, CircleBasis]):
         k = self.basis.degrees
         return Diagonal(-self.kernel.log_power_slope(k) / self.kernel.power(k))
 
-    def slope_variance(self) -> float:
+    def slope_variance(self, x: np.ndarray) -> float:
         return self.kernel.slope_variance() / self.domain.unit() ** 2
 
     def power(self, detail: int) -> float:

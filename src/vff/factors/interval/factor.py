@@ -230,7 +230,7 @@ class AutoregressivePrior(Prior[Interval, ColumnBasis]):
             distances = np.subtract.outer(x, z) / self.domain.half_length
         return self.prior.kernel.covariance(distances)
 
-    def slope_variance(self) -> float:
+    def slope_variance(self, x: np.ndarray) -> float:
         if self.prior.kernel.order == 1:
             raise ValueError("a Matérn-1/2 process has no derivative; use Matern32 or Matern52 to ask for one")
         return self.prior.kernel.state_covariance()[1, 1] / self.domain.half_length**2

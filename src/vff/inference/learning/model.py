@@ -10,7 +10,7 @@ from vff.factors import Prior, StackedTransform, TailRows
 from vff.inference.learning.harmonics import fewer
 from vff.inference.learning.solver import Solver, choose_solver
 from vff.inference.model.hyperparameters import NOISE, Hyperparameters, Key
-from vff.inference.model.term import Term
+from vff.inference.model.term import Term, Values
 from vff.inference.posterior import Posterior
 from vff.inference.solvers.direct import NormalEquations, moved_gram
 from vff.inference.solvers.linear_gaussian import Cotangents, Intercept, LinearGaussian
@@ -191,9 +191,35 @@ class SumModel:
         parts = zip(self.terms, self.columns, setting.terms, strict=True)
         return BlockDiagonal(tuple(term.precision(basis, values) for term, basis, values in parts))
 
+    @cached_property
+    def varying(self) -> tuple[np.ndarray | None, ...]:
+        """What sum w k(x, x) of every term is made of, ``Term.variance_sums``; None where k(x, x) is constant."""
+        found: list[np.ndarray | None] = []
+        for term, columns, letters in zip(self.terms, self.columns, self.moments.grams, strict=True):
+            sums = None if term.constant_variance else term.variance_sums(columns, letters)
+            if sums is not None and self.tails:  # then there is one factor
+                functions = term.factors[0].variance_functions
+                sums = sums + sum(tail.w @ functions(tail.side * (1.0 + tail.r)) for tail in self.tails)
+            found.append(sums)
+        return tuple(found)
+
+    def prior_traces(self, setting: Hyperparameters) -> list[float]:
+        """sum w k(x, x) over all rows, by term."""
+        return [
+            values["variance"] * self.weight if sums is None else term.variance_total(sums, values)
+            for term, sums, values in zip(self.terms, self.varying, setting.terms, strict=True)
+        ]
+
     def prior_trace(self, setting: Hyperparameters) -> float:
         """sum w k(x, x) over all rows."""
-        return sum(values["variance"] for values in setting.terms) * self.weight
+        return sum(self.prior_traces(setting))
+
+    def _prior_trace_slopes(self, s: int, values: Values) -> dict[str, float]:
+        """Derivatives of a term's part of it in the logarithms of its hyperparameters; those left out are zero."""
+        sums = self.varying[s]
+        if sums is None:
+            return {"variance": values["variance"] * self.weight}
+        return self.terms[s].variance_total_slopes(sums, values)
 
     def at(self, theta: np.ndarray) -> LinearGaussian:
         return self.solver.at(self, self.unpack(theta))
@@ -207,7 +233,8 @@ class SumModel:
         gradient: list[float] = []
         for s, (term, basis, values) in enumerate(zip(self.terms, self.columns, setting.terms, strict=True)):
             part = term.pull_back(basis, values, prior.blocks[s], prior.part(cotangents.prior, s))
-            part["variance"] += cotangents.prior_trace * values["variance"] * self.weight
+            for name, slope in self._prior_trace_slopes(s, values).items():
+                part[name] += cotangents.prior_trace * slope
             gradient += [part[name] for name in term.names]
         for tail in self.tails:
             prior, (term,) = self._only(setting), self.terms
@@ -220,7 +247,7 @@ class SumModel:
 
     def bound_gap_by_term(self, closed: LinearGaussian, theta: np.ndarray) -> np.ndarray:
         """Each term's part of T = [sum w k(x, x) - tr(K^-1 G)] / (2 noise), nats: what its features miss."""
-        whole = np.array([values["variance"] for values in self.unpack(theta).terms]) * self.weight
+        whole = np.array(self.prior_traces(self.unpack(theta)))
         return np.maximum(0.5 * closed.tau * (whole - np.array(closed.explained_by_term)), 0.0)
 
     def scales(self, closed: LinearGaussian) -> np.ndarray:

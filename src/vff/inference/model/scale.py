@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import prod
 
 import numpy as np
 
@@ -66,11 +67,12 @@ class Units:
 
     @classmethod
     def of(cls, target: TargetScale, terms: Sequence[Term], request: MomentRequest) -> "Units":
-        """Variances in squares of the targets' scale, others in units of their domains."""
+        """Variances in squares of the targets' scale and what their domains add, others in units of their domains."""
         found = []
         for term, own in zip(terms, request.terms, strict=True):
+            variance = target.scale**2 * prod(factor.domain.unit("variance") for factor in own.factors)
             others = {name: own.factors[d].domain.unit(parameter.unit) for name, d, parameter in term.parameters}
-            found.append({"variance": target.scale**2, **others})
+            found.append({"variance": variance, **others})
         return cls(target, tuple(found))
 
     def inner(self, given: Iterable[Mapping[str, float | None]]) -> tuple[dict[str, float | None], ...]:

@@ -6,11 +6,14 @@ coefficients, the coordinates in which that is written, and the chain rule back 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial, reduce
 from typing import NamedTuple
 
+import numpy as np
+
+from vff.basis import Basis
 from vff.factors import Factor, Parameter, Prior, TermTransform
-from vff.linalg import AbstractInvertible, Kronecker, StructuredCotangent
+from vff.linalg import AbstractInvertible, Kronecker, StructuredCotangent, along
 from vff.moments import ColumnRequest
 
 Values = Mapping[str, float]
@@ -78,6 +81,46 @@ class Term:
         """From the functions that are summed over rows to those whose coefficients K is about."""
         return TermTransform(tuple(prior.transform for prior in self.priors(columns, values)))
 
+    @property
+    def constant_variance(self) -> bool:
+        """Whether k(x, x) is the same everywhere."""
+        return all(factor.constant_variance for factor in self.factors)
+
+    def variance_sums(self, columns: Sequence[ColumnRequest], letters: np.ndarray) -> np.ndarray:
+        """Sums over rows of products of the functions of which k(x, x) is made, an axis per factor.
+
+        ``letters`` are the sums of the products of their double letters. A factor whose variance is one everywhere has
+        one function, the constant, which is among its features.
+        """
+        for d, (factor, own) in enumerate(zip(self.factors, columns, strict=True)):
+            letters = along(letters, d, partial(_variance_functions, factor, own.basis))
+        return letters
+
+    def variance_letters(self, columns: Sequence[ColumnRequest], values: Values) -> np.ndarray:
+        """k(x, x) in products of double letters, an axis per factor: transpose of ``variance_sums``, with weights."""
+        parts = []
+        for d, (factor, own) in enumerate(zip(self.factors, columns, strict=True)):
+            letters = _variance_functions(factor, own.basis, np.eye(own.basis.double.size))
+            parts.append(_variance_weights(factor, self.values_of(d, values)) @ letters)
+        return values["variance"] * reduce(np.multiply.outer, parts)
+
+    def variance_total(self, sums: np.ndarray, values: Values) -> float:
+        """sum w k(x, x) from ``variance_sums``."""
+        weights = [_variance_weights(factor, self.values_of(d, values)) for d, factor in enumerate(self.factors)]
+        return values["variance"] * _contracted(sums, weights)
+
+    def variance_total_slopes(self, sums: np.ndarray, values: Values) -> dict[str, float]:
+        """Its derivatives in the logarithm of every hyperparameter."""
+        weights = [_variance_weights(factor, self.values_of(d, values)) for d, factor in enumerate(self.factors)]
+        slopes = {"variance": values["variance"] * _contracted(sums, weights)}
+        for name, d, own in self.parameters:
+            factor = self.factors[d]
+            moved = {} if factor.constant_variance else factor.variance_slopes(self.values_of(d, values))
+            if own.name in moved:
+                changed = [*weights[:d], moved[own.name], *weights[d + 1 :]]
+                slopes[name] = values["variance"] * _contracted(sums, changed)
+        return slopes
+
     def pull_back(
         self, columns: Sequence[ColumnRequest], values: Values, K: AbstractInvertible, dK: StructuredCotangent
     ) -> dict[str, float]:
@@ -95,3 +138,20 @@ class Term:
             else:
                 gradient[name] = change.inner(dK) / values["variance"]
         return gradient
+
+
+def _variance_functions(factor: Factor, basis: Basis, letters: np.ndarray) -> np.ndarray:
+    """Sums over double letters (Q, ...) to sums over the functions of which k(x, x) is made, (J, ...)."""
+    if factor.constant_variance:
+        return np.tensordot(factor.one(basis)[None], basis.features_sum(letters), axes=1)
+    return np.tensordot(factor.variance_letters(basis).T, letters, axes=1)
+
+
+def _variance_weights(factor: Factor, values: Values) -> np.ndarray:
+    return np.ones(1) if factor.constant_variance else factor.variance_weights(values)
+
+
+def _contracted(sums: np.ndarray, weights: Sequence[np.ndarray]) -> float:
+    for own in reversed(weights):
+        sums = sums @ own
+    return float(sums)

@@ -1,6 +1,7 @@
 """What is known of the coefficients under q: S, their covariance with the intercept held, of one kind or another.
 
-var f = k(0) - phi'(K^-1 - S)phi, theory (7.3). A kind says what K^-1 - S, which the data *explained*, comes to at rows.
+var f = k(x, x) - phi'(K^-1 - S)phi, theory (7.3). A kind says what K^-1 - S, which the data *explained*, comes to at
+rows.
 """
 
 from abc import ABC, abstractmethod
@@ -114,6 +115,14 @@ class AbstractCovariance(KeyedByPairs, ABC):
     def values(self, x: np.ndarray, some: np.ndarray | slice = slice(None)) -> tuple[np.ndarray, np.ndarray]:
         """Some of these draws at every row, (N, S), but for a rest whose variance is (N,)."""
         raise TypeError(f"{type(self).__name__} is made of no draws")
+
+    def prior_variance(self, s: int, x: np.ndarray, rows: Rows) -> np.ndarray | float:
+        """k(x, x) of one term at every row; one number where it is the same at all."""
+        return self.terms[s].prior_variance(x)
+
+    def prior_variances(self, x: np.ndarray, rows: Rows) -> np.ndarray | float:
+        """The same of all terms together."""
+        return sum(self.prior_variance(s, x, rows) for s in range(len(self.terms)))
 
     def rest(self, x: np.ndarray) -> np.ndarray:
         """Variance of the part of f that features do not carry, (N,)."""

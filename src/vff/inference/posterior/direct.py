@@ -7,9 +7,9 @@ import numpy as np
 
 from vff.inference.posterior.covariance import Arrays, Features, WrittenCovariance, columns_of
 from vff.inference.posterior.pure import Part, PureEffect
-from vff.inference.posterior.term import Rows, stretches
+from vff.inference.posterior.term import Rows, split, stretches
 from vff.linalg import Kronecker, factorise
-from vff.moments import LetterFunction, Pair
+from vff.moments import LetterFunction, Pair, synthesise
 
 
 @dataclass(frozen=True)
@@ -108,6 +108,8 @@ class Averaged(Direct):
     """Draws of c, (S, P)."""
     intercepts: np.ndarray
     """How far the constant is from its average in every draw, (S,)."""
+    varying: tuple[np.ndarray, ...] = ()
+    """E[k(x, x)] of every term in double letters; without entries where it is the same everywhere."""
 
     @property
     def count(self) -> int:
@@ -118,6 +120,8 @@ class Averaged(Direct):
         yield from super().arrays()
         for own, size in zip(self.carried, self.request.sizes, strict=True):
             yield own, (size, size), "a covariance of the prior"
+        for own, term in zip(self.varying, self.request.terms, strict=False):
+            yield own, term.double_shape if own.size else (0,), "prior variances"
         yield self.coefficients, (self.count, self.request.size), "draws of the coefficients"
         yield self.intercepts, (self.count,), "draws of the constant"
 
@@ -125,6 +129,20 @@ class Averaged(Direct):
         super().check()
         if not self.count:
             raise ValueError("draws were expected, found none")
+        if len(self.varying) not in (0, len(self.terms)):
+            raise ValueError("prior variances of every term were expected, found some")
+
+    def prior_variance(self, s: int, x: np.ndarray, rows: Rows) -> np.ndarray | float:
+        """On average over draws; beyond the domain at their median, as the features are."""
+        if not self.varying or not self.varying[s].size:
+            return super().prior_variance(s, x, rows)
+        term = self.terms[s]
+        function = LetterFunction(
+            term.columns, tuple(own.basis.double for own in term.factors), self.varying[s], term.domains
+        )
+        inside = term.inside(rows)
+        beyond = lambda x: np.reshape(term.prior_variance(x), (1, -1))  # noqa: E731
+        return split(x, rows, term.columns, inside, lambda some: synthesise(some, [function]), beyond)[0]
 
     def _prior_times(self, s: int, v: np.ndarray) -> np.ndarray:
         return self.carried[s] @ v
@@ -140,9 +158,10 @@ class Averaged(Direct):
 
     def rest(self, x: np.ndarray) -> np.ndarray:
         """Variance of the part of f that features do not carry, on average over draws, (N,)."""
-        _, explained = self._rest.explained(np.zeros(self.request.size), x, columns_of(self.request, x))
+        rows = columns_of(self.request, x)
+        _, explained = self._rest.explained(np.zeros(self.request.size), x, rows)
         # the difference is a variance; only rounding can carry it below zero
-        return np.maximum(sum(term.variance for term in self.terms) - explained, 0.0)
+        return np.maximum(self.prior_variances(x, rows) - explained, 0.0)
 
     def values(self, x: np.ndarray, some: np.ndarray | slice = slice(None)) -> tuple[np.ndarray, np.ndarray]:
         """c0 + phi'c of some of the draws at every row, (N, S), and the variance of the rest, (N,)."""

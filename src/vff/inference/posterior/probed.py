@@ -247,8 +247,9 @@ class Probed(WrittenCovariance):
         x = np.stack([column.domain.draw(rng, 200, column.basis.size) for column in columns], axis=1)
         away, signs = self.probe_values(x)
         error = np.std(away * signs, axis=0, ddof=1) / np.sqrt(self.form.probes)
-        _, explained = self.explained(self.form.mean, x, columns_of(self.request, x))
-        variance = sum(term.variance for term in self.terms) - explained + self._of_intercept(x)
+        rows = columns_of(self.request, x)
+        _, explained = self.explained(self.form.mean, x, rows)
+        variance = self.prior_variances(x, rows) - explained + self._of_intercept(x)
         return float(np.quantile(error / np.maximum(variance, 1e-300), 0.95))
 
     def _of_intercept(self, x: np.ndarray) -> np.ndarray:

@@ -47,10 +47,9 @@ class Posterior:
     def terms(self) -> tuple[TermProcess, ...]:
         return self.covariance.terms
 
-    @property
-    def variance(self) -> float:
-        """Prior variance of the sum."""
-        return sum(term.variance for term in self.terms)
+    def prior_variance(self, x: np.ndarray) -> np.ndarray | float:
+        """Prior variance of the sum at every row; one number where it is the same at all."""
+        return self.covariance.prior_variances(x, self.rows(x))
 
     def rows(self, x: np.ndarray) -> list[ColumnRows]:
         """The columns of some rows, ready for the engines."""
@@ -77,7 +76,7 @@ class Posterior:
             if variances:
                 mean[some], explained = self.covariance.explained(self.mean, x[some], rows)
                 # the difference is a variance; only rounding can carry it below zero
-                variance[some] = np.maximum(self.variance - explained, 0.0)
+                variance[some] = np.maximum(self.covariance.prior_variances(x[some], rows) - explained, 0.0)
             else:
                 mean[some] = self._means(x[some], rows)
             if self.intercept is not None:
@@ -118,7 +117,10 @@ class Posterior:
         every = [*self._mean_functions, *own, *self._answer_functions, *between]
         values = synthesise(rows, every, tables=tables)
         pairs = 2 * T + len(self._answer_functions)
-        mean, variance = np.sum(values[:T], axis=0), self.variance - np.sum(values[T : 2 * T], axis=0)
+        constant = all(term.constant_variance for term in self.terms)
+        x = np.empty((0, 0)) if constant else np.stack([column.x for column in rows], axis=1)
+        prior = self.covariance.prior_variances(x, rows)
+        mean, variance = np.sum(values[:T], axis=0), prior - np.sum(values[T : 2 * T], axis=0)
         if between:
             variance += 2.0 * np.sum(values[pairs:], axis=0)
         variance = np.maximum(variance, 0.0)
@@ -153,10 +155,10 @@ class Posterior:
     def slope(self, x: np.ndarray, along: int) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance of the derivative of f along one column, in its own units, at every row."""
         mean, variance = np.zeros(len(x)), np.zeros(len(x))
-        prior = sum(term.slope_variance(along) for term in self.terms if along in term.columns)
         intercept = self.intercept
         for some in stretches(len(x), self.request.size):
             features = [term.written(x[some], along) if along in term.columns else None for term in self.terms]
+            prior = sum(term.slope_variance(x[some], along) for term in self.terms if along in term.columns)
             variance[some] = np.maximum(prior - self.covariance.quad(features), 0.0)
             places = zip(features, self.request.slices, strict=True)
             own = [(phi, place) for phi, place in places if phi is not None]
@@ -170,13 +172,14 @@ class Posterior:
         """Mean and variance of a term less its average over the rows of the fit.
 
         With f = phi'c + h, the average of the remainder h over many rows is negligible and is left out:
-        var = k(0) - phi'K^-1 phi + (phi - centre)' S (phi - centre).
+        var = k(x, x) - phi'K^-1 phi + (phi - centre)' S (phi - centre).
         """
         term, place = self.terms[s], self.request.slices[s]
         centre, own = self.centre[place], self.centre_covariance[place]
         (mean, cross), explained = self.covariance.answers(s, x, rows, [self.mean[place], own])
         # the differences are variances; only rounding can carry them below zero
-        variance = np.maximum(term.variance - explained, 0.0) - 2.0 * cross + float(centre @ own)
+        prior = self.covariance.prior_variance(s, x, rows)
+        variance = np.maximum(prior - explained, 0.0) - 2.0 * cross + float(centre @ own)
         mean, variance = mean - float(centre @ self.mean[place]), np.maximum(variance, 0.0)
         if self.intercept is not None and self.intercept.answer[place].any():
             answer = self.intercept.answer[place]
@@ -195,11 +198,11 @@ class Posterior:
     def _pure(self) -> dict[Any, tuple[PureEffect, ...]]:
         return {}
 
-    def pure_effect(self, s: int, effect: PureEffect, x: np.ndarray, rows: Rows) -> EffectAt:
-        """An effect of ``pure_effects``, that of term s, less its average over the rows of the fit."""
-        if effect.plain:
-            mean, variance = self.effect(s, x, rows)
-            return EffectAt(mean, variance, np.full(len(x), self.terms[s].variance))
+    def effect_at(self, s: int, effect: PureEffect | None, x: np.ndarray, rows: Rows) -> EffectAt:
+        """That of ``pure_effects`` for term s, or the term as it is, less its average over the rows of the fit."""
+        if effect is None or effect.plain:
+            prior = np.broadcast_to(self.covariance.prior_variance(s, x, rows), len(x))
+            return EffectAt(*self.effect(s, x, rows), prior)
         z = effect.centred_on(self.centre, self.request.slices)
         moved, intercept = self.covariance.product(z), self.intercept
         vectors = [self.mean, moved, *([] if intercept is None else [intercept.answer])]
@@ -258,7 +261,7 @@ class Posterior:
     def draws(self, x: np.ndarray, n_samples: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """Joint draws of the part of f that is drawn, (N, n_samples), and the variance of the rest by row, (N,).
 
-        Where coefficients can be drawn, what features do not carry, k(0) - phi'K^-1 phi, is left out.
+        Where coefficients can be drawn, what features do not carry, k(x, x) - phi'K^-1 phi, is left out.
         """
         if self.covariance.count:
             return self.values(x, chosen(self.covariance.count, n_samples, rng))

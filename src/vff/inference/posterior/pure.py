@@ -151,7 +151,11 @@ class Part:
 
     def prior(self, x: np.ndarray, rows: Rows) -> np.ndarray:
         """Its variance without data at every row, (N,)."""
-        return self._prior(x, rows, lambda d, x: np.ones(len(x)))
+
+        def whole(d: int, x: np.ndarray) -> np.ndarray | float:
+            return self.whole.factors[d].prior_variance(x[:, self.whole.columns[d]])
+
+        return self._prior(x, rows, whole)
 
     def unseen(self, x: np.ndarray, rows: Rows) -> np.ndarray:
         """The part of it that the features do not carry, (N,)."""
@@ -161,7 +165,7 @@ class Part:
 
         return np.maximum(self.prior(x, rows) - self._prior(x, rows, carried), 0.0)
 
-    def _prior(self, x: np.ndarray, rows: Rows, own: Callable[[int, np.ndarray], np.ndarray]) -> np.ndarray:
+    def _prior(self, x: np.ndarray, rows: Rows, own: Callable[[int, np.ndarray], np.ndarray | float]) -> np.ndarray:
         """From the variance of every factor at the rows, k(x, x) or what features carry of it."""
         tables = [self._variances(d, x, rows, own) for d in range(len(self.averages))]
         pairs = ((one, other) for one in self.monomials for other in self.monomials)
@@ -169,7 +173,7 @@ class Part:
         return self.whole.variance * np.broadcast_to(np.asarray(total, float), len(x))
 
     def _variances(
-        self, d: int, x: np.ndarray, rows: Rows, own: Callable[[int, np.ndarray], np.ndarray]
+        self, d: int, x: np.ndarray, rows: Rows, own: Callable[[int, np.ndarray], np.ndarray | float]
     ) -> Callable[[Keep, Keep], np.ndarray | float]:
         """Prior covariances of what two monomials keep of one factor at the same rows."""
         known = self.averages[d]
@@ -183,7 +187,7 @@ class Part:
         (follows,) = factor.linear(x, rows, [known.solved])
         weights = {Keep.ALL: (1.0, 0.0), Keep.PURE: (1.0, -1.0), Keep.MEAN: (0.0, 1.0)}  # of a row, and of the average
 
-        def covariance(one: Keep, other: Keep) -> np.ndarray:
+        def covariance(one: Keep, other: Keep) -> np.ndarray | float:
             (a, b), (c, e) = weights[one], weights[other]
             return a * c * whole + (a * e + b * c) * follows + b * e * known.spread
 

@@ -7,6 +7,7 @@ rows.
 from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
+from math import prod
 
 import numpy as np
 
@@ -139,15 +140,29 @@ class TermProcess:
         """K^-1 of its coefficients, (P, P)."""
         return self.variance * reduce(np.kron, Kronecker(tuple(factor.K for factor in self.factors)).inverses)
 
+    @property
+    def constant_variance(self) -> bool:
+        """Whether k(x, x) is the same everywhere."""
+        return all(factor.factor.constant_variance for factor in self.factors)
+
+    def prior_variance(self, x: np.ndarray) -> np.ndarray | float:
+        """k(x, x) at every row; one number where it is the same at all."""
+        if self.constant_variance:
+            return self.variance
+        parts = (factor.prior_variance(x[:, c]) for c, factor in zip(self.columns, self.factors, strict=True))
+        return self.variance * prod(parts)
+
     def unseen(self, x: np.ndarray) -> np.ndarray:
-        """k(0) - phi'K^-1 phi at every row: the variance that the features do not carry."""
+        """k(x, x) - phi'K^-1 phi at every row: the variance that the features do not carry."""
         shares = [factor.carried(x[:, c]) for c, factor in zip(self.columns, self.factors, strict=True)]
         # the difference is a variance; only rounding can carry it below zero
-        return self.variance * np.maximum(1.0 - np.prod(shares, axis=0), 0.0)
+        return np.maximum(self.prior_variance(x) - self.variance * np.prod(shares, axis=0), 0.0)
 
-    def slope_variance(self, along: int) -> float:
-        """Prior variance of the slope along one of its columns."""
-        return self.variance * self.factors[self.columns.index(along)].slope_variance()
+    def slope_variance(self, x: np.ndarray, along: int) -> np.ndarray | float:
+        """Prior variance of the slope along one of its columns, at every row."""
+        both = zip(self.columns, self.factors, strict=True)
+        parts = (own.slope_variance(x[:, c]) if c == along else own.prior_variance(x[:, c]) for c, own in both)
+        return self.variance * prod(parts)
 
     def inside(self, rows: Rows) -> np.ndarray:
         """Which rows lie inside the places of all its columns."""

@@ -42,7 +42,7 @@ def sample_sum(task: FitTask) -> Fit:
     started = time.perf_counter()
     task.progress(f"{target.n_hyper} hyperparameters to sample on the sums of {model.moments.n:,} rows")
     with registered(model) as number:
-        sums = None if target.terms is None else Sums.of(model.moments, model.intercept)
+        sums = None if target.terms is None else Sums.of(model.moments, model.intercept, model.varying)
         bounds = np.array(model.parameters.log_bounds)
         data = Data.of(target, None, Hyper.of(parameters), sums, number=number, bounds=bounds)
         data, drawn = sampled(target, data, plan, task.progress)

@@ -58,14 +58,18 @@ class Sums(NamedTuple):
     weight: Any = 0.0
     intercept: Any = None
     """Prior standard deviation of the constant; None where there is none, or where a hyperparameter says it."""
+    varying: tuple[Any, ...] = ()
+    """What sum w k(x, x) of every term is made of, None where k(x, x) is constant; empty where nobody asks."""
 
     @classmethod
-    def of(cls, moments: Moments, intercept: float | None = None) -> "Sums":
+    def of(
+        cls, moments: Moments, intercept: float | None = None, varying: tuple[np.ndarray | None, ...] = ()
+    ) -> "Sums":
         """Those of rows inside the domain, and the prior variance of the constant."""
         h = np.concatenate(moments.features_sums)
         G = np.block([[moments.gram().dense(), h[:, None]], [h, np.array([[moments.weight]])]])
         others = moments.target_squared, moments.weight, None if intercept is None else np.sqrt(intercept)
-        return cls(G, np.append(moments.project, moments.target), *others)
+        return cls(G, np.append(moments.project, moments.target), *others, varying)
 
     def factored(self, maps: Sequence[Any], tau: Any = 1.0) -> tuple[Any, Any, Any, Any]:
         """B from white variables to coefficients, C = B'GB, L with LL' = I + tau C, and L^-1 B'b."""
@@ -255,7 +259,7 @@ class Target(HyperTarget):
         for term, points, own, c in parts:
             values, explained = term.at_points(points, own, c)
             mean = mean + term.at_rows(points, values)
-            rest = rest + term.at_rows(points, term.variance(t) * (1.0 - explained))
+            rest = rest + term.at_rows(points, term.prior_variance(points, t) - term.variance(t) * explained)
         # the difference is a variance; only rounding can carry it below zero
         return mean, jnp.maximum(rest, 0.0)
 
@@ -294,7 +298,7 @@ class CollapsedTarget(HyperTarget):
 def white_bound(terms: Sequence[TermShape], sums: Sums | None, t: Any) -> Any:
     """The collapsed bound (7.2) at log hyperparameters, those of the terms and the noise: with C = B'GB, A = I + tau C,
 
-    -1/2 [W log(2 pi / tau) + log|A| + tau y'Wy - tau^2 b'B A^-1 B'b + tau (W k(0) - tr C)].
+    -1/2 [W log(2 pi / tau) + log|A| + tau y'Wy - tau^2 b'B A^-1 B'b + tau (sum w k(x, x) - tr C)].
     """
     assert sums is not None
     maps, tau = [term.matrix(t, term.roots(t)) for term in terms], jnp.exp(-t[-1])
@@ -303,9 +307,10 @@ def white_bound(terms: Sequence[TermShape], sums: Sums | None, t: Any) -> Any:
         maps.append(jnp.reshape(sums.intercept, (1, 1)))
     _, C, L, half = sums.factored(maps, tau)
     pull = tau * half
-    variance = sum(term.variance(t) for term in terms)
+    varying = sums.varying or (None,) * len(terms)
+    total = sum(term.variance_total(own, sums.weight, t) for term, own in zip(terms, varying, strict=True))
     # the difference is a sum of variances; only rounding can carry it below zero
-    bound_gap = jnp.maximum(variance * sums.weight - jnp.trace(C[:features, :features]), 0.0)
+    bound_gap = jnp.maximum(total - jnp.trace(C[:features, :features]), 0.0)
     quadratic = tau * sums.yy - pull @ pull + tau * bound_gap
     return -0.5 * (sums.weight * (np.log(2.0 * np.pi) + t[-1]) + quadratic) - jnp.sum(jnp.log(jnp.diagonal(L)))
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -51,7 +51,7 @@ def design(
         short = compressed(basis.single.band, t, observed) if engine in ("auto", "nufft") else None
         if short is not None:
             nodes, sums = short
-            points = TermPoints((basis.evaluate(nodes),), None)
+            points = _points_at(shapes[0], [nodes], None)
             text = f"nufft: {source.n:,} rows carried to {nodes.size:,} nodes of one column by local polynomials"
             shape = replace(shapes[0], copies=2)
             return Design((shape,), RowData((points,), sums.y, sums.extra, sums.w), Choice("nufft", text))
@@ -81,7 +81,12 @@ class _TermRows:
             if found is not None:
                 return found
         choice = Choice("dense", f"dense: {self.x[0].size:,} rows written out")
-        return self.shape, TermPoints(features_at(self.request.factors, self.x), None), choice
+        return self.shape, self._points(self.x, None), choice
+
+    def _points(self, x: Sequence[np.ndarray], codes: np.ndarray | None) -> TermPoints:
+        """Points at these values of every column."""
+        units = [factor.domain.to_unit(own) for factor, own in zip(self.request.factors, x, strict=True)]
+        return _points_at(self.shape, units, codes)
 
     @cached_property
     def _distinct(self) -> tuple[list[np.ndarray], tuple[int, ...], np.ndarray | None]:
@@ -100,10 +105,9 @@ class _TermRows:
         sizes = list(self.shape.shape)
         if cells is None or not (forced or _lattice_work(shape, sizes) < np.unique(cells).size * prod(sizes)):
             return None
-        points = features_at(self.request.factors, values)
         reference = None if np.array_equal(cells, np.arange(prod(shape))) else cells
         choice = Choice("grid", "grid: a lattice of " + " x ".join(str(size) for size in shape))
-        return replace(self.shape, lattice=True), TermPoints(points, reference), choice
+        return replace(self.shape, lattice=True), self._points(values, reference), choice
 
     def _table(self, *, forced: bool) -> _Found | None:
         """Distinct points, where rows share them."""
@@ -113,12 +117,8 @@ class _TermRows:
         found, first, back = np.unique(cells, return_index=True, return_inverse=True)
         if not forced and found.size >= _WORTH * cells.size:
             return None
-        features = features_at(self.request.factors, [x[first] for x in self.x])
-        return (
-            self.shape,
-            TermPoints(features, back.reshape(-1)),
-            Choice("table", f"table: {found.size:,} distinct points"),
-        )
+        points = self._points([x[first] for x in self.x], back.reshape(-1))
+        return self.shape, points, Choice("table", f"table: {found.size:,} distinct points")
 
     def _near(self, *, forced: bool) -> _Found | None:
         """Rows of one column, carried from the nodes of cells, where that is less work than to write them out."""
@@ -133,7 +133,7 @@ class _TermRows:
         if not (forced or (many and self._distinct[0][0].size >= _WORTH * n)):
             return None
         text = f"nufft: {n:,} rows carried from {cells.size:,} nodes by local polynomials"
-        return self.shape, TermPoints((axis.basis.evaluate(cells.nodes),), cells.blocks(t)), Choice("nufft", text)
+        return self.shape, _points_at(self.shape, [cells.nodes], cells.blocks(t)), Choice("nufft", text)
 
 
 def _lattice_work(shape: tuple[int, ...], sizes: list[int]) -> int:
@@ -143,6 +143,16 @@ def _lattice_work(shape: tuple[int, ...], sizes: list[int]) -> int:
         work += n * prod(left)
         left[d] = n
     return work
+
+
+def _points_at(shape: TermShape, units: Sequence[np.ndarray], codes: Any) -> TermPoints:
+    """Points at these values of every column in units of its domain."""
+    features, varying = [], []
+    for axis, t in zip(shape.axes, units, strict=True):
+        constant = axis.factor.constant_variance
+        features.append(axis.basis.evaluate(t))
+        varying.append(np.ones((len(t), 1)) if constant else axis.factor.variance_functions(t))
+    return TermPoints(tuple(features), codes, () if shape.constant_variance else tuple(varying))
 
 
 def features_at(factors: Sequence[ColumnRequest], values: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:

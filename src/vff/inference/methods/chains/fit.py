@@ -4,6 +4,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
+from math import prod
 from typing import Any
 
 import jax
@@ -85,7 +86,8 @@ def _largest_rest(task: FitTask, model: SumModel, setting: Hyperparameters) -> f
         x = [task.visited.prepared.source.column(c, slice(0, n))[some] for c in own.columns]
         priors = model.terms[s].priors(own.factors, setting.terms[s])
         shares = [prior.carried(t) for prior, t in zip(priors, x, strict=True)]
-        total = total + setting.terms[s]["variance"] * np.maximum(1.0 - np.prod(shares, axis=0), 0.0)
+        whole = prod(prior.prior_variance(t) for prior, t in zip(priors, x, strict=True))
+        total = total + setting.terms[s]["variance"] * np.maximum(whole - np.prod(shares, axis=0), 0.0)
     return float(np.sqrt(np.max(total)))
 
 

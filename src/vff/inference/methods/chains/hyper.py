@@ -68,9 +68,9 @@ class Parameter:
 
 def term_parameters(task: FitTask, learnt: Sequence[Sequence[float]], units: Units) -> list[Parameter]:
     """The hyperparameters of every term; ``learnt`` are their values before the chains, in the user's units."""
-    spread = penalised_sd(_ABOVE * units.target.scale, _PROBABILITY)
     found: list[Parameter] = []
     for plan, values, some, labels in zip(task.plans, learnt, units.terms, _labels(task.plans), strict=True):
+        spread = penalised_sd(_ABOVE * float(np.sqrt(some["variance"])), _PROBABILITY)
         found.append(Parameter("variance", plan.name, spread, values[0], unit=some["variance"]))
         for (name, d, own), label, value in zip(plan.term.parameters, labels, values[1:], strict=True):
             extent = plan.ranges[d].high - plan.ranges[d].low or 2.0 * some[name]

@@ -41,6 +41,8 @@ class TermPoints(NamedTuple):
     """Of every column, (n_d, P_d): at its values on a lattice, or at every point."""
     codes: Any
     """(N,) point of every row; None when rows are points, each serving ``copies`` rows; or ``Interpolated``."""
+    varying: tuple[Any, ...] = ()
+    """Of every column the functions of which its k(x, x) is made, (n_d, J_d); none where all are one everywhere."""
 
 
 class RowData(NamedTuple):
@@ -84,10 +86,38 @@ class TermShape:
         """At log hyperparameters t."""
         return jnp.exp(t[self.first])
 
+    def values_of(self, t: Any) -> list[tuple[Any, ...]]:
+        """Hyperparameters of every column beside the variance."""
+        values = (jnp.exp(t[entry]) for entry in range(self.first + 1, self.end))
+        return [tuple(islice(values, axis.n_values)) for axis in self.axes]
+
     def roots(self, t: Any) -> tuple[Any, ...]:
         """Of every column, for unit variance."""
-        values = (jnp.exp(t[entry]) for entry in range(self.first + 1, self.end))
-        return tuple(axis.at(tuple(islice(values, axis.n_values))) for axis in self.axes)
+        return tuple(axis.at(values) for axis, values in zip(self.axes, self.values_of(t), strict=True))
+
+    @property
+    def constant_variance(self) -> bool:
+        """Whether k(x, x) is the same everywhere."""
+        return all(axis.factor.constant_variance for axis in self.axes)
+
+    def variance_weights(self, t: Any) -> list[Any]:
+        """Of every column the weights of the functions of which its k(x, x) is made, (J_d,)."""
+        return [axis.variance_weights(values) for axis, values in zip(self.axes, self.values_of(t), strict=True)]
+
+    def prior_variance(self, points: TermPoints, t: Any) -> Any:
+        """k(x, x) at every point; one number where it is the same at all."""
+        if self.constant_variance:
+            return self.variance(t)
+        own = [functions @ g for functions, g in zip(points.varying, self.variance_weights(t), strict=True)]
+        return self.variance(t) * (reduce(jnp.multiply.outer, own).reshape(-1) if self.lattice else prod(own))
+
+    def variance_total(self, sums: Any, weight: Any, t: Any) -> Any:
+        """sum w k(x, x), from ``Term.variance_sums`` where it varies."""
+        if self.constant_variance:
+            return self.variance(t) * weight
+        for g in reversed(self.variance_weights(t)):
+            sums = sums @ g
+        return self.variance(t) * sums
 
     def matrix(self, t: Any, roots: tuple[Any, ...]) -> Any:
         """The map from white variables to coefficients, written out, with the variance in it, (P, S)."""

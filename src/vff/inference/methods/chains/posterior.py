@@ -11,7 +11,7 @@ from vff.factors import TermTransform
 from vff.inference.learning.model import SumModel
 from vff.inference.learning.solver import processes
 from vff.inference.model.hyperparameters import Hyperparameters
-from vff.inference.model.term import Term
+from vff.inference.model.term import Term, Values
 from vff.inference.posterior import Averaged, Posterior
 from vff.inference.solvers.linear_gaussian import InterceptPosterior
 from vff.moments import TermRequest
@@ -59,13 +59,14 @@ def sampled_posterior(
         known, root = InterceptPosterior(0.0, variance, -together / variance), together / np.sqrt(variance)
     both = zip(terms, averages, strict=True)
     centre = np.concatenate([term.transform.forward(np.asarray(own)) for term, own in both])
-    averaged, taken, carried, own_centre = [], [], [], []
+    averaged, taken, carried, varying, own_centre = [], [], [], [], []
     for s, (term, own, process) in enumerate(zip(model.terms, request.terms, terms, strict=True)):
         place = places[s]
         C = _both(back[s], drawn.covariance[place, place]) - np.outer(root[place], root[place])
-        variance, raw = _average_inverse(term, own, [setting.terms[s] for setting in settings])
-        K = _both(back[s], raw)
-        averaged.append(replace(process, variance=variance))
+        some = _some([setting.terms[s] for setting in settings], own.size)
+        K = _both(back[s], _average_inverse(term, own, some))
+        averaged.append(replace(process, variance=float(np.mean([values["variance"] for values in some]))))
+        varying.append(_average_variance(term, own, some))
         taken.append(K - C)
         carried.append(K)
         own_centre.append(C @ centre[place])
@@ -75,7 +76,7 @@ def sampled_posterior(
         for s, t in request.pairs
     }
     kept = tuple(carried), inner(drawn.draws[:, :P].T).T, drawn.draws[:, P] - drawn.mean[P]
-    covariance = Averaged(tuple(averaged), tuple(taken), shared, *kept)
+    covariance = Averaged(tuple(averaged), tuple(taken), shared, *kept, tuple(varying))
     mean = inner(drawn.mean[:P])
     return Posterior(mean, covariance, centre, np.concatenate(own_centre), intercept=known), float(drawn.mean[P])
 
@@ -95,13 +96,24 @@ def _both(inverse: TermTransform, matrix: np.ndarray) -> np.ndarray:
     return 0.5 * (image + image.T)
 
 
-def _average_inverse(term: Term, request: TermRequest, values: Sequence[dict[str, float]]) -> tuple[float, np.ndarray]:
-    """E[k(0)] and E[K^-1] of one term over the same draws, the latter of the functions at rows, (P, P)."""
-    most = int(np.clip(_NUMBERS / request.size**2, 16, _AVERAGED))
-    some = [values[n] for n in np.unique(np.linspace(0, len(values) - 1, most).round().astype(int))]
+def _some(values: Sequence[Values], size: int) -> list[Values]:
+    """Those of the draws over which matrices of this size are averaged."""
+    most = int(np.clip(_NUMBERS / size**2, 16, _AVERAGED))
+    return [values[n] for n in np.unique(np.linspace(0, len(values) - 1, most).round().astype(int))]
+
+
+def _average_inverse(term: Term, request: TermRequest, values: Sequence[Values]) -> np.ndarray:
+    """E[K^-1] of one term over draws, of the functions at rows, (P, P)."""
     total = np.zeros((request.size, request.size))
-    for own in some:
+    for own in values:
         priors = term.priors(request.factors, own)
         raw = [_both(TermTransform((prior.transform,)), prior.K.solve(np.eye(prior.basis.size))) for prior in priors]
         total += own["variance"] * reduce(np.kron, raw)
-    return float(np.mean([own["variance"] for own in some])), total / len(some)
+    return total / len(values)
+
+
+def _average_variance(term: Term, request: TermRequest, values: Sequence[Values]) -> np.ndarray:
+    """E[k(x, x)] of one term over the same draws in double letters; empty where it is the same everywhere."""
+    if term.constant_variance:
+        return np.empty(0)
+    return np.mean([term.variance_letters(request.factors, own) for own in values], axis=0)

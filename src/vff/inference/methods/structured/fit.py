@@ -37,6 +37,13 @@ class ProductTerm:
     features: tuple[np.ndarray, ...]
     priors: tuple[np.ndarray, ...]
     variance: float = 1.0
+    varying: np.ndarray | None = None
+    """k(x, x) at the rows, (N,); None where it is the variance everywhere."""
+
+    @property
+    def prior_variance(self) -> np.ndarray | float:
+        """k(x, x)."""
+        return self.variance if self.varying is None else self.varying
 
 
 @dataclass(frozen=True)
@@ -89,7 +96,7 @@ def rows_of(
     residual = np.zeros(len(data[1]))
     for term, own in zip(terms, z, strict=True):
         explained = np.prod([np.sum(factor**2, axis=1) for factor in own], axis=0)
-        residual += np.maximum(term.variance - explained, 0.0)
+        residual += np.maximum(term.prior_variance - explained, 0.0)
     if kind == "factorised":
         z = [(product_rows(list(own)),) for own in z]
     return Rows(tuple(z), residual, data, offset)
@@ -252,7 +259,8 @@ def with_intercept(kind: Kind, terms: Sequence[ProductTerm]) -> list[ProductTerm
     P, variance = features.shape[1] - 1, first.variance + _VARIANCE
     K = np.zeros((P + 1, P + 1))
     K[:P, :P], K[P, P] = variance / first.variance * reduce(np.kron, first.priors), variance / _VARIANCE
-    return [ProductTerm((features,), (K,), variance), *others]
+    varying = None if first.varying is None else first.varying + _VARIANCE
+    return [ProductTerm((features,), (K,), variance, varying), *others]
 
 
 def means_with_intercept(kind: Kind, means: Sequence[np.ndarray], intercept: float) -> list[np.ndarray]:

@@ -80,7 +80,7 @@ def _fit_structure(kind: Kind, learnt: Learnt) -> Fit:
     joined = with_intercept(kind, terms) if task.has_intercept else terms
     task.progress(f"{model.size:,} features, of which q has a covariance of kind {kind!r}")
     observed = task.visited.observed
-    spread = np.sqrt(sum(term.variance for term in terms)) / task.likelihood.width(learnt.psi)
+    spread = np.sqrt(sum(np.max(term.prior_variance) for term in terms)) / task.likelihood.width(learnt.psi)
     fit = fit_structured(
         kind,
         joined,
@@ -132,7 +132,11 @@ def _product_terms(task: FitTask, model: SumModel, setting: Hyperparameters) -> 
         factors = model.terms[s].priors(own.factors, setting.terms[s])
         features = (factor.features(source.column(c, every)) for c, factor in zip(own.columns, factors, strict=True))
         priors = (factor.K.mv(np.eye(factor.basis.size)) for factor in factors)
-        terms.append(ProductTerm(tuple(features), tuple(priors), setting.terms[s]["variance"]))
+        variance, varying = setting.terms[s]["variance"], None
+        if not model.terms[s].constant_variance:
+            both = zip(own.columns, factors, strict=True)
+            varying = np.asarray(variance * prod(factor.prior_variance(source.column(c, every)) for c, factor in both))
+        terms.append(ProductTerm(tuple(features), tuple(priors), variance, varying))
     return terms
 
 
