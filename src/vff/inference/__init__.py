@@ -19,6 +19,7 @@ from vff.inference.methods.natural.oracle import MemoryRows, RowOracle, SiteQuer
 from vff.inference.methods.natural.row_sites import Observed
 from vff.inference.methods.notes import on_coverage
 from vff.inference.methods.registry import METHODS, choose, inferences
+from vff.inference.methods.shares import shares_of_sums
 from vff.inference.methods.structured.fit import KINDS
 from vff.inference.methods.structured.method import structured_memory
 from vff.inference.methods.task import FitTask, Method, Spec, Sums, TermPlan, Visited
@@ -72,5 +73,6 @@ __all__ = [
     "on_coverage",
     "rescale",
     "rows_beyond",
+    "shares_of_sums",
     "structured_memory",
 ]

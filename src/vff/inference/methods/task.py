@@ -135,6 +135,11 @@ class FitTask:
         return tuple(plan.term for plan in self.plans)
 
     @property
+    def sources(self) -> tuple[tuple[str, ...], ...]:
+        """The column of the table behind every factor of every term."""
+        return tuple(plan.labels for plan in self.plans)
+
+    @property
     def wanted(self) -> tuple[tuple[int | None, ...], ...]:
         """Harmonics as asked for, by factor."""
         return tuple(plan.M for plan in self.plans)

@@ -215,9 +215,13 @@ class Posterior:
             variance = variance + intercept.variance * (follows - float(z @ intercept.answer)) ** 2
         return EffectAt(mean - float(z @ self.mean), variance, prior)
 
-    def effects_of_mean(self, x: np.ndarray, rows: Rows) -> list[np.ndarray]:
-        """phi'm of every term at every row."""
-        return [term.linear(x, rows, [m])[0] for term, m in self._by_term(self.mean)]
+    def effects_of_mean(self, sources: Sources, x: np.ndarray, rows: Rows) -> list[np.ndarray]:
+        """The mean of every pure effect at every row, up to a constant."""
+        places, found = self.request.slices, []
+        for effect in self.pure_effects(sources):
+            parts = [(part.process, part.reduced(self.mean[places[part.term]])) for part in effect.parts]
+            found.append(np.sum([process.linear(x, rows, [c])[0] for process, c in parts], axis=0))
+        return found
 
     def average(self) -> tuple[float, float]:
         """Mean and variance of f averaged over the rows of the fit: what effects are measured from."""
