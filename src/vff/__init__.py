@@ -19,12 +19,14 @@ if TYPE_CHECKING:
         suggest_interactions,
     )
     from vff.kernels import (
+        Areas,
         Categorical,
         Matern12,
         Matern32,
         Matern52,
         Matern72,
         Matern92,
+        Ordered,
         Oscillator,
         Periodic,
         parse_kernel,

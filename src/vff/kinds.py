@@ -8,4 +8,5 @@ FACTORS = {
     "interval": ("Matern12", "Matern32", "Matern52", "Matern72", "Matern92"),
     "circle": ("Periodic",),
     "oscillator": ("Oscillator",),
+    "graph": ("Areas", "Ordered"),
 }

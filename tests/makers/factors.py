@@ -14,7 +14,19 @@ from vff.basis import Basis, Codes, ColumnBasis, Domain, Interval, LevelBasis
 from vff.factors import KINDS, Leaf, Prior, Values
 from vff.factors.circle.basis import Circle, CircleBasis
 from vff.factors.interval.matern import covariance_coefficients
-from vff.kernels import Categorical, HalfInteger, Matern12, Matern32, Matern52, Matern72, Matern92, Oscillator, Periodic
+from vff.kernels import (
+    Areas,
+    Categorical,
+    HalfInteger,
+    Matern12,
+    Matern32,
+    Matern52,
+    Matern72,
+    Matern92,
+    Ordered,
+    Oscillator,
+    Periodic,
+)
 
 
 @dataclass(frozen=True)
@@ -244,10 +256,86 @@ def _on_circle() -> list[Case]:
     return [Case("circle", *own, lambda rng, n: rng.uniform(-3.0, 30.0, n))]
 
 
+# --- levels that know their neighbours -------------------------------------------------------------------------------
+
+
+def _pseudo_inverse(near: np.ndarray) -> np.ndarray:
+    """Of D - W, over the geometric mean of its diagonal."""
+    inverse = np.linalg.pinv(np.diag(near.sum(axis=1)) - near)
+    return inverse / np.exp(np.log(np.diagonal(inverse)).mean())
+
+
+def _whole(parts: dict[tuple[int, ...], np.ndarray], size: int) -> np.ndarray:
+    """Independent parts, by the places of their levels."""
+    C = np.zeros((size, size))
+    for places, own in parts.items():
+        C[np.ix_(places, places)] = own
+    return C
+
+
+def _on_graph() -> list[Case]:
+    """Gaussian fields over few areas, their covariance written out with loops and a dense inverse."""
+    pairs = [("b", "a"), ("c", "b"), ("d", "a"), ("c", "d"), ("d", "e"), ("x", "y"), ("z", "y")]
+    levels, land, isles = ("a", "b", "c", "d", "e", "w", "x", "y", "z"), (0, 1, 2, 3, 4), (6, 7, 8)
+    near = np.array([[float((a, b) in pairs or (b, a) in pairs) for b in levels] for a in levels])
+    parts = {own: near[np.ix_(own, own)] for own in (land, isles)}
+
+    def bym2(values: Values) -> np.ndarray:
+        structured = _whole({**{own: _pseudo_inverse(W) for own, W in parts.items()}, (5,): np.ones((1, 1))}, 9)
+        phi = values["ratio"] / (1.0 + values["ratio"])
+        return (1.0 - phi) * np.eye(9) + phi * structured
+
+    def proper(values: Values) -> np.ndarray:
+        rho, found = values["lengthscale"] ** 2 / (1.0 + values["lengthscale"] ** 2), {(5,): np.ones((1, 1))}
+        for own, W in parts.items():
+            C = np.linalg.inv((1.0 - rho) * np.eye(len(W)) + rho * (np.diag(W.sum(axis=1)) - W))
+            found[own] = C / np.exp(np.log(np.diagonal(C)).mean())
+        return _whole(found, 9)
+
+    steps = ("low", "some", "more", 7, "high")
+
+    def walk(values: Values) -> np.ndarray:
+        """Steps of equal variance from level to level, less their mean, over their typical variance."""
+        heights = np.tri(5)[:, 1:]
+        about = heights - heights.mean(axis=0)
+        C = about @ about.T
+        return 1.0 + C / np.exp(np.log(np.diagonal(C)).mean())
+
+    def case(name: str, leaf: Leaf, levels: tuple[Any, ...], covariance: Callable[[Values], np.ndarray]) -> Case:
+        every, some = np.arange(float(len(levels))), np.array(levels[:-1], object)
+
+        def gram(prior: Prior, values: Values) -> np.ndarray:
+            phi = prior.features(every)
+            return phi.T @ np.linalg.inv(covariance(values)) @ phi
+
+        def with_kernel(prior: Prior, x: float) -> np.ndarray:
+            k = covariance(prior.values)[int(x)] if x >= 0.0 else np.zeros(every.size)
+            return prior.features(every).T @ np.linalg.inv(covariance(prior.values)) @ k
+
+        def column(rng: np.random.Generator, n: int) -> np.ndarray:
+            return some[rng.integers(some.size, size=n)]
+
+        own = leaf, Codes(), LevelBasis(levels), np.array([2.0, 0.0, 3.0, 4.0]), np.array([-1.0])
+        return Case(name, *own, gram, with_kernel, column, smooth=False, levels=levels)
+
+    return [
+        case("areas", Areas("x", pairs, levels=["w"], variance=2.0, ratio=3.0), levels, bym2),
+        case("areas, mostly their own", Areas("x", pairs, levels=["w"], variance=2.0, ratio=0.1), levels, bym2),
+        case(
+            "areas, a proper field",
+            Areas("x", pairs, levels=["w"], kind="proper", variance=2.0, lengthscale=1.7),
+            levels,
+            proper,
+        ),
+        case("ordered levels", Ordered("x", steps, variance=2.0), steps, walk),
+    ]
+
+
 MAKERS: dict[str, Callable[[], list[Case]]] = {
     "interval": _on_interval,
     "levels": _of_levels,
     "circle": _on_circle,
     "oscillator": _oscillating,
+    "graph": _on_graph,
 }
 """By kind; a kind of one's own is added here while it is registered."""

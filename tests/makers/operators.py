@@ -4,7 +4,16 @@ import numpy as np
 
 from vff.basis import ColumnBasis
 from vff.features import ColumnPrior
-from vff.linalg import AbstractSymmetric, BlockDiagonal, BlockGram, Dense, Diagonal, Kronecker, PositiveBorderedLowRank
+from vff.linalg import (
+    AbstractSymmetric,
+    BlockDiagonal,
+    BlockGram,
+    Dense,
+    Diagonal,
+    Eigen,
+    Kronecker,
+    PositiveBorderedLowRank,
+)
 
 
 def positive(H: int, Q: int, R: int) -> PositiveBorderedLowRank:
@@ -29,6 +38,12 @@ def diagonal(P: int) -> Diagonal:
     return Diagonal(np.random.default_rng(P).uniform(0.2, 4.0, P))
 
 
+def eigen(P: int) -> Eigen:
+    """The prior of levels that know their neighbours."""
+    rng = np.random.default_rng(P)
+    return Eigen(np.linalg.qr(rng.normal(size=(P, P)))[0], rng.uniform(0.2, 4.0, P))
+
+
 def blocks() -> BlockDiagonal:
     """The prior of two Matérn terms and of a column of levels."""
     first, second = ColumnPrior(ColumnBasis(3, 2), 1, 2.0), ColumnPrior(ColumnBasis(5, 0), 0, 7.0)
@@ -51,6 +66,7 @@ INVERTIBLE = {
     "dense": dense(),
     "diagonal": diagonal(6),
     "one level": diagonal(1),
+    "eigenvectors": eigen(7),
     "block diagonal": blocks(),
     "block diagonal, one block": BlockDiagonal((positive(9, 3, 2),)),
     "block diagonal, with a dense block": BlockDiagonal((dense(), positive(5, 1, 1))),
@@ -59,6 +75,8 @@ INVERTIBLE = {
     "kronecker, levels first": Kronecker((diagonal(3), positive(5, 1, 1)), 2.5),
     "kronecker, levels last": Kronecker((positive(4, 2, 2), diagonal(2))),
     "kronecker, levels alone": Kronecker((diagonal(3), diagonal(4)), 0.1),
+    "kronecker, with eigenvectors": Kronecker((eigen(4), positive(4, 1, 2)), 0.7),
+    "block diagonal, with eigenvectors": BlockDiagonal((positive(5, 1, 1), eigen(4), diagonal(3))),
     "kronecker of three": Kronecker((positive(3, 1, 1), diagonal(2), positive(2, 1, 2)), 1.3),
     "kronecker of one": Kronecker((positive(5, 2, 2),), 0.4),
     "block diagonal, with products": BlockDiagonal((positive(5, 1, 1), product(), diagonal(4))),

@@ -15,6 +15,7 @@ from vff.cli.files import (
     need_columns,
     open_for,
     open_rows,
+    read_pairs,
 )
 from vff.cli.info import summary, summary_text
 from vff.cli.options import domain, frequencies, texts
@@ -171,8 +172,8 @@ def _make_model(options: Namespace, source: Source, units: dict[str, str]) -> GP
 
 def _kernel(options: Namespace, kinds: dict[str, str], roles: dict[str, str]) -> Kernel:
     try:
-        return parse_terms(options.terms or ".", kinds, apart=roles)
-    except ColumnError:
+        return parse_terms(options.terms or ".", kinds, apart=roles, read=read_pairs)
+    except (ColumnError, DataError):
         raise
     except ValueError as error:
         raise UsageError(f"--{error}") from error

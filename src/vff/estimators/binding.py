@@ -11,7 +11,7 @@ from vff.data.conversion import in_order
 from vff.data.meaning import are_written, refuse_to_guess, refuse_written
 from vff.data.table import Table
 from vff.estimators.named import column_of
-from vff.factors import KINDS, Kernel, Sum, Term, normal_form
+from vff.factors import KINDS, Kernel, Leaf, Sum, Term, normal_form
 from vff.inference import Term as InnerTerm
 from vff.words import shown
 
@@ -158,18 +158,48 @@ def resolve_columns(kernel: Kernel | None, table: Table, likelihood_column: Hash
     """The terms of the kernel with their columns, but for one that the likelihood takes for itself."""
     columns: dict[tuple[int, Hashable], BoundColumn] = {}
     terms: list[BoundTerm] = []
-    for term in normal_form(default_kernel(table, likelihood_column) if kernel is None else kernel):
-        keys = [(table.index(leaf.column), leaf.factor.axis) for leaf in term.factors]
-        _check_different(term, [index for index, _ in keys], table)
-        for (index, axis), leaf in zip(keys, term.factors, strict=True):
+    known = [
+        Term(tuple(_over(leaf, table) for leaf in term.factors))
+        for term in normal_form(default_kernel(table, likelihood_column) if kernel is None else kernel)
+    ]
+    named: dict[int, Leaf] = {}
+    for leaf in (leaf for term in known for leaf in term.factors if leaf.levels_named is not None):
+        named.setdefault(table.index(leaf.column), leaf)
+    for term in known:
+        indices = [table.index(leaf.column) for leaf in term.factors]
+        _check_different(term, indices, table)
+        speakers = [
+            named.get(index, leaf) if leaf.reads == "levels" and leaf.levels_named is None else leaf
+            for index, leaf in zip(indices, term.factors, strict=True)
+        ]
+        keys = [(index, own.factor.axis) for index, own in zip(indices, speakers, strict=True)]
+        for (index, axis), leaf, speaker in zip(keys, term.factors, speakers, strict=True):
             if (index, axis) not in columns:
                 aliases = {leaf.column, index, *([table.names[index]] if table.names else [])}
-                levels = table.levels(index) if leaf.reads == "levels" else None
+                levels = _levels(speaker, table, index) if leaf.reads == "levels" else None
                 found = index, table.label(index), frozenset(aliases), table.kind(index).value, levels
                 columns[index, axis] = BoundColumn(*found)
         name = _unique(term.name, {other.name for other in terms})
         terms.append(BoundTerm(term, name, tuple(list(columns).index(key) for key in keys)))
     return Binding(tuple(columns.values()), tuple(terms))
+
+
+def _over(leaf: Leaf, table: Table) -> Leaf:
+    """The leaf with what its column says of itself."""
+    index = table.index(leaf.column)
+    return leaf.over(table.order(index) if leaf.reads == "levels" else None, table.label(index))
+
+
+def _levels(speaker: Leaf, table: Table, index: int) -> tuple[Any, ...]:
+    """The levels of a column: those that a leaf on it names, which must be all, or those that the rows have."""
+    found, named = table.levels(index), speaker.levels_named
+    if named is None:
+        return found
+    places = set(named)
+    unnamed = [level for level in found if level not in places]
+    if unnamed:
+        raise ValueError(speaker.unnamed(unnamed, table.label(index)))
+    return named
 
 
 def _check_different(term: Term, indices: list[int], table: Table) -> None:
@@ -194,7 +224,10 @@ def united(one: Binding, other: Binding) -> Binding:
     """The terms over the levels of both in the order that one look at all rows would have given them."""
     both = joined(one, other)
     columns = tuple(
-        column if column.levels is None else replace(column, levels=in_order(column.levels)) for column in both.columns
+        column
+        if column.levels is None or column.levels == old.levels
+        else replace(column, levels=in_order(column.levels))
+        for old, column in zip(one.columns, both.columns, strict=True)
     )
     return replace(both, columns=columns)
 

@@ -5,7 +5,7 @@ Kernels also speak scikit-learn's parameter protocol, ``get_params`` and ``set_p
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from itertools import combinations
 from math import prod
@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Self, Union
 import numpy as np
 
 from vff.factors.protocol import Factor, Values
-from vff.words import shown
+from vff.words import listed, shown
 
 Column = str | int
 Kernel = Union["Leaf", "Product", "Sum"]
@@ -71,8 +71,8 @@ class _Expression(ABC):
 class Leaf(_Expression):
     """A kernel on one column, the base of all kinds of them.
 
-    Fields beyond ``column`` are positive numbers, or None for "start from the data". Besides the variance, those that
-    its factor learns are called after its parameters; others are given, and stay.
+    Fields beyond ``column`` are positive numbers, or None for "start from the data", unless they are ``structures``.
+    Besides the variance, those that its factor learns are called after its parameters; others are given, and stay.
 
     Examples
     --------
@@ -88,6 +88,10 @@ class Leaf(_Expression):
     """What the column is read as: "numbers" or "levels"."""
     default_for: ClassVar[frozenset[str]] = frozenset()
     """Kinds of columns whose bare name stands for it."""
+    structures: ClassVar[frozenset[str]] = frozenset()
+    """Fields that hold no positive number but words, lists or lists by name: given, and never learnt."""
+    from_file: ClassVar[str | None] = None
+    """The one of them that terms of a command line may give by the name of a file of rows."""
     column: Column = 0
     _: KW_ONLY
     variance: float | None = None
@@ -99,6 +103,8 @@ class Leaf(_Expression):
                 f"write {' and '.join(f'{name}=' for name in self._values())} by name"
             )
         for name, value in self._values().items():
+            if name in self.structures:
+                continue
             if value is not None and not (isinstance(value, Real) and 0.0 < float(value) < np.inf):
                 raise ValueError(
                     f"{type(self).__name__}({shown(self.column)}): {name} must be a positive number, got "
@@ -138,13 +144,26 @@ class Leaf(_Expression):
         """The same with no hyperparameters."""
         return self._replaced(dict.fromkeys(("variance", *self.given)))
 
+    @property
+    def levels_named(self) -> tuple[Hashable, ...] | None:
+        """All levels of its column in their order, where it names them; None for those that the rows have."""
+        return None
+
+    def unnamed(self, levels: Sequence[Any], label: str) -> str:
+        """The sentence about levels of a column that it does not name."""
+        return f"column {label} of X holds {listed(levels, 4)}, which {shown(self)} does not name; name all levels"
+
+    def over(self, order: Sequence[Any] | None, label: str) -> Self:
+        """The same over a column that says in which order its levels stand, or says nothing."""
+        return self
+
     def clash(self, other: "Leaf") -> str | None:
         """Why the two cannot be multiplied on one column; None where they can."""
         return "its features are those of no product" if self.factor.axis == other.factor.axis else None
 
     def __call__(self, x: np.ndarray, z: np.ndarray) -> np.ndarray:
         """k(x, z) for two vectors of values of the column, (N, N')."""
-        values = self._values()
+        values = {name: value for name, value in self._values().items() if name in {"variance", *self.given}}
         if None in values.values():
             raise ValueError(
                 f"{shown(self)} has no values yet: give {' and '.join(values)}, or use the kernel_ of a fit"
@@ -152,13 +171,25 @@ class Leaf(_Expression):
         return values["variance"] * self._correlation(x, z)
 
     def __repr__(self) -> str:
-        return self.text(lambda value: f"{float(value):.6g}")
+        return self.text(lambda value: f"{float(value):.6g}", whole=False)
 
-    def text(self, number: Callable[[Any], str]) -> str:
-        """The kernel as it is written in Python, each value by ``number``; NumPy's names and indices as plain ones."""
+    def text(self, number: Callable[[Any], str], *, whole: bool = True) -> str:
+        """The kernel as it is written in Python, each value by ``number``; NumPy's names and indices as plain ones.
+
+        Not ``whole``, long structures are only described.
+        """
         column = str.__repr__(self.column) if isinstance(self.column, str) else str(int(self.column))
-        values = [f"{name}={number(value)}" for name, value in self._values().items() if value is not None]
+        written = {
+            name: self._structure_text(name, value, whole=whole) if name in self.structures else number(value)
+            for name, value in self._values().items()
+            if value is not None
+        }
+        values = [f"{name}={value}" for name, value in written.items()]
         return f"{type(self).__name__}({', '.join([column, *values])})"
+
+    def _structure_text(self, name: str, value: Any, *, whole: bool) -> str:
+        """As the grammar reads it, or not ``whole`` and short."""
+        return repr(value)
 
     def _replaced(self, params: dict[str, Any]) -> Self:
         self._check_names(params)

@@ -1,24 +1,29 @@
-"""Kernels as text: written exact to the last bit, and read back by a grammar of five lines.
+"""Kernels as text: written exact to the last bit, and read back by a grammar of a few lines.
 
     kernel  = sum END
     sum     = product {"+" product}
     product = atom {"*" atom}
     atom    = "(" sum ")" | leaf
-    leaf    = KIND "(" column {"," NAME "=" NUMBER} [","] ")"
+    leaf    = KIND "(" column {"," NAME "=" value} [","] ")"
+    value   = NUMBER | structure
+    structure = NUMBER | STRING | "[" [structure {"," structure}] "]" | "{" [entry {"," entry}] "}"
+    entry   = (NUMBER | STRING) ":" structure
 
-A column is an integer or a quoted name with the escapes that ``repr`` writes. Nothing is evaluated, so a text from
-elsewhere can build a kernel and do nothing else. ``AbstractDescent`` is what this grammar shares with ``formula``.
+A structure stands only where a kernel takes one, as neighbours of areas are. A column is an integer or a quoted name
+with the escapes that ``repr`` writes. Nothing is evaluated, so a text from elsewhere can build a kernel and do nothing
+else. ``AbstractDescent`` is what this grammar shares with ``formula``.
 """
 
 import re
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from itertools import chain, product
 from math import isfinite, prod
 from numbers import Integral
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 from vff.factors import KINDS, Column, Kernel, Leaf, Product, Sum, normal_form
@@ -29,6 +34,8 @@ _NUMBER = r"-?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 INTEGER = re.compile(r"-?[0-9]+")
 _DEEPEST = 100  # parentheses within parentheses; far beyond any kernel, and far from the end of Python's stack
 MOST_TERMS, MOST_FACTORS = 1000, 32  # of the sum of products; a text of some lines can stand for millions
+_DEEPEST_STRUCTURE = 2  # lists within lists by name
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
 _ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U(000[0-9a-fA-F]{5}|0010[0-9a-fA-F]{4})|(.))")
 _ESCAPED = {"\\": "\\", "'": "'", '"': '"', "n": "\n", "r": "\r", "t": "\t"}
 
@@ -109,7 +116,7 @@ class AbstractDescent(ABC):
 
     sum     = product {"+" product}
     product = atom {"*" atom}
-    values  = {"," NAME "=" NUMBER} [","]
+    values  = {"," NAME "=" value} [","]
     """
 
     name: ClassVar[str]
@@ -168,7 +175,7 @@ class AbstractDescent(ABC):
         """What a kernel says of its parts, with the place in the text."""
         try:
             yield
-        except ValueError as error:
+        except (TypeError, ValueError) as error:
             raise ValueError(f"{self.name}: at character {start + 1}, {error}") from error
 
     @abstractmethod
@@ -228,26 +235,60 @@ class AbstractDescent(ABC):
         self._depth -= 1
         return inner
 
-    def _with_values(self, start: int, kind: type[Leaf], column: Column) -> Leaf:
-        """A kernel on a column, with the values that stand before the closing parenthesis."""
-        values = self._values([field.name for field in fields(kind) if field.name != "column"])
+    def _with_values(self, start: int, kind: type[Leaf], column: Column, known: Mapping[str, Any] = _NOTHING) -> Leaf:
+        """A kernel on a column, with values that are known and those that stand before the closing parenthesis."""
+        names = [field.name for field in fields(kind) if field.name not in {"column", *known}]
+        values = {**known, **self._values(names, kind.structures)}
         self._expect(")", ", or )")
         with self.refused_at(start):
             return kind(column, **values)
 
-    def _values(self, names: list[str]) -> dict[str, float]:
+    def _values(self, names: list[str], structures: frozenset[str]) -> dict[str, Any]:
         """Values by name, each at most once; as in Python, a comma may come last."""
-        values: dict[str, float] = {}
+        values: dict[str, Any] = {}
         while self._skipped(",") and self._seen.text != ")":
             missing = [f"{name}=" for name in names if name not in values]
             if f"{self._seen.text}=" not in missing:
                 raise self._unexpected(" or ".join([*missing, ")"]))
             name = self._next().text
             self._expect("=", "=")
+            if name in structures:
+                values[name] = self._structure()
+                continue
             if self._seen.kind != "number":
                 raise self._unexpected("a number")
             values[name] = number(self._next().text)
         return values
+
+    def _structure(self, depth: int = 0) -> Any:
+        """A word, a number, or lists of these, by name or not."""
+        if depth <= _DEEPEST_STRUCTURE and self._skipped("["):
+            return self._listed("]", lambda: self._structure(depth + 1))
+        if depth <= _DEEPEST_STRUCTURE and self._skipped("{"):
+            return dict(self._listed("}", lambda: self._entry(depth)))
+        return self._scalar("a text in quotes, a number, [ or {")
+
+    def _entry(self, depth: int) -> tuple[Any, Any]:
+        key = self._scalar("a text in quotes or a number")
+        self._expect(":", ":")
+        return key, self._structure(depth + 1)
+
+    def _listed(self, end: str, read: Callable[[], Any]) -> list[Any]:
+        """Parts with commas between them up to a mark; a comma may come last."""
+        parts: list[Any] = []
+        while not self._skipped(end):
+            parts.append(read())
+            if not self._skipped(","):
+                self._expect(end, f", or {end}")
+                break
+        return parts
+
+    def _scalar(self, expected: str) -> str | float:
+        if self._seen.kind == "string":
+            return self.unquoted(self._next())
+        if self._seen.kind != "number":
+            raise self._unexpected(expected)
+        return number(self._next().text)
 
     def _peek(self, places: int) -> Token:
         """A token so many places behind the one in view; the end is followed by itself."""
@@ -296,8 +337,8 @@ class _Parser(AbstractDescent):
 
     name = "parse_kernel"
     word = "[A-Za-z_][A-Za-z0-9_]*"
-    marks = "[()+*,=]"
-    expected = "a kernel, a value, or one of ( ) + * , ="
+    marks = r"[()+*,=\[\]{}:]"
+    expected = "a kernel, a value, or one of ( ) + * , = [ ] { } :"
     advice = "write kernels as they print, as in Matern32('x', lengthscale=2) * Categorical('g')"
 
     def _atom(self) -> Kernel:

@@ -14,6 +14,7 @@ from vff.linalg.cholesky import Factor, NotPositiveDefinite, factorise
 from vff.linalg.conjugate_gradients import Solution, conjugate_gradients
 from vff.linalg.dense import Dense, Diagonal
 from vff.linalg.diagonal_low_rank import BorderedLowRank, PositiveBorderedLowRank
+from vff.linalg.eigen import Eigen
 from vff.linalg.kronecker import Kronecker
 from vff.linalg.operators import AbstractInvertible, AbstractOperator, AbstractSymmetric
 from vff.linalg.threads import threads_for
@@ -30,6 +31,7 @@ __all__ = [
     "Dense",
     "DenseView",
     "Diagonal",
+    "Eigen",
     "Factor",
     "InverseView",
     "Kronecker",
