@@ -31,6 +31,8 @@ class BoundColumn:
     """What the column holds: "number", "datetime", "duration", "boolean" or "text"."""
     levels: tuple[Any, ...] | None
     """The levels of a categorical column."""
+    order: tuple[Any, ...] | None = None
+    """Its levels in the order that its type says, those without rows too; None where it says none."""
 
     def read(self, table: Table, rows: slice = slice(None)) -> np.ndarray:
         """Its numbers, or the codes of its levels, at some rows of a table."""
@@ -177,7 +179,8 @@ def resolve_columns(kernel: Kernel | None, table: Table, likelihood_column: Hash
             if (index, axis) not in columns:
                 aliases = {leaf.column, index, *([table.names[index]] if table.names else [])}
                 levels = _levels(speaker, table, index) if leaf.reads == "levels" else None
-                found = index, table.label(index), frozenset(aliases), table.kind(index).value, levels
+                order = None if levels is None else table.order(index)
+                found = index, table.label(index), frozenset(aliases), table.kind(index).value, levels, order
                 columns[index, axis] = BoundColumn(*found)
         name = _unique(term.name, {other.name for other in terms})
         terms.append(BoundTerm(term, name, tuple(list(columns).index(key) for key in keys)))

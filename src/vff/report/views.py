@@ -13,6 +13,7 @@ import numpy as np
 
 from vff.estimators.base import AdditiveModel
 from vff.report import canvas
+from vff.report.levels import places
 
 _MOST_CURVES = 8
 UNINFORMED = 0.9
@@ -58,10 +59,43 @@ def levels_of(model: AdditiveModel, c: int) -> tuple[Any, ...]:
     return model.statistics_.binding.columns[c].levels or ()
 
 
+def order_of(model: AdditiveModel, c: int, mean: np.ndarray | None = None) -> np.ndarray:
+    """In which order the levels of a column stand: their own, else by their effect, else as they are known."""
+    found = places(levels_of(model, c), model.statistics_.binding.columns[c].order)
+    if found is None:
+        return np.arange(len(levels_of(model, c))) if mean is None else np.argsort(mean, kind="stable")
+    return found
+
+
+def density_along(model: AdditiveModel, view: View, x: np.ndarray) -> np.ndarray | None:
+    """How densely the rows of the fit lie at values of the first column drawn, at most one; None where unknown.
+
+    The averages of cosines and sines over the rows are there; weighted by Fejér they make a density that is nowhere
+    negative, smoothed over about one part in as many as there are harmonics.
+    """
+    term = model.fit_.posterior.terms[view.term]
+    factor = term.factors[d := term.columns.index(view.over[0])]
+    waves = None if factor.basis.detail is None else factor.factor.waves(factor.basis.detail)
+    h = None if waves is None else model.fit_.posterior.feature_averages(view.term, d)
+    if waves is None or h is None:
+        return None
+    M = factor.basis.detail or 0
+    k = np.concatenate([np.arange(M + 1), np.arange(1, M + 1)])
+    weights = np.where(k == 0, 1.0, 2.0) * (1.0 - k / (M + 1.0))
+    density = waves.evaluate(factor.domain.to_unit(x)) @ (weights * h[: k.size])
+    return np.maximum(density, 0.0) / max(float(density.max()), np.finfo(float).tiny)
+
+
 def grid_along(model: AdditiveModel, c: int, count: int) -> np.ndarray:
     """Where a column is evaluated: so many numbers over the range of its data, or all levels."""
     span, column = model.statistics_.ranges[c], model.statistics_.moments.request.columns[c]
     return column.domain.drawn(span.low, span.high, count, column.basis.size)
+
+
+def supported(model: AdditiveModel, number: int, pure: bool) -> bool:
+    """Whether the data support the effect of a term: it, or a product that it has a margin of."""
+    parts = {part.term for part in model._pure_effects[number].parts} if pure else {number}
+    return any(model.fit_.terms[t].active for t in parts)
 
 
 def _middle(model: AdditiveModel, c: int) -> float:
@@ -86,16 +120,18 @@ def held_text(model: AdditiveModel, view: View) -> str:
     return f"at {', '.join(parts)}" if parts else ""
 
 
-def effect_on(model: AdditiveModel, view: View, lattice: Mapping[int, np.ndarray]) -> Effect:
+def effect_on(model: AdditiveModel, view: View, lattice: Mapping[int, np.ndarray], pure: bool = True) -> Effect:
     """The effect of a term on the product of places of its columns, one axis of the result per column."""
     posterior, scale = model.fit_.posterior, model.target_.scale
     grids = np.meshgrid(*lattice.values(), indexing="ij")
     x = np.tile([_middle(model, c) for c in range(len(model.column_indices_))], (grids[0].size, 1))
+    columns = model.statistics_.binding.columns
     for c, grid in zip(lattice, grids, strict=True):
-        x[:, c] = grid.ravel()
-    term = posterior.terms[view.term]
-    mean, variance = posterior.effect(view.term, x, posterior.rows(x))
-    known = variance < UNINFORMED**2 * term.prior_variance(x)
+        for other, column in enumerate(columns):  # a column may be read in several ways
+            if column.index == columns[c].index and (column.levels is None) == (columns[c].levels is None):
+                x[:, other] = grid.ravel()
+    mean, variance, prior = model._effect(view.term, x, posterior.rows(x), pure)
+    known = variance < UNINFORMED**2 * prior
     shape = grids[0].shape
     return Effect(scale * mean.reshape(shape), scale * np.sqrt(variance).reshape(shape), known.reshape(shape))
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from vff.inference.posterior.covariance import AbstractCovariance, columns_of
 from vff.inference.posterior.direct import square_root
-from vff.inference.posterior.pure import PureEffect, Sources, pure_effects
+from vff.inference.posterior.pure import PureEffect, Sources, pure_averages, pure_effects
 from vff.inference.posterior.term import Rows, TermProcess, stretches
 from vff.inference.solvers.linear_gaussian import InterceptPosterior
 from vff.moments import ColumnRows, LetterFunction, MomentRequest, Tables, synthesise
@@ -214,6 +214,11 @@ class Posterior:
             assert intercept is not None
             variance = variance + intercept.variance * (follows - float(z @ intercept.answer)) ** 2
         return EffectAt(mean - float(z @ self.mean), variance, prior)
+
+    def feature_averages(self, s: int, d: int) -> np.ndarray | None:
+        """Of one factor of a term over the rows of the fit, as they are summed, (P,); None where they are not known."""
+        known = pure_averages(self.terms, self.centre, self.request.slices)[s][d]
+        return None if known is None else self.terms[s].factors[d].transform.inverse.forward(known.h)
 
     def effects_of_mean(self, sources: Sources, x: np.ndarray, rows: Rows) -> list[np.ndarray]:
         """The mean of every pure effect at every row, up to a constant."""

@@ -7,9 +7,10 @@ average h_d'c in place of a function of that factor. A term of factors 1 ... D i
 
 a function of the columns of A alone whose average along any one of them, with h_d, is zero. The full set is the
 product's own effect. Every smaller one is a margin: it is added to the effect of the term that is over exactly these
-columns of the table (the same way of reading them preferred, then the first), and stays with the product where there is
-none. A factor that has no function 1 is left as it is: only sets that have it are looked at. Last, every effect is
-centred on the rows of the fit. So effects and the average of f over these rows sum to f, everywhere.
+columns of the table (read as numbers or as levels alike; of several, one that has the same axes, else the first), and
+stays with the product where there is none. A factor that has no function 1 is left as it is: only sets that have it are
+looked at. Last, every effect is centred on the rows of the fit. So effects and the average of f over these rows sum to
+f, everywhere.
 
 The effects of a model are linear in its coefficients, so their variances follow from the joint posterior by the same
 map. What the features do not carry has no average over rows: in an average, a kernel is that of the features.
@@ -226,7 +227,7 @@ def pure_effects(
     terms: Sequence[TermProcess], centre: np.ndarray, places: Sequence[slice], sources: Sources
 ) -> tuple[PureEffect, ...]:
     """The effect of every term by the rule above; ``centre`` is the average of all features over the rows, (P,)."""
-    averages = _averages(terms, [centre[place] for place in places])
+    averages = pure_averages(terms, centre, places)
     given = [_given(t, terms, averages[t], sources) for t in range(len(terms))]
     taken = {s for own in given for s in own}
     effects = []
@@ -239,8 +240,11 @@ def pure_effects(
     return tuple(effects)
 
 
-def _averages(terms: Sequence[TermProcess], centres: Sequence[np.ndarray]) -> list[tuple[Averages | None, ...]]:
+def pure_averages(
+    terms: Sequence[TermProcess], centre: np.ndarray, places: Sequence[slice]
+) -> list[tuple[Averages | None, ...]]:
     """Of every factor of every term: from its own sums, else from another term's over the same axis."""
+    centres = [centre[place] for place in places]
     ones = [[_one(own) for own in term.factors] for term in terms]
     own = [
         [_average(term, centre, these, d) for d in range(len(these))]
@@ -303,17 +307,24 @@ def _given(
 ) -> dict[int, Set]:
     """Which margins of a term others take, by their numbers; nobody takes two of one term."""
     found: dict[int, Set] = {}
+    read = [[(c, f.domain.discrete) for c, f in zip(*own, strict=True)] for own in _with_factors(sources, terms)]
     for some in _sets(averages):
-        wanted = Counter(sources[t][d] for d in some), Counter(terms[t].columns[d] for d in some)
+        wanted = Counter(read[t][d] for d in some), Counter(terms[t].columns[d] for d in some)
         able = [
             s
-            for s, own in enumerate(sources)
+            for s, own in enumerate(read)
             if s != t and len(some) < len(averages) and s not in found and Counter(own) == wanted[0]
         ]
         alike = [s for s in able if Counter(terms[s].columns) == wanted[1]]
         if able:
             found[(alike or able)[0]] = some
     return found
+
+
+def _with_factors(
+    sources: Sources, terms: Sequence[TermProcess]
+) -> Iterator[tuple[Sequence[Hashable], Sequence[Prior]]]:
+    return ((own, term.factors) for own, term in zip(sources, terms, strict=True))
 
 
 def _monomial(averages: Sequence[Averages | None], some: Set) -> Monomial:
