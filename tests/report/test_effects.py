@@ -11,6 +11,7 @@ from sklearn.exceptions import NotFittedError
 import vff
 from vff import Categorical, GPRegressor, Matern12, Matern32
 from vff.baselines import ExactGP
+from vff.report.views import density_along, view_of
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
@@ -239,21 +240,30 @@ def test_the_order_of_a_type_outlives_a_file(tmp_path) -> None:
     assert [text.get_text() for text in legend.get_texts()] == ["low", "mid", "high"]
 
 
-def test_the_strip_is_the_density_of_the_rows() -> None:
-    """Smoothed by the kernel of Fejér, by loops over the rows; nowhere negative."""
-    x = np.random.default_rng(1).beta(2.0, 5.0, 400)
-    ax = vff.plot.effects(GPRegressor(Matern32(0), frequencies=8, domain=(0.0, 1.0)).fit(x[:, None], x)).axes[0]
+@pytest.mark.parametrize("ends", [(0.02, 0.98), (0.0, 0.6)])
+def test_the_strip_is_a_histogram_of_the_rows(ends: tuple[float, float]) -> None:
+    """From averages of features alone; rows at one end are not taken for rows at the other."""
+    x = np.random.default_rng(1).beta(2.0, 5.0, 4000)
+    x = x[(x > ends[0]) & (x < ends[1])]
+    model = GPRegressor(Matern32(0), frequencies=12, domain=(0.0, 1.0)).fit(x[:, None], np.sin(5.0 * x))
+    edges, heights = density_along(model, view_of(model, 0))  # pyright: ignore[reportGeneralTypeIssues]
+    counts, _ = np.histogram(x, edges)
+    assert heights.min() >= 0.0
+    assert heights.max() == 1.0
+    mass = heights * np.diff(edges)
+    assert np.abs(mass / mass.sum() - counts / counts.sum()).sum() < 0.12
+    ax = vff.plot.effects(model).axes[0]
     strip = next(item for item in ax.collections if item.get_label() == "density of the rows")
-    edge = strip.get_paths()[0].vertices
-    at = np.linspace(x.min(), x.max(), 9)
-    density = np.zeros(9)
-    for own in x:
-        for k in range(9):
-            density += (1.0 if k == 0 else 2.0) * (1.0 - k / 9.0) * np.cos(2.0 * np.pi * k * (at - own))
-    upper = edge[edge[:, 1] > 1e-9]
-    found = np.interp(at, *upper[np.argsort(upper[:, 0])].T)
-    np.testing.assert_allclose(found / found.max(), density / density.max(), atol=0.02)
-    assert edge[:, 1].min() == 0.0
+    assert strip.get_paths()[0].get_extents().ymax == pytest.approx(0.06)
+
+
+def test_the_strip_of_whole_numbers_stands_where_these_are() -> None:
+    months = np.repeat(np.arange(1.0, 13.0), [90, *[10] * 10, 30])
+    model = GPRegressor(Matern32(0), frequencies=32).fit(months[:, None], np.sin(months))
+    edges, heights = density_along(model, view_of(model, 0))  # pyright: ignore[reportGeneralTypeIssues]
+    mass, middles = heights * np.diff(edges), 0.5 * (edges[:-1] + edges[1:])
+    near = [mass[np.abs(middles - month) < 0.5].sum() for month in range(1, 13)]
+    np.testing.assert_allclose(near / mass.sum(), np.bincount(months.astype(int))[1:] / months.size, atol=0.05)
 
 
 def test_lines_of_long_series_are_thin() -> None:

@@ -50,7 +50,7 @@ def draw_lines(ax: Axes, model: AdditiveModel, view: View, lattice: Lattice, eff
         ax.fill_between(at, mean - z * std, mean + z * std, facecolor=(canvas.BAND, 0.4), lw=0.0, zorder=3)
         ax.margins(x=0.02)
     if x.size > 1:
-        _draw_density(ax, canvas.on_axis(kind, x), density_along(model, view, x))
+        _draw_density(ax, kind, density_along(model, view))
     canvas.tick(ax.xaxis, kind)
 
 
@@ -60,11 +60,13 @@ def _width(mean: np.ndarray) -> float:
     return 1.4 if turns <= _MANY_TURNS else 0.6
 
 
-def _draw_density(ax: Axes, at: np.ndarray, density: np.ndarray | None) -> None:
+def _draw_density(ax: Axes, kind: str, density: tuple[np.ndarray, np.ndarray] | None) -> None:
     """A strip along the x axis, as high as the rows are dense; the vertical scale is that of the panel."""
     if density is not None:
+        edges, heights = density
+        at, heights = np.repeat(canvas.on_axis(kind, edges), 2)[1:-1], _STRIP * np.repeat(heights, 2)
         across = ax.get_xaxis_transform()
-        strip = ax.fill_between(at, 0.0, _STRIP * density, transform=across, facecolor="0.6", lw=0.0, zorder=2)
+        strip = ax.fill_between(at, 0.0, heights, transform=across, facecolor="0.6", lw=0.0, zorder=2)
         strip.set_label(DENSITY)
 
 

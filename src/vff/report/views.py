@@ -10,12 +10,16 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.optimize import nnls
 
+from vff.basis import Basis
 from vff.estimators.base import AdditiveModel
 from vff.report import canvas
 from vff.report.levels import places
 
 _MOST_CURVES = 8
+_MOST_BARS, _SMOOTH = 61, 0.02  # of the histogram of the rows
+_FIRST = 30.0  # how much more the mean of the rows counts there than a harmonic: few equations against many
 UNINFORMED = 0.9
 """Share of the prior's standard deviation above which the data are taken to say nothing."""
 
@@ -67,29 +71,42 @@ def order_of(model: AdditiveModel, c: int, mean: np.ndarray | None = None) -> np
     return found
 
 
-def density_along(model: AdditiveModel, view: View, x: np.ndarray) -> np.ndarray | None:
-    """How densely the rows of the fit lie at values of the first column drawn, at most one; None where unknown.
+def density_along(model: AdditiveModel, view: View) -> tuple[np.ndarray, np.ndarray] | None:
+    """How densely the rows of the fit lie along the first column drawn: edges of bars, and heights of at most one.
 
-    The averages of cosines and sines over the rows are there; weighted by Fejér they make a density that is nowhere
-    negative, smoothed over about one part in as many as there are harmonics.
+    The averages of the features over the rows are known. The heights are those of a histogram that has these averages,
+    as nearly as its bars can, is nowhere negative, and smooth where the averages do not say. None where unknown.
     """
     term = model.fit_.posterior.terms[view.term]
     factor = term.factors[d := term.columns.index(view.over[0])]
-    waves = None if factor.basis.detail is None else factor.factor.waves(factor.basis.detail)
-    h = None if waves is None else model.fit_.posterior.feature_averages(view.term, d)
-    if waves is None or h is None:
+    h, span = model.fit_.posterior.feature_averages(view.term, d), model.statistics_.ranges[view.over[0]]
+    if h is None or factor.domain.discrete or not span.high > span.low:
         return None
-    M = factor.basis.detail or 0
-    k = np.concatenate([np.arange(M + 1), np.arange(1, M + 1)])
-    weights = np.where(k == 0, 1.0, 2.0) * (1.0 - k / (M + 1.0))
-    density = waves.evaluate(factor.domain.to_unit(x)) @ (weights * h[: k.size])
-    return np.maximum(density, 0.0) / max(float(density.max()), np.finfo(float).tiny)
+    # rows stand at nodes, the ends among them, where many may be; a bar is as wide as a node reaches
+    nodes = np.linspace(span.low, span.high, int(min(_MOST_BARS, max(3, factor.basis.size))))
+    edges = np.concatenate([nodes[:1], 0.5 * (nodes[:-1] + nodes[1:]), nodes[-1:]])
+    features = _with_polynomials(factor.basis, factor.basis.evaluate(factor.domain.to_unit(nodes)).T)
+    bends = _SMOOTH * np.diff(np.eye(nodes.size), n=2, axis=0)
+    averages = np.append(_with_polynomials(factor.basis, h), np.zeros(len(bends)))
+    weights, _ = nnls(np.concatenate([features, bends]), averages)
+    heights = weights / np.diff(edges)
+    return edges, heights / max(float(heights.max()), np.finfo(float).tiny)
 
 
 def grid_along(model: AdditiveModel, c: int, count: int) -> np.ndarray:
     """Where a column is evaluated: so many numbers over the range of its data, or all levels."""
     span, column = model.statistics_.ranges[c], model.statistics_.moments.request.columns[c]
     return column.domain.drawn(span.low, span.high, count, column.basis.size)
+
+
+def _with_polynomials(basis: Basis, averages: np.ndarray) -> np.ndarray:
+    """Of polynomials in place of what harmonics leave of them: harmonics alone take one end for the other."""
+    letters = basis.single.trigonometric
+    M, q = (0, 0) if letters is None else letters.multipliers
+    if letters is None or not q or basis.size != 2 * M + 1 + q:
+        return averages
+    waves, edges = averages[: 2 * M + 1], averages[2 * M + 1 :]
+    return np.concatenate([waves, _FIRST * (edges + letters.harmonics() @ waves)])
 
 
 def supported(model: AdditiveModel, number: int, pure: bool) -> bool:
