@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         Ordered,
         Oscillator,
         Periodic,
+        Trend,
         parse_kernel,
     )
 

@@ -9,4 +9,5 @@ FACTORS = {
     "circle": ("Periodic",),
     "oscillator": ("Oscillator",),
     "graph": ("Areas", "Ordered"),
+    "trend": ("Trend",),
 }

@@ -26,6 +26,7 @@ from vff.kernels import (
     Ordered,
     Oscillator,
     Periodic,
+    Trend,
 )
 
 
@@ -201,6 +202,49 @@ def _oscillating() -> list[Case]:
     return made
 
 
+# --- a Wiener process that starts at the left edge -------------------------------------------------------------------
+
+
+def _trend_inner(
+    r: int, values: Values, state: tuple[np.ndarray, np.ndarray], derivatives: tuple[np.ndarray, np.ndarray]
+) -> np.ndarray:
+    """From states at the start (., r), and r-th derivatives with the weights of a quadrature in the first of them."""
+    length = values["lengthscale"]
+    precision = np.diag(length ** (2.0 * np.arange(r)))
+    return length ** (2 * r - 1) * derivatives[0] @ derivatives[1].T + state[0] @ precision @ state[1].T
+
+
+def _at_start(prior: Prior, r: int) -> np.ndarray:
+    return np.concatenate([_functions(prior, np.array([-1.0]), j) for j in range(r)], axis=1)
+
+
+def _trending() -> list[Case]:
+    made = []
+    for r, lengthscale, q in ((1, 2.0, 1), (1, 20.0, 3), (2, 4.0, 3), (2, 1.5, 2), (2, 30.0, 5)):
+
+        def gram(prior: Prior, values: Values, r: int = r) -> np.ndarray:
+            t, w = leggauss(120)
+            image, Z = _functions(prior, t, r), _at_start(prior, r)
+            return _trend_inner(r, values, (Z, Z), (image * w, image))
+
+        def with_kernel(prior: Prior, x: float, r: int = r) -> np.ndarray:
+            """D^r k(x, .) is (u - v)^(r-1) over lengthscale^(2r-1) up to u, the distance of x from the start."""
+            length, u = prior.values["lengthscale"], float(prior.domain.to_unit(np.array([x]))[0]) + 1.0
+            end = min(max(u, 0.0), 2.0)
+            t, w = leggauss(120)
+            t, w = 0.5 * end * (t + 1.0), 0.5 * end * w
+            driven = ((u - t) ** (r - 1) / length ** (2 * r - 1))[None]
+            state = np.array([[1.0, u / length**2][:r]])
+            own = _at_start(prior, r), state
+            return _trend_inner(r, prior.values, own, (_functions(prior, t - 1.0, r) * w, driven))[:, 0]
+
+        leaf = Trend("x", variance=2.0, lengthscale=lengthscale, order=r, start=-3.0)
+        own = leaf, _DOMAIN, ColumnBasis(5, q), _INSIDE, _OUTSIDE, gram, with_kernel
+        name = f"trend of order {r} with {q} edge functions"
+        made.append(Case(name, *own, lambda rng, n: np.append(-3.0, rng.uniform(-3.0, 7.0, n - 1)), smooth=r > 1))
+    return made
+
+
 # --- levels ----------------------------------------------------------------------------------------------------------
 
 
@@ -228,32 +272,68 @@ def _of_levels() -> list[Case]:
 # --- a circle --------------------------------------------------------------------------------------------------------
 
 
-def _on_circle() -> list[Case]:
-    """The inner product of a stationary kernel on a circle, from its Fourier series: sum of g_k h_k / s_k."""
-    period, turns = 7.0, range(-40, 41)
-    every = np.linspace(0.0, period, 4096, endpoint=False)
+_PERIOD = 7.0
+_ROUND = np.linspace(0.0, _PERIOD, 256, endpoint=False)
 
-    def kernel(r: np.ndarray, values: Values) -> np.ndarray:
-        """The Matérn-3/2 of the line, turn after turn, over its own variance."""
-        lags = [np.sqrt(3.0) * np.abs(r + period * n) / (0.5 * period * values["lengthscale"]) for n in turns]
-        nought = [np.sqrt(3.0) * abs(2.0 * n) / values["lengthscale"] for n in turns]
-        return sum((1.0 + s) * np.exp(-s) for s in lags) / sum((1.0 + s) * np.exp(-s) for s in nought)
+
+def _circle_case(name: str, leaf: Periodic, kernel: Callable[[np.ndarray, Values], np.ndarray], reach: int) -> Case:
+    """The inner product of a stationary kernel on a circle, from its Fourier series: sum of g_k h_k / s_k, k < reach.
+
+    Features have few harmonics; where s_k is lost in rounding there is nothing of them.
+    """
+
+    def angle(x: Any) -> Any:
+        return 2.0 * np.pi * x / _PERIOD
+
+    def spectrum(values: Values) -> np.ndarray:
+        """The Fourier coefficients of the kernel, which is smooth from 0 to the end of a turn."""
+        nodes, weights = leggauss(200)
+        r = 0.5 * _PERIOD * (nodes + 1.0)
+        return 0.5 * np.cos(np.multiply.outer(np.arange(reach), angle(r))) @ (weights * kernel(r, values))
 
     def inner(g: np.ndarray, h: np.ndarray, values: Values) -> np.ndarray:
-        g, h, s = (np.fft.fft(own, axis=-1)[..., :200] / every.size for own in (g, h, kernel(every, values)))
-        both = np.where(np.arange(200) == 0, 1.0, 2.0)
-        return np.real((g * (both / s.real)) @ h.conj().T)
+        both = np.where(np.arange(reach) == 0, 1.0, 2.0)
+        return np.real((g * (both / spectrum(values))) @ h.conj().T)
+
+    def waves(prior: Prior) -> np.ndarray:
+        return np.fft.fft(prior.features(_ROUND).T, axis=-1)[:, :reach] / _ROUND.size
 
     def gram(prior: Prior, values: Values) -> np.ndarray:
-        phi = prior.features(every).T
-        return inner(phi, phi, values)
+        return inner(waves(prior), waves(prior), values)
 
     def with_kernel(prior: Prior, x: float) -> np.ndarray:
-        return inner(prior.features(every).T, kernel(every - x, prior.values)[None], prior.values)[:, 0]
+        shifted = spectrum(prior.values) * np.exp(-1j * np.arange(reach) * angle(x))
+        return inner(waves(prior), shifted[None], prior.values)[:, 0]
 
-    leaf, inside = Periodic("x", period, variance=2.0, lengthscale=2.0), np.array([0.0, 1.2, 6.9, 30.0, -4.0])
-    own = leaf, Circle(period), CircleBasis(5), inside, np.empty(0), gram, with_kernel
-    return [Case("circle", *own, lambda rng, n: rng.uniform(-3.0, 30.0, n))]
+    inside = np.array([0.0, 1.2, 6.9, 30.0, -4.0])
+    own = leaf, Circle(_PERIOD), CircleBasis(5), inside, np.empty(0), gram, with_kernel
+    return Case(name, *own, lambda rng, n: rng.uniform(-3.0, 30.0, n), smooth=leaf.order != 0)
+
+
+def _turn_after_turn(p: int) -> Callable[[np.ndarray, Values], np.ndarray]:
+    """The Matérn of the line over all turns, over its own variance."""
+
+    def kernel(r: np.ndarray, values: Values) -> np.ndarray:
+        line = HalfInteger.from_lengthscale(p, 0.5 * _PERIOD * values["lengthscale"])
+        turns = _PERIOD * np.arange(-40, 41)
+        return np.sum([line.covariance(r + turn) for turn in turns], axis=0) / np.sum(line.covariance(turns))
+
+    return kernel
+
+
+def _exponential_sine(r: np.ndarray, values: Values) -> np.ndarray:
+    return np.exp(-2.0 * np.sin(np.pi * r / _PERIOD) ** 2 / values["lengthscale"] ** 2)
+
+
+def _on_circle() -> list[Case]:
+    made = [_circle_case("circle", Periodic("x", _PERIOD, variance=2.0, lengthscale=2.0), _turn_after_turn(1), 200)]
+    for p, lengthscale in ((0, 3.0), (2, 2.0), (3, 1.0), (6, 1.0)):
+        leaf = Periodic("x", _PERIOD, variance=2.0, lengthscale=lengthscale, order=p)
+        made.append(_circle_case(f"circle of order {p}", leaf, _turn_after_turn(p), 30))
+    for lengthscale in (0.4, 1.0):
+        leaf = Periodic("x", _PERIOD, variance=2.0, lengthscale=lengthscale, kind="exponential-sine")
+        made.append(_circle_case(f"exponential sine of {lengthscale:g}", leaf, _exponential_sine, 8))
+    return made
 
 
 # --- levels that know their neighbours -------------------------------------------------------------------------------
@@ -337,5 +417,6 @@ MAKERS: dict[str, Callable[[], list[Case]]] = {
     "circle": _on_circle,
     "oscillator": _oscillating,
     "graph": _on_graph,
+    "trend": _trending,
 }
 """By kind; a kind of one's own is added here while it is registered."""

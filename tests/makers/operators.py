@@ -13,6 +13,7 @@ from vff.linalg import (
     Eigen,
     Kronecker,
     PositiveBorderedLowRank,
+    SingularLowRank,
 )
 
 
@@ -26,6 +27,15 @@ def positive(H: int, Q: int, R: int) -> PositiveBorderedLowRank:
         rng.normal(size=(H + Q, R)),
         C @ C.T,
     )
+
+
+def singular(H: int, Q: int, R: int) -> SingularLowRank:
+    """The first harmonic is free, and the first R - 1 edge functions."""
+    rng = np.random.default_rng(H + 10 * Q + 100 * R)
+    d, C = rng.uniform(0.5, 3.0, H), rng.normal(size=(R, R + 2))
+    root = np.tril(rng.normal(size=(Q, Q))) + 2.0 * np.eye(Q)
+    d[0], root[: R - 1], root[:, : R - 1] = 0.0, 0.0, 0.0
+    return SingularLowRank(d, root, rng.normal(size=(H + Q, R)), C @ C.T, (0, *range(H, H + R - 1)))
 
 
 def dense() -> Dense:
@@ -63,6 +73,11 @@ INVERTIBLE = {
     "prior, paper": ColumnPrior(ColumnBasis(4, 0), 1, 2.0).matrix(),
     "prior, edges": ColumnPrior(ColumnBasis(4, 4), 2, 3.0).matrix(),
     "prior, short lengthscale": ColumnPrior(ColumnBasis(8, 2), 0, 500.0).matrix(),
+    "singular but for a rank of one": singular(7, 2, 1),
+    "singular but for a rank of two": singular(9, 3, 2),
+    "singular without edges": singular(5, 0, 1),
+    "block diagonal, with a singular diagonal": BlockDiagonal((positive(5, 1, 1), singular(7, 2, 2))),
+    "kronecker, with a singular diagonal": Kronecker((singular(4, 2, 2), diagonal(3)), 0.7),
     "dense": dense(),
     "diagonal": diagonal(6),
     "one level": diagonal(1),

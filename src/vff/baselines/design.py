@@ -140,15 +140,15 @@ class Design:
             others = [value for term in self.kernel for leaf in term.factors for value in leaf.given.values()]
         return Values(np.array(variances, float), np.array(others, float), np.nan if noise is None else noise)
 
-    def with_values(self, values: Values) -> Kernel | SquaredExponential:
-        """The kernel again, with learnt values."""
+    def with_values(self, values: Values, domains: Sequence[Domain]) -> Kernel | SquaredExponential:
+        """The kernel again, with learnt values, and what follows from the domains of its columns."""
         variances, lengthscales = values.variances.tolist(), values.lengthscales.tolist()
         if isinstance(self.kernel, SquaredExponential):
             return SquaredExponential(variances[0], tuple(lengthscales))
         rest, filled = iter(lengthscales), []
-        for term, variance in zip(self.kernel, variances, strict=True):
+        for term, variance, columns in zip(self.kernel, variances, self.covariance.columns, strict=True):
             own = [next(rest) for leaf in term.factors for _ in leaf.given]
-            filled.append(term.with_values(variance, own))
+            filled.append(term.with_values(variance, own, [domains[c] for c in columns]))
         return _sum(filled)
 
 

@@ -139,8 +139,8 @@ class AdditiveModel(ProcessMixin):
         self.column_indices_ = tuple(column.index for column in rows.binding.columns)
         self.column_levels_ = tuple(column.levels for column in rows.binding.columns)
         learnt = tuple(
-            term.term.with_values(values.variance, values.lengthscales)
-            for term, values in zip(rows.terms, fit.terms, strict=True)
+            term.term.with_values(values.variance, values.lengthscales, [own.domain for own in request.factors])
+            for term, values, request in zip(rows.terms, fit.terms, rows.moments.request.terms, strict=True)
         )
         self.kernel_ = learnt[0] if len(learnt) == 1 else Sum(learnt)
         self.noise_variance_ = fit.noise_variance

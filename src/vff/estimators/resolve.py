@@ -72,7 +72,8 @@ def _requested(term: BoundTerm, d: int, binding: Binding, option: Any, name: str
     if isinstance(option, dict) and len(term.columns) == 1 and option.get(term.name) is not None:
         return option[term.name]
     if isinstance(option, dict) and len(term.columns) > 1:
-        for columns in permutations(term.term.columns):
+        for order in permutations(range(len(term.columns))):  # two factors may have one column
+            columns = [term.term.columns[e] for e in order]
             value = option.get(" * ".join(map(str, columns)))
             if isinstance(value, tuple | list) and len(value) != len(columns):
                 raise ValueError(
@@ -80,7 +81,7 @@ def _requested(term: BoundTerm, d: int, binding: Binding, option: Any, name: str
                     f"each column; got {shown(value)}"
                 )
             if value is not None:  # one for all, or one for each
-                return value[columns.index(term.term.columns[d])] if isinstance(value, tuple | list) else value
+                return value[order.index(d)] if isinstance(value, tuple | list) else value
     return for_column(option, name, binding.columns[term.columns[d]].aliases, _everybody(binding))
 
 
@@ -123,7 +124,9 @@ def resolve_term(
     if None in found and len(factors) > 1:
         known = [(summary.summaries[c], basis) for c, basis in zip(term.columns, least, strict=True)]
         products = sum(len(other.columns) > 1 for other in binding.terms)
-        shared = harmonics_in_product(known, products, _combinations(term, summary), growing=growing)
+        wider = () if growing or found != [None] * len(found) else _spread(term, options)
+        rows = _combinations(term, summary)
+        shared = harmonics_in_product(known, products, rows, growing=growing, wider=wider)
         found = [M or other for M, other in zip(requested, shared, strict=True)]
     elif found == [None] and least[0].detail is not None:
         c, factor, terms = term.columns[0], term.inner.factors[0], len(binding.terms)
@@ -138,6 +141,14 @@ def resolve_term(
         for c, basis, M in zip(term.columns, least, found, strict=True)
     )
     return TermRequest(term.columns, requests), requested, detail
+
+
+def _spread(term: BoundTerm, options: Options) -> list[int]:
+    """Factors over a domain in a product of two over one column: a drift needs many harmonics, or the season does."""
+    gaussian = options.likelihood == "gaussian" or getattr(options.likelihood, "conjugate", False)
+    if not gaussian or options.covariance != "full" or len(set(term.term.columns)) == len(term.columns):
+        return []
+    return [d for d, factor in enumerate(term.inner.factors) if "domain" in factor.options]
 
 
 def _combinations(term: BoundTerm, summary: TableSummary) -> float:

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Self, Union
 
 import numpy as np
 
+from vff.basis import Domain
 from vff.factors.protocol import Factor, Values
 from vff.words import listed, shown
 
@@ -71,7 +72,7 @@ class _Expression(ABC):
 class Leaf(_Expression):
     """A kernel on one column, the base of all kinds of them.
 
-    Fields beyond ``column`` are positive numbers, or None for "start from the data", unless they are ``structures``.
+    Fields beyond ``column`` are positive numbers, or None for "start from the data", unless they are ``choices``.
     Besides the variance, those that its factor learns are called after its parameters; others are given, and stay.
 
     Examples
@@ -88,8 +89,8 @@ class Leaf(_Expression):
     """What the column is read as: "numbers" or "levels"."""
     default_for: ClassVar[frozenset[str]] = frozenset()
     """Kinds of columns whose bare name stands for it."""
-    structures: ClassVar[frozenset[str]] = frozenset()
-    """Fields that hold no positive number but words, lists or lists by name: given, and never learnt."""
+    choices: ClassVar[frozenset[str]] = frozenset()
+    """Fields that hold words, whole numbers, lists or lists by name: given, never learnt, and checked by the leaf."""
     from_file: ClassVar[str | None] = None
     """The one of them that terms of a command line may give by the name of a file of rows."""
     column: Column = 0
@@ -103,9 +104,9 @@ class Leaf(_Expression):
                 f"write {' and '.join(f'{name}=' for name in self._values())} by name"
             )
         for name, value in self._values().items():
-            if name in self.structures:
+            if name in self.choices or value is None:
                 continue
-            if value is not None and not (isinstance(value, Real) and 0.0 < float(value) < np.inf):
+            if not (isinstance(value, Real) and 0.0 < float(value) < np.inf):
                 raise ValueError(
                     f"{type(self).__name__}({shown(self.column)}): {name} must be a positive number, got "
                     f"{shown(value)}; "
@@ -139,6 +140,10 @@ class Leaf(_Expression):
     def with_values(self, variance: float, values: Values) -> Self:
         """The same with learnt hyperparameters, in the column's own units."""
         return self._replaced({"variance": variance, **values})
+
+    def settled(self, domain: Domain) -> Self:
+        """The same with what a fit settles beside hyperparameters, given its domain; itself where that is nothing."""
+        return self
 
     def bare(self) -> Self:
         """The same with no hyperparameters."""
@@ -176,20 +181,21 @@ class Leaf(_Expression):
     def text(self, number: Callable[[Any], str], *, whole: bool = True) -> str:
         """The kernel as it is written in Python, each value by ``number``; NumPy's names and indices as plain ones.
 
-        Not ``whole``, long structures are only described.
+        Not ``whole``, long choices are only described.
         """
         column = str.__repr__(self.column) if isinstance(self.column, str) else str(int(self.column))
+        usual = {field.name: field.default for field in fields(self) if field.name in self.choices}
         written = {
-            name: self._structure_text(name, value, whole=whole) if name in self.structures else number(value)
+            name: self._choice_text(name, value, whole=whole) if name in self.choices else number(value)
             for name, value in self._values().items()
-            if value is not None
+            if value is not None and (name not in usual or value != usual[name])
         }
         values = [f"{name}={value}" for name, value in written.items()]
         return f"{type(self).__name__}({', '.join([column, *values])})"
 
-    def _structure_text(self, name: str, value: Any, *, whole: bool) -> str:
+    def _choice_text(self, name: str, value: Any, *, whole: bool) -> str:
         """As the grammar reads it, or not ``whole`` and short."""
-        return repr(value)
+        return str.__repr__(value) if isinstance(value, str) else repr(value)
 
     def _replaced(self, params: dict[str, Any]) -> Self:
         self._check_names(params)
@@ -372,10 +378,13 @@ class Term:
         given = [factor.variance for factor in self.factors if factor.variance is not None]
         return prod(given) if given else None
 
-    def with_values(self, variance: float, values: Sequence[float]) -> Leaf | Product:
+    def with_values(
+        self, variance: float, values: Sequence[float], domains: Sequence[Domain] | None = None
+    ) -> Leaf | Product:
         """The expression again, with learnt values; a product carries its variance on the first factor.
 
-        ``values`` are the hyperparameters of the factors beside the variance, from left to right.
+        ``values`` are the hyperparameters of the factors beside the variance, from left to right; ``domains`` are those
+        of a fit, by factor.
         """
         names = [list(factor.given) for factor in self.factors]
         expected = sum(map(len, names))
@@ -387,6 +396,8 @@ class Term:
             factor.with_values(v, {name: next(rest) for name in own})
             for factor, v, own in zip(self.factors, variances, names, strict=True)
         )
+        if domains is not None:
+            factors = tuple(factor.settled(domain) for factor, domain in zip(factors, domains, strict=True))
         return factors[0] if len(factors) == 1 else Product(factors)
 
 

@@ -66,6 +66,8 @@ class Parameter:
     typical: float
     prior: Callable[[float], AbstractPrior] = _around_half
     """The prior of chains in the user's units, from the range of the column's data."""
+    loose: bool = False
+    """Whether data often leave it undetermined beside others, and nobody need be told when it ends at a bound."""
 
 
 class FactorOptions(NamedTuple):

@@ -5,11 +5,11 @@
     product = atom {"*" atom}
     atom    = "(" sum ")" | leaf
     leaf    = KIND "(" column {"," NAME "=" value} [","] ")"
-    value   = NUMBER | structure
-    structure = NUMBER | STRING | "[" [structure {"," structure}] "]" | "{" [entry {"," entry}] "}"
-    entry   = (NUMBER | STRING) ":" structure
+    value   = NUMBER | choice
+    choice  = NUMBER | STRING | "[" [choice {"," choice}] "]" | "{" [entry {"," entry}] "}"
+    entry   = (NUMBER | STRING) ":" choice
 
-A structure stands only where a kernel takes one, as neighbours of areas are. A column is an integer or a quoted name
+A choice stands only where a kernel takes one, as neighbours of areas are. A column is an integer or a quoted name
 with the escapes that ``repr`` writes. Nothing is evaluated, so a text from elsewhere can build a kernel and do nothing
 else. ``AbstractDescent`` is what this grammar shares with ``formula``.
 """
@@ -34,7 +34,7 @@ _NUMBER = r"-?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 INTEGER = re.compile(r"-?[0-9]+")
 _DEEPEST = 100  # parentheses within parentheses; far beyond any kernel, and far from the end of Python's stack
 MOST_TERMS, MOST_FACTORS = 1000, 32  # of the sum of products; a text of some lines can stand for millions
-_DEEPEST_STRUCTURE = 2  # lists within lists by name
+_DEEPEST_CHOICE = 2  # lists within lists by name
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 _ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U(000[0-9a-fA-F]{5}|0010[0-9a-fA-F]{4})|(.))")
 _ESCAPED = {"\\": "\\", "'": "'", '"': '"', "n": "\n", "r": "\r", "t": "\t"}
@@ -238,12 +238,12 @@ class AbstractDescent(ABC):
     def _with_values(self, start: int, kind: type[Leaf], column: Column, known: Mapping[str, Any] = _NOTHING) -> Leaf:
         """A kernel on a column, with values that are known and those that stand before the closing parenthesis."""
         names = [field.name for field in fields(kind) if field.name not in {"column", *known}]
-        values = {**known, **self._values(names, kind.structures)}
+        values = {**known, **self._values(names, kind.choices)}
         self._expect(")", ", or )")
         with self.refused_at(start):
             return kind(column, **values)
 
-    def _values(self, names: list[str], structures: frozenset[str]) -> dict[str, Any]:
+    def _values(self, names: list[str], choices: frozenset[str]) -> dict[str, Any]:
         """Values by name, each at most once; as in Python, a comma may come last."""
         values: dict[str, Any] = {}
         while self._skipped(",") and self._seen.text != ")":
@@ -252,26 +252,26 @@ class AbstractDescent(ABC):
                 raise self._unexpected(" or ".join([*missing, ")"]))
             name = self._next().text
             self._expect("=", "=")
-            if name in structures:
-                values[name] = self._structure()
+            if name in choices:
+                values[name] = self._choice()
                 continue
             if self._seen.kind != "number":
                 raise self._unexpected("a number")
             values[name] = number(self._next().text)
         return values
 
-    def _structure(self, depth: int = 0) -> Any:
+    def _choice(self, depth: int = 0) -> Any:
         """A word, a number, or lists of these, by name or not."""
-        if depth <= _DEEPEST_STRUCTURE and self._skipped("["):
-            return self._listed("]", lambda: self._structure(depth + 1))
-        if depth <= _DEEPEST_STRUCTURE and self._skipped("{"):
+        if depth <= _DEEPEST_CHOICE and self._skipped("["):
+            return self._listed("]", lambda: self._choice(depth + 1))
+        if depth <= _DEEPEST_CHOICE and self._skipped("{"):
             return dict(self._listed("}", lambda: self._entry(depth)))
         return self._scalar("a text in quotes, a number, [ or {")
 
     def _entry(self, depth: int) -> tuple[Any, Any]:
         key = self._scalar("a text in quotes or a number")
         self._expect(":", ":")
-        return key, self._structure(depth + 1)
+        return key, self._choice(depth + 1)
 
     def _listed(self, end: str, read: Callable[[], Any]) -> list[Any]:
         """Parts with commas between them up to a mark; a comma may come last."""

@@ -17,6 +17,7 @@ from vff.linalg.diagonal_low_rank import BorderedLowRank, PositiveBorderedLowRan
 from vff.linalg.eigen import Eigen
 from vff.linalg.kronecker import Kronecker
 from vff.linalg.operators import AbstractInvertible, AbstractOperator, AbstractSymmetric
+from vff.linalg.singular_low_rank import SingularLowRank
 from vff.linalg.threads import threads_for
 from vff.linalg.toeplitz import trigonometric_entries, trigonometric_gram, trigonometric_gram_adjoint
 from vff.linalg.views import DenseView, InverseView, MatrixView, OuterView, StructuredCotangent
@@ -39,6 +40,7 @@ __all__ = [
     "NotPositiveDefinite",
     "OuterView",
     "PositiveBorderedLowRank",
+    "SingularLowRank",
     "Solution",
     "StructuredCotangent",
     "along",

@@ -116,7 +116,7 @@ class Areas(_GraphLeaf):
     """
 
     nickname: ClassVar[str] = "areas"
-    structures: ClassVar[frozenset[str]] = frozenset({"neighbours", "kind"})
+    choices: ClassVar[frozenset[str]] = frozenset({"neighbours", "kind"})
     from_file: ClassVar[str] = "neighbours"
     what: ClassVar[str] = "its neighbours name"
     advice: ClassVar[str] = "give these areas neighbours, or a place of their own as in {'island': []}"
@@ -156,7 +156,7 @@ class Areas(_GraphLeaf):
     def factor(self) -> GraphFactor:
         return GraphFactor(self.neighbours, self.kind)
 
-    def _structure_text(self, name: str, value: Any, *, whole: bool) -> str:
+    def _choice_text(self, name: str, value: Any, *, whole: bool) -> str:
         return value.text(whole=whole) if name == "neighbours" else repr(value)
 
     def _values(self) -> dict[str, Any]:
@@ -189,7 +189,7 @@ class Ordered(_GraphLeaf):
     """
 
     nickname: ClassVar[str] = "ordered"
-    structures: ClassVar[frozenset[str]] = frozenset({"levels"})
+    choices: ClassVar[frozenset[str]] = frozenset({"levels"})
     what: ClassVar[str] = "levels="
     advice: ClassVar[str] = "give these levels a place in the order"
     levels: tuple[Hashable, ...] | Any = None  # any sequence, until it is made a tuple
@@ -231,5 +231,5 @@ class Ordered(_GraphLeaf):
             )
         return replace(self, levels=tuple(order))
 
-    def _structure_text(self, name: str, value: Any, *, whole: bool) -> str:
+    def _choice_text(self, name: str, value: Any, *, whole: bool) -> str:
         return repr(list(value)) if whole or len(value) <= _LONGEST else f"<{len(value)} levels>"

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy.special import beta
 
-from vff.factors.interval.autoregressive import Autoregressive, Slope
+from vff.factors.interval.autoregressive import Slope, Stationary
 
 FAR = 800.0  # exp(-800) is zero in float64, and no power of it overflows
 
@@ -63,7 +63,7 @@ def tail_coefficients(p: int) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class HalfInteger(Autoregressive):
+class HalfInteger(Stationary):
     """The Matérn of order p (nu = p + 1/2) with unit variance, at a given rate.
 
     Parameters

@@ -26,7 +26,7 @@ from vff.factors.interval.basis import ColumnBasis
 from vff.factors.interval.letters import CONSTANT, bernoulli_state
 from vff.factors.interval.matern import HalfInteger
 from vff.factors.transform import EdgeTransform
-from vff.linalg import BorderedLowRank, PositiveBorderedLowRank, namespace
+from vff.linalg import AbstractInvertible, BorderedLowRank, PositiveBorderedLowRank, namespace
 
 
 @cache
@@ -161,7 +161,7 @@ class SpectralPrior:
         """K_uu by its square root."""
         return PriorParts(self._diagonal(), *self._edge_parts(), self._left @ self.kernel.state_root())
 
-    def matrix(self) -> PositiveBorderedLowRank:
+    def matrix(self) -> AbstractInvertible:
         """K_uu."""
         constant, root = self._edge_parts()
         border = np.zeros((self.basis.harmonics, self.basis.q))

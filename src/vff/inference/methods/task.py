@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from vff.factors import TailRows
+from vff.inference.learning.harmonics import product_budget
 from vff.inference.learning.start import Given
 from vff.inference.methods.natural.oracle import MemoryRows, RowOracle
 from vff.inference.methods.natural.row_sites import Observed
@@ -39,6 +40,11 @@ class TermPlan:
     """Where the data of its columns lie."""
     highest_frequency: int = 0
     """That matters, when the term is one of several."""
+
+    @property
+    def spread(self) -> bool:
+        """Whether two factors share one column, and growth has more of either to choose from than both may have."""
+        return len(set(self.labels)) < len(self.labels) and all(M is None for M in self.M)
 
     def named(self, learnt: "TermFit") -> dict[str, float]:
         """Hyperparameters that a fit has learnt, by name."""
@@ -138,6 +144,12 @@ class FitTask:
     def sources(self) -> tuple[tuple[str, ...], ...]:
         """The column of the table behind every factor of every term."""
         return tuple(plan.labels for plan in self.plans)
+
+    @property
+    def budgets(self) -> tuple[float, ...]:
+        """Features that a term may grow to."""
+        budget = product_budget(max(1, sum(len(plan.labels) > 1 for plan in self.plans)))
+        return tuple(budget if plan.spread else np.inf for plan in self.plans)
 
     @property
     def wanted(self) -> tuple[tuple[int | None, ...], ...]:

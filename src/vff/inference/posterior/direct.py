@@ -109,7 +109,7 @@ class Averaged(Direct):
     intercepts: np.ndarray
     """How far the constant is from its average in every draw, (S,)."""
     varying: tuple[np.ndarray, ...] = ()
-    """E[k(x, x)] of every term in double letters; without entries where it is the same everywhere."""
+    """E of the weights of k(x, x) in its functions, of every term; without entries where it is the same everywhere."""
 
     @property
     def count(self) -> int:
@@ -120,8 +120,8 @@ class Averaged(Direct):
         yield from super().arrays()
         for own, size in zip(self.carried, self.request.sizes, strict=True):
             yield own, (size, size), "a covariance of the prior"
-        for own, term in zip(self.varying, self.request.terms, strict=False):
-            yield own, term.double_shape if own.size else (0,), "prior variances"
+        for own, term in zip(self.varying, self.terms, strict=False):
+            yield own, term.variance_shape if own.size else (0,), "prior variances"
         yield self.coefficients, (self.count, self.request.size), "draws of the coefficients"
         yield self.intercepts, (self.count,), "draws of the constant"
 
@@ -133,16 +133,20 @@ class Averaged(Direct):
             raise ValueError("prior variances of every term were expected, found some")
 
     def prior_variance(self, s: int, x: np.ndarray, rows: Rows) -> np.ndarray | float:
-        """On average over draws; beyond the domain at their median, as the features are."""
+        """On average over draws."""
         if not self.varying or not self.varying[s].size:
             return super().prior_variance(s, x, rows)
-        term = self.terms[s]
-        function = LetterFunction(
-            term.columns, tuple(own.basis.double for own in term.factors), self.varying[s], term.domains
-        )
-        inside = term.inside(rows)
-        beyond = lambda x: np.reshape(term.prior_variance(x), (1, -1))  # noqa: E731
-        return split(x, rows, term.columns, inside, lambda some: synthesise(some, [function]), beyond)[0]
+        term, weights = self.terms[s], self.varying[s]
+        own = [self._varying_functions[s]]
+        return split(
+            x, rows, term.columns, term.inside(rows), lambda some: synthesise(some, own),
+            lambda far: term.weighted_variance(weights, far)[None],
+        )[0]  # fmt: skip
+
+    @cached_property
+    def _varying_functions(self) -> dict[int, LetterFunction]:
+        """E[k(x, x)] of the terms in which it varies."""
+        return {s: self.terms[s].weighted_letters(own) for s, own in enumerate(self.varying) if own.size}
 
     def _prior_times(self, s: int, v: np.ndarray) -> np.ndarray:
         return self.carried[s] @ v

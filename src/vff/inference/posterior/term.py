@@ -14,7 +14,8 @@ import numpy as np
 from vff.basis import Domain
 from vff.factors import Prior, TermTransform
 from vff.inference.model.products import evaluated
-from vff.linalg import DenseView, Kronecker, product_rows
+from vff.inference.model.term import variance_functions
+from vff.linalg import DenseView, Kronecker, along, product_rows
 from vff.moments import ColumnRequest, ColumnRows, LetterFunction, TermRequest, project_term, synthesise
 
 _WRITTEN = 2**23  # features written out at a time, for the rows that need it
@@ -151,6 +152,31 @@ class TermProcess:
             return self.variance
         parts = (factor.prior_variance(x[:, c]) for c, factor in zip(self.columns, self.factors, strict=True))
         return self.variance * prod(parts)
+
+    @property
+    def variance_shape(self) -> tuple[int, ...]:
+        """How many functions k(x, x) is made of, by factor."""
+        known = ((factor.factor, factor.values) for factor in self.factors)
+        return tuple(1 if own.constant_variance else len(own.variance_weights(values)) for own, values in known)
+
+    def weighted_variance(self, weights: np.ndarray, x: np.ndarray) -> np.ndarray:
+        """The functions of which k(x, x) is made with other weights than its own, at every row."""
+        total: np.ndarray = np.broadcast_to(weights, (len(x), *weights.shape))
+        for c, own in zip(self.columns, self.factors, strict=True):
+            if own.factor.constant_variance:
+                total = total[:, 0]
+            else:
+                functions = own.factor.variance_functions(own.domain.to_unit(x[:, c]))
+                total = np.einsum("nj,nj...->n...", functions, total)
+        return total
+
+    def weighted_letters(self, weights: np.ndarray) -> LetterFunction:
+        """The same in the double letters of its columns, for rows inside."""
+        bases, letters = [own.basis for own in self.factors], weights
+        for d, (own, basis) in enumerate(zip(self.factors, bases, strict=True)):
+            functions = variance_functions(own.factor, basis, np.eye(basis.double.size))
+            letters = along(letters, d, functions.T.__matmul__)
+        return LetterFunction(self.columns, tuple(basis.double for basis in bases), letters, self.domains)
 
     def unseen(self, x: np.ndarray) -> np.ndarray:
         """k(x, x) - phi'K^-1 phi at every row: the variance that the features do not carry."""
