@@ -79,10 +79,15 @@ def scores(model: GPRegressor, X: pd.DataFrame, y: np.ndarray, train: np.ndarray
     ]
 
 
+def shares(model: GPRegressor) -> list[float]:
+    """Of the variance of the delay, by term."""
+    return [term.variance_share or 0.0 for term in model.fit_.terms]
+
+
 def describe_terms(model: GPRegressor) -> list[dict[str, object]]:
     """What was chosen and learnt for every column."""
     rows = []
-    for bound, term in zip(model.rows_.terms, model.fit_.terms, strict=True):
+    for bound, term, share in zip(model.rows_.terms, model.fit_.terms, shares(model), strict=True):
         column = str(bound.term.columns[0])
         a, b = model.domain_[column]
         rows.append(
@@ -93,7 +98,7 @@ def describe_terms(model: GPRegressor) -> list[dict[str, object]]:
                 "domain": f"[{a:g}, {b:g}]",
                 "determined": round(term.edf, 1),
                 "concurvity": None if term.concurvity is None else round(term.concurvity, 2),
-                "% of variance": round(100 * term.variance_share, 2),
+                "% of variance": round(100 * share, 2),
             }
         )
     return rows
@@ -101,7 +106,7 @@ def describe_terms(model: GPRegressor) -> list[dict[str, object]]:
 
 def explain(model: GPRegressor) -> str:
     """How M, the domains and the engine were chosen, and how to read the shares."""
-    stages, explained = model.fit_.history, sum(term.variance_share for term in model.fit_.terms)
+    stages, explained = model.fit_.history, sum(shares(model))
     missed, allowed = stages[-1].bound_gap, stages[-1].tolerance
     end = "until it was enough" if missed <= allowed else "as far as these reach"
     sentences = [

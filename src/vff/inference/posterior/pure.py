@@ -252,24 +252,27 @@ def pure_averages(
     ]
     found = []
     for term, these, here in zip(terms, ones, own, strict=True):
-        each = []
+        each: list[Averages | None] = []
         for c, factor, one, h in zip(term.columns, term.factors, these, here, strict=True):
-            if h is None and one is not None:
-                h = next((other for other in _elsewhere(c, factor, terms, own)), None)
-            known = one is not None and h is not None
-            each.append(Averages(h, one, np.asarray(factor.K.solve(h[:, None]))[:, 0]) if known else None)
+            known = h if h is not None else next(_elsewhere(c, factor, terms, own), None)
+            if one is None or known is None:
+                each.append(None)
+            else:
+                each.append(Averages(known, one, np.asarray(factor.K.solve(known[:, None]))[:, 0]))
         found.append(tuple(each))
     return found
 
 
 def _average(term: TermProcess, centre: np.ndarray, ones: Sequence[np.ndarray | None], d: int) -> np.ndarray | None:
     """h of one factor: the others' function 1 leads from averages of products to it; None where they have none."""
-    if any(one is None for e, one in enumerate(ones) if e != d):
-        return None
-    maps = [
-        (lambda v: v) if e == d else (lambda v, one=one: np.tensordot(one, v, axes=1)[None])
-        for e, one in enumerate(ones)
-    ]
+    maps: list[Callable[[np.ndarray], np.ndarray]] = []
+    for e, one in enumerate(ones):
+        if e == d:
+            maps.append(lambda v: v)
+        elif one is None:
+            return None
+        else:
+            maps.append(lambda v, one=one: np.tensordot(one, v, axes=1)[None])
     return apply_along(centre, term.transform.shape, maps)
 
 
