@@ -38,7 +38,8 @@ def readable(X: pd.DataFrame) -> pd.DataFrame:
     usual = {"ground": ground, "air": X["air_time"]}
     beyond = {name: values - values.groupby(route).transform("median") for name, values in usual.items()}
     # a handful of flights lie further out
-    return X.assign(**{name: values.clip(-60.0, 150.0) for name, values in beyond.items()})[list(LABELS)]
+    every = X.assign(**{name: values.clip(-60.0, 150.0) for name, values in beyond.items()})
+    return pd.DataFrame(every, columns=list(LABELS))
 
 
 def split(rows: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

@@ -43,20 +43,14 @@ def effects(
     """Draw the effect of every term of a fitted model, or of those named, over the range of its data.
 
     An effect is the term's part of the latent function, centred on the rows of the fit: in the units of y where noise
-    is Gaussian or Student's, else on the scale of the link, a logit or a logarithm, which the label names. Products are
-    pure interactions, as ``effects`` of the model has them. The band is its posterior interval, from the joint
-    posterior of all terms; the grey strip at the bottom shows how densely the rows lie. With Gaussian noise, titles
-    give the share of the variance of y: the covariance of the effect with the function over that variance, so that
-    shares add up to what is explained.
+    is Gaussian or Student's, else on the scale of the link, which the label names. Products are pure interactions, as
+    ``model.effects`` has them. The band is a posterior interval, from the joint posterior of all terms; the grey strip
+    shows where the rows lie. With Gaussian noise, titles give shares of the variance of y, which add up.
 
-    Levels of a category are dots with bars, in the order of their type (ordered categories), of the calendar (names of
-    weekdays or months) or of the numbers in their names, else sorted by their effect; of more than thirty, the five
-    highest and lowest are named.
-
-    A product of two columns is an image of the posterior mean, hatched where the interval holds zero and grey where the
-    term is nearly as uncertain as without data; the colours are symmetric about zero. A product of numbers and at most
-    eight levels is a curve per level, dotted where the data say nothing. Of more columns the first two are drawn, and
-    the title says where the others are held.
+    Levels are dots with bars, in the order of their type, of a calendar or of the numbers in their names, else sorted
+    by their effect. A product of two columns is an image, hatched where the interval holds zero and grey where the term
+    is nearly as uncertain as without data; of numbers and at most eight levels, a curve per level, dotted where the
+    data say nothing. Of more columns the first two are drawn, and the title says where the others are held.
 
     Parameters
     ----------

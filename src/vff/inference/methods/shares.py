@@ -18,7 +18,6 @@ import numpy as np
 
 from vff.inference.posterior import Posterior, PureEffect
 from vff.inference.posterior.pure import Part
-from vff.inference.solvers.direct import DirectLinearGaussian
 from vff.inference.solvers.linear_gaussian import LinearGaussian
 from vff.linalg import NotPositiveDefinite, factorise
 from vff.moments import Moments
@@ -76,11 +75,11 @@ def shares_of_sums(
 
 def concurvities(explained: Explained, form: LinearGaussian, centre: np.ndarray, W: float) -> list[float | None]:
     """Of every term; None where it has no effect, or G was never written out."""
-    T = len(explained.effects)
-    if T == 1 or not isinstance(form, DirectLinearGaussian):
+    T, written = len(explained.effects), form.written_gram()
+    if T == 1 or written is None:
         return [None] * T
     places, own = form.block_prior.slices, [effect.parts[0] for effect in explained.effects]
-    G, a = form.G.dense() - W * np.multiply.outer(centre, centre), explained.coefficients
+    G, a = written - W * np.multiply.outer(centre, centre), explained.coefficients
     moved = G @ a.T
     variances = np.einsum("tp,pt->t", a, moved)
     least = _NOTHING * max(float(np.sum(explained.covariances)) * W, np.finfo(float).tiny)
@@ -97,7 +96,7 @@ def concurvities(explained: Explained, form: LinearGaussian, centre: np.ndarray,
 
 
 def _inverse(
-    form: DirectLinearGaussian, G: np.ndarray, effects: Sequence[PureEffect], centre: np.ndarray, W: float
+    form: LinearGaussian, G: np.ndarray, effects: Sequence[PureEffect], centre: np.ndarray, W: float
 ) -> np.ndarray:
     """(K + tau M'GM)^-1, (P, P), with M what is pure of every term, and G centred on the rows."""
     if all(effect.plain for effect in effects):  # that of the model, but for the constant
@@ -110,7 +109,7 @@ def _inverse(
     places, own = form.block_prior.slices, [effect.parts[0] for effect in effects]
     half = np.concatenate([part.adjoint(G[place]) for part, place in zip(own, places, strict=True)])
     pure = np.concatenate([part.adjoint(half[:, place].T) for part, place in zip(own, places, strict=True)])
-    return factorise(form.prior.lower_plus(form.tau * 0.5 * (pure + pure.T))).inverse()
+    return factorise(form.block_prior.lower_plus(form.tau * 0.5 * (pure + pure.T))).inverse()
 
 
 def _attempt(j: int, S: np.ndarray, right: np.ndarray, places: Sequence[slice], own: Sequence[Part]) -> np.ndarray:
