@@ -20,6 +20,7 @@ from vff.storage.container import MAGIC
 
 _OURS = (".vff", ".vffm")
 _DESCRIBED = ("model", "target", "units", "rows", "dropped", "weight", "columns", "features", "elbo", "notes")
+_NOTHING = 1e-6
 Units = Mapping[str, str]
 
 
@@ -138,6 +139,7 @@ def _term(term: Any, bound: Any, learnt: Any) -> dict[str, Any]:
             for name in leaf.given
         },
         "share": learnt.variance_share,
+        "concurvity": learnt.concurvity,
         "effective": learnt.edf,
         "supported": learnt.active,
     }
@@ -175,12 +177,32 @@ def _terms_table(terms: list[dict[str, Any]], units: Units, unit: str) -> str:
             "kernel": term["kernel"],
             "lengthscale": ", ".join(_value(name, v, units) for name, v in term["lengthscales"].items()) or "-",
             "prior sd": _quantity(term["sd"], unit),
-            "share of variance": f"{100 * term['share']:.3g} %" if term["supported"] else "no effect",
+            "share of variance": _share(term),
+            "concurvity": _part(term["concurvity"]) if term["supported"] else "-",
             "coefficients": f"{term['effective']:.1f}",
         }
         for term in terms
     ]
-    return table(rows)
+    return "\n".join([table(rows), *_on_shares([term["share"] for term in terms])])
+
+
+def _part(share: float | None) -> str:
+    return "-" if share is None else f"{100 * share:.3g} %"
+
+
+def _share(term: Mapping[str, Any]) -> str:
+    """A term that came to nothing may have margins of products."""
+    share = term["share"]
+    return "no effect" if not term["supported"] and (share is None or abs(share) < _NOTHING) else _part(share)
+
+
+def _on_shares(shares: list[float | None]) -> list[str]:
+    """What they add up to, and what a share below zero means where there is one."""
+    known = [share for share in shares if share is not None]
+    if len(known) < len(shares) or len(known) < 2:
+        return []
+    text = f"shares add up to {_part(sum(known))}"
+    return [text + "; one below zero offsets others" if min(known) < -_NOTHING else text]
 
 
 def _value(name: str, value: float, units: Units) -> str:

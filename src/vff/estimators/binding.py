@@ -32,6 +32,8 @@ class BoundColumn:
     """What the column holds: "number", "datetime", "duration", "boolean" or "text"."""
     levels: tuple[Any, ...] | None
     """The levels of a categorical column."""
+    order: tuple[Any, ...] | None = None
+    """Its levels in the order that its type says, those without rows too; None where it says none."""
 
     def read(self, table: Table, rows: slice = slice(None)) -> np.ndarray:
         """Its numbers, or the codes of its levels, at some rows of a table."""
@@ -103,6 +105,14 @@ class Binding:
         """What a column, or several that are read together, are called in messages."""
         labels = [self.columns[c].label for c in numbers((place,))]
         return labels[0] if len(labels) == 1 else f"({', '.join(labels)})"
+
+    @property
+    def sources(self) -> tuple[tuple[tuple[int, ...], ...], ...]:
+        """The columns of the table behind every factor of every term."""
+        return tuple(
+            tuple(tuple(self.columns[c].index for c in numbers((place,))) for place in term.columns)
+            for term in self.terms
+        )
 
     def labels(self, term: BoundTerm) -> tuple[str, ...]:
         """What the columns of a term are called in messages, factor by factor."""
@@ -221,7 +231,8 @@ def _bound(index: int, leaf: Leaf, speaker: Leaf, table: Table) -> BoundColumn:
     alone = {leaf.column, index, *([table.names[index]] if table.names else [])}
     aliases = alone if len(leaf.columns) == 1 else {leaf.name}
     levels = _levels(speaker, table, index) if leaf.reads == "levels" else None
-    return BoundColumn(index, table.label(index), frozenset(aliases), table.kind(index).value, levels)
+    order = None if levels is None else table.order(index)
+    return BoundColumn(index, table.label(index), frozenset(aliases), table.kind(index).value, levels, order)
 
 
 def _check_different(term: Term, indices: list[tuple[int, ...]], table: Table) -> None:

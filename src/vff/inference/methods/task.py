@@ -141,6 +141,11 @@ class FitTask:
         return tuple(plan.term for plan in self.plans)
 
     @property
+    def sources(self) -> tuple[tuple[str, ...], ...]:
+        """The column of the table behind every factor of every term."""
+        return tuple(plan.labels for plan in self.plans)
+
+    @property
     def budgets(self) -> tuple[float, ...]:
         """Features that a term may grow to."""
         budget = product_budget(max(1, sum(len(plan.labels) > 1 for plan in self.plans)))

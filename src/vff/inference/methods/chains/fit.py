@@ -190,7 +190,7 @@ def _record(
     )
     theta = np.median(t[:, :place], axis=0)
     optimum = Optimum(theta, np.nan, 0, int(samples.stats["n_steps"].sum()), True, "sampled")
-    effects = posterior.effects_of_mean(x, posterior.rows(x))
+    effects = posterior.effects_of_mean(task.sources, x, posterior.rows(x))
     return record(
         task,
         method="chains",

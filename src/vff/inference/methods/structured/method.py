@@ -30,7 +30,7 @@ from vff.inference.methods.structured.fit import (
 )
 from vff.inference.methods.task import FitTask, Method, Spec
 from vff.inference.model.hyperparameters import Hyperparameters
-from vff.inference.model.products import evaluated, projected
+from vff.inference.model.products import projected
 from vff.inference.posterior import Pieces, Posterior
 from vff.inference.solvers.linear_gaussian import InterceptPosterior
 from vff.likelihoods.rules import counts_for
@@ -154,7 +154,9 @@ def _record(
     mean = np.concatenate([m.ravel() for m in fit.means])
     posterior = Posterior(mean, covariance, centre, covariance.times(centre), intercept=intercept)
     optimum = Optimum(model.pack(setting), fit.elbo, 0, fit.evaluations, fit.converged, "hyperparameters held")
-    effects = [evaluated(term.features, m) for term, m in zip(terms, fit.means, strict=True)]
+    source, every = task.visited.prepared.source, slice(0, task.visited.prepared.n)
+    x = np.stack([source.column(c, every) for c in range(len(posterior.request.columns))], axis=1)
+    effects = posterior.effects_of_mean(task.sources, x, posterior.rows(x))
     return record(
         task,
         method=Structured.name,
