@@ -70,11 +70,10 @@ class Coefficients:
     def _columns(self) -> dict[str, np.ndarray]:
         return {name: getattr(self, name) for name in ("mean", "std", "lower", "upper")}
 
-    def to_frame(self) -> Any:
-        """The same as a data frame of pandas, which must be there, with the names as its index."""
-        import pandas
-
-        return pandas.DataFrame(self._columns, index=pandas.Index(self.names, name="coefficient"))
+    @property
+    def data(self) -> dict[str, Any]:
+        """The table by column, from which any library makes a frame, as ``pandas.DataFrame(found.data)``."""
+        return {"coefficient": list(self.names), **self._columns}
 
     def __str__(self) -> str:
         width = max(map(len, (*self.names, "coefficient")))
@@ -143,15 +142,17 @@ def coefficients_of(fit: Fit, terms: tuple[BoundTerm, ...], level: float, *, lev
         own = np.stack([part.mean, ends[:, 0], ends[:, 1]]) * part.unit + part.origin
         columns.append(np.stack([own[0], std * part.unit, own[1], own[2]]))
     if not names:
-        return Coefficients((), *(np.empty(0) for _ in range(4)), level)
-    return Coefficients(_different(names), *np.concatenate(columns, axis=1), level)
+        columns = [np.empty((4, 0))]
+    mean, std, lower, upper = np.concatenate(columns, axis=1)
+    return Coefficients(_different(names), mean, std, lower, upper, level)
 
 
 def _parts(fit: Fit, terms: tuple[BoundTerm, ...], levels: bool) -> Iterator[_Part]:
     posterior, scale = fit.posterior, fit.target.scale
     constant, covariance = posterior.intercept, posterior.covariance
     if constant is not None:
-        draws = covariance.intercepts[:, None] + constant.mean if covariance.count else None
+        held = covariance.coefficient_draws()
+        draws = None if held is None else held[1][:, None] + constant.mean
         own = np.array([constant.mean]), np.array([constant.variance])
         yield _Part([CONSTANT], *own, draws, np.array([scale]), fit.target.mean)
     for s, (bound, term, place) in enumerate(zip(terms, posterior.terms, posterior.request.slices, strict=True)):
@@ -168,7 +169,8 @@ def _parts(fit: Fit, terms: tuple[BoundTerm, ...], levels: bool) -> Iterator[_Pa
         variance = covariance.coefficient_variances(s)
         if constant is not None:
             variance = variance + constant.variance * constant.answer[place] ** 2
-        draws = covariance.coefficients[:, place] if covariance.count else None
+        held = covariance.coefficient_draws()
+        draws = None if held is None else held[0][:, place]
         yield _Part(names, posterior.mean[place], variance, draws, unit)
 
 

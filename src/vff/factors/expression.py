@@ -9,39 +9,17 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from itertools import combinations
 from math import prod
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, ClassVar, Self, Union
 
 import numpy as np
 
+from vff.factors.leaf_fields import SWITCH, check_field
 from vff.factors.protocol import Factor, Values
 from vff.words import shown
 
 Column = str | int
 Kernel = Union["Leaf", "Product", "Sum"]
-
-
-CORRELATION = {"kind": "correlation"}
-"""Metadata of a field that lies between -1 and 1."""
-SWITCH = {"kind": "switch"}
-"""Metadata of a field that is True or False."""
-
-
-_FROM_DATA = "leave it out to start from the data"
-_KINDS_OF_FIELDS: dict[str, tuple[str, Callable[[Any], bool], str]] = {
-    "positive": (
-        "a positive number",
-        lambda value: value is None or (isinstance(value, Real) and 0.0 < float(value) < np.inf),
-        _FROM_DATA,
-    ),
-    "correlation": (
-        "a number between -1 and 1",
-        lambda value: value is None or (isinstance(value, Real) and -1.0 < float(value) < 1.0),
-        _FROM_DATA,
-    ),
-    "switch": ("True or False", lambda value: isinstance(value, bool), "write one of the two, or leave it out"),
-}
-"""Of what a field may be: in words, whether a value is, and advice."""
 
 
 class _Expression(ABC):
@@ -124,13 +102,7 @@ class Leaf(_Expression):
             )
         for field in fields(self):
             if field.name != "column":
-                value, kind = getattr(self, field.name), field.metadata.get("kind", "positive")
-                wanted, fits, advice = _KINDS_OF_FIELDS[kind]
-                if not fits(value):
-                    raise ValueError(
-                        f"{type(self).__name__}({shown(self.column)}): {field.name} must be {wanted}, got "
-                        f"{shown(value)}; {advice}"
-                    )
+                check_field(f"{type(self).__name__}({shown(self.column)})", field, getattr(self, field.name))
 
     @property
     @abstractmethod

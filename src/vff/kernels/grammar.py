@@ -22,7 +22,8 @@ from numbers import Integral
 from typing import Any, ClassVar
 
 from vff.factors import KINDS, Column, Kernel, Leaf, Product, Sum, normal_form
-from vff.factors.expression import SWITCH, factors_of, summands
+from vff.factors.expression import factors_of, summands
+from vff.factors.leaf_fields import SWITCH
 from vff.words import shown
 
 _NUMBER = r"-?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"

@@ -7,7 +7,8 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from vff.factors.expression import CORRELATION, SWITCH, Leaf
+from vff.factors.expression import Leaf
+from vff.factors.leaf_fields import CORRELATION, SWITCH
 from vff.factors.line.basis import Line, LineBasis
 from vff.factors.line.white import LineWhite
 from vff.factors.protocol import Block, Factor, FactorOptions, Parameter, Prior, Values, WhiteFactor
@@ -145,7 +146,7 @@ class LinePrior(Prior[Line, LineBasis]):
         return Spread.of({"slope": self.slope, "correlation": self.ratio})
 
     @cached_property
-    def K(self) -> AbstractInvertible:
+    def K(self) -> AbstractInvertible:  # pyright: ignore[reportIncompatibleMethodOverride]  # remembered
         if not self.basis.intercept:
             return Diagonal(np.ones(1))
         s, r, rest = self._spread

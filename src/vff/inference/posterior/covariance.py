@@ -90,6 +90,10 @@ class AbstractCovariance(KeyedByPairs, ABC):
         """
         return None
 
+    def coefficient_draws(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Draws of the coefficients, (S, P), and how far the constant is from its average; None where none are kept."""
+        return None
+
     def coefficient_variances(self, s: int) -> np.ndarray:
         """S_ii of every coefficient of one term, (P,), with the intercept held."""
         term, found = self.terms[s], []
@@ -319,6 +323,9 @@ class Averaged(Direct):
             raise ValueError("draws were expected, found none")
         if len(self.varying) not in (0, len(self.terms)):
             raise ValueError("prior variances of every term were expected, found some")
+
+    def coefficient_draws(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.coefficients, self.intercepts
 
     def coefficient_variances(self, s: int) -> np.ndarray:
         return np.diagonal(self.carried[s] - self.taken[s])
