@@ -24,6 +24,7 @@ from _common import BLUE, GREY, ORANGE, Run, new_figure, tidy
 from matplotlib.figure import Figure
 
 from vff import Categorical, GPRegressor, Linear
+from vff.kernels import normal_form
 
 NAMES = ("sd of intercepts", "sd of slopes", "correlation", "sd of the noise", "intercept", "slope")
 LMER = """
@@ -91,7 +92,8 @@ def fitted(frame: pd.DataFrame) -> tuple[GPRegressor, np.ndarray, np.ndarray]:
     """The model, its numbers in the order of ``NAMES``, and the line of every subject."""
     kernel = Linear("Days") + Linear("Days", intercept=True) * Categorical("Subject")
     model = GPRegressor(kernel).fit(frame[["Days", "Subject"]], frame["Reaction"])
-    line, table = model.kernel_.terms[1].factors[0], model.coefficients()
+    (_, lines), table = normal_form(model.kernel_), model.coefficients()
+    line: Any = lines.factors[0]
     sd, noise = np.sqrt(line.variance), np.sqrt(model.likelihood_.values["variance"])
     numbers = np.array([sd, sd * line.slope, line.correlation, noise, table["constant"].mean, table["Days"].mean])
     groups = np.array(

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         suggest_interactions,
     )
     from vff.kernels import (
+        Areas,
         Categorical,
         Linear,
         Matern12,
@@ -26,8 +27,10 @@ if TYPE_CHECKING:
         Matern52,
         Matern72,
         Matern92,
+        Ordered,
         Oscillator,
         Periodic,
+        Trend,
         parse_kernel,
     )
 

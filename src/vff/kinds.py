@@ -8,5 +8,8 @@ FACTORS = {
     "interval": ("Matern12", "Matern32", "Matern52", "Matern72", "Matern92"),
     "circle": ("Periodic",),
     "oscillator": ("Oscillator",),
+    "graph": ("Areas", "Ordered"),
+    "trend": ("Trend",),
+    "sphere": ("Sphere",),
     "line": ("Linear",),
 }

@@ -85,3 +85,74 @@ def test_it_is_written_saved_and_read(light, tmp_path):
     model.save(tmp_path / "model.vff")
     again = load(tmp_path / "model.vff")
     assert np.array_equal(again.predict(t[:, None]), model.predict(t[:, None]))
+
+
+# --- beside celerite2, and sums --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("quality", [0.3, 3.0, 60.0])
+def test_the_bound_is_below_the_likelihood_of_celerite(light, quality):
+    celerite2 = pytest.importorskip("celerite2")
+    t, y = light
+    term = celerite2.terms.SHOTerm(sigma=np.sqrt(1.4), rho=PERIOD, Q=quality)
+    gp = celerite2.GaussianProcess(term, mean=0.0)
+    gp.compute(t, diag=np.full(t.size, NOISE))
+    theirs = float(gp.log_likelihood(y))
+    kernel = Oscillator(0, period=PERIOD, quality=quality, variance=1.4)
+    np.testing.assert_allclose(kernel(t[:9], t[:50]), term.get_value(np.subtract.outer(t[:9], t[:50])), atol=1e-10)
+    model = GPRegressor(kernel, noise_variance=NOISE, optimizer=None, frequencies=400, normalize_y=False)
+    ours = model.fit(t[:, None], y).elbo_
+    assert theirs - 0.5 < ours < theirs
+    at = np.linspace(1.0, 470.0, 9)
+    mean, variance = gp.predict(y, t=at, return_var=True)
+    np.testing.assert_allclose(model.predict_f(at[:, None]), [mean, variance], atol=5e-3)
+
+
+def mode(period, quality, variance):
+    """By the period of the damped oscillation, which is a little longer than that without damping."""
+    return Oscillator(0, period=period * np.sqrt(1.0 - 0.25 / quality**2), quality=quality, variance=variance)
+
+
+def rotation(period, quality, depth, mix):
+    """celerite2's ``RotationTerm`` of unit variance: qualities and shares of the two modes as it defines them."""
+    first = mode(period, 0.5 + quality + depth, 1.0 / (1.0 + mix))
+    return first + mode(0.5 * period, 0.5 + quality, mix / (1.0 + mix))
+
+
+SUMS = {
+    "a rotation": rotation(20.0, 6.0, 4.0, 0.5),
+    "a spectral mixture": Oscillator(0, period=40.0, quality=2.0, variance=1.0)
+    + Oscillator(0, period=13.0, quality=9.0, variance=0.6)
+    + Oscillator(0, period=7.0, quality=30.0, variance=0.3),
+}
+
+
+@pytest.mark.parametrize("kernel", SUMS.values(), ids=SUMS)
+def test_a_sum_of_oscillators_is_that_of_the_dense_kernel(light, kernel):
+    t, rng = light[0], np.random.default_rng(4)
+    K = sum(own(t, t) for own in kernel.terms) + NOISE * np.eye(t.size)
+    L = np.linalg.cholesky(K)
+    y = L @ rng.normal(size=t.size)
+    white = np.linalg.solve(L, y)
+    exact = -0.5 * white @ white - np.log(np.diag(L)).sum() - 0.5 * t.size * np.log(2.0 * np.pi)
+    model = GPRegressor(kernel, noise_variance=NOISE, optimizer=None, frequencies=250, normalize_y=False)
+    model.fit(t[:, None], y)
+    assert exact - 1.0 < model.elbo_ < exact
+    at = np.linspace(0.0, 474.0, 12)
+    cross = sum(own(at, t) for own in kernel.terms)
+    variance = sum(own.variance for own in kernel.terms) - np.sum(cross.T * np.linalg.solve(K, cross.T), axis=0)
+    np.testing.assert_allclose(model.predict_f(at[:, None]), [cross @ np.linalg.solve(K, y), variance], atol=0.01)
+
+
+def test_a_rotation_is_that_of_celerite():
+    celerite2 = pytest.importorskip("celerite2")
+    r = np.linspace(0.0, 90.0, 50)
+    theirs = celerite2.terms.RotationTerm(sigma=1.0, period=20.0, Q0=6.0, dQ=4.0, f=0.5).get_value(r)
+    ours = sum(own(np.zeros(1), r)[0] for own in rotation(20.0, 6.0, 4.0, 0.5).terms)
+    np.testing.assert_allclose(ours, theirs, atol=1e-10)
+
+
+def test_the_prior_of_a_quality_knows_no_units():
+    for own in Oscillator(0).factor.parameters:
+        scaled = [own.prior(length).quantile(np.array([0.5]))[0] for length in (1.0, 1000.0)]
+        assert scaled[1] / scaled[0] == pytest.approx(1000.0 if own.unit == "length" else 1.0)

@@ -1,13 +1,13 @@
 """Factors of every registered kind at some values, and inner products by quadrature to measure their laws by."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import comb
 from typing import Any
 
 import numpy as np
-from numpy.polynomial import polynomial
+from numpy.polynomial import Legendre, polynomial
 from numpy.polynomial.legendre import leggauss
 
 from vff.basis import Basis, Codes, ColumnBasis, Domain, Interval, LevelBasis
@@ -15,7 +15,9 @@ from vff.factors import KINDS, Leaf, Prior, Values
 from vff.factors.circle.basis import Circle, CircleBasis
 from vff.factors.interval.matern import covariance_coefficients
 from vff.factors.line.basis import Line, LineBasis
+from vff.factors.sphere.basis import Globe, SphereBasis
 from vff.kernels import (
+    Areas,
     Categorical,
     HalfInteger,
     Linear,
@@ -24,8 +26,11 @@ from vff.kernels import (
     Matern52,
     Matern72,
     Matern92,
+    Ordered,
     Oscillator,
     Periodic,
+    Sphere,
+    Trend,
 )
 
 
@@ -39,19 +44,31 @@ class Case:
     domain: Domain
     basis: Basis
     inside: np.ndarray
-    """Inputs in the domain, (N,): numbers, or codes."""
+    """Inputs in the domain, (N,): numbers, or codes; (N, D) of several columns."""
     outside: np.ndarray
     """Inputs beyond it; empty where there is no beyond."""
     gram: Callable[[Prior, Values], np.ndarray]
     """<phi_i, phi_j> of the functions of a prior under the kernel with other values, by quadrature or a sum."""
-    with_kernel: Callable[[Prior, float], np.ndarray]
+    with_kernel: Callable[[Prior, Any], np.ndarray]
     """<phi_i, k(x, .)> of the functions of a prior, by quadrature or a sum."""
     column: Callable[[np.random.Generator, int], np.ndarray]
-    """A column of a table, as users have it."""
+    """A column of a table, as users have it; (N, D) of several."""
     smooth: bool = True
     """The function has a derivative."""
     levels: tuple[Any, ...] = ()
     """Of codes."""
+
+    def on(self, name: str) -> Leaf:
+        """The leaf over columns called so."""
+        fields = self.leaf.column_fields
+        names = [name, *(f"{name}_{field}" for field in fields[1:])]
+        return replace(self.leaf, **dict(zip(fields, names, strict=True)))
+
+    def table(self, column: np.ndarray, name: str | None = None) -> dict[str, np.ndarray]:
+        """Columns of a table for its leaf, or for that of another name."""
+        names = (self.leaf if name is None else self.on(name)).columns
+        columns = [column] if column.ndim == 1 else column.T
+        return {str(own): values for own, values in zip(names, columns, strict=True)}
 
     @property
     def values(self) -> dict[str, float]:
@@ -202,6 +219,49 @@ def _oscillating() -> list[Case]:
     return made
 
 
+# --- a Wiener process that starts at the left edge -------------------------------------------------------------------
+
+
+def _trend_inner(
+    r: int, values: Values, state: tuple[np.ndarray, np.ndarray], derivatives: tuple[np.ndarray, np.ndarray]
+) -> np.ndarray:
+    """From states at the start (., r), and r-th derivatives with the weights of a quadrature in the first of them."""
+    length = values["lengthscale"]
+    precision = np.diag(length ** (2.0 * np.arange(r)))
+    return length ** (2 * r - 1) * derivatives[0] @ derivatives[1].T + state[0] @ precision @ state[1].T
+
+
+def _at_start(prior: Prior, r: int) -> np.ndarray:
+    return np.concatenate([_functions(prior, np.array([-1.0]), j) for j in range(r)], axis=1)
+
+
+def _trending() -> list[Case]:
+    made = []
+    for r, lengthscale, q in ((1, 2.0, 1), (1, 20.0, 3), (2, 4.0, 3), (2, 1.5, 2), (2, 30.0, 5)):
+
+        def gram(prior: Prior, values: Values, r: int = r) -> np.ndarray:
+            t, w = leggauss(120)
+            image, Z = _functions(prior, t, r), _at_start(prior, r)
+            return _trend_inner(r, values, (Z, Z), (image * w, image))
+
+        def with_kernel(prior: Prior, x: float, r: int = r) -> np.ndarray:
+            """D^r k(x, .) is (u - v)^(r-1) over lengthscale^(2r-1) up to u, the distance of x from the start."""
+            length, u = prior.values["lengthscale"], float(prior.domain.to_unit(np.array([x]))[0]) + 1.0
+            end = min(max(u, 0.0), 2.0)
+            t, w = leggauss(120)
+            t, w = 0.5 * end * (t + 1.0), 0.5 * end * w
+            driven = ((u - t) ** (r - 1) / length ** (2 * r - 1))[None]
+            state = np.array([[1.0, u / length**2][:r]])
+            own = _at_start(prior, r), state
+            return _trend_inner(r, prior.values, own, (_functions(prior, t - 1.0, r) * w, driven))[:, 0]
+
+        leaf = Trend("x", variance=2.0, lengthscale=lengthscale, order=r, start=-3.0)
+        own = leaf, _DOMAIN, ColumnBasis(5, q), _INSIDE, _OUTSIDE, gram, with_kernel
+        name = f"trend of order {r} with {q} edge functions"
+        made.append(Case(name, *own, lambda rng, n: np.append(-3.0, rng.uniform(-3.0, 7.0, n - 1)), smooth=r > 1))
+    return made
+
+
 # --- levels ----------------------------------------------------------------------------------------------------------
 
 
@@ -229,32 +289,196 @@ def _of_levels() -> list[Case]:
 # --- a circle --------------------------------------------------------------------------------------------------------
 
 
-def _on_circle() -> list[Case]:
-    """The inner product of a stationary kernel on a circle, from its Fourier series: sum of g_k h_k / s_k."""
-    period, turns = 7.0, range(-40, 41)
-    every = np.linspace(0.0, period, 4096, endpoint=False)
+_PERIOD = 7.0
+_ROUND = np.linspace(0.0, _PERIOD, 256, endpoint=False)
 
-    def kernel(r: np.ndarray, values: Values) -> np.ndarray:
-        """The Matérn-3/2 of the line, turn after turn, over its own variance."""
-        lags = [np.sqrt(3.0) * np.abs(r + period * n) / (0.5 * period * values["lengthscale"]) for n in turns]
-        nought = [np.sqrt(3.0) * abs(2.0 * n) / values["lengthscale"] for n in turns]
-        return sum((1.0 + s) * np.exp(-s) for s in lags) / sum((1.0 + s) * np.exp(-s) for s in nought)
+
+def _circle_case(name: str, leaf: Periodic, kernel: Callable[[np.ndarray, Values], np.ndarray], reach: int) -> Case:
+    """The inner product of a stationary kernel on a circle, from its Fourier series: sum of g_k h_k / s_k, k < reach.
+
+    Features have few harmonics; where s_k is lost in rounding there is nothing of them.
+    """
+
+    def angle(x: Any) -> Any:
+        return 2.0 * np.pi * x / _PERIOD
+
+    def spectrum(values: Values) -> np.ndarray:
+        """The Fourier coefficients of the kernel, which is smooth from 0 to the end of a turn."""
+        nodes, weights = leggauss(200)
+        r = 0.5 * _PERIOD * (nodes + 1.0)
+        return 0.5 * np.cos(np.multiply.outer(np.arange(reach), angle(r))) @ (weights * kernel(r, values))
 
     def inner(g: np.ndarray, h: np.ndarray, values: Values) -> np.ndarray:
-        g, h, s = (np.fft.fft(own, axis=-1)[..., :200] / every.size for own in (g, h, kernel(every, values)))
-        both = np.where(np.arange(200) == 0, 1.0, 2.0)
-        return np.real((g * (both / s.real)) @ h.conj().T)
+        both = np.where(np.arange(reach) == 0, 1.0, 2.0)
+        return np.real((g * (both / spectrum(values))) @ h.conj().T)
+
+    def waves(prior: Prior) -> np.ndarray:
+        return np.fft.fft(prior.features(_ROUND).T, axis=-1)[:, :reach] / _ROUND.size
 
     def gram(prior: Prior, values: Values) -> np.ndarray:
-        phi = prior.features(every).T
-        return inner(phi, phi, values)
+        return inner(waves(prior), waves(prior), values)
 
     def with_kernel(prior: Prior, x: float) -> np.ndarray:
-        return inner(prior.features(every).T, kernel(every - x, prior.values)[None], prior.values)[:, 0]
+        shifted = spectrum(prior.values) * np.exp(-1j * np.arange(reach) * angle(x))
+        return inner(waves(prior), shifted[None], prior.values)[:, 0]
 
-    leaf, inside = Periodic("x", period, variance=2.0, lengthscale=2.0), np.array([0.0, 1.2, 6.9, 30.0, -4.0])
-    own = leaf, Circle(period), CircleBasis(5), inside, np.empty(0), gram, with_kernel
-    return [Case("circle", *own, lambda rng, n: rng.uniform(-3.0, 30.0, n))]
+    inside = np.array([0.0, 1.2, 6.9, 30.0, -4.0])
+    own = leaf, Circle(_PERIOD), CircleBasis(5), inside, np.empty(0), gram, with_kernel
+    return Case(name, *own, lambda rng, n: rng.uniform(-3.0, 30.0, n), smooth=leaf.order != 0)
+
+
+def _turn_after_turn(p: int) -> Callable[[np.ndarray, Values], np.ndarray]:
+    """The Matérn of the line over all turns, over its own variance."""
+
+    def kernel(r: np.ndarray, values: Values) -> np.ndarray:
+        line = HalfInteger.from_lengthscale(p, 0.5 * _PERIOD * values["lengthscale"])
+        turns = _PERIOD * np.arange(-40, 41)
+        return np.sum([line.covariance(r + turn) for turn in turns], axis=0) / np.sum(line.covariance(turns))
+
+    return kernel
+
+
+def _exponential_sine(r: np.ndarray, values: Values) -> np.ndarray:
+    return np.exp(-2.0 * np.sin(np.pi * r / _PERIOD) ** 2 / values["lengthscale"] ** 2)
+
+
+def _on_circle() -> list[Case]:
+    made = [_circle_case("circle", Periodic("x", _PERIOD, variance=2.0, lengthscale=2.0), _turn_after_turn(1), 200)]
+    for p, lengthscale in ((0, 3.0), (2, 2.0), (3, 1.0), (6, 1.0)):
+        leaf = Periodic("x", _PERIOD, variance=2.0, lengthscale=lengthscale, order=p)
+        made.append(_circle_case(f"circle of order {p}", leaf, _turn_after_turn(p), 30))
+    for lengthscale in (0.4, 1.0):
+        leaf = Periodic("x", _PERIOD, variance=2.0, lengthscale=lengthscale, kind="exponential-sine")
+        made.append(_circle_case(f"exponential sine of {lengthscale:g}", leaf, _exponential_sine, 8))
+    return made
+
+
+# --- levels that know their neighbours -------------------------------------------------------------------------------
+
+
+def _pseudo_inverse(near: np.ndarray) -> np.ndarray:
+    """Of D - W, over the geometric mean of its diagonal."""
+    inverse = np.linalg.pinv(np.diag(near.sum(axis=1)) - near)
+    return inverse / np.exp(np.log(np.diagonal(inverse)).mean())
+
+
+def _whole(parts: dict[tuple[int, ...], np.ndarray], size: int) -> np.ndarray:
+    """Independent parts, by the places of their levels."""
+    C = np.zeros((size, size))
+    for places, own in parts.items():
+        C[np.ix_(places, places)] = own
+    return C
+
+
+def _on_graph() -> list[Case]:
+    """Gaussian fields over few areas, their covariance written out with loops and a dense inverse."""
+    pairs = [("b", "a"), ("c", "b"), ("d", "a"), ("c", "d"), ("d", "e"), ("x", "y"), ("z", "y")]
+    levels, land, isles = ("a", "b", "c", "d", "e", "w", "x", "y", "z"), (0, 1, 2, 3, 4), (6, 7, 8)
+    near = np.array([[float((a, b) in pairs or (b, a) in pairs) for b in levels] for a in levels])
+    parts = {own: near[np.ix_(own, own)] for own in (land, isles)}
+
+    def bym2(values: Values) -> np.ndarray:
+        structured = _whole({**{own: _pseudo_inverse(W) for own, W in parts.items()}, (5,): np.ones((1, 1))}, 9)
+        phi = values["ratio"] / (1.0 + values["ratio"])
+        return (1.0 - phi) * np.eye(9) + phi * structured
+
+    def proper(values: Values) -> np.ndarray:
+        rho, found = values["lengthscale"] ** 2 / (1.0 + values["lengthscale"] ** 2), {(5,): np.ones((1, 1))}
+        for own, W in parts.items():
+            C = np.linalg.inv((1.0 - rho) * np.eye(len(W)) + rho * (np.diag(W.sum(axis=1)) - W))
+            found[own] = C / np.exp(np.log(np.diagonal(C)).mean())
+        return _whole(found, 9)
+
+    steps = ("low", "some", "more", 7, "high")
+
+    def walk(values: Values) -> np.ndarray:
+        """Steps of equal variance from level to level, less their mean, over their typical variance."""
+        heights = np.tri(5)[:, 1:]
+        about = heights - heights.mean(axis=0)
+        C = about @ about.T
+        return 1.0 + C / np.exp(np.log(np.diagonal(C)).mean())
+
+    def case(name: str, leaf: Leaf, levels: tuple[Any, ...], covariance: Callable[[Values], np.ndarray]) -> Case:
+        every, some = np.arange(float(len(levels))), np.array(levels[:-1], object)
+
+        def gram(prior: Prior, values: Values) -> np.ndarray:
+            phi = prior.features(every)
+            return phi.T @ np.linalg.inv(covariance(values)) @ phi
+
+        def with_kernel(prior: Prior, x: float) -> np.ndarray:
+            k = covariance(prior.values)[int(x)] if x >= 0.0 else np.zeros(every.size)
+            return prior.features(every).T @ np.linalg.inv(covariance(prior.values)) @ k
+
+        def column(rng: np.random.Generator, n: int) -> np.ndarray:
+            return some[rng.integers(some.size, size=n)]
+
+        own = leaf, Codes(), LevelBasis(levels), np.array([2.0, 0.0, 3.0, 4.0]), np.array([-1.0])
+        return Case(name, *own, gram, with_kernel, column, smooth=False, levels=levels)
+
+    return [
+        case("areas", Areas("x", pairs, levels=["w"], variance=2.0, ratio=3.0), levels, bym2),
+        case("areas, mostly their own", Areas("x", pairs, levels=["w"], variance=2.0, ratio=0.1), levels, bym2),
+        case(
+            "areas, a proper field",
+            Areas("x", pairs, levels=["w"], kind="proper", variance=2.0, lengthscale=1.7),
+            levels,
+            proper,
+        ),
+        case("ordered levels", Ordered("x", steps, variance=2.0), steps, walk),
+    ]
+
+
+# --- a globe ---------------------------------------------------------------------------------------------------------
+
+
+def _on_globe() -> list[Case]:
+    """The inner product by projections on degrees: (2l + 1) P_l(angle) reproduces functions of degree l on the sphere.
+
+    Means over the sphere are Gauss-Legendre in the sine of latitude by equal steps of longitude.
+    """
+    sines, weights = leggauss(24)
+    latitude, longitude = np.meshgrid(np.degrees(np.arcsin(sines)), 360.0 * np.arange(48) / 48, indexing="ij")
+    every = np.stack([latitude.ravel(), longitude.ravel()], axis=1)
+    w = np.repeat(0.5 * weights, 48) / 48
+
+    def cosines(x: np.ndarray, z: np.ndarray) -> np.ndarray:
+        one, other = np.radians(x)[:, None], np.radians(z)[None]
+        across = np.cos(one[..., 0]) * np.cos(other[..., 0]) * np.cos(one[..., 1] - other[..., 1])
+        return np.clip(np.sin(one[..., 0]) * np.sin(other[..., 0]) + across, -1.0, 1.0)
+
+    def powers(order: int, values: Values, count: int) -> np.ndarray:
+        nu, k = order + 0.5, np.arange(200_000.0)
+        every = (2.0 * nu / values["lengthscale"] ** 2 + k * (k + 1.0)) ** -(nu + 1.0)
+        return every[:count] / np.sum((2.0 * k + 1.0) * every)
+
+    def inner(g: np.ndarray, h: np.ndarray, s: np.ndarray) -> np.ndarray:
+        """sum over degrees of <g, projection of h> / s_l."""
+        angle, total = cosines(every, every), np.zeros((len(g), len(h)))
+        for degree in range(12):
+            kernel = (2 * degree + 1) * Legendre.basis(degree)(angle)
+            total += (g * w) @ kernel @ (h * w).T / s[degree]
+        return total
+
+    def case(order: int, lengthscale: float) -> Case:
+        def gram(prior: Prior, values: Values) -> np.ndarray:
+            phi = prior.features(every).T
+            return inner(phi, phi, powers(order, values, 12))
+
+        def with_kernel(prior: Prior, x: np.ndarray) -> np.ndarray:
+            """Degrees of the kernel beyond those of the features are orthogonal to them."""
+            s, angle = powers(order, prior.values, 12), cosines(x[None], every)
+            k = sum((2 * degree + 1) * s[degree] * Legendre.basis(degree)(angle) for degree in range(12))
+            return inner(prior.features(every).T, k, s)[:, 0]
+
+        def column(rng: np.random.Generator, n: int) -> np.ndarray:
+            return np.stack([np.degrees(np.arcsin(rng.uniform(-1.0, 1.0, n))), rng.uniform(-180.0, 180.0, n)], axis=1)
+
+        leaf = Sphere("x", "x_longitude", variance=2.0, lengthscale=lengthscale, order=order)
+        inside = np.array([[90.0, 12.0], [-30.0, 180.0], [-30.0, -180.0], [0.0, 370.0], [-90.0, 3.0], [51.5, -0.1]])
+        own = leaf, Globe(), SphereBasis(5), inside, np.empty((0, 2)), gram, with_kernel, column
+        return Case(f"globe of order {order}", *own, smooth=False)
+
+    return [case(1, 40.0), case(2, 70.0)]
 
 
 # --- a line ----------------------------------------------------------------------------------------------------------
@@ -315,6 +539,9 @@ MAKERS: dict[str, Callable[[], list[Case]]] = {
     "levels": _of_levels,
     "circle": _on_circle,
     "oscillator": _oscillating,
+    "graph": _on_graph,
+    "trend": _trending,
+    "sphere": _on_globe,
     "line": _on_line,
 }
 """By kind; a kind of one's own is added here while it is registered."""

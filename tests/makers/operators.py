@@ -4,7 +4,17 @@ import numpy as np
 
 from vff.basis import ColumnBasis
 from vff.features import ColumnPrior
-from vff.linalg import AbstractSymmetric, BlockDiagonal, BlockGram, Dense, Diagonal, Kronecker, PositiveBorderedLowRank
+from vff.linalg import (
+    AbstractSymmetric,
+    BlockDiagonal,
+    BlockGram,
+    Dense,
+    Diagonal,
+    Eigen,
+    Kronecker,
+    PositiveBorderedLowRank,
+    SingularLowRank,
+)
 
 
 def positive(H: int, Q: int, R: int) -> PositiveBorderedLowRank:
@@ -19,6 +29,15 @@ def positive(H: int, Q: int, R: int) -> PositiveBorderedLowRank:
     )
 
 
+def singular(H: int, Q: int, R: int) -> SingularLowRank:
+    """The first harmonic is free, and the first R - 1 edge functions."""
+    rng = np.random.default_rng(H + 10 * Q + 100 * R)
+    d, C = rng.uniform(0.5, 3.0, H), rng.normal(size=(R, R + 2))
+    root = np.tril(rng.normal(size=(Q, Q))) + 2.0 * np.eye(Q)
+    d[0], root[: R - 1], root[:, : R - 1] = 0.0, 0.0, 0.0
+    return SingularLowRank(d, root, rng.normal(size=(H + Q, R)), C @ C.T, (0, *range(H, H + R - 1)))
+
+
 def dense() -> Dense:
     rng = np.random.default_rng(5)
     A = rng.normal(size=(7, 12))
@@ -27,6 +46,12 @@ def dense() -> Dense:
 
 def diagonal(P: int) -> Diagonal:
     return Diagonal(np.random.default_rng(P).uniform(0.2, 4.0, P))
+
+
+def eigen(P: int) -> Eigen:
+    """The prior of levels that know their neighbours."""
+    rng = np.random.default_rng(P)
+    return Eigen(np.linalg.qr(rng.normal(size=(P, P)))[0], rng.uniform(0.2, 4.0, P))
 
 
 def blocks() -> BlockDiagonal:
@@ -48,9 +73,15 @@ INVERTIBLE = {
     "prior, paper": ColumnPrior(ColumnBasis(4, 0), 1, 2.0).matrix(),
     "prior, edges": ColumnPrior(ColumnBasis(4, 4), 2, 3.0).matrix(),
     "prior, short lengthscale": ColumnPrior(ColumnBasis(8, 2), 0, 500.0).matrix(),
+    "singular but for a rank of one": singular(7, 2, 1),
+    "singular but for a rank of two": singular(9, 3, 2),
+    "singular without edges": singular(5, 0, 1),
+    "block diagonal, with a singular diagonal": BlockDiagonal((positive(5, 1, 1), singular(7, 2, 2))),
+    "kronecker, with a singular diagonal": Kronecker((singular(4, 2, 2), diagonal(3)), 0.7),
     "dense": dense(),
     "diagonal": diagonal(6),
     "one level": diagonal(1),
+    "eigenvectors": eigen(7),
     "block diagonal": blocks(),
     "block diagonal, one block": BlockDiagonal((positive(9, 3, 2),)),
     "block diagonal, with a dense block": BlockDiagonal((dense(), positive(5, 1, 1))),
@@ -59,6 +90,8 @@ INVERTIBLE = {
     "kronecker, levels first": Kronecker((diagonal(3), positive(5, 1, 1)), 2.5),
     "kronecker, levels last": Kronecker((positive(4, 2, 2), diagonal(2))),
     "kronecker, levels alone": Kronecker((diagonal(3), diagonal(4)), 0.1),
+    "kronecker, with eigenvectors": Kronecker((eigen(4), positive(4, 1, 2)), 0.7),
+    "block diagonal, with eigenvectors": BlockDiagonal((positive(5, 1, 1), eigen(4), diagonal(3))),
     "kronecker of three": Kronecker((positive(3, 1, 1), diagonal(2), positive(2, 1, 2)), 1.3),
     "kronecker of one": Kronecker((positive(5, 2, 2),), 0.4),
     "block diagonal, with products": BlockDiagonal((positive(5, 1, 1), product(), diagonal(4))),

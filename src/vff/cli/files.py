@@ -1,5 +1,6 @@
 """The files of a command: data and models are opened as the options say, outputs are checked before any work."""
 
+import csv
 import glob
 import os
 from argparse import Namespace
@@ -15,6 +16,7 @@ from vff.data import Kind, Source
 from vff.data.opening import scan
 from vff.estimators.saving import load
 from vff.kernels.formula import nearest
+from vff.kernels.grammar import INTEGER
 from vff.storage import check_writable
 from vff.words import shown
 
@@ -41,6 +43,44 @@ def open_rows(options: Namespace, reporter: Reporter | None) -> Source:
 def kinds_of(source: Source) -> dict[str, str]:
     """What every column holds, in the words of terms; a column with nothing in it yet is taken for numbers."""
     return {name: source.kinds[name].family.value for name in source.names or ()}
+
+
+def read_pairs(path: str, kind: str) -> dict[str | float, list[str | float]]:
+    """Neighbours of a column that holds ``kind``: two names per line below a header, or one for an area without any."""
+    try:
+        with open(path, encoding="utf-8-sig", newline="") as file:
+            lines = list(csv.reader(file, delimiter="\t" if path.lower().endswith(".tsv") else ","))[1:]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise DataError(
+            f"--terms was expected to name a CSV file of neighbours, and {path} cannot be read ({error}); give two "
+            "columns of names with a header"
+        ) from error
+    found: dict[str | float, list[str | float]] = {}
+    for number, line in enumerate(lines, start=2):
+        names = [name for name in line if name]
+        if not line:
+            continue
+        if len(line) > 2 or not names:
+            raise DataError(
+                f"two names of neighbours were expected in every line of {path}, found {shown(line)} in line {number}; "
+                "write the names with a comma between them, or one alone for an area without neighbours"
+            )
+        first, *others = (_level(name, kind, f"line {number} of {path}") for name in names)
+        found.setdefault(first, []).extend(others)
+    return found
+
+
+def _level(name: str, kind: str, where: str) -> str | float:
+    """A name as its column holds it."""
+    if kind != "number":
+        return name
+    try:
+        return int(name) if INTEGER.fullmatch(name.strip()) else float(name)
+    except ValueError:
+        raise DataError(
+            f"a number was expected in {where}, as in the column of areas, found {shown(name)}; give --types "
+            "'column=text' if these are names"
+        ) from None
 
 
 def need_columns(source: Source, wanted: Iterable[tuple[str, str]]) -> None:

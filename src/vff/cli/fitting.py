@@ -15,6 +15,7 @@ from vff.cli.files import (
     need_columns,
     open_for,
     open_rows,
+    read_pairs,
 )
 from vff.cli.info import summary, summary_text
 from vff.cli.options import domain, frequencies, texts
@@ -171,8 +172,8 @@ def _make_model(options: Namespace, source: Source, units: dict[str, str]) -> GP
 
 def _kernel(options: Namespace, kinds: dict[str, str], roles: dict[str, str]) -> Kernel:
     try:
-        return parse_terms(options.terms or ".", kinds, apart=roles)
-    except ColumnError:
+        return parse_terms(options.terms or ".", kinds, apart=roles, read=read_pairs)
+    except (ColumnError, DataError):
         raise
     except ValueError as error:
         raise UsageError(f"--{error}") from error
@@ -203,7 +204,7 @@ def _units_of(options: Namespace) -> dict[str, str]:
 
 def _check_units(units: dict[str, str], kernel: Kernel, roles: dict[str, str]) -> None:
     """Before the rows are read, since it is after they were that units are kept."""
-    used = dict.fromkeys(str(factor.column) for term in normal_form(kernel) for factor in term.factors)
+    used = dict.fromkeys(str(column) for term in normal_form(kernel) for column in term.columns)
     known = [*used, *(name for name, role in roles.items() if role != "the weight")]
     unknown = [name for name in units if name not in known]
     if unknown:
@@ -218,7 +219,8 @@ def _need_domains(model: GPRegressor | GPClassifier) -> None:
     if model.kernel is None:
         raise UsageError("--terms was expected, so that all parts have the same; write it as in --terms 'hour + zone'")
     factors = [factor for term in normal_form(model.kernel) for factor in term.factors]
-    smooth = dict.fromkeys(str(factor.column) for factor in factors if "domain" in factor.factor.options)
+    given = [factor.columns for factor in factors if "domain" in factor.factor.options]
+    smooth = dict.fromkeys(str(column) for columns in given for column in columns)
     known = model.domain if isinstance(model.domain, dict) else {}
     missing = [name for name in smooth if name not in known]
     if missing:

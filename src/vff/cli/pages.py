@@ -42,6 +42,9 @@ terms:
   cat(zone)                levels, whatever the column holds
   smooth(hour, 5/2)        a smoother function: 1/2, 3/2 (default), 5/2, 7/2, 9/2
   Matern52(hour, lengthscale=2)   where learning starts, in the units of the column
+  areas(region, "pairs.csv")      levels that know their neighbours: two names per
+                           line below a header, or one for an area without any
+  ordered(grade, levels=["low", "middle", "high"])   levels in an order
   .                        every column that is not named otherwise
   `wind speed`             names with spaces or signs
 

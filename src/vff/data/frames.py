@@ -187,6 +187,14 @@ def known_kinds(data: Any) -> dict[str, Kind]:
     return {name: kind for name, kind in kinds_of(data).items() if kind != Kind.UNKNOWN}
 
 
+def declared_order(found: Any) -> tuple[Any, ...] | None:
+    """The categories of a column whose type puts them in an order; None for others."""
+    if not (isinstance(found, nw.Series) and found.dtype == nw.Enum):
+        return None
+    native = found.to_native()
+    return tuple(native.cat.categories) if found.implementation.is_pandas_like() else tuple(native.dtype.categories)
+
+
 def is_grouped(found: Any) -> bool:
     """Whether the type of a column says that it is a category."""
     return isinstance(found, nw.Series) and found.dtype in (nw.Categorical, nw.Enum)

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils import check_array
 
 from vff.data.conversion import Origin, codes_into, encode, find_levels, finite_floats
-from vff.data.frames import column, column_at, is_arrow, is_frame, is_series, kind_of
+from vff.data.frames import column, column_at, declared_order, is_arrow, is_frame, is_series, kind_of
 from vff.data.schema import Kind
 from vff.words import listed, shown
 
@@ -146,6 +146,10 @@ class Table:
         They are sorted when they can be, else in order of appearance. None stands for missing and is last.
         """
         return find_levels(self._encoded(index, rows))
+
+    def order(self, index: int) -> tuple[Any, ...] | None:
+        """The levels of a column whose type says in which order they stand, those without rows too; None for others."""
+        return declared_order(self.raw(index))
 
     def codes(self, index: int, levels: Sequence[Any], rows: slice = _ALL) -> np.ndarray:
         """Where the rows of a column stand in ``levels``, as float64; -1 for a value that is not among them."""

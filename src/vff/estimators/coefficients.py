@@ -150,9 +150,9 @@ def coefficients_of(fit: Fit, terms: tuple[BoundTerm, ...], level: float, *, lev
 def _parts(fit: Fit, terms: tuple[BoundTerm, ...], levels: bool) -> Iterator[_Part]:
     posterior, scale = fit.posterior, fit.target.scale
     constant, covariance = posterior.intercept, posterior.covariance
+    kept = covariance.kept()
     if constant is not None:
-        held = covariance.coefficient_draws()
-        draws = None if held is None else held[1][:, None] + constant.mean
+        draws = None if kept is None else kept[1][:, None] + constant.mean
         own = np.array([constant.mean]), np.array([constant.variance])
         yield _Part([CONSTANT], *own, draws, np.array([scale]), fit.target.mean)
     for s, (bound, term, place) in enumerate(zip(terms, posterior.terms, posterior.request.slices, strict=True)):
@@ -169,8 +169,7 @@ def _parts(fit: Fit, terms: tuple[BoundTerm, ...], levels: bool) -> Iterator[_Pa
         variance = covariance.coefficient_variances(s)
         if constant is not None:
             variance = variance + constant.variance * constant.answer[place] ** 2
-        held = covariance.coefficient_draws()
-        draws = None if held is None else held[0][:, place]
+        draws = None if kept is None else kept[0][:, place]
         yield _Part(names, posterior.mean[place], variance, draws, unit)
 
 

@@ -20,10 +20,10 @@ import numpy as np
 
 from vff.basis import Basis, Domain
 from vff.factors.outside import TailRows
-from vff.factors.parameter import Parameter
 from vff.factors.transform import EdgeTransform
 from vff.linalg import AbstractInvertible, AbstractOperator, Diagonal
-from vff.parameters import Unit
+from vff.parameters import Support, Unit
+from vff.priors import AbstractPrior, LogNormal
 
 D = TypeVar("D", bound=Domain)
 B = TypeVar("B", bound=Basis)
@@ -31,6 +31,7 @@ B = TypeVar("B", bound=Basis)
 Values = Mapping[str, float]
 """Hyperparameters of one factor by name, in units of its domain."""
 
+_MEDIAN, _SIGMA = 0.5, 1.0
 _STEP = 1e-5  # of a logarithm, where a derivative is taken by differences
 
 
@@ -50,6 +51,30 @@ class ColumnRange(Protocol):
     def constant(self) -> bool: ...
 
 
+def _around_half(length: float) -> AbstractPrior:
+    return LogNormal(_MEDIAN * length, _SIGMA)
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A hyperparameter beside the variance."""
+
+    name: str
+    unit: str
+    """What it is measured in, as ``Factor.unit`` knows it."""
+    bounds: tuple[float, float]
+    """Of the positive number that is learnt."""
+    starts: tuple[float, ...]
+    """Values to try first, where it is one of several."""
+    typical: float
+    prior: Callable[[float], AbstractPrior] = _around_half
+    """The prior of chains in the user's units, from the range of the column's data."""
+    loose: bool = False
+    """Whether data often leave it undetermined beside others, and nobody need be told when it ends at a bound."""
+    support: Support = "positive"
+    """Which numbers the user may give it; inside it is always positive."""
+
+
 class FactorOptions(NamedTuple):
     """What the options say of one factor."""
 
@@ -67,6 +92,8 @@ class StartingPoint(NamedTuple):
     values: Values
     most: int | None
     """The largest detail to try them with; None for all there is."""
+    variance: float = 1.0
+    """How many times the usual variance goes with them, where none was given."""
 
 
 class Beyond(NamedTuple):
@@ -241,6 +268,10 @@ class Factor(ABC, Generic[D, B]):
     def settled(self, found: ColumnRange, bases: Sequence[B], *, growing: bool) -> D:
         """The domain of a column that none was given for; ``bases`` are those of all factors over it."""
         return self.spanning(found.low, found.high)
+
+    def settled_together(self, found: Sequence[ColumnRange], bases: Sequence[B], *, growing: bool) -> D:
+        """The same of a factor over several columns, of each of which something is known."""
+        raise TypeError(f"{self.title} is over one column")
 
     def largest(self, bases: Sequence[B]) -> int:
         """The largest detail that float64 resolves, beside the bases of all factors over the column."""

@@ -12,14 +12,18 @@ from vff.factors import KINDS as _KINDS
 from vff.factors import Kernel, Product, Sum, Term, normal_form
 from vff.factors import Leaf as Factor
 from vff.factors.circle.factor import Periodic
+from vff.factors.graph.leaf import Areas, Ordered
 from vff.factors.interval.leaf import Matern12, Matern32, Matern52, Matern72, Matern92
 from vff.factors.interval.matern import HalfInteger
 from vff.factors.levels.factor import Categorical
 from vff.factors.line.factor import Linear
 from vff.factors.oscillator.factor import Oscillator
+from vff.factors.sphere.factor import Sphere
+from vff.factors.trend.leaf import Trend
 from vff.kernels.grammar import parse_kernel, write_kernel
 
 __all__ = [
+    "Areas",
     "Categorical",
     "Factor",
     "HalfInteger",
@@ -30,11 +34,14 @@ __all__ = [
     "Matern52",
     "Matern72",
     "Matern92",
+    "Ordered",
     "Oscillator",
     "Periodic",
     "Product",
+    "Sphere",
     "Sum",
     "Term",
+    "Trend",
     "normal_form",
     "parse_kernel",
     "write_kernel",

@@ -6,20 +6,23 @@
     atom    = "(" sum ")" | "." | name | call
     call    = "cat" "(" name ")"
             | "smooth" "(" name ["," ORDER "/" 2] values ")"
-            | KIND "(" name values ")"
-    values  = {"," NAME "=" (NUMBER | "True" | "False")} [","]
+            | KIND "(" name {"," name} ["," file] values ")"       as many names as the kind reads columns
+    values  = {"," NAME "=" value} [","]
+    file    = 'any text' | "any text"
     name    = WORD | `any text` | 'any text' | "any text"
 
 What a bare name means depends on what its column holds: a ``Matern32`` of numbers and times, a ``Categorical`` of text.
-``.`` is the sum of all columns that are not named elsewhere. Nothing is evaluated: a text from elsewhere can build a
-kernel and do nothing else. What ``write_kernel`` writes is read here too, if its columns have names.
+``.`` is the sum of all columns that are not named elsewhere. A file holds what is too long to write, as the neighbours
+in ``areas(region, "pairs.csv")``; whoever asks says how it is read, or it is not. Nothing is evaluated: a text from
+elsewhere can build a kernel and do nothing else. What ``write_kernel`` writes is read here too, if its columns have
+names.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from functools import cached_property
 from itertools import pairwise
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from vff.factors import KINDS, Kernel, Leaf, Sum
 from vff.kernels.grammar import AbstractDescent, Token
@@ -32,11 +35,18 @@ class ColumnError(ValueError):
     """Terms that are well written, of columns that the data do not have or that cannot be used so."""
 
 
-def parse_terms(text: str, kinds: Mapping[str, str], *, apart: Mapping[str, str] | None = None) -> Kernel:
+def parse_terms(
+    text: str,
+    kinds: Mapping[str, str],
+    *,
+    apart: Mapping[str, str] | None = None,
+    read: Callable[[str, str], Any] | None = None,
+) -> Kernel:
     """The kernel that a text describes over columns of these kinds.
 
     ``kinds`` says what every column holds: "number", "datetime", "duration", "boolean" or "text". Columns ``apart``
-    are spoken for, as {"y": "the target"}: "." leaves them out, and a term that names one is refused.
+    are spoken for, as {"y": "the target"}: "." leaves them out, and a term that names one is refused. ``read`` opens a
+    file that a term names, of a column that holds what it is told; without it none is opened.
 
     >>> kinds = {"hour": "number", "zone": "number", "wind speed": "number"}
     >>> parse_terms("hour + cat(zone) * smooth(`wind speed`, 5/2)", kinds)
@@ -44,7 +54,7 @@ def parse_terms(text: str, kinds: Mapping[str, str], *, apart: Mapping[str, str]
     """
     if not isinstance(text, str):
         raise TypeError(f"terms: a text was expected, got {shown(text)}; a kernel needs no parsing")
-    return _Parser(text, kinds, apart or {}).kernel()
+    return _Parser(text, kinds, apart or {}, read).kernel()
 
 
 def _column_error(start: int, expected: str, name: str, found: str, advice: str) -> ColumnError:
@@ -59,13 +69,15 @@ class _Parser(AbstractDescent):
     name = "terms"
     word = r"[^\W\d][\w.]*"
     quotes: ClassVar[Mapping[str, str]] = {**AbstractDescent.quotes, "`": "(?:[^`]|``)*"}
-    marks = "[()+*,=/.]"
+    marks = r"[()+*,=/.\[\]{}:]"
     expected = "a column, or one of ( ) + * , = ."
     advice = "write terms as in hour + day * cat(zone), with a name of several words in `backticks`"
 
-    def __init__(self, text: str, kinds: Mapping[str, str], apart: Mapping[str, str]) -> None:
+    def __init__(
+        self, text: str, kinds: Mapping[str, str], apart: Mapping[str, str], read: Callable[[str, str], Any] | None
+    ) -> None:
         super().__init__(text)
-        self._kinds, self._apart = kinds, apart
+        self._kinds, self._apart, self._read = kinds, apart, read
 
     def _name(self, token: Token) -> str:
         """The column that a word or a quoted text stands for."""
@@ -86,11 +98,14 @@ class _Parser(AbstractDescent):
     @cached_property
     def _named(self) -> set[str]:
         """All names that are not those of calls or of their values: what "." leaves out."""
-        return {
-            self._name(token)
-            for token, after in pairwise(self.tokens(self._text))
-            if token.kind == "string" or (token.kind == "word" and after.text not in ("(", "="))
-        }
+        found, within, before = set(), 0, ""
+        for token, after in pairwise(self.tokens(self._text)):
+            within += (token.kind == "mark") * ((token.text in "[{") - (token.text in "]}"))
+            chosen = within > 0 or before == "="  # a level, or a word for a value
+            if not chosen and (token.kind == "string" or (token.kind == "word" and after.text not in ("(", "="))):
+                found.add(self._name(token))
+            before = token.text
+        return found
 
     def _others(self) -> Kernel:
         """The sum of what is not named elsewhere."""
@@ -122,12 +137,23 @@ class _Parser(AbstractDescent):
         self._expect("(", "(")
         name = self._column("a column")
         kind = self._order() if called == "smooth" else calls[called]
-        if kind.reads == "numbers" and self._kinds[name] not in _NUMERIC:
-            found = f"which holds {self._kinds[name]}"
-            raise _column_error(
-                start, "a column of numbers or times", name, found, f"write cat(...) around {shown(name)}"
-            )
-        return self._with_values(start, kind, name)
+        names = self._columns(kind, name, lambda: self._column("a column"))
+        for name in names if kind.reads == "numbers" else ():
+            if self._kinds[str(name)] not in _NUMERIC:
+                found = f"which holds {self._kinds[str(name)]}"
+                raise _column_error(
+                    start, "a column of numbers or times", str(name), found, f"write cat(...) around {shown(name)}"
+                )
+        return self._with_values(start, kind, names, self._file(kind, str(names[0])))
+
+    def _file(self, kind: type[Leaf], column: str) -> dict[str, Any]:
+        """What a file holds that stands behind the column, for a kind that takes one."""
+        if kind.from_file is None or self._seen.text != "," or self._after.kind != "string":
+            return {}
+        self._next()
+        if self._read is None:
+            raise self._unexpected(f"{kind.from_file}= (files are read for a command line)")
+        return {kind.from_file: self._read(self._name(self._next()), self._kinds[column])}
 
     def _order(self) -> type[Leaf]:
         """The smoothness after the column, that of a bare column of numbers when there is none."""

@@ -1,29 +1,33 @@
-"""Kernels as text: written exact to the last bit, and read back by a grammar of five lines.
+"""Kernels as text: written exact to the last bit, and read back by a grammar of a few lines.
 
     kernel  = sum END
     sum     = product {"+" product}
     product = atom {"*" atom}
     atom    = "(" sum ")" | leaf
-    leaf    = KIND "(" column {"," NAME "=" (NUMBER | "True" | "False")} [","] ")"
+    leaf    = KIND "(" column {"," column} {"," NAME "=" value} [","] ")"       as many columns as the kind reads
+    value   = NUMBER | choice
+    choice  = NUMBER | STRING | "True" | "False" | "[" [choice {"," choice}] "]" | "{" [entry {"," entry}] "}"
+    entry   = (NUMBER | STRING) ":" choice
 
-A column is an integer or a quoted name with the escapes that ``repr`` writes. Nothing is evaluated, so a text from
-elsewhere can build a kernel and do nothing else. ``AbstractDescent`` is what this grammar shares with ``formula``.
+A choice stands only where a kernel takes one, as neighbours of areas are. A column is an integer or a quoted name
+with the escapes that ``repr`` writes. Nothing is evaluated, so a text from elsewhere can build a kernel and do nothing
+else. ``AbstractDescent`` is what this grammar shares with ``formula``.
 """
 
 import re
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from itertools import chain, product
 from math import isfinite, prod
 from numbers import Integral
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 from vff.factors import KINDS, Column, Kernel, Leaf, Product, Sum, normal_form
 from vff.factors.expression import factors_of, summands
-from vff.factors.leaf_fields import SWITCH
 from vff.words import shown
 
 _NUMBER = r"-?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
@@ -31,6 +35,8 @@ INTEGER = re.compile(r"-?[0-9]+")
 _SWITCHED = {"True": True, "False": False, "true": True, "false": False}
 _DEEPEST = 100  # parentheses within parentheses; far beyond any kernel, and far from the end of Python's stack
 MOST_TERMS, MOST_FACTORS = 1000, 32  # of the sum of products; a text of some lines can stand for millions
+_DEEPEST_CHOICE = 2  # lists within lists by name
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
 _ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U(000[0-9a-fA-F]{5}|0010[0-9a-fA-F]{4})|(.))")
 _ESCAPED = {"\\": "\\", "'": "'", '"': '"', "n": "\n", "r": "\r", "t": "\t"}
 
@@ -111,7 +117,7 @@ class AbstractDescent(ABC):
 
     sum     = product {"+" product}
     product = atom {"*" atom}
-    values  = {"," NAME "=" (NUMBER | "True" | "False")} [","]
+    values  = {"," NAME "=" value} [","]
     """
 
     name: ClassVar[str]
@@ -170,7 +176,7 @@ class AbstractDescent(ABC):
         """What a kernel says of its parts, with the place in the text."""
         try:
             yield
-        except ValueError as error:
+        except (TypeError, ValueError) as error:
             raise ValueError(f"{self.name}: at character {start + 1}, {error}") from error
 
     @abstractmethod
@@ -230,30 +236,72 @@ class AbstractDescent(ABC):
         self._depth -= 1
         return inner
 
-    def _with_values(self, start: int, kind: type[Leaf], column: Column) -> Leaf:
-        """A kernel on a column, with the values that stand before the closing parenthesis."""
-        own = {field.name: field.metadata == SWITCH for field in fields(kind) if field.name != "column"}
-        values = self._values(own)
+    def _columns(self, kind: type[Leaf], first: Column, column: Callable[[], Column]) -> list[Column]:
+        """All columns that a kind reads, with commas between them; the first was read before."""
+        found = [first]
+        for _ in kind.column_fields[1:]:
+            self._expect(",", f", and another column, of {len(kind.column_fields)} that {kind.__name__} reads,")
+            found.append(column())
+        return found
+
+    def _with_values(
+        self, start: int, kind: type[Leaf], columns: Sequence[Column], known: Mapping[str, Any] = _NOTHING
+    ) -> Leaf:
+        """A kernel on its columns, with values that are known and those that stand before the closing parenthesis."""
+        names = [field.name for field in fields(kind) if field.name not in {*kind.column_fields, *known}]
+        values = {**known, **self._values(names, kind.choices)}
         self._expect(")", ", or )")
         with self.refused_at(start):
-            return kind(column, **values)
+            return kind(*columns, **values)
 
-    def _values(self, names: Mapping[str, bool]) -> dict[str, float]:
-        """Values by name, each at most once, those that are switches marked; as in Python, a comma may come last."""
-        values: dict[str, float] = {}
+    def _values(self, names: list[str], choices: frozenset[str]) -> dict[str, Any]:
+        """Values by name, each at most once; as in Python, a comma may come last."""
+        values: dict[str, Any] = {}
         while self._skipped(",") and self._seen.text != ")":
             missing = [f"{name}=" for name in names if name not in values]
             if f"{self._seen.text}=" not in missing:
                 raise self._unexpected(" or ".join([*missing, ")"]))
             name = self._next().text
             self._expect("=", "=")
-            if names[name] and self._seen.text not in _SWITCHED:
-                raise self._unexpected("True or False")
-            if not names[name] and self._seen.kind != "number":
+            if name in choices:
+                values[name] = self._choice()
+                continue
+            if self._seen.kind != "number":
                 raise self._unexpected("a number")
-            text = self._next().text
-            values[name] = _SWITCHED[text] if names[name] else number(text)
+            values[name] = number(self._next().text)
         return values
+
+    def _choice(self, depth: int = 0) -> Any:
+        """A word, a number, or lists of these, by name or not."""
+        if depth <= _DEEPEST_CHOICE and self._skipped("["):
+            return self._listed("]", lambda: self._choice(depth + 1))
+        if depth <= _DEEPEST_CHOICE and self._skipped("{"):
+            return dict(self._listed("}", lambda: self._entry(depth)))
+        if self._seen.text in _SWITCHED and self._seen.kind == "word":
+            return _SWITCHED[self._next().text]
+        return self._scalar("a text in quotes, a number, True, False, [ or {")
+
+    def _entry(self, depth: int) -> tuple[Any, Any]:
+        key = self._scalar("a text in quotes or a number")
+        self._expect(":", ":")
+        return key, self._choice(depth + 1)
+
+    def _listed(self, end: str, read: Callable[[], Any]) -> list[Any]:
+        """Parts with commas between them up to a mark; a comma may come last."""
+        parts: list[Any] = []
+        while not self._skipped(end):
+            parts.append(read())
+            if not self._skipped(","):
+                self._expect(end, f", or {end}")
+                break
+        return parts
+
+    def _scalar(self, expected: str) -> str | float:
+        if self._seen.kind == "string":
+            return self.unquoted(self._next())
+        if self._seen.kind != "number":
+            raise self._unexpected(expected)
+        return number(self._next().text)
 
     def _peek(self, places: int) -> Token:
         """A token so many places behind the one in view; the end is followed by itself."""
@@ -302,8 +350,8 @@ class _Parser(AbstractDescent):
 
     name = "parse_kernel"
     word = "[A-Za-z_][A-Za-z0-9_]*"
-    marks = "[()+*,=]"
-    expected = "a kernel, a value, or one of ( ) + * , ="
+    marks = r"[()+*,=\[\]{}:]"
+    expected = "a kernel, a value, or one of ( ) + * , = [ ] { } :"
     advice = "write kernels as they print, as in Matern32('x', lengthscale=2) * Categorical('g')"
 
     def _atom(self) -> Kernel:
@@ -315,7 +363,7 @@ class _Parser(AbstractDescent):
             raise self._unexpected(f"a kernel ({', '.join(KINDS.leaves)}) or (")
         self._next()
         self._expect("(", "(")
-        return self._with_values(start, kind, self._column())
+        return self._with_values(start, kind, self._columns(kind, self._column(), self._column))
 
     def _column(self) -> Column:
         if self._seen.kind == "string":

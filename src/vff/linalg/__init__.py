@@ -14,8 +14,10 @@ from vff.linalg.cholesky import Factor, NotPositiveDefinite, factorise
 from vff.linalg.conjugate_gradients import Solution, conjugate_gradients
 from vff.linalg.dense import Dense, Diagonal
 from vff.linalg.diagonal_low_rank import BorderedLowRank, PositiveBorderedLowRank
+from vff.linalg.eigen import Eigen
 from vff.linalg.kronecker import Kronecker
 from vff.linalg.operators import AbstractInvertible, AbstractOperator, AbstractSymmetric
+from vff.linalg.singular_low_rank import SingularLowRank
 from vff.linalg.threads import threads_for
 from vff.linalg.toeplitz import trigonometric_entries, trigonometric_gram, trigonometric_gram_adjoint
 from vff.linalg.views import DenseView, InverseView, MatrixView, OuterView, StructuredCotangent
@@ -30,6 +32,7 @@ __all__ = [
     "Dense",
     "DenseView",
     "Diagonal",
+    "Eigen",
     "Factor",
     "InverseView",
     "Kronecker",
@@ -37,6 +40,7 @@ __all__ = [
     "NotPositiveDefinite",
     "OuterView",
     "PositiveBorderedLowRank",
+    "SingularLowRank",
     "Solution",
     "StructuredCotangent",
     "along",

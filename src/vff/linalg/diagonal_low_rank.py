@@ -28,8 +28,8 @@ def _columns(v: np.ndarray) -> np.ndarray:
     return v[:, None] if v.ndim == 1 else v
 
 
-class _Bordered(AbstractOperator):
-    """What both do, by their parts."""
+class Bordered(AbstractOperator):
+    """What all of them do, by their parts."""
 
     d: np.ndarray
     border: np.ndarray
@@ -87,7 +87,7 @@ class _Bordered(AbstractOperator):
 
 
 @dataclass(frozen=True)
-class BorderedLowRank(_Bordered):
+class BorderedLowRank(Bordered):
     """[[diag(d), border], [border', corner]] + Z C Z'. Symmetric, of any sign."""
 
     d: np.ndarray
@@ -98,7 +98,7 @@ class BorderedLowRank(_Bordered):
 
 
 @dataclass(frozen=True)
-class PositiveBorderedLowRank(_Bordered, AbstractInvertible):
+class PositiveBorderedLowRank(Bordered, AbstractInvertible):
     """[[diag(d), border], [border', border' diag(1/d) border + root root']] + Z C Z', positive definite.
 
     With W W' = Z C Z' and the border eliminated (W_e <- W_e - border' D^-1 W_h), the harmonics' Schur complement is

@@ -43,7 +43,7 @@ class View:
 
 def view_of(model: AdditiveModel, number: int) -> View:
     """How a term is drawn: over its first two columns that vary."""
-    columns = model.statistics_.terms[number].columns
+    columns = canvas.across_first(model, model.statistics_.terms[number].numbers)
     varying = [c for c in columns if grid_along(model, c, 2).size > 1]
     levels = {c: canvas.column_kind(model, c) == "levels" for c in varying[:2] or columns[:1]}
     first, *more = over = tuple(sorted(levels, key=lambda c: levels[c]))  # numbers first
@@ -93,9 +93,9 @@ def effect_on(model: AdditiveModel, view: View, lattice: Mapping[int, np.ndarray
     x = np.tile([_middle(model, c) for c in range(len(model.column_indices_))], (grids[0].size, 1))
     for c, grid in zip(lattice, grids, strict=True):
         x[:, c] = grid.ravel()
-    term = posterior.terms[view.term]
-    mean, variance = posterior.effect(view.term, x, posterior.rows(x))
-    known = variance < UNINFORMED**2 * term.prior_variance(x)
+    rows = posterior.rows(x)
+    mean, variance = posterior.effect(view.term, x, rows)
+    known = variance < UNINFORMED**2 * posterior.covariance.prior_variance(view.term, x, rows)
     shape = grids[0].shape
     return Effect(scale * mean.reshape(shape), scale * np.sqrt(variance).reshape(shape), known.reshape(shape))
 

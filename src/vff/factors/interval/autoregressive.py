@@ -1,9 +1,10 @@
-"""Stationary processes that obey a linear differential equation with constant coefficients (theory §16).
+"""Processes that obey a linear differential equation with constant coefficients (theory §16).
 
 a(D) f = white noise of spectral density ``diffusion``, a(s) = sum_j a_j s^j of order r, a_r = 1, with all roots left of
-the imaginary axis. Then S(omega) = diffusion / |a(i omega)|^2, and the state (f, f', ..., f^(r-1)) is Markov.
-Everything that features need of a kernel on an interval is here, so that one is a class with these few answers. The
-half-integer Matérn is a(s) = (s + rate)^(p+1), celerite's oscillator a(s) = s^2 + (omega0 / Q) s + omega0^2.
+the imaginary axis where f is stationary. Then S(omega) = diffusion / |a(i omega)|^2, and the state
+(f, f', ..., f^(r-1)) is Markov. Everything that features need of a kernel on an interval is here, so that one is a
+class with these few answers. The half-integer Matérn is a(s) = (s + rate)^(p+1), celerite's oscillator
+a(s) = s^2 + (omega0 / Q) s + omega0^2; a(s) = s^r is a Wiener process, r - 1 times integrated.
 """
 
 from abc import ABC, abstractmethod
@@ -24,7 +25,7 @@ class Slope(NamedTuple):
 
 
 class Autoregressive(ABC):
-    """One such process of unit variance, at some values of its hyperparameters, in half domains."""
+    """One such process at some values of its hyperparameters, in half domains."""
 
     @property
     @abstractmethod
@@ -48,33 +49,20 @@ class Autoregressive(ABC):
     @property
     @abstractmethod
     def diffusion(self) -> Any:
-        """Spectral density of the driving noise, so that k(0) = 1."""
+        """Spectral density of the driving noise."""
 
     @abstractmethod
     def state_root(self) -> Any:
-        """L with L L' the inverse of the state's stationary covariance, (r, r)."""
-
-    @abstractmethod
-    def state_covariance(self) -> np.ndarray:
-        """Of (f, f', ..., f^(r-1)) at one point, (r, r)."""
+        """L with L L' the inverse of the state's covariance where the process begins, (r, r)."""
 
     def state_precision(self) -> np.ndarray:
         root = self.state_root()
         return root @ root.T
 
-    @abstractmethod
-    def covariance(self, r: np.ndarray) -> np.ndarray:
-        """k(r)."""
-
     def spectral_density(self, omega: np.ndarray) -> Any:
         """S(w) with k(r) = (1 / 2 pi) int S(w) exp(i w r) dw."""
         response = self.response(1j * np.asarray(omega))
         return self.diffusion / (response.real**2 + response.imag**2)
-
-    @property
-    @abstractmethod
-    def reach(self) -> float:
-        """The distance beyond an edge over which the state there has a say."""
 
     @abstractmethod
     def tail(self, r: np.ndarray, derivative: int = 0) -> np.ndarray:
@@ -87,3 +75,20 @@ class Autoregressive(ABC):
     @abstractmethod
     def tail_slopes(self, r: np.ndarray) -> Mapping[str, np.ndarray]:
         """d tail / d log hyperparameter, (N, r) each."""
+
+
+class Stationary(Autoregressive):
+    """One of unit variance that is the same everywhere."""
+
+    @abstractmethod
+    def state_covariance(self) -> np.ndarray:
+        """Of (f, f', ..., f^(r-1)) at any point, (r, r)."""
+
+    @abstractmethod
+    def covariance(self, r: np.ndarray) -> np.ndarray:
+        """k(r)."""
+
+    @property
+    @abstractmethod
+    def reach(self) -> float:
+        """The distance beyond an edge over which the state there has a say."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from vff.factors.interval.autoregressive import Stationary
 from vff.factors.interval.basis import ColumnBasis, Interval
 from vff.factors.interval.letters import largest_resolved
 from vff.factors.interval.matern import FAR, HalfInteger, covariance_coefficients
@@ -204,10 +205,6 @@ class AutoregressivePrior(Prior[Interval, ColumnBasis]):
     def derivative(self, name: str) -> AbstractOperator:
         return self.prior.derivative(name)
 
-    def outside(self, x: np.ndarray) -> np.ndarray:
-        """Which rows lie beyond [a, b] by more than a tenth of a lengthscale; there the data lose their say."""
-        return np.abs(self.domain.to_unit(x)) > 1.0 + 0.1 * self.prior.kernel.reach
-
     def features(self, x: np.ndarray, derivative: int = 0) -> np.ndarray:
         t, basis = self.domain.to_unit(x), self.prior.basis
         inside = np.abs(t) <= 1.0
@@ -224,16 +221,6 @@ class AutoregressivePrior(Prior[Interval, ColumnBasis]):
             Beyond(rows, self.prior.kernel.tail(np.abs(t[rows]) - 1.0), outward_state(self.prior, side))
             for side, rows in sides
         ]
-
-    def correlation(self, x: np.ndarray, z: np.ndarray) -> np.ndarray:
-        with np.errstate(over="ignore"):  # rows that float64 cannot tell how far they are apart are far apart
-            distances = np.subtract.outer(x, z) / self.domain.half_length
-        return self.prior.kernel.covariance(distances)
-
-    def slope_variance(self, x: np.ndarray) -> float:
-        if self.prior.kernel.order == 1:
-            raise ValueError("a Matérn-1/2 process has no derivative; use Matern32 or Matern52 to ask for one")
-        return self.prior.kernel.state_covariance()[1, 1] / self.domain.half_length**2
 
     def power(self, detail: int) -> float:
         return float(self.prior.kernel.spectral_density(np.array([np.pi * detail]))[0])
@@ -253,8 +240,32 @@ class AutoregressivePrior(Prior[Interval, ColumnBasis]):
         return found
 
 
+class StationaryPrior(AutoregressivePrior):
+    """One whose kernel is the same everywhere."""
+
+    @property
+    def stationary(self) -> Stationary:
+        kernel = self.prior.kernel
+        assert isinstance(kernel, Stationary)
+        return kernel
+
+    def outside(self, x: np.ndarray) -> np.ndarray:
+        """Which rows lie beyond [a, b] by more than a tenth of a lengthscale; there the data lose their say."""
+        return np.abs(self.domain.to_unit(x)) > 1.0 + 0.1 * self.stationary.reach
+
+    def correlation(self, x: np.ndarray, z: np.ndarray) -> np.ndarray:
+        with np.errstate(over="ignore"):  # rows that float64 cannot tell how far they are apart are far apart
+            distances = np.subtract.outer(x, z) / self.domain.half_length
+        return self.stationary.covariance(distances)
+
+    def slope_variance(self, x: np.ndarray) -> float:
+        if self.stationary.order == 1:
+            raise ValueError("a Matérn-1/2 process has no derivative; use Matern32 or Matern52 to ask for one")
+        return self.stationary.state_covariance()[1, 1] / self.domain.half_length**2
+
+
 @dataclass(frozen=True)
-class IntervalPrior(AutoregressivePrior):
+class IntervalPrior(StationaryPrior):
     """A Matérn over an interval."""
 
     stored_as: ClassVar[str] = "ColumnFactor"  # what files of all versions call it

@@ -7,8 +7,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from vff.factors.expression import Leaf
-from vff.factors.leaf_fields import CORRELATION, SWITCH
+from vff.factors.expression import CORRELATION, Leaf
 from vff.factors.line.basis import Line, LineBasis
 from vff.factors.line.white import LineWhite
 from vff.factors.protocol import Block, Factor, FactorOptions, Parameter, Prior, Values, WhiteFactor
@@ -33,7 +32,7 @@ CORRELATED = Parameter(
     (1.0, 1.0, 1.0),
     1.0,
     lambda extent: LKJ(2.0),
-    "correlation",
+    support="correlation",
 )
 
 
@@ -145,8 +144,8 @@ class LinePrior(Prior[Line, LineBasis]):
     def _spread(self) -> Spread:
         return Spread.of({"slope": self.slope, "correlation": self.ratio})
 
-    @cached_property
-    def K(self) -> AbstractInvertible:  # pyright: ignore[reportIncompatibleMethodOverride]  # remembered
+    @property
+    def K(self) -> AbstractInvertible:
         if not self.basis.intercept:
             return Diagonal(np.ones(1))
         s, r, rest = self._spread
@@ -207,13 +206,19 @@ class Linear(Leaf):
     """
 
     nickname: ClassVar[str] = "linear"
+    choices: ClassVar[frozenset[str]] = frozenset({"intercept"})
     _: KW_ONLY
-    intercept: bool = field(default=False, metadata=SWITCH)
+    intercept: bool = False
     slope: float | None = None
     correlation: float | None = field(default=None, metadata=CORRELATION)
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if not isinstance(self.intercept, bool):
+            raise ValueError(
+                f"Linear({shown(self.column)}): intercept must be True or False, got {shown(self.intercept)}; write "
+                "one of the two, or leave it out"
+            )
         for name in ("slope", "correlation"):
             if not self.intercept and getattr(self, name) is not None:
                 raise ValueError(

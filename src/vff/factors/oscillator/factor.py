@@ -9,15 +9,23 @@ import numpy as np
 
 from vff.factors.expression import Leaf
 from vff.factors.interval.basis import ColumnBasis, Interval
-from vff.factors.interval.factor import AutoregressivePrior, IntervalFactor
+from vff.factors.interval.factor import IntervalFactor, StationaryPrior
 from vff.factors.interval.rkhs import SpectralPrior
 from vff.factors.oscillator.process import DampedOscillator
 from vff.factors.protocol import Block, Parameter, StartingPoint, Values, by_differences, with_room
+from vff.priors import LogNormal
 
 _CYCLES = (1.0, 2.0, 4.0, 8.0)  # of the whole domain
 _QUALITY = 4.0
 PERIOD = Parameter("period", "length", (2e-3, 1e2), tuple(2.0 / n for n in _CYCLES), typical=0.5)
-QUALITY = Parameter("quality", "none", (0.2, 1e4), (_QUALITY,) * len(_CYCLES), typical=_QUALITY)
+QUALITY = Parameter(
+    "quality",
+    "none",
+    (0.2, 1e4),
+    (_QUALITY,) * len(_CYCLES),
+    typical=_QUALITY,
+    prior=lambda _: LogNormal(_QUALITY, 1.5),
+)  # from none at all to hundreds of periods, whatever the range of the column is
 
 
 @dataclass(frozen=True)
@@ -78,7 +86,7 @@ class OscillatorFactor(IntervalFactor):
 
 
 @dataclass(frozen=True)
-class OscillatorPrior(AutoregressivePrior):
+class OscillatorPrior(StationaryPrior):
     """An oscillator over an interval."""
 
     domain: Interval  # pyright: ignore[reportIncompatibleMethodOverride]  # a field

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from vff.factors.interval.autoregressive import Autoregressive, Slope
+from vff.factors.interval.autoregressive import Slope, Stationary
 from vff.linalg import namespace
 
 _STEP = 1e-5  # of a logarithm
@@ -14,7 +14,7 @@ _SAME = 1e-7  # of omega0: roots that are closer are taken to be this far apart
 
 
 @dataclass(frozen=True)
-class DampedOscillator(Autoregressive):
+class DampedOscillator(Stationary):
     """Unit variance, in half domains. Above a quality of 1/2 it swings; at 1/2 it is a Matérn-3/2."""
 
     period: Any

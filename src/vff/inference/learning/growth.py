@@ -4,10 +4,11 @@ T, theory (8.1), costs O(P^2) at any M and no factorisation, so the M that the c
 without trying it; in a sum of independent terms each grows by itself.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -214,11 +215,14 @@ def grow(
     optimise: bool,
     progress: Callable[[str], None],
     known: dict[str, Any] | None = None,
+    budgets: Sequence[float] | None = None,
 ) -> list[Stage]:
     """Learn at few harmonics, then at those the hyperparameters need, until it is enough or the statistics end.
 
-    ``known`` is what the first of them may be told (see ``learn``).
+    ``known`` is what the first of them may be told (see ``learn``); ``budgets`` are features that terms may grow to,
+    where the statistics have more.
     """
+    budgets = [np.inf] * len(model.terms) if budgets is None else budgets
     rough = optimise and len(model.terms) > 1
     how: dict[str, Any] = {"optimise": optimise, "progress": progress}
     first = {"rough": rough and harmonics != model.harmonics, **(known or {})}
@@ -227,7 +231,7 @@ def grow(
     while True:
         last = stages[-1]
         stuck |= _stuck(stages)
-        wanted = last.harmonics if last.enough else _next(last, model, stuck)
+        wanted = last.harmonics if last.enough else _next(last, model, stuck, budgets)
         grows = wanted != last.harmonics
         if not grows and not last.rough:
             return stages
@@ -266,7 +270,7 @@ def _stuck(stages: list[Stage]) -> np.ndarray:
     return grew & hardly
 
 
-def _next(stage: Stage, model: SumModel, stuck: np.ndarray) -> Harmonics:
+def _next(stage: Stage, model: SumModel, stuck: np.ndarray, budgets: Sequence[float]) -> Harmonics:
     """The harmonics that should be enough: T falls like M^-decay, the tail of the spectrum.
 
     A stage costs P^3, so one on the way is cheap and leaves little to learn at the last and largest: no leap is long.
@@ -280,8 +284,35 @@ def _next(stage: Stage, model: SumModel, stuck: np.ndarray) -> Harmonics:
             continue
         factors = range(len(now))
         tails = _tails(stage, s) if len(now) > 1 else [bound_gap]
-        wanted.append(tuple(_leap(stage, s, d, most[d], tails[d], share / len(now)) for d in factors))
+        leaps = tuple(_leap(stage, s, d, most[d], tails[d], share / len(now)) for d in factors)
+        wanted.append(_within(stage, s, leaps, tails, budgets[s]))
     return tuple(wanted)
+
+
+def _within(
+    stage: Stage, s: int, wanted: tuple[int | None, ...], tails: Sequence[float], budget: float
+) -> tuple[int | None, ...]:
+    """As many of the wanted harmonics as a number of features allows, each for the factor that misses most then."""
+    bases, factors = stage.model.moments.request.terms[s].bases, stage.model.terms[s].factors
+    now = [basis.detail for basis in bases]
+
+    def size(trial: Sequence[int | None]) -> int:
+        return prod(basis.resized(M).size if M else basis.size for basis, M in zip(bases, trial, strict=True))
+
+    if size(wanted) <= budget:
+        return wanted
+    trial = list(now)
+    while True:
+        misses = [
+            (tails[d] * (old / M) ** (factor.decay or 1.0), d)
+            for d, (old, M, most, factor) in enumerate(zip(now, trial, wanted, factors, strict=True))
+            if old is not None and M is not None and most is not None and most > M
+        ]
+        d = max(misses)[1] if misses else 0
+        grown = [M + 1 if e == d and M is not None else M for e, M in enumerate(trial)]
+        if not misses or size(grown) > budget:
+            return tuple(trial)
+        trial = grown
 
 
 def _leap(stage: Stage, s: int, d: int, most: int | None, bound_gap: float, share: float) -> int | None:

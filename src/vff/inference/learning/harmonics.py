@@ -1,6 +1,6 @@
 """Decisions taken before the rows are read: the most harmonics to sum, and the memory that they will take."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 
 import numpy as np
@@ -17,6 +17,7 @@ _LEAST_M, _LEAST_SUM = 16, 256  # harmonics of a term, and of all together, that
 _LARGEST_PRODUCT, _LARGEST_PRODUCTS = 1600, 2000  # features of one product term, and of all together
 _LEAST_PRODUCTS = 400  # features of all products together that cost next to nothing
 _LEAST_IN_PRODUCT = 1
+_WIDER = 2.6  # times the features of a product, that are summed for growth to choose among
 _NUMBER = 8  # bytes
 _SQUARES = 6  # P x P matrices alive at once: Gram, in two coordinates, A, its factor, its inverse
 _LATTICES, _VECTORS = 3, 8  # arrays of that many probes alive at once during the iterations
@@ -36,17 +37,28 @@ def largest_harmonic(found: ColumnSummary, resolved: int, terms: int, distinct: 
     return int(min(wanted, resolved))
 
 
+def product_budget(products: int) -> float:
+    """Features of one of several product terms, of all of which a Cholesky factor takes a fraction of a second."""
+    return max(4.0, min(_LARGEST_PRODUCT, _LARGEST_PRODUCTS / products))
+
+
 def harmonics_in_product(
-    factors: Sequence[tuple[ColumnSummary, Basis]], products: int, rows: float, *, growing: bool
+    factors: Sequence[tuple[ColumnSummary, Basis]],
+    products: int,
+    rows: float,
+    *,
+    growing: bool,
+    wider: Sequence[int] = (),
 ) -> list[int | None]:
     """The harmonics to sum for every factor of a product term: alike, but none more than its column has values for.
 
     ``factors`` has what is known of every column, and the least basis for it; ``products`` is how many product terms
     there are, ``rows`` how many different rows there may be. The features of all products share a number that a
     Cholesky factor handles in a fraction of a second, and are not many more than rows, or than cost next to nothing;
-    when more rows are to come (``growing``), the first ones do not limit them.
+    when more rows are to come (``growing``), the first ones do not limit them. Those that are ``wider`` are summed for
+    more: how a season of some shape and its drift share the features is for growth to find out, within the number.
     """
-    budget = max(4.0, min(_LARGEST_PRODUCT, _LARGEST_PRODUCTS / products))
+    budget = product_budget(products)
     if not growing:
         budget = max(4.0, min(budget, max(rows, _LEAST_PRODUCTS / products)))
     M = [None if basis.detail is None else _LEAST_IN_PRODUCT for _, basis in factors]
@@ -55,7 +67,19 @@ def harmonics_in_product(
     def size(trial: Sequence[int | None]) -> int:
         return prod(basis.resized(m).size if m else basis.size for (_, basis), m in zip(factors, trial, strict=True))
 
-    open_ended = [d for d, m in enumerate(M) if m is not None]
+    M = _filled(M, most, budget, size, range(len(M)))
+    return _filled(M, most, _WIDER * budget, size, wider)
+
+
+def _filled(
+    M: list[int | None],
+    most: Sequence[int],
+    budget: float,
+    size: Callable[[Sequence[int | None]], int],
+    which: Sequence[int],
+) -> list[int | None]:
+    """One more harmonic for the factor that has the fewest, as long as there is room."""
+    open_ended = [d for d in which if M[d] is not None]
     while open_ended:
         d = min(open_ended, key=lambda e: M[e] or 0)
         grown = [m if m is None or e != d else m + 1 for e, m in enumerate(M)]

@@ -123,7 +123,7 @@ def learn_from_sums(
     harmonics = capped(either(wanted, start.harmonics), most)
     how: dict[str, Any] = {"optimise": optimise, "progress": progress}
     if not all_given:
-        return grow(sized, start.theta, harmonics, known=known, **how)
+        return grow(sized, start.theta, harmonics, known=known, budgets=task.budgets, **how)
     if known or not optimise or not sized.iterative:
         return [learn(sized, start.theta, **(known or {}), **how)]
     # what is too large to factor starts from what fewer harmonics learnt
@@ -195,7 +195,7 @@ def record_of_stages(
         history=tuple(Milestone(own.harmonics, own.optimum, own.bound_gap, own.tolerance) for own in stages),
         solver=final.model.solver.name,
         elbo_error=final.closed.error,
-        notes=(*notes_on(final, whole, task.plans), *posterior.covariance.notes(), *notes),
+        notes=(*notes_on(final, whole, task), *posterior.covariance.notes(), *notes),
         **more,
     )
 

@@ -10,30 +10,32 @@ from vff.basis import Domain
 from vff.inference.learning.column_scan import sample_pieces
 from vff.inference.learning.growth import Stage
 from vff.inference.learning.model import SumModel
-from vff.inference.learning.start import highest_standing_out
+from vff.inference.learning.start import highest_standing_out, power_of, stands_out
 from vff.inference.methods.natural.row_sites import Observed
 from vff.moments import ColumnSummary, PreparedRows
 
 if TYPE_CHECKING:
     from vff.inference.methods.fit import Fit
-    from vff.inference.methods.task import TermPlan
+    from vff.inference.methods.task import FitTask, TermPlan
 
 _FEW_ROWS = 20  # below which 95 % intervals of pure noise were seen to hold less than 91 % of new rows
 _LOOKED_AT = 2048  # rows
+_NEARLY = 0.9  # of the features that a term may have
 _EXPECTED = 0.002  # of rows outside their own 99.8 % interval
 _MANY, _CHANCE = 0.02, 1e-4  # a share that is worth a note, if it has at most this probability
 
 
-def notes_on(final: Stage, whole: SumModel, plans: "Sequence[TermPlan]") -> tuple[str, ...]:
+def notes_on(final: Stage, whole: SumModel, task: "FitTask") -> tuple[str, ...]:
     """Sentences for the user; ``whole`` is the model with all harmonics that were summed."""
     notes: list[str] = []
+    plans = task.plans
     for term, plan in zip(final.model.moments.request.terms, plans, strict=True):
         for factor, extent, label in zip(term.factors, plan.ranges, plan.labels, strict=True):
-            if not factor.domain.discrete:
+            if not factor.domain.discrete and len(factor.domain.parts) == 1:
                 notes += [note for note in _on_domain(final, factor.domain, extent, label) if note not in notes]
     if len(plans) == 1 and len(plans[0].labels) == 1 and not final.model.sites:
         notes += _on_detail(final, whole, plans[0].labels[0])
-    return (*notes, *_on_bound(final, whole, plans), *_on_learning(final, plans))
+    return (*notes, *_on_bound(final, whole, task), *_on_learning(final, plans))
 
 
 def _names(plans: "Sequence[TermPlan]") -> list[str]:
@@ -43,7 +45,7 @@ def _names(plans: "Sequence[TermPlan]") -> list[str]:
 def _on_detail(final: Stage, whole: SumModel, label: str) -> list[str]:
     """Of a model of one column; with several, detail in one may be the echo of another."""
     detail = highest_standing_out(whole)
-    if not detail or _follows(final, detail):
+    if not detail or _follows(final, detail) or not _left_out(final, whole, detail):
         return []
     return [
         f"the targets stand out of noise at harmonic {detail} of the domain of {label}, which the fit "
@@ -63,6 +65,18 @@ def _follows(final: Stage, detail: int) -> bool:
     return bool(detail <= M and informed)
 
 
+def _left_out(final: Stage, whole: SumModel, detail: int) -> bool:
+    """Whether a harmonic still stands out of what the fit leaves; edge functions follow a line in all harmonics."""
+    model, closed, moments = final.model, final.closed, whole.moments
+    raw = model.transform(model.unpack(final.optimum.theta)).transpose(closed.mean)
+    change = whole.columns[0][0].basis.to(model.columns[0][0].basis)
+    left = moments.project - moments.gram() @ change.single_transpose(raw)
+    if closed.intercept_posterior is not None:
+        left = left - closed.intercept_posterior.mean * moments.features_sums[0]
+    (M,) = whole.harmonics[0]
+    return M is None or bool(stands_out(power_of(left, M), moments.target_squared)[detail - 1])
+
+
 def _on_domain(final: Stage, domain: Domain, extent: ColumnSummary, label: str) -> list[str]:
     notes = []
     outside = sum(tail.r.size for tail in final.model.tails)
@@ -77,7 +91,7 @@ def _on_domain(final: Stage, domain: Domain, extent: ColumnSummary, label: str) 
             f"column {label} holds one value, {extent.low:g}, in all rows; its effect cannot be told from a constant: "
             "leave it out"
         )
-    elif share < 0.05:
+    elif share < 0.05 and domain.ends is not None:
         notes.append(
             f"the data of column {label} take up {100 * share:.2g} % of the domain {domain.describe()}, "
             "and the harmonics are spread over all of it; narrow domain to where predictions are wanted"
@@ -85,10 +99,12 @@ def _on_domain(final: Stage, domain: Domain, extent: ColumnSummary, label: str) 
     return notes
 
 
-def _on_bound(final: Stage, whole: SumModel, plans: "Sequence[TermPlan]") -> list[str]:
+def _on_bound(final: Stage, whole: SumModel, task: "FitTask") -> list[str]:
+    plans = task.plans
     bound_gap, worst = final.bound_gap, int(np.argmax(final.bound_gap_by_term))
     chosen, name = all(M is None for M in plans[worst].M), _names(plans)[worst]
-    ended = chosen and final.harmonics[worst] == whole.harmonics[worst]
+    full = final.model.moments.request.sizes[worst] > _NEARLY * task.budgets[worst]
+    ended = chosen and (full or final.harmonics[worst] == whole.harmonics[worst])
     # who left M to the fit is told when it ended before it was content; who gave it, when it is far too small
     limit = final.tolerance if ended else 10.0 * final.tolerance
     if final.closed.allowance > 0.5 * max(bound_gap, final.tolerance):
@@ -139,7 +155,7 @@ def _on_learning(final: Stage, plans: "Sequence[TermPlan]") -> list[str]:
         )
     ends = final.model.parameters.at_bounds(final.optimum.theta)
     for (s, d, kind), end in ((key, ends[str(key)]) for key in final.model.keys if str(key) in ends):
-        if final.optimum.steps and (s is None or active(final, s)):
+        if final.optimum.steps and (s is None or (active(final, s) and not _loose(final, s, d, kind))):
             of = "" if s is None else _of(names[s], plans[s].labels, d, alone=len(names) == 1)
             notes.append(f"{kind}{of} ended at its {end} bound; the data do not determine it")
     if final.closed.jitter:
@@ -150,9 +166,15 @@ def _on_learning(final: Stage, plans: "Sequence[TermPlan]") -> list[str]:
     return notes
 
 
+def _loose(final: Stage, s: int, d: int | None, name: str) -> bool:
+    """Whether a hyperparameter may end at a bound without a word."""
+    factors = final.model.terms[s].factors
+    return d is not None and any(own.loose for own in factors[d].parameters if own.name == name)
+
+
 def _containing(final: Stage, nothing: Sequence[int]) -> list[int]:
     """Products in play that hold the columns of a term that is not."""
-    columns = [set(term.columns) for term in final.model.moments.request.terms]
+    columns = [set(term.numbers) for term in final.model.moments.request.terms]
     every = range(len(columns))
     return [t for t in every if active(final, t) and any(columns[s] < columns[t] for s in nothing)]
 

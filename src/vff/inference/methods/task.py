@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from vff.factors import TailRows
+from vff.inference.learning.harmonics import product_budget
 from vff.inference.learning.start import Given
 from vff.inference.methods.natural.oracle import MemoryRows, RowOracle
 from vff.inference.methods.natural.row_sites import Observed
@@ -29,16 +30,21 @@ class TermPlan:
 
     name: str
     labels: tuple[str, ...]
-    """What its columns are called in messages."""
+    """What its columns are called in messages, factor by factor."""
     term: Term
     given: Given
     """The user's hyperparameters in the user's units, None where free."""
     M: tuple[int | None, ...]
     """Harmonics by factor, or None to find them (or for levels, which have none)."""
     ranges: tuple[ColumnSummary, ...]
-    """Where the data of its columns lie."""
+    """Where the data of its columns lie, factor by factor; of several columns, the widest."""
     highest_frequency: int = 0
     """That matters, when the term is one of several."""
+
+    @property
+    def spread(self) -> bool:
+        """Whether two factors share one column, and growth has more of either to choose from than both may have."""
+        return len(set(self.labels)) < len(self.labels) and all(M is None for M in self.M)
 
     def named(self, learnt: "TermFit") -> dict[str, float]:
         """Hyperparameters that a fit has learnt, by name."""
@@ -133,6 +139,12 @@ class FitTask:
     @property
     def terms(self) -> tuple[Term, ...]:
         return tuple(plan.term for plan in self.plans)
+
+    @property
+    def budgets(self) -> tuple[float, ...]:
+        """Features that a term may grow to."""
+        budget = product_budget(max(1, sum(len(plan.labels) > 1 for plan in self.plans)))
+        return tuple(budget if plan.spread else np.inf for plan in self.plans)
 
     @property
     def wanted(self) -> tuple[tuple[int | None, ...], ...]:

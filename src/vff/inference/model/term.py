@@ -93,15 +93,12 @@ class Term:
         one function, the constant, which is among its features.
         """
         for d, (factor, own) in enumerate(zip(self.factors, columns, strict=True)):
-            letters = along(letters, d, partial(_variance_functions, factor, own.basis))
+            letters = along(letters, d, partial(variance_functions, factor, own.basis))
         return letters
 
-    def variance_letters(self, columns: Sequence[ColumnRequest], values: Values) -> np.ndarray:
-        """k(x, x) in products of double letters, an axis per factor: transpose of ``variance_sums``, with weights."""
-        parts = []
-        for d, (factor, own) in enumerate(zip(self.factors, columns, strict=True)):
-            letters = _variance_functions(factor, own.basis, np.eye(own.basis.double.size))
-            parts.append(_variance_weights(factor, self.values_of(d, values)) @ letters)
+    def variance_weights(self, values: Values) -> np.ndarray:
+        """Of products of the functions of which k(x, x) is made, an axis per factor."""
+        parts = [_variance_weights(factor, self.values_of(d, values)) for d, factor in enumerate(self.factors)]
         return values["variance"] * reduce(np.multiply.outer, parts)
 
     def variance_total(self, sums: np.ndarray, values: Values) -> float:
@@ -140,7 +137,7 @@ class Term:
         return gradient
 
 
-def _variance_functions(factor: Factor, basis: Basis, letters: np.ndarray) -> np.ndarray:
+def variance_functions(factor: Factor, basis: Basis, letters: np.ndarray) -> np.ndarray:
     """Sums over double letters (Q, ...) to sums over the functions of which k(x, x) is made, (J, ...)."""
     if factor.constant_variance:
         one = factor.one(basis)

@@ -90,10 +90,6 @@ class AbstractCovariance(KeyedByPairs, ABC):
         """
         return None
 
-    def coefficient_draws(self) -> tuple[np.ndarray, np.ndarray] | None:
-        """Draws of the coefficients, (S, P), and how far the constant is from its average; None where none are kept."""
-        return None
-
     def coefficient_variances(self, s: int) -> np.ndarray:
         """S_ii of every coefficient of one term, (P,), with the intercept held."""
         term, found = self.terms[s], []
@@ -116,6 +112,10 @@ class AbstractCovariance(KeyedByPairs, ABC):
     def values(self, x: np.ndarray, some: np.ndarray | slice = slice(None)) -> tuple[np.ndarray, np.ndarray]:
         """Some of these draws at every row, (N, S), but for a rest whose variance is (N,)."""
         raise TypeError(f"{type(self).__name__} is made of no draws")
+
+    def kept(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Draws of c, (S, P), and of the constant less its average, (S,); None where it is made of none."""
+        return None
 
     def prior_variance(self, s: int, x: np.ndarray, rows: Rows) -> np.ndarray | float:
         """k(x, x) of one term at every row; one number where it is the same at all."""
@@ -182,7 +182,7 @@ class WrittenCovariance(AbstractCovariance):
             return found
 
         *values, explained = split(
-            x, rows, term.columns, term.inside(rows), lambda some: synthesise(some, functions), beyond
+            x, rows, term.numbers, term.inside(rows), lambda some: synthesise(some, functions), beyond
         )
         return values, explained
 
@@ -301,19 +301,22 @@ class Averaged(Direct):
     intercepts: np.ndarray
     """How far the constant is from its average in every draw, (S,)."""
     varying: tuple[np.ndarray, ...] = ()
-    """E[k(x, x)] of every term in double letters; without entries where it is the same everywhere."""
+    """E of the weights of k(x, x) in its functions, of every term; without entries where it is the same everywhere."""
 
     @property
     def count(self) -> int:
         """Draws that are kept."""
         return len(self.coefficients)
 
+    def kept(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.coefficients, self.intercepts
+
     def arrays(self) -> Arrays:
         yield from super().arrays()
         for own, size in zip(self.carried, self.request.sizes, strict=True):
             yield own, (size, size), "a covariance of the prior"
-        for own, term in zip(self.varying, self.request.terms, strict=False):
-            yield own, term.double_shape if own.size else (0,), "prior variances"
+        for own, term in zip(self.varying, self.terms, strict=False):
+            yield own, term.variance_shape if own.size else (0,), "prior variances"
         yield self.coefficients, (self.count, self.request.size), "draws of the coefficients"
         yield self.intercepts, (self.count,), "draws of the constant"
 
@@ -324,23 +327,24 @@ class Averaged(Direct):
         if len(self.varying) not in (0, len(self.terms)):
             raise ValueError("prior variances of every term were expected, found some")
 
-    def coefficient_draws(self) -> tuple[np.ndarray, np.ndarray]:
-        return self.coefficients, self.intercepts
-
     def coefficient_variances(self, s: int) -> np.ndarray:
         return np.diagonal(self.carried[s] - self.taken[s])
 
     def prior_variance(self, s: int, x: np.ndarray, rows: Rows) -> np.ndarray | float:
-        """On average over draws; beyond the domain at their median, as the features are."""
+        """On average over draws."""
         if not self.varying or not self.varying[s].size:
             return super().prior_variance(s, x, rows)
-        term = self.terms[s]
-        function = LetterFunction(
-            term.columns, tuple(own.basis.double for own in term.factors), self.varying[s], term.domains
-        )
-        inside = term.inside(rows)
-        beyond = lambda x: np.reshape(term.prior_variance(x), (1, -1))  # noqa: E731
-        return split(x, rows, term.columns, inside, lambda some: synthesise(some, [function]), beyond)[0]
+        term, weights = self.terms[s], self.varying[s]
+        own = [self._varying_functions[s]]
+        return split(
+            x, rows, term.numbers, term.inside(rows), lambda some: synthesise(some, own),
+            lambda far: term.weighted_variance(weights, far)[None],
+        )[0]  # fmt: skip
+
+    @cached_property
+    def _varying_functions(self) -> dict[int, LetterFunction]:
+        """E[k(x, x)] of the terms in which it varies."""
+        return {s: self.terms[s].weighted_letters(own) for s, own in enumerate(self.varying) if own.size}
 
     @cached_property
     def _rest(self) -> Direct:

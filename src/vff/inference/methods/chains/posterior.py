@@ -66,7 +66,10 @@ def sampled_posterior(
         some = _some([setting.terms[s] for setting in settings], own.size)
         K = _both(back[s], _average_inverse(term, own, some))
         averaged.append(replace(process, variance=float(np.mean([values["variance"] for values in some]))))
-        varying.append(_average_variance(term, own, some))
+        weights = (
+            np.empty(0) if term.constant_variance else np.mean([term.variance_weights(one) for one in some], axis=0)
+        )
+        varying.append(weights)
         taken.append(K - C)
         carried.append(K)
         own_centre.append(C @ centre[place])
@@ -110,10 +113,3 @@ def _average_inverse(term: Term, request: TermRequest, values: Sequence[Values])
         raw = [_both(TermTransform((prior.transform,)), prior.K.solve(np.eye(prior.basis.size))) for prior in priors]
         total += own["variance"] * reduce(np.kron, raw)
     return total / len(values)
-
-
-def _average_variance(term: Term, request: TermRequest, values: Sequence[Values]) -> np.ndarray:
-    """E[k(x, x)] of one term over the same draws in double letters; empty where it is the same everywhere."""
-    if term.constant_variance:
-        return np.empty(0)
-    return np.mean([term.variance_letters(request.factors, own) for own in values], axis=0)
