@@ -321,8 +321,8 @@ def test_learning_starts_within_bounds(case: Case) -> None:
     for detail in (0, 50, 500):
         points = factor.ladder(detail)
         assert points
-        assert all(set(values) == names for values, _ in points)
-        needed = [factor.needed(values) for values, _ in points]
+        assert all(set(point.values) == names and point.variance > 0.0 for point in points)
+        needed = [factor.needed(point.values) for point in points]
         assert all(own is None or own >= 1 for own in needed)
     for own in factor.parameters:
         low, high = own.bounds

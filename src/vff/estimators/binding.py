@@ -200,7 +200,7 @@ def resolve_columns(kernel: Kernel | None, table: Table, likelihood_column: Hash
 
 def _over(leaf: Leaf, table: Table) -> Leaf:
     """The leaf with what its column says of itself."""
-    index = table.index(leaf.column)
+    index = table.index(leaf.columns[0])
     return leaf.over(table.order(index) if leaf.reads == "levels" else None, table.label(index))
 
 
