@@ -172,7 +172,7 @@ class Leaf(_Expression):
         """The same with learnt hyperparameters, in the column's own units."""
         return self._replaced({"variance": variance, **values})
 
-    def _settled(self, domain: Domain) -> Self:
+    def settled(self, domain: Domain) -> Self:
         """The same with what a fit settles beside hyperparameters, given its domain; itself where that is nothing."""
         return self
 
