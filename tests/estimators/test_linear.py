@@ -328,7 +328,7 @@ def test_mistakes_are_explained():
         Linear("x", intercept=1)  # pyright: ignore[reportArgumentType]
     with pytest.raises(ValueError, match=r"slope is that of a slope beside an intercept, got 2\.0 without one"):
         Linear("x", slope=2.0)
-    with pytest.raises(ValueError, match="True or False was expected, found 3"):
+    with pytest.raises(ValueError, match="intercept must be True or False, got 3"):
         parse_kernel("Linear('x', intercept=3)")
     with pytest.raises(ValueError, match="a number was expected, found True"):
         parse_kernel("Linear('x', variance=True)")
