@@ -162,7 +162,7 @@ def test_the_table_names_groups():
     found = model.coefficients()
     assert found.names[:4] == ("constant", "x", "x[intercept] * g[a]", "x[intercept] * g[b]")
     assert len(found) == 2 + 12
-    table = found.to_frame()
+    table = pd.DataFrame(found.data).set_index("coefficient")
     assert list(table.columns) == ["mean", "std", "lower", "upper"]
     assert table.loc["x * g[c]", "mean"] == found["x * g[c]"].mean
     assert str(found).splitlines()[1].startswith("constant ")
@@ -328,7 +328,7 @@ def test_mistakes_are_explained():
         Linear("x", intercept=1)  # pyright: ignore[reportArgumentType]
     with pytest.raises(ValueError, match=r"slope is that of a slope beside an intercept, got 2\.0 without one"):
         Linear("x", slope=2.0)
-    with pytest.raises(ValueError, match="True or False was expected, found 3"):
+    with pytest.raises(ValueError, match="intercept must be True or False, got 3"):
         parse_kernel("Linear('x', intercept=3)")
     with pytest.raises(ValueError, match="a number was expected, found True"):
         parse_kernel("Linear('x', variance=True)")
@@ -402,3 +402,21 @@ def test_pictures_are_straight_lines():
     rises = np.diff(model.predict(pd.DataFrame({"x": [1.0, 2.0], "g": frame["g"][0], "t": 0.0})))
     assert slopes[0] == pytest.approx(rises[0], rel=1e-8)
     assert np.all(variances > 0.0)
+
+
+def test_a_steep_slope_of_a_small_column_is_no_wide_function(rng):
+    """Of counts, f may not be so wide that its exponential leaves float64: f, and not its slope."""
+    x = 1e-4 * rng.uniform(size=(60, 1))
+    counts = rng.poisson(np.exp(1e4 * x[:, 0]))
+    model = GPRegressor(Linear(0, variance=1e8), likelihood="poisson", optimizer=None).fit(x, counts)
+    assert model.coefficients()["0"].mean == pytest.approx(1e4, rel=0.5)
+    with pytest.raises(ValueError, match="float64 cannot hold"):
+        GPRegressor(Linear(0, variance=1.0), likelihood="poisson", optimizer=None).fit(1e8 * x, counts)
+
+
+def test_interactions_with_a_line_are_suggested_in_the_users_units(rng):
+    X = pd.DataFrame({"x": rng.uniform(0.0, 1000.0, 400), "t": rng.uniform(size=400)})
+    y = 0.01 * X["x"] * np.sin(6.0 * X["t"]) + 0.1 * rng.normal(size=400)
+    model = GPRegressor(Linear("x") + Matern32("t"), frequencies={"t": 5}).fit(X, y)
+    (found,) = vff.suggest_interactions(model, X, y)[:1]
+    assert 1e-6 < found.kernel.factors[0].variance < 1e-2

@@ -70,11 +70,10 @@ class Coefficients:
     def _columns(self) -> dict[str, np.ndarray]:
         return {name: getattr(self, name) for name in ("mean", "std", "lower", "upper")}
 
-    def to_frame(self) -> Any:
-        """The same as a data frame of pandas, which must be there, with the names as its index."""
-        import pandas
-
-        return pandas.DataFrame(self._columns, index=pandas.Index(self.names, name="coefficient"))
+    @property
+    def data(self) -> dict[str, Any]:
+        """The table by column, from which any library makes a frame, as ``pandas.DataFrame(found.data)``."""
+        return {"coefficient": list(self.names), **self._columns}
 
     def __str__(self) -> str:
         width = max(map(len, (*self.names, "coefficient")))

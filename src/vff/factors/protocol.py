@@ -20,10 +20,10 @@ import numpy as np
 
 from vff.basis import Basis, Domain
 from vff.factors.outside import TailRows
+from vff.factors.parameter import Parameter
 from vff.factors.transform import EdgeTransform
 from vff.linalg import AbstractInvertible, AbstractOperator, Diagonal
-from vff.parameters import Support, Unit
-from vff.priors import AbstractPrior, LogNormal
+from vff.parameters import Unit
 
 D = TypeVar("D", bound=Domain)
 B = TypeVar("B", bound=Basis)
@@ -31,7 +31,6 @@ B = TypeVar("B", bound=Basis)
 Values = Mapping[str, float]
 """Hyperparameters of one factor by name, in units of its domain."""
 
-_MEDIAN, _SIGMA = 0.5, 1.0
 _STEP = 1e-5  # of a logarithm, where a derivative is taken by differences
 
 
@@ -49,30 +48,6 @@ class ColumnRange(Protocol):
 
     @property
     def constant(self) -> bool: ...
-
-
-def _around_half(length: float) -> AbstractPrior:
-    return LogNormal(_MEDIAN * length, _SIGMA)
-
-
-@dataclass(frozen=True)
-class Parameter:
-    """A hyperparameter beside the variance."""
-
-    name: str
-    unit: str
-    """What it is measured in, as ``Factor.unit`` knows it."""
-    bounds: tuple[float, float]
-    """Of the positive number that is learnt."""
-    starts: tuple[float, ...]
-    """Values to try first, where it is one of several."""
-    typical: float
-    prior: Callable[[float], AbstractPrior] = _around_half
-    """The prior of chains in the user's units, from the range of the column's data."""
-    loose: bool = False
-    """Whether data often leave it undetermined beside others, and nobody need be told when it ends at a bound."""
-    support: Support = "positive"
-    """Which numbers the user may give it; inside it is always positive."""
 
 
 class FactorOptions(NamedTuple):
