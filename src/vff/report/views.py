@@ -43,7 +43,7 @@ class View:
 
 def view_of(model: AdditiveModel, number: int) -> View:
     """How a term is drawn: over its first two columns that vary."""
-    columns = model.statistics_.terms[number].columns
+    columns = canvas.across_first(model, model.statistics_.terms[number].numbers)
     varying = [c for c in columns if grid_along(model, c, 2).size > 1]
     levels = {c: canvas.column_kind(model, c) == "levels" for c in varying[:2] or columns[:1]}
     first, *more = over = tuple(sorted(levels, key=lambda c: levels[c]))  # numbers first

@@ -70,7 +70,7 @@ class Trend(Leaf):
     def factor(self) -> TrendFactor:
         return TrendFactor(int(self.order), None if self.start is None else float(self.start))
 
-    def _settled(self, domain: Domain) -> Self:
+    def settled(self, domain: Domain) -> Self:
         ends = domain.ends
         return self if ends is None else replace(self, start=ends[0])
 

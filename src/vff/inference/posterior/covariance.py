@@ -168,7 +168,7 @@ class WrittenCovariance(AbstractCovariance):
             return found
 
         *values, explained = split(
-            x, rows, term.columns, term.inside(rows), lambda some: synthesise(some, functions), beyond
+            x, rows, term.numbers, term.inside(rows), lambda some: synthesise(some, functions), beyond
         )
         return values, explained
 
@@ -314,7 +314,7 @@ class Averaged(Direct):
         term, weights = self.terms[s], self.varying[s]
         own = [self._varying_functions[s]]
         return split(
-            x, rows, term.columns, term.inside(rows), lambda some: synthesise(some, own),
+            x, rows, term.numbers, term.inside(rows), lambda some: synthesise(some, own),
             lambda far: term.weighted_variance(weights, far)[None],
         )[0]  # fmt: skip
 

@@ -87,7 +87,7 @@ class Probed(WrittenCovariance):
         raw = [T.transpose(U) for T, U in zip(term.transform.factors, white.U, strict=True)]
         squares = [gram_columns_adjoint(basis, U, U) for basis, U in zip(bases, raw, strict=True)]
         letters = contract(self._gain(s), squares) - self._corner_letters(s, raw)
-        return LetterFunction(term.columns, tuple(basis.double for basis in bases), letters, term.domains)
+        return LetterFunction.of(term.columns, [basis.double for basis in bases], letters, term.domains)
 
     def _corner_letters(self, s: int, raw: Sequence[np.ndarray]) -> np.ndarray:
         sizes, D = self._white(s).corner, len(raw)
