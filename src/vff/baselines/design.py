@@ -161,7 +161,7 @@ class Design:
         rest, filled = iter(lengthscales), []
         for term, variance, columns in zip(self.kernel, variances, self.covariance.columns, strict=True):
             own = [next(rest) for leaf in term.factors for _ in leaf.given]
-            filled.append(term.with_values(variance, own, [*map(domain, columns)]))
+            filled.append(term.with_values(variance, own, [domain(place) for place in columns]))
         return _sum(filled)
 
 

@@ -184,27 +184,18 @@ def resolve_columns(kernel: Kernel | None, table: Table, likelihood_column: Hash
         _check_different(term, indices, table)
         places: list[Place] = []
         for own, leaf in zip(indices, term.factors, strict=True):
-            unnamed = leaf.reads == "levels" and leaf.levels_named is None
-            speaker = named.get(own[0], leaf) if unnamed else leaf
+            # where one leaf on a column names its levels, all that are read as levels there follow it
+            follows = leaf.reads == "levels" and leaf.levels_named is None
+            speaker = named.get(own[0], leaf) if follows else leaf
             # the columns of a factor are its own: two that share some of several do not share them with others
             keys = [(own if len(own) > 1 else index, speaker.factor.axis, index) for index in own]
-            columns |= {
-                key: _bound(index, leaf, speaker, table)
-                for key, index in zip(keys, own, strict=True)
-                if key not in columns
-            }
+            for key, index in zip(keys, own, strict=True):
+                if key not in columns:
+                    columns[key] = _bound(index, leaf, speaker, table)
             places.append(place_of([list(columns).index(key) for key in keys]))
         name = _unique(term.name, {other.name for other in terms})
         terms.append(BoundTerm(term, name, tuple(places)))
     return Binding(tuple(columns.values()), tuple(terms))
-
-
-def _bound(index: int, leaf: Leaf, speaker: Leaf, table: Table) -> BoundColumn:
-    """A column as a leaf reads it; options speak of several that are read together by its name."""
-    alone = {leaf.column, index, *([table.names[index]] if table.names else [])}
-    aliases = alone if len(leaf.columns) == 1 else {leaf.name}
-    levels = _levels(speaker, table, index) if leaf.reads == "levels" else None
-    return BoundColumn(index, table.label(index), frozenset(aliases), table.kind(index).value, levels)
 
 
 def _over(leaf: Leaf, table: Table) -> Leaf:
@@ -223,6 +214,14 @@ def _levels(speaker: Leaf, table: Table, index: int) -> tuple[Any, ...]:
     if unnamed:
         raise ValueError(speaker.unnamed(unnamed, table.label(index)))
     return named
+
+
+def _bound(index: int, leaf: Leaf, speaker: Leaf, table: Table) -> BoundColumn:
+    """A column as a leaf reads it; options speak of several that are read together by its name."""
+    alone = {leaf.column, index, *([table.names[index]] if table.names else [])}
+    aliases = alone if len(leaf.columns) == 1 else {leaf.name}
+    levels = _levels(speaker, table, index) if leaf.reads == "levels" else None
+    return BoundColumn(index, table.label(index), frozenset(aliases), table.kind(index).value, levels)
 
 
 def _check_different(term: Term, indices: list[tuple[int, ...]], table: Table) -> None:

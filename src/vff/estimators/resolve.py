@@ -157,6 +157,14 @@ def resolve_term(
     return TermRequest(term.columns, requests), requested, detail
 
 
+def _spread(term: BoundTerm, options: Options) -> list[int]:
+    """Factors over a domain in a product of two over one column: a drift needs many harmonics, or the season does."""
+    gaussian = options.likelihood == "gaussian" or getattr(options.likelihood, "conjugate", False)
+    if not gaussian or options.covariance != "full" or len(set(term.term.columns)) == len(term.term.columns):
+        return []
+    return [d for d, factor in enumerate(term.inner.factors) if "domain" in factor.options]
+
+
 def _richest(summary: TableSummary, place: Place) -> ColumnSummary:
     """What is known of a column, or of the one with the most values of several that are read together."""
     return max((summary.summaries[c] for c in numbers((place,))), key=lambda own: own.n_distinct)
@@ -170,14 +178,6 @@ def _with_as_many(least: Basis, M: int) -> int:
     while least.resized(detail + 1).size <= most:
         detail += 1
     return detail
-
-
-def _spread(term: BoundTerm, options: Options) -> list[int]:
-    """Factors over a domain in a product of two over one column: a drift needs many harmonics, or the season does."""
-    gaussian = options.likelihood == "gaussian" or getattr(options.likelihood, "conjugate", False)
-    if not gaussian or options.covariance != "full" or len(set(term.term.columns)) == len(term.term.columns):
-        return []
-    return [d for d, factor in enumerate(term.inner.factors) if "domain" in factor.options]
 
 
 def _combinations(term: BoundTerm, summary: TableSummary) -> float:

@@ -88,12 +88,12 @@ class Leaf(_Expression):
     """What the column is read as: "numbers" or "levels"."""
     default_for: ClassVar[frozenset[str]] = frozenset()
     """Kinds of columns whose bare name stands for it."""
-    column_fields: ClassVar[tuple[str, ...]] = ("column",)
-    """The fields that name its columns, in the order in which they are written."""
     choices: ClassVar[frozenset[str]] = frozenset()
     """Fields that hold words, whole numbers, lists or lists by name: given, never learnt, and checked by the leaf."""
     from_file: ClassVar[str | None] = None
     """The one of them that terms of a command line may give by the name of a file of rows."""
+    column_fields: ClassVar[tuple[str, ...]] = ("column",)
+    """The fields that name its columns, in the order in which they are written."""
     column: Column = 0
     _: KW_ONLY
     variance: float | None = None

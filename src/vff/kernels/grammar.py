@@ -4,7 +4,7 @@
     sum     = product {"+" product}
     product = atom {"*" atom}
     atom    = "(" sum ")" | leaf
-    leaf    = KIND "(" column {"," column} {"," NAME "=" value} [","] ")"
+    leaf    = KIND "(" column {"," column} {"," NAME "=" value} [","] ")"       as many columns as the kind reads
     value   = NUMBER | choice
     choice  = NUMBER | STRING | "[" [choice {"," choice}] "]" | "{" [entry {"," entry}] "}"
     entry   = (NUMBER | STRING) ":" choice
