@@ -51,6 +51,7 @@ class TrendColumnPrior(SpectralPrior):
     basis: ColumnBasis  # pyright: ignore[reportIncompatibleMethodOverride]  # a field
     kernel: WienerProcess  # pyright: ignore[reportIncompatibleMethodOverride]  # a field
 
+    @cached_property
     def _diagonal(self) -> np.ndarray:
         return self.basis.omega ** (2 * self.kernel.r) / self.kernel.diffusion
 
@@ -69,7 +70,7 @@ class TrendColumnPrior(SpectralPrior):
 
     def matrix(self) -> SingularLowRank:
         root = self.edge_root() / self.kernel.diffusion**0.5
-        return SingularLowRank(self._diagonal(), root, self._left, self.kernel.state_precision(), self.free)
+        return SingularLowRank(self._diagonal, root, self._left, self.kernel.state_precision(), self.free)
 
 
 @lru_cache(maxsize=128)
