@@ -10,4 +10,6 @@ FACTORS = {
     "oscillator": ("Oscillator",),
     "graph": ("Areas", "Ordered"),
     "trend": ("Trend",),
+    "sphere": ("Sphere",),
+    "line": ("Linear",),
 }

@@ -1,6 +1,6 @@
 """Files of a format version, one of every method of inference, and what their models answered: run once for each.
 
-Those of versions 2 and 3 were written in 2026.
+Those of versions 2 to 4 were written in 2026.
 
 python tests/data/make_versions.py
 """

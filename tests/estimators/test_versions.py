@@ -15,7 +15,7 @@ DATA = Path(__file__).parents[1] / "data"
 MADE = runpy.run_path(str(DATA / "make_versions.py"))
 
 
-@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize("version", [2, 3, 4])
 @pytest.mark.parametrize("name", MADE["MAKERS"])
 def test_files_of_earlier_versions_load_for_ever(name, version):
     path = DATA / f"{name}_{version}.vff"
@@ -35,3 +35,13 @@ def test_rows_are_added_to_a_model_of_version_2_as_they_were(tmp_path):
     assert again.rows_.n == 90
     again.save(tmp_path / "model.vff")
     np.testing.assert_array_equal(load(tmp_path / "model.vff").predict(X), again.predict(X))
+
+
+@pytest.mark.parametrize("name", ["collapsed", "natural"])
+def test_shares_of_earlier_versions_are_taken_again_from_the_sums(name):
+    """They were variances of effects, which do not add up."""
+    before: Any = load(DATA / f"{name}_4.vff")
+    now = MADE["MAKERS"][name]()
+    found, expected = ([term.variance_share for term in one.fit_.terms] for one in (before, now))
+    np.testing.assert_allclose(found, expected, atol=1e-8)
+    assert [term.concurvity for term in before.fit_.terms] == [None, None]

@@ -1,23 +1,26 @@
 """Factors of every registered kind at some values, and inner products by quadrature to measure their laws by."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import comb
 from typing import Any
 
 import numpy as np
-from numpy.polynomial import polynomial
+from numpy.polynomial import Legendre, polynomial
 from numpy.polynomial.legendre import leggauss
 
 from vff.basis import Basis, Codes, ColumnBasis, Domain, Interval, LevelBasis
 from vff.factors import KINDS, Leaf, Prior, Values
 from vff.factors.circle.basis import Circle, CircleBasis
 from vff.factors.interval.matern import covariance_coefficients
+from vff.factors.line.basis import Line, LineBasis
+from vff.factors.sphere.basis import Globe, SphereBasis
 from vff.kernels import (
     Areas,
     Categorical,
     HalfInteger,
+    Linear,
     Matern12,
     Matern32,
     Matern52,
@@ -26,6 +29,7 @@ from vff.kernels import (
     Ordered,
     Oscillator,
     Periodic,
+    Sphere,
     Trend,
 )
 
@@ -40,25 +44,38 @@ class Case:
     domain: Domain
     basis: Basis
     inside: np.ndarray
-    """Inputs in the domain, (N,): numbers, or codes."""
+    """Inputs in the domain, (N,): numbers, or codes; (N, D) of several columns."""
     outside: np.ndarray
     """Inputs beyond it; empty where there is no beyond."""
     gram: Callable[[Prior, Values], np.ndarray]
     """<phi_i, phi_j> of the functions of a prior under the kernel with other values, by quadrature or a sum."""
-    with_kernel: Callable[[Prior, float], np.ndarray]
+    with_kernel: Callable[[Prior, Any], np.ndarray]
     """<phi_i, k(x, .)> of the functions of a prior, by quadrature or a sum."""
     column: Callable[[np.random.Generator, int], np.ndarray]
-    """A column of a table, as users have it."""
+    """A column of a table, as users have it; (N, D) of several."""
     smooth: bool = True
     """The function has a derivative."""
     levels: tuple[Any, ...] = ()
     """Of codes."""
 
+    def on(self, name: str) -> Leaf:
+        """The leaf over columns called so."""
+        fields = self.leaf.column_fields
+        names = [name, *(f"{name}_{field}" for field in fields[1:])]
+        return replace(self.leaf, **dict(zip(fields, names, strict=True)))
+
+    def table(self, column: np.ndarray, name: str | None = None) -> dict[str, np.ndarray]:
+        """Columns of a table for its leaf, or for that of another name."""
+        names = (self.leaf if name is None else self.on(name)).columns
+        columns = [column] if column.ndim == 1 else column.T
+        return {str(own): values for own, values in zip(names, columns, strict=True)}
+
     @property
     def values(self) -> dict[str, float]:
         """Hyperparameters in units of the domain."""
-        units = {own.name: self.domain.unit(own.unit) for own in self.leaf.factor.parameters}
-        return {name: float(value or np.nan) / units[name] for name, value in self.leaf.given.items()}
+        factor = self.leaf.factor
+        units = {own.name: factor.measure(self.domain, own) for own in factor.parameters}
+        return {name: units[name].inner(float(value or np.nan)) for name, value in self.leaf.given.items()}
 
     def prior(self, values: Values | None = None, basis: Basis | None = None) -> Prior:
         own = self.values if values is None else values
@@ -411,6 +428,112 @@ def _on_graph() -> list[Case]:
     ]
 
 
+# --- a globe ---------------------------------------------------------------------------------------------------------
+
+
+def _on_globe() -> list[Case]:
+    """The inner product by projections on degrees: (2l + 1) P_l(angle) reproduces functions of degree l on the sphere.
+
+    Means over the sphere are Gauss-Legendre in the sine of latitude by equal steps of longitude.
+    """
+    sines, weights = leggauss(24)
+    latitude, longitude = np.meshgrid(np.degrees(np.arcsin(sines)), 360.0 * np.arange(48) / 48, indexing="ij")
+    every = np.stack([latitude.ravel(), longitude.ravel()], axis=1)
+    w = np.repeat(0.5 * weights, 48) / 48
+
+    def cosines(x: np.ndarray, z: np.ndarray) -> np.ndarray:
+        one, other = np.radians(x)[:, None], np.radians(z)[None]
+        across = np.cos(one[..., 0]) * np.cos(other[..., 0]) * np.cos(one[..., 1] - other[..., 1])
+        return np.clip(np.sin(one[..., 0]) * np.sin(other[..., 0]) + across, -1.0, 1.0)
+
+    def powers(order: int, values: Values, count: int) -> np.ndarray:
+        nu, k = order + 0.5, np.arange(200_000.0)
+        every = (2.0 * nu / values["lengthscale"] ** 2 + k * (k + 1.0)) ** -(nu + 1.0)
+        return every[:count] / np.sum((2.0 * k + 1.0) * every)
+
+    def inner(g: np.ndarray, h: np.ndarray, s: np.ndarray) -> np.ndarray:
+        """sum over degrees of <g, projection of h> / s_l."""
+        angle, total = cosines(every, every), np.zeros((len(g), len(h)))
+        for degree in range(12):
+            kernel = (2 * degree + 1) * Legendre.basis(degree)(angle)
+            total += (g * w) @ kernel @ (h * w).T / s[degree]
+        return total
+
+    def case(order: int, lengthscale: float) -> Case:
+        def gram(prior: Prior, values: Values) -> np.ndarray:
+            phi = prior.features(every).T
+            return inner(phi, phi, powers(order, values, 12))
+
+        def with_kernel(prior: Prior, x: np.ndarray) -> np.ndarray:
+            """Degrees of the kernel beyond those of the features are orthogonal to them."""
+            s, angle = powers(order, prior.values, 12), cosines(x[None], every)
+            k = sum((2 * degree + 1) * s[degree] * Legendre.basis(degree)(angle) for degree in range(12))
+            return inner(prior.features(every).T, k, s)[:, 0]
+
+        def column(rng: np.random.Generator, n: int) -> np.ndarray:
+            return np.stack([np.degrees(np.arcsin(rng.uniform(-1.0, 1.0, n))), rng.uniform(-180.0, 180.0, n)], axis=1)
+
+        leaf = Sphere("x", "x_longitude", variance=2.0, lengthscale=lengthscale, order=order)
+        inside = np.array([[90.0, 12.0], [-30.0, 180.0], [-30.0, -180.0], [0.0, 370.0], [-90.0, 3.0], [51.5, -0.1]])
+        own = leaf, Globe(), SphereBasis(5), inside, np.empty((0, 2)), gram, with_kernel, column
+        return Case(f"globe of order {order}", *own, smooth=False)
+
+    return [case(1, 40.0), case(2, 70.0)]
+
+
+# --- a line ----------------------------------------------------------------------------------------------------------
+
+
+def _on_line() -> list[Case]:
+    """Functions a + b t: the inner product is that of (a, b) by the inverse of a covariance, read off at two points."""
+
+    def coefficients(f: Callable[[np.ndarray], np.ndarray], intercept: bool) -> np.ndarray:
+        """Of the functions (N, P) at x = 0 and x = 8, which is t = 1: (1 or 2, P)."""
+        at = f(np.array([0.0, 8.0]))
+        return np.stack([at[0], at[1] - at[0]]) if intercept else at[1:]
+
+    def covariance(values: Values, intercept: bool) -> np.ndarray:
+        if not intercept:
+            return np.ones((1, 1))
+        r, s = (values["correlation"] - 1.0) / (values["correlation"] + 1.0), values["slope"]
+        return np.array([[1.0, r * s], [r * s, s**2]])
+
+    def gram(prior: Prior, values: Values) -> np.ndarray:
+        intercept = prior.basis.size == 2
+        c = coefficients(prior.features, intercept)
+        return c.T @ np.linalg.inv(covariance(values, intercept)) @ c
+
+    def with_kernel(prior: Prior, x: float) -> np.ndarray:
+        intercept = prior.basis.size == 2
+        C = covariance(prior.values, intercept)
+        kernel = C @ np.array([1.0, x / 8.0])[-len(C) :]
+        return coefficients(prior.features, intercept).T @ np.linalg.inv(C) @ kernel
+
+    inside = np.array([0.0, -7.5, 3.0, 8.0, 40.0])
+    leaves = [
+        ("slope", Linear("x", variance=2.0)),
+        ("intercept and slope", Linear("x", variance=2.0, intercept=True, slope=0.3, correlation=-0.4)),
+        (
+            "intercept and slope that go together",
+            Linear("x", variance=2.0, intercept=True, slope=0.05, correlation=0.9),
+        ),
+    ]
+    return [
+        Case(
+            name,
+            leaf,
+            Line(8.0),
+            LineBasis(leaf.intercept),
+            inside,
+            np.empty(0),
+            gram,
+            with_kernel,
+            lambda rng, n: rng.uniform(4.1, 7.9, n),
+        )
+        for name, leaf in leaves
+    ]
+
+
 MAKERS: dict[str, Callable[[], list[Case]]] = {
     "interval": _on_interval,
     "levels": _of_levels,
@@ -418,5 +541,7 @@ MAKERS: dict[str, Callable[[], list[Case]]] = {
     "oscillator": _oscillating,
     "graph": _on_graph,
     "trend": _trending,
+    "sphere": _on_globe,
+    "line": _on_line,
 }
 """By kind; a kind of one's own is added here while it is registered."""

@@ -5,6 +5,7 @@ from pathlib import Path
 from types import ModuleType
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from vff.datasets import FLIGHT_COLUMNS, Dataset
@@ -50,10 +51,28 @@ def test_the_demo_prints_its_tables_and_draws(
         "survey",
         "Engine",
         "M grew in",
-        *FLIGHT_COLUMNS,
+        *module.LABELS.values(),
     ]
-    labels = [FLIGHT_COLUMNS.get(text, text) for text in expected]
-    assert [text for text in labels if text not in printed] == []
+    assert [text for text in expected if text not in printed] == []
+    shares = [float(line.split()[-1]) for line in printed.split("% of variance")[1].splitlines()[2:10]]
+    total = float(printed.split("All together explain ")[1].split()[0])
+    assert sum(shares) == pytest.approx(total, abs=0.05)
+    assert 50.0 < total < 100.0
     assert picture.stat().st_size > 10_000
     assert len(pyplot.gcf().axes) == 8
     pyplot.close("all")
+
+
+def test_the_columns_of_the_demo_say_what_the_data_set_says() -> None:
+    """A flight that took as long as usual is zero beyond it, whatever midnight and time zones do to the clock."""
+    rows = {
+        "distance": [500.0] * 3 + [2475.0],
+        "dep_time": [600.0, 1400.0, 700.0, 480.0],
+        "air_time": [80.0] * 3 + [330.0],
+    }
+    clock = [110.0, 110.0, 130.0, 330.0 + 35.0 - 180.0]
+    X = pd.DataFrame(rows)
+    X["arr_time"] = (X["dep_time"] + clock) % 1440
+    found = demo().readable(X.assign(month=1, day=1, weekday=1, plane_age=3))
+    assert found["ground"].tolist() == [0.0, 0.0, 20.0, 0.0]
+    assert found["air"].tolist() == [0.0] * 4

@@ -11,6 +11,7 @@ from sklearn.exceptions import NotFittedError
 import vff
 from vff import Categorical, GPRegressor, Matern12, Matern32
 from vff.baselines import ExactGP
+from vff.report.views import density_along, view_of
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
@@ -71,7 +72,8 @@ def test_a_panel_per_term_with_labels(model: GPRegressor) -> None:
     assert [ax.get_label() for ax in figure.axes] == ["hour", "day", "carrier", "nothing"]
     assert [ax.get_xlabel() for ax in figure.axes] == ["hour of the day", "day", "carrier", "nothing"]
     assert figure.get_supylabel() == "delay (min)"
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["posterior mean", "95 % interval"]
+    words = ["posterior mean", "95 % interval", "density of the rows"]
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == words
     assert figure.axes[0].get_title().endswith("% of the variance of y")
     figure.canvas.draw()
 
@@ -119,9 +121,12 @@ def test_many_levels_are_named_in_part() -> None:
     model = GPRegressor(Categorical("tail")).fit(X, np.arange(n) % 100 + np.random.default_rng(1).standard_normal(n))
     ax = vff.plot.effects(model).axes[0]
     labels = [text.get_text() for text in ax.get_xticklabels()]
-    assert len(labels) == 25
+    assert len(labels) == 10
     assert max(map(len, labels)) <= 16
-    assert ax.get_xlabel() == "tail: 100 levels, one in 4 named"
+    assert ax.get_xlabel() == "tail: 100 levels, the 5 highest and lowest named"
+    heights = np.asarray(cast(ErrorbarContainer, ax.containers[0])[0].get_ydata())
+    named = [int(place) for place in ax.get_xticks()]
+    assert {*np.argsort(heights)[:5], *np.argsort(heights)[-5:]} == set(named)
 
 
 def test_times_are_ticked_with_dates(model: GPRegressor) -> None:
@@ -138,7 +143,9 @@ def test_times_are_ticked_with_dates(model: GPRegressor) -> None:
 
 def test_terms_that_came_to_nothing_say_so(model: GPRegressor) -> None:
     assert [term.active for term in model.fit_.terms] == [True, True, True, False]
-    ax = vff.plot.effects(model).axes[3]
+    shared = vff.plot.effects(model)
+    assert shared.axes[3].get_ylim() == shared.axes[0].get_ylim()
+    ax = vff.plot.effects(model, sharey=False).axes[3]
     assert ax.get_title() == "no effect"
     assert [text.get_text() for text in ax.texts] == ["the data do not support\nan effect"]
     assert list(ax.get_yticks()) == [0.0]
@@ -193,3 +200,96 @@ def test_the_curve_over_times_is_ticked_with_dates() -> None:
     X, y = frame()
     ax = vff.plot.fit(GPRegressor(Matern32("day"), frequencies=8).fit(X, y), X, y).axes[0]
     assert isinstance(ax.xaxis.get_major_formatter(), matplotlib.dates.ConciseDateFormatter)
+
+
+_LEVELS = {
+    "ordered": (
+        pd.Categorical(["low", "mid", "high"] * 40, ["low", "mid", "high"], ordered=True),
+        ["low", "mid", "high"],
+    ),
+    "weekdays": (["Tue", "Sun", "Mon"] * 40, ["Mon", "Tue", "Sun"]),
+    "months": (["March", "december", "May"] * 40, ["March", "May", "december"]),
+    "numbers in text": (["Q10", "Q2", "Q1"] * 40, ["Q1", "Q2", "Q10"]),
+    "numbers": ([30, 4, 11] * 40, ["4", "11", "30"]),
+    "none": (["Tue", "Sun", "often"] * 40, ["often", "Sun", "Tue"]),
+    "numbers of different things": (["Q10", "H2", "Q1"] * 40, ["Q1", "H2", "Q10"]),
+}
+
+
+@pytest.mark.parametrize("name", _LEVELS)
+def test_levels_keep_an_order_of_their_own(name: str) -> None:
+    """The effects fall from the first to the last, so that without one levels are turned around."""
+    given, expected = _LEVELS[name]
+    X = pd.DataFrame({"level": given})
+    y = np.tile([3.0, 2.0, 1.0], 40) + 0.1 * np.random.default_rng(0).standard_normal(120)
+    figure = vff.plot.effects(GPRegressor(Categorical("level")).fit(X, y))
+    assert [text.get_text() for text in figure.axes[0].get_xticklabels()] == expected
+    dots = cast(ErrorbarContainer, figure.axes[0].containers[0])[0]
+    drawn = dict(zip(expected, np.asarray(dots.get_ydata()), strict=True))
+    effects = GPRegressor(Categorical("level")).fit(X, y).effects(X[:3]).mean[:, 0]
+    np.testing.assert_allclose([drawn[str(level)] for level in X["level"][:3]], effects, rtol=1e-9)
+
+
+def test_the_order_of_a_type_outlives_a_file(tmp_path) -> None:
+    X = pd.DataFrame({"size": _LEVELS["ordered"][0], "x": np.linspace(0, 1, 120)})
+    model = GPRegressor(Categorical("size") + Matern32("x") * Categorical("size"), frequencies=3)
+    model.fit(X, np.tile([3.0, 2.0, 1.0], 40) + np.sin(9.0 * X["x"])).save(tmp_path / "model.vff")
+    figure = vff.plot.effects(vff.load(tmp_path / "model.vff"))
+    assert [text.get_text() for text in figure.axes[0].get_xticklabels()] == ["low", "mid", "high"]
+    legend = figure.axes[1].get_legend()
+    assert [text.get_text() for text in legend.get_texts()] == ["low", "mid", "high"]
+
+
+@pytest.mark.parametrize("ends", [(0.02, 0.98), (0.0, 0.6)])
+def test_the_strip_is_a_histogram_of_the_rows(ends: tuple[float, float]) -> None:
+    """From averages of features alone; rows at one end are not taken for rows at the other."""
+    x = np.random.default_rng(1).beta(2.0, 5.0, 4000)
+    x = x[(x > ends[0]) & (x < ends[1])]
+    model = GPRegressor(Matern32(0), frequencies=12, domain=(0.0, 1.0)).fit(x[:, None], np.sin(5.0 * x))
+    edges, heights = density_along(model, view_of(model, 0))  # pyright: ignore[reportGeneralTypeIssues]
+    counts, _ = np.histogram(x, edges)
+    assert heights.min() >= 0.0
+    assert heights.max() == 1.0
+    mass = heights * np.diff(edges)
+    assert np.abs(mass / mass.sum() - counts / counts.sum()).sum() < 0.12
+    ax = vff.plot.effects(model).axes[0]
+    strip = next(item for item in ax.collections if item.get_label() == "density of the rows")
+    assert strip.get_paths()[0].get_extents().ymax == pytest.approx(0.06)
+
+
+def test_the_strip_of_whole_numbers_stands_where_these_are() -> None:
+    months = np.repeat(np.arange(1.0, 13.0), [90, *[10] * 10, 30])
+    model = GPRegressor(Matern32(0), frequencies=32).fit(months[:, None], np.sin(months))
+    edges, heights = density_along(model, view_of(model, 0))  # pyright: ignore[reportGeneralTypeIssues]
+    mass, middles = heights * np.diff(edges), 0.5 * (edges[:-1] + edges[1:])
+    near = [mass[np.abs(middles - month) < 0.5].sum() for month in range(1, 13)]
+    np.testing.assert_allclose(near / mass.sum(), np.bincount(months.astype(int))[1:] / months.size, atol=0.05)
+
+
+def test_lines_of_long_series_are_thin() -> None:
+    t = np.linspace(0.0, 100.0, 2000)
+    y = np.sin(2.0 * np.pi * t)
+    ax = vff.plot.effects(GPRegressor(Matern32(0, lengthscale=0.5), frequencies=250).fit(t[:, None], y)).axes[0]
+    line = ax.lines[1]
+    assert line.get_linewidth() < 1.0
+    assert len(np.asarray(line.get_xdata())) > 2000
+
+
+def test_shares_in_titles_add_up_and_a_margin_is_an_effect() -> None:
+    """The product takes all of t; pure, t has its margin, and says so."""
+    rng = np.random.default_rng(3)
+    t, g = rng.uniform(0, 6, 600), rng.choice(list("ab"), 600)
+    y = np.where(g == "a", 1.5, 0.5) * np.sin(t) + 0.1 * rng.standard_normal(600)
+    kernel = Matern32("t", variance=1e-9, lengthscale=2.0) + Matern32("t", variance=1.0, lengthscale=2.0) * Categorical(
+        "g"
+    )
+    model = GPRegressor(kernel, frequencies=8, optimizer=None, noise_variance=0.01).fit(
+        pd.DataFrame({"t": t, "g": g}), y
+    )
+    figure = vff.plot.effects(model)
+    shares = [float(ax.get_title().split(" %")[0]) for ax in figure.axes]
+    assert sum(shares) == pytest.approx(100 * model.predict(pd.DataFrame({"t": t, "g": g})).var() / y.var(), abs=1.0)
+    assert min(shares) > 5.0
+    as_they_are = vff.plot.effects(model, pure=False)
+    assert np.ptp(as_they_are.data["mean"][as_they_are.data["term"] == "t"]) < 1e-3
+    assert np.ptp(figure.data["mean"][figure.data["term"] == "t"]) > 1.0

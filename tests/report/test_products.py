@@ -155,7 +155,8 @@ def test_curves_are_dotted_without_a_band_where_the_data_say_nothing() -> None:
     np.testing.assert_array_equal(np.isfinite(np.asarray(dotted.get_ydata())), ~known)
     assert 0.5 < np.asarray(half.get_xdata())[known].max() < 0.65
     assert np.isfinite(np.asarray(whole.get_ydata())).all()
-    bands = [item.get_paths()[0].get_extents().x1 for item in ax.collections]
+    strips = [item for item in ax.collections if item.get_label() != "density of the rows"]
+    bands = [item.get_paths()[0].get_extents().x1 for item in strips]
     assert bands == [1.0, np.asarray(half.get_xdata())[known].max()]
     assert zero.get_ydata()[0] == 0.0
 
@@ -179,8 +180,8 @@ def test_what_the_data_leave_open_is_marked(drawn: Figure) -> None:
     np.testing.assert_allclose(box.extents, [-0.5, 8.5, 0.5, 9.5])
     assert marks(panel(drawn, "hour * day")) == {"interval"}
     texts = [text.get_text() for text in drawn.legends[0].get_texts()]
-    words = ["posterior mean", "95 % interval", "95 % interval holds 0", "nearly as uncertain as without data"]
-    assert texts == words
+    words = ["posterior mean", "95 % interval", "density of the rows", "95 % interval holds 0"]
+    assert texts == [*words, "nearly as uncertain as without data"]
 
 
 def test_hatches_are_where_the_interval_holds_zero(model: GPRegressor) -> None:
@@ -205,7 +206,7 @@ def test_many_levels_are_rows_of_an_image(drawn: Figure) -> None:
 
 
 def test_shared_scales_are_one_for_curves_and_one_for_images(model: GPRegressor) -> None:
-    figure = vff.plot.effects(model, sharey=True)
+    figure = vff.plot.effects(model, share_colours=True)
     images = [image(ax).get_clim() for ax in figure.axes if ax.get_label() != "season * hour"]
     assert len(set(images)) == 1
     assert panel(figure, "season * hour").get_ylim()[1] < 20.0

@@ -16,13 +16,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import prod
 from typing import NamedTuple
 
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from vff.factors import Block, Factor
-from vff.parameters import PositiveVector
+from vff.basis import Domain
+from vff.factors import Block, Factor, Parameter
+from vff.moments import Place
+from vff.parameters import PositiveVector, Unit
 
 _BLOCK = 2**15  # entries worked on at a time: they stay in the processor's cache
 
@@ -41,9 +44,19 @@ class Values:
     noise: float
 
     @property
+    def every(self) -> np.ndarray:
+        """All of them, in this order."""
+        return np.concatenate([self.variances, self.lengthscales, [self.noise]])
+
+    @property
     def theta(self) -> np.ndarray:
-        """Their logarithms, in this order."""
-        return np.log(np.concatenate([self.variances, self.lengthscales, [self.noise]]))
+        """Their logarithms."""
+        return np.log(self.every)
+
+    def replaced(self, every: Sequence[float]) -> "Values":
+        """Others, in the same order."""
+        V, numbers = self.variances.size, np.array(every, float)
+        return Values(numbers[:V], numbers[V:-1], float(numbers[-1]))
 
     @property
     def variance(self) -> float:
@@ -97,10 +110,14 @@ class Lengthscale(NamedTuple):
 
     name: str
     """What it is called in notes."""
-    column: int
-    """The column of T that it measures."""
-    unit: str
-    """In what unit of the domain of that column."""
+    column: Place
+    """The column of T that it measures, or several together."""
+    own: tuple[Factor, Parameter] | None = None
+    """Whose it is; None for a length that is nobody's."""
+
+    def unit(self, domain: Domain) -> Unit:
+        """What it is measured in, over this domain of the column."""
+        return Unit(domain.unit()) if self.own is None else self.own[0].measure(domain, self.own[1])
 
 
 class AbstractCovariance(ABC):
@@ -116,12 +133,21 @@ class AbstractCovariance(ABC):
 
     @property
     @abstractmethod
-    def columns(self) -> tuple[tuple[int, ...], ...]:
-        """Those that every variance belongs to."""
+    def columns(self) -> tuple[tuple[Place, ...], ...]:
+        """Those that every variance belongs to; those together that are read together."""
+
+    def variance_units(self, domain: Callable[[Place], Domain]) -> list[float]:
+        """What every variance is measured in, beside the square of the targets' scale."""
+        return [1.0] * len(self.variance_names)
 
     @property
     @abstractmethod
     def lengthscales(self) -> tuple[Lengthscale, ...]: ...
+
+    @property
+    def places(self) -> tuple[Place, ...]:
+        """All columns of T, each once."""
+        return tuple(dict.fromkeys(place for some in self.columns for place in some))
 
     @abstractmethod
     def block(self, values: Values, T: np.ndarray, S: np.ndarray) -> np.ndarray:
@@ -186,7 +212,7 @@ class Radial(AbstractCovariance):
         return ("variance",)
 
     @property
-    def columns(self) -> tuple[tuple[int, ...], ...]:
+    def columns(self) -> tuple[tuple[Place, ...], ...]:
         return (tuple(range(len(self.labels))),)
 
     def __post_init__(self) -> None:
@@ -196,7 +222,7 @@ class Radial(AbstractCovariance):
 
     @property
     def lengthscales(self) -> tuple[Lengthscale, ...]:
-        return tuple(Lengthscale(f"lengthscale of column {own}", c, "length") for c, own in enumerate(self.labels))
+        return tuple(Lengthscale(f"lengthscale of column {own}", c) for c, own in enumerate(self.labels))
 
     def block(self, values: Values, T: np.ndarray, S: np.ndarray) -> np.ndarray:
         k = cdist(T / values.lengthscales, S / values.lengthscales, "sqeuclidean")
@@ -224,9 +250,9 @@ class Radial(AbstractCovariance):
 
 @dataclass(frozen=True)
 class Column:
-    """The correlation of one column inside a term."""
+    """The correlation of one column, or of several together, inside a term."""
 
-    index: int
+    index: Place
     """The column of T."""
     factor: Factor
     label: str
@@ -247,8 +273,11 @@ class SumOfProducts(AbstractCovariance):
         return tuple("variance" + (f" of {_name(term)}" if len(self.terms) > 1 else "") for term in self.terms)
 
     @property
-    def columns(self) -> tuple[tuple[int, ...], ...]:
+    def columns(self) -> tuple[tuple[Place, ...], ...]:
         return tuple(tuple(column.index for column in term) for term in self.terms)
+
+    def variance_units(self, domain: Callable[[Place], Domain]) -> list[float]:
+        return [prod(own.factor.unit(domain(own.index), "variance") for own in term) for term in self.terms]
 
     @property
     def lengthscales(self) -> tuple[Lengthscale, ...]:
@@ -257,7 +286,7 @@ class SumOfProducts(AbstractCovariance):
         for term, column, own in every:
             of = f" of {column.label}" if len(every) > 1 else ""
             inside = f" in {_name(term)}" if len(term) > 1 and len(self.terms) > 1 else ""
-            found.append(Lengthscale(f"{own.name}{of}{inside}", column.index, own.unit))
+            found.append(Lengthscale(f"{own.name}{of}{inside}", column.index, (column.factor, own)))
         return tuple(found)
 
     def block(self, values: Values, T: np.ndarray, S: np.ndarray) -> np.ndarray:

@@ -20,6 +20,7 @@ from vff.storage.container import MAGIC
 
 _OURS = (".vff", ".vffm")
 _DESCRIBED = ("model", "target", "units", "rows", "dropped", "weight", "columns", "features", "elbo", "notes")
+_NOTHING = 1e-6
 Units = Mapping[str, str]
 
 
@@ -109,6 +110,7 @@ def _learnt(model: Any) -> dict[str, Any]:
     return {
         "learnt": True,
         "terms": [_term(*each) for each in terms],
+        "coefficients": _coefficients(model),
         "kernel": write_kernel(model.kernel_),
         "likelihood": type(model.likelihood_).__name__,
         "scale": model.likelihood_.scale_name,
@@ -118,6 +120,13 @@ def _learnt(model: Any) -> dict[str, Any]:
     }
 
 
+def _coefficients(model: Any) -> list[dict[str, Any]]:
+    """The constant and slopes; not those of levels, which may be many."""
+    found = model.coefficients(levels=False)
+    every = ({name: float(value) for name, value in found[own]._asdict().items()} for own in found.names)
+    return [{"coefficient": name, **own} for name, own in zip(found.names, every, strict=True)]
+
+
 def _term(term: Any, bound: Any, learnt: Any) -> dict[str, Any]:
     lengths = iter(learnt.lengthscales)
     return {
@@ -125,11 +134,12 @@ def _term(term: Any, bound: Any, learnt: Any) -> dict[str, Any]:
         "kernel": " * ".join(type(factor).__name__ for factor in term.factors),
         "sd": math.sqrt(learnt.variance),
         "lengthscales": {
-            str(leaf.column) if name == "lengthscale" else f"{name} of {leaf.column}": next(lengths)
+            leaf.name if name == "lengthscale" else f"{name} of {leaf.name}": next(lengths)
             for leaf in term.factors
             for name in leaf.given
         },
         "share": learnt.variance_share,
+        "concurvity": learnt.concurvity,
         "effective": learnt.edf,
         "supported": learnt.active,
     }
@@ -146,6 +156,8 @@ def summary_text(record: Mapping[str, Any]) -> str:
     elif record["learnt"]:
         unit = units.get(record["target"], "") if record["scale"] == "y" else ""
         lines += ["", _terms_table(record["terms"], days | units, unit), ""]
+        if len(record["coefficients"]) > 1:
+            lines += [table([_row(own) for own in record["coefficients"]]), ""]
         lines += [f"{record['likelihood']} likelihood" + _parameters(record), f"bound on log p(y): {_nats(record)}"]
     else:
         lines += [f"sums over the rows, not learnt yet, for {', '.join(term['term'] for term in record['terms'])}"]
@@ -163,14 +175,46 @@ def _terms_table(terms: list[dict[str, Any]], units: Units, unit: str) -> str:
         {
             "term": term["term"],
             "kernel": term["kernel"],
-            "lengthscale": ", ".join(_quantity(v, units.get(c, "")) for c, v in term["lengthscales"].items()) or "-",
+            "lengthscale": ", ".join(_value(name, v, units) for name, v in term["lengthscales"].items()) or "-",
             "prior sd": _quantity(term["sd"], unit),
-            "share of variance": f"{100 * term['share']:.3g} %" if term["supported"] else "no effect",
+            "share of variance": _share(term),
+            "concurvity": _part(term["concurvity"]) if term["supported"] else "-",
             "coefficients": f"{term['effective']:.1f}",
         }
         for term in terms
     ]
-    return table(rows)
+    return "\n".join([table(rows), *_on_shares([term["share"] for term in terms])])
+
+
+def _part(share: float | None) -> str:
+    return "-" if share is None else f"{100 * share:.3g} %"
+
+
+def _share(term: Mapping[str, Any]) -> str:
+    """A term that came to nothing may have margins of products."""
+    share = term["share"]
+    return "no effect" if not term["supported"] and (share is None or abs(share) < _NOTHING) else _part(share)
+
+
+def _on_shares(shares: list[float | None]) -> list[str]:
+    """What they add up to, and what a share below zero means where there is one."""
+    known = [share for share in shares if share is not None]
+    if len(known) < len(shares) or len(known) < 2:
+        return []
+    text = f"shares add up to {_part(sum(known))}"
+    return [text + "; one below zero offsets others" if min(known) < -_NOTHING else text]
+
+
+def _value(name: str, value: float, units: Units) -> str:
+    """A lengthscale, known by its column; of others, what they are."""
+    what, of, _ = name.rpartition(" of ")
+    return _quantity(value, units.get(name, "")) if name in units or not of else f"{what} {value:.4g}"
+
+
+def _row(own: Mapping[str, Any]) -> dict[str, str]:
+    """One coefficient with its interval."""
+    between = f"{own['lower']:.4g} to {own['upper']:.4g}"
+    return {"coefficient": own["coefficient"], "mean": f"{own['mean']:.4g}", "95 % between": between}
 
 
 def _quantity(value: float, unit: str) -> str:

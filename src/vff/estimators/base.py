@@ -5,13 +5,16 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from numbers import Integral
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from vff.data import Source, Table, open_rows
+from vff.estimators.arguments import flag
 from vff.estimators.binding import Binding, notes_on
+from vff.estimators.coefficients import ReadableMixin
+from vff.estimators.effects import Effects
 from vff.estimators.evaluation import Block
 from vff.estimators.fitting import Fitted, fit, lines_of_pass
 from vff.estimators.named import introduce_source, recognised_source
@@ -26,7 +29,7 @@ from vff.estimators.options import (
 )
 from vff.estimators.predict import ProcessMixin
 from vff.estimators.statistics import Statistics, check_unchanged
-from vff.inference import Samples
+from vff.inference import EffectAt, PureEffect, Samples
 from vff.kernels import Kernel, Sum
 from vff.likelihoods import AbstractLikelihood
 from vff.words import shown
@@ -35,29 +38,7 @@ _FROM_TEXT = {"datetime": "to_datetime", "duration": "to_timedelta"}
 _DIMENSIONS = {"variance": "term", "lengthscale": "column"}
 
 
-class Effects(NamedTuple):
-    """Per-term posterior at rows, as ``effects`` of an estimator gives it.
-
-    Attributes
-    ----------
-    names : tuple of str
-        Of the T terms.
-    mean, std : array (N, T)
-        Posterior mean and standard deviation of every term at every row.
-
-    Examples
-    --------
-    >>> X = np.random.default_rng(0).uniform(size=(50, 2))
-    >>> vff.GPRegressor(frequencies=5).fit(X, X[:, 0] - X[:, 1]).effects(X[:3]).names
-    ('0', '1')
-    """
-
-    names: tuple[str, ...]
-    mean: np.ndarray
-    std: np.ndarray
-
-
-class AdditiveModel(ProcessMixin):
+class AdditiveModel(ReadableMixin, ProcessMixin):
     """A sum of terms under a likelihood; with Gaussian noise in closed form, else by natural gradients."""
 
     statistics_: Statistics
@@ -182,8 +163,9 @@ class AdditiveModel(ProcessMixin):
         for term, request, values in zip(rows.terms, rows.moments.request.terms, fit.terms, strict=True):
             leaves = term.term.factors
             for leaf, factor in zip(leaves, request.factors, strict=True):
-                if factor.domain.ends is not None:
-                    self.domain_[leaf.column] = factor.domain.ends
+                for column, part in zip(leaf.columns, factor.domain.parts, strict=True):
+                    if part.ends is not None:
+                        self.domain_[column] = part.ends
             edges = tuple(leaf.factor.edges(basis) for leaf, basis in zip(leaves, request.bases, strict=True))
             if any(basis.detail is not None for basis in request.bases):
                 self.frequencies_[term.key] = values.M
@@ -257,10 +239,15 @@ class AdditiveModel(ProcessMixin):
 
     def _block(self, table: Table) -> np.ndarray:
         try:
-            return super()._block(table)
+            x = super()._block(table)
         except ValueError:
             _refuse_times_as_text(table, self.statistics_.binding)
             raise
+        for axis in self.statistics_.moments.request.axes if len(x) else ():
+            own = list(axis.columns)
+            labels = [table.label(self.column_indices_[c]) for c in own]
+            axis.domain.refuse([(float(x[:, c].min()), float(x[:, c].max())) for c in own], labels)
+        return x
 
     def _outside_text(self, number: int, label: str) -> str:
         return self.statistics_.moments.request.columns[number].domain.outside_text(label)
@@ -301,8 +288,14 @@ class AdditiveModel(ProcessMixin):
         mean, variance = self.fit_.posterior.slope(x, along[0])
         return self.target_.scale * mean, self.target_.scale**2 * variance
 
-    def effects(self, X: Any) -> Effects:
+    def effects(self, X: Any, pure: bool = True) -> Effects:
         """Posterior of each term at the rows of X, centred on the rows of the fit.
+
+        Products are pure interactions: what a product says of one of its columns alone, on average over the rows of the
+        fit, is added to the term that is over this column alone, where the model has one, and stays with the product
+        where it has none; likewise for two of three columns. So ``x + g + x * g`` shows the common curve, the groups'
+        levels, and how the curves of the groups differ from the common one. ``pure=False`` shows terms as they are in
+        the prior, in which the data cannot tell a product's average along a column from that column's own term.
 
         (After ``partial_fit`` with a likelihood that is not Gaussian, on the rows of the last call.) Both moments come
         from the joint posterior of all terms and the constant. The terms sum to ``predict_f(X)`` less ``intercept_``,
@@ -311,6 +304,7 @@ class AdditiveModel(ProcessMixin):
         Parameters
         ----------
         X : what ``fit`` takes
+        pure : bool
 
         Returns
         -------
@@ -326,14 +320,26 @@ class AdditiveModel(ProcessMixin):
         True
         """
 
+        flag("pure", pure)
+
         def compute(rows: Block) -> tuple[np.ndarray, np.ndarray]:
-            posterior, ready = self.fit_.posterior, self.fit_.posterior.rows(rows.x)
-            parts = [posterior.effect(s, rows.x, ready) for s in range(len(posterior.terms))]
-            return np.stack([mean for mean, _ in parts], axis=1), np.stack([variance for _, variance in parts], axis=1)
+            ready = self.fit_.posterior.rows(rows.x)
+            parts = [self._effect(s, rows.x, ready, pure) for s in range(len(self.statistics_.terms))]
+            means, variances, _ = zip(*parts, strict=True)
+            return np.stack(means, axis=1), np.stack(variances, axis=1)
 
         mean, variance = self._evaluate(X, compute)
         names = tuple(term.name for term in self.statistics_.terms)
         return Effects(names, self.target_.scale * mean, self.target_.scale * np.sqrt(variance))
+
+    def _effect(self, s: int, x: np.ndarray, ready: Any, pure: bool) -> EffectAt:
+        """One effect at rows of the modelled columns, as learning sees y."""
+        return self.fit_.posterior.effect_at(s, self._pure_effects[s] if pure else None, x, ready)
+
+    @property
+    def _pure_effects(self) -> tuple[PureEffect, ...]:
+        """The effect of every term, with margins of products where they belong."""
+        return self.fit_.posterior.pure_effects(self.statistics_.binding.sources)
 
 
 def _refuse_times_as_text(table: Table, fitted: Binding) -> None:

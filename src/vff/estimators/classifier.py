@@ -259,9 +259,9 @@ class GPClassifier(ClassificationMixin, AdditiveModel):
         own = (f"{label}: {note}" for model, label in each for note in model.notes_ if note not in rows)
         self.notes_ = (*rows, *own)
 
-    def effects(self, X: Any) -> Effects:
+    def effects(self, X: Any, pure: bool = True) -> Effects:
         self._refuse_several("ask estimators_[k].effects(X)")
-        return super().effects(X)
+        return super().effects(X, pure)
 
     def _requested_likelihood(self) -> AbstractLikelihood:
         names, requested = binary_names(), self.likelihood

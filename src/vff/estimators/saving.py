@@ -24,7 +24,7 @@ from vff.estimators.pattern import Space
 from vff.estimators.regressor import GPRegressor
 from vff.estimators.saved_checks import check_estimator, check_fit, check_kernel, check_member, check_pattern, demand
 from vff.estimators.saved_records import Description, Labels, Pattern, Saved, described_kernel, description_of
-from vff.estimators.upgrade import HELD, upgraded, with_constant
+from vff.estimators.upgrade import HELD, upgraded, with_constant, with_shares
 from vff.inference import Samples
 from vff.kernels import parse_kernel, write_kernel
 from vff.storage import VERSION, Codec, Content, FileError, check_replaceable, read_file, write_file
@@ -251,7 +251,7 @@ def _fill(model: AdditiveModel, saved: Saved) -> None:
         vars(model)["statistics_"] = rows
         return
     check_fit(fit, rows)
-    whole = with_constant(fit, model._centred())
+    whole = with_shares(with_constant(fit, model._centred()), rows)
     if whole.posterior is not fit.posterior:
         check_fit(whole, rows)
     model._store(Fitted(rows, whole, saved.timing or {}), lambda message: None)

@@ -1,9 +1,10 @@
 """Files of earlier format versions: their trees as the records of now have them, before these are made.
 
-Up to version 3 posteriors had with them what follows from their terms. Up to version 2 a fit under a likelihood that is
-not Gaussian had all that is peculiar to it in a record of its own, ``Climb``; and there was a posterior, and a term of
-one, for every kind of covariance. Version 1 took the constant c0 of the function for known. With sites of precision s
-at the rows, h = Phi' S 1, and A the precision of the coefficients,
+Up to version 4 the share of a term was the variance of its effect, which does not add up with others'. Up to version 3
+posteriors had with them what follows from their terms. Up to version 2 a fit under a likelihood that is not Gaussian
+had all that is peculiar to it in a record of its own, ``Climb``; and there was a posterior, and a term of one, for
+every kind of covariance. Version 1 took the constant c0 of the function for known. With sites of precision s at the
+rows, h = Phi' S 1, and A the precision of the coefficients,
 
     var c0 = 1 / (sum s - h'A^-1 h + 1 / reach^2),      df(x)/dc0 = 1 - phi(x)'A^-1 h
 
@@ -15,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from vff.inference import REACH, Fit, InterceptPosterior
+from vff.estimators.statistics import Statistics
+from vff.inference import LARGEST_DIRECT, REACH, Fit, InterceptPosterior, shares_of_sums
 
 HELD = (
     "the file was written by a vff that took the constant of the function for known, so that its variances and "
@@ -38,9 +40,23 @@ _FIELDS = {
 
 def upgraded(tree: Tree, version: int) -> Tree:
     """The record ``Saved`` of a file of some version."""
-    if version >= 4:
+    if version >= 5:
         return tree
-    return _renamed(tree) if version == 3 else _saved(_renamed(tree))
+    if version < 4:
+        tree = _renamed(tree) if version == 3 else _saved(_renamed(tree))
+    return _without_shares(tree)
+
+
+def _without_shares(tree: Tree) -> Tree:
+    """Shares of several terms are taken again, from sums (``with_shares``)."""
+    saved = dict(tree["Saved"])
+    saved["members"] = list(map(_without_shares, saved["members"]))
+    if saved["fit"] is not None:
+        fit = dict(saved["fit"]["Fit"])
+        if len(fit["terms"]) > 1:
+            fit["terms"] = [{"TermFit": term["TermFit"] | {"variance_share": None}} for term in fit["terms"]]
+        saved["fit"] = {"Fit": fit}
+    return {"Saved": saved}
 
 
 def _renamed(tree: Tree) -> Tree:
@@ -144,6 +160,18 @@ def _sampled(
     kept = {"carried": [term["TermCoefficients"]["explained"] for term in rest], "coefficients": draws}
     covariance = parts | {"taken": taken, "shared": shared} | kept | {"intercepts": levels}
     return found | {"covariance": {"Averaged": covariance}}
+
+
+def with_shares(fit: Fit, rows: Statistics) -> Fit:
+    """The fit with shares of its terms that add up, where its file has none and the sums are there to say."""
+    sums = rows.moments if fit.from_sums else None if fit.memory is None else fit.memory.sums
+    known = all(term.variance_share is not None for term in fit.terms)
+    if known or sums is None or not sums.weight > 0.0 or fit.posterior.request.size > LARGEST_DIRECT:
+        return fit
+    scale = fit.target.scale if fit.from_sums else None
+    shares = shares_of_sums(fit.posterior, sums, rows.binding.sources, scale)
+    terms = (replace(term, variance_share=float(share)) for term, share in zip(fit.terms, shares, strict=True))
+    return replace(fit, terms=tuple(terms))
 
 
 def with_constant(fit: Fit, centred: bool) -> Fit:

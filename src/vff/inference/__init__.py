@@ -19,12 +19,13 @@ from vff.inference.methods.natural.oracle import MemoryRows, RowOracle, SiteQuer
 from vff.inference.methods.natural.row_sites import Observed
 from vff.inference.methods.notes import on_coverage
 from vff.inference.methods.registry import METHODS, choose, inferences
+from vff.inference.methods.shares import shares_of_sums
 from vff.inference.methods.structured.fit import KINDS
 from vff.inference.methods.structured.method import structured_memory
 from vff.inference.methods.task import FitTask, Method, Spec, Sums, TermPlan, Visited
-from vff.inference.model.scale import REACH, TargetScale
+from vff.inference.model.scale import REACH, TargetScale, variance_unit
 from vff.inference.model.term import Term
-from vff.inference.posterior import Posterior, chosen
+from vff.inference.posterior import EffectAt, Posterior, PureEffect, chosen
 from vff.inference.solvers.direct import DirectLinearGaussian, NormalEquations
 from vff.inference.solvers.linear_gaussian import Cotangents, Intercept, InterceptPosterior
 
@@ -35,6 +36,7 @@ __all__ = [
     "REACH",
     "Cotangents",
     "DirectLinearGaussian",
+    "EffectAt",
     "Fit",
     "FitTask",
     "Intercept",
@@ -45,6 +47,7 @@ __all__ = [
     "Observed",
     "Optimum",
     "Posterior",
+    "PureEffect",
     "RowOracle",
     "Samples",
     "SiteQuery",
@@ -70,5 +73,7 @@ __all__ = [
     "on_coverage",
     "rescale",
     "rows_beyond",
+    "shares_of_sums",
     "structured_memory",
+    "variance_unit",
 ]

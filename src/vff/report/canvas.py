@@ -10,6 +10,7 @@ import numpy as np
 
 from vff.estimators.arguments import interval_level
 from vff.estimators.predict import ProcessMixin
+from vff.report.levels import LABELLED, named_extremes
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -112,6 +113,34 @@ def column_kind(model: ProcessMixin, number: int) -> str:
     return column.kind if column.levels is None else "levels"
 
 
+def compass(model: Any, number: int) -> str | None:
+    """The letters of degrees on a globe, "SN" or "WE"; None of other columns."""
+    rows = getattr(model, "statistics_", None)
+    return None if rows is None else rows.moments.request.columns[number].domain.compass
+
+
+def across_first(model: Any, columns: Sequence[int]) -> list[int]:
+    """The columns in the order of a picture's axes: a globe comes first, and east and west go across."""
+    return sorted(columns, key=lambda c: ("WE", "SN", None).index(compass(model, c)))
+
+
+def degrees_text(value: float, letters: str) -> str:
+    """Degrees on a globe, as maps have them: 30° S."""
+    turned = (value + 180.0) % 360.0 - 180.0 if letters == "WE" and abs(value) > 180.0 else value
+    side = "" if turned == 0.0 or (letters == "WE" and abs(turned) == 180.0) else f" {letters[int(turned > 0.0)]}"
+    return f"{abs(turned):g}°{side}"
+
+
+def tick_globe(axis: Axis, model: Any, number: int) -> None:
+    """Degrees, as maps have them, if the column is one of a globe."""
+    letters = compass(model, number)
+    if letters is not None:
+        from matplotlib.ticker import MultipleLocator
+
+        axis.set_major_locator(MultipleLocator(30.0 if letters == "SN" else 60.0))
+        axis.set_major_formatter(lambda value, _: degrees_text(value, letters))
+
+
 def with_unit(name: str, kind: str) -> str:
     """The name of a column, with its unit if the reading of the table gave it one."""
     return f"{name} (days)" if kind == "duration" else name
@@ -163,13 +192,22 @@ def tick(axis: Axis, kind: str) -> None:
         axis.set_ticks([0.0, 1.0], labels=["False", "True"])
 
 
-def tick_levels(axis: Axis, levels: Sequence[Any]) -> None:
-    """Names at 0, 1, 2 ... in the order given; some of them, as the axis then says, when they are many."""
-    step = -(-len(levels) // _MOST_LABELS)
-    named = [level_text(level) for level in levels[::step]]
-    crowded = len(named) > 6 or sum(map(len, named)) > 30
+def tick_levels(axis: Axis, levels: Sequence[Any], effects: np.ndarray | None = None) -> None:
+    """Names at 0, 1, 2 ... in the order given; of very many, those of the largest and smallest effects, or some.
+
+    The label of the axis then says which.
+    """
+    count, said = len(levels), ""
+    named = range(count)
+    if count > _MOST_LABELS:
+        step = -(-count // _MOST_LABELS)
+        named, said = range(0, count, step), f"{count} levels, one in {step} named"
+        if effects is not None:
+            named, said = named_extremes(effects), f"{count} levels, the {LABELLED} highest and lowest named"
+    texts = [level_text(levels[number]) for number in named]
+    crowded = len(texts) > 6 or sum(map(len, texts)) > 30
     across = axis.axis_name == "x"  # pyright: ignore[reportAttributeAccessIssue]
     rotation, size = (90 if crowded and across else 0), ("x-small" if crowded else "small")
-    axis.set_ticks(range(0, len(levels), step), labels=named, rotation=rotation, fontsize=size)
-    if step > 1:
-        axis.set_label_text(f"{axis.get_label_text()}: {len(levels)} levels, one in {step} named")
+    axis.set_ticks(list(named), labels=texts, rotation=rotation, fontsize=size)
+    if said:
+        axis.set_label_text(f"{axis.get_label_text()}: {said}")

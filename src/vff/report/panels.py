@@ -12,7 +12,7 @@ import numpy as np
 
 from vff.estimators.base import AdditiveModel
 from vff.report import canvas
-from vff.report.views import Effect, View, grid_along, levels_of
+from vff.report.views import Effect, View, density_along, grid_along, levels_of, order_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from matplotlib.patches import Patch
 
 _MANY_DOTS = 30
+_MANY_TURNS = 40
+_STRIP = 0.06  # of the height of a panel
+DENSITY = "density of the rows"
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#8c6d31")
 _HATCH, _HATCH_COLOUR = "/////", (0.0, 0.0, 0.0, 0.35)
 
@@ -32,10 +35,10 @@ def draw_lines(ax: Axes, model: AdditiveModel, view: View, lattice: Lattice, eff
     """Of numbers, a line with a band, or one for every level of another column; of levels, dots with bars."""
     c, x = next(iter(lattice.items()))
     kind, (mean, std, _) = canvas.column_kind(model, c), effect
-    if view.shape == "dots":  # sorted by their effect
-        order = np.argsort(mean, kind="stable")
+    if view.shape == "dots":
+        order = order_of(model, c, mean)
         _draw_dots(ax, x, mean[order], std[order], z)
-        canvas.tick_levels(ax.xaxis, [levels_of(model, c)[code] for code in order])
+        canvas.tick_levels(ax.xaxis, [levels_of(model, c)[code] for code in order], mean[order])
         return
     if view.shape == "curves":
         _draw_curves(ax, model, view.over[1], canvas.on_axis(kind, x), effect, z)
@@ -43,10 +46,28 @@ def draw_lines(ax: Axes, model: AdditiveModel, view: View, lattice: Lattice, eff
         _draw_dots(ax, canvas.on_axis(kind, x), mean, std, z)
     else:
         at = canvas.on_axis(kind, x)
-        ax.plot(at, mean, color=canvas.MEAN, lw=1.4, zorder=4)
+        ax.plot(at, mean, color=canvas.MEAN, lw=_width(mean), zorder=4)
         ax.fill_between(at, mean - z * std, mean + z * std, facecolor=(canvas.BAND, 0.4), lw=0.0, zorder=3)
         ax.margins(x=0.02)
+    if x.size > 1:
+        _draw_density(ax, kind, density_along(model, view))
     canvas.tick(ax.xaxis, kind)
+
+
+def _width(mean: np.ndarray) -> float:
+    """Of a line, thin for a series that turns often."""
+    turns = np.count_nonzero(np.diff(np.sign(np.diff(mean))))
+    return 1.4 if turns <= _MANY_TURNS else 0.6
+
+
+def _draw_density(ax: Axes, kind: str, density: tuple[np.ndarray, np.ndarray] | None) -> None:
+    """A strip along the x axis, as high as the rows are dense; the vertical scale is that of the panel."""
+    if density is not None:
+        edges, heights = density
+        at, heights = np.repeat(canvas.on_axis(kind, edges), 2)[1:-1], _STRIP * np.repeat(heights, 2)
+        across = ax.get_xaxis_transform()
+        strip = ax.fill_between(at, 0.0, heights, transform=across, facecolor="0.6", lw=0.0, zorder=2)
+        strip.set_label(DENSITY)
 
 
 def _draw_dots(ax: Axes, x: np.ndarray, mean: np.ndarray, std: np.ndarray, z: float) -> None:
@@ -58,10 +79,11 @@ def _draw_dots(ax: Axes, x: np.ndarray, mean: np.ndarray, std: np.ndarray, z: fl
 
 def _draw_curves(ax: Axes, model: AdditiveModel, by: int, at: np.ndarray, effect: Effect, z: float) -> None:
     """Dotted, and without a band, where the data tell nothing."""
-    for level, colour, mean, std, known in zip(
-        levels_of(model, by), _COLOURS, effect.mean.T, effect.std.T, effect.known.T, strict=False
-    ):
-        ax.plot(at, np.where(known, mean, np.nan), color=colour, lw=1.4, zorder=4, label=canvas.level_text(level))
+    for number, colour in zip(order_of(model, by), _COLOURS, strict=False):
+        level, (mean, std, known) = levels_of(model, by)[number], (field[:, number] for field in effect)
+        ax.plot(
+            at, np.where(known, mean, np.nan), color=colour, lw=_width(mean), zorder=4, label=canvas.level_text(level)
+        )
         if not known.all():
             ax.plot(at, np.where(known, np.nan, mean), color=colour, lw=0.8, ls=":", zorder=4)
         ax.fill_between(
@@ -82,6 +104,9 @@ def draw_surface(ax: Axes, model: AdditiveModel, view: View, lattice: Lattice, e
     """The effect as an image with limits symmetric about zero, in the units of y."""
     largest = float(np.max(np.abs(effect.mean), where=effect.known, initial=0.0)) or float(np.abs(effect.mean).max())
     kinds = [canvas.column_kind(model, c) for c in lattice]
+    for axis, (c, kind) in enumerate(zip(lattice, kinds, strict=True)):
+        if kind == "levels":
+            effect = Effect(*(np.take(field, order_of(model, c), axis) for field in effect))
     x, y = (canvas.on_axis(kind, at) for kind, at in zip(kinds, lattice.values(), strict=True))
     image = draw_image(ax, x, y, effect.mean, "RdBu_r", (-largest, largest), zorder=1)
     stepped = [kind == "levels" for kind in kinds]
@@ -135,15 +160,18 @@ def frame_surface(ax: Axes, model: AdditiveModel, view: View) -> None:
     ax.set_xlim(_frame(ax.xaxis, model, across))
     ax.set_ylim(_frame(ax.yaxis, model, up))
     ax.yaxis.set_inverted(canvas.column_kind(model, up) == "levels")
+    if canvas.compass(model, across) and canvas.compass(model, up):
+        ax.set_aspect("equal")
 
 
 def _frame(axis: Axis, model: AdditiveModel, c: int) -> tuple[float, float]:
     kind = canvas.column_kind(model, c)
     if kind == "levels":
-        levels = levels_of(model, c)
+        levels = [levels_of(model, c)[number] for number in order_of(model, c)]
         canvas.tick_levels(axis, levels)
         return -0.5, len(levels) - 0.5
     canvas.tick(axis, kind)
+    canvas.tick_globe(axis, model, c)
     low, high = canvas.on_axis(kind, grid_along(model, c, 2))
     return float(low), float(high)
 

@@ -10,11 +10,16 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.optimize import nnls
 
+from vff.basis import Basis
 from vff.estimators.base import AdditiveModel
 from vff.report import canvas
+from vff.report.levels import places
 
 _MOST_CURVES = 8
+_MOST_BARS, _SMOOTH = 61, 0.02  # of the histogram of the rows
+_FIRST = 30.0  # how much more the mean of the rows counts there than a harmonic: few equations against many
 UNINFORMED = 0.9
 """Share of the prior's standard deviation above which the data are taken to say nothing."""
 
@@ -43,7 +48,7 @@ class View:
 
 def view_of(model: AdditiveModel, number: int) -> View:
     """How a term is drawn: over its first two columns that vary."""
-    columns = model.statistics_.terms[number].columns
+    columns = canvas.across_first(model, model.statistics_.terms[number].numbers)
     varying = [c for c in columns if grid_along(model, c, 2).size > 1]
     levels = {c: canvas.column_kind(model, c) == "levels" for c in varying[:2] or columns[:1]}
     first, *more = over = tuple(sorted(levels, key=lambda c: levels[c]))  # numbers first
@@ -58,10 +63,56 @@ def levels_of(model: AdditiveModel, c: int) -> tuple[Any, ...]:
     return model.statistics_.binding.columns[c].levels or ()
 
 
+def order_of(model: AdditiveModel, c: int, mean: np.ndarray | None = None) -> np.ndarray:
+    """In which order the levels of a column stand: their own, else by their effect, else as they are known."""
+    found = places(levels_of(model, c), model.statistics_.binding.columns[c].order)
+    if found is None:
+        return np.arange(len(levels_of(model, c))) if mean is None else np.argsort(mean, kind="stable")
+    return found
+
+
+def density_along(model: AdditiveModel, view: View) -> tuple[np.ndarray, np.ndarray] | None:
+    """How densely the rows of the fit lie along the first column drawn: edges of bars, and heights of at most one.
+
+    The averages of the features over the rows are known. The heights are those of a histogram that has these averages,
+    as nearly as its bars can, is nowhere negative, and smooth where the averages do not say. None where unknown.
+    """
+    term = model.fit_.posterior.terms[view.term]
+    factor = term.factors[d := term.columns.index(view.over[0])]
+    h, span = model.fit_.posterior.feature_averages(view.term, d), model.statistics_.ranges[view.over[0]]
+    if h is None or factor.domain.discrete or not span.high > span.low:
+        return None
+    # rows stand at nodes, the ends among them, where many may be; a bar is as wide as a node reaches
+    nodes = np.linspace(span.low, span.high, int(min(_MOST_BARS, max(3, factor.basis.size))))
+    edges = np.concatenate([nodes[:1], 0.5 * (nodes[:-1] + nodes[1:]), nodes[-1:]])
+    features = _with_polynomials(factor.basis, factor.basis.evaluate(factor.domain.to_unit(nodes)).T)
+    bends = _SMOOTH * np.diff(np.eye(nodes.size), n=2, axis=0)
+    averages = np.append(_with_polynomials(factor.basis, h), np.zeros(len(bends)))
+    weights, _ = nnls(np.concatenate([features, bends]), averages)
+    heights = weights / np.diff(edges)
+    return edges, heights / max(float(heights.max()), np.finfo(float).tiny)
+
+
 def grid_along(model: AdditiveModel, c: int, count: int) -> np.ndarray:
     """Where a column is evaluated: so many numbers over the range of its data, or all levels."""
     span, column = model.statistics_.ranges[c], model.statistics_.moments.request.columns[c]
     return column.domain.drawn(span.low, span.high, count, column.basis.size)
+
+
+def _with_polynomials(basis: Basis, averages: np.ndarray) -> np.ndarray:
+    """Of polynomials in place of what harmonics leave of them: harmonics alone take one end for the other."""
+    letters = basis.single.trigonometric
+    M, q = (0, 0) if letters is None else letters.multipliers
+    if letters is None or not q or basis.size != 2 * M + 1 + q:
+        return averages
+    waves, edges = averages[: 2 * M + 1], averages[2 * M + 1 :]
+    return np.concatenate([waves, _FIRST * (edges + letters.harmonics() @ waves)])
+
+
+def supported(model: AdditiveModel, number: int, pure: bool) -> bool:
+    """Whether the data support the effect of a term: it, or a product that it has a margin of."""
+    parts = {part.term for part in model._pure_effects[number].parts} if pure else {number}
+    return any(model.fit_.terms[t].active for t in parts)
 
 
 def _middle(model: AdditiveModel, c: int) -> float:
@@ -86,16 +137,18 @@ def held_text(model: AdditiveModel, view: View) -> str:
     return f"at {', '.join(parts)}" if parts else ""
 
 
-def effect_on(model: AdditiveModel, view: View, lattice: Mapping[int, np.ndarray]) -> Effect:
+def effect_on(model: AdditiveModel, view: View, lattice: Mapping[int, np.ndarray], pure: bool = True) -> Effect:
     """The effect of a term on the product of places of its columns, one axis of the result per column."""
     posterior, scale = model.fit_.posterior, model.target_.scale
     grids = np.meshgrid(*lattice.values(), indexing="ij")
     x = np.tile([_middle(model, c) for c in range(len(model.column_indices_))], (grids[0].size, 1))
+    columns = model.statistics_.binding.columns
     for c, grid in zip(lattice, grids, strict=True):
-        x[:, c] = grid.ravel()
-    rows = posterior.rows(x)
-    mean, variance = posterior.effect(view.term, x, rows)
-    known = variance < UNINFORMED**2 * posterior.covariance.prior_variance(view.term, x, rows)
+        for other, column in enumerate(columns):  # a column may be read in several ways
+            if column.index == columns[c].index and (column.levels is None) == (columns[c].levels is None):
+                x[:, other] = grid.ravel()
+    mean, variance, prior = model._effect(view.term, x, posterior.rows(x), pure)
+    known = variance < UNINFORMED**2 * prior
     shape = grids[0].shape
     return Effect(scale * mean.reshape(shape), scale * np.sqrt(variance).reshape(shape), known.reshape(shape))
 

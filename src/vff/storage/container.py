@@ -20,7 +20,7 @@ from vff.storage.writing import sync_folder, temporary_beside, unwritable
 from vff.words import LONGEST_PATH, shortened
 
 MAGIC = b"\x89VFF\r\n\x1a\n"
-VERSION = 4
+VERSION = 5
 """Of the format. Older files are read."""
 Tree = Any
 """None, bool, int, float, str, arrays, lists of trees, dictionaries of trees by text."""

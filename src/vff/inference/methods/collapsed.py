@@ -14,6 +14,7 @@ from vff.inference.learning.model import NOISE_BOUNDS, SumModel, capped, edf_by_
 from vff.inference.learning.start import Given, Start, highest_standing_out, look, sized_for
 from vff.inference.methods.fit import Fit, Milestone, TermShare, record
 from vff.inference.methods.notes import active, notes_on
+from vff.inference.methods.shares import Explained, concurvities, gram_of_mean
 from vff.inference.methods.task import FitTask, Method, Spec
 from vff.inference.model.hyperparameters import Hyperparameters
 from vff.inference.model.scale import REACH, TargetScale, standardised
@@ -162,7 +163,7 @@ def _last(task: FitTask, model: SumModel, found: Start) -> Start | None:
         return None
     values, units = [], task.units(model.moments.request).terms
     for plan, own, unit, other in zip(task.plans, before.terms, units, model.unpack(found.theta).terms, strict=True):
-        kept = {name: value / unit[name] for name, value in plan.named(own).items()}
+        kept = {name: unit[name].inner(value) for name, value in plan.named(own).items()}
         values.append(kept if own.active else other)
     setting = Hyperparameters(tuple(values), before.noise_variance / task.target.scale**2)
     return _start_at(model, setting, clipped=True)
@@ -191,7 +192,7 @@ def record_of_stages(
         task,
         posterior=posterior,
         values=units.outer(final.model.unpack(final.optimum.theta).terms),
-        shares=shares_of(final),
+        shares=shares_of(final, posterior, task.sources),
         history=tuple(Milestone(own.harmonics, own.optimum, own.bound_gap, own.tolerance) for own in stages),
         solver=final.model.solver.name,
         elbo_error=final.closed.error,
@@ -200,27 +201,19 @@ def record_of_stages(
     )
 
 
-def shares_of(final: Stage) -> list[TermShare]:
+def shares_of(final: Stage, posterior: Posterior, sources: Sequence[Sequence[str]]) -> list[TermShare]:
     """What the data say of every term."""
     model, closed, edf = final.model, final.closed, edf_by_term(final.closed)
-    # of sites, first and second moments are both weighted by their precisions
-    known = model.weight > 0.0  # sites that know nothing leave nothing to share
-    setting = model.unpack(final.optimum.theta)
-    centre = replace(model, averages=None).centre(setting) if known else np.zeros(closed.mean.size)
-    energies = np.array(closed.energies()) / model.weight if known else np.zeros(len(model.terms))
-    total = _spread_of_targets(final, centre) if known else 0.0
-    shares = []
-    for s, place in enumerate(model.moments.request.slices):
-        spread = float(energies[s] - (centre[place] @ closed.mean[place]) ** 2)
-        share = max(0.0, spread) / total if total > 0.0 else 0.0
-        shares.append(TermShare(share, float(edf[s]), active(final, s)))
-    return shares
-
-
-def _spread_of_targets(final: Stage, centre: np.ndarray) -> float:
-    """Variance of the targets over the rows; of sites, which have none of their own, that of the fitted function."""
-    model, closed = final.model, final.closed
-    if model.sites:
-        known = 0.0 if closed.intercept_posterior is None else closed.intercept_posterior.mean
-        return closed.energy / model.weight - (float(centre @ closed.mean) + known) ** 2
-    return closed.yy / model.weight - (model.target / model.weight) ** 2
+    T, W = len(model.terms), model.weight
+    shares, alike = np.zeros(T), [None] * T
+    if W > 0.0:  # sites that know nothing leave nothing to share
+        # of sites, first and second moments are both weighted by their precisions
+        centre = replace(model, averages=None).centre(model.unpack(final.optimum.theta))
+        explained = Explained.of(posterior, sources, gram_of_mean(closed), centre, W)
+        # sites have no targets of their own
+        total = float(explained.covariances.sum()) if model.sites else closed.yy / W - (model.target / W) ** 2
+        shares, alike = explained.shares(total), concurvities(explained, closed, centre, W)
+    return [
+        TermShare(float(share), float(own), active(final, s), one)
+        for s, (share, own, one) in enumerate(zip(shares, edf, alike, strict=True))
+    ]

@@ -39,15 +39,18 @@ class TermFit:
     """By column; a column of levels has none."""
     M: int | tuple[int | None, ...] | None
     """Harmonics; of a product, by column."""
-    variance_share: float
-    """Variance of its effect over the rows, relative to the variance of y; above one where terms offset one another.
+    variance_share: float | None
+    """Covariance of its pure effect with f over the rows, relative to the variance of y: all add up to var(f) / var(y).
 
-    With a likelihood that is not Gaussian, relative to the variance of f, rows weighted by what they tell about it.
+    Below zero where it offsets others. With a likelihood that is not Gaussian, relative to the variance of f, rows
+    weighted by what they tell about it: all add up to one. None where an older file does not say.
     """
     edf: float
     """How many of its coefficients the data determine."""
     active: bool
     """False when the data do not support it and its variance shrank to nothing."""
+    concurvity: float | None = None
+    """Share of the variance of its effect that the other terms could stand in for; None where that is not known."""
 
 
 @dataclass(frozen=True)
@@ -113,21 +116,20 @@ class Fit:
 class TermShare(NamedTuple):
     """What the data say of one term."""
 
-    variance_share: float
+    variance_share: float | None
     edf: float
     active: bool
+    concurvity: float | None = None
 
 
 def shares_of_effects(
     effects: Sequence[np.ndarray], w: np.ndarray, edf: Sequence[float], active: Sequence[bool] | None = None
 ) -> list[TermShare]:
-    """From the mean of every term's effect at rows of these weights, relative to the variance of their sum."""
-
-    def spread(values: np.ndarray) -> float:
-        return float(np.average((values - np.average(values, weights=w)) ** 2, weights=w))
-
-    total = spread(np.sum(effects, axis=0))
-    shares = [spread(effect) / total if total > 0.0 else 0.0 for effect in effects]
+    """From the mean of every effect at rows of these weights: covariances with their sum, relative to its variance."""
+    centred = [own - np.average(own, weights=w) for own in effects]
+    f = np.sum(centred, axis=0)
+    total = float(np.average(f**2, weights=w))
+    shares = [float(np.average(own * f, weights=w)) / total if total > 0.0 else 0.0 for own in centred]
     return [TermShare(*own) for own in zip(shares, edf, active or [True] * len(shares), strict=True)]
 
 

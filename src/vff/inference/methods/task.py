@@ -30,14 +30,14 @@ class TermPlan:
 
     name: str
     labels: tuple[str, ...]
-    """What its columns are called in messages."""
+    """What its columns are called in messages, factor by factor."""
     term: Term
     given: Given
     """The user's hyperparameters in the user's units, None where free."""
     M: tuple[int | None, ...]
     """Harmonics by factor, or None to find them (or for levels, which have none)."""
     ranges: tuple[ColumnSummary, ...]
-    """Where the data of its columns lie."""
+    """Where the data of its columns lie, factor by factor; of several columns, the widest."""
     highest_frequency: int = 0
     """That matters, when the term is one of several."""
 
@@ -139,6 +139,11 @@ class FitTask:
     @property
     def terms(self) -> tuple[Term, ...]:
         return tuple(plan.term for plan in self.plans)
+
+    @property
+    def sources(self) -> tuple[tuple[str, ...], ...]:
+        """The column of the table behind every factor of every term."""
+        return tuple(plan.labels for plan in self.plans)
 
     @property
     def budgets(self) -> tuple[float, ...]:

@@ -140,7 +140,10 @@ class Term:
 def variance_functions(factor: Factor, basis: Basis, letters: np.ndarray) -> np.ndarray:
     """Sums over double letters (Q, ...) to sums over the functions of which k(x, x) is made, (J, ...)."""
     if factor.constant_variance:
-        return np.tensordot(factor.one(basis)[None], basis.features_sum(letters), axes=1)
+        one = factor.one(basis)
+        if one is None:
+            raise TypeError(f"{factor.title} has a constant variance, and not the function 1 that it is made of")
+        return np.tensordot(one[None], basis.features_sum(letters), axes=1)
     return np.tensordot(factor.variance_letters(basis).T, letters, axes=1)
 
 

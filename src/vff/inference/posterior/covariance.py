@@ -8,11 +8,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
+from vff.inference.posterior.pure import Part, PureEffect
 from vff.inference.posterior.term import Rows, TermProcess, Vectors, Written, split, stretches
-from vff.linalg import factorise
 from vff.moments import (
     ColumnRows,
     KeyedByPairs,
@@ -82,6 +83,18 @@ class AbstractCovariance(KeyedByPairs, ABC):
         """The part of a term's answers that adds up over terms."""
         return self.answers(s, x, rows, vectors)
 
+    @abstractmethod
+    def pure(self, effect: PureEffect, x: np.ndarray, rows: Rows, vectors: Vectors) -> Answers:
+        """The effect of every vector (P,) of coefficients, and with w in place of phi, w'(K^-1 - S)w, at every row."""
+
+    def pure_prior(self, effect: PureEffect, x: np.ndarray, rows: Rows) -> np.ndarray:
+        """The variance of an effect without data, (N,)."""
+        return np.sum([part.prior(x, rows) for part in effect.parts], axis=0)
+
+    @abstractmethod
+    def product(self, v: np.ndarray) -> np.ndarray:
+        """S v, (P,), as variances at rows have it."""
+
     @property
     def functions(self) -> tuple[list[LetterFunction], list[LetterFunction]] | None:
         """phi'(K^-1 - S_ss)phi of every term in letters, and functions that sum to phi_s'S_st phi_t over all pairs.
@@ -89,6 +102,16 @@ class AbstractCovariance(KeyedByPairs, ABC):
         None where rows are asked in another way.
         """
         return None
+
+    def coefficient_variances(self, s: int) -> np.ndarray:
+        """S_ii of every coefficient of one term, (P,), with the intercept held."""
+        term, found = self.terms[s], []
+        shape = term.transform.shape
+        for some in stretches(term.size, term.size):
+            places = np.unravel_index(np.arange(some.start, some.stop), shape)
+            unit = Written([np.eye(size)[place] for size, place in zip(shape, places, strict=True)])
+            found.append(self.quad([unit if t == s else None for t in range(len(self.terms))]))
+        return term.prior_variances() - np.concatenate(found)
 
     def draws(self, n_samples: int, rng: np.random.Generator) -> np.ndarray | None:
         """Draws of c - mean, (P, n_samples); None where there is no cheap way to them."""
@@ -102,6 +125,10 @@ class AbstractCovariance(KeyedByPairs, ABC):
     def values(self, x: np.ndarray, some: np.ndarray | slice = slice(None)) -> tuple[np.ndarray, np.ndarray]:
         """Some of these draws at every row, (N, S), but for a rest whose variance is (N,)."""
         raise TypeError(f"{type(self).__name__} is made of no draws")
+
+    def kept(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Draws of c, (S, P), and of the constant less its average, (S,); None where it is made of none."""
+        return None
 
     def prior_variance(self, s: int, x: np.ndarray, rows: Rows) -> np.ndarray | float:
         """k(x, x) of one term at every row; one number where it is the same at all."""
@@ -168,8 +195,61 @@ class WrittenCovariance(AbstractCovariance):
             return found
 
         *values, explained = split(
-            x, rows, term.columns, term.inside(rows), lambda some: synthesise(some, functions), beyond
+            x, rows, term.numbers, term.inside(rows), lambda some: synthesise(some, functions), beyond
         )
+        return values, explained
+
+    @abstractmethod
+    def pure_function(self, part: Part) -> LetterFunction:
+        """w'(K^-1 - S_ss)w of a part of an effect in the double letters of its columns."""
+
+    @cached_property
+    def _pure_functions(self) -> dict[PureEffect, list[LetterFunction]]:
+        """Functions whose sum is w'(K^-1 - S)w, by effect, as they are asked for."""
+        return {}
+
+    def _functions_of(self, effect: PureEffect) -> list[LetterFunction]:
+        if effect not in self._pure_functions:
+            numbered = list(enumerate(effect.parts))
+            pairs = {(i, j): (one, other) for i, one in numbered for j, other in numbered if i < j}
+            blocks = {key: self._reduced(*pair) for key, pair in pairs.items() if self.between}
+            term_pairs = {key: TermPair(*(part.process.request for part in pairs[key])) for key in blocks}
+            own = [self.pure_function(part) for part in effect.parts]
+            self._pure_functions[effect] = [*own, *pair_functions(term_pairs, blocks)]
+        return self._pure_functions[effect]
+
+    def _reduced(self, one: Part, other: Part) -> np.ndarray:
+        """-2 times S between two parts, in coefficients of what is summed over rows."""
+        s, t = one.term, other.term
+        block = self.between[s, t] if s < t else self.between[t, s].T
+        half = one.process.to_raw(one.reduced(block))
+        return -2.0 * other.process.to_raw(other.reduced(half.T)).T
+
+    def pure(self, effect: PureEffect, x: np.ndarray, rows: Rows, vectors: Vectors) -> Answers:
+        parts, places = effect.parts, self.request.slices
+        quadratic = self._functions_of(effect)
+        linear = [part.process.function(part.reduced(v[places[part.term]])) for v in vectors for part in parts]
+
+        def within(some: Rows) -> Vectors:
+            values = synthesise(some, [*linear, *quadratic])
+            ends = [*range(0, len(linear) + 1, len(parts)), len(values)]
+            return [np.sum(values[i:j], axis=0) for i, j in pairwise(ends)]
+
+        def beyond(x: np.ndarray) -> np.ndarray:
+            found = np.zeros((len(vectors) + 1, len(x)))
+            for some in stretches(len(x), self.request.size):
+                written = {part.term: part.written(x[some]) for part in parts}
+                for value, v in zip(found, vectors, strict=False):
+                    value[some] = np.sum([w @ v[places[t]] for t, w in written.items()], axis=0)
+                found[-1, some] = np.sum([self.own_quad(t, w) for t, w in written.items()], axis=0)
+                for (s, t), block in self.between.items():
+                    if s in written and t in written:
+                        found[-1, some] -= 2.0 * np.einsum("np,np->n", written[s] @ block, written[t])
+            return found
+
+        inside = np.logical_and.reduce([part.process.inside(rows) for part in parts])
+        columns = {c for part in parts for c in part.process.columns}
+        *values, explained = split(x, rows, columns, inside, within, beyond)
         return values, explained
 
     def explained(self, mean: np.ndarray, x: np.ndarray, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
@@ -199,159 +279,3 @@ class WrittenCovariance(AbstractCovariance):
     def quad(self, features: Features) -> np.ndarray:
         own = [self.own_quad(s, phi.product) for s, phi in enumerate(features) if phi is not None]
         return np.sum(own, axis=0) - 2.0 * self._written_pairs(features)
-
-
-@dataclass(frozen=True)
-class Direct(WrittenCovariance):
-    """S written out."""
-
-    taken: tuple[np.ndarray, ...]
-    """K_s^-1 - S_ss of every term, (P_s, P_s): what the data took away from the prior."""
-    shared: dict[Pair, np.ndarray]
-    """S_st for s < t, (P_s, P_t)."""
-
-    @property
-    def between(self) -> dict[Pair, np.ndarray]:
-        return self.shared
-
-    def explained_function(self, s: int) -> LetterFunction:
-        return self.terms[s].square(self.taken[s])
-
-    @property
-    def functions(self) -> tuple[list[LetterFunction], list[LetterFunction]]:
-        return self._own_functions, self.pair_functions
-
-    def own_quad(self, s: int, weights: np.ndarray, Z: np.ndarray | None = None) -> np.ndarray:
-        taken = self.taken[s] if Z is None else Z.T @ self.taken[s] @ Z
-        return np.einsum("np,np->n", weights @ taken, weights)
-
-    def arrays(self) -> Arrays:
-        sizes = self.request.sizes
-        for own, size in zip(self.taken, sizes, strict=True):
-            yield own, (size, size), "what was explained"
-        for (s, t), block in self.shared.items():
-            yield block, (sizes[s], sizes[t]), "a covariance between terms"
-
-    def check(self) -> None:
-        if self.shared and set(self.shared) != set(self.request.pairs):
-            raise ValueError("a covariance for every pair of terms was expected, found some")
-
-    def outer(self, features: Features) -> np.ndarray:
-        own = (phi.product @ self.taken[s] @ phi.product.T for s, phi in enumerate(features) if phi is not None)
-        total = np.sum(list(own), axis=0)
-        for (s, t), block in self.shared.items():
-            left, right = features[s], features[t]
-            if left is not None and right is not None:
-                half = left.product @ block @ right.product.T
-                total -= half + half.T
-        return total
-
-    def spread(self, v: np.ndarray, own: np.ndarray) -> float:
-        parts = [v[place] for place in self.request.slices]
-        return super().spread(v, own) + 2.0 * sum(
-            float(parts[s] @ block @ parts[t]) for (s, t), block in self.shared.items()
-        )
-
-    def apply(self, v: np.ndarray) -> np.ndarray:
-        return self.matrix() @ v
-
-    def matrix(self) -> np.ndarray:
-        """S, (P, P)."""
-        places, S = self.request.slices, np.empty((self.request.size, self.request.size))
-        for s, place in enumerate(places):
-            S[place, place] = self.terms[s].prior_covariance() - self.taken[s]
-        for (s, t), block in self.shared.items():
-            S[places[s], places[t]], S[places[t], places[s]] = block, block.T
-        return S
-
-    def draws(self, n_samples: int, rng: np.random.Generator) -> np.ndarray:
-        return covariance_root(self.matrix()) @ rng.standard_normal((self.request.size, n_samples))
-
-
-@dataclass(frozen=True)
-class Averaged(Direct):
-    """S over draws of coefficients and hyperparameters, given the constant, and the draws that have it.
-
-    The first two moments of f over draws are those of one Gaussian process, theory (12.2); what is not Gaussian about f
-    is answered by the draws themselves. Beyond the domain, features go on as their tails at the median of the
-    hyperparameters have it.
-    """
-
-    carried: tuple[np.ndarray, ...]
-    """E[K^-1] of every term, (P_s, P_s)."""
-    coefficients: np.ndarray
-    """Draws of c, (S, P)."""
-    intercepts: np.ndarray
-    """How far the constant is from its average in every draw, (S,)."""
-    varying: tuple[np.ndarray, ...] = ()
-    """E of the weights of k(x, x) in its functions, of every term; without entries where it is the same everywhere."""
-
-    @property
-    def count(self) -> int:
-        """Draws that are kept."""
-        return len(self.coefficients)
-
-    def arrays(self) -> Arrays:
-        yield from super().arrays()
-        for own, size in zip(self.carried, self.request.sizes, strict=True):
-            yield own, (size, size), "a covariance of the prior"
-        for own, term in zip(self.varying, self.terms, strict=False):
-            yield own, term.variance_shape if own.size else (0,), "prior variances"
-        yield self.coefficients, (self.count, self.request.size), "draws of the coefficients"
-        yield self.intercepts, (self.count,), "draws of the constant"
-
-    def check(self) -> None:
-        super().check()
-        if not self.count:
-            raise ValueError("draws were expected, found none")
-        if len(self.varying) not in (0, len(self.terms)):
-            raise ValueError("prior variances of every term were expected, found some")
-
-    def prior_variance(self, s: int, x: np.ndarray, rows: Rows) -> np.ndarray | float:
-        """On average over draws."""
-        if not self.varying or not self.varying[s].size:
-            return super().prior_variance(s, x, rows)
-        term, weights = self.terms[s], self.varying[s]
-        own = [self._varying_functions[s]]
-        return split(
-            x, rows, term.columns, term.inside(rows), lambda some: synthesise(some, own),
-            lambda far: term.weighted_variance(weights, far)[None],
-        )[0]  # fmt: skip
-
-    @cached_property
-    def _varying_functions(self) -> dict[int, LetterFunction]:
-        """E[k(x, x)] of the terms in which it varies."""
-        return {s: self.terms[s].weighted_letters(own) for s, own in enumerate(self.varying) if own.size}
-
-    @cached_property
-    def _rest(self) -> Direct:
-        return Direct(self.terms, self.carried, {})
-
-    def rest(self, x: np.ndarray) -> np.ndarray:
-        """Variance of the part of f that features do not carry, on average over draws, (N,)."""
-        rows = columns_of(self.request, x)
-        _, explained = self._rest.explained(np.zeros(self.request.size), x, rows)
-        # the difference is a variance; only rounding can carry it below zero
-        return np.maximum(self.prior_variances(x, rows) - explained, 0.0)
-
-    def values(self, x: np.ndarray, some: np.ndarray | slice = slice(None)) -> tuple[np.ndarray, np.ndarray]:
-        """c0 + phi'c of some of the draws at every row, (N, S), and the variance of the rest, (N,)."""
-        c = self.coefficients[some].T
-        values = np.empty((len(x), c.shape[1]))
-        for rows in stretches(len(x), self.request.size):
-            values[rows] = np.concatenate([term.features(x[rows]) for term in self.terms], axis=1) @ c
-        return values + self.intercepts[some], self.rest(x)
-
-
-def covariance_root(covariance: np.ndarray) -> np.ndarray:
-    """R with R R' = covariance, a factor unless the data leave so little open that rounding hides it."""
-    try:
-        return factorise(covariance).lower
-    except FloatingPointError:
-        return square_root(covariance)
-
-
-def square_root(covariance: np.ndarray) -> np.ndarray:
-    """R with R R' = covariance. Rows close to one another leave eigenvalues that rounding may carry below zero."""
-    values, vectors = np.linalg.eigh(covariance)
-    return vectors * np.sqrt(np.maximum(values, 0.0))

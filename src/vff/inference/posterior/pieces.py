@@ -7,7 +7,8 @@ from math import prod
 import numpy as np
 
 from vff.inference.model.products import evaluated
-from vff.inference.posterior.covariance import AbstractCovariance, Arrays, Features
+from vff.inference.posterior.covariance import AbstractCovariance, Answers, Arrays, Features
+from vff.inference.posterior.pure import PureEffect
 from vff.inference.posterior.term import Rows, Vectors, Written, stretches
 from vff.linalg import apply_along, product_rows
 
@@ -64,6 +65,31 @@ class Pieces(AbstractCovariance):
             explained[some] = self._products(s, phi, _squares)
         return found, explained
 
+    def pure(self, effect: PureEffect, x: np.ndarray, rows: Rows, vectors: Vectors) -> Answers:
+        found, explained, places = [np.zeros(len(x)) for _ in vectors], np.zeros(len(x)), self.request.slices
+        for part in effect.parts:
+            s, place = part.term, places[part.term]
+            for some in stretches(len(x), len(part.monomials) * self._written_size(s)):
+                phi = part.factors_at(x[some])
+                kept = [_filled(part.kept(phi, monomial), len(x[some])) for monomial in part.monomials]
+                for value, v in zip(found, vectors, strict=True):
+                    value[some] += np.sum([evaluated(own, v[place]) for own in kept], axis=0)
+                pairs = ((one, other) for one in kept for other in kept)
+                explained[some] += np.sum([self._between(s, *pair) for pair in pairs], axis=0)
+        return found, explained
+
+    def _between(self, s: int, one: Sequence[np.ndarray], other: Sequence[np.ndarray]) -> np.ndarray:
+        """w'(K^-1 - S_ss)v at every row, for features w and v of one term, factor by factor."""
+        pieces, whiteners = self.roots[s], self.whiteners[s]
+        prior = _product([_dots(w @ G, v @ G) for w, v, G in zip(one, other, whiteners, strict=True)])
+        if len(pieces[0]) < len(one):
+            one, other = [product_rows(list(one))], [product_rows(list(other))]
+        parts = [_product([_dots(w @ L, v @ L) for w, v, L in zip(one, other, piece, strict=True)]) for piece in pieces]
+        return self.terms[s].variance * prior - np.sum(parts, axis=0)
+
+    def product(self, v: np.ndarray) -> np.ndarray:
+        return self.times(v)
+
     def quad(self, features: Features) -> np.ndarray:
         return self._sum(features, _squares)
 
@@ -91,6 +117,15 @@ def _product(parts: Sequence[np.ndarray]) -> np.ndarray:
     for part in parts[1:]:
         total = total * part
     return total
+
+
+def _filled(factors: Sequence[np.ndarray], N: int) -> list[np.ndarray]:
+    """Factors (N, P_d) or (1, P_d) at all rows."""
+    return [np.broadcast_to(own, (N, own.shape[1])) for own in factors]
+
+
+def _dots(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    return np.einsum("np,np->n", one, other)
 
 
 def _squares(rows: np.ndarray) -> np.ndarray:

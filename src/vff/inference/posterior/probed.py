@@ -11,7 +11,9 @@ from functools import cached_property, reduce
 
 import numpy as np
 
+from vff.basis import Basis
 from vff.inference.posterior.covariance import Answers, Arrays, Features, WrittenCovariance, columns_of
+from vff.inference.posterior.pure import Keep, Part, PureEffect
 from vff.inference.posterior.term import Rows, TermProcess, Vectors, stretches
 from vff.inference.solvers.iterative import IterativeLinearGaussian
 from vff.inference.solvers.whitening import WhitenedTerm
@@ -82,21 +84,45 @@ class Probed(WrittenCovariance):
 
     def explained_function(self, s: int) -> LetterFunction:
         """phi'(K^-1 - W'W)phi; the probes' part is not in it."""
-        term, white = self.terms[s], self._white(s)
+        term = self.terms[s]
         bases = [factor.basis for factor in term.factors]
-        raw = [T.transpose(U) for T, U in zip(term.transform.factors, white.U, strict=True)]
-        squares = [gram_columns_adjoint(basis, U, U) for basis, U in zip(bases, raw, strict=True)]
-        letters = contract(self._gain(s), squares) - self._corner_letters(s, raw)
-        return LetterFunction(term.columns, tuple(basis.double for basis in bases), letters, term.domains)
+        letters = self._letters(s, bases, self._raw(s), self._raw(s))
+        return LetterFunction.of(term.columns, [basis.double for basis in bases], letters, term.domains)
 
-    def _corner_letters(self, s: int, raw: Sequence[np.ndarray]) -> np.ndarray:
-        sizes, D = self._white(s).corner, len(raw)
+    def pure_function(self, part: Part) -> LetterFunction:
+        """The same of a part of an effect."""
+        s, own = part.term, part.process
+        bases = [factor.basis if d in part.over else None for d, factor in enumerate(self.terms[s].factors)]
+        kept = [self._raw(s, part, monomial) for monomial in part.monomials]
+        letters = np.sum([self._letters(s, bases, one, other) for one in kept for other in kept], axis=0)
+        double = [factor.basis.double for factor in own.factors]
+        return LetterFunction.of(own.columns, double, letters.reshape([one.size for one in double]), own.domains)
+
+    def _raw(self, s: int, part: Part | None = None, monomial: Sequence[Keep] = ()) -> list[np.ndarray]:
+        """What is kept of U by factor, in coefficients of what is summed over rows, (P_d, R_d); averages, (1, R_d)."""
+        found = []
+        for d, (T, U) in enumerate(zip(self.terms[s].transform.factors, self._white(s).U, strict=True)):
+            kept = U if part is None else part.factor_map(d, monomial[d], U)
+            found.append(T.transpose(kept) if part is None or d in part.over else kept)
+        return found
+
+    def _letters(
+        self, s: int, bases: Sequence[Basis | None], one: Sequence[np.ndarray], other: Sequence[np.ndarray]
+    ) -> np.ndarray:
+        """K^-1 - W'W between functions of two kinds in double letters, an axis per factor; of averages, one number."""
+        squares = [_products(*own) for own in zip(bases, one, other, strict=True)]
+        return contract(self._gain(s), squares) - self._corner_letters(s, bases, one, other)
+
+    def _corner_letters(
+        self, s: int, bases: Sequence[Basis | None], one: Sequence[np.ndarray], other: Sequence[np.ndarray]
+    ) -> np.ndarray:
+        sizes, D = self._white(s).corner, len(bases)
         order = [axis for d in range(D) for axis in (d, D + d)]
         tensor = self._excesses[s].reshape(*sizes, *sizes).transpose(order).reshape([size**2 for size in sizes])
         maps = []
-        for factor, U, size in zip(self.terms[s].factors, raw, sizes, strict=True):
+        for basis, U, V, size in zip(bases, one, other, sizes, strict=True):
             left, right = np.repeat(np.arange(size), size), np.tile(np.arange(size), size)
-            maps.append(gram_columns_adjoint(factor.basis, U[:, left], U[:, right]))
+            maps.append(_products(basis, U[:, left], V[:, right]))
         return contract(tensor, maps)
 
     @property
@@ -128,6 +154,12 @@ class Probed(WrittenCovariance):
     def answers(self, s: int, x: np.ndarray, rows: Rows, vectors: Vectors) -> Answers:
         values, explained = self.alone(s, x, rows, vectors)
         return values, explained - np.mean(np.multiply(*self._probe_values(s, x, rows)), axis=0)
+
+    def pure(self, effect: PureEffect, x: np.ndarray, rows: Rows, vectors: Vectors) -> Answers:
+        probes = [*self.away.T, *self.signs.T]
+        values, explained = super().pure(effect, x, rows, [*vectors, *probes])
+        away, signs = np.reshape(values[len(vectors) :], (2, -1, len(x)))
+        return values[: len(vectors)], explained - np.mean(away * signs, axis=0)
 
     def explained(self, mean: np.ndarray, x: np.ndarray, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
         if len(x) <= FEW_ROWS:
@@ -187,13 +219,25 @@ class Probed(WrittenCovariance):
         """S_ss v_s of every term s as the probes have it, (P,)."""
         found = []
         for s, place in enumerate(self.request.slices):
-            own, X, Z, white = v[place], self.away[place], self.signs[place], self._white(s)
-            rotated = white.rotated(own[:, None])[:, 0]
-            weighed = rotated / white.D.reshape(-1)
-            weighed[white.corner_places] += self._excesses[s] @ rotated[white.corner_places]
-            product = white.turned_back(weighed[:, None])[:, 0]
-            found.append(product + 0.5 * (X @ (Z.T @ own) + Z @ (X.T @ own)) / self.form.probes)
+            own, X, Z = v[place], self.away[place], self.signs[place]
+            found.append(self._exact_times(s, own) + 0.5 * (X @ (Z.T @ own) + Z @ (X.T @ own)) / self.form.probes)
         return np.concatenate(found)
+
+    def _exact_times(self, s: int, v: np.ndarray) -> np.ndarray:
+        """W'W v of one term."""
+        white = self._white(s)
+        rotated = white.rotated(v[:, None])[:, 0]
+        weighed = rotated / white.D.reshape(-1)
+        weighed[white.corner_places] += self._excesses[s] @ rotated[white.corner_places]
+        return white.turned_back(weighed[:, None])[:, 0]
+
+    def product(self, v: np.ndarray) -> np.ndarray:
+        parts = [v[place] for place in self.request.slices]
+        found = [self._exact_times(s, own) for s, own in enumerate(parts)]
+        for (s, t), block in self.between.items():
+            found[s], found[t] = found[s] + block @ parts[t], found[t] + block.T @ parts[s]
+        X, Z = self.away, self.signs
+        return np.concatenate(found) + 0.5 * (X @ (Z.T @ v) + Z @ (X.T @ v)) / self.form.probes
 
     @cached_property
     def relative_error(self) -> float:
@@ -230,3 +274,8 @@ class Probed(WrittenCovariance):
                 "use fewer frequencies"
             )
         return tuple(notes)
+
+
+def _products(basis: Basis | None, U: np.ndarray, V: np.ndarray) -> np.ndarray:
+    """(phi'u_r)(phi'v_r) in the double letters of a column, (Q, R); without a basis, of numbers, (1, R)."""
+    return U * V if basis is None else gram_columns_adjoint(basis, U, V)

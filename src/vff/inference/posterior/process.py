@@ -2,15 +2,27 @@
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from vff.inference.posterior.covariance import AbstractCovariance, columns_of, square_root
+from vff.inference.posterior.covariance import AbstractCovariance, columns_of
+from vff.inference.posterior.direct import square_root
+from vff.inference.posterior.pure import PureEffect, Sources, pure_averages, pure_effects
 from vff.inference.posterior.term import Rows, TermProcess, stretches
 from vff.inference.solvers.linear_gaussian import InterceptPosterior
 from vff.moments import ColumnRows, LetterFunction, MomentRequest, Tables, synthesise
 
 _CHUNK = 2**20
+
+
+class EffectAt(NamedTuple):
+    """An effect at rows, (N,) each."""
+
+    mean: np.ndarray
+    variance: np.ndarray
+    prior: np.ndarray
+    """Its variance without data."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +60,8 @@ class Posterior:
         outside = np.zeros(x.shape, bool)
         for term in self.terms:
             for c, factor in zip(term.columns, term.factors, strict=True):
-                outside[:, c] |= factor.outside(x[:, c])
+                out = factor.outside(x[:, c])
+                outside[:, c] |= out[:, None] if isinstance(c, tuple) else out
         return outside
 
     def mean_at(self, x: np.ndarray) -> np.ndarray:
@@ -145,8 +158,8 @@ class Posterior:
         mean, variance = np.zeros(len(x)), np.zeros(len(x))
         intercept = self.intercept
         for some in stretches(len(x), self.request.size):
-            features = [term.written(x[some], along) if along in term.columns else None for term in self.terms]
-            prior = sum(term.slope_variance(x[some], along) for term in self.terms if along in term.columns)
+            features = [term.written(x[some], along) if along in term.numbers else None for term in self.terms]
+            prior = sum(term.slope_variance(x[some], along) for term in self.terms if along in term.numbers)
             variance[some] = np.maximum(prior - self.covariance.quad(features), 0.0)
             places = zip(features, self.request.slices, strict=True)
             own = [(phi, place) for phi, place in places if phi is not None]
@@ -175,9 +188,46 @@ class Posterior:
             variance = variance + self.intercept.variance * follows**2
         return mean, variance
 
-    def effects_of_mean(self, x: np.ndarray, rows: Rows) -> list[np.ndarray]:
-        """phi'm of every term at every row."""
-        return [term.linear(x, rows, [m])[0] for term, m in self._by_term(self.mean)]
+    def pure_effects(self, sources: Sources) -> tuple[PureEffect, ...]:
+        """The effect of every term with margins of products where they belong, by the rule of ``pure``."""
+        key = tuple(map(tuple, sources))
+        if key not in self._pure:
+            self._pure[key] = pure_effects(self.terms, self.centre, self.request.slices, key)
+        return self._pure[key]
+
+    @cached_property
+    def _pure(self) -> dict[Any, tuple[PureEffect, ...]]:
+        return {}
+
+    def effect_at(self, s: int, effect: PureEffect | None, x: np.ndarray, rows: Rows) -> EffectAt:
+        """That of ``pure_effects`` for term s, or the term as it is, less its average over the rows of the fit."""
+        if effect is None or effect.plain:
+            prior = np.broadcast_to(self.covariance.prior_variance(s, x, rows), len(x))
+            return EffectAt(*self.effect(s, x, rows), prior)
+        z = effect.centred_on(self.centre, self.request.slices)
+        moved, intercept = self.covariance.product(z), self.intercept
+        vectors = [self.mean, moved, *([] if intercept is None else [intercept.answer])]
+        (mean, cross, *more), explained = self.covariance.pure(effect, x, rows, vectors)
+        prior = self.covariance.pure_prior(effect, x, rows)
+        # the differences are variances; only rounding can carry them below zero
+        variance = np.maximum(np.maximum(prior - explained, 0.0) - 2.0 * cross + float(z @ moved), 0.0)
+        for follows in more:
+            assert intercept is not None
+            variance = variance + intercept.variance * (follows - float(z @ intercept.answer)) ** 2
+        return EffectAt(mean - float(z @ self.mean), variance, prior)
+
+    def feature_averages(self, s: int, d: int) -> np.ndarray | None:
+        """Of one factor of a term over the rows of the fit, as they are summed, (P,); None where they are not known."""
+        known = pure_averages(self.terms, self.centre, self.request.slices)[s][d]
+        return None if known is None else self.terms[s].factors[d].transform.inverse.forward(known.h)
+
+    def effects_of_mean(self, sources: Sources, x: np.ndarray, rows: Rows) -> list[np.ndarray]:
+        """The mean of every pure effect at every row, up to a constant."""
+        places, found = self.request.slices, []
+        for effect in self.pure_effects(sources):
+            parts = [(part.process, part.reduced(self.mean[places[part.term]])) for part in effect.parts]
+            found.append(np.sum([process.linear(x, rows, [c])[0] for process, c in parts], axis=0))
+        return found
 
     def average(self) -> tuple[float, float]:
         """Mean and variance of f averaged over the rows of the fit: what effects are measured from."""

@@ -90,6 +90,9 @@ class DirectLinearGaussian(LinearGaussian):
     def energy_of(self, c: np.ndarray) -> float:
         return float(c @ self.G.dense() @ c)
 
+    def written_gram(self) -> np.ndarray:
+        return self.G.dense()
+
     def spread_over(self, other: LinearGaussian) -> float:
         if not isinstance(other, DirectLinearGaussian):
             return super().spread_over(other)

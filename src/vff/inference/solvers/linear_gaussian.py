@@ -145,6 +145,10 @@ class LinearGaussian(ABC):
         """sum w f^2 of the posterior mean."""
         return self.energy_of(self.mean) + self.of_intercept.energy
 
+    def written_gram(self) -> np.ndarray | None:
+        """G, (P, P); None where it is never written out."""
+        return None
+
     def spread_over(self, other: "LinearGaussian") -> float:
         """tr(G A^-1) with the Gram matrix of the same features over other rows."""
         raise ValueError("rows are added to models of at most 4,500 features; use fewer frequencies, or fit again")

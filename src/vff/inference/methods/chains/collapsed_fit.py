@@ -115,7 +115,7 @@ def _record(task: FitTask, fit: Fit, model: SumModel, posterior: Posterior, samp
         likelihood=Gaussian(noise),
         posterior=posterior,
         values=samples.medians([len(plan.term.names) for plan in task.plans]),
-        shares=[TermShare(own.variance_share, own.edf, True) for own in fit.terms],
+        shares=[TermShare(own.variance_share, own.edf, True, own.concurvity) for own in fit.terms],
         history=(*fit.history, replace(fit.history[-1], bound_gap=bound_gap)),
         solver=fit.solver,
         weight=model.weight,

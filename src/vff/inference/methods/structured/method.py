@@ -30,7 +30,7 @@ from vff.inference.methods.structured.fit import (
 )
 from vff.inference.methods.task import FitTask, Method, Spec
 from vff.inference.model.hyperparameters import Hyperparameters
-from vff.inference.model.products import evaluated, projected
+from vff.inference.model.products import projected
 from vff.inference.posterior import Pieces, Posterior
 from vff.inference.solvers.linear_gaussian import InterceptPosterior
 from vff.likelihoods.rules import counts_for
@@ -130,12 +130,12 @@ def _product_terms(task: FitTask, model: SumModel, setting: Hyperparameters) -> 
     terms = []
     for s, own in enumerate(model.moments.request.terms):
         factors = model.terms[s].priors(own.factors, setting.terms[s])
-        features = (factor.features(source.column(c, every)) for c, factor in zip(own.columns, factors, strict=True))
+        features = (factor.features(source.read(c, every)) for c, factor in zip(own.columns, factors, strict=True))
         priors = (factor.K.mv(np.eye(factor.basis.size)) for factor in factors)
         variance, varying = setting.terms[s]["variance"], None
         if not model.terms[s].constant_variance:
             both = zip(own.columns, factors, strict=True)
-            varying = np.asarray(variance * prod(factor.prior_variance(source.column(c, every)) for c, factor in both))
+            varying = np.asarray(variance * prod(factor.prior_variance(source.read(c, every)) for c, factor in both))
         terms.append(ProductTerm(tuple(features), tuple(priors), variance, varying))
     return terms
 
@@ -154,7 +154,9 @@ def _record(
     mean = np.concatenate([m.ravel() for m in fit.means])
     posterior = Posterior(mean, covariance, centre, covariance.times(centre), intercept=intercept)
     optimum = Optimum(model.pack(setting), fit.elbo, 0, fit.evaluations, fit.converged, "hyperparameters held")
-    effects = [evaluated(term.features, m) for term, m in zip(terms, fit.means, strict=True)]
+    source, every = task.visited.prepared.source, slice(0, task.visited.prepared.n)
+    x = np.stack([source.column(c, every) for c in range(len(posterior.request.columns))], axis=1)
+    effects = posterior.effects_of_mean(task.sources, x, posterior.rows(x))
     return record(
         task,
         method=Structured.name,
