@@ -37,9 +37,11 @@ def simulated(rows: int, seed: int = 5) -> tuple[np.ndarray, np.ndarray]:
 
 def found(day: np.ndarray, flux: np.ndarray) -> GPRegressor:
     """Two oscillators from no start at all; then all terms, the slower oscillator first, from where these ended."""
-    swings: Any = GPRegressor(Oscillator(0) + Oscillator(0)).fit(day[:, None], flux).kernel_
+    rough = GPRegressor(Oscillator(0) + Oscillator(0)).fit(day[:, None], flux)
+    swings: Any = rough.kernel_
     first, second = sorted(swings.terms, key=lambda own: -own.period)
-    return GPRegressor(first + second + Matern52(0, lengthscale=0.5 * DAYS, variance=0.1)).fit(day[:, None], flux)
+    kernel = first + second + Matern52(0, lengthscale=0.5 * DAYS, variance=0.1)
+    return GPRegressor(kernel, noise_variance=rough.noise_variance_).fit(day[:, None], flux)
 
 
 def sampled(model: GPRegressor, day: np.ndarray, flux: np.ndarray, quick: bool) -> dict[str, np.ndarray]:
