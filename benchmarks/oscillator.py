@@ -30,7 +30,8 @@ def process(period: float, quality: float, variance: float) -> Any:
     import celerite2  # pyright: ignore[reportMissingImports]
     from celerite2 import terms  # pyright: ignore[reportMissingImports]
 
-    return celerite2.GaussianProcess(terms.SHOTerm(sigma=np.sqrt(variance), rho=period, Q=quality), mean=0.0)
+    kernel: Any = terms.SHOTerm  # its own types lack most of its arguments
+    return celerite2.GaussianProcess(kernel(sigma=np.sqrt(variance), rho=period, Q=quality), mean=0.0)
 
 
 def draw(rows: int, cycles: float, quality: float) -> tuple[np.ndarray, np.ndarray]:

@@ -30,7 +30,8 @@ FOR_INFERENCE = {
     "row_modes",
 }
 # What fits and scikit-learn ask of kernels; users add, multiply and call them.
-FOR_FITS = {"bare", "clash", "for_columns", "get_params", "set_params", "text", "with_values"}
+FOR_FITS = {"bare", "clash", "for_columns", "get_params", "over", "set_params", "settled", "text", "unnamed"}
+FOR_FITS |= {"with_values"}
 
 SECTION = re.compile(r"^(\w[\w ]*)\n-{3,}$", re.MULTILINE)
 NAMES = re.compile(r"^(\*{0,2}\w+(?:, \*{0,2}\w+)*)(?: :.*)?$", re.MULTILINE)

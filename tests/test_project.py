@@ -102,7 +102,16 @@ def test_files_and_functions_stay_small(path: Path) -> None:
             assert node.end_lineno - node.lineno < 60, node.name
 
 
-RUN = ("a-billion-rows", "clusters", "databases", "interactions", "likelihoods", "markov-chains", "point-patterns")
+RUN = (
+    "a-billion-rows",
+    "areas",
+    "clusters",
+    "databases",
+    "interactions",
+    "likelihoods",
+    "markov-chains",
+    "point-patterns",
+)
 
 
 def blocks_of(page: str) -> list[str]:

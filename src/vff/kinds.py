@@ -10,4 +10,5 @@ FACTORS = {
     "oscillator": ("Oscillator",),
     "graph": ("Areas", "Ordered"),
     "trend": ("Trend",),
+    "sphere": ("Sphere",),
 }

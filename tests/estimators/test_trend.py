@@ -194,8 +194,8 @@ def test_of_order_one_it_is_the_linear_smoothing_spline(t):
 def test_forecasts_of_walks_are_covered(order):
     """60 walks of 80 rows, of which the last 20 are forecast by 95 % intervals.
 
-    At the values that made them, these cover 0.952 and 0.933 of the rows (walks go out together: within 0.03); at values
-    learnt, 0.913 and 0.869, which for the exact process is 0.922 and 0.871.
+    At the values that made them, these cover 0.952 and 0.933 of the rows (walks go out together: within 0.03); at
+    values learnt, 0.913 and 0.869, which for the exact process is 0.922 and 0.871.
     """
     held, learnt, t = [], [], np.arange(80.0)
     given = Trend(0, order=order, lengthscale=40.0, variance=40.0 if order == 1 else 0.01 * 40.0**3)

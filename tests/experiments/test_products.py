@@ -148,6 +148,16 @@ def test_spatial_map(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert rows["sum and product"]["elbo"] > rows["sum"]["elbo"]
 
 
+def test_disease_map(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neighbours tell more than independent effects, and these more than raw ratios; intervals hold the truth."""
+    run("disease_map", tmp_path, monkeypatch)
+    rows = {row["model"]: row for row in read(tmp_path / "disease_map.csv")}
+    assert (tmp_path / "disease_map.png").stat().st_size > 10_000
+    assert list(rows) == ["raw SMR", "independent", "BYM2", "BYM2, a level per land", "proper"]
+    assert rows["proper"]["rmse"] < rows["independent"]["rmse"] < rows["raw SMR"]["rmse"]
+    assert all(0.7 < row["covered"] <= 1.0 for row in rows.values())
+
+
 @pytest.mark.parametrize("name", ["spatial_map", "interactions"])
 def test_without_data_it_says_so_and_goes_on(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -4,7 +4,9 @@ A file with a kind of its own imports these tests and says which cases they run 
 its own.
 """
 
+import math
 import pickle
+from functools import reduce
 
 import numpy as np
 import pytest
@@ -12,7 +14,15 @@ from tests.makers.bases import Case, cases
 
 from vff.basis import Basis, Domain
 from vff.linalg import DenseView, OuterView
-from vff.moments import ColumnRequest, TermRequest, equivalent_weights
+from vff.moments import (
+    ENGINES,
+    ColumnRequest,
+    MomentRequest,
+    TermRequest,
+    equivalent_weights,
+    moments_of_arrays,
+    place_of,
+)
 from vff.storage import Codec
 
 
@@ -47,6 +57,37 @@ def test_features_are_the_single_letters(case: Case):
     t = case.units(20)
     np.testing.assert_allclose(case.basis.evaluate(t), case.basis.single.evaluate(t), atol=1e-14)
     assert case.basis.size == case.basis.single.size
+
+
+def test_letters_are_sums_of_products_of_their_parts(case: Case):
+    t = case.units(20)
+    assert len(case.basis.parts) == len(case.domain.parts)
+    for own in (case.basis.single, case.basis.double):
+        if len(own.parts) > 1:
+            every = [part.evaluate(t[:, d]) for d, part in enumerate(own.parts)]
+            products = reduce(lambda one, other: (one[:, :, None] * other[:, None]).reshape(20, -1), every)
+            np.testing.assert_allclose(own.merged(products.T).T, own.evaluate(t), atol=1e-12)
+            assert products.shape[1] == math.prod(part.size for part in own.parts)
+        else:
+            assert own.parts == (own,)
+
+
+@pytest.mark.parametrize("engine", ["auto", *(engine.name for engine in ENGINES if engine.offered)])
+def test_every_engine_sums_the_letters(case: Case, engine: str):
+    """Of rows in an order of their own; engines that need another say so."""
+    x, rng = case.draw(40), np.random.default_rng(8)
+    y, w = rng.normal(size=40), _weights(40)
+    columns = [np.ascontiguousarray(own) for own in np.reshape(x, (40, -1)).T]
+    place = place_of(range(len(columns)))
+    request = MomentRequest((TermRequest((place,), (ColumnRequest(case.domain, case.basis),)),))
+    if engine == "grid" and not case.domain.discrete:
+        with pytest.raises(ValueError, match="engine='grid'"):
+            moments_of_arrays(request, columns, y, w, engine)
+        return
+    found = moments_of_arrays(request, columns, y, w, engine)
+    t = case.domain.to_unit(x)
+    np.testing.assert_allclose(found.grams[0], w @ case.basis.double.evaluate(t), atol=1e-10)
+    np.testing.assert_allclose(found.projects[0], (w * y) @ case.basis.evaluate(t), atol=1e-10)
 
 
 def test_the_gram_matrix_is_a_linear_map_of_the_double_letters(case: Case):
@@ -155,8 +196,8 @@ def test_values_that_come_later_add_nothing(case: Case):
 
 def test_nodes_stand_for_rows(case: Case):
     basis, t, w = case.basis, case.units(200), _weights(200)
-    assert basis.nodes().size == basis.node_count
-    term = TermRequest((0,), (ColumnRequest(case.domain, basis),))
+    assert len(basis.nodes()) == basis.node_count
+    term = TermRequest((place_of(range(len(basis.parts))),), (ColumnRequest(case.domain, basis),))
     weights = equivalent_weights(term, w @ basis.double.evaluate(t))
     phi, at_nodes = basis.evaluate(t), basis.evaluate(basis.nodes())
     expected = phi.T @ (w[:, None] * phi)
@@ -164,7 +205,7 @@ def test_nodes_stand_for_rows(case: Case):
 
 
 def test_derivatives_follow_one_another(case: Case):
-    if case.domain.discrete:
+    if case.domain.discrete or len(case.domain.parts) > 1:  # of several columns, there are slopes along each
         return
     t, h = np.linspace(-0.9, 0.9, 13), 1e-6
     slopes = (case.basis.evaluate(t + h) - case.basis.evaluate(t - h)) / (2.0 * h)

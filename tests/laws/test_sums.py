@@ -1,6 +1,5 @@
 """What holds for random sums of random products of all kinds of factors there are."""
 
-from dataclasses import replace
 from functools import reduce
 from operator import add, mul
 
@@ -43,14 +42,15 @@ class Drawn:
         rng = np.random.default_rng(len(terms) + sum(sum(term) for term in terms))
         used = sorted({number for term in terms for number in term})
         self.columns = {number: EVERY[number].column(rng, n) for number in used}
-        self.frame = pd.DataFrame({f"c{number}": column for number, column in self.columns.items()})
+        tables = [EVERY[number].table(column, f"c{number}") for number, column in self.columns.items()]
+        self.frame = pd.DataFrame({name: column for table in tables for name, column in table.items()})
         self.kernel: Kernel = reduce(add, (reduce(mul, map(self._leaf, term)) for term in terms))
         self.K = sum(reduce(mul, map(self._matrix, term)) for term in terms)
         self.y = np.linalg.cholesky(self.K + NOISE * np.eye(n)) @ rng.standard_normal(n)
 
     @staticmethod
     def _leaf(number: int):
-        return replace(EVERY[number].leaf, column=f"c{number}")
+        return EVERY[number].on(f"c{number}")
 
     def _matrix(self, number: int) -> np.ndarray:
         column = self.columns[number]

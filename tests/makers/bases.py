@@ -8,6 +8,7 @@ import numpy as np
 from tests.makers import factors
 
 from vff.basis import Basis, Codes, ColumnBasis, Domain, Interval, LevelBasis
+from vff.factors.sphere.basis import Globe, SphereBasis
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,17 @@ def _levels() -> Iterator[Case]:
     yield Case(LevelBasis(("red", "green", 3)), Codes(), later=(7, "blue"))
 
 
-MAKERS: dict[type[Basis], Callable[[], Iterator[Case]]] = {ColumnBasis: _columns, LevelBasis: _levels}
+def _globes() -> Iterator[Case]:
+    others = SphereBasis(7), SphereBasis(2), SphereBasis(1)
+    for L in (1, 5):
+        yield Case(SphereBasis(L), Globe(), others)
+
+
+MAKERS: dict[type[Basis], Callable[[], Iterator[Case]]] = {
+    ColumnBasis: _columns,
+    LevelBasis: _levels,
+    SphereBasis: _globes,
+}
 
 
 def cases() -> list[Case]:

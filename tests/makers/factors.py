@@ -1,19 +1,20 @@
 """Factors of every registered kind at some values, and inner products by quadrature to measure their laws by."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import comb
 from typing import Any
 
 import numpy as np
-from numpy.polynomial import polynomial
+from numpy.polynomial import Legendre, polynomial
 from numpy.polynomial.legendre import leggauss
 
 from vff.basis import Basis, Codes, ColumnBasis, Domain, Interval, LevelBasis
 from vff.factors import KINDS, Leaf, Prior, Values
 from vff.factors.circle.basis import Circle, CircleBasis
 from vff.factors.interval.matern import covariance_coefficients
+from vff.factors.sphere.basis import Globe, SphereBasis
 from vff.kernels import (
     Areas,
     Categorical,
@@ -26,6 +27,7 @@ from vff.kernels import (
     Ordered,
     Oscillator,
     Periodic,
+    Sphere,
     Trend,
 )
 
@@ -40,19 +42,31 @@ class Case:
     domain: Domain
     basis: Basis
     inside: np.ndarray
-    """Inputs in the domain, (N,): numbers, or codes."""
+    """Inputs in the domain, (N,): numbers, or codes; (N, D) of several columns."""
     outside: np.ndarray
     """Inputs beyond it; empty where there is no beyond."""
     gram: Callable[[Prior, Values], np.ndarray]
     """<phi_i, phi_j> of the functions of a prior under the kernel with other values, by quadrature or a sum."""
-    with_kernel: Callable[[Prior, float], np.ndarray]
+    with_kernel: Callable[[Prior, Any], np.ndarray]
     """<phi_i, k(x, .)> of the functions of a prior, by quadrature or a sum."""
     column: Callable[[np.random.Generator, int], np.ndarray]
-    """A column of a table, as users have it."""
+    """A column of a table, as users have it; (N, D) of several."""
     smooth: bool = True
     """The function has a derivative."""
     levels: tuple[Any, ...] = ()
     """Of codes."""
+
+    def on(self, name: str) -> Leaf:
+        """The leaf over columns called so."""
+        fields = self.leaf.column_fields
+        names = [name, *(f"{name}_{field}" for field in fields[1:])]
+        return replace(self.leaf, **dict(zip(fields, names, strict=True)))
+
+    def table(self, column: np.ndarray, name: str | None = None) -> dict[str, np.ndarray]:
+        """Columns of a table for its leaf, or for that of another name."""
+        names = (self.leaf if name is None else self.on(name)).columns
+        columns = [column] if column.ndim == 1 else column.T
+        return {str(own): values for own, values in zip(names, columns, strict=True)}
 
     @property
     def values(self) -> dict[str, float]:
@@ -411,6 +425,59 @@ def _on_graph() -> list[Case]:
     ]
 
 
+# --- a globe ---------------------------------------------------------------------------------------------------------
+
+
+def _on_globe() -> list[Case]:
+    """The inner product by projections on degrees: (2l + 1) P_l(angle) reproduces functions of degree l on the sphere.
+
+    Means over the sphere are Gauss-Legendre in the sine of latitude by equal steps of longitude.
+    """
+    sines, weights = leggauss(24)
+    latitude, longitude = np.meshgrid(np.degrees(np.arcsin(sines)), 360.0 * np.arange(48) / 48, indexing="ij")
+    every = np.stack([latitude.ravel(), longitude.ravel()], axis=1)
+    w = np.repeat(0.5 * weights, 48) / 48
+
+    def cosines(x: np.ndarray, z: np.ndarray) -> np.ndarray:
+        one, other = np.radians(x)[:, None], np.radians(z)[None]
+        across = np.cos(one[..., 0]) * np.cos(other[..., 0]) * np.cos(one[..., 1] - other[..., 1])
+        return np.clip(np.sin(one[..., 0]) * np.sin(other[..., 0]) + across, -1.0, 1.0)
+
+    def powers(order: int, values: Values, count: int) -> np.ndarray:
+        nu, k = order + 0.5, np.arange(200_000.0)
+        every = (2.0 * nu / values["lengthscale"] ** 2 + k * (k + 1.0)) ** -(nu + 1.0)
+        return every[:count] / np.sum((2.0 * k + 1.0) * every)
+
+    def inner(g: np.ndarray, h: np.ndarray, s: np.ndarray) -> np.ndarray:
+        """sum over degrees of <g, projection of h> / s_l."""
+        angle, total = cosines(every, every), np.zeros((len(g), len(h)))
+        for degree in range(12):
+            kernel = (2 * degree + 1) * Legendre.basis(degree)(angle)
+            total += (g * w) @ kernel @ (h * w).T / s[degree]
+        return total
+
+    def case(order: int, lengthscale: float) -> Case:
+        def gram(prior: Prior, values: Values) -> np.ndarray:
+            phi = prior.features(every).T
+            return inner(phi, phi, powers(order, values, 12))
+
+        def with_kernel(prior: Prior, x: np.ndarray) -> np.ndarray:
+            """Degrees of the kernel beyond those of the features are orthogonal to them."""
+            s, angle = powers(order, prior.values, 12), cosines(x[None], every)
+            k = sum((2 * degree + 1) * s[degree] * Legendre.basis(degree)(angle) for degree in range(12))
+            return inner(prior.features(every).T, k, s)[:, 0]
+
+        def column(rng: np.random.Generator, n: int) -> np.ndarray:
+            return np.stack([np.degrees(np.arcsin(rng.uniform(-1.0, 1.0, n))), rng.uniform(-180.0, 180.0, n)], axis=1)
+
+        leaf = Sphere("x", "x_longitude", variance=2.0, lengthscale=lengthscale, order=order)
+        inside = np.array([[90.0, 12.0], [-30.0, 180.0], [-30.0, -180.0], [0.0, 370.0], [-90.0, 3.0], [51.5, -0.1]])
+        own = leaf, Globe(), SphereBasis(5), inside, np.empty((0, 2)), gram, with_kernel, column
+        return Case(f"globe of order {order}", *own, smooth=False)
+
+    return [case(1, 40.0), case(2, 70.0)]
+
+
 MAKERS: dict[str, Callable[[], list[Case]]] = {
     "interval": _on_interval,
     "levels": _of_levels,
@@ -418,5 +485,6 @@ MAKERS: dict[str, Callable[[], list[Case]]] = {
     "oscillator": _oscillating,
     "graph": _on_graph,
     "trend": _trending,
+    "sphere": _on_globe,
 }
 """By kind; a kind of one's own is added here while it is registered."""

@@ -50,6 +50,7 @@ class Baseline(RegressionMixin):
         self.column_indices_, self.column_levels_ = design.columns, design.levels
         self.column_index_ = design.columns[0]
         x = self._block(table)
+        design.check(x, table.label)
         for index, levels, column in zip(design.columns, design.levels, x.T, strict=True):
             if levels is None and column.min() == column.max():
                 raise ValueError(
@@ -76,7 +77,7 @@ class Baseline(RegressionMixin):
         """What was learnt in the user's units, and sentences about how learning ended."""
         own, layout = problem.in_user_units(values), problem.covariance.layout
         self.posterior_, self.target_ = posterior, problem.target
-        self.kernel_ = problem.design.with_values(own, problem.domains)
+        self.kernel_ = problem.design.with_values(own, problem.domain)
         self.likelihood_ = likelihood or Gaussian(own.noise)
         self.noise_variance_ = self.likelihood_.values["variance"] if self.likelihood_.normal else np.nan
         self.elbo_ = float(problem.evidence_in_user_units(elbo))

@@ -22,6 +22,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from vff.factors import Block, Factor
+from vff.moments import Place
 from vff.parameters import PositiveVector
 
 _BLOCK = 2**15  # entries worked on at a time: they stay in the processor's cache
@@ -97,10 +98,10 @@ class Lengthscale(NamedTuple):
 
     name: str
     """What it is called in notes."""
-    column: int
-    """The column of T that it measures."""
+    column: Place
+    """The column of T that it measures, or several together."""
     unit: str
-    """In what unit of the domain of that column."""
+    """In what unit of their domain."""
 
 
 class AbstractCovariance(ABC):
@@ -116,12 +117,17 @@ class AbstractCovariance(ABC):
 
     @property
     @abstractmethod
-    def columns(self) -> tuple[tuple[int, ...], ...]:
-        """Those that every variance belongs to."""
+    def columns(self) -> tuple[tuple[Place, ...], ...]:
+        """Those that every variance belongs to; those together that are read together."""
 
     @property
     @abstractmethod
     def lengthscales(self) -> tuple[Lengthscale, ...]: ...
+
+    @property
+    def places(self) -> tuple[Place, ...]:
+        """All columns of T, each once."""
+        return tuple(dict.fromkeys(place for some in self.columns for place in some))
 
     @abstractmethod
     def block(self, values: Values, T: np.ndarray, S: np.ndarray) -> np.ndarray:
@@ -186,7 +192,7 @@ class Radial(AbstractCovariance):
         return ("variance",)
 
     @property
-    def columns(self) -> tuple[tuple[int, ...], ...]:
+    def columns(self) -> tuple[tuple[Place, ...], ...]:
         return (tuple(range(len(self.labels))),)
 
     def __post_init__(self) -> None:
@@ -224,9 +230,9 @@ class Radial(AbstractCovariance):
 
 @dataclass(frozen=True)
 class Column:
-    """The correlation of one column inside a term."""
+    """The correlation of one column, or of several together, inside a term."""
 
-    index: int
+    index: Place
     """The column of T."""
     factor: Factor
     label: str
@@ -247,7 +253,7 @@ class SumOfProducts(AbstractCovariance):
         return tuple("variance" + (f" of {_name(term)}" if len(self.terms) > 1 else "") for term in self.terms)
 
     @property
-    def columns(self) -> tuple[tuple[int, ...], ...]:
+    def columns(self) -> tuple[tuple[Place, ...], ...]:
         return tuple(tuple(column.index for column in term) for term in self.terms)
 
     @property

@@ -1,6 +1,6 @@
 """What the baselines learn from: a kernel resolved on the columns of a table, and its rows, standardised."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from math import prod
@@ -15,6 +15,7 @@ from vff.data.table import Table
 from vff.factors import Factor, Kernel, Leaf, Term, normal_form
 from vff.inference import REACH, TargetScale
 from vff.kernels import Matern32
+from vff.moments import ColumnSummary, Place, numbers, place_of
 from vff.words import shown
 
 
@@ -112,24 +113,26 @@ class Design:
             return cls(kernel, tuple(everything), (Matern32().factor,) * C, (None,) * C, radial)
         if kernel is None:
             kernel = _sum([Matern32(table.names[index] if table.names else index) for index in everything])
-        terms, first = normal_form(kernel), dict[tuple[int, Any], Leaf]()
+        terms, first = normal_form(kernel), dict[tuple[Any, ...], Leaf]()
 
-        def read(leaf: Leaf) -> tuple[int, Any]:
-            return table.index(leaf.column), leaf.factor.axis
+        def read(leaf: Leaf) -> list[tuple[Any, ...]]:
+            """A key for every column; those that are read together are told apart from all others."""
+            indices = tuple(map(table.index, leaf.columns))
+            own = indices if len(indices) > 1 else ()
+            return [(index, leaf.factor.axis, own) for index in indices]
 
         for leaf in (leaf for term in terms for leaf in term.factors):
-            first.setdefault(read(leaf), leaf)
+            first |= {key: leaf for key in read(leaf) if key not in first}
         keys = list(first)
-        products = tuple(
-            tuple(
-                Column(keys.index(read(leaf)), leaf.factor, f"{type(leaf).__name__}({leaf.column!r})")
-                for leaf in term.factors
-            )
-            for term in terms
-        )
+
+        def column(leaf: Leaf) -> Column:
+            place, names = place_of([*map(keys.index, read(leaf))]), ", ".join(map(repr, leaf.columns))
+            return Column(place, leaf.factor, f"{type(leaf).__name__}({names})")
+
+        products = tuple(tuple(map(column, term.factors)) for term in terms)
         levels = tuple(table.levels(key[0]) if leaf.reads == "levels" else None for key, leaf in first.items())
         factors = tuple(leaf.factor for leaf in first.values())
-        return cls(terms, tuple(index for index, _ in keys), factors, levels, SumOfProducts(products))
+        return cls(terms, tuple(key[0] for key in keys), factors, levels, SumOfProducts(products))
 
     def given(self, noise: float | None) -> Values:
         """The user's values, NaN where none was given: NumPy takes None for it."""
@@ -140,7 +143,17 @@ class Design:
             others = [value for term in self.kernel for leaf in term.factors for value in leaf.given.values()]
         return Values(np.array(variances, float), np.array(others, float), np.nan if noise is None else noise)
 
-    def with_values(self, values: Values, domains: Sequence[Domain]) -> Kernel | SquaredExponential:
+    def check(self, x: np.ndarray, label: Callable[[int], str]) -> None:
+        """Refuse rows (N, C) of columns that are read together and hold what means nothing there."""
+        for place in self.covariance.places:
+            own = numbers((place,))
+            if len(own) > 1:
+                extents = [(float(x[:, c].min()), float(x[:, c].max())) for c in own]
+                found = [ColumnSummary(*ends) for ends in extents]
+                domain = self.factors[own[0]].settled_together(found, [], growing=False)
+                domain.refuse(extents, [label(self.columns[c]) for c in own])
+
+    def with_values(self, values: Values, domain: Callable[[Place], Domain]) -> Kernel | SquaredExponential:
         """The kernel again, with learnt values, and what follows from the domains of its columns."""
         variances, lengthscales = values.variances.tolist(), values.lengthscales.tolist()
         if isinstance(self.kernel, SquaredExponential):
@@ -148,7 +161,7 @@ class Design:
         rest, filled = iter(lengthscales), []
         for term, variance, columns in zip(self.kernel, variances, self.covariance.columns, strict=True):
             own = [next(rest) for leaf in term.factors for _ in leaf.given]
-            filled.append(term.with_values(variance, own, [domains[c] for c in columns]))
+            filled.append(term.with_values(variance, own, [domain(place) for place in columns]))
         return _sum(filled)
 
 
@@ -171,11 +184,22 @@ class Problem:
     def covariance(self) -> AbstractCovariance:
         return self.design.covariance
 
+    def domain(self, place: Place) -> Domain:
+        """The range of the data in a column, or of several together, which becomes [-1, 1], or codes, which stay."""
+        own = numbers((place,))
+        factor, x = self.design.factors[own[0]], self.x[:, own]
+        if len(own) == 1:
+            return factor.spanning(float(x.min()), float(x.max()))
+        found = [ColumnSummary(float(column.min()), float(column.max())) for column in x.T]
+        return factor.settled_together(found, [], growing=False)
+
     @cached_property
     def domains(self) -> tuple[Domain, ...]:
-        """The range of the data in every column, which becomes [-1, 1], or its codes, which stay."""
-        both = zip(self.x.T, self.design.factors, strict=True)
-        return tuple(factor.spanning(float(column.min()), float(column.max())) for column, factor in both)
+        """Of every column by itself."""
+        parts: dict[int, Domain] = {}
+        for place in self.covariance.places:
+            parts |= zip(numbers((place,)), self.domain(place).parts, strict=True)
+        return tuple(parts[c] for c in range(len(parts)))
 
     @property
     def intervals(self) -> tuple[Domain, ...]:
@@ -199,8 +223,8 @@ class Problem:
     def units(self) -> Values:
         """What hyperparameters are measured in: the square of the target's scale, and such as half ranges."""
         square, own = self.target.scale**2, self.covariance
-        lengths = [self.domains[one.column].unit(one.unit) for one in own.lengthscales]
-        variances = [square * prod(self.domains[c].unit("variance") for c in some) for some in own.columns]
+        lengths = [self.domain(one.column).unit(one.unit) for one in own.lengthscales]
+        variances = [square * prod(self.domain(place).unit("variance") for place in some) for some in own.columns]
         return Values(np.array(variances), np.array(lengths), square)
 
     @property

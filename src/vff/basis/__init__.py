@@ -18,6 +18,7 @@ from vff.basis.protocol import (
     Same,
     TrigonometricLetters,
 )
+from vff.basis.several import SeveralColumns, SeveralLetters
 
 if TYPE_CHECKING:
     from vff.factors.interval.basis import ColumnBasis, Interval
@@ -49,6 +50,8 @@ __all__ = [
     "LevelBasis",
     "Products",
     "Same",
+    "SeveralColumns",
+    "SeveralLetters",
     "TrigonometricLetters",
     "bernoulli_rows",
     "bernoulli_state",

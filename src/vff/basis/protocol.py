@@ -9,6 +9,9 @@ rows sum to is a vector per list, and everything that inference needs of them is
     project       its transpose, S -> c with phi(x)' S phi(x) = psi(x)' c
     features_sum  sum w psi -> sum w phi
     to            sums over the letters of a smaller basis of the same family, a ``Change``
+
+Most kinds read one column. One that reads several takes rows (N, D), and has *parts*: a domain, a basis and letters for
+every column, whose products its own letters are sums of (``several``). The pass sums products of parts.
 """
 
 from abc import ABC, abstractmethod
@@ -19,8 +22,8 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.polynomial.legendre import leggauss
-from scipy import sparse
 
+from vff.basis.products import Products
 from vff.linalg import AbstractSymmetric, Dense, MatrixView, slices_of
 
 _MORE_NODES = 24
@@ -32,6 +35,17 @@ class Domain(ABC):
     discrete: ClassVar[bool] = False
     """Whether inputs are codes of known values. One that was never seen is like nothing known, not even another one."""
 
+    compass: ClassVar[str | None] = None
+    """Of degrees on a globe, the letters for what lies below zero and above it, "SN" or "WE"; they are drawn so."""
+
+    @property
+    def parts(self) -> tuple["Domain", ...]:
+        """Where the inputs of every column live: the domain itself, unless it is one of several columns."""
+        return (self,)
+
+    def refuse(self, extents: Sequence[tuple[float, float]], labels: Sequence[str]) -> None:  # noqa: B027
+        """ValueError where inputs between these, column by column, mean nothing; most may mean something anywhere."""
+
     @property
     def ends(self) -> tuple[float, float] | None:
         """Between which inputs must lie, in the column's own units; None where they need not."""
@@ -39,7 +53,7 @@ class Domain(ABC):
 
     @abstractmethod
     def to_unit(self, x: np.ndarray) -> np.ndarray:
-        """Inputs (N,) in units of the domain."""
+        """Inputs (N,) in units of the domain; (N, D) of one of several columns, here and below."""
 
     def contains(self, t: np.ndarray) -> np.ndarray:
         """Which rows, mapped by ``to_unit``, lie inside, (N,); all where there is no outside."""
@@ -135,6 +149,19 @@ class Letters(ABC):
     @property
     @abstractmethod
     def size(self) -> int: ...
+
+    @property
+    def parts(self) -> tuple["Letters", ...]:
+        """Letters of every column: the letters themselves, unless they are of several columns."""
+        return (self,)
+
+    def merged(self, sums: np.ndarray) -> np.ndarray:
+        """Sums over these letters, (size, ...), from those over products of the parts, (product of sizes, ...)."""
+        return sums
+
+    def split(self, coefficients: np.ndarray) -> np.ndarray:
+        """The transpose: coefficients of products of the parts, of the same function."""
+        return coefficients
 
     @property
     def trigonometric(self) -> "TrigonometricLetters | None":
@@ -236,31 +263,6 @@ class Same(Change):
     single_transpose = double = single
 
 
-class Products(NamedTuple):
-    """Where products of two features live, and what they are in double letters: (phi phi')[rows, columns] = E psi."""
-
-    rows: np.ndarray
-    columns: np.ndarray
-    """(nnz,) each; all other products vanish. Row after row when all P x P are there."""
-    map: sparse.csr_array
-    """E, (nnz, Q)."""
-    transposed: sparse.csr_array
-    """E', (Q, nnz)."""
-
-    @classmethod
-    def of(cls, size: int, letters: int, entries: Sequence[np.ndarray], everywhere: bool) -> "Products":
-        """From (letter, row, column, factor) as vectors; entries of the same letter, row and column add up."""
-        letter, row, column, factor = entries
-        if everywhere:
-            where = row * size + column
-            rows, columns = (index.reshape(-1) for index in np.indices((size, size)))
-        else:
-            cells, where = np.unique(row * size + column, return_inverse=True)
-            rows, columns = np.divmod(cells, size)
-        transposed = sparse.csr_array((factor, (letter, where)), shape=(letters, rows.size))
-        return cls(rows, columns, sparse.csr_array(transposed.T), transposed)
-
-
 class Basis(ABC):
     """The features of one axis. Frozen, hashable, and stored in files."""
 
@@ -286,6 +288,11 @@ class Basis(ABC):
     @abstractmethod
     def double(self) -> Letters:
         """Functions that span all products of two features."""
+
+    @property
+    def parts(self) -> tuple["Basis", ...]:
+        """Bases of every column, whose letters are the parts of these letters: itself, unless it is of several."""
+        return (self,)
 
     @abstractmethod
     def evaluate(self, t: np.ndarray, derivative: int = 0) -> np.ndarray:
@@ -321,6 +328,10 @@ class Basis(ABC):
         found = self.products()
         return found.transposed @ S.at(found.rows, found.columns)
 
+    def contracted(self, cells: np.ndarray) -> np.ndarray:
+        """The transpose of ``pairs``, (nnz, R) to (Q, R), of entries where products of features live."""
+        return self.products().transposed @ cells
+
     @abstractmethod
     def features_sum(self, sums: np.ndarray) -> np.ndarray:
         """sum w phi, (P, ...), from sum w psi, (Q, ...): the features are among the double letters."""
@@ -344,7 +355,7 @@ class Basis(ABC):
         raise TypeError(f"{type(self).__name__} has no values that could come later")
 
     def nodes(self) -> np.ndarray:
-        """Points t (n,): rows there, suitably weighted, have any sums of double letters that rows can have."""
+        """Points t, (n,) or (n, D): rows there, suitably weighted, have any sums of double letters that rows can."""
         return _gauss_legendre(self.node_count)
 
     @property

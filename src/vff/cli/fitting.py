@@ -204,7 +204,7 @@ def _units_of(options: Namespace) -> dict[str, str]:
 
 def _check_units(units: dict[str, str], kernel: Kernel, roles: dict[str, str]) -> None:
     """Before the rows are read, since it is after they were that units are kept."""
-    used = dict.fromkeys(str(factor.column) for term in normal_form(kernel) for factor in term.factors)
+    used = dict.fromkeys(str(column) for term in normal_form(kernel) for column in term.columns)
     known = [*used, *(name for name, role in roles.items() if role != "the weight")]
     unknown = [name for name in units if name not in known]
     if unknown:
@@ -219,7 +219,8 @@ def _need_domains(model: GPRegressor | GPClassifier) -> None:
     if model.kernel is None:
         raise UsageError("--terms was expected, so that all parts have the same; write it as in --terms 'hour + zone'")
     factors = [factor for term in normal_form(model.kernel) for factor in term.factors]
-    smooth = dict.fromkeys(str(factor.column) for factor in factors if "domain" in factor.factor.options)
+    given = [factor.columns for factor in factors if "domain" in factor.factor.options]
+    smooth = dict.fromkeys(str(column) for columns in given for column in columns)
     known = model.domain if isinstance(model.domain, dict) else {}
     missing = [name for name in smooth if name not in known]
     if missing:

@@ -126,7 +126,7 @@ def _term(term: Any, bound: Any, learnt: Any) -> dict[str, Any]:
         "kernel": " * ".join(type(factor).__name__ for factor in term.factors),
         "sd": math.sqrt(learnt.variance),
         "lengthscales": {
-            str(leaf.column) if name == "lengthscale" else f"{name} of {leaf.column}": next(lengths)
+            leaf.name if name == "lengthscale" else f"{name} of {leaf.name}": next(lengths)
             for leaf in term.factors
             for name in leaf.given
         },

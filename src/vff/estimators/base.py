@@ -162,8 +162,9 @@ class AdditiveModel(ProcessMixin):
         for term, request, values in zip(rows.terms, rows.moments.request.terms, fit.terms, strict=True):
             leaves = term.term.factors
             for leaf, factor in zip(leaves, request.factors, strict=True):
-                if factor.domain.ends is not None:
-                    self.domain_[leaf.column] = factor.domain.ends
+                for column, part in zip(leaf.columns, factor.domain.parts, strict=True):
+                    if part.ends is not None:
+                        self.domain_[column] = part.ends
             edges = tuple(leaf.factor.edges(basis) for leaf, basis in zip(leaves, request.bases, strict=True))
             if any(basis.detail is not None for basis in request.bases):
                 self.frequencies_[term.key] = values.M
@@ -237,10 +238,15 @@ class AdditiveModel(ProcessMixin):
 
     def _block(self, table: Table) -> np.ndarray:
         try:
-            return super()._block(table)
+            x = super()._block(table)
         except ValueError:
             _refuse_times_as_text(table, self.statistics_.binding)
             raise
+        for axis in self.statistics_.moments.request.axes if len(x) else ():
+            own = list(axis.columns)
+            labels = [table.label(self.column_indices_[c]) for c in own]
+            axis.domain.refuse([(float(x[:, c].min()), float(x[:, c].max())) for c in own], labels)
+        return x
 
     def _outside_text(self, number: int, label: str) -> str:
         return self.statistics_.moments.request.columns[number].domain.outside_text(label)

@@ -13,6 +13,7 @@ from vff.data.table import Table
 from vff.estimators.named import column_of
 from vff.factors import KINDS, Kernel, Leaf, Sum, Term, normal_form
 from vff.inference import Term as InnerTerm
+from vff.moments import Place, numbers, place_of
 from vff.words import shown
 
 _SOME_LEVELS, _MOST_LEVELS = 50, 1000
@@ -46,13 +47,18 @@ class BoundTerm:
     term: Term
     name: str
     """Unique among the terms."""
-    columns: tuple[int, ...]
+    columns: tuple[Place, ...]
     """Which of the bound columns its factors are over."""
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """All of them, one after another."""
+        return numbers(self.columns)
 
     @property
     def key(self) -> Hashable:
         """What options and results call it: its column, or the name of a product or of one of several on a column."""
-        alone = len(self.columns) == 1 and self.name == self.term.name
+        alone = len(self.numbers) == 1 and self.name == self.term.name
         return self.term.columns[0] if alone else self.name
 
     @property
@@ -78,30 +84,46 @@ class Binding:
     def identity(self) -> tuple[Any, ...]:
         """What the sums over rows and the model depend on; a column with a name may stand anywhere."""
 
-        def where(c: int, column: Hashable) -> Hashable:
-            return column if isinstance(column, str) else self.columns[c].index
+        def where(place: Place, factor: Leaf) -> tuple[Hashable, ...]:
+            own = zip(numbers((place,)), factor.columns, strict=True)
+            return tuple(column if isinstance(column, str) else self.columns[c].index for c, column in own)
 
         return tuple(
             tuple(
-                (where(c, factor.column), *factor.identity)
-                for c, factor in zip(term.columns, term.term.factors, strict=True)
+                (*where(place, factor), *factor.identity)
+                for place, factor in zip(term.columns, term.term.factors, strict=True)
             )
             for term in self.terms
         )
 
     @property
-    def sources(self) -> tuple[tuple[int, ...], ...]:
-        """The column of the table behind every factor of every term."""
-        return tuple(tuple(self.columns[c].index for c in term.columns) for term in self.terms)
+    def sources(self) -> tuple[tuple[Hashable, ...], ...]:
+        """The columns of the table behind every factor of every term."""
+        return tuple(
+            tuple(tuple(self.columns[c].index for c in numbers((place,))) for place in term.columns)
+            for term in self.terms
+        )
+
+    @property
+    def places(self) -> tuple[Place, ...]:
+        """What factors read, each once: columns, or several of them together."""
+        return tuple(dict.fromkeys(place for term in self.terms for place in term.columns))
+
+    def label(self, place: Place) -> str:
+        """What a column, or several that are read together, are called in messages."""
+        labels = [self.columns[c].label for c in numbers((place,))]
+        return labels[0] if len(labels) == 1 else f"({', '.join(labels)})"
 
     def labels(self, term: BoundTerm) -> tuple[str, ...]:
-        """What the columns of a term are called in messages."""
-        return tuple(self.columns[c].label for c in term.columns)
+        """What the columns of a term are called in messages, factor by factor."""
+        return tuple(map(self.label, term.columns))
 
     @property
     def text(self) -> str:
         return " + ".join(
-            " * ".join(f"{type(factor).__name__}({factor.column!r})" for factor in term.term.factors)
+            " * ".join(
+                f"{type(factor).__name__}({', '.join(map(repr, factor.columns))})" for factor in term.term.factors
+            )
             for term in self.terms
         )
 
@@ -158,7 +180,7 @@ def notes_on(kernel: Kernel | None, binding: Binding, n_rows: int) -> tuple[str,
 
 def resolve_columns(kernel: Kernel | None, table: Table, likelihood_column: Hashable | None = None) -> Binding:
     """The terms of the kernel with their columns, but for one that the likelihood takes for itself."""
-    columns: dict[tuple[int, Hashable], BoundColumn] = {}
+    columns: dict[Hashable, BoundColumn] = {}
     terms: list[BoundTerm] = []
     known = [
         Term(tuple(_over(leaf, table) for leaf in term.factors))
@@ -168,22 +190,21 @@ def resolve_columns(kernel: Kernel | None, table: Table, likelihood_column: Hash
     for leaf in (leaf for term in known for leaf in term.factors if leaf.levels_named is not None):
         named.setdefault(table.index(leaf.column), leaf)
     for term in known:
-        indices = [table.index(leaf.column) for leaf in term.factors]
+        indices = [tuple(map(table.index, leaf.columns)) for leaf in term.factors]
         _check_different(term, indices, table)
-        speakers = [
-            named.get(index, leaf) if leaf.reads == "levels" and leaf.levels_named is None else leaf
-            for index, leaf in zip(indices, term.factors, strict=True)
-        ]
-        keys = [(index, own.factor.axis) for index, own in zip(indices, speakers, strict=True)]
-        for (index, axis), leaf, speaker in zip(keys, term.factors, speakers, strict=True):
-            if (index, axis) not in columns:
-                aliases = {leaf.column, index, *([table.names[index]] if table.names else [])}
-                levels = _levels(speaker, table, index) if leaf.reads == "levels" else None
-                order = None if levels is None else table.order(index)
-                found = index, table.label(index), frozenset(aliases), table.kind(index).value, levels, order
-                columns[index, axis] = BoundColumn(*found)
+        places: list[Place] = []
+        for own, leaf in zip(indices, term.factors, strict=True):
+            # where one leaf on a column names its levels, all that are read as levels there follow it
+            follows = leaf.reads == "levels" and leaf.levels_named is None
+            speaker = named.get(own[0], leaf) if follows else leaf
+            # the columns of a factor are its own: two that share some of several do not share them with others
+            keys = [(own if len(own) > 1 else index, speaker.factor.axis, index) for index in own]
+            for key, index in zip(keys, own, strict=True):
+                if key not in columns:
+                    columns[key] = _bound(index, leaf, speaker, table)
+            places.append(place_of([list(columns).index(key) for key in keys]))
         name = _unique(term.name, {other.name for other in terms})
-        terms.append(BoundTerm(term, name, tuple(list(columns).index(key) for key in keys)))
+        terms.append(BoundTerm(term, name, tuple(places)))
     return Binding(tuple(columns.values()), tuple(terms))
 
 
@@ -205,14 +226,29 @@ def _levels(speaker: Leaf, table: Table, index: int) -> tuple[Any, ...]:
     return named
 
 
-def _check_different(term: Term, indices: list[int], table: Table) -> None:
+def _bound(index: int, leaf: Leaf, speaker: Leaf, table: Table) -> BoundColumn:
+    """A column as a leaf reads it; options speak of several that are read together by its name."""
+    alone = {leaf.column, index, *([table.names[index]] if table.names else [])}
+    aliases = alone if len(leaf.columns) == 1 else {leaf.name}
+    levels = _levels(speaker, table, index) if leaf.reads == "levels" else None
+    order = None if levels is None else table.order(index)
+    return BoundColumn(index, table.label(index), frozenset(aliases), table.kind(index).value, levels, order)
+
+
+def _check_different(term: Term, indices: list[tuple[int, ...]], table: Table) -> None:
     """A product is over different columns, whatever they are called, unless its factors say that one will do."""
     leaves = term.factors
-    for d, index in enumerate(indices):
-        same = [leaves[other] for other in range(d) if indices[other] == index]
+    for leaf, own in zip(leaves, indices, strict=True):
+        if len(set(own)) < len(own):
+            raise ValueError(
+                f"{shown(leaf)} takes {len(own)} different columns, and its names all stand for column "
+                f"{table.label(own[0])} of X; name each of them once"
+            )
+    for d, own in enumerate(indices):
+        same = [leaves[other] for other in range(d) if set(indices[other]) & set(own)]
         if any(leaves[d].clash(other) or other.clash(leaves[d]) for other in same):
             raise ValueError(
-                f"the product {term.name} uses column {table.label(index)} of X twice, and its factors must be over "
+                f"the product {term.name} uses column {table.label(own[0])} of X twice, and its factors must be over "
                 "different columns; leave one of them out"
             )
 

@@ -41,7 +41,7 @@ from vff.inference import (
     no_sums,
     on_coverage,
 )
-from vff.moments import LARGEST_SAMPLE, MomentRequest, distinct_values_for, plan_pass
+from vff.moments import LARGEST_SAMPLE, ColumnSummary, MomentRequest, Place, distinct_values_for, numbers, plan_pass
 
 _KEPT_TARGETS = 2**20  # that draws are kept with
 _PATIENCE = 2.0  # seconds between lines of progress
@@ -85,11 +85,16 @@ def fit(spec: FitSpec, source: Source, before: Fitted | None = None) -> Fitted:
     return Fitted(rows, found, dict(watch))
 
 
+def _widest(rows: Statistics, place: Place) -> ColumnSummary:
+    """The range of the column that a factor reads, or of the widest of several."""
+    return max((rows.ranges[c] for c in numbers((place,))), key=lambda own: own.high - own.low)
+
+
 def learnt(spec: FitSpec, rows: Statistics, data: Sums | Visited, before: Fit | None) -> Fit:
     """Hyperparameters and posterior, from where an earlier fit left them."""
     method = spec.method()
     chains = spec.chains.plan() if method.samples else None
-    ranges = (tuple(rows.ranges[c] for c in term.columns) for term in rows.terms)
+    ranges = (tuple(_widest(rows, place) for place in term.columns) for term in rows.terms)
     plans = tuple(
         TermPlan(term.name, rows.binding.labels(term), term.inner, term.given, M, own, detail)
         for term, M, own, detail in zip(rows.terms, rows.harmonics, ranges, rows.highest_frequencies, strict=True)
@@ -290,7 +295,7 @@ class RowPasses:
         if kernel is None:  # columns of text have none: the first rows tell which these are
             return not self.source.repeatable or all(name in domain for name in self.reader.roles.features or ())
         leaves = [leaf for term in normal_form(kernel) for leaf in term.factors if "domain" in leaf.factor.options]
-        return all(domain.get(leaf.column) is not None for leaf in leaves)
+        return all(domain.get(column) is not None for leaf in leaves for column in leaf.columns)
 
     def _is_declared(self, column: BoundColumn) -> bool:
         """Whether a column was opened as text on purpose, or its type says that it is a category."""

@@ -23,6 +23,7 @@ from vff.moments import (
     RowBlock,
     TermRequest,
     distinct_values_for,
+    place_of,
     plan_pass,
     run_pass,
     summarise_columns,
@@ -116,15 +117,15 @@ def suggest_interactions(model: GPRegressor, X: Any, y: Any, sample_weight: Any 
 
 
 def _candidates(model: GPRegressor) -> Iterator[tuple[BoundTerm, BoundTerm]]:
-    """Pairs of one-column terms over different columns whose product is not in the model."""
-    terms = model.statistics_.terms
+    """Pairs of terms of one factor over different columns whose product is not in the model."""
+    terms, columns = model.statistics_.terms, model.statistics_.binding.columns
     taken = {frozenset(term.columns) for term in terms if len(term.columns) > 1}
-    own: dict[int, BoundTerm] = {}
+    own: dict[tuple[int, ...], BoundTerm] = {}
     for term in terms:
         if len(term.columns) == 1:
-            own.setdefault(model.statistics_.binding.columns[term.columns[0]].index, term)
-    for left, right in combinations(own.values(), 2):
-        if frozenset((*left.columns, *right.columns)) not in taken:
+            own.setdefault(tuple(columns[c].index for c in term.numbers), term)
+    for (read, left), (also, right) in combinations(own.items(), 2):
+        if not set(read) & set(also) and frozenset((*left.columns, *right.columns)) not in taken:
             yield left, right
 
 
@@ -137,16 +138,20 @@ def _look(
     noise: float,
 ) -> Interaction:
     """One pair: sums of residuals against coarse features, and the best product on them."""
-    numbers = (left.columns[0], right.columns[0])
-    some = RowBlock(source.n, lambda c, rows: source.column(numbers[c], rows), source.y, source.w)
-    found = [summaries[c] for c in numbers]
+    every = (*left.numbers, *right.numbers)
+    some = RowBlock(source.n, lambda c, rows: source.column(every[c], rows), source.y, source.w)
+    found = [summaries[c] for c in every]
     inner = InnerTerm((*left.inner.factors, *right.inner.factors))
-    columns = [model.statistics_.moments.request.columns[c] for c in numbers]
+    summed = {axis.columns: own for axis, own in model.statistics_.moments.request.axes.items()}
     factors = tuple(
-        ColumnRequest(column.domain, factor.coarse(column.basis, summaries[c].n_distinct))
-        for c, column, factor in zip(numbers, columns, inner.factors, strict=True)
+        ColumnRequest(own.domain, factor.coarse(own.basis, max(summaries[c].n_distinct for c in term.numbers)))
+        for term, own, factor in zip(
+            (left, right), (summed[left.numbers], summed[right.numbers]), inner.factors, strict=True
+        )
     )
-    request = MomentRequest((TermRequest((0, 1), factors),))
+    middle = len(left.numbers)
+    places = place_of(range(middle)), place_of(range(middle, len(every)))
+    request = MomentRequest((TermRequest(places, factors),))
     plan = plan_pass(some.n, request, distinct_values_for("auto", request, found, some))
     moments, _ = run_pass(plan, some)
     gain = gain_of(inner, moments, noise)
@@ -154,4 +159,5 @@ def _look(
     written = (*left.term.factors, *right.term.factors)
     kernel = Term(written).with_values(gain.values["variance"] * model.target_.scale**2, values)
     assert isinstance(kernel, Product)
-    return Interaction((written[0].column, written[1].column), gain.nats, kernel)
+    one, other = (leaf.column if len(leaf.columns) == 1 else leaf.name for leaf in written)
+    return Interaction((one, other), gain.nats, kernel)

@@ -16,8 +16,8 @@ def used_columns(kernel: Kernel | None, likelihood: AbstractLikelihood) -> UsedC
     """All columns that a kernel and a likelihood name; kernel=None names none, and takes what there is."""
     leaves = [] if kernel is None else [leaf for term in normal_form(kernel) for leaf in term.factors]
     own = () if likelihood.column is None else (likelihood.column,)
-    levels = tuple(leaf.column for leaf in leaves if leaf.reads == "levels")
-    return UsedColumns((*(leaf.column for leaf in leaves), *own), levels)
+    levels = tuple(column for leaf in leaves if leaf.reads == "levels" for column in leaf.columns)
+    return UsedColumns((*(column for leaf in leaves for column in leaf.columns), *own), levels)
 
 
 def introduce(model: Any, table: Table) -> None:

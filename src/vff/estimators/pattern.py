@@ -193,7 +193,7 @@ def factors_of(kernel: Kernel, space: Space) -> dict[int, Factor]:
                     f"the kernel takes column {shown(factor.column)} for a category, and the coordinates of points are "
                     "numbers; use a Matérn"
                 )
-            for index in space.by_column({factor.column: None}, "the kernel"):
+            for index in space.by_column(dict.fromkeys(factor.columns), "the kernel"):
                 used.setdefault(index, factor.factor)
     return used
 

@@ -21,7 +21,7 @@ from vff.inference.model.scale import REACH
 from vff.kernels.grammar import MOST_FACTORS
 from vff.likelihoods import WIDEST_EXPONENT
 from vff.linalg import AbstractSymmetric
-from vff.moments import ColumnRequest, MomentRequest, Moments
+from vff.moments import ColumnRequest, MomentRequest, Moments, numbers
 from vff.storage import FileError
 
 LARGEST = 1e100  # of what belongs to targets near one; sums over rows may be larger
@@ -64,18 +64,22 @@ def _check_statistics(rows: Statistics, n_features: int) -> None:
     for c, column in enumerate(columns):
         demand(0 <= column.index < n_features, f"one of {n_features} columns", column.index)
         demand(column.kind in list(IN_MEMORY), "a kind of column", column.kind)
-        demand(any(c in term.columns for term in terms), "a term for every column", column.label)
+        demand(any(c in term.numbers for term in terms), "a term for every column", column.label)
     for term, requested in zip(terms, request.terms, strict=True):
         count = len(requested.factors)
         demand(term.columns == requested.columns, "the columns of a term", requested.columns)
         demand(len(term.term.factors) == count, "a factor per column", len(term.term.factors))
         demand(count <= MOST_FACTORS, f"at most {MOST_FACTORS} factors in a term", count)
         for c, leaf, factor in zip(requested.columns, term.term.factors, requested.factors, strict=True):
-            demand(0 <= c < len(columns), f"one of {len(columns)} columns", c)
-            least = leaf.factor.least(FactorOptions("auto", None, columns[c].levels or ()))
+            first, *more = numbers((c,))
+            demand(0 <= first < len(columns), f"one of {len(columns)} columns", c)
+            demand(all(0 <= one < len(columns) for one in more), f"some of {len(columns)} columns", c)
+            least = leaf.factor.least(FactorOptions("auto", None, columns[first].levels or ()))
             suits = factor.basis.family == least.family
             demand(suits, "features that suit the kernel", type(factor.basis).__name__)
-            demand(not factor.domain.discrete or factor.basis == least, "the levels of the column", columns[c].label)
+            demand(
+                not factor.domain.discrete or factor.basis == least, "the levels of the column", columns[first].label
+            )
     shapes = [len(term.factors) for term in request.terms]
     demand([len(own) for own in rows.harmonics] == shapes, "harmonics for every factor", rows.harmonics)
     for requested, summed in zip(rows.harmonics, request.harmonics, strict=True):
@@ -122,13 +126,15 @@ def _check_sizes(request: MomentRequest, sizes: Sequence[int]) -> None:
     for term, size in zip(request.terms, sizes, strict=True):
         demand(len(term.columns) == len(term.factors) > 0, "a factor per column", term.columns)
         demand(len(set(term.axes)) == len(term.axes), "different columns in a product", term.columns)
-        demand(min(term.columns) >= 0, "columns from zero", term.columns)
+        demand(min(term.numbers, default=-1) >= 0, "columns from zero", term.columns)
         for column, factor in zip(term.columns, term.factors, strict=True):
             _check_column(factor)
+            count, places = len(factor.domain.parts), numbers((column,))
+            demand(isinstance(column, int) == (count == 1) and len(set(places)) == count, f"{count} columns", column)
             known = domains.setdefault((column, type(factor.domain)), factor.domain)
             demand(known == factor.domain, "one domain for a column", factor.domain)
         demand(term.size == size, f"{term.size} features", size)
-    used = {column for term in request.terms for column in term.columns}
+    used = {column for term in request.terms for column in term.numbers}
     demand(used == set(range(len(used))), "columns that follow one another", sorted(used))
     _ = request.columns  # refuses two sets of levels on one column
 
@@ -211,8 +217,10 @@ def _check_columns(rows: Statistics, n_features: int, names: Sequence[str] | Non
     """The columns of the kernel are where their names, or their numbers, say."""
     demand(names is None or len(names) == n_features, f"names for {n_features} columns", names)
     for term in rows.terms:
-        for c, factor in zip(term.columns, term.term.factors, strict=True):
-            index, written = rows.binding.columns[c].index, factor.column
+        written_columns = [column for factor in term.term.factors for column in factor.columns]
+        demand(len(written_columns) == len(term.numbers), f"{len(written_columns)} columns", term.columns)
+        for c, written in zip(term.numbers, written_columns, strict=True):
+            index = rows.binding.columns[c].index
             if isinstance(written, str):
                 demand(names is None or names[index] == written, f"column {written!r} in place {index}", names)
             else:

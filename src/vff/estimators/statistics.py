@@ -22,6 +22,7 @@ from vff.moments import (
     PassPlan,
     RowBlock,
     distinct_values_for,
+    numbers,
     plan_pass,
     run_pass,
 )
@@ -156,7 +157,7 @@ def with_levels(moments: Moments, binding: Binding) -> Moments:
     """The moments over all levels that the columns now know."""
     for s, term in enumerate(binding.terms):
         for d, c in enumerate(term.columns):
-            levels = binding.columns[c].levels
+            levels = binding.columns[c].levels if isinstance(c, int) else None
             if levels is not None:
                 moments = moments.with_levels(s, d, levels)
     return moments
@@ -169,8 +170,10 @@ def _united(one: Sequence[ColumnSummary], other: Sequence[ColumnSummary]) -> tup
 def resolved(summary: TableSummary, options: Options, *, growing: bool) -> Statistics:
     """Settle domains, edges and harmonics on the first rows; no row is summed yet."""
     binding = summary.binding
-    found = [resolve_domain(c, summary, options, growing) for c in range(len(binding.columns))]
-    domains, from_data = zip(*found, strict=True)
+    found = {place: resolve_domain(place, summary, options, growing) for place in binding.places}
+    domains = {place: domain for place, (domain, _) in found.items()}
+    from_rows = {c: own for place, (_, own) in found.items() for c in numbers((place,))}
+    from_data = tuple(from_rows[c] for c in range(len(binding.columns)))
     settled = [resolve_term(term, domains, summary, options, growing=growing) for term in binding.terms]
     requests, requested, highest_frequencies = zip(*settled, strict=True)
     request = MomentRequest(requests)
@@ -242,6 +245,10 @@ def check_ranges(seen: Statistics, *, outside: bool = True) -> bool:
     alone = outside and len(seen.ranges) == 1 and len(seen.binding.terms) == 1
     parts = zip(seen.moments.request.columns, seen.domain_from_data, seen.ranges, seen.binding.columns, strict=True)
     beyond = False
+    for axis in seen.moments.request.axes:
+        if seen.n:
+            extents = [(seen.ranges[c].low, seen.ranges[c].high) for c in axis.columns]
+            axis.domain.refuse(extents, [seen.binding.columns[c].label for c in axis.columns])
     for column, found, extent, bound in parts:
         domain = column.domain
         if domain.holds(extent.low, extent.high):

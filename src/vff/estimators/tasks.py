@@ -290,7 +290,7 @@ def _look_at_groups(rows: DatabaseRows, kernel: Kernel | None, seen: float | Non
         means = found.target / found.w
         profiles.append(Profile(x, offset + means, found.w, np.maximum(found.squares - found.target * means, 0.0)))
     sums = totals.n, totals.weight, totals.target
-    products = sorted({term.columns for term in binding.terms if len(term.columns) > 1})
+    products = sorted({term.numbers for term in binding.terms if len(term.numbers) > 1})
     few = seen is None and totals.n <= _COUNTED  # as a table in memory would have counted them
     counted = {own: rows.combinations(_names(rows, binding, own)) for own in products if few}
     return TableSummary(binding, tuple(summaries), *sums, None, NOWHERE, tuple(profiles), counted)

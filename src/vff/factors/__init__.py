@@ -6,7 +6,7 @@
 
 from importlib import import_module
 
-from vff.factors.expression import Column, Kernel, Leaf, Product, Sum, Term, normal_form
+from vff.factors.expression import Column, Kernel, Leaf, Product, Sum
 from vff.factors.outside import TailRows, tails_together, tails_without
 from vff.factors.protocol import (
     Beyond,
@@ -24,6 +24,7 @@ from vff.factors.protocol import (
     with_room,
 )
 from vff.factors.registry import KINDS, Kind
+from vff.factors.terms import Term, normal_form
 from vff.factors.transform import EdgeTransform, StackedTransform, TermTransform
 from vff.kinds import FACTORS
 

@@ -1,4 +1,4 @@
-"""What the user writes: one-column kernels, `+` and `*`, and the normal form the rest of the house reads.
+"""What the user writes: kernels on columns, `+` and `*`; ``terms`` has the normal form the rest of the house reads.
 
 Kernels also speak scikit-learn's parameter protocol, ``get_params`` and ``set_params``, so that a search can reach
 ``kernel__lengthscale`` of an estimator, or ``kernel__month__lengthscale`` when its kernel is a sum.
@@ -8,7 +8,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from itertools import combinations
-from math import prod
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self, Union
 
@@ -70,9 +69,9 @@ class _Expression(ABC):
 
 @dataclass(frozen=True, repr=False)
 class Leaf(_Expression):
-    """A kernel on one column, the base of all kinds of them.
+    """A kernel on one column, or on several together, the base of all kinds of them.
 
-    Fields beyond ``column`` are positive numbers, or None for "start from the data", unless they are ``choices``.
+    Fields beyond its columns are positive numbers, or None for "start from the data", unless they are ``choices``.
     Besides the variance, those that its factor learns are called after its parameters; others are given, and stay.
 
     Examples
@@ -93,22 +92,31 @@ class Leaf(_Expression):
     """Fields that hold words, whole numbers, lists or lists by name: given, never learnt, and checked by the leaf."""
     from_file: ClassVar[str | None] = None
     """The one of them that terms of a command line may give by the name of a file of rows."""
+    column_fields: ClassVar[tuple[str, ...]] = ("column",)
+    """The fields that name its columns, in the order in which they are written."""
     column: Column = 0
     _: KW_ONLY
     variance: float | None = None
 
     def __post_init__(self) -> None:
-        if isinstance(self.column, bool) or not isinstance(self.column, str | Integral):
-            raise TypeError(
-                f"{type(self).__name__}: column must be a name or an index, got {shown(self.column)}; "
-                f"write {' and '.join(f'{name}=' for name in self._values())} by name"
+        for field, column in zip(self.column_fields, self.columns, strict=True):
+            if isinstance(column, bool) or not isinstance(column, str | Integral):
+                raise TypeError(
+                    f"{type(self).__name__}: {field} must be a name or an index, got {shown(column)}; "
+                    f"write {' and '.join(f'{name}=' for name in self._values())} by name"
+                )
+        if len(set(self.columns)) < len(self.columns):
+            raise ValueError(
+                f"{type(self).__name__} takes {len(self.columns)} different columns, got "
+                f"{' and '.join(map(shown, self.columns))}; name each of them once"
             )
         for name, value in self._values().items():
             if name in self.choices or value is None:
                 continue
             if not (isinstance(value, Real) and 0.0 < float(value) < np.inf):
+                columns = ", ".join(map(shown, self.columns))
                 raise ValueError(
-                    f"{type(self).__name__}({shown(self.column)}): {name} must be a positive number, got "
+                    f"{type(self).__name__}({columns}): {name} must be a positive number, got "
                     f"{shown(value)}; "
                     "leave it out to start from the data"
                 )
@@ -116,7 +124,18 @@ class Leaf(_Expression):
     @property
     @abstractmethod
     def factor(self) -> Factor:
-        """What it is without column and values."""
+        """What it is without columns and values."""
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The columns that it reads."""
+        return tuple(getattr(self, field) for field in self.column_fields)
+
+    @property
+    def name(self) -> str:
+        """What it is called in tables and pictures: ``x``, or ``(lat, lon)``."""
+        names = ", ".join(map(str, self.columns))
+        return names if len(self.columns) == 1 else f"({names})"
 
     def _correlation(self, x: np.ndarray, z: np.ndarray) -> np.ndarray:
         """k(x, z) / variance."""
@@ -163,11 +182,11 @@ class Leaf(_Expression):
         return self
 
     def clash(self, other: "Leaf") -> str | None:
-        """Why the two cannot be multiplied on one column; None where they can."""
+        """Why the two cannot be multiplied where they share a column; None where they can."""
         return "its features are those of no product" if self.factor.axis == other.factor.axis else None
 
     def __call__(self, x: np.ndarray, z: np.ndarray) -> np.ndarray:
-        """k(x, z) for two vectors of values of the column, (N, N')."""
+        """k(x, z) for two vectors of values of the column, (N, N'); for rows (N, D) of several columns."""
         values = {name: value for name, value in self._values().items() if name in {"variance", *self.given}}
         if None in values.values():
             raise ValueError(
@@ -183,7 +202,7 @@ class Leaf(_Expression):
 
         Not ``whole``, long choices are only described.
         """
-        column = str.__repr__(self.column) if isinstance(self.column, str) else str(int(self.column))
+        columns = [str.__repr__(one) if isinstance(one, str) else str(int(one)) for one in self.columns]
         usual = {field.name: field.default for field in fields(self) if field.name in self.choices}
         written = {
             name: self._choice_text(name, value, whole=whole) if name in self.choices else number(value)
@@ -191,7 +210,7 @@ class Leaf(_Expression):
             if value is not None and (name not in usual or value != usual[name])
         }
         values = [f"{name}={value}" for name, value in written.items()]
-        return f"{type(self).__name__}({', '.join([column, *values])})"
+        return f"{type(self).__name__}({', '.join([*columns, *values])})"
 
     def _choice_text(self, name: str, value: Any, *, whole: bool) -> str:
         """As the grammar reads it, or not ``whole`` and short."""
@@ -202,7 +221,7 @@ class Leaf(_Expression):
         return replace(self, **params)
 
     def _values(self) -> dict[str, Any]:
-        return {name: value for name, value in self.get_params().items() if name != "column"}
+        return {name: value for name, value in self.get_params().items() if name not in self.column_fields}
 
 
 @dataclass(frozen=True, repr=False)
@@ -236,16 +255,17 @@ class _Compound(_Expression):
     def _named_leaves(self) -> dict[str, Leaf]:
         """Leaves by column; the second on a column 'x' is 'x_2', or 'x_3' if there is a column 'x_2' of that name.
 
-        Columns come first, so that a parameter called after a column is never that of another one.
+        One of several columns has all their names, with _ between them. Columns come first, so that a parameter called
+        after a column is never that of another one.
         """
         leaves = [leaf for part in self._parts for leaf in factors_of(part)]
-        columns = {str(leaf.column) for leaf in leaves}
+        names = ["_".join(map(str, leaf.columns)) for leaf in leaves]
         named: dict[str, Leaf] = {}
-        for leaf in leaves:
-            name, count = str(leaf.column), 1
-            while name in named or (count > 1 and name in columns):
+        for leaf, own in zip(leaves, names, strict=True):
+            name, count = own, 1
+            while name in named or (count > 1 and name in names):
                 count += 1
-                name = f"{leaf.column}_{count}"
+                name = f"{own}_{count}"
             named[name] = leaf
         return named
 
@@ -316,11 +336,12 @@ def _check_parts(what: str, parts: Any, kinds: tuple[type, ...], expected: str) 
 def _check_columns_differ(factors: tuple[Leaf, ...]) -> None:
     """Two kernels of one column may be multiplied where neither minds."""
     for first, second in combinations(factors, 2):
-        reason = (first.clash(second) or second.clash(first)) if first.column == second.column else None
+        shared = [column for column in second.columns if column in first.columns]
+        reason = (first.clash(second) or second.clash(first)) if shared else None
         if reason is not None:
             raise ValueError(
                 f"Product: one factor per column was expected, found {shown(first)} and {shown(second)} on column "
-                f"{shown(second.column)} in {' * '.join(map(shown, factors))}: {reason}; keep one of them, or add "
+                f"{shown(shared[0])} in {' * '.join(map(shown, factors))}: {reason}; keep one of them, or add "
                 "them with +"
             )
 
@@ -336,86 +357,3 @@ def summands(kernel: object) -> tuple[Leaf | Product, ...]:
 
 def factors_of(term: Leaf | Product) -> tuple[Leaf, ...]:
     return term.factors if isinstance(term, Product) else (term,)
-
-
-@dataclass(frozen=True)
-class Term:
-    """One summand in normal form: a variance and one factor per column.
-
-    Parameters
-    ----------
-    factors : tuple of one-column kernels
-
-    Examples
-    --------
-    >>> vff.kernels.Term((vff.Matern32("day", variance=2.0), vff.Matern32("time", variance=3.0))).variance
-    6.0
-    """
-
-    factors: tuple[Leaf, ...]
-
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        return tuple(factor.column for factor in self.factors)
-
-    @property
-    def name(self) -> str:
-        """What the term is called in tables and pictures: ``x``, or ``day * time``."""
-        return " * ".join(map(str, self.columns))
-
-    @property
-    def key(self) -> tuple[tuple[Column, str], ...]:
-        """Columns and kinds in an order of their own: the same for a * b and b * a, whatever their values.
-
-        Indices come before names, since the two cannot be compared.
-        """
-        pairs = [(factor.column, type(factor).__name__) for factor in self.factors]
-        return tuple(sorted(pairs, key=lambda pair: (isinstance(pair[0], str), pair)))
-
-    @property
-    def variance(self) -> float | None:
-        """The product of the variances that were given; None when none was."""
-        given = [factor.variance for factor in self.factors if factor.variance is not None]
-        return prod(given) if given else None
-
-    def with_values(
-        self, variance: float, values: Sequence[float], domains: Sequence[Domain] | None = None
-    ) -> Leaf | Product:
-        """The expression again, with learnt values; a product carries its variance on the first factor.
-
-        ``values`` are the hyperparameters of the factors beside the variance, from left to right; ``domains`` are those
-        of a fit, by factor.
-        """
-        names = [list(factor.given) for factor in self.factors]
-        expected = sum(map(len, names))
-        if len(values) != expected:
-            raise ValueError(f"term {self.name} takes {expected} lengthscale(s), got {len(values)}; give one each")
-        rest = iter(values)
-        variances = (variance, *[1.0] * (len(self.factors) - 1))
-        factors = tuple(
-            factor.with_values(v, {name: next(rest) for name in own})
-            for factor, v, own in zip(self.factors, variances, names, strict=True)
-        )
-        if domains is not None:
-            factors = tuple(factor.settled(domain) for factor, domain in zip(factors, domains, strict=True))
-        return factors[0] if len(factors) == 1 else Product(factors)
-
-
-def normal_form(kernel: Kernel) -> tuple[Term, ...]:
-    """The kernel as a sum of products, in the order written; a term that was written twice stays twice.
-
-    Parameters
-    ----------
-    kernel : kernel expression
-
-    Returns
-    -------
-    tuple of Term
-
-    Examples
-    --------
-    >>> kernel = (vff.Matern32("x") + vff.Matern32("z")) * vff.Categorical("g")
-    >>> [term.name for term in vff.kernels.normal_form(kernel)]
-    ['x * g', 'z * g']
-    """
-    return tuple(Term(factors_of(summand)) for summand in summands(kernel))

@@ -247,6 +247,10 @@ class Factor(ABC, Generic[D, B]):
         """The domain of a column that none was given for; ``bases`` are those of all factors over it."""
         return self.spanning(found.low, found.high)
 
+    def settled_together(self, found: Sequence[ColumnRange], bases: Sequence[B], *, growing: bool) -> D:
+        """The same of a factor over several columns, of each of which something is known."""
+        raise TypeError(f"{self.title} is over one column")
+
     def largest(self, bases: Sequence[B]) -> int:
         """The largest detail that float64 resolves, beside the bases of all factors over the column."""
         return 10**9

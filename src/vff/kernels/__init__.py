@@ -17,6 +17,7 @@ from vff.factors.interval.leaf import Matern12, Matern32, Matern52, Matern72, Ma
 from vff.factors.interval.matern import HalfInteger
 from vff.factors.levels.factor import Categorical
 from vff.factors.oscillator.factor import Oscillator
+from vff.factors.sphere.factor import Sphere
 from vff.factors.trend.leaf import Trend
 from vff.kernels.grammar import parse_kernel, write_kernel
 
@@ -35,6 +36,7 @@ __all__ = [
     "Oscillator",
     "Periodic",
     "Product",
+    "Sphere",
     "Sum",
     "Term",
     "Trend",

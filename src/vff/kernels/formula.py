@@ -6,7 +6,7 @@
     atom    = "(" sum ")" | "." | name | call
     call    = "cat" "(" name ")"
             | "smooth" "(" name ["," ORDER "/" 2] values ")"
-            | KIND "(" name ["," file] values ")"
+            | KIND "(" name {"," name} ["," file] values ")"       as many names as the kind reads columns
     values  = {"," NAME "=" value} [","]
     file    = 'any text' | "any text"
     name    = WORD | `any text` | 'any text' | "any text"
@@ -137,12 +137,14 @@ class _Parser(AbstractDescent):
         self._expect("(", "(")
         name = self._column("a column")
         kind = self._order() if called == "smooth" else calls[called]
-        if kind.reads == "numbers" and self._kinds[name] not in _NUMERIC:
-            found = f"which holds {self._kinds[name]}"
-            raise _column_error(
-                start, "a column of numbers or times", name, found, f"write cat(...) around {shown(name)}"
-            )
-        return self._with_values(start, kind, name, self._file(kind, name))
+        names = self._columns(kind, name, lambda: self._column("a column"))
+        for name in names if kind.reads == "numbers" else ():
+            if self._kinds[str(name)] not in _NUMERIC:
+                found = f"which holds {self._kinds[str(name)]}"
+                raise _column_error(
+                    start, "a column of numbers or times", str(name), found, f"write cat(...) around {shown(name)}"
+                )
+        return self._with_values(start, kind, names, self._file(kind, str(names[0])))
 
     def _file(self, kind: type[Leaf], column: str) -> dict[str, Any]:
         """What a file holds that stands behind the column, for a kind that takes one."""

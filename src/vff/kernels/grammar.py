@@ -4,7 +4,7 @@
     sum     = product {"+" product}
     product = atom {"*" atom}
     atom    = "(" sum ")" | leaf
-    leaf    = KIND "(" column {"," NAME "=" value} [","] ")"
+    leaf    = KIND "(" column {"," column} {"," NAME "=" value} [","] ")"       as many columns as the kind reads
     value   = NUMBER | choice
     choice  = NUMBER | STRING | "[" [choice {"," choice}] "]" | "{" [entry {"," entry}] "}"
     entry   = (NUMBER | STRING) ":" choice
@@ -17,7 +17,7 @@ else. ``AbstractDescent`` is what this grammar shares with ``formula``.
 import re
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from itertools import chain, product
@@ -235,13 +235,23 @@ class AbstractDescent(ABC):
         self._depth -= 1
         return inner
 
-    def _with_values(self, start: int, kind: type[Leaf], column: Column, known: Mapping[str, Any] = _NOTHING) -> Leaf:
-        """A kernel on a column, with values that are known and those that stand before the closing parenthesis."""
-        names = [field.name for field in fields(kind) if field.name not in {"column", *known}]
+    def _columns(self, kind: type[Leaf], first: Column, column: Callable[[], Column]) -> list[Column]:
+        """All columns that a kind reads, with commas between them; the first was read before."""
+        found = [first]
+        for _ in kind.column_fields[1:]:
+            self._expect(",", f", and another column, of {len(kind.column_fields)} that {kind.__name__} reads,")
+            found.append(column())
+        return found
+
+    def _with_values(
+        self, start: int, kind: type[Leaf], columns: Sequence[Column], known: Mapping[str, Any] = _NOTHING
+    ) -> Leaf:
+        """A kernel on its columns, with values that are known and those that stand before the closing parenthesis."""
+        names = [field.name for field in fields(kind) if field.name not in {*kind.column_fields, *known}]
         values = {**known, **self._values(names, kind.choices)}
         self._expect(")", ", or )")
         with self.refused_at(start):
-            return kind(column, **values)
+            return kind(*columns, **values)
 
     def _values(self, names: list[str], choices: frozenset[str]) -> dict[str, Any]:
         """Values by name, each at most once; as in Python, a comma may come last."""
@@ -350,7 +360,7 @@ class _Parser(AbstractDescent):
             raise self._unexpected(f"a kernel ({', '.join(KINDS.leaves)}) or (")
         self._next()
         self._expect("(", "(")
-        return self._with_values(start, kind, self._column())
+        return self._with_values(start, kind, self._columns(kind, self._column(), self._column))
 
     def _column(self) -> Column:
         if self._seen.kind == "string":

@@ -26,6 +26,9 @@ class Eigen(AbstractInvertible):
 
     @cached_property
     def _written(self) -> np.ndarray:
+        if self.d.min() >= 0.0:
+            half = self.V * np.sqrt(self.d)
+            return half @ half.T  # symmetric, and half the work
         matrix = (self.V * self.d) @ self.V.T
         return 0.5 * (matrix + matrix.T)
 

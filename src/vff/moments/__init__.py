@@ -32,7 +32,7 @@ from vff.moments.operations import (
     synthesise,
 )
 from vff.moments.plan import PassPlan, RowBlock, distinct_values_for, plan_pass, summarise_columns
-from vff.moments.rows import ColumnRequest, ColumnRows, TermRequest
+from vff.moments.rows import ColumnRequest, ColumnRows, Place, TermRequest, numbers, place_of
 from vff.moments.run import Cells, PreparedRows, Whole, moments_of_arrays, moments_of_cells, run_pass
 from vff.moments.sample import LARGEST_SAMPLE, Profile, Sample, merge_equal_rows, sample_of
 from vff.moments.statistics import Harmonics, KeyedByPairs, MomentRequest, Moments, Pair
@@ -56,6 +56,7 @@ __all__ = [
     "Moments",
     "Pair",
     "PassPlan",
+    "Place",
     "PreparedRows",
     "Profile",
     "RowBlock",
@@ -77,7 +78,9 @@ __all__ = [
     "merge_equal_rows",
     "moments_of_arrays",
     "moments_of_cells",
+    "numbers",
     "pair_functions",
+    "place_of",
     "plan_pass",
     "project_term",
     "run_pass",

@@ -28,8 +28,8 @@ class TermPair:
 
     @property
     def columns(self) -> tuple[int, ...]:
-        """The column of the rows behind every axis."""
-        return tuple(axis.columns[0] for axis in self.axes)
+        """The columns of the rows behind the axes, one after another."""
+        return tuple(c for axis in self.axes for c in axis.columns)
 
     @property
     def domains(self) -> tuple[Domain, ...]:
@@ -96,10 +96,16 @@ def _contracted(tensor: np.ndarray, axis: int, one: Basis, other: Basis) -> np.n
         whole = flat[:, :, some]
         for place, basis in enumerate((one, other)):
             whole = along(whole, place, both.to(basis).single_transpose)
-        products = both.products()
-        whole = whole.reshape(both.size**2, -1) if both.everywhere else whole[products.rows, products.columns]
-        letters[:, some] = products.transposed @ np.ascontiguousarray(whole)
+        letters[:, some] = both.contracted(np.ascontiguousarray(_cells(both, whole)))
     return np.moveaxis(letters.reshape(-1, *moved.shape[2:]), 0, axis)
+
+
+def _cells(basis: Basis, pairs: np.ndarray) -> np.ndarray:
+    """Entries (nnz, R) of (P, P, R) where products of features live."""
+    if basis.everywhere:
+        return pairs.reshape(basis.size**2, -1)
+    found = basis.products()
+    return pairs[found.rows, found.columns]
 
 
 def _stretches(count: int, basis: Basis) -> Iterator[slice]:
@@ -127,7 +133,7 @@ def project_term(bases: Sequence[Basis], S: MatrixView) -> np.ndarray:
         return bases[0].project(S)
     tensor = _at_products(bases, S)
     for d, basis in enumerate(bases):
-        tensor = along(tensor, d, lambda rows, basis=basis: basis.products().transposed @ rows)
+        tensor = along(tensor, d, basis.contracted)
     return tensor
 
 
@@ -148,16 +154,16 @@ def _at_products(bases: Sequence[Basis], S: MatrixView) -> np.ndarray:
 
 def gram_columns_adjoint(basis: Basis, U: np.ndarray, V: np.ndarray) -> np.ndarray:
     """Coefficients of (phi'u_r)(phi'v_r) in the double letters of one column, (Q, R), for columns of U and V (P, R)."""
-    found = basis.products()
-    step = max(1, 2**22 // found.rows.size)
+    step = max(1, 2**22 // (basis.size**2 if basis.everywhere else basis.products().rows.size))
     parts = []
     for start in range(0, U.shape[1], step):
         left, right = U[:, start : start + step], V[:, start : start + step]
         if basis.everywhere:
             products = (left[:, None] * right[None]).reshape(basis.size**2, -1)
         else:
+            found = basis.products()
             products = left[found.rows] * right[found.columns]
-        parts.append(found.transposed @ products)
+        parts.append(basis.contracted(products))
     return np.concatenate(parts, axis=1)
 
 

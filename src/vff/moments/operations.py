@@ -5,17 +5,18 @@ quad     diag(Phi S Phi')  the double letters of every term, and the letters of 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from vff.basis.protocol import Domain, Letters
+from vff.basis.several import parts_of, split
 from vff.moments.distinct import DistinctValues, distinct_values_of
 from vff.moments.engines.base import Engine, Job, Work
 from vff.moments.engines.choice import ENGINES, choose
 from vff.moments.gram import TermPair
-from vff.moments.rows import ColumnRequest, ColumnRows
+from vff.moments.rows import ColumnRequest, ColumnRows, Place, numbers
 from vff.moments.statistics import Pair
 from vff.moments.threads import side_by_side
 
@@ -30,17 +31,29 @@ def column_rows(request: ColumnRequest, x: np.ndarray) -> ColumnRows:
 
 @dataclass(frozen=True)
 class LetterFunction:
-    """A function of some axes: products of letters, one per axis, with coefficients."""
+    """A function of some columns: products of letters, one per column, with coefficients."""
 
     columns: tuple[int, ...]
-    """The column of the rows behind every axis."""
     axis_letters: tuple[Letters, ...]
+    """One for every column, which two may read."""
     coefficients: np.ndarray
     domains: tuple[Domain, ...] = ()
-    """Of every axis; those of the columns where there are none."""
+    """The same; those of the rows where there are none."""
+
+    @classmethod
+    def of(
+        cls,
+        places: Sequence[Place],
+        letters: Sequence[Letters],
+        coefficients: np.ndarray,
+        domains: Sequence[Domain],
+    ) -> "LetterFunction":
+        """Of letters that may be of several columns each."""
+        parts = tuple(part for domain in domains for part in domain.parts)
+        return cls(numbers(places), parts_of(letters), split(letters, coefficients), parts)
 
     def on(self, rows: "Rows") -> list[ColumnRows]:
-        """Its axes at these rows."""
+        """Its columns at these rows."""
         columns = [rows[c] for c in self.columns]
         if not self.domains:
             return columns
@@ -66,20 +79,20 @@ def synthesise(
         together.setdefault((function.columns, function.domains) if alone else number, []).append(number)
     values: list[np.ndarray] = [np.empty(0)] * len(functions)
     kept, threaded, others = {} if tables is None else tables, [], []
-    for numbers in together.values():
-        columns = functions[numbers[0]].on(rows)
-        work = Work(columns[0].x.size, [Job(functions[number].axis_letters) for number in numbers], columns)
+    for some in together.values():
+        columns = functions[some[0]].on(rows)
+        work = Work(columns[0].x.size, [Job(functions[number].axis_letters) for number in some], columns)
         how = ENGINES[_engine(work, engine)]
         how.prepare(columns)
         own = threaded if work.alone is None and not how.parallel else others
-        own.append((numbers, work, how))
+        own.append((some, work, how))
 
     def one(group: tuple[list[int], Work, Engine]) -> None:
-        numbers, work, engine = group
-        own = kept.setdefault((engine.name, numbers[0]), {})
-        coefficients = [functions[number].coefficients for number in numbers]
+        some, work, engine = group
+        own = kept.setdefault((engine.name, some[0]), {})
+        coefficients = [functions[number].coefficients for number in some]
         found = engine.evaluate(work.columns, work.jobs, coefficients, own)
-        for number, value in zip(numbers, found, strict=True):
+        for number, value in zip(some, found, strict=True):
             values[number] = value
 
     with side_by_side(threaded[0][1].n if len(threaded) > 1 else 0) as each:
@@ -109,8 +122,8 @@ def pair_functions(term_pairs: Mapping[Pair, TermPair], S: Mapping[Pair, np.ndar
         term_pair = term_pairs[pair]
         key, letters = (term_pair.axes, term_pair.axis_letters), term_pair.letters(block)
         seen = merged.get(key)  # functions of the same letters are one function
-        total = letters if seen is None else seen.coefficients + letters
-        merged[key] = LetterFunction(term_pair.columns, term_pair.axis_letters, total, term_pair.domains)
+        own = LetterFunction.of(term_pair.columns, term_pair.axis_letters, letters, term_pair.domains)
+        merged[key] = own if seen is None else replace(own, coefficients=seen.coefficients + own.coefficients)
     return list(merged.values())
 
 

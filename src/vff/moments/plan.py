@@ -9,11 +9,12 @@ from math import prod
 import numpy as np
 
 from vff.basis.protocol import Axis
+from vff.basis.several import merged, parts_of
 from vff.moments.distinct import ColumnSummary, DistinctValues, summarise_column
 from vff.moments.engines.base import LARGEST_CONTINGENCY, Choice, Job, Work
 from vff.moments.engines.choice import ENGINES, choose
 from vff.moments.gram import TermPair
-from vff.moments.rows import ColumnRequest, ColumnRows, TermRequest, joint
+from vff.moments.rows import ColumnRequest, ColumnRows, Place, TermRequest, joint
 from vff.moments.statistics import MomentRequest, Pair
 from vff.moments.threads import side_by_side
 
@@ -32,6 +33,12 @@ class RowBlock:
     """Number of the column and a stretch of rows -> its values there."""
     y: np.ndarray
     w: np.ndarray
+
+    def read(self, place: Place, rows: slice) -> np.ndarray:
+        """What a factor reads, (N,), or (N, D) of several columns."""
+        if isinstance(place, tuple):
+            return np.stack([self.column(c, rows) for c in place], axis=1)
+        return self.column(place, rows)
 
     def taken(self, columns: int, pieces: Sequence[slice] | Sequence[np.ndarray]) -> "RowBlock":
         """The rows of some pieces, which are stretches or masks of the whole, in memory; columns numbered below."""
@@ -55,8 +62,8 @@ class SetPlan:
 
     @property
     def columns(self) -> tuple[int, ...]:
-        """The column of the rows behind every axis."""
-        return tuple(axis.columns[0] for axis in self.axes)
+        """The columns of the rows behind the axes, one after another."""
+        return tuple(c for axis in self.axes for c in axis.columns)
 
     @property
     def terms(self) -> dict[int, TermRequest]:
@@ -69,23 +76,29 @@ class SetPlan:
 
     @cached_property
     def alone(self) -> ColumnRequest | None:
-        """What to sum of a column by itself: a basis that holds those of all terms on it alone."""
+        """What to sum of an axis by itself: a basis that holds those of all terms on it alone."""
         if len(self.axes) > 1:
             return None
         factors = [term.factors[0] for term in self.terms.values()]
         return replace(factors[0], basis=reduce(joint, [factor.basis for factor in factors]))
 
     @cached_property
-    def jobs(self) -> tuple[Job, ...]:
-        """What to sum, in the order of pairs of terms and of terms; for a column by itself, what holds them all."""
+    def wanted(self) -> tuple[Job, ...]:
+        """What to sum, in the order of pairs of terms and of terms; for an axis by itself, what holds them all."""
         if self.alone is not None:
             return Job((self.alone.basis.double,)), Job((self.alone.basis.single,), targets=True)
         singles = [[term.bases[term.axes.index(axis)].single for axis in self.axes] for term in self.terms.values()]
         grams = (Job(term_pair.axis_letters) for term_pair in self.term_pairs.values())
         return (*grams, *(Job(tuple(own), targets=True) for own in singles))
 
-    def in_own_bases(self, sums: Sequence[np.ndarray]) -> tuple[Sequence[np.ndarray], Sequence[np.ndarray]]:
+    @cached_property
+    def jobs(self) -> tuple[Job, ...]:
+        """The same as engines sum it, with letters for every column."""
+        return tuple(Job(parts_of(job.letters), job.targets) for job in self.wanted)
+
+    def in_own_bases(self, found: Sequence[np.ndarray]) -> tuple[Sequence[np.ndarray], Sequence[np.ndarray]]:
         """From the sums of its jobs, those of double letters by pair of terms and of single ones by term."""
+        sums = [merged(job.letters, own) for job, own in zip(self.wanted, found, strict=True)]
         if self.alone is None:
             return sums[: len(self.term_pairs)], sums[len(self.term_pairs) :]
         changes = {
@@ -106,7 +119,7 @@ class PassPlan:
     alone: tuple[SetPlan, ...]
     """Columns that have terms of their own."""
     sets: tuple[SetPlan, ...]
-    """Sets of two or more axes."""
+    """Sets of two or more columns."""
 
     @property
     def chunk(self) -> int:
@@ -116,11 +129,12 @@ class PassPlan:
         return _CHUNK_OF_FEW if len(self.distinct_values) <= 3 else _CHUNK_OF_SEVERAL
 
     def requests(self, one: SetPlan) -> Sequence[ColumnRequest]:
-        """What is asked of the axes of a set."""
-        return [one.alone] if one.alone is not None else [self.request.axes[axis] for axis in one.axes]
+        """What is asked of the columns of a set."""
+        whole = [one.alone] if one.alone is not None else [self.request.axes[axis] for axis in one.axes]
+        return [part for own in whole for part in own.parts]
 
     def empty(self, one: SetPlan) -> list[ColumnRows]:
-        """The axes of a set, and no rows."""
+        """The columns of a set, and no rows."""
         both = zip(self.requests(one), one.columns, strict=True)
         return [ColumnRows(own, np.empty(0), self.distinct_values[c]) for own, c in both]
 
@@ -143,8 +157,8 @@ def plan_pass(
     plan = PassPlan(
         request,
         tuple(distinct_values),
-        tuple(one for one in every if len(one.axes) == 1),
-        tuple(one for one in every if len(one.axes) > 1),
+        tuple(one for one in every if len(one.columns) == 1),
+        tuple(one for one in every if len(one.columns) > 1),
     )
     whole = None  # rows that form a lattice of all columns are one piece of work
     if engine != "auto" and len(distinct_values) > 1:

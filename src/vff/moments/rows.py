@@ -1,5 +1,6 @@
 """One column's rows, prepared once for everything that is asked of them."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
@@ -15,12 +16,34 @@ _REMEMBERED = 2**21  # letters of one column, 16 MiB
 _KEPT = 2**17  # letters of one column at its rows, 1 MiB
 
 
+Place = int | tuple[int, ...]
+"""What a factor reads: a column of the rows, or several; rows x (N, C) hold it as x[:, place]."""
+
+
+def numbers(places: Iterable[Place]) -> tuple[int, ...]:
+    """All columns of some places, one after another."""
+    return tuple(c for place in places for c in (place if isinstance(place, tuple) else (place,)))
+
+
+def place_of(columns: Sequence[int]) -> Place:
+    """A column by itself, or several as they are."""
+    return tuple(columns) if len(columns) > 1 else next(iter(columns))
+
+
 @dataclass(frozen=True)
 class ColumnRequest:
-    """What to sum for one column: its features, and where they live."""
+    """What to sum for one column, or for several that a factor reads together: its features, and where they live."""
 
     domain: Domain
     basis: Basis
+
+    @property
+    def parts(self) -> "tuple[ColumnRequest, ...]":
+        """Column by column."""
+        if len(self.basis.parts) == 1:
+            return (self,)
+        both = zip(self.domain.parts, self.basis.parts, strict=True)
+        return tuple(ColumnRequest(domain, basis) for domain, basis in both)
 
     def check(self) -> None:
         """ValueError unless this is something that can be summed, wherever it came from."""
@@ -35,8 +58,8 @@ class ColumnRequest:
 class TermRequest:
     """What to sum for one term: products of the features of its columns, the last column's running fastest."""
 
-    columns: tuple[int, ...]
-    """Which column of the rows every factor reads."""
+    columns: tuple[Place, ...]
+    """Which column of the rows, or which columns, every factor reads."""
     factors: tuple[ColumnRequest, ...]
     """The features of each."""
 
@@ -60,10 +83,15 @@ class TermRequest:
         return tuple(basis.double.size for basis in self.bases)
 
     @cached_property
+    def numbers(self) -> tuple[int, ...]:
+        """All columns of the rows that it reads."""
+        return numbers(self.columns)
+
+    @cached_property
     def axes(self) -> tuple[Axis, ...]:
         """What every factor reads, all different; two may read one column."""
         both = zip(self.columns, self.factors, strict=True)
-        return tuple(Axis((column,), factor.domain, factor.basis.family) for column, factor in both)
+        return tuple(Axis(numbers((place,)), factor.domain, factor.basis.family) for place, factor in both)
 
     def basis_of(self, axis: Axis) -> Basis | None:
         """Of the factor over this axis; None when there is none."""

@@ -249,7 +249,10 @@ def _inside(
     plan: PassPlan, columns: list[ColumnRows], residual: np.ndarray, w: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, list[ColumnRows]]:
     """The rows that lie inside, with y less the offset and the weights."""
-    every = [columns[axis.columns[0]].for_request(own) for axis, own in plan.request.axes.items()]
+    axes = plan.request.axes.items()
+    every = [
+        columns[c].for_request(own) for axis, whole in axes for c, own in zip(axis.columns, whole.parts, strict=True)
+    ]
     outside = [mask for mask in (column.outside() for column in every) if mask is not None]
     if not outside:
         return residual, w, columns

@@ -55,7 +55,7 @@ class MomentRequest:
     @property
     def n_columns(self) -> int:
         """Columns of the rows."""
-        return 1 + max(column for term in self.terms for column in term.columns)
+        return 1 + max(column for term in self.terms for column in term.numbers)
 
     def __getstate__(self) -> dict[str, Any]:
         """What follows from the terms is not written: formats made of JSON have no axes among their keys."""
@@ -74,7 +74,8 @@ class MomentRequest:
     @cached_property
     def columns(self) -> tuple[ColumnRequest, ...]:
         """Every column of the rows, as the first of its axes reads it."""
-        first = {axis.columns[0]: own for axis, own in reversed(self.axes.items())}
+        every = [(axis.columns, whole.parts) for axis, whole in reversed(self.axes.items())]
+        first = {c: part for columns, parts in every for c, part in zip(columns, parts, strict=True)}
         return tuple(first[column] for column in range(self.n_columns))
 
     @cached_property

@@ -113,6 +113,34 @@ def column_kind(model: ProcessMixin, number: int) -> str:
     return column.kind if column.levels is None else "levels"
 
 
+def compass(model: Any, number: int) -> str | None:
+    """The letters of degrees on a globe, "SN" or "WE"; None of other columns."""
+    rows = getattr(model, "statistics_", None)
+    return None if rows is None else rows.moments.request.columns[number].domain.compass
+
+
+def across_first(model: Any, columns: Sequence[int]) -> list[int]:
+    """The columns in the order of a picture's axes: a globe comes first, and east and west go across."""
+    return sorted(columns, key=lambda c: ("WE", "SN", None).index(compass(model, c)))
+
+
+def degrees_text(value: float, letters: str) -> str:
+    """Degrees on a globe, as maps have them: 30° S."""
+    turned = (value + 180.0) % 360.0 - 180.0 if letters == "WE" and abs(value) > 180.0 else value
+    side = "" if turned == 0.0 or (letters == "WE" and abs(turned) == 180.0) else f" {letters[int(turned > 0.0)]}"
+    return f"{abs(turned):g}°{side}"
+
+
+def tick_globe(axis: Axis, model: Any, number: int) -> None:
+    """Degrees, as maps have them, if the column is one of a globe."""
+    letters = compass(model, number)
+    if letters is not None:
+        from matplotlib.ticker import MultipleLocator
+
+        axis.set_major_locator(MultipleLocator(30.0 if letters == "SN" else 60.0))
+        axis.set_major_formatter(lambda value, _: degrees_text(value, letters))
+
+
 def with_unit(name: str, kind: str) -> str:
     """The name of a column, with its unit if the reading of the table gave it one."""
     return f"{name} (days)" if kind == "duration" else name

@@ -59,15 +59,10 @@ def effects(
     ax : matplotlib.axes.Axes or None, to draw one term on
     level : float, probability of the band
     ylabel : str or None
-    xlabels : mapping to str, or None
-        Labels by the name of a column, or of a term of one column.
+    xlabels : mapping to str, or None: labels by the name of a column, or of a term of one column
     ncols : int or None, panels side by side
-    sharey : bool
-        One scale for all curves and dots; else each panel has its own.
-    share_colours : bool
-        One scale for all images.
-    pure : bool
-        Else terms as they are in the prior, products with what they say of one column alone.
+    sharey, share_colours : bool, one scale for all curves and dots, and one for all images
+    pure : bool; else terms are as in the prior, products with what they say of one column alone
 
     Returns
     -------
@@ -155,7 +150,7 @@ def _numbers_of(known: list[str], names: Sequence[str] | str | None) -> list[int
 
 
 def _check_labels(model: AdditiveModel, xlabels: Mapping[str, str]) -> None:
-    alone = [term.name for term in model.statistics_.terms if len(term.columns) == 1]
+    alone = [term.name for term in model.statistics_.terms if len(term.numbers) == 1]
     known = dict.fromkeys([*alone, *(canvas.column_name(model, c) for c in range(len(model.column_indices_)))])
     unknown = [name for name in xlabels if name not in known]
     if unknown:
@@ -170,7 +165,7 @@ def _name_axes(ax: Axes, model: AdditiveModel, view: View, given: Mapping[str, s
     term = model.statistics_.terms[view.term]
     ax.set_label(term.name)
     labels = [given.get(canvas.column_name(model, c)) or canvas.column_label(model, c) for c in view.over]
-    if len(term.columns) == 1:
+    if len(term.numbers) == 1:
         several = f", term {shown(term.name)}" if _has_twin(model, view.term) else ""
         labels[0] = given.get(term.name) or f"{labels[0]}{several}"
     ax.set_xlabel(labels[0], fontsize="small")
@@ -180,7 +175,7 @@ def _name_axes(ax: Axes, model: AdditiveModel, view: View, given: Mapping[str, s
 
 def _has_twin(model: AdditiveModel, number: int) -> bool:
     """Whether another term is over the same columns of the table."""
-    indices = [{model.column_indices_[c] for c in term.columns} for term in model.statistics_.terms]
+    indices = [{model.column_indices_[c] for c in term.numbers} for term in model.statistics_.terms]
     return indices.count(indices[number]) > 1
 
 

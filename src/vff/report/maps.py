@@ -20,7 +20,7 @@ from vff.report.observed import (
     target_text,
 )
 from vff.report.panels import add_bar, draw_image, hide_unknown, surface_handles
-from vff.report.views import UNINFORMED, lattice_data
+from vff.report.views import UNINFORMED, grid_along, lattice_data
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -62,7 +62,7 @@ def map(
     ylabel: str | None = None,
     label: str | None = None,
 ) -> Figure:
-    """Draw a fitted model of two columns of numbers, whatever its terms, over the box of its data.
+    """Draw a fitted model of two columns of numbers, whatever its terms, over the box of its data, or the globe.
 
     One panel is the posterior mean of the function, grey where it is nearly as uncertain as without data; the next is
     its standard deviation, without the noise. Where the likelihood has a link, as for classes and counts, the mean is
@@ -91,9 +91,12 @@ def map(
     ['x', 'y', 'mean', 'std', 'known']
     """
     check_drawable(model, "plot.map")
-    kinds, (rows, targets) = _kinds(model), _rows(model, X, y)
-    lattice = [_range(model, c, rows) for c in (0, 1)]
-    field = _field(model, kinds, lattice, rows, targets if ax is None else None)
+    over, kinds = _axes(model)
+    rows, targets = _rows(model, X, y)
+    lattice = [_range(model, c, rows) for c in over]
+    rows = None if rows is None else rows[:, over]
+    field = _field(model, over, kinds, lattice, rows, targets if ax is None else None)
+    equal = equal or all(canvas.compass(model, c) for c in over)
     names = ["mean"] if ax is not None else ["mean", "std"] if targets is None else ["rows", "mean", "std"]
     height = 3.2 if not equal else float(np.clip(3.0 * np.ptp(field.y) / np.ptp(field.x), 1.2, 6.0)) + 0.5
     panels = canvas.new_panels(len(names), len(names), width=4.2, height=height) if ax is None else [ax]
@@ -101,11 +104,12 @@ def map(
         panel.set_label(name)
         latent_std = name == "std" and not model.likelihood_.standardised
         _PANELS[name](panel, field, scale_text(model) if latent_std else label or target_text(model, y))
-        for axis, kind in zip((panel.xaxis, panel.yaxis), kinds, strict=True):
+        for axis, kind, c in zip((panel.xaxis, panel.yaxis), kinds, over, strict=True):
             canvas.tick(axis, kind)
+            canvas.tick_globe(axis, model, c)
         panel.set(xlim=field.x[[0, -1]], ylim=field.y[[0, -1]], aspect="equal" if equal else "auto")
-        panel.set_xlabel(xlabel or canvas.column_label(model, 0), fontsize="small")
-    panels[0].set_ylabel(ylabel or canvas.column_label(model, 1), fontsize="small")
+        panel.set_xlabel(xlabel or canvas.column_label(model, over[0]), fontsize="small")
+    panels[0].set_ylabel(ylabel or canvas.column_label(model, over[1]), fontsize="small")
     axes = (canvas.as_values(kind, at) for kind, at in zip(kinds, lattice, strict=True))
     figure = canvas.finished(panels[0], lattice_data(*axes, mean=field.mean, std=field.std, known=field.known))
     if ax is None:
@@ -113,14 +117,19 @@ def map(
     return figure
 
 
-def _kinds(model: ProcessMixin) -> tuple[str, str]:
-    """What the two columns hold; a sentence when they are not two, or have no order to draw along."""
+def _axes(model: ProcessMixin) -> tuple[list[int], list[str]]:
+    """The two columns in the order of the axes, and what they hold; a sentence when they are not two, or have no order.
+
+    One that several factors read is drawn as the first of them has it, or as the globe does.
+    """
     kinds = [canvas.column_kind(model, c) for c in range(len(model.column_indices_))]
-    if len(kinds) != 2 or "levels" in kinds:
-        found = f"{len(kinds)} column(s)" if len(kinds) != 2 else "a categorical column"
+    first = {model.column_indices_[c]: c for c in reversed(canvas.across_first(model, range(len(kinds))))}
+    over = canvas.across_first(model, sorted(first.values()))
+    if len(over) != 2 or "levels" in kinds:
+        found = f"{len(over)} column(s)" if len(over) != 2 else "a categorical column"
         advice = "plot.fit(model) draws one" if kinds in (["number"], ["datetime"]) else "plot.effects(model) its terms"
         raise ValueError(f"plot.map draws a function of two columns of numbers, and this model has {found}; {advice}")
-    return kinds[0], kinds[1]
+    return over, [kinds[c] for c in over]
 
 
 def _rows(model: ProcessMixin, X: Any, y: Any) -> tuple[np.ndarray | None, np.ndarray | None]:
@@ -131,13 +140,15 @@ def _rows(model: ProcessMixin, X: Any, y: Any) -> tuple[np.ndarray | None, np.nd
 
 def _field(
     model: ProcessMixin,
-    kinds: tuple[str, str],
+    over: list[int],
+    kinds: list[str],
     lattice: list[np.ndarray],
     rows: np.ndarray | None,
     targets: np.ndarray | None,
 ) -> _Map:
     points = np.stack(np.meshgrid(*lattice, indexing="ij"), axis=-1)
-    x = points.reshape(-1, 2)
+    axes = [model.column_indices_[c] for c in over]
+    x = points.reshape(-1, 2)[:, [axes.index(index) for index in model.column_indices_]]
     function, variance = latent(model, x)
     mean, shape, scale = mean_of_y(model, function, variance), points.shape[:2], model.target_.scale
     prior = scale**2 * model.fit_.posterior.prior_variance(x) if isinstance(model, AdditiveModel) else np.inf
@@ -159,6 +170,8 @@ def _range(model: ProcessMixin, c: int, rows: np.ndarray | None) -> np.ndarray:
     ends = [] if rows is None else [float(rows[:, c].min()), float(rows[:, c].max())]
     if isinstance(model, AdditiveModel):
         ends += [model.statistics_.ranges[c].low, model.statistics_.ranges[c].high]
+    if canvas.compass(model, c) and isinstance(model, AdditiveModel):
+        return grid_along(model, c, _LATTICE)
     if not ends:
         raise ValueError(
             f"a fitted {type(model).__name__} does not keep the range of its data; give plot.map the rows, as in "

@@ -160,6 +160,8 @@ def frame_surface(ax: Axes, model: AdditiveModel, view: View) -> None:
     ax.set_xlim(_frame(ax.xaxis, model, across))
     ax.set_ylim(_frame(ax.yaxis, model, up))
     ax.yaxis.set_inverted(canvas.column_kind(model, up) == "levels")
+    if canvas.compass(model, across) and canvas.compass(model, up):
+        ax.set_aspect("equal")
 
 
 def _frame(axis: Axis, model: AdditiveModel, c: int) -> tuple[float, float]:
@@ -169,6 +171,7 @@ def _frame(axis: Axis, model: AdditiveModel, c: int) -> tuple[float, float]:
         canvas.tick_levels(axis, levels)
         return -0.5, len(levels) - 0.5
     canvas.tick(axis, kind)
+    canvas.tick_globe(axis, model, c)
     low, high = canvas.on_axis(kind, grid_along(model, c, 2))
     return float(low), float(high)
 

@@ -48,7 +48,7 @@ class View:
 
 def view_of(model: AdditiveModel, number: int) -> View:
     """How a term is drawn: over its first two columns that vary."""
-    columns = model.statistics_.terms[number].columns
+    columns = canvas.across_first(model, model.statistics_.terms[number].numbers)
     varying = [c for c in columns if grid_along(model, c, 2).size > 1]
     levels = {c: canvas.column_kind(model, c) == "levels" for c in varying[:2] or columns[:1]}
     first, *more = over = tuple(sorted(levels, key=lambda c: levels[c]))  # numbers first
@@ -78,6 +78,8 @@ def density_along(model: AdditiveModel, view: View) -> tuple[np.ndarray, np.ndar
     as nearly as its bars can, is nowhere negative, and smooth where the averages do not say. None where unknown.
     """
     term = model.fit_.posterior.terms[view.term]
+    if view.over[0] not in term.columns:  # which a factor reads with others
+        return None
     factor = term.factors[d := term.columns.index(view.over[0])]
     h, span = model.fit_.posterior.feature_averages(view.term, d), model.statistics_.ranges[view.over[0]]
     if h is None or factor.domain.discrete or not span.high > span.low:

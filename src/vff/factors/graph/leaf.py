@@ -98,10 +98,10 @@ class Areas(_GraphLeaf):
         ones (a pandas frame that names its rows and columns, or an array or SciPy matrix with ``levels``); or a
         GeoDataFrame whose index names its areas, of which those that touch are neighbours. All levels of the column
         must be there.
-    levels : sequence of str or numbers
-        Names of the rows of a matrix; or areas, those without neighbours among them.
     variance : float or None
         Where learning starts, or the value used when nothing is learnt; None starts from the data.
+    levels : sequence of str or numbers
+        Names of the rows of a matrix; or areas, those without neighbours among them.
     kind : "bym2" or "proper"
     ratio : float or None
         As ``variance``: of the variance that neighbours share to that of every area's own. For "bym2".
@@ -112,7 +112,7 @@ class Areas(_GraphLeaf):
     --------
     >>> kernel = vff.Areas("region", [("a", "b"), ("b", "c")], variance=1.0, ratio=9.0)
     >>> kernel(["a"], ["a", "b", "c"]).round(2)
-    array([[ 1.38, -0.11, -0.72]])
+    array([[ 1.32, -0.24, -0.98]])
     """
 
     nickname: ClassVar[str] = "areas"
@@ -185,7 +185,7 @@ class Ordered(_GraphLeaf):
     --------
     >>> kernel = vff.Ordered("grade", ["poor", "fair", "good"], variance=1.0)
     >>> kernel(["poor"], ["poor", "fair", "good"]).round(2)
-    array([[2.38, 0.72, -0.1 ]])
+    array([[ 2.36,  0.73, -0.09]])
     """
 
     nickname: ClassVar[str] = "ordered"

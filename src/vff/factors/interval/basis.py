@@ -76,6 +76,16 @@ class Interval(Domain):
             raise ValueError(f"an interval was expected, found {self!r:.120}")
 
 
+@cache
+def _degrees(M: int) -> tuple[np.ndarray, np.ndarray]:
+    """Degrees and frequencies of cosines 0 ... M and sines 1 ... M; every setting of the hyperparameters asks."""
+    k = np.arange(M + 1)
+    degrees = np.concatenate([k, k[1:]])
+    omega = np.pi * degrees
+    degrees.flags.writeable = omega.flags.writeable = False
+    return degrees, omega
+
+
 class HarmonicBasis(Basis):
     """M harmonics on [-1, 1], and q edge functions where a kind has them; M and q are fields, or known."""
 
@@ -95,13 +105,12 @@ class HarmonicBasis(Basis):
     @property
     def degrees(self) -> np.ndarray:
         """Of every harmonic feature, (H,): cosines (with 0), then sines."""
-        k = np.arange(self.M + 1)
-        return np.concatenate([k, k[1:]])
+        return _degrees(self.M)[0]
 
     @property
     def omega(self) -> np.ndarray:
         """Frequency of every harmonic feature, (H,)."""
-        return np.pi * self.degrees
+        return _degrees(self.M)[1]
 
     @property
     def detail(self) -> int:

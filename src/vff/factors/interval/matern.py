@@ -6,7 +6,7 @@ of the state (f, f', ..., f^(p)), and the regression of f(b + r) on the state at
 """
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from math import comb, factorial
 from typing import Any
 
@@ -93,15 +93,15 @@ class HalfInteger(Stationary):
     def order(self) -> int:
         return self.p + 1
 
-    @property
-    def coefficients(self) -> tuple[Any, ...]:
+    @cached_property
+    def coefficients(self) -> tuple[Any, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]  # remembered
         return tuple(comb(self.order, j) * self.rate ** float(self.order - j) for j in range(self.order + 1))
 
     def response(self, wave: np.ndarray) -> Any:
         return (self.rate + wave) ** self.order
 
-    @property
-    def diffusion(self) -> float:
+    @cached_property
+    def diffusion(self) -> float:  # pyright: ignore[reportIncompatibleMethodOverride]  # remembered
         """Spectral density of the driving noise: rate^(2p+1) 2 pi / B(1/2, p + 1/2), so that k(0) = 1."""
         return self.rate ** (2 * self.p + 1) * 2.0 * np.pi / beta(0.5, self.p + 0.5)
 

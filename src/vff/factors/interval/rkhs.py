@@ -77,23 +77,21 @@ def _cosines_and_sines(waves: Any) -> Any:
     return xp.concatenate([np.zeros((len(waves), 1)), waves.real, -waves.imag], axis=1)
 
 
-def _bernoulli_waves(basis: ColumnBasis, process: Autoregressive) -> Any:
+def _bernoulli_waves(basis: ColumnBasis, expansion: Any) -> Any:
     """e_n, (q, H): the harmonics of E_n beside B_n."""
-    M, q, r = basis.M, basis.q, process.order
+    M, q, r = basis.M, basis.q, len(expansion) - 1
     if not q:
         return np.zeros((0, basis.harmonics))
-    expansion = _expansion(basis, process)
     below = namespace(expansion).cumsum(expansion, axis=0)  # row j - 1: orders below j
     return _cosines_and_sines(-below[np.minimum(np.arange(q), r)] * _wave_powers(M, q, r)[1])
 
 
-def _edge_transform(basis: ColumnBasis, process: Autoregressive) -> EdgeTransform:
+def _edge_transform(basis: ColumnBasis, expansion: Any) -> EdgeTransform:
     """T at these hyperparameters."""
-    M, q, r = basis.M, basis.q, process.order
+    M, q, r = basis.M, basis.q, len(expansion) - 1
     used = min(q, r)  # x_n is zero for n > r
     if not used:
         return EdgeTransform(np.zeros((q, basis.harmonics)))
-    expansion = _expansion(basis, process)
     xp = namespace(expansion)
     above = xp.cumsum(expansion[::-1], axis=0)[::-1]  # row j: orders j and above
     X = _cosines_and_sines(above[1 : used + 1] * _wave_powers(M, q, r)[1][:used])
@@ -131,21 +129,26 @@ class SpectralPrior:
         def kernel(self) -> Autoregressive: ...
 
     @cached_property
+    def _expansion(self) -> Any:
+        return _expansion(self.basis, self.kernel)
+
+    @cached_property
     def transform(self) -> EdgeTransform:
-        return _edge_transform(self.basis, self.kernel)
+        return _edge_transform(self.basis, self._expansion)
 
     def state(self, side: int) -> np.ndarray:
         """Value and r - 1 derivatives of every feature at the edge t = side, (P, r)."""
         highest = self.kernel.order - 1
         harmonics = self.basis.harmonic_state(highest)
         edges = bernoulli_state(side, self.basis.q, highest)
-        edges = edges + _bernoulli_waves(self.basis, self.kernel) @ harmonics
+        edges = edges + _bernoulli_waves(self.basis, self._expansion) @ harmonics
         return namespace(edges).concatenate([harmonics, edges])
 
     @cached_property
     def _left(self) -> np.ndarray:
         return self.state(-1)
 
+    @cached_property
     def _diagonal(self) -> np.ndarray:
         # (L/2) / S(omega) with L = 2, twice that at omega = 0
         twice = np.where(self.basis.omega == 0.0, 2.0, 1.0)
@@ -159,14 +162,14 @@ class SpectralPrior:
 
     def parts(self) -> PriorParts:
         """K_uu by its square root."""
-        return PriorParts(self._diagonal(), *self._edge_parts(), self._left @ self.kernel.state_root())
+        return PriorParts(self._diagonal, *self._edge_parts(), self._left @ self.kernel.state_root())
 
     def matrix(self) -> AbstractInvertible:
         """K_uu."""
         constant, root = self._edge_parts()
         border = np.zeros((self.basis.harmonics, self.basis.q))
         border[0] = constant
-        return PositiveBorderedLowRank(self._diagonal(), border, root, self._left, self.kernel.state_precision())
+        return PositiveBorderedLowRank(self._diagonal, border, root, self._left, self.kernel.state_precision())
 
     def derivative(self, name: str) -> BorderedLowRank:
         """d K_uu / d log hyperparameter with the functions held fixed (the edge functions frozen at these values).
@@ -181,7 +184,7 @@ class SpectralPrior:
         wave, response = 1j * basis.omega, kernel.response(1j * basis.omega)
         moved = np.polynomial.polynomial.polyval(wave, b)
         d = np.where(basis.omega == 0.0, 2.0, 1.0) * 2.0 * np.real(np.conj(response) * moved) / kernel.diffusion
-        d -= drift * self._diagonal()
+        d -= drift * self._diagonal
         border = np.zeros((basis.harmonics, q))
         up, _, _ = _wave_powers(M, q, 2 * r)
         turned = np.conj(response[1 : M + 1]) / response[1 : M + 1]

@@ -31,7 +31,7 @@ def notes_on(final: Stage, whole: SumModel, task: "FitTask") -> tuple[str, ...]:
     plans = task.plans
     for term, plan in zip(final.model.moments.request.terms, plans, strict=True):
         for factor, extent, label in zip(term.factors, plan.ranges, plan.labels, strict=True):
-            if not factor.domain.discrete:
+            if not factor.domain.discrete and len(factor.domain.parts) == 1:
                 notes += [note for note in _on_domain(final, factor.domain, extent, label) if note not in notes]
     if len(plans) == 1 and len(plans[0].labels) == 1 and not final.model.sites:
         notes += _on_detail(final, whole, plans[0].labels[0])
@@ -91,7 +91,7 @@ def _on_domain(final: Stage, domain: Domain, extent: ColumnSummary, label: str) 
             f"column {label} holds one value, {extent.low:g}, in all rows; its effect cannot be told from a constant: "
             "leave it out"
         )
-    elif share < 0.05:
+    elif share < 0.05 and domain.ends is not None:
         notes.append(
             f"the data of column {label} take up {100 * share:.2g} % of the domain {domain.describe()}, "
             "and the harmonics are spread over all of it; narrow domain to where predictions are wanted"
@@ -174,7 +174,7 @@ def _loose(final: Stage, s: int, d: int | None, name: str) -> bool:
 
 def _containing(final: Stage, nothing: Sequence[int]) -> list[int]:
     """Products in play that hold the columns of a term that is not."""
-    columns = [set(term.columns) for term in final.model.moments.request.terms]
+    columns = [set(term.numbers) for term in final.model.moments.request.terms]
     every = range(len(columns))
     return [t for t in every if active(final, t) and any(columns[s] < columns[t] for s in nothing)]
 

@@ -30,14 +30,14 @@ class TermPlan:
 
     name: str
     labels: tuple[str, ...]
-    """What its columns are called in messages."""
+    """What its columns are called in messages, factor by factor."""
     term: Term
     given: Given
     """The user's hyperparameters in the user's units, None where free."""
     M: tuple[int | None, ...]
     """Harmonics by factor, or None to find them (or for levels, which have none)."""
     ranges: tuple[ColumnSummary, ...]
-    """Where the data of its columns lie."""
+    """Where the data of its columns lie, factor by factor; of several columns, the widest."""
     highest_frequency: int = 0
     """That matters, when the term is one of several."""
 

@@ -139,7 +139,7 @@ class Averaged(Direct):
         term, weights = self.terms[s], self.varying[s]
         own = [self._varying_functions[s]]
         return split(
-            x, rows, term.columns, term.inside(rows), lambda some: synthesise(some, own),
+            x, rows, term.numbers, term.inside(rows), lambda some: synthesise(some, own),
             lambda far: term.weighted_variance(weights, far)[None],
         )[0]  # fmt: skip
 

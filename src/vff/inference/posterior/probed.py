@@ -86,9 +86,8 @@ class Probed(WrittenCovariance):
         """phi'(K^-1 - W'W)phi; the probes' part is not in it."""
         bases = [factor.basis for factor in self.terms[s].factors]
         letters = self._letters(s, bases, self._raw(s), self._raw(s))
-        return LetterFunction(
-            self.terms[s].columns, tuple(basis.double for basis in bases), letters, self.terms[s].domains
-        )
+        double = [basis.double for basis in bases]
+        return LetterFunction.of(self.terms[s].columns, double, letters, self.terms[s].domains)
 
     def pure_function(self, part: Part) -> LetterFunction:
         """The same of a part of an effect."""
@@ -96,8 +95,8 @@ class Probed(WrittenCovariance):
         bases = [factor.basis if d in part.over else None for d, factor in enumerate(self.terms[s].factors)]
         kept = [self._raw(s, part, monomial) for monomial in part.monomials]
         letters = np.sum([self._letters(s, bases, one, other) for one in kept for other in kept], axis=0)
-        double = tuple(factor.basis.double for factor in own.factors)
-        return LetterFunction(own.columns, double, letters.reshape([one.size for one in double]), own.domains)
+        double = [factor.basis.double for factor in own.factors]
+        return LetterFunction.of(own.columns, double, letters.reshape([one.size for one in double]), own.domains)
 
     def _raw(self, s: int, part: Part | None = None, monomial: Sequence[Keep] = ()) -> list[np.ndarray]:
         """What is kept of U by factor, in coefficients of what is summed over rows, (P_d, R_d); averages, (1, R_d)."""

@@ -60,7 +60,8 @@ class Posterior:
         outside = np.zeros(x.shape, bool)
         for term in self.terms:
             for c, factor in zip(term.columns, term.factors, strict=True):
-                outside[:, c] |= factor.outside(x[:, c])
+                out = factor.outside(x[:, c])
+                outside[:, c] |= out[:, None] if isinstance(c, tuple) else out
         return outside
 
     def mean_at(self, x: np.ndarray) -> np.ndarray:
@@ -157,8 +158,8 @@ class Posterior:
         mean, variance = np.zeros(len(x)), np.zeros(len(x))
         intercept = self.intercept
         for some in stretches(len(x), self.request.size):
-            features = [term.written(x[some], along) if along in term.columns else None for term in self.terms]
-            prior = sum(term.slope_variance(x[some], along) for term in self.terms if along in term.columns)
+            features = [term.written(x[some], along) if along in term.numbers else None for term in self.terms]
+            prior = sum(term.slope_variance(x[some], along) for term in self.terms if along in term.numbers)
             variance[some] = np.maximum(prior - self.covariance.quad(features), 0.0)
             places = zip(features, self.request.slices, strict=True)
             own = [(phi, place) for phi, place in places if phi is not None]

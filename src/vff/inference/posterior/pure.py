@@ -29,6 +29,7 @@ import numpy as np
 from vff.factors import Prior
 from vff.inference.posterior.term import Rows, TermProcess
 from vff.linalg import apply_along, product_rows
+from vff.moments import Place
 
 Sources = Sequence[Sequence[Hashable]]
 """The column of the table behind every factor of every term."""
@@ -277,7 +278,7 @@ def _average(term: TermProcess, centre: np.ndarray, ones: Sequence[np.ndarray | 
 
 
 def _elsewhere(
-    c: int, factor: Prior, terms: Sequence[TermProcess], averages: Sequence[Sequence[np.ndarray | None]]
+    c: Place, factor: Prior, terms: Sequence[TermProcess], averages: Sequence[Sequence[np.ndarray | None]]
 ) -> Iterator[np.ndarray]:
     """h from factors of other terms over the same axis that have at least its functions."""
     for term, own in zip(terms, averages, strict=True):

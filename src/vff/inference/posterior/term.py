@@ -16,7 +16,16 @@ from vff.factors import Prior, TermTransform
 from vff.inference.model.products import evaluated
 from vff.inference.model.term import variance_functions
 from vff.linalg import DenseView, Kronecker, along, product_rows
-from vff.moments import ColumnRequest, ColumnRows, LetterFunction, TermRequest, project_term, synthesise
+from vff.moments import (
+    ColumnRequest,
+    ColumnRows,
+    LetterFunction,
+    Place,
+    TermRequest,
+    numbers,
+    project_term,
+    synthesise,
+)
 
 _WRITTEN = 2**23  # features written out at a time, for the rows that need it
 
@@ -81,8 +90,8 @@ class TermProcess:
     """One term at its hyperparameters."""
 
     variance: float
-    columns: tuple[int, ...]
-    """Which of the modelled columns it is over."""
+    columns: tuple[Place, ...]
+    """Which of the modelled columns its factors are over."""
     factors: tuple[Prior, ...]
 
     @cached_property
@@ -94,6 +103,11 @@ class TermProcess:
     def request(self) -> TermRequest:
         """Its functions."""
         return TermRequest(self.columns, tuple(ColumnRequest(own.domain, own.basis) for own in self.factors))
+
+    @cached_property
+    def numbers(self) -> tuple[int, ...]:
+        """All columns that it reads."""
+        return numbers(self.columns)
 
     @property
     def size(self) -> int:
@@ -111,19 +125,19 @@ class TermProcess:
 
     def function(self, c: np.ndarray) -> LetterFunction:
         """phi'c in the letters of its columns."""
-        axis_letters = tuple(factor.basis.single for factor in self.factors)
-        return LetterFunction(self.columns, axis_letters, self.to_raw(c).reshape(self.transform.shape), self.domains)
+        letters = [factor.basis.single for factor in self.factors]
+        return LetterFunction.of(self.columns, letters, self.to_raw(c).reshape(self.transform.shape), self.domains)
 
     def square(self, S: np.ndarray) -> LetterFunction:
         """phi'S phi in the double letters of its columns."""
         bases = [factor.basis for factor in self.factors]
         letters = project_term(bases, DenseView(self.to_raw(self.to_raw(S).T)))
-        return LetterFunction(self.columns, tuple(basis.double for basis in bases), letters, self.domains)
+        return LetterFunction.of(self.columns, [basis.double for basis in bases], letters, self.domains)
 
     def written(self, x: np.ndarray, along: int | None = None) -> Written:
         """The prior's functions at any rows x (N, C), or their slopes along one of the columns."""
         pairs = zip(self.columns, self.factors, strict=True)
-        return Written([factor.features(x[:, c], int(c == along)) for c, factor in pairs])
+        return Written([factor.features(x[:, c], int(along in numbers((c,)))) for c, factor in pairs])
 
     def features(self, x: np.ndarray, along: int | None = None) -> np.ndarray:
         """The same of all factors together, (N, P)."""
@@ -176,7 +190,7 @@ class TermProcess:
         for d, (own, basis) in enumerate(zip(self.factors, bases, strict=True)):
             functions = variance_functions(own.factor, basis, np.eye(basis.double.size))
             letters = along(letters, d, functions.T.__matmul__)
-        return LetterFunction(self.columns, tuple(basis.double for basis in bases), letters, self.domains)
+        return LetterFunction.of(self.columns, [basis.double for basis in bases], letters, self.domains)
 
     def unseen(self, x: np.ndarray) -> np.ndarray:
         """k(x, x) - phi'K^-1 phi at every row: the variance that the features do not carry."""
@@ -187,13 +201,15 @@ class TermProcess:
     def slope_variance(self, x: np.ndarray, along: int) -> np.ndarray | float:
         """Prior variance of the slope along one of its columns, at every row."""
         both = zip(self.columns, self.factors, strict=True)
-        parts = (own.slope_variance(x[:, c]) if c == along else own.prior_variance(x[:, c]) for c, own in both)
-        return self.variance * prod(parts)
+        mine = [(own, x[:, c], along in numbers((c,))) for c, own in both]
+        return self.variance * prod(
+            own.slope_variance(at) if here else own.prior_variance(at) for own, at, here in mine
+        )
 
     def inside(self, rows: Rows) -> np.ndarray:
         """Which rows lie inside the places of all its columns."""
-        both = zip(self.columns, self.domains, strict=True)
-        return np.logical_and.reduce([domain.contains(rows[c].on(domain).t) for c, domain in both])
+        parts = zip(self.numbers, (part for domain in self.domains for part in domain.parts), strict=True)
+        return np.logical_and.reduce([part.contains(rows[c].on(part).t) for c, part in parts])
 
     def linear(self, x: np.ndarray, rows: Rows, vectors: Vectors) -> Vectors:
         """phi'c at every row for every vector c, (N,) each."""
@@ -205,7 +221,7 @@ class TermProcess:
             return values
 
         functions = [self.function(c) for c in vectors]
-        return split(x, rows, self.columns, self.inside(rows), lambda some: synthesise(some, functions), beyond)
+        return split(x, rows, self.numbers, self.inside(rows), lambda some: synthesise(some, functions), beyond)
 
     def beyond(self, x: np.ndarray) -> Iterator[Stretch]:
         """Features of rows anywhere, weights Z': one column may be seen through few states, others are written out."""

@@ -44,10 +44,9 @@ def design(
 ) -> Design:
     """Points for all terms; the rows all lie inside their domains. Every engine gives the same density."""
     every, shapes = slice(0, source.n), shapes_of(terms, request)
-    columns = [np.asarray(source.column(c, every)) for c in range(len(request.columns))]
     basis = shapes[0].axes[0].basis
     if len(shapes) == len(shapes[0].axes) == 1 and basis.single.band is not None and affine:
-        t = request.columns[0].domain.to_unit(columns[0])
+        t = request.columns[0].domain.to_unit(np.asarray(source.column(0, every)))
         short = compressed(basis.single.band, t, observed) if engine in ("auto", "nufft") else None
         if short is not None:
             nodes, sums = short
@@ -55,7 +54,10 @@ def design(
             text = f"nufft: {source.n:,} rows carried to {nodes.size:,} nodes of one column by local polynomials"
             shape = replace(shapes[0], copies=2)
             return Design((shape,), RowData((points,), sums.y, sums.extra, sums.w), Choice("nufft", text))
-    own = [_TermRows(*both, [columns[c] for c in both[1].columns]) for both in zip(shapes, request.terms, strict=True)]
+    own = [
+        _TermRows(shape, term, [source.read(place, every) for place in term.columns])
+        for shape, term in zip(shapes, request.terms, strict=True)
+    ]
     found, points, choices = zip(*(rows.points(engine) for rows in own), strict=True)
     names, texts = {choice.name for choice in choices}, dict.fromkeys(choice.reason for choice in choices)
     choice = Choice(names.pop() if len(names) == 1 else "mixed", "; ".join(texts))
@@ -80,7 +82,7 @@ class _TermRows:
             found = None if engine == "dense" else attempts[kind](forced=engine == kind)
             if found is not None:
                 return found
-        choice = Choice("dense", f"dense: {self.x[0].size:,} rows written out")
+        choice = Choice("dense", f"dense: {len(self.x[0]):,} rows written out")
         return self.shape, self._points(self.x, None), choice
 
     def _points(self, x: Sequence[np.ndarray], codes: np.ndarray | None) -> TermPoints:
@@ -91,8 +93,10 @@ class _TermRows:
     @cached_property
     def _distinct(self) -> tuple[list[np.ndarray], tuple[int, ...], np.ndarray | None]:
         """Distinct values of every column, how many there are, and the combination of every row, where countable."""
-        values, codes = zip(*(np.unique(x, return_inverse=True) for x in self.x), strict=True)
-        shape = tuple(one.size for one in values)
+        axes = [None if x.ndim == 1 else 0 for x in self.x]  # several columns that one factor reads have points
+        found = (np.unique(x, return_inverse=True, axis=axis) for x, axis in zip(self.x, axes, strict=True))
+        values, codes = zip(*found, strict=True)
+        shape = tuple(len(one) for one in values)
         flat = tuple(code.reshape(-1) for code in codes)
         countable = sum(np.log2(shape)) < _COUNTABLE
         return list(values), shape, np.asarray(np.ravel_multi_index(flat, shape)) if countable else None

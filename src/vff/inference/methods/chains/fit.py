@@ -83,7 +83,7 @@ def _largest_rest(task: FitTask, model: SumModel, setting: Hyperparameters) -> f
     n = task.visited.prepared.n
     some, total = slice(0, n, -(-n // _FEW_ROWS)), 0.0
     for s, own in enumerate(model.moments.request.terms):
-        x = [task.visited.prepared.source.column(c, slice(0, n))[some] for c in own.columns]
+        x = [task.visited.prepared.source.read(place, slice(0, n))[some] for place in own.columns]
         priors = model.terms[s].priors(own.factors, setting.terms[s])
         shares = [prior.carried(t) for prior, t in zip(priors, x, strict=True)]
         whole = prod(prior.prior_variance(t) for prior, t in zip(priors, x, strict=True))

@@ -7,6 +7,7 @@ from typing import NamedTuple, Protocol, Self
 
 import numpy as np
 
+from vff.basis.several import merged, parts_of
 from vff.inference.methods.natural.row_sites import Observed, RowSites, first_sites, sites_of
 from vff.inference.model.scale import TargetScale
 from vff.inference.posterior import Posterior
@@ -183,10 +184,11 @@ def feature_sums(request: MomentRequest, columns: Sequence[ColumnRows], w: np.nd
     """Over rows that are ready for the engines: single letters alone, and nothing between terms."""
     found = []
     for term in request.terms:
-        rows = [columns[c].for_request(factor) for c, factor in zip(term.columns, term.factors, strict=True)]
-        jobs = (Job(tuple(basis.single for basis in term.bases)),)
+        parts, letters = [part for own in term.factors for part in own.parts], [basis.single for basis in term.bases]
+        rows = [columns[c].for_request(part) for c, part in zip(term.numbers, parts, strict=True)]
+        jobs = (Job(parts_of(letters)),)
         (sums,) = ENGINES[choose(Work(w.size, jobs, rows)).name].sum(rows, jobs, w, w)
-        found.append(sums.reshape(-1))
+        found.append(merged(letters, sums).reshape(-1))
     return tuple(found)
 
 

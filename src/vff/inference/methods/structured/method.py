@@ -130,12 +130,12 @@ def _product_terms(task: FitTask, model: SumModel, setting: Hyperparameters) -> 
     terms = []
     for s, own in enumerate(model.moments.request.terms):
         factors = model.terms[s].priors(own.factors, setting.terms[s])
-        features = (factor.features(source.column(c, every)) for c, factor in zip(own.columns, factors, strict=True))
+        features = (factor.features(source.read(c, every)) for c, factor in zip(own.columns, factors, strict=True))
         priors = (factor.K.mv(np.eye(factor.basis.size)) for factor in factors)
         variance, varying = setting.terms[s]["variance"], None
         if not model.terms[s].constant_variance:
             both = zip(own.columns, factors, strict=True)
-            varying = np.asarray(variance * prod(factor.prior_variance(source.column(c, every)) for c, factor in both))
+            varying = np.asarray(variance * prod(factor.prior_variance(source.read(c, every)) for c, factor in both))
         terms.append(ProductTerm(tuple(features), tuple(priors), variance, varying))
     return terms
 

@@ -1,0 +1,101 @@
+"""The normal form of what the user writes, which the rest of the house reads: a sum of products of factors."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+from vff.basis import Domain
+from vff.factors.expression import Column, Kernel, Leaf, Product, factors_of, summands
+
+
+@dataclass(frozen=True)
+class Term:
+    """One summand in normal form: a variance and one factor per column.
+
+    Parameters
+    ----------
+    factors : tuple of one-column kernels
+
+    Examples
+    --------
+    >>> vff.kernels.Term((vff.Matern32("day", variance=2.0), vff.Matern32("time", variance=3.0))).variance
+    6.0
+    """
+
+    factors: tuple[Leaf, ...]
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """All that its factors read, from left to right."""
+        return tuple(column for factor in self.factors for column in factor.columns)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What its factors are called."""
+        return tuple(factor.name for factor in self.factors)
+
+    @property
+    def name(self) -> str:
+        """What the term is called in tables and pictures: ``x``, or ``day * time``."""
+        return " * ".join(self.names)
+
+    @property
+    def key(self) -> tuple[tuple[Column | tuple[Column, ...], str], ...]:
+        """Columns and kinds in an order of their own: the same for a * b and b * a, whatever their values.
+
+        Indices come before names, since the two cannot be compared.
+        """
+        pairs = sorted(((factor.columns, type(factor).__name__) for factor in self.factors), key=_comparable)
+        return tuple((columns if len(columns) > 1 else next(iter(columns)), kind) for columns, kind in pairs)
+
+    @property
+    def variance(self) -> float | None:
+        """The product of the variances that were given; None when none was."""
+        given = [factor.variance for factor in self.factors if factor.variance is not None]
+        return prod(given) if given else None
+
+    def with_values(
+        self, variance: float, values: Sequence[float], domains: Sequence[Domain] | None = None
+    ) -> Leaf | Product:
+        """The expression again, with learnt values; a product carries its variance on the first factor.
+
+        ``values`` are the hyperparameters of the factors beside the variance, from left to right; ``domains`` are those
+        of a fit, by factor.
+        """
+        names = [list(factor.given) for factor in self.factors]
+        expected = sum(map(len, names))
+        if len(values) != expected:
+            raise ValueError(f"term {self.name} takes {expected} lengthscale(s), got {len(values)}; give one each")
+        rest = iter(values)
+        variances = (variance, *[1.0] * (len(self.factors) - 1))
+        factors = tuple(
+            factor.with_values(v, {name: next(rest) for name in own})
+            for factor, v, own in zip(self.factors, variances, names, strict=True)
+        )
+        if domains is not None:
+            factors = tuple(factor.settled(domain) for factor, domain in zip(factors, domains, strict=True))
+        return factors[0] if len(factors) == 1 else Product(factors)
+
+
+def normal_form(kernel: Kernel) -> tuple[Term, ...]:
+    """The kernel as a sum of products, in the order written; a term that was written twice stays twice.
+
+    Parameters
+    ----------
+    kernel : kernel expression
+
+    Returns
+    -------
+    tuple of Term
+
+    Examples
+    --------
+    >>> kernel = (vff.Matern32("x") + vff.Matern32("z")) * vff.Categorical("g")
+    >>> [term.name for term in vff.kernels.normal_form(kernel)]
+    ['x * g', 'z * g']
+    """
+    return tuple(Term(factors_of(summand)) for summand in summands(kernel))
+
+
+def _comparable(pair: tuple[tuple[Column, ...], str]) -> tuple[list[tuple[bool, Column]], str]:
+    return [(isinstance(column, str), column) for column in pair[0]], pair[1]
