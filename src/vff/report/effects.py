@@ -57,24 +57,18 @@ def effects(
     model : GPRegressor, or GPClassifier of two classes
     terms : names of terms, or None for all
     ax : matplotlib.axes.Axes or None, to draw one term on
-    level : float, probability of the band
-    ylabel : str or None
-    xlabels : mapping to str, or None
-        Labels by the name of a column, or of a term of one column.
+    level, ylabel : float, probability of the band, and str or None
+    xlabels : mapping to str, or None: labels by the name of a column, or of a term of one column
     ncols : int or None, panels side by side
-    sharey : bool
-        One scale for all curves and dots; else each panel has its own.
-    share_colours : bool
-        One scale for all images.
-    pure : bool
-        Else terms as they are in the prior, products with what they say of one column alone.
+    sharey, share_colours : bool, one scale for all curves and dots, and one for all images
+    pure : bool; else terms are as in the prior, products with what they say of one column alone
 
     Returns
     -------
     matplotlib.figure.Figure
-        The panels are ``figure.axes`` in the order of the terms; each bears its term's name, ``ax.get_label()``.
-        ``figure.data`` is what was drawn, a dictionary of arrays: term, x and y (the columns along the axes; y is NaN
-        where there is one), mean, lower, upper, and known, whether the data say something there.
+        The panels are ``figure.axes``, in the order of the terms, whose names they bear (``ax.get_label()``).
+        ``figure.data`` is what was drawn, arrays by name: term, x and y (NaN for one column), mean, lower, upper, and
+        known, whether the data say something there.
 
     Examples
     --------

@@ -78,6 +78,8 @@ def density_along(model: AdditiveModel, view: View) -> tuple[np.ndarray, np.ndar
     as nearly as its bars can, is nowhere negative, and smooth where the averages do not say. None where unknown.
     """
     term = model.fit_.posterior.terms[view.term]
+    if view.over[0] not in term.columns:  # which a factor reads with others
+        return None
     factor = term.factors[d := term.columns.index(view.over[0])]
     h, span = model.fit_.posterior.feature_averages(view.term, d), model.statistics_.ranges[view.over[0]]
     if h is None or factor.domain.discrete or not span.high > span.low:

@@ -248,7 +248,7 @@ class WrittenCovariance(AbstractCovariance):
             return found
 
         inside = np.logical_and.reduce([part.process.inside(rows) for part in parts])
-        columns = {c for part in parts for c in part.process.columns}
+        columns = {c for part in parts for c in part.process.numbers}
         *values, explained = split(x, rows, columns, inside, within, beyond)
         return values, explained
 
