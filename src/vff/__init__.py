@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from vff.kernels import (
         Areas,
         Categorical,
+        Linear,
         Matern12,
         Matern32,
         Matern52,

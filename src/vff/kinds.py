@@ -11,4 +11,5 @@ FACTORS = {
     "graph": ("Areas", "Ordered"),
     "trend": ("Trend",),
     "sphere": ("Sphere",),
+    "line": ("Linear",),
 }

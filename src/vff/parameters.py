@@ -1,8 +1,32 @@
-"""Positive hyperparameters as one vector of logarithms, with names and bounds."""
+"""Positive hyperparameters as one vector of logarithms, with names and bounds.
+
+Some of what users speak of is no positive number: a correlation r lies between -1 and 1, and what is learnt of it is
+(1 + r) / (1 - r). A ``Unit`` says what a number of the user is inside, and back.
+"""
 
 from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
+
+Support = Literal["positive", "real", "correlation"]
+"""Which numbers a user's value may be: those above zero, all, or those between -1 and 1."""
+
+
+class Unit(NamedTuple):
+    """What one of the user's values is measured in."""
+
+    size: float = 1.0
+    """Of a positive one, in the user's units; a correlation has none."""
+    support: Support = "positive"
+
+    def inner(self, value: Any) -> Any:
+        """The positive number that is learnt."""
+        return (1.0 + value) / (1.0 - value) if self.support == "correlation" else value / self.size
+
+    def outer(self, inner: Any) -> Any:
+        """What the user calls it."""
+        return (inner - 1.0) / (inner + 1.0) if self.support == "correlation" else inner * self.size
 
 
 @dataclass(frozen=True)

@@ -280,3 +280,14 @@ def test_a_log_of_another_experiment_is_not_touched(tmp_path: Path, monkeypatch:
         Log(path, ("a", "c"))
     path.write_text("")
     assert Log(path, ("a", "c")).rows == []
+
+
+def test_random_slopes_without_lme4(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))  # no R
+    run("random_slopes", tmp_path, monkeypatch)
+    rows = {row[""]: row for row in read("random_slopes", tmp_path)}
+    assert rows["sd of the noise"]["vff"] == pytest.approx(rows["sd of the noise"]["truth"], rel=0.15)
+    assert rows["slope"]["vff"] == pytest.approx(rows["slope"]["truth"], abs=4.0)
+    assert "is not there" in capsys.readouterr().err

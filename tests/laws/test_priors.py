@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from tests.makers.priors import MAKERS, PRIORS
 
 from vff import priors
-from vff.linalg import namespace
 from vff.priors import AbstractPrior, Gamma
+from vff.priors.base import from_t, log_slope
 from vff.storage import Codec
 
 GRID = np.linspace(-80.0, 80.0, 64001)  # of t: the value, or its logarithm
@@ -23,22 +23,25 @@ every_prior = pytest.mark.parametrize("prior", PRIORS.values(), ids=PRIORS.keys(
 
 
 def value_of(prior: AbstractPrior, t: Any) -> Any:
-    return t if prior.support == "real" else np.exp(t)
+    """t itself, its exponential, or of a correlation (e - 1) / (e + 1) with e the exponential."""
+    return {"real": t, "positive": np.exp(t), "correlation": -np.expm1(-t) / (1.0 + np.exp(-t))}[prior.support]
 
 
 def t_of(prior: AbstractPrior, value: Any) -> Any:
+    if prior.support == "correlation":
+        return np.log((1.0 + value) / (1.0 - value))
     return value if prior.support == "real" else np.log(value)
 
 
 def _unconstrained(prior: AbstractPrior, t: Any, numbers: Any) -> Any:
-    """The log density of t up to a constant, with the Jacobian of a value that is the exponential of t."""
-    value = t if prior.support == "real" else namespace(t).exp(t)
-    return prior.formula(value, *numbers) + (0.0 if prior.support == "real" else t)
+    """The log density of t up to a constant, with the Jacobian of a value that is a function of t."""
+    return prior.formula(from_t(prior.support, t), *numbers) + log_slope(prior.support, t)
 
 
 def cumulated(prior: AbstractPrior) -> np.ndarray:
     """The distribution function on the grid, by the trapezoidal rule."""
-    jacobian = 1.0 if prior.support == "real" else np.exp(GRID)
+    slopes = {"real": np.ones(GRID.size), "positive": np.exp(GRID), "correlation": 0.5 / np.cosh(GRID / 2.0) ** 2}
+    jacobian = slopes[prior.support]
     heights = np.exp(prior.log_density(value_of(prior, GRID))) * jacobian
     steps = np.diff(GRID) * (heights[1:] + heights[:-1]) / 2
     return np.concatenate([[0.0], np.cumsum(steps)])
@@ -75,7 +78,7 @@ def test_samples_have_the_quantiles(prior: AbstractPrior, rng: np.random.Generat
 def test_unconstrained_is_the_density_of_the_logarithm(prior: AbstractPrior) -> None:
     t = np.linspace(-2.0, 2.0, 9)
     expected = prior.log_density(value_of(prior, t)) - prior.log_constant
-    expected += t if prior.support == "positive" else 0.0
+    expected += {"real": 0.0, "positive": t, "correlation": -2.0 * np.log(2.0 * np.cosh(t / 2.0))}[prior.support]
     assert _unconstrained(prior, t, prior.numbers) == pytest.approx(expected, rel=1e-12, abs=1e-12)
     assert _unconstrained(prior.form, t, prior.numbers) == pytest.approx(expected, rel=1e-12, abs=1e-12)
 
@@ -124,10 +127,13 @@ def test_values_or_numbers_alone_may_be_traced(prior: AbstractPrior) -> None:
 def test_outside_the_support_there_is_nothing(prior: AbstractPrior) -> None:
     assert prior.log_density(np.inf) == -np.inf
     assert np.isnan(prior.log_density(np.nan))
-    assert np.isfinite(prior.log_density(1))
-    below = prior.log_density(np.array([[-1.0, 0.0], [1.0, -np.inf]]))
+    assert np.isfinite(prior.log_density(0 if prior.support == "correlation" else 1))
+    below = prior.log_density(np.array([[-1.0, 0.0], [0.9, -np.inf]]))
     assert below.shape == (2, 2)
-    assert np.array_equal(np.isfinite(below), [[prior.support == "real"] * 2, [True, False]])
+    expected = [[prior.support == "real", prior.support != "positive"], [True, False]]
+    assert np.array_equal(np.isfinite(below), expected)
+    if prior.support == "correlation":
+        assert prior.log_density(1.0) == -np.inf
 
 
 @every_prior

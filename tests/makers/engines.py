@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from vff.basis import Basis, Codes, ColumnBasis, Interval, Letters, LevelBasis, Products
+from vff.factors.line.basis import LineBasis
 from vff.moments import ENGINES, ColumnRequest, ColumnRows, DistinctValues, Job, LetterFunction, synthesise
 
 UNIT = Interval(-1.0, 1.0)
@@ -71,6 +72,8 @@ def column(kind: str, N: int, seed: int, basis: Basis | None = None) -> ColumnRo
         "lattice": (ColumnBasis(4, 3), lambda: np.linspace(-0.71, 0.93, N)),
         "edges": (ColumnBasis(4, 3), lambda: rng.choice([-1.0, 1.0], N)),
         "slope": (SlopeBasis(), lambda: rng.uniform(-1.0, 1.0, N)),
+        "line": (LineBasis(False), lambda: rng.uniform(-1.0, 1.0, N)),
+        "line with intercept": (LineBasis(True), lambda: rng.uniform(-1.0, 1.0, N)),
         "levels": (LevelBasis(tuple("abcd")), lambda: rng.integers(0, 4, N).astype(float)),
     }
     own, draw = every[kind]
@@ -149,6 +152,15 @@ def _grouped() -> Iterator[Case]:
         yield Case("grouped", kinds)
 
 
+def _weighted() -> Iterator[Case]:
+    lines = ("slope", "line", "line with intercept")
+    for line in lines:
+        for kinds in (*((kind,) for kind in (*NUMBERS, "levels")), *SMOOTH[:3], *((other,) for other in lines)):
+            yield Case("weighted", (line, *kinds))
+    yield Case("weighted", ("continuous", "line", "levels"))
+    yield Case("weighted", ("levels", "slope", "decimal"))
+
+
 def _nufft() -> Iterator[Case]:
     for kinds in (*((kind,) for kind in NUMBERS), *SMOOTH):
         yield Case("nufft", kinds)
@@ -165,6 +177,7 @@ MAKERS: dict[str, Callable[[], Iterator[Case]]] = {
     "table": _table,
     "grid": _grid,
     "grouped": _grouped,
+    "weighted": _weighted,
 }
 
 

@@ -14,11 +14,13 @@ from vff.basis import Basis, Codes, ColumnBasis, Domain, Interval, LevelBasis
 from vff.factors import KINDS, Leaf, Prior, Values
 from vff.factors.circle.basis import Circle, CircleBasis
 from vff.factors.interval.matern import covariance_coefficients
+from vff.factors.line.basis import Line, LineBasis
 from vff.factors.sphere.basis import Globe, SphereBasis
 from vff.kernels import (
     Areas,
     Categorical,
     HalfInteger,
+    Linear,
     Matern12,
     Matern32,
     Matern52,
@@ -71,8 +73,9 @@ class Case:
     @property
     def values(self) -> dict[str, float]:
         """Hyperparameters in units of the domain."""
-        units = {own.name: self.domain.unit(own.unit) for own in self.leaf.factor.parameters}
-        return {name: float(value or np.nan) / units[name] for name, value in self.leaf.given.items()}
+        factor = self.leaf.factor
+        units = {own.name: factor.measure(self.domain, own) for own in factor.parameters}
+        return {name: units[name].inner(float(value or np.nan)) for name, value in self.leaf.given.items()}
 
     def prior(self, values: Values | None = None, basis: Basis | None = None) -> Prior:
         own = self.values if values is None else values
@@ -478,6 +481,59 @@ def _on_globe() -> list[Case]:
     return [case(1, 40.0), case(2, 70.0)]
 
 
+# --- a line ----------------------------------------------------------------------------------------------------------
+
+
+def _on_line() -> list[Case]:
+    """Functions a + b t: the inner product is that of (a, b) by the inverse of a covariance, read off at two points."""
+
+    def coefficients(f: Callable[[np.ndarray], np.ndarray], intercept: bool) -> np.ndarray:
+        """Of the functions (N, P) at x = 0 and x = 8, which is t = 1: (1 or 2, P)."""
+        at = f(np.array([0.0, 8.0]))
+        return np.stack([at[0], at[1] - at[0]]) if intercept else at[1:]
+
+    def covariance(values: Values, intercept: bool) -> np.ndarray:
+        if not intercept:
+            return np.ones((1, 1))
+        r, s = (values["correlation"] - 1.0) / (values["correlation"] + 1.0), values["slope"]
+        return np.array([[1.0, r * s], [r * s, s**2]])
+
+    def gram(prior: Prior, values: Values) -> np.ndarray:
+        intercept = prior.basis.size == 2
+        c = coefficients(prior.features, intercept)
+        return c.T @ np.linalg.inv(covariance(values, intercept)) @ c
+
+    def with_kernel(prior: Prior, x: float) -> np.ndarray:
+        intercept = prior.basis.size == 2
+        C = covariance(prior.values, intercept)
+        kernel = C @ np.array([1.0, x / 8.0])[-len(C) :]
+        return coefficients(prior.features, intercept).T @ np.linalg.inv(C) @ kernel
+
+    inside = np.array([0.0, -7.5, 3.0, 8.0, 40.0])
+    leaves = [
+        ("slope", Linear("x", variance=2.0)),
+        ("intercept and slope", Linear("x", variance=2.0, intercept=True, slope=0.3, correlation=-0.4)),
+        (
+            "intercept and slope that go together",
+            Linear("x", variance=2.0, intercept=True, slope=0.05, correlation=0.9),
+        ),
+    ]
+    return [
+        Case(
+            name,
+            leaf,
+            Line(8.0),
+            LineBasis(leaf.intercept),
+            inside,
+            np.empty(0),
+            gram,
+            with_kernel,
+            lambda rng, n: rng.uniform(4.1, 7.9, n),
+        )
+        for name, leaf in leaves
+    ]
+
+
 MAKERS: dict[str, Callable[[], list[Case]]] = {
     "interval": _on_interval,
     "levels": _of_levels,
@@ -486,5 +542,6 @@ MAKERS: dict[str, Callable[[], list[Case]]] = {
     "graph": _on_graph,
     "trend": _trending,
     "sphere": _on_globe,
+    "line": _on_line,
 }
 """By kind; a kind of one's own is added here while it is registered."""

@@ -1,6 +1,7 @@
 """Priors of every kind, by the name of their class."""
 
 from vff.priors import (
+    LKJ,
     AbstractPrior,
     Exponential,
     Gamma,
@@ -19,6 +20,7 @@ MAKERS: dict[str, dict[str, AbstractPrior]] = {
     "InverseGamma": {"inverse gamma": InverseGamma(2.5, 1.5)},
     "HalfNormal": {"half-normal": HalfNormal(2.0)},
     "Exponential": {"exponential": Exponential(0.4)},
+    "LKJ": {"flat correlation": LKJ(1.0), "small correlation": LKJ(3.5)},
     "Normal": {"normal": Normal(-1.0, 1.7)},
     "OfSd": {
         "of a half-normal sd": OfSd(HalfNormal(1.5)),

@@ -16,14 +16,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import prod
 from typing import NamedTuple
 
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from vff.factors import Block, Factor
+from vff.basis import Domain
+from vff.factors import Block, Factor, Parameter
 from vff.moments import Place
-from vff.parameters import PositiveVector
+from vff.parameters import PositiveVector, Unit
 
 _BLOCK = 2**15  # entries worked on at a time: they stay in the processor's cache
 
@@ -42,9 +44,19 @@ class Values:
     noise: float
 
     @property
+    def every(self) -> np.ndarray:
+        """All of them, in this order."""
+        return np.concatenate([self.variances, self.lengthscales, [self.noise]])
+
+    @property
     def theta(self) -> np.ndarray:
-        """Their logarithms, in this order."""
-        return np.log(np.concatenate([self.variances, self.lengthscales, [self.noise]]))
+        """Their logarithms."""
+        return np.log(self.every)
+
+    def replaced(self, every: Sequence[float]) -> "Values":
+        """Others, in the same order."""
+        V, numbers = self.variances.size, np.array(every, float)
+        return Values(numbers[:V], numbers[V:-1], float(numbers[-1]))
 
     @property
     def variance(self) -> float:
@@ -100,8 +112,12 @@ class Lengthscale(NamedTuple):
     """What it is called in notes."""
     column: Place
     """The column of T that it measures, or several together."""
-    unit: str
-    """In what unit of their domain."""
+    own: tuple[Factor, Parameter] | None = None
+    """Whose it is; None for a length that is nobody's."""
+
+    def unit(self, domain: Domain) -> Unit:
+        """What it is measured in, over this domain of the column."""
+        return Unit(domain.unit()) if self.own is None else self.own[0].measure(domain, self.own[1])
 
 
 class AbstractCovariance(ABC):
@@ -119,6 +135,10 @@ class AbstractCovariance(ABC):
     @abstractmethod
     def columns(self) -> tuple[tuple[Place, ...], ...]:
         """Those that every variance belongs to; those together that are read together."""
+
+    def variance_units(self, domain: Callable[[Place], Domain]) -> list[float]:
+        """What every variance is measured in, beside the square of the targets' scale."""
+        return [1.0] * len(self.variance_names)
 
     @property
     @abstractmethod
@@ -202,7 +222,7 @@ class Radial(AbstractCovariance):
 
     @property
     def lengthscales(self) -> tuple[Lengthscale, ...]:
-        return tuple(Lengthscale(f"lengthscale of column {own}", c, "length") for c, own in enumerate(self.labels))
+        return tuple(Lengthscale(f"lengthscale of column {own}", c) for c, own in enumerate(self.labels))
 
     def block(self, values: Values, T: np.ndarray, S: np.ndarray) -> np.ndarray:
         k = cdist(T / values.lengthscales, S / values.lengthscales, "sqeuclidean")
@@ -256,6 +276,9 @@ class SumOfProducts(AbstractCovariance):
     def columns(self) -> tuple[tuple[Place, ...], ...]:
         return tuple(tuple(column.index for column in term) for term in self.terms)
 
+    def variance_units(self, domain: Callable[[Place], Domain]) -> list[float]:
+        return [prod(own.factor.unit(domain(own.index), "variance") for own in term) for term in self.terms]
+
     @property
     def lengthscales(self) -> tuple[Lengthscale, ...]:
         every = [(term, column, own) for term in self.terms for column in term for own in column.factor.parameters]
@@ -263,7 +286,7 @@ class SumOfProducts(AbstractCovariance):
         for term, column, own in every:
             of = f" of {column.label}" if len(every) > 1 else ""
             inside = f" in {_name(term)}" if len(term) > 1 and len(self.terms) > 1 else ""
-            found.append(Lengthscale(f"{own.name}{of}{inside}", column.index, own.unit))
+            found.append(Lengthscale(f"{own.name}{of}{inside}", column.index, (column.factor, own)))
         return tuple(found)
 
     def block(self, values: Values, T: np.ndarray, S: np.ndarray) -> np.ndarray:

@@ -3,8 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
-from math import prod
-from operator import add, mul, truediv
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from vff.factors import Factor, Kernel, Leaf, Term, normal_form
 from vff.inference import REACH, TargetScale
 from vff.kernels import Matern32
 from vff.moments import ColumnSummary, Place, numbers, place_of
+from vff.parameters import Unit
 from vff.words import shown
 
 
@@ -220,21 +220,21 @@ class Problem:
         return REACH**2 if self.centred else None
 
     @cached_property
-    def units(self) -> Values:
-        """What hyperparameters are measured in: the square of the target's scale, and such as half ranges."""
+    def units(self) -> list[Unit]:
+        """What hyperparameters are measured in: squares of the target's scale, and such as half ranges."""
         square, own = self.target.scale**2, self.covariance
-        lengths = [self.domain(one.column).unit(one.unit) for one in own.lengthscales]
-        variances = [square * prod(self.domain(place).unit("variance") for place in some) for some in own.columns]
-        return Values(np.array(variances), np.array(lengths), square)
+        variances = [Unit(square * unit) for unit in own.variance_units(self.domain)]
+        return [*variances, *(one.unit(self.domain(one.column)) for one in own.lengthscales), Unit(square)]
 
     @property
     def given(self) -> Values:
         """The user's values, NaN where they start from the data."""
-        return self.design.given(self.noise).combined(truediv, self.units)
+        given = self.design.given(self.noise)
+        return given.replaced([unit.inner(value) for unit, value in zip(self.units, given.every, strict=True)])
 
     def in_user_units(self, values: Values) -> Values:
         """Hyperparameters of y and of the columns as they came."""
-        return values.combined(mul, self.units)
+        return values.replaced([unit.outer(value) for unit, value in zip(self.units, values.every, strict=True)])
 
     def evidence_in_user_units(self, value: float) -> float:
         """Nats for y as it came: the density of N standardised targets is scale^N times theirs."""

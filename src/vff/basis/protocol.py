@@ -15,7 +15,7 @@ every column, whose products its own letters are sums of (``several``). The pass
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, ClassVar, NamedTuple, Self
@@ -177,6 +177,11 @@ class Letters(ABC):
     def local(self) -> int | None:
         """How many are not zero at one t; None when all may be."""
         return None
+
+    @property
+    def keys(self) -> Sequence[Hashable]:
+        """What tells every letter from others; equal ones are the same function."""
+        return [(self, k) for k in range(self.size)]
 
     @abstractmethod
     def evaluate(self, t: np.ndarray) -> np.ndarray:

@@ -110,6 +110,7 @@ def _learnt(model: Any) -> dict[str, Any]:
     return {
         "learnt": True,
         "terms": [_term(*each) for each in terms],
+        "coefficients": _coefficients(model),
         "kernel": write_kernel(model.kernel_),
         "likelihood": type(model.likelihood_).__name__,
         "scale": model.likelihood_.scale_name,
@@ -117,6 +118,13 @@ def _learnt(model: Any) -> dict[str, Any]:
         "domain": {str(column): list(ends) for column, ends in model.domain_.items()},
         "frequencies": {str(key): value for key, value in model.frequencies_.items()},
     }
+
+
+def _coefficients(model: Any) -> list[dict[str, Any]]:
+    """The constant and slopes; not those of levels, which may be many."""
+    found = model.coefficients(levels=False)
+    every = ({name: float(value) for name, value in found[own]._asdict().items()} for own in found.names)
+    return [{"coefficient": name, **own} for name, own in zip(found.names, every, strict=True)]
 
 
 def _term(term: Any, bound: Any, learnt: Any) -> dict[str, Any]:
@@ -148,6 +156,8 @@ def summary_text(record: Mapping[str, Any]) -> str:
     elif record["learnt"]:
         unit = units.get(record["target"], "") if record["scale"] == "y" else ""
         lines += ["", _terms_table(record["terms"], days | units, unit), ""]
+        if len(record["coefficients"]) > 1:
+            lines += [table([_row(own) for own in record["coefficients"]]), ""]
         lines += [f"{record['likelihood']} likelihood" + _parameters(record), f"bound on log p(y): {_nats(record)}"]
     else:
         lines += [f"sums over the rows, not learnt yet, for {', '.join(term['term'] for term in record['terms'])}"]
@@ -165,7 +175,7 @@ def _terms_table(terms: list[dict[str, Any]], units: Units, unit: str) -> str:
         {
             "term": term["term"],
             "kernel": term["kernel"],
-            "lengthscale": ", ".join(_quantity(v, units.get(c, "")) for c, v in term["lengthscales"].items()) or "-",
+            "lengthscale": ", ".join(_value(name, v, units) for name, v in term["lengthscales"].items()) or "-",
             "prior sd": _quantity(term["sd"], unit),
             "share of variance": _share(term),
             "concurvity": _part(term["concurvity"]) if term["supported"] else "-",
@@ -193,6 +203,18 @@ def _on_shares(shares: list[float | None]) -> list[str]:
         return []
     text = f"shares add up to {_part(sum(known))}"
     return [text + "; one below zero offsets others" if min(known) < -_NOTHING else text]
+
+
+def _value(name: str, value: float, units: Units) -> str:
+    """A lengthscale, known by its column; of others, what they are."""
+    what, of, _ = name.rpartition(" of ")
+    return _quantity(value, units.get(name, "")) if name in units or not of else f"{what} {value:.4g}"
+
+
+def _row(own: Mapping[str, Any]) -> dict[str, str]:
+    """One coefficient with its interval."""
+    between = f"{own['lower']:.4g} to {own['upper']:.4g}"
+    return {"coefficient": own["coefficient"], "mean": f"{own['mean']:.4g}", "95 % between": between}
 
 
 def _quantity(value: float, unit: str) -> str:

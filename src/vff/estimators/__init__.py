@@ -2,6 +2,7 @@
 
 from vff.estimators.base import Effects
 from vff.estimators.classifier import GPClassifier
+from vff.estimators.coefficients import Coefficient, Coefficients
 from vff.estimators.cox import CoxProcess
 from vff.estimators.evaluation import ExtrapolationWarning
 from vff.estimators.interactions import Interaction, Interactions, suggest_interactions
@@ -11,6 +12,8 @@ from vff.estimators.saving import describe, load, save
 from vff.estimators.sliding import SlidingWindow
 
 __all__ = [
+    "Coefficient",
+    "Coefficients",
     "Count",
     "CoxProcess",
     "Effects",

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from vff.data import Source, Table, open_rows
 from vff.estimators.arguments import flag
 from vff.estimators.binding import Binding, notes_on
+from vff.estimators.coefficients import ReadableMixin
 from vff.estimators.effects import Effects
 from vff.estimators.evaluation import Block
 from vff.estimators.fitting import Fitted, fit, lines_of_pass
@@ -37,7 +38,7 @@ _FROM_TEXT = {"datetime": "to_datetime", "duration": "to_timedelta"}
 _DIMENSIONS = {"variance": "term", "lengthscale": "column"}
 
 
-class AdditiveModel(ProcessMixin):
+class AdditiveModel(ReadableMixin, ProcessMixin):
     """A sum of terms under a likelihood; with Gaussian noise in closed form, else by natural gradients."""
 
     statistics_: Statistics

@@ -97,14 +97,6 @@ class Binding:
         )
 
     @property
-    def sources(self) -> tuple[tuple[Hashable, ...], ...]:
-        """The columns of the table behind every factor of every term."""
-        return tuple(
-            tuple(tuple(self.columns[c].index for c in numbers((place,))) for place in term.columns)
-            for term in self.terms
-        )
-
-    @property
     def places(self) -> tuple[Place, ...]:
         """What factors read, each once: columns, or several of them together."""
         return tuple(dict.fromkeys(place for term in self.terms for place in term.columns))
@@ -113,6 +105,14 @@ class Binding:
         """What a column, or several that are read together, are called in messages."""
         labels = [self.columns[c].label for c in numbers((place,))]
         return labels[0] if len(labels) == 1 else f"({', '.join(labels)})"
+
+    @property
+    def sources(self) -> tuple[tuple[tuple[int, ...], ...], ...]:
+        """The columns of the table behind every factor of every term."""
+        return tuple(
+            tuple(tuple(self.columns[c].index for c in numbers((place,))) for place in term.columns)
+            for term in self.terms
+        )
 
     def labels(self, term: BoundTerm) -> tuple[str, ...]:
         """What the columns of a term are called in messages, factor by factor."""
@@ -210,7 +210,7 @@ def resolve_columns(kernel: Kernel | None, table: Table, likelihood_column: Hash
 
 def _over(leaf: Leaf, table: Table) -> Leaf:
     """The leaf with what its column says of itself."""
-    index = table.index(leaf.column)
+    index = table.index(leaf.columns[0])
     return leaf.over(table.order(index) if leaf.reads == "levels" else None, table.label(index))
 
 

@@ -15,7 +15,7 @@ from vff.estimators.named import recognised
 from vff.estimators.regressor import GPRegressor
 from vff.factors import Product, Term
 from vff.inference import Term as InnerTerm
-from vff.inference import gain_of
+from vff.inference import gain_of, variance_unit
 from vff.moments import (
     ColumnRequest,
     ColumnSummary,
@@ -155,9 +155,12 @@ def _look(
     plan = plan_pass(some.n, request, distinct_values_for("auto", request, found, some))
     moments, _ = run_pass(plan, some)
     gain = gain_of(inner, moments, noise)
-    values = [gain.values[name] * factors[d].domain.unit(own.unit) for name, d, own in inner.parameters]
+    values = [
+        inner.factors[d].measure(factors[d].domain, own).outer(gain.values[name]) for name, d, own in inner.parameters
+    ]
+    variance = variance_unit(model.target_.scale**2, inner.factors, factors).outer(gain.values["variance"])
     written = (*left.term.factors, *right.term.factors)
-    kernel = Term(written).with_values(gain.values["variance"] * model.target_.scale**2, values)
+    kernel = Term(written).with_values(variance, values)
     assert isinstance(kernel, Product)
     one, other = (leaf.column if len(leaf.columns) == 1 else leaf.name for leaf in written)
     return Interaction((one, other), gain.nats, kernel)

@@ -160,7 +160,7 @@ def resolve_term(
 def _spread(term: BoundTerm, options: Options) -> list[int]:
     """Factors over a domain in a product of two over one column: a drift needs many harmonics, or the season does."""
     gaussian = options.likelihood == "gaussian" or getattr(options.likelihood, "conjugate", False)
-    if not gaussian or options.covariance != "full" or len(set(term.term.columns)) == len(term.columns):
+    if not gaussian or options.covariance != "full" or len(set(term.term.columns)) == len(term.term.columns):
         return []
     return [d for d, factor in enumerate(term.inner.factors) if "domain" in factor.options]
 

@@ -313,8 +313,7 @@ def _check_learnt(fit: Fit, rows: Statistics, s: int, *, drawn: bool) -> None:
     """
     own, values, term, summed = rows.terms[s], fit.terms[s], fit.posterior.terms[s], rows.moments.request.terms[s]
     demand(values.name == own.name, f"the term {own.name}", values.name)
-    for value in (values.variance, *values.lengthscales):
-        _check_positive(value, "hyperparameter")
+    _check_positive(values.variance, "hyperparameter")
     demand(term.columns == summed.columns, "the columns of the sums", term.columns)
     for leaf, prior, other in zip(own.term.factors, term.factors, summed.factors, strict=True):
         demand(prior.factor == leaf.factor, leaf.factor.title, prior.factor.title)
@@ -323,9 +322,12 @@ def _check_learnt(fit: Fit, rows: Statistics, s: int, *, drawn: bool) -> None:
     parameters, lengthscales = own.inner.parameters, values.lengthscales
     demand(len(parameters) == len(lengthscales), "a lengthscale for every Matérn", lengthscales)
     for (_, d, parameter), value in zip(parameters, lengthscales, strict=True):
-        used = term.factors[d].values[parameter.name] * term.factors[d].domain.unit(parameter.unit)
-        same = drawn or np.isclose(used, value, rtol=1e-6, atol=0.0)
-        demand(same, f"a {parameter.name} of {used:g}", value)
+        prior = term.factors[d]
+        unit = prior.factor.measure(prior.domain, parameter)
+        _check_positive(unit.inner(value), "hyperparameter")
+        used = prior.values[parameter.name]
+        same = drawn or np.isclose(used, unit.inner(value), rtol=1e-6, atol=0.0)
+        demand(same, f"a {parameter.name} of {unit.outer(used):g}", value)
 
 
 def _within(own: Basis, other: Basis) -> bool:

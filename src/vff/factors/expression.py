@@ -20,6 +20,17 @@ from vff.words import listed, shown
 Column = str | int
 Kernel = Union["Leaf", "Product", "Sum"]
 
+CORRELATION = {"kind": "correlation"}
+"""Metadata of a field that lies between -1 and 1."""
+REAL = {"kind": "real"}
+"""Metadata of a field that may be any number."""
+_KINDS_OF_FIELDS: dict[str, tuple[str, Callable[[float], bool]]] = {
+    "positive": ("a positive number", lambda value: 0.0 < value < np.inf),
+    "correlation": ("a number between -1 and 1", lambda value: -1.0 < value < 1.0),
+    "real": ("a number in the column's own units", lambda value: bool(np.isfinite(value))),
+}
+"""Which numbers a field may hold: in words, and whether one is."""
+
 
 class _Expression(ABC):
     """`+` and `*` for every kernel. `*` distributes over `+`, so an expression is always a sum of products.
@@ -71,8 +82,9 @@ class _Expression(ABC):
 class Leaf(_Expression):
     """A kernel on one column, or on several together, the base of all kinds of them.
 
-    Fields beyond its columns are positive numbers, or None for "start from the data", unless they are ``choices``.
-    Besides the variance, those that its factor learns are called after its parameters; others are given, and stay.
+    Fields beyond its columns are positive numbers, or None for "start from the data", unless their metadata say that
+    they are a ``CORRELATION`` or ``REAL``, or they are ``choices``. Besides the variance, those that its factor learns
+    are called after its parameters; others are given, and stay.
 
     Examples
     --------
@@ -110,16 +122,16 @@ class Leaf(_Expression):
                 f"{type(self).__name__} takes {len(self.columns)} different columns, got "
                 f"{' and '.join(map(shown, self.columns))}; name each of them once"
             )
-        for name, value in self._values().items():
-            if name in self.choices or value is None:
-                continue
-            if not (isinstance(value, Real) and 0.0 < float(value) < np.inf):
-                columns = ", ".join(map(shown, self.columns))
-                raise ValueError(
-                    f"{type(self).__name__}({columns}): {name} must be a positive number, got "
-                    f"{shown(value)}; "
-                    "leave it out to start from the data"
-                )
+        for field in fields(self):
+            if field.name not in (*self.column_fields, *self.choices):
+                value, kind = getattr(self, field.name), field.metadata.get("kind", "positive")
+                wanted, fits = _KINDS_OF_FIELDS[kind]
+                if value is not None and not (isinstance(value, Real) and fits(float(value))):
+                    columns = ", ".join(map(shown, self.columns))
+                    raise ValueError(
+                        f"{type(self).__name__}({columns}): {field.name} must be {wanted}, got {shown(value)}; leave "
+                        "it out to start from the data"
+                    )
 
     @property
     @abstractmethod
@@ -141,7 +153,7 @@ class Leaf(_Expression):
         """k(x, z) / variance."""
         factor = self.factor
         domain = factor.spanning(-1.0, 1.0)
-        values = {own.name: getattr(self, own.name) / domain.unit(own.unit) for own in factor.parameters}
+        values = {own.name: factor.measure(domain, own).inner(getattr(self, own.name)) for own in factor.parameters}
         x, z = (domain.to_unit(np.asarray(own, float)) for own in (x, z))
         return factor.correlation(x, z, values)
 
@@ -187,12 +199,12 @@ class Leaf(_Expression):
 
     def __call__(self, x: np.ndarray, z: np.ndarray) -> np.ndarray:
         """k(x, z) for two vectors of values of the column, (N, N'); for rows (N, D) of several columns."""
-        values = {name: value for name, value in self._values().items() if name in {"variance", *self.given}}
+        values = {"variance": self.variance, **self.given}
         if None in values.values():
             raise ValueError(
                 f"{shown(self)} has no values yet: give {' and '.join(values)}, or use the kernel_ of a fit"
             )
-        return values["variance"] * self._correlation(x, z)
+        return self.variance * self._correlation(x, z)
 
     def __repr__(self) -> str:
         return self.text(lambda value: f"{float(value):.6g}", whole=False)

@@ -4,7 +4,8 @@ A *leaf* (``expression``) is what the user writes, a kernel on one column. Its `
 values: it chooses domain and basis, names its hyperparameters, and gives a ``Prior`` at any values of them. A term is a
 product of factors with one variance, so everything here is for unit variance: k(x, x) = 1, unless a kind says that it
 varies, and then how, by few functions of x with weights that depend on the hyperparameters. Hyperparameters are
-positive, and are measured in units of the domain (``Domain.unit``), so nothing below depends on the units of a column.
+positive, and are measured in units of the domain (``Factor.unit``), so nothing below depends on the units of a column;
+what users call a correlation r is (1 + r) / (1 - r) here (``vff.parameters.Unit``).
 
 Inference, estimators, reports and files ask these classes, and know no kind by its name. A new kind is a folder with
 its own of them and a line in ``registry``.
@@ -19,9 +20,10 @@ import numpy as np
 
 from vff.basis import Basis, Domain
 from vff.factors.outside import TailRows
+from vff.factors.parameter import Parameter
 from vff.factors.transform import EdgeTransform
 from vff.linalg import AbstractInvertible, AbstractOperator, Diagonal
-from vff.priors import AbstractPrior, LogNormal
+from vff.parameters import Unit
 
 D = TypeVar("D", bound=Domain)
 B = TypeVar("B", bound=Basis)
@@ -29,7 +31,6 @@ B = TypeVar("B", bound=Basis)
 Values = Mapping[str, float]
 """Hyperparameters of one factor by name, in units of its domain."""
 
-_MEDIAN, _SIGMA = 0.5, 1.0
 _STEP = 1e-5  # of a logarithm, where a derivative is taken by differences
 
 
@@ -49,27 +50,6 @@ class ColumnRange(Protocol):
     def constant(self) -> bool: ...
 
 
-def _around_half(length: float) -> AbstractPrior:
-    return LogNormal(_MEDIAN * length, _SIGMA)
-
-
-@dataclass(frozen=True)
-class Parameter:
-    """A hyperparameter beside the variance."""
-
-    name: str
-    unit: str
-    """What it is measured in, as ``Domain.unit`` knows it."""
-    bounds: tuple[float, float]
-    starts: tuple[float, ...]
-    """Values to try first, where it is one of several."""
-    typical: float
-    prior: Callable[[float], AbstractPrior] = _around_half
-    """The prior of chains in the user's units, from the range of the column's data."""
-    loose: bool = False
-    """Whether data often leave it undetermined beside others, and nobody need be told when it ends at a bound."""
-
-
 class FactorOptions(NamedTuple):
     """What the options say of one factor."""
 
@@ -87,6 +67,8 @@ class StartingPoint(NamedTuple):
     values: Values
     most: int | None
     """The largest detail to try them with; None for all there is."""
+    variance: float = 1.0
+    """How many times the usual variance goes with them, where none was given."""
 
 
 class Beyond(NamedTuple):
@@ -190,6 +172,12 @@ class Prior(ABC, Generic[D, B]):
         """Prior variance of the derivative, in the column's own units, at any rows; one number if the same at all."""
         raise ValueError(f"{self.factor.title} has no derivative; ask for one along another column")
 
+    def readable(self) -> Sequence[tuple[str, float]] | None:
+        """Of coefficients that mean something by themselves, in their order: what follows the column in the name of
+        every one, and what one of it is in units of the column; None for others.
+        """
+        return None
+
     def power(self, detail: int) -> float:
         """Prior variance per harmonic at a detail, as ``Basis.resized`` counts it; zero where that means nothing."""
         return 0.0
@@ -214,6 +202,7 @@ class Factor(ABC, Generic[D, B]):
     options: ClassVar[frozenset[str]] = frozenset()
     """The options of estimators that say something of it, of "domain", "edges" and "frequencies"."""
     parameters: ClassVar[tuple[Parameter, ...]] = ()
+    """Hyperparameters beside the variance; a property where they depend on its fields."""
     constant_variance: ClassVar[bool] = True
     """Whether k(x, x) is one everywhere; else the four ``variance_...`` below say what it is."""
 
@@ -229,6 +218,14 @@ class Factor(ABC, Generic[D, B]):
     def axis(self) -> tuple[Hashable, ...]:
         """Factors over one column with equal axes share its domain and its sums."""
         return (self.family,)
+
+    def unit(self, domain: D, kind: str) -> float:
+        """One ``kind`` of what it is measured in, in the user's units: a "variance", or what a parameter names."""
+        return domain.unit(kind)
+
+    def measure(self, domain: D, own: Parameter) -> Unit:
+        """How a hyperparameter of the user becomes the positive number that is learnt."""
+        return Unit(self.unit(domain, own.unit), own.support)
 
     @property
     def decay(self) -> float | None:
@@ -268,7 +265,10 @@ class Factor(ABC, Generic[D, B]):
         return basis
 
     def one(self, basis: B) -> np.ndarray | None:
-        """Coefficients of the function that is one everywhere, (P,); None where it is none of the functions."""
+        """Coefficients of the function that is one everywhere, (P,); None where the features cannot make it.
+
+        One whose k(x, x) is one everywhere must have it: that is how rows are counted.
+        """
         return np.eye(1, basis.size)[0]
 
     @abstractmethod

@@ -23,7 +23,7 @@ from vff.inference.methods.shares import shares_of_sums
 from vff.inference.methods.structured.fit import KINDS
 from vff.inference.methods.structured.method import structured_memory
 from vff.inference.methods.task import FitTask, Method, Spec, Sums, TermPlan, Visited
-from vff.inference.model.scale import REACH, TargetScale
+from vff.inference.model.scale import REACH, TargetScale, variance_unit
 from vff.inference.model.term import Term
 from vff.inference.posterior import EffectAt, Posterior, PureEffect, chosen
 from vff.inference.solvers.direct import DirectLinearGaussian, NormalEquations
@@ -75,4 +75,5 @@ __all__ = [
     "rows_beyond",
     "shares_of_sums",
     "structured_memory",
+    "variance_unit",
 ]

@@ -16,6 +16,7 @@ from vff.factors.graph.leaf import Areas, Ordered
 from vff.factors.interval.leaf import Matern12, Matern32, Matern52, Matern72, Matern92
 from vff.factors.interval.matern import HalfInteger
 from vff.factors.levels.factor import Categorical
+from vff.factors.line.factor import Linear
 from vff.factors.oscillator.factor import Oscillator
 from vff.factors.sphere.factor import Sphere
 from vff.factors.trend.leaf import Trend
@@ -27,6 +28,7 @@ __all__ = [
     "Factor",
     "HalfInteger",
     "Kernel",
+    "Linear",
     "Matern12",
     "Matern32",
     "Matern52",

@@ -6,7 +6,7 @@
     atom    = "(" sum ")" | leaf
     leaf    = KIND "(" column {"," column} {"," NAME "=" value} [","] ")"       as many columns as the kind reads
     value   = NUMBER | choice
-    choice  = NUMBER | STRING | "[" [choice {"," choice}] "]" | "{" [entry {"," entry}] "}"
+    choice  = NUMBER | STRING | "True" | "False" | "[" [choice {"," choice}] "]" | "{" [entry {"," entry}] "}"
     entry   = (NUMBER | STRING) ":" choice
 
 A choice stands only where a kernel takes one, as neighbours of areas are. A column is an integer or a quoted name
@@ -32,6 +32,7 @@ from vff.words import shown
 
 _NUMBER = r"-?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 INTEGER = re.compile(r"-?[0-9]+")
+_SWITCHED = {"True": True, "False": False, "true": True, "false": False}
 _DEEPEST = 100  # parentheses within parentheses; far beyond any kernel, and far from the end of Python's stack
 MOST_TERMS, MOST_FACTORS = 1000, 32  # of the sum of products; a text of some lines can stand for millions
 _DEEPEST_CHOICE = 2  # lists within lists by name
@@ -276,7 +277,9 @@ class AbstractDescent(ABC):
             return self._listed("]", lambda: self._choice(depth + 1))
         if depth <= _DEEPEST_CHOICE and self._skipped("{"):
             return dict(self._listed("}", lambda: self._entry(depth)))
-        return self._scalar("a text in quotes, a number, [ or {")
+        if self._seen.text in _SWITCHED and self._seen.kind == "word":
+            return _SWITCHED[self._next().text]
+        return self._scalar("a text in quotes, a number, True, False, [ or {")
 
     def _entry(self, depth: int) -> tuple[Any, Any]:
         key = self._scalar("a text in quotes or a number")

@@ -118,8 +118,10 @@ def term_gram(term: TermRequest, letters: np.ndarray) -> AbstractSymmetric:
     """sum w phi phi' of a term from sums of products of double letters, diagonal where different features have none."""
     if len(term.bases) == 1:
         return term.bases[0].gram(letters)
-    if all(basis.orthogonal for basis in term.bases):  # the features are the double letters
-        return Diagonal(features_sum(term.bases, letters))
+    if all(basis.orthogonal for basis in term.bases):  # products of two features are squares
+        for d, basis in enumerate(term.bases):
+            letters = along(letters, d, lambda sums, basis=basis: basis.products().map @ sums)
+        return Diagonal(np.ascontiguousarray(letters).reshape(-1))
     pair = TermPair(term, term)
     return Dense(pair.block(letters.transpose([term.axes.index(axis) for axis in pair.axes])))
 

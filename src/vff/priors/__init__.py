@@ -1,8 +1,9 @@
 """Probability densities of hyperparameters, in the user's units.
 
 A prior of a positive number is ``Gamma``, ``LogNormal``, ``InverseGamma``, ``HalfNormal`` or ``Exponential``; of any
-real number, ``Normal``. A variance is easier to think of by its square root: ``OfSd(HalfNormal(2.0))`` is the prior
-of a variance whose standard deviation is half-normal. Penalised-complexity priors are set by one statement each:
+real number, ``Normal``; of a correlation, ``LKJ``. A variance is easier to think of by its square root:
+``OfSd(HalfNormal(2.0))`` is the prior of a variance whose standard deviation is half-normal. Penalised-complexity
+priors are set by one statement each:
 
     penalised_sd(above=3.0, probability=0.05)               P(sd > 3) = 0.05, as a prior of the variance sd²
     PenalisedLengthscale(below=0.1, probability=0.05)       P(lengthscale < 0.1) = 0.05
@@ -13,6 +14,7 @@ its kind, as a constant and its ``numbers`` as arguments; so other numbers compi
 
 from vff.priors.base import AbstractPrior
 from vff.priors.leaves import (
+    LKJ,
     Exponential,
     Gamma,
     HalfNormal,
@@ -25,6 +27,7 @@ from vff.priors.leaves import (
 )
 
 __all__ = [
+    "LKJ",
     "AbstractPrior",
     "Exponential",
     "Gamma",

@@ -5,11 +5,12 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
 from functools import cached_property
 from numbers import Real
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from vff.linalg import namespace
+from vff.parameters import Support
 from vff.words import shown
 
 REAL = {"real": True}
@@ -30,8 +31,8 @@ class AbstractPrior(ABC):
     (np.float64(2.0), np.float64(-1.612), (3,))
     """
 
-    support: ClassVar[Literal["positive", "real"]] = "positive"
-    """The values that can be: all finite numbers above zero, or all finite numbers."""
+    support: ClassVar[Support] = "positive"
+    """The values that can be: all finite numbers above zero, all finite numbers, or those between -1 and 1."""
 
     # --- hooks ---------------------------------------------------------------------------------------------------
 
@@ -76,8 +77,10 @@ class AbstractPrior(ABC):
         outside = xp.isinf(value)
         if self.support == "positive":
             outside = outside | (value <= 0)
+        if self.support == "correlation":
+            outside = outside | (abs(value) >= 1)
         with np.errstate(over="ignore"):  # where the density is zero, an exponent is infinite
-            inside = self.formula(xp.where(outside, 1.0, value), *self.numbers) + self.log_constant
+            inside = self.formula(xp.where(outside, 0.5, value), *self.numbers) + self.log_constant
         return xp.where(outside, -np.inf, inside)[()]
 
     def quantile(self, level: Any) -> Any:
@@ -99,6 +102,22 @@ class AbstractPrior(ABC):
     def median(self) -> float:
         """The value that half of the probability is below."""
         return float(self.quantile(0.5))
+
+
+def from_t(support: Support, t: Any, lower: Any = 0.0, unit: Any = 1.0) -> Any:
+    """The user's value where chains are at t: a logarithm, of a real number itself; in NumPy or in JAX."""
+    xp = namespace(t)
+    if support == "correlation":
+        return xp.tanh(0.5 * t)
+    return lower + unit * (t if support == "real" else xp.exp(t))
+
+
+def log_slope(support: Support, t: Any) -> Any:
+    """log |d value / dt|, up to a constant: what a density of the value gains when it is written in t."""
+    if support == "correlation":  # 1 - tanh^2, without the difference
+        xp = namespace(t)
+        return -2.0 * xp.logaddexp(0.5 * t, -0.5 * t)
+    return 0.0 if support == "real" else t
 
 
 def _is_finite(value: object) -> bool:

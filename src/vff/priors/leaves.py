@@ -197,6 +197,38 @@ class Normal(AbstractPrior):
 
 
 @dataclass(frozen=True)
+class LKJ(AbstractPrior):
+    """Of a correlation r: p ∝ (1 - r²)^(concentration - 1), flat at one and near zero when it is large.
+
+    That of Lewandowski, Kurowicka and Joe (2009) for two variables.
+
+    Parameters
+    ----------
+    concentration : float
+
+    Examples
+    --------
+    >>> vff.priors.LKJ(2.0).quantile([0.05, 0.5, 0.95]).round(2)
+    array([-0.73,  0.  ,  0.73])
+    """
+
+    support = "correlation"
+
+    concentration: float = field()
+
+    @property
+    def log_constant(self) -> float:
+        return -math.log(2.0) * (2.0 * self.concentration - 1.0) - float(special.betaln(*[self.concentration] * 2))
+
+    def formula(self, value: Any, *numbers: Any) -> Any:
+        (concentration,) = numbers
+        return (concentration - 1.0) * namespace(value).log1p(-value * value)
+
+    def _quantile(self, level: np.ndarray) -> np.ndarray:
+        return 2.0 * special.betaincinv(self.concentration, self.concentration, level) - 1.0
+
+
+@dataclass(frozen=True)
 class OfSd(AbstractPrior):
     """The prior of a variance v whose square root has the given one: p(v) = p_sd(√v) / 2√v.
 

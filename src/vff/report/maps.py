@@ -91,10 +91,8 @@ def map(
     ['x', 'y', 'mean', 'std', 'known']
     """
     check_drawable(model, "plot.map")
-    over, kinds = _axes(model)
-    rows, targets = _rows(model, X, y)
+    (over, kinds), (rows, targets) = _axes(model), _rows(model, X, y)
     lattice = [_range(model, c, rows) for c in over]
-    rows = None if rows is None else rows[:, over]
     field = _field(model, over, kinds, lattice, rows, targets if ax is None else None)
     equal = equal or all(canvas.compass(model, c) for c in over)
     names = ["mean"] if ax is not None else ["mean", "std"] if targets is None else ["rows", "mean", "std"]
@@ -104,9 +102,7 @@ def map(
         panel.set_label(name)
         latent_std = name == "std" and not model.likelihood_.standardised
         _PANELS[name](panel, field, scale_text(model) if latent_std else label or target_text(model, y))
-        for axis, kind, c in zip((panel.xaxis, panel.yaxis), kinds, over, strict=True):
-            canvas.tick(axis, kind)
-            canvas.tick_globe(axis, model, c)
+        _tick(panel, model, over, kinds)
         panel.set(xlim=field.x[[0, -1]], ylim=field.y[[0, -1]], aspect="equal" if equal else "auto")
         panel.set_xlabel(xlabel or canvas.column_label(model, over[0]), fontsize="small")
     panels[0].set_ylabel(ylabel or canvas.column_label(model, over[1]), fontsize="small")
@@ -115,6 +111,12 @@ def map(
     if ax is None:
         canvas.legend_below(figure, surface_handles(panels))
     return figure
+
+
+def _tick(panel: Axes, model: ProcessMixin, over: list[int], kinds: list[str]) -> None:
+    for axis, kind, c in zip((panel.xaxis, panel.yaxis), kinds, over, strict=True):
+        canvas.tick(axis, kind)
+        canvas.tick_globe(axis, model, c)
 
 
 def _axes(model: ProcessMixin) -> tuple[list[int], list[str]]:
@@ -160,7 +162,7 @@ def _field(
     limits = (low - scale, high + scale) if high - low <= _FLAT * scale else (low, high)
     x, y = (canvas.on_axis(kind, at) for kind, at in zip(kinds, lattice, strict=True))
     if rows is not None:
-        rows = np.stack([canvas.on_axis(kind, own) for kind, own in zip(kinds, rows.T, strict=True)], axis=1)
+        rows = np.stack([canvas.on_axis(kind, own) for kind, own in zip(kinds, rows[:, over].T, strict=True)], axis=1)
     mean, std, known = (own.reshape(shape) for own in (mean, np.sqrt(variance), known))
     return _Map(x, y, mean, std, known, limits, rows, targets)
 

@@ -56,6 +56,9 @@ class LevelPrior(Prior[Codes, LevelBasis]):
     def domain(self) -> Codes:
         return Codes()
 
+    def readable(self) -> Sequence[tuple[str, float]]:
+        return [(f"[{level}]", 1.0) for level in self.basis.levels]
+
     def beyond(self, x: np.ndarray) -> Sequence[Beyond]:
         """A level never seen has no features."""
         return ()

@@ -1,4 +1,4 @@
-"""Functions on the globe: spherical harmonics of two columns, with a diagonal prior (theory §17)."""
+"""Functions on the globe: spherical harmonics of two columns, with a diagonal prior (theory §20)."""
 
 from vff.factors.registry import Kind
 from vff.factors.sphere.basis import Globe, SphereBasis, SphericalLetters

@@ -1,4 +1,4 @@
-"""A function on the globe: what the user writes, and its independent harmonics (theory §17)."""
+"""A function on the globe: what the user writes, and its independent harmonics (theory §20)."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
@@ -159,11 +159,12 @@ class Sphere(Leaf):
     --------
     >>> kernel = vff.Sphere("lat", "lon", variance=1.0, lengthscale=20.0)
     >>> kernel([[90.0, 0.0], [10.0, 180.0]], [[90.0, 77.0], [10.0, -180.0]]).round(3)
-    array([[1.   , 0.002],
-           [0.002, 1.   ]])
+    array([[1.  , 0.01],
+           [0.01, 1.  ]])
     """
 
     nickname: ClassVar[str] = "sphere"
+    choices: ClassVar[frozenset[str]] = frozenset({"order"})
     column_fields: ClassVar[tuple[str, ...]] = ("column", "longitude")
     longitude: Column = 1
     _: KW_ONLY

@@ -1,4 +1,4 @@
-"""Spherical harmonics of degrees up to L: values, products of two of them, and series in both angles (theory §17).
+"""Spherical harmonics of degrees up to L: values, products of two of them, and series in both angles (theory §20).
 
 Y_lm stands in place l (l + 1) + m: cos(m phi) for m >= 0, sin(|m| phi) for m < 0, times the Legendre function of the
 colatitude. The mean of Y^2 over the sphere is one, so that sum_m Y_lm(x) Y_lm(z) = (2l + 1) P_l(cos of the angle).

@@ -1,4 +1,4 @@
-"""The Matérn of the sphere: variances of degrees, and the correlation at an angle (theory (17.2), (17.3)).
+"""The Matérn of the sphere: variances of degrees, and the correlation at an angle (theory (20.2), (20.3)).
 
 Borovitskiy, Terenin, Mostowsky and Deisenroth (2020): (2 nu / l^2 - Laplacian)^(nu/2 + d/4) f = white noise, with d = 2
 and the eigenvalues k (k + 1) of the sphere's Laplacian. The sum over degrees goes on to infinity: sixty-four of them

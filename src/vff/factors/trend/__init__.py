@@ -1,4 +1,4 @@
-"""A trend that goes on: a Wiener process, or an integrated one, the smoothing spline (theory §17)."""
+"""A trend that goes on: a Wiener process, or an integrated one, the smoothing spline (theory §19)."""
 
 from vff.factors.interval.basis import ColumnBasis, Interval
 from vff.factors.registry import Kind

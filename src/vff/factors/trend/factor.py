@@ -25,7 +25,9 @@ from vff.factors.trend.process import FAR, WienerProcess
 from vff.linalg import DenseView, SingularLowRank, namespace
 from vff.priors import AbstractPrior, LogNormal
 
-_LENGTHSCALES = (10.0, 3.0, 1.0, 0.3, 0.1, 0.05)  # half domains
+_SHORTEST = 0.03
+_LENGTHSCALES = (10.0, 3.0, 1.0, 0.3, 0.1, _SHORTEST)  # half domains
+_SOME_CYCLES = 16
 _MOST_HARMONICS = 128
 
 
@@ -36,7 +38,7 @@ def _around_range(length: float) -> AbstractPrior:
 # What the data say of it beside the variance they say by one state, where the trend starts; a constant beside the terms
 # may even say the rest. Short ones are no rougher, since the variance is free, but claim to know that state.
 LENGTHSCALE = Parameter(
-    "lengthscale", "length", (0.05, 1e3), (3.0, 1.0, 0.3), typical=1.0, prior=_around_range, loose=True
+    "lengthscale", "length", (_SHORTEST, 1e3), (3.0, 1.0, 0.3), typical=1.0, prior=_around_range, loose=True
 )
 
 
@@ -51,6 +53,7 @@ class TrendColumnPrior(SpectralPrior):
     basis: ColumnBasis  # pyright: ignore[reportIncompatibleMethodOverride]  # a field
     kernel: WienerProcess  # pyright: ignore[reportIncompatibleMethodOverride]  # a field
 
+    @cached_property
     def _diagonal(self) -> np.ndarray:
         return self.basis.omega ** (2 * self.kernel.r) / self.kernel.diffusion
 
@@ -69,7 +72,7 @@ class TrendColumnPrior(SpectralPrior):
 
     def matrix(self) -> SingularLowRank:
         root = self.edge_root() / self.kernel.diffusion**0.5
-        return SingularLowRank(self._diagonal(), root, self._left, self.kernel.state_precision(), self.free)
+        return SingularLowRank(self._diagonal, root, self._left, self.kernel.state_precision(), self.free)
 
 
 @lru_cache(maxsize=128)
@@ -140,15 +143,20 @@ class TrendFactor(IntervalFactor):
         return TrendPrior(domain, basis, self.r, values["lengthscale"], self.start)
 
     def ladder(self, detail: int) -> Sequence[StartingPoint]:
+        """What is rougher than the shortest lengthscale has a larger variance instead."""
         points = [StartingPoint({"lengthscale": length}, _MOST_HARMONICS) for length in _LENGTHSCALES]
-        if detail > _MOST_HARMONICS:
-            fine = (4.0 / detail, 1.0 / detail)
-            points += [StartingPoint({"lengthscale": length}, with_room(detail)) for length in fine]
+        if detail > _SOME_CYCLES:
+            rough = [(_SHORTEST * np.pi * share * detail) ** (2 * self.r - 1) for share in (0.25, 1.0)]
+            points += [
+                StartingPoint({"lengthscale": _SHORTEST}, with_room(detail), float(times))
+                for times in rough
+                if times > 1.0
+            ]
         return points
 
     def needed(self, values: Values) -> int:
-        # beyond omega = 1 / lengthscale a harmonic has less variance than the state at the start
-        return int(np.clip(np.ceil(2.0 / values["lengthscale"]), 12, 10_000))
+        """Of the shortest lengthscale only the variance says how rough it is: then all that there are."""
+        return 12 + int(values["lengthscale"] ** -2.0)
 
     def block(self, x: np.ndarray, z: np.ndarray, values: Values) -> Block:
         kernel = WienerProcess(self.r, values["lengthscale"])

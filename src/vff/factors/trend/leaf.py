@@ -1,13 +1,12 @@
 """What the user writes: a trend."""
 
-from dataclasses import KW_ONLY, dataclass, replace
-from numbers import Real
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from vff.basis import Domain
-from vff.factors.expression import Leaf
+from vff.factors.expression import REAL, Leaf
 from vff.factors.trend.factor import TrendFactor
 from vff.factors.trend.process import WienerProcess
 from vff.words import shown
@@ -40,30 +39,22 @@ class Trend(Leaf):
     >>> vff.Trend("t", variance=1.0, lengthscale=2.0, order=1, start=0.0)([1.0], [0.0, 1.0, 4.0])
     array([[1. , 1.5, 1.5]])
     >>> vff.Trend("year") + vff.Periodic("month", 12)
-    Trend('year', order=2) + Periodic('month', period=12)
+    Trend('year') + Periodic('month', period=12)
     """
 
     nickname: ClassVar[str] = "trend"
+    choices: ClassVar[frozenset[str]] = frozenset({"order"})
     _: KW_ONLY
     lengthscale: float | None = None
     order: int = 2
-    start: float | None = None
+    start: float | None = field(default=None, metadata=REAL)
 
     def __post_init__(self) -> None:
-        who = f"Trend({shown(self.column)})"
-        if self.start is not None:
-            if isinstance(self.start, bool) or not isinstance(self.start, Real) or not np.isfinite(float(self.start)):
-                raise ValueError(
-                    f"{who}: start must be a number in the column's own units, got {shown(self.start)}; leave it out "
-                    "to start where the rows do"
-                )
-            replace(self, start=None)  # which checks what must be positive
-            return
         super().__post_init__()
         if isinstance(self.order, bool) or self.order not in (1, 2):
             raise ValueError(
-                f"{who}: order must be 1 (it goes on as a constant) or 2 (as a line), got {shown(self.order)}; leave "
-                "it out for 2"
+                f"Trend({shown(self.column)}): order must be 1 (it goes on as a constant) or 2 (as a line), got "
+                f"{shown(self.order)}; leave it out for 2"
             )
 
     @property

@@ -1,4 +1,4 @@
-"""D^r f = white noise from a random state where it starts: a Wiener process, r - 1 times integrated (theory §17).
+"""D^r f = white noise from a random state where it starts: a Wiener process, r - 1 times integrated (theory §19).
 
 Distances from the start are signed: on the other side another process, independent of the first, runs backwards from
 the same state. With u and v in lengthscales

@@ -1,7 +1,7 @@
 """White variables v ~ N(0, I) to coefficients of a trend, in JAX.
 
 Less their Taylor polynomials at the start, all functions but those polynomials are independent of these, and no
-lengthscale is in any of them: K^-1 = T'(S D+ S' + N C^-1 N')T is a constant root with scaled columns (theory (17.4)).
+lengthscale is in any of them: K^-1 = T'(S D+ S' + N C^-1 N')T is a constant root with scaled columns (theory (19.4)).
 """
 
 from functools import lru_cache

@@ -79,15 +79,18 @@ def look_alone(model: SumModel, given: Given, noise: float | None, detail: int) 
     """
     middle, *others = _variances(given["variance"], noise, sites=model.sites)
     fixed = bool(given["variance"] or noise)
-    tried = _rungs(model, given, detail)
-    with threads_for(max(sized.size for sized, _ in tried)):
-        first = [(sized, values, _evaluate(sized, middle, values, fixed=fixed)) for sized, values in tried]
+    tried = [(sized, values, 1.0 if fixed else times) for sized, values, times in _rungs(model, given, detail)]
+    with threads_for(max(sized.size for sized, *_ in tried)):
+        first = [
+            (sized, values, _evaluate(sized, _raised(middle, times), values, fixed=fixed))
+            for sized, values, times in tried
+        ]
         if detail > _SOME_CYCLES and not fixed:
             # detail of small amplitude shows only when the noise is allowed to be larger than the signal
             first += [
                 (sized, values, _evaluate(sized, (1.0, share), values, fixed=False))
                 for share in _WEAK_SHARES
-                for sized, values in tried
+                for sized, values, _ in tried
             ]
         sized, values, best = max(first, key=lambda trial: trial[2].elbo)
         more = [_evaluate(sized, variances, values, fixed=fixed) for variances in others]
@@ -122,19 +125,24 @@ def together(starts: Sequence[tuple[str, Sequence[float]]]) -> list[dict[str, fl
     return [{name: own[min(n, len(own) - 1)] for name, own in starts} for n in range(most)]
 
 
-def _rungs(model: SumModel, given: Given, detail: int) -> list[tuple[SumModel, Values]]:
-    """Candidates with the models to try them in; what was given stays."""
+def _raised(variances: tuple[float, float], times: float) -> tuple[float, float]:
+    variance, noise = variances
+    return times * variance, noise
+
+
+def _rungs(model: SumModel, given: Given, detail: int) -> list[tuple[SumModel, Values, float]]:
+    """Candidates with the models to try them in, and how many times the usual variance; what was given stays."""
     ((factor,),), ((M,),) = (term.factors for term in model.terms), model.harmonics
     known = {own.name: value for own in factor.parameters if (value := given[own.name])}
     if len(known) == len(factor.parameters):
-        return [(model, known)]
+        return [(model, known, 1.0)]
     models: dict[int | None, SumModel] = {None: model}
     tried = []
-    for values, most in factor.ladder(detail):
+    for values, most, times in factor.ladder(detail):
         cap = None if most is None or M is None else min(M, most)
         if cap not in models:
             models[cap] = model.restricted(((cap,),))
-        tried.append((models[cap], {**values, **known}))
+        tried.append((models[cap], {**values, **known}, times))
     return tried
 
 

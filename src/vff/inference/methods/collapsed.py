@@ -163,7 +163,7 @@ def _last(task: FitTask, model: SumModel, found: Start) -> Start | None:
         return None
     values, units = [], task.units(model.moments.request).terms
     for plan, own, unit, other in zip(task.plans, before.terms, units, model.unpack(found.theta).terms, strict=True):
-        kept = {name: value / unit[name] for name, value in plan.named(own).items()}
+        kept = {name: unit[name].inner(value) for name, value in plan.named(own).items()}
         values.append(kept if own.active else other)
     setting = Hyperparameters(tuple(values), before.noise_variance / task.target.scale**2)
     return _start_at(model, setting, clipped=True)

@@ -6,9 +6,10 @@ from math import prod
 
 import numpy as np
 
-from vff.factors import TailRows
+from vff.factors import Factor, TailRows
 from vff.inference.model.term import Term
-from vff.moments import MomentRequest, Moments
+from vff.moments import ColumnRequest, MomentRequest, Moments
+from vff.parameters import Unit
 
 _CONSTANT = 1e-13  # a spread of y below this share of its mean is rounding
 REACH = 10.0
@@ -57,35 +58,41 @@ class TargetScale:
         return cls(mean, spread or deviation or 1.0)
 
 
+def variance_unit(square: float, factors: Iterable[Factor], requests: Iterable[ColumnRequest]) -> Unit:
+    """Of the variance of a product: a square of the targets' scale times what every factor adds."""
+    return Unit(square * prod(own.unit(one.domain, "variance") for own, one in zip(factors, requests, strict=True)))
+
+
 @dataclass(frozen=True)
 class Units:
     """What hyperparameters are measured in, in the user's units."""
 
     target: TargetScale
-    terms: tuple[dict[str, float], ...]
+    terms: tuple[dict[str, Unit], ...]
     """By name, those of every term."""
 
     @classmethod
     def of(cls, target: TargetScale, terms: Sequence[Term], request: MomentRequest) -> "Units":
-        """Variances in squares of the targets' scale and what their domains add, others in units of their domains."""
+        """Variances in squares of the targets' scale and what their factors add, others as their factors say."""
         found = []
         for term, own in zip(terms, request.terms, strict=True):
-            variance = target.scale**2 * prod(factor.domain.unit("variance") for factor in own.factors)
-            others = {name: own.factors[d].domain.unit(parameter.unit) for name, d, parameter in term.parameters}
-            found.append({"variance": variance, **others})
+            found.append({"variance": variance_unit(target.scale**2, term.factors, own.factors)})
+            for name, d, parameter in term.parameters:
+                found[-1][name] = term.factors[d].measure(own.factors[d].domain, parameter)
         return cls(target, tuple(found))
 
     def inner(self, given: Iterable[Mapping[str, float | None]]) -> tuple[dict[str, float | None], ...]:
         """Hyperparameters of every term as learning sees them; None stays None."""
         return tuple(
-            {name: None if value is None else value / unit[name] for name, value in own.items()}
+            {name: None if value is None else unit[name].inner(value) for name, value in own.items()}
             for own, unit in zip(given, self.terms, strict=True)
         )
 
     def outer(self, values: Iterable[Mapping[str, float]]) -> list[list[float]]:
         """Variance and other hyperparameters of every term in the user's units."""
         return [
-            [value * unit[name] for name, value in own.items()] for own, unit in zip(values, self.terms, strict=True)
+            [unit[name].outer(value) for name, value in own.items()]
+            for own, unit in zip(values, self.terms, strict=True)
         ]
 
 

@@ -103,6 +103,16 @@ class AbstractCovariance(KeyedByPairs, ABC):
         """
         return None
 
+    def coefficient_variances(self, s: int) -> np.ndarray:
+        """S_ii of every coefficient of one term, (P,), with the intercept held."""
+        term, found = self.terms[s], []
+        shape = term.transform.shape
+        for some in stretches(term.size, term.size):
+            places = np.unravel_index(np.arange(some.start, some.stop), shape)
+            unit = Written([np.eye(size)[place] for size, place in zip(shape, places, strict=True)])
+            found.append(self.quad([unit if t == s else None for t in range(len(self.terms))]))
+        return term.prior_variances() - np.concatenate(found)
+
     def draws(self, n_samples: int, rng: np.random.Generator) -> np.ndarray | None:
         """Draws of c - mean, (P, n_samples); None where there is no cheap way to them."""
         return None
@@ -115,6 +125,10 @@ class AbstractCovariance(KeyedByPairs, ABC):
     def values(self, x: np.ndarray, some: np.ndarray | slice = slice(None)) -> tuple[np.ndarray, np.ndarray]:
         """Some of these draws at every row, (N, S), but for a rest whose variance is (N,)."""
         raise TypeError(f"{type(self).__name__} is made of no draws")
+
+    def kept(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Draws of c, (S, P), and of the constant less its average, (S,); None where it is made of none."""
+        return None
 
     def prior_variance(self, s: int, x: np.ndarray, rows: Rows) -> np.ndarray | float:
         """k(x, x) of one term at every row; one number where it is the same at all."""

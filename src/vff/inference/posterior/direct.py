@@ -35,6 +35,9 @@ class Direct(WrittenCovariance):
     def functions(self) -> tuple[list[LetterFunction], list[LetterFunction]]:
         return self._own_functions, self.pair_functions
 
+    def coefficient_variances(self, s: int) -> np.ndarray:
+        return self.terms[s].prior_variances() - np.diagonal(self.taken[s])
+
     def own_quad(self, s: int, weights: np.ndarray, Z: np.ndarray | None = None) -> np.ndarray:
         taken = self.taken[s] if Z is None else Z.T @ self.taken[s] @ Z
         return np.einsum("np,np->n", weights @ taken, weights)
@@ -115,6 +118,12 @@ class Averaged(Direct):
     def count(self) -> int:
         """Draws that are kept."""
         return len(self.coefficients)
+
+    def kept(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.coefficients, self.intercepts
+
+    def coefficient_variances(self, s: int) -> np.ndarray:
+        return np.diagonal(self.carried[s] - self.taken[s])
 
     def arrays(self) -> Arrays:
         yield from super().arrays()

@@ -84,10 +84,10 @@ class Probed(WrittenCovariance):
 
     def explained_function(self, s: int) -> LetterFunction:
         """phi'(K^-1 - W'W)phi; the probes' part is not in it."""
-        bases = [factor.basis for factor in self.terms[s].factors]
+        term = self.terms[s]
+        bases = [factor.basis for factor in term.factors]
         letters = self._letters(s, bases, self._raw(s), self._raw(s))
-        double = [basis.double for basis in bases]
-        return LetterFunction.of(self.terms[s].columns, double, letters, self.terms[s].domains)
+        return LetterFunction.of(term.columns, [basis.double for basis in bases], letters, term.domains)
 
     def pure_function(self, part: Part) -> LetterFunction:
         """The same of a part of an effect."""

@@ -155,6 +155,14 @@ class TermProcess:
         """K^-1 of its coefficients, (P, P)."""
         return self.variance * reduce(np.kron, Kronecker(tuple(factor.K for factor in self.factors)).inverses)
 
+    def prior_variances(self) -> np.ndarray:
+        """Of its coefficients, (P,)."""
+        parts = []
+        for own in self.factors:
+            known = own.factor.variances(own.basis, own.values)
+            parts.append(np.diagonal(own.K.solve(np.eye(own.basis.size))) if known is None else known)
+        return self.variance * reduce(np.multiply.outer, parts).reshape(-1)
+
     @property
     def constant_variance(self) -> bool:
         """Whether k(x, x) is the same everywhere."""

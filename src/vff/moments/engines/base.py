@@ -47,7 +47,7 @@ class Job:
 Columns = Sequence[ColumnRows]
 Jobs = Sequence[Job]
 Arrays = Sequence[np.ndarray]
-Kept = dict[Any, np.ndarray] | None
+Kept = dict[Any, Any] | None
 
 
 @dataclass(frozen=True)

@@ -6,26 +6,40 @@ from vff.moments.engines.grid import GridEngine
 from vff.moments.engines.grouped import GroupedEngine
 from vff.moments.engines.spread import NufftEngine
 from vff.moments.engines.table import TableEngine
+from vff.moments.engines.weighted import WeightedEngine
 from vff.registry import Registry
 
-ENGINES: Registry[Engine] = Registry(
-    "an engine", DenseEngine(), NufftEngine(), TableEngine(), GridEngine(), GroupedEngine()
-)
-"""The first of equals is taken."""
 
-
-def choose(work: Work) -> Choice:
-    """The engine that takes the least time."""
-    able: dict[str, tuple[float, Cost]] = {}
+def cheapest(work: Work) -> tuple[Engine, Cost]:
+    """The engine that takes the least time, and what it takes."""
+    able: list[tuple[float, Engine, Cost]] = []
     for engine in ENGINES:
         cost = engine.cost(work)
         if cost.only:
-            return Choice(engine.name, f"{engine.name}: {cost.reason}")
+            return engine, cost
         if cost.seconds is not None:
-            able[engine.name] = cost.seconds, cost
+            able.append((cost.seconds, engine, cost))
     if not able:
         reasons = "; ".join(f"{engine.name}: {engine.cost(work).reason}" for engine in ENGINES)
         raise ValueError(f"no engine can sum these letters ({reasons})")
-    name = min(able, key=lambda one: able[one][0])
-    seconds, cost = able[name]
-    return Choice(name, f"{name}: {cost.reason} (estimated {seconds:.2g} s)")
+    _, engine, cost = min(able, key=lambda one: one[0])
+    return engine, cost
+
+
+def choose(work: Work) -> Choice:
+    """The same, with the reason in a sentence."""
+    engine, cost = cheapest(work)
+    estimated = "" if cost.only else f" (estimated {cost.seconds:.2g} s)"
+    return Choice(engine.name, f"{engine.name}: {cost.reason}{estimated}")
+
+
+ENGINES: Registry[Engine] = Registry(
+    "an engine",
+    DenseEngine(),
+    NufftEngine(),
+    TableEngine(),
+    GridEngine(),
+    GroupedEngine(),
+    WeightedEngine(cheapest),
+)
+"""The first of equals is taken."""

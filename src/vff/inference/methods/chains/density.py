@@ -28,10 +28,11 @@ from vff.inference.methods.structured.bound import expected_log_density
 from vff.likelihoods import AbstractLikelihood
 from vff.moments import Moments
 from vff.priors import AbstractPrior
+from vff.priors.base import from_t, log_slope
 
 
 class Hyper(NamedTuple):
-    """Numbers of the hyperparameters: t is the logarithm of (value - lower) / unit, or that itself where it is real."""
+    """Numbers of the hyperparameters: t of a value, its ``lower`` and ``unit`` are those of ``hyper.Parameter``."""
 
     held: Any
     """t of every one, (L,): where it is held, and where a chain starts from elsewhere."""
@@ -156,10 +157,8 @@ class HyperTarget(ABC):
         for place, numbers in zip(self._sampled, hyper.numbers, strict=True):
             prior = self.priors[place]
             if prior is not None and place != self.intercept:
-                real = prior.support == "real"
-                own = hyper.lower[place] + hyper.unit[place] * (t[place] if real else jnp.exp(t[place]))
-                # the Jacobian of the logarithm
-                total = total + (prior.formula(own, *numbers) if real else prior.formula(own, *numbers) + t[place])
+                own = from_t(prior.support, t[place], hyper.lower[place], hyper.unit[place])
+                total = total + prior.formula(own, *numbers) + log_slope(prior.support, t[place])
         return jnp.where(jnp.isfinite(value + total), value + total, -jnp.inf)
 
     @abstractmethod

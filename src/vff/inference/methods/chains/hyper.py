@@ -17,17 +17,27 @@ import numpy as np
 from vff.inference.methods.task import FitTask, TermPlan
 from vff.inference.model.scale import TargetScale, Units
 from vff.likelihoods import AbstractLikelihood
+from vff.parameters import Support
 from vff.priors import AbstractPrior, Gamma, HalfNormal, LogNormal, Normal, OfSd, penalised_sd
+from vff.priors.base import from_t
 from vff.words import shown
 
 _ABOVE, _PROBABILITY = 3.0, 0.05
 _REACH, _CUT, _VAGUE = 10.0, 5.0, 1.5
+_SUPPORTS = {
+    "real": "a real number, such as Normal",
+    "positive": "a positive number, such as Gamma or LogNormal",
+    "correlation": "a number between -1 and 1, such as LKJ",
+}
 _INNER = 0.005, 0.995  # quantiles of the prior between which a chain starts
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """One hyperparameter. t is the logarithm of (value - lower) / unit, or (value - lower) / unit itself where real."""
+    """One hyperparameter. t is the logarithm of (value - lower) / unit, or (value - lower) / unit itself where real.
+
+    Of a correlation r, t is the logarithm of (1 + r) / (1 - r).
+    """
 
     kind: str
     label: str | None
@@ -39,6 +49,12 @@ class Parameter:
     lower: float = 0.0
     unit: float = 1.0
     real: bool = False
+    correlation: bool = False
+
+    @property
+    def support(self) -> Support:
+        """Which numbers it may be, but for ``lower``."""
+        return "real" if self.real else "correlation" if self.correlation else "positive"
 
     @property
     def name(self) -> str:
@@ -50,12 +66,14 @@ class Parameter:
         return None if self.prior is None else self.prior.form
 
     def to_t(self, value: float) -> float:
+        if self.correlation:
+            return 2.0 * float(np.arctanh(value))
         inner = (value - self.lower) / self.unit
         return inner if self.real else float(np.log(max(inner, 1e-300)))
 
     def values(self, t: np.ndarray) -> np.ndarray:
         """In the user's units."""
-        return self.lower + self.unit * (t if self.real else np.exp(t))
+        return from_t(self.support, t, self.lower, self.unit)
 
     @property
     def t(self) -> float:
@@ -70,11 +88,14 @@ def term_parameters(task: FitTask, learnt: Sequence[Sequence[float]], units: Uni
     """The hyperparameters of every term; ``learnt`` are their values before the chains, in the user's units."""
     found: list[Parameter] = []
     for plan, values, some, labels in zip(task.plans, learnt, units.terms, _labels(task.plans), strict=True):
-        spread = penalised_sd(_ABOVE * float(np.sqrt(some["variance"])), _PROBABILITY)
-        found.append(Parameter("variance", plan.name, spread, values[0], unit=some["variance"]))
+        variance = some["variance"].size
+        spread = penalised_sd(_ABOVE * float(np.sqrt(variance)), _PROBABILITY)
+        found.append(Parameter("variance", plan.name, spread, values[0], unit=variance))
         for (name, d, own), label, value in zip(plan.term.parameters, labels, values[1:], strict=True):
-            extent = plan.ranges[d].high - plan.ranges[d].low or 2.0 * some[name]
-            found.append(Parameter(own.name, label, own.prior(extent), value, unit=some[name]))
+            unit, correlation = some[name].size, own.support == "correlation"
+            extent = plan.ranges[d].high - plan.ranges[d].low or 2.0 * unit
+            prior = own.prior(extent)
+            found.append(Parameter(own.name, label, prior, value, unit=unit, correlation=correlation))
     return found if task.optimise else [replace(own, prior=None) for own in found]
 
 
@@ -152,18 +173,23 @@ def _with_prior(own: Parameter, given: Any) -> Parameter:
             raise ValueError(
                 f"priors gives a prior for {own.name}, which is held at {own.start:g}; leave it to be learnt"
             )
-        if (given.support == "real") != own.real:
-            wanted = "a real number, such as Normal" if own.real else "a positive number, such as Gamma or LogNormal"
+        if given.support != own.support:
+            wanted = _SUPPORTS[own.support]
             raise ValueError(f"priors gives {shown(given)} for {own.name}; give a prior for {wanted}")
-        if not own.real and float(given.quantile(_INNER[1])) <= own.lower:
+        if own.support == "positive" and float(given.quantile(_INNER[1])) <= own.lower:
             raise ValueError(
                 f"priors gives {shown(given)} for {own.name}, which stays above {own.lower:g} and would lie below it; "
                 "give one that can be above"
             )
         return replace(own, prior=given)
+    possible = {
+        "real": ("a number", lambda value: True),
+        "positive": (f"a number above {own.lower:g}", lambda value: value > own.lower),
+        "correlation": ("a number between -1 and 1", lambda value: -1.0 < value < 1.0),
+    }
+    wanted, fits = possible[own.support]
     number = isinstance(given, Real) and not isinstance(given, bool)
-    if not number or not np.isfinite(float(given)) or not (own.real or float(given) > own.lower):
-        wanted = "a number" if own.real else f"a number above {own.lower:g}"
+    if not number or not np.isfinite(float(given)) or not fits(float(given)):
         raise ValueError(
             f"priors for {own.name} must be a prior of vff.priors, {wanted} to hold it at, or None; got {shown(given)}"
         )

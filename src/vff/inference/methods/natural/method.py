@@ -16,7 +16,7 @@ from vff.inference.methods.natural.ascent import arrive, ascend, newton, positiv
 from vff.inference.methods.natural.oracle import MemoryRows, RowOracle
 from vff.inference.methods.natural.sites import SiteAscent, SiteProblem, SiteStep
 from vff.inference.methods.task import FitTask, Method, Spec
-from vff.inference.model.scale import TargetScale
+from vff.inference.model.scale import TargetScale, Units
 from vff.likelihoods import WIDEST_EXPONENT, best_constant
 from vff.moments import MomentRequest, Moments
 
@@ -74,7 +74,8 @@ def problem_of(task: FitTask, oracle: RowOracle, memory: SiteMemory | None = Non
 
 def _check_given(task: FitTask) -> None:
     """Variances that are kept, and not only started from, leave the mean of y within float64."""
-    given = [plan.given["variance"] or 0.0 for plan in task.plans]
+    units = Units.of(TargetScale(0.0, 1.0), task.terms, task.visited.request)  # of f, about as far as columns reach
+    given = [own["variance"] or 0.0 for own in units.inner(plan.given for plan in task.plans)]
     if not task.optimise and task.likelihood.widest == WIDEST_EXPONENT and sum(given) > WIDEST_EXPONENT:
         raise ValueError(
             f"a latent function whose exponential is the mean of y was expected to have a variance of at most "
