@@ -420,3 +420,17 @@ def test_interactions_with_a_line_are_suggested_in_the_users_units(rng):
     model = GPRegressor(Linear("x") + Matern32("t"), frequencies={"t": 5}).fit(X, y)
     (found,) = vff.suggest_interactions(model, X, y)[:1]
     assert 1e-6 < found.kernel.factors[0].variance < 1e-2
+
+
+def test_the_constant_is_f_at_zero_with_other_terms_averaged(rng):
+    """Against the joint posterior of the average over the rows of f less what the slope says of them."""
+    frame = pd.DataFrame({"x": rng.normal(3.0, 1.0, 80), "t": rng.uniform(0.0, 5.0, 80)})
+    y = 2.0 - frame["x"] + np.sin(frame["t"]) + 0.3 * rng.normal(size=80)
+    model = GPRegressor(Linear("x") + Matern32("t"), frequencies=6).fit(frame, y)
+    at_zero = frame.assign(x=0.0)
+    mean, covariance = model.posterior_.joint(model._evaluate(at_zero, lambda one: (one.x,))[0])
+    found, scale = model.coefficients()["constant"], model.target_.scale
+    assert found.mean == pytest.approx(model.target_.mean + scale * mean.mean(), rel=1e-9)
+    # what features miss has no average over many rows
+    assert found.std == pytest.approx(scale * np.sqrt(covariance.mean()), rel=1e-2)
+    assert found.std < 0.3

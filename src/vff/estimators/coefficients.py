@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from vff.estimators.arguments import flag, interval_level
 from vff.estimators.binding import BoundTerm
 from vff.estimators.statistics import Statistics
-from vff.inference import Fit
+from vff.inference import Fit, InterceptPosterior
 from vff.words import shown
 
 CONSTANT = "constant"
@@ -92,8 +92,9 @@ class ReadableMixin:
     def coefficients(self, level: float = 0.95, levels: bool = True) -> Coefficients:
         """A table of the coefficients that can be read by themselves: slopes, intercepts, effects of levels.
 
-        They are those of ``Linear`` and ``Categorical`` terms and their products, and the constant beside all terms,
-        which is f where every ``Linear`` column is zero. Smooth terms have none: see ``effects``.
+        They are those of ``Linear`` and ``Categorical`` terms and their products, and the constant beside them: f where
+        every ``Linear`` column is zero, other terms averaged over the rows of the fit. Smooth terms have none: see
+        ``effects``.
 
         Parameters
         ----------
@@ -152,9 +153,7 @@ def _parts(fit: Fit, terms: tuple[BoundTerm, ...], levels: bool) -> Iterator[_Pa
     constant, covariance = posterior.intercept, posterior.covariance
     kept = covariance.kept()
     if constant is not None:
-        draws = None if kept is None else kept[1][:, None] + constant.mean
-        own = np.array([constant.mean]), np.array([constant.variance])
-        yield _Part([CONSTANT], *own, draws, np.array([scale]), fit.target.mean)
+        yield _constant(fit, constant)
     for s, (bound, term, place) in enumerate(zip(terms, posterior.terms, posterior.request.slices, strict=True)):
         readable = [prior.readable() for prior in term.factors]
         found = [own for own in readable if own is not None]
@@ -171,6 +170,22 @@ def _parts(fit: Fit, terms: tuple[BoundTerm, ...], levels: bool) -> Iterator[_Pa
             variance = variance + constant.variance * constant.answer[place] ** 2
         draws = None if kept is None else kept[0][:, place]
         yield _Part(names, posterior.mean[place], variance, draws, unit)
+
+
+def _constant(fit: Fit, constant: InterceptPosterior) -> _Part:
+    """c0 + z'c, z the averages of the features over the rows in terms that cannot be read, and zero in others."""
+    posterior = fit.posterior
+    z, kept = np.zeros(posterior.mean.size), posterior.covariance.kept()
+    for term, place in zip(posterior.terms, posterior.request.slices, strict=True):
+        if any(prior.readable() is None for prior in term.factors):
+            z[place] = posterior.centre[place]
+    mean = constant.mean + float(z @ posterior.mean)
+    # the coefficients follow the constant; what is left of the average then does
+    follows = 1.0 - float(z @ constant.answer)
+    variance = constant.variance * follows**2 + float(z @ posterior.covariance.product(z))
+    draws = None if kept is None else (kept[1] + constant.mean + kept[0] @ z)[:, None]
+    unit = np.array([fit.target.scale])
+    return _Part([CONSTANT], np.array([mean]), np.array([variance]), draws, unit, fit.target.mean)
 
 
 def _different(names: list[str]) -> tuple[str, ...]:
