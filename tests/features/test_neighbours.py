@@ -147,7 +147,7 @@ def test_long_graphs_are_written_whole_and_shown_short():
     ("text", "place", "expected"),
     [
         ("Areas('x', neighbours='a')", 1, "neighbours: pairs"),
-        ("Areas('x', neighbours=a)", 23, r"a text in quotes, a number, \[ or \{ was expected, found a"),
+        ("Areas('x', neighbours=a)", 23, r"a text in quotes, a number, True, False, \[ or \{ was expected, found a"),
         ("Areas('x', neighbours={'a'})", 27, ": was expected, found }"),
         ("Areas('x', neighbours={'a': [})", 30, "a text in quotes, a number"),
         ("Areas('x', neighbours={['a']: 1})", 24, r"a text in quotes or a number was expected, found \["),

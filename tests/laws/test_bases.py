@@ -80,7 +80,7 @@ def test_every_engine_sums_the_letters(case: Case, engine: str):
     columns = [np.ascontiguousarray(own) for own in np.reshape(x, (40, -1)).T]
     place = place_of(range(len(columns)))
     request = MomentRequest((TermRequest((place,), (ColumnRequest(case.domain, case.basis),)),))
-    if engine == "grid" and not case.domain.discrete:
+    if engine == "grid" and case.basis.double.parts[0].band is not None:  # others go where they are best
         with pytest.raises(ValueError, match="engine='grid'"):
             moments_of_arrays(request, columns, y, w, engine)
         return

@@ -1,6 +1,6 @@
 """The posterior process of a sum of terms, theory (7.3): joint, since the data do not tell terms apart for free."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -38,6 +38,10 @@ class Posterior:
     """S_ss centre_s of every term s, (P,)."""
     intercept: InterceptPosterior | None = field(default=None, kw_only=True)
     """None where the function has no constant beside its terms."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What defines it; what was worked out since is worked out again."""
+        return {own.name: getattr(self, own.name) for own in fields(self)}
 
     @property
     def request(self) -> MomentRequest:

@@ -79,7 +79,8 @@ def sampled_posterior(
         for s, t in request.pairs
     }
     kept = tuple(carried), inner(drawn.draws[:, :P].T).T, drawn.draws[:, P] - drawn.mean[P]
-    covariance = Averaged(tuple(averaged), tuple(taken), shared, *kept, tuple(varying))
+    weights = tuple(varying) if any(own.size for own in varying) else ()
+    covariance = Averaged(tuple(averaged), tuple(taken), shared, *kept, weights)
     mean = inner(drawn.mean[:P])
     return Posterior(mean, covariance, centre, np.concatenate(own_centre), intercept=known), float(drawn.mean[P])
 
