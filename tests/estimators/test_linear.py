@@ -41,7 +41,7 @@ def test_bayesian_linear_regression_by_loops(rng):
     X = rng.normal(size=(60, 2)) * [1.0, 30.0] + [2.0, -7.0]
     y = 4.0 + X @ [1.5, -0.2] + 0.7 * rng.normal(size=60)
     variances, noise = (0.9, 0.05), 0.6
-    kernel = Linear(0, variance=variances[0]) + Linear(1, variance=variances[1])
+    kernel = Linear(0, variance=variances[0], origin=0.0) + Linear(1, variance=variances[1], origin=0.0)
     model = GPRegressor(kernel, noise_variance=noise, **FIXED).fit(X, y)
     precision, total = np.diag([1.0 / (REACH * np.std(y)) ** 2, *(1.0 / v for v in variances)]), np.zeros(3)
     for row, target in zip(X, y, strict=True):
@@ -79,16 +79,50 @@ def test_ridge_has_the_same_coefficients(rng):
 def test_the_bound_is_the_evidence(rng):
     X = rng.normal([3.0, 0.0], size=(40, 2))
     y = X @ [1.0, 2.0] + rng.normal(size=40)
-    model = GPRegressor(Linear(0) + Linear(1)).fit(X, y)
-    first, second = (float(term.variance) for term in model.kernel_.terms)
+    model = GPRegressor(Linear(0, variance=1.0) + Linear(1)).fit(X, y)
     noise = model.likelihood_.values["variance"] * np.eye(40)
-    expected = evidence(y, first * np.outer(X[:, 0], X[:, 0]) + second * np.outer(X[:, 1], X[:, 1]) + noise)
-    assert model.elbo_ == pytest.approx(expected, abs=1e-6)
+
+    def at(factor: float) -> float:
+        """The evidence, with another variance of the first slope."""
+        first, second = model.kernel_.terms
+        K = factor * first(X[:, 0], X[:, 0]) + second(X[:, 1], X[:, 1])
+        return evidence(y, K + noise)
+
+    assert model.elbo_ == pytest.approx(at(1.0), abs=1e-6)
     assert model.elbo_gap_[0] < 1e-6
-    # the top of the evidence: no step in a variance raises it
-    for factor in (0.9, 1.1):
-        K = factor * first * np.outer(X[:, 0], X[:, 0]) + second * np.outer(X[:, 1], X[:, 1])
-        assert evidence(y, K + noise) < expected
+    # a variance that is given is where learning starts: no step in it raises the evidence
+    assert max(at(0.9), at(1.1)) < at(1.0)
+
+
+def test_a_slope_is_found_wherever_zero_is(rng):
+    """Years and dates: the constant takes up the shift, and its prior does not mind."""
+    year = rng.integers(2000, 2025, 300).astype(float)
+    y = 0.5 * (year - 2012.0) + rng.normal(size=300)
+    least, _, _, _ = np.linalg.lstsq(np.column_stack([np.ones(300), year]), y, rcond=None)
+    for likelihood in ("gaussian", "student-t"):
+        found = GPRegressor(Linear("year"), likelihood=likelihood).fit(pd.DataFrame({"year": year}), y).coefficients()
+        assert found["year"].mean == pytest.approx(least[1], rel=0.02)
+        assert found["constant"].mean == pytest.approx(least[0], rel=0.02)
+    days = pd.DataFrame({"day": pd.date_range("2026-01-01", periods=60)})
+    model = GPRegressor(Linear("day")).fit(days, 0.1 * np.arange(60.0) + 0.3 * rng.normal(size=60))
+    assert model.coefficients()["day"].mean == pytest.approx(0.1, rel=0.1)
+    assert model.fit_.terms[0].active
+    assert model.notes_ == ()
+
+
+def test_a_slope_within_its_error_of_zero_is_not_known_to_be_zero():
+    """Of one slope there is one draw, of which no variance can be learnt: intervals would end at nothing."""
+    held = []
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        g, x, slopes = np.repeat(np.arange(12), 20), rng.uniform(-1.0, 1.0, 240), rng.normal(0.3, 1.0, 12)
+        y = slopes[g] * x + rng.normal(size=12)[g] + 0.5 * rng.normal(size=240)
+        frame = pd.DataFrame({"x": x, "g": [f"g{n}" for n in g]})
+        model = GPRegressor(Linear("x") + Linear("x", intercept=True) * Categorical("g")).fit(frame, y)
+        found = model.coefficients(levels=False)["x"]
+        assert 0.15 < found.std < 0.6  # twelve slopes of standard deviation one
+        held.append(found.lower < 0.3 < found.upper)
+    assert np.mean(held) >= 0.85
 
 
 def test_shifting_a_column_changes_nothing_beside_a_constant(rng):
@@ -96,8 +130,7 @@ def test_shifting_a_column_changes_nothing_beside_a_constant(rng):
     y = 2.0 * x[:, 0] + 0.1 * rng.normal(size=50)
     one = GPRegressor(Linear(0, variance=1.0), noise_variance=0.01, **FIXED).fit(x, y)
     far = GPRegressor(Linear(0, variance=1.0), noise_variance=0.01, **FIXED).fit(x + 5.0, y)
-    # but for the prior of the constant, which is wide
-    np.testing.assert_allclose(one.predict(x), far.predict(x + 5.0), atol=1e-2)
+    np.testing.assert_allclose(one.predict(x), far.predict(x + 5.0), atol=1e-9)
     np.testing.assert_allclose(one.coefficients()["0"].mean, far.coefficients()["0"].mean, rtol=1e-2)
 
 
@@ -107,7 +140,7 @@ RANDOM = {
     "slopes": Linear("x", variance=0.2) * Categorical("g"),
     "independent": Categorical("g", variance=3.0) + Linear("x", variance=0.2) * Categorical("g"),
     "correlated": Linear("x", variance=3.0, intercept=True, slope=0.3, correlation=-0.6) * Categorical("g"),
-    "with a slope of all": Linear("x", variance=0.3)
+    "with a slope of all": Linear("x", variance=0.3, origin=0.0)
     + Linear("x", variance=3.0, intercept=True, slope=0.3, correlation=0.8) * Categorical("g"),
 }
 
@@ -281,10 +314,11 @@ def test_rows_may_come_in_parts_and_be_merged(tmp_path):
         parts.partial_fit(frame[start : start + 100], y[start : start + 100])
     np.testing.assert_allclose(parts.predict(frame), whole.predict(frame), rtol=1e-4)
     # rows further out than the first ones are no trouble: a line has no outside
-    later = GPRegressor(Linear("x")).partial_fit(frame[:50], y[:50])
+    slope = Linear("x", variance=1.0, origin=0.0)
+    later = GPRegressor(slope).partial_fit(frame[:50], y[:50])
     far = frame[50:].assign(x=10.0 * frame["x"][50:])
     later.partial_fit(far, y[50:])
-    again = GPRegressor(Linear("x")).fit(pd.concat([frame[:50], far]), y)
+    again = GPRegressor(slope).fit(pd.concat([frame[:50], far]), y)
     assert later.elbo_ == pytest.approx(again.elbo_, abs=1e-5)
     np.testing.assert_allclose(later.coefficients().mean, again.coefficients().mean, rtol=1e-5)
     whole.save(tmp_path / "model.vff")

@@ -490,7 +490,7 @@ def _on_line() -> list[Case]:
     def coefficients(f: Callable[[np.ndarray], np.ndarray], intercept: bool) -> np.ndarray:
         """Of the functions (N, P) at x = 0 and x = 8, which is t = 1: (1 or 2, P)."""
         at = f(np.array([0.0, 8.0]))
-        return np.stack([at[0], at[1] - at[0]]) if intercept else at[1:]
+        return np.stack([at[0], at[1] - at[0]]) if intercept else at[1:] - at[:1]
 
     def covariance(values: Values, intercept: bool) -> np.ndarray:
         if not intercept:
@@ -506,12 +506,13 @@ def _on_line() -> list[Case]:
     def with_kernel(prior: Prior, x: float) -> np.ndarray:
         intercept = prior.basis.size == 2
         C = covariance(prior.values, intercept)
-        kernel = C @ np.array([1.0, x / 8.0])[-len(C) :]
+        kernel = C @ np.array([1.0, (x - prior.domain.origin) / 8.0])[-len(C) :]
         return coefficients(prior.features, intercept).T @ np.linalg.inv(C) @ kernel
 
     inside = np.array([0.0, -7.5, 3.0, 8.0, 40.0])
     leaves = [
         ("slope", Linear("x", variance=2.0)),
+        ("slope about an origin", Linear("x", variance=2.0, origin=4.0)),
         ("intercept and slope", Linear("x", variance=2.0, intercept=True, slope=0.3, correlation=-0.4)),
         (
             "intercept and slope that go together",
@@ -522,7 +523,7 @@ def _on_line() -> list[Case]:
         Case(
             name,
             leaf,
-            Line(8.0),
+            Line(8.0, leaf.origin or 0.0),
             LineBasis(leaf.intercept),
             inside,
             np.empty(0),

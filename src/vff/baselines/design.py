@@ -113,25 +113,25 @@ class Design:
             return cls(kernel, tuple(everything), (Matern32().factor,) * C, (None,) * C, radial)
         if kernel is None:
             kernel = _sum([Matern32(table.names[index] if table.names else index) for index in everything])
-        terms, first = normal_form(kernel), dict[tuple[Any, ...], Leaf]()
+        terms, first = normal_form(kernel), dict[tuple[Any, ...], tuple[Leaf, Factor]]()
 
-        def read(leaf: Leaf) -> list[tuple[Any, ...]]:
+        def read(leaf: Leaf, factor: Factor) -> list[tuple[Any, ...]]:
             """A key for every column; those that are read together are told apart from all others."""
             indices = tuple(map(table.index, leaf.columns))
             own = indices if len(indices) > 1 else ()
-            return [(index, leaf.factor.axis, own) for index in indices]
+            return [(index, factor.axis, own) for index in indices]
 
-        for leaf in (leaf for term in terms for leaf in term.factors):
-            first |= {key: leaf for key in read(leaf) if key not in first}
+        for both in (both for term in terms for both in zip(term.factors, term.inner, strict=True)):
+            first |= {key: both for key in read(*both) if key not in first}
         keys = list(first)
 
-        def column(leaf: Leaf) -> Column:
-            place, names = place_of([*map(keys.index, read(leaf))]), ", ".join(map(repr, leaf.columns))
-            return Column(place, leaf.factor, f"{type(leaf).__name__}({names})")
+        def column(leaf: Leaf, factor: Factor) -> Column:
+            place, names = place_of([*map(keys.index, read(leaf, factor))]), ", ".join(map(repr, leaf.columns))
+            return Column(place, factor, f"{type(leaf).__name__}({names})")
 
-        products = tuple(tuple(map(column, term.factors)) for term in terms)
-        levels = tuple(table.levels(key[0]) if leaf.reads == "levels" else None for key, leaf in first.items())
-        factors = tuple(leaf.factor for leaf in first.values())
+        products = tuple(tuple(map(column, term.factors, term.inner)) for term in terms)
+        levels = tuple(table.levels(key[0]) if leaf.reads == "levels" else None for key, (leaf, _) in first.items())
+        factors = tuple(factor for _, factor in first.values())
         return cls(terms, tuple(key[0] for key in keys), factors, levels, SumOfProducts(products))
 
     def given(self, noise: float | None) -> Values:

@@ -46,6 +46,9 @@ class Domain(ABC):
     def refuse(self, extents: Sequence[tuple[float, float]], labels: Sequence[str]) -> None:  # noqa: B027
         """ValueError where inputs between these, column by column, mean nothing; most may mean something anywhere."""
 
+    closed: ClassVar[bool] = False
+    """Whether inputs mean the same after a period, so that one turn is all there is to draw."""
+
     @property
     def ends(self) -> tuple[float, float] | None:
         """Between which inputs must lie, in the column's own units; None where they need not."""

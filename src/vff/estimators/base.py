@@ -280,12 +280,18 @@ class AdditiveModel(ReadableMixin, ProcessMixin):
         along = [c for c, bound in enumerate(columns) if column is None or (named and column in bound.aliases)]
         if len(along) != 1:
             along = [c for c in along if columns[c].levels is None]
-        if len(along) != 1:
+        if len({columns[c].index for c in along}) != 1:
             names = ", ".join(bound.label for bound in columns[:12])
             raise ValueError(f"the slope is along one column, got column={shown(column)}; name one of {names}")
+        together = [place for place in self.statistics_.binding.places if not isinstance(place, int)]
+        if any(columns[along[0]].index == columns[c].index for place in together for c in place):
+            raise ValueError(
+                f"column {shown(column)} is read together with another, as on a globe, along which a slope means "
+                "little; ask for predictions nearby, and take their difference"
+            )
         if columns[along[0]].levels is not None:
             raise ValueError(f"column {shown(column)} is categorical and has no slope; name a column of numbers")
-        mean, variance = self.fit_.posterior.slope(x, along[0])
+        mean, variance = self.fit_.posterior.slope(x, *along)
         return self.target_.scale * mean, self.target_.scale**2 * variance
 
     def effects(self, X: Any, pure: bool = True) -> Effects:

@@ -63,7 +63,7 @@ class BoundTerm:
 
     @property
     def inner(self) -> InnerTerm:
-        return InnerTerm(tuple(leaf.factor for leaf in self.term.factors))
+        return InnerTerm(self.term.inner, self.term.variance is not None)
 
     @property
     def given(self) -> dict[str, float | None]:
@@ -198,7 +198,8 @@ def resolve_columns(kernel: Kernel | None, table: Table, likelihood_column: Hash
             follows = leaf.reads == "levels" and leaf.levels_named is None
             speaker = named.get(own[0], leaf) if follows else leaf
             # the columns of a factor are its own: two that share some of several do not share them with others
-            keys = [(own if len(own) > 1 else index, speaker.factor.axis, index) for index in own]
+            axis = speaker.factor_in(len(indices) > 1).axis
+            keys = [(own if len(own) > 1 else index, axis, index) for index in own]
             for key, index in zip(keys, own, strict=True):
                 if key not in columns:
                     columns[key] = _bound(index, leaf, speaker, table)
@@ -231,7 +232,7 @@ def _bound(index: int, leaf: Leaf, speaker: Leaf, table: Table) -> BoundColumn:
     alone = {leaf.column, index, *([table.names[index]] if table.names else [])}
     aliases = alone if len(leaf.columns) == 1 else {leaf.name}
     levels = _levels(speaker, table, index) if leaf.reads == "levels" else None
-    order = None if levels is None else table.order(index)
+    order = None if levels is None else levels if speaker.in_order else table.order(index)
     return BoundColumn(index, table.label(index), frozenset(aliases), table.kind(index).value, levels, order)
 
 

@@ -173,11 +173,17 @@ def _parts(fit: Fit, terms: tuple[BoundTerm, ...], levels: bool) -> Iterator[_Pa
 
 
 def _constant(fit: Fit, constant: InterceptPosterior) -> _Part:
-    """c0 + z'c, z the averages of the features over the rows in terms that cannot be read, and zero in others."""
+    """c0 + z'c: z are the features of lines at zero, and averages over the rows of those that know no zero.
+
+    Effects of levels are beside it, and a product with a line is nothing where the line is.
+    """
     posterior = fit.posterior
     z, kept = np.zeros(posterior.mean.size), posterior.covariance.kept()
     for term, place in zip(posterior.terms, posterior.request.slices, strict=True):
-        if any(prior.readable() is None for prior in term.factors):
+        lines = [prior.factor.lone for prior in term.factors]
+        if len(lines) == 1 and lines[0]:
+            z[place] = term.factors[0].features(np.zeros(1))[0]
+        elif not any(lines) and any(prior.readable() is None for prior in term.factors):
             z[place] = posterior.centre[place]
     mean = constant.mean + float(z @ posterior.mean)
     # the coefficients follow the constant; what is left of the average then does

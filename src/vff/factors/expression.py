@@ -149,6 +149,10 @@ class Leaf(_Expression):
         names = ", ".join(map(str, self.columns))
         return names if len(self.columns) == 1 else f"({names})"
 
+    def factor_in(self, product: bool) -> Factor:
+        """The same where it stands: by itself, or in a product."""
+        return self.factor
+
     def _correlation(self, x: np.ndarray, z: np.ndarray) -> np.ndarray:
         """k(x, z) / variance."""
         factor = self.factor
@@ -179,6 +183,11 @@ class Leaf(_Expression):
     def bare(self) -> Self:
         """The same with no hyperparameters."""
         return self._replaced(dict.fromkeys(("variance", *self.given)))
+
+    @property
+    def in_order(self) -> bool:
+        """Whether the levels that it names stand in an order."""
+        return False
 
     @property
     def levels_named(self) -> tuple[Hashable, ...] | None:

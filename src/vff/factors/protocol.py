@@ -215,6 +215,11 @@ class Factor(ABC, Generic[D, B]):
         """ValueError unless its fields make sense, wherever they came from."""
 
     @property
+    def lone(self) -> bool:
+        """Whether it has one feature whatever the data are, so that nothing can be learnt of its variance."""
+        return False
+
+    @property
     def axis(self) -> tuple[Hashable, ...]:
         """Factors over one column with equal axes share its domain and its sums."""
         return (self.family,)

@@ -6,6 +6,7 @@ from math import prod
 
 from vff.basis import Domain
 from vff.factors.expression import Column, Kernel, Leaf, Product, factors_of, summands
+from vff.factors.protocol import Factor
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,11 @@ class Term:
     def names(self) -> tuple[str, ...]:
         """What its factors are called."""
         return tuple(factor.name for factor in self.factors)
+
+    @property
+    def inner(self) -> tuple[Factor, ...]:
+        """Its factors without columns and values."""
+        return tuple(leaf.factor_in(len(self.factors) > 1) for leaf in self.factors)
 
     @property
     def name(self) -> str:

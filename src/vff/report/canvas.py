@@ -113,6 +113,14 @@ def column_kind(model: ProcessMixin, number: int) -> str:
     return column.kind if column.levels is None else "levels"
 
 
+def drawn_kind(model: Any, number: int) -> str:
+    """The same of what is drawn of it: of a season, the time since its beginning and no date."""
+    kind, rows = column_kind(model, number), getattr(model, "statistics_", None)
+    if kind == "datetime" and rows is not None and rows.moments.request.columns[number].domain.closed:
+        return "duration"
+    return kind
+
+
 def compass(model: Any, number: int) -> str | None:
     """The letters of degrees on a globe, "SN" or "WE"; None of other columns."""
     rows = getattr(model, "statistics_", None)
@@ -148,7 +156,7 @@ def with_unit(name: str, kind: str) -> str:
 
 def column_label(model: ProcessMixin, number: int) -> str:
     """What an axis calls the column."""
-    return with_unit(column_name(model, number), column_kind(model, number))
+    return with_unit(column_name(model, number), drawn_kind(model, number))
 
 
 def value_text(kind: str, value: float) -> str:

@@ -59,7 +59,8 @@ def fit(
     kind, rows = _kind(model), _rows(model, X, y)
     ax = canvas.new_axes() if ax is None else ax
     grid = _grid(model, None if rows is None else rows[0])
-    found = curves(model, grid[:, None], level)
+    # a column may be read in several ways, as a trend and as a season
+    found = curves(model, np.repeat(grid[:, None], len(model.column_indices_), axis=1), level)
     _draw(ax, canvas.on_axis(kind, grid), found, f"{100 * level:g} % interval", same=model.likelihood_.normal)
     outer = "" if np.isnan(found["y_lower"]).all() else "y_"
     low, high = float(found[f"{outer}lower"].min()), float(found[f"{outer}upper"].max())
@@ -89,15 +90,19 @@ def _draw(ax: Axes, grid: np.ndarray, found: canvas.Data, label: str, *, same: b
 
 def _kind(model: ProcessMixin) -> str:
     """What the only column holds; a sentence when there are several, or when it has no order to draw along."""
-    count, kind = len(model.column_indices_), canvas.column_kind(model, 0)
-    if count > 1 or kind == "levels":
+    count, kinds = len(set(model.column_indices_)), [canvas.column_kind(model, c) for c in _every(model)]
+    if count > 1 or "levels" in kinds:
         found = f"{count} columns" if count > 1 else "a categorical column"
         raise ValueError(
             f"plot.fit draws a function of one column of numbers, and this model has {found}; "
             "vff.plot.effects(model) draws a panel for each term of a GPRegressor, vff.plot.map(model) two columns of "
             "numbers"
         )
-    return kind
+    return kinds[0]
+
+
+def _every(model: ProcessMixin) -> range:
+    return range(len(model.column_indices_))
 
 
 def _rows(model: Any, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray] | None:
@@ -123,8 +128,8 @@ def _turn(model: ProcessMixin) -> tuple[float, ...]:
     statistics = getattr(model, "statistics_", None)
     if statistics is None:
         return ()
-    (column,) = statistics.moments.request.columns
-    return tuple(column.domain.drawn(0.0, 0.0, 2, column.basis.size))
+    turns = (column.domain.drawn(0.0, 0.0, 2, column.basis.size) for column in statistics.moments.request.columns)
+    return tuple(max(turns, key=np.ptp))
 
 
 def _grid(model: ProcessMixin, x: np.ndarray | None) -> np.ndarray:

@@ -34,7 +34,7 @@ Lattice = Mapping[int, np.ndarray]
 def draw_lines(ax: Axes, model: AdditiveModel, view: View, lattice: Lattice, effect: Effect, z: float) -> None:
     """Of numbers, a line with a band, or one for every level of another column; of levels, dots with bars."""
     c, x = next(iter(lattice.items()))
-    kind, (mean, std, _) = canvas.column_kind(model, c), effect
+    kind, (mean, std, _) = canvas.drawn_kind(model, c), effect
     if view.shape == "dots":
         order = order_of(model, c, mean)
         _draw_dots(ax, x, mean[order], std[order], z)
@@ -103,7 +103,7 @@ def _draw_curves(ax: Axes, model: AdditiveModel, by: int, at: np.ndarray, effect
 def draw_surface(ax: Axes, model: AdditiveModel, view: View, lattice: Lattice, effect: Effect, z: float) -> QuadMesh:
     """The effect as an image with limits symmetric about zero, in the units of y."""
     largest = float(np.max(np.abs(effect.mean), where=effect.known, initial=0.0)) or float(np.abs(effect.mean).max())
-    kinds = [canvas.column_kind(model, c) for c in lattice]
+    kinds = [canvas.drawn_kind(model, c) for c in lattice]
     for axis, (c, kind) in enumerate(zip(lattice, kinds, strict=True)):
         if kind == "levels":
             effect = Effect(*(np.take(field, order_of(model, c), axis) for field in effect))
@@ -159,13 +159,13 @@ def frame_surface(ax: Axes, model: AdditiveModel, view: View) -> None:
     across, up = view.over
     ax.set_xlim(_frame(ax.xaxis, model, across))
     ax.set_ylim(_frame(ax.yaxis, model, up))
-    ax.yaxis.set_inverted(canvas.column_kind(model, up) == "levels")
+    ax.yaxis.set_inverted(canvas.drawn_kind(model, up) == "levels")
     if canvas.compass(model, across) and canvas.compass(model, up):
         ax.set_aspect("equal")
 
 
 def _frame(axis: Axis, model: AdditiveModel, c: int) -> tuple[float, float]:
-    kind = canvas.column_kind(model, c)
+    kind = canvas.drawn_kind(model, c)
     if kind == "levels":
         levels = [levels_of(model, c)[number] for number in order_of(model, c)]
         canvas.tick_levels(axis, levels)

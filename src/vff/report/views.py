@@ -48,14 +48,22 @@ class View:
 
 def view_of(model: AdditiveModel, number: int) -> View:
     """How a term is drawn: over its first two columns that vary."""
-    columns = canvas.across_first(model, model.statistics_.terms[number].numbers)
+    columns = _each_once(model, canvas.across_first(model, model.statistics_.terms[number].numbers))
     varying = [c for c in columns if grid_along(model, c, 2).size > 1]
-    levels = {c: canvas.column_kind(model, c) == "levels" for c in varying[:2] or columns[:1]}
+    levels = {c: canvas.drawn_kind(model, c) == "levels" for c in varying[:2] or columns[:1]}
     first, *more = over = tuple(sorted(levels, key=lambda c: levels[c]))  # numbers first
     shape = "surface" if more else "dots" if levels[first] else "curve"
     if more and not levels[first] and levels[more[0]] and len(levels_of(model, more[0])) <= _MOST_CURVES:
         shape = "curves"
     return View(number, over, tuple(c for c in columns if c not in over), shape)
+
+
+def _each_once(model: AdditiveModel, numbers: Sequence[int]) -> list[int]:
+    """Of several that read one column of the table, the one that is drawn over: all of the data, not the phase."""
+    columns, requests = model.statistics_.binding.columns, model.statistics_.moments.request.columns
+    whole = sorted(numbers, key=lambda c: requests[c].domain.ends is None)
+    first = {(columns[c].index, columns[c].levels is None): c for c in reversed(whole)}
+    return [c for c in numbers if c in first.values()]
 
 
 def levels_of(model: AdditiveModel, c: int) -> tuple[Any, ...]:
@@ -81,11 +89,11 @@ def density_along(model: AdditiveModel, view: View) -> tuple[np.ndarray, np.ndar
     if view.over[0] not in term.columns:  # which a factor reads with others
         return None
     factor = term.factors[d := term.columns.index(view.over[0])]
-    h, span = model.fit_.posterior.feature_averages(view.term, d), model.statistics_.ranges[view.over[0]]
-    if h is None or factor.domain.discrete or not span.high > span.low:
+    h, ends = model.fit_.posterior.feature_averages(view.term, d), grid_along(model, view.over[0], 2)
+    if h is None or factor.domain.discrete or ends.size < 2:
         return None
     # rows stand at nodes, the ends among them, where many may be; a bar is as wide as a node reaches
-    nodes = np.linspace(span.low, span.high, int(min(_MOST_BARS, max(3, factor.basis.size))))
+    nodes = np.linspace(*ends, int(min(_MOST_BARS, max(3, factor.basis.size))))
     edges = np.concatenate([nodes[:1], 0.5 * (nodes[:-1] + nodes[1:]), nodes[-1:]])
     features = _with_polynomials(factor.basis, factor.basis.evaluate(factor.domain.to_unit(nodes)).T)
     bends = _SMOOTH * np.diff(np.eye(nodes.size), n=2, axis=0)
@@ -119,7 +127,7 @@ def supported(model: AdditiveModel, number: int, pure: bool) -> bool:
 
 def _middle(model: AdditiveModel, c: int) -> float:
     """A valid value of a column: the first level, False, or the middle of its range."""
-    kind, span = canvas.column_kind(model, c), model.statistics_.ranges[c]
+    kind, span = canvas.drawn_kind(model, c), model.statistics_.ranges[c]
     if kind == "levels":
         return 0.0
     return span.low if kind == "boolean" else 0.5 * (span.low + span.high)
@@ -129,7 +137,7 @@ def held_text(model: AdditiveModel, view: View) -> str:
     """At which values the columns that are not drawn are held; empty when there are none."""
     parts = []
     for c in view.held:
-        kind = canvas.column_kind(model, c)
+        kind = canvas.drawn_kind(model, c)
         value = (
             canvas.level_text(levels_of(model, c)[0])
             if kind == "levels"
@@ -173,7 +181,7 @@ def effect_data(
 
 
 def _axis_values(model: AdditiveModel, c: int, at: np.ndarray) -> np.ndarray:
-    kind = canvas.column_kind(model, c)
+    kind = canvas.drawn_kind(model, c)
     if kind != "levels":
         return canvas.as_values(kind, at)
     return np.array([canvas.level_text(level) for level in levels_of(model, c)], dtype=object)

@@ -1,6 +1,7 @@
 """A circle, and the harmonics on it: those of an interval whose ends meet."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from vff.factors.interval.basis import HarmonicBasis
 class Circle(Domain):
     """Inputs that mean the same after a period. It has no outside."""
 
+    closed: ClassVar[bool] = True
     period: float
 
     def to_unit(self, x: np.ndarray) -> np.ndarray:

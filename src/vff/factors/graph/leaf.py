@@ -221,6 +221,10 @@ class Ordered(_GraphLeaf):
     def factor(self) -> GraphFactor:
         return GraphFactor(self.graph, "walk")
 
+    @property
+    def in_order(self) -> bool:
+        return True
+
     def over(self, order: Sequence[Any] | None, label: str) -> Self:
         if self.levels is not None:
             return self

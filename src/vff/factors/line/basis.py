@@ -1,4 +1,4 @@
-"""The line: t = x / scale, and as features t itself, or one and t."""
+"""The line: t = (x - origin) / scale, and as features t itself, or one and t."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
@@ -12,22 +12,25 @@ from vff.basis import Basis, Change, Domain, Letters, Products
 
 @dataclass(frozen=True)
 class Line(Domain):
-    """All real numbers, in units of a scale. It has no outside, and zero stays where it is."""
+    """All real numbers, in units of a scale, from an origin. It has no outside."""
 
     scale: float
+    origin: float = 0.0
 
     @classmethod
-    def reaching(cls, low: float, high: float) -> "Line":
-        """The smallest whose scale is a power of two that no number between two exceeds.
+    def reaching(cls, low: float, high: float, origin: float | None = 0.0) -> "Line":
+        """The smallest whose scale is a power of two that no number between two exceeds, from the origin.
 
-        A power of two, because t = x / scale is then exact, and because tables that reach about as far share it: sums
-        over both add up.
+        A power of two, because tables that reach about as far share it then: sums over both add up. Without an origin,
+        about the middle, a multiple of a power of two of the reach.
         """
-        share, exponent = np.frexp(max(abs(low), abs(high)))
-        return cls(float(np.ldexp(1.0, int(exponent) - int(share == 0.5))) if share > 0.0 else 1.0)
+        if origin is None:
+            step = _power_of_two(0.25 * (high - low))
+            origin = float(step * np.round(0.5 * (low + high) / step))
+        return cls(_power_of_two(max(abs(low - origin), abs(high - origin))), origin)
 
     def to_unit(self, x: np.ndarray) -> np.ndarray:
-        return x / self.scale
+        return (x - self.origin) / self.scale
 
     @property
     def half_length(self) -> float:
@@ -38,20 +41,26 @@ class Line(Domain):
         return {"length": self.scale, "slope": 1.0 / self.scale, "variance": self.scale**-2.0}.get(kind, 1.0)
 
     def describe(self) -> str:
-        return f"a line in units of {self.scale:g}"
+        return f"a line in units of {self.scale:g} from {self.origin:g}"
 
     def draw(self, rng: np.random.Generator, n: int, size: int) -> np.ndarray:
-        return rng.uniform(-self.scale, self.scale, n)
+        return self.origin + rng.uniform(-self.scale, self.scale, n)
 
     def drawn(self, low: float, high: float, count: int, size: int) -> np.ndarray:
         return np.linspace(low, high, count)
 
     def spread(self, share: np.ndarray, size: int) -> np.ndarray:
-        return self.scale * (2.0 * share - 1.0)
+        return self.origin + self.scale * (2.0 * share - 1.0)
 
     def check(self) -> None:
-        if not 0.0 < self.scale < np.inf:
-            raise ValueError(f"a positive scale was expected, found {self.scale!r}")
+        if not 0.0 < self.scale < np.inf or not np.isfinite(self.origin):
+            raise ValueError(f"a positive scale and an origin were expected, found {self.scale!r} and {self.origin!r}")
+
+
+def _power_of_two(reach: float) -> float:
+    """The smallest that is not less; one for nothing."""
+    share, exponent = np.frexp(reach)
+    return float(np.ldexp(1.0, int(exponent) - int(share == 0.5))) if share > 0.0 else 1.0
 
 
 @dataclass(frozen=True)

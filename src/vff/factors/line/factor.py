@@ -1,13 +1,14 @@
 """A straight line: what the user writes, and the prior of its slope, or of its intercept and slope together."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from vff.factors.expression import CORRELATION, Leaf
+from vff.basis import Domain
+from vff.factors.expression import CORRELATION, REAL, Leaf
 from vff.factors.line.basis import Line, LineBasis
 from vff.factors.line.white import LineWhite
 from vff.factors.protocol import Block, Factor, FactorOptions, Parameter, Prior, Values, WhiteFactor
@@ -56,6 +57,8 @@ class LineFactor(Factor[Line, LineBasis]):
     """A slope, or an intercept and a slope that are correlated."""
 
     intercept: bool
+    origin: float | None = 0.0
+    """Where it is zero; None for about the middle of the rows."""
     family: ClassVar[str] = "line"
     options: ClassVar[frozenset[str]] = frozenset({"domain"})
     constant_variance: ClassVar[bool] = False
@@ -68,6 +71,14 @@ class LineFactor(Factor[Line, LineBasis]):
     def title(self) -> str:
         return "a straight line"
 
+    @property
+    def lone(self) -> bool:
+        return not self.intercept
+
+    @property
+    def axis(self) -> tuple[Hashable, ...]:
+        return self.family, self.origin
+
     def unit(self, domain: Line, kind: str) -> float:
         """The variance is that of the intercept where there is one, else of the slope."""
         return 1.0 if kind == "variance" and self.intercept else domain.unit(kind)
@@ -76,7 +87,7 @@ class LineFactor(Factor[Line, LineBasis]):
         return LineBasis(self.intercept)
 
     def spanning(self, low: float, high: float) -> Line:
-        return Line.reaching(low, high)
+        return Line.reaching(low, high, self.origin)
 
     def one(self, basis: LineBasis) -> np.ndarray | None:
         return np.array([1.0, 0.0]) if self.intercept else None
@@ -138,7 +149,7 @@ class LinePrior(Prior[Line, LineBasis]):
 
     @property
     def factor(self) -> LineFactor:
-        return LineFactor(self.basis.intercept)
+        return LineFactor(self.basis.intercept, self.domain.origin)
 
     @cached_property
     def _spread(self) -> Spread:
@@ -170,12 +181,15 @@ class LinePrior(Prior[Line, LineBasis]):
 
 @dataclass(frozen=True, repr=False)
 class Linear(Leaf):
-    """A straight line through zero: k(x, z) = variance * x * z, a slope that is normal with mean zero.
+    """A straight line: k(x, z) = variance * (x - origin) * (z - origin), a slope that is normal with mean zero.
 
     ``Linear("x") * Matern32("t")`` is a slope that varies with t, ``Linear("x") * Categorical("g")`` a slope for every
-    group. x is taken as it is, not centred: at x = 0 a slope has no effect, in a product too. By itself that does not
-    matter, since the constant beside the terms takes up any shift of x; in a product it does, so shift a column whose
-    zero means nothing (a year, a temperature in kelvin) first.
+    group. In a product the origin is zero: at x = 0 a slope has no effect, whatever the others say, so give the origin
+    of a column whose zero means nothing (a year, a temperature in kelvin). By itself that does not matter, since the
+    constant beside the terms takes up any shift of x; then it is the middle of the rows.
+
+    Of one slope, data show one value, and so nothing about the variance of its prior, which is let be wide: as that of
+    the constant, it says next to nothing. Slopes of groups have a variance that is learnt.
 
     With ``intercept=True`` every line has its own value at x = 0, correlated with its slope, as random effects
     ``(1 + x | g)`` of mixed models are: ``Linear("x", intercept=True) * Categorical("g")``. Then ``variance`` is that
@@ -194,6 +208,9 @@ class Linear(Leaf):
         As ``variance``, of the standard deviation of the slope over that of the intercept, per unit of x.
     correlation : float or None
         The same, of the correlation of intercept and slope, between -1 and 1. It depends on where x = 0 is.
+    origin : float or None
+        Where the line is zero, in the column's own units: given, and not learnt. None is the middle of the rows for a
+        line by itself, and zero elsewhere.
 
     Examples
     --------
@@ -211,6 +228,7 @@ class Linear(Leaf):
     intercept: bool = False
     slope: float | None = None
     correlation: float | None = field(default=None, metadata=CORRELATION)
+    origin: float | None = field(default=None, metadata=REAL)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -228,4 +246,21 @@ class Linear(Leaf):
 
     @property
     def factor(self) -> LineFactor:
-        return LineFactor(self.intercept)
+        return LineFactor(self.intercept, 0.0 if self.origin is None else float(self.origin))
+
+    def factor_in(self, product: bool) -> LineFactor:
+        free = self.origin is None and not product and not self.intercept
+        return replace(self.factor, origin=None) if free else self.factor
+
+    def settled(self, domain: Domain) -> Self:
+        origin = domain.origin if isinstance(domain, Line) else 0.0
+        return replace(self, origin=origin) if origin else self
+
+    def _correlation(self, x: np.ndarray, z: np.ndarray) -> np.ndarray:
+        u, v = (np.asarray(own, float) - (self.origin or 0.0) for own in (x, z))
+        both, total = np.multiply.outer(u, v), np.add.outer(u, v)
+        if not self.intercept:
+            return both
+        assert self.slope is not None
+        assert self.correlation is not None
+        return 1.0 + self.correlation * self.slope * total + self.slope**2 * both

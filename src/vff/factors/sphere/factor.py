@@ -166,12 +166,16 @@ class Sphere(Leaf):
     nickname: ClassVar[str] = "sphere"
     choices: ClassVar[frozenset[str]] = frozenset({"order"})
     column_fields: ClassVar[tuple[str, ...]] = ("column", "longitude")
-    longitude: Column = 1
+    longitude: Column | None = None
     _: KW_ONLY
     lengthscale: float | None = None
     order: int = 1
 
     def __post_init__(self) -> None:
+        if self.longitude is None:
+            raise TypeError(
+                f"Sphere({shown(self.column)}) needs two columns, latitude and longitude; write Sphere('lat', 'lon')"
+            )
         super().__post_init__()
         if not isinstance(self.order, Integral) or self.order not in _ORDERS:
             raise ValueError(

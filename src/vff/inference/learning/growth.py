@@ -157,7 +157,7 @@ def _without_nothings(
     edf = edf_by_term(closed)
     for s in np.argsort(edf):
         first = places[s]
-        if not free[first] or edf[s] > _HARDLY_ANY:
+        if not free[first] or edf[s] > _HARDLY_ANY or model.terms[s].lone:
             continue
         trial = theta.copy()
         trial[first] = model.parameters.log_bounds[first][0]
@@ -178,7 +178,7 @@ def _revived(model: SumModel, optimum: Optimum, free: np.ndarray) -> tuple[Optim
     theta, elbo, lows = optimum.theta, optimum.elbo, model.parameters.log_bounds
     places = [*model.variances, theta.size - 1]
     for term, (first, end) in zip(model.terms, pairwise(places), strict=True):
-        if theta[first] > lows[first][0] + np.log(_VANISHED):
+        if theta[first] > lows[first][0] + np.log(_VANISHED) or term.lone:
             continue
         for trial in _chances(term, theta, first):
             bound = _bound_at(model, model.parameters.clip(trial))

@@ -66,7 +66,8 @@ class SumModel:
         bounds = [bound for term in self.terms for bound in term.bounds] + [NOISE_BOUNDS]
         for place in self.variances:
             low, high = bounds[place]
-            bounds[place] = low, min(high, self.widest / len(self.terms))
+            most = min(high, self.widest / len(self.terms))
+            bounds[place] = min(low, most), most
         lower, upper = zip(*bounds, strict=True)
         return PositiveVector(tuple(map(str, self.keys)), lower, upper)
 

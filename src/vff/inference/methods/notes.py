@@ -168,8 +168,10 @@ def _on_learning(final: Stage, plans: "Sequence[TermPlan]") -> list[str]:
 
 def _loose(final: Stage, s: int, d: int | None, name: str) -> bool:
     """Whether a hyperparameter may end at a bound without a word."""
-    factors = final.model.terms[s].factors
-    return d is not None and any(own.loose for own in factors[d].parameters if own.name == name)
+    term = final.model.terms[s]
+    if d is None:
+        return term.lone
+    return any(own.loose for own in term.factors[d].parameters if own.name == name)
 
 
 def _containing(final: Stage, nothing: Sequence[int]) -> list[int]:

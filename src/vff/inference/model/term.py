@@ -19,6 +19,10 @@ from vff.moments import ColumnRequest
 Values = Mapping[str, float]
 
 _VARIANCE_BOUNDS = (1e-8, 1e6)
+# Of one coefficient, data show one draw. The likeliest variance of a prior that one draw came from is zero as soon as
+# the draw is within its error of zero, and then the coefficient would be known to be nothing: so it is let be wide, as
+# the prior of the constant is.
+_LONE_BOUNDS = (1e2, 1e6)
 
 
 class TermParameter(NamedTuple):
@@ -36,6 +40,8 @@ class Term:
     """One summand of the model: a product of factors, one per column."""
 
     factors: tuple[Factor, ...]
+    given: bool = False
+    """Whether the user has said where its variance starts."""
 
     @cached_property
     def parameters(self) -> tuple[TermParameter, ...]:
@@ -53,8 +59,14 @@ class Term:
         return ("variance", *(name for name, _, _ in self.parameters))
 
     @property
+    def lone(self) -> bool:
+        """Whether it has one coefficient, and nobody has said how large that may be."""
+        return not self.given and all(factor.lone for factor in self.factors)
+
+    @property
     def bounds(self) -> list[tuple[float, float]]:
-        return [_VARIANCE_BOUNDS, *(own.bounds for _, _, own in self.parameters)]
+        own = _LONE_BOUNDS if self.lone else _VARIANCE_BOUNDS
+        return [own, *(own.bounds for _, _, own in self.parameters)]
 
     def values_of(self, d: int, values: Values) -> dict[str, float]:
         """The hyperparameters of one factor, as it calls them."""

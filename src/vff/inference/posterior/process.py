@@ -157,13 +157,16 @@ class Posterior:
             )
         return mean, covariance
 
-    def slope(self, x: np.ndarray, along: int) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and variance of the derivative of f along one column, in its own units, at every row."""
+    def slope(self, x: np.ndarray, *along: int) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and variance of the derivative of f along one column, in its own units, at every row.
+
+        ``along`` are all ways in which the model reads that column.
+        """
         mean, variance = np.zeros(len(x)), np.zeros(len(x))
         intercept = self.intercept
         for some in stretches(len(x), self.request.size):
-            features = [term.written(x[some], along) if along in term.numbers else None for term in self.terms]
-            prior = sum(term.slope_variance(x[some], along) for term in self.terms if along in term.numbers)
+            features = [term.written(x[some], along) if term.reads(along) else None for term in self.terms]
+            prior = sum(term.slope_variance(x[some], along) for term in self.terms if term.reads(along))
             variance[some] = np.maximum(prior - self.covariance.quad(features), 0.0)
             places = zip(features, self.request.slices, strict=True)
             own = [(phi, place) for phi, place in places if phi is not None]

@@ -8,9 +8,9 @@ average h_d'c in place of a function of that factor. A term of factors 1 ... D i
 a function of the columns of A alone whose average along any one of them, with h_d, is zero. The full set is the
 product's own effect. Every smaller one is a margin: it is added to the effect of the term that is over exactly these
 columns of the table and the same domains (a function of the phase of a season is none of the time; of several, one that
-has the same axes, else the first), and stays with the product where there is none. A factor that has no function 1 is
-left as it is: only sets that have it are looked at. Last, every effect is centred on the rows of the fit. So effects
-and the average of f over these rows sum to f, everywhere.
+has the same axes, else the first), and stays with the product where there is none. A factor that has no function 1 (a
+line) is left as it is, and so are smooth ones beside it: only sets that have them are looked at. Last, every effect is
+centred on the rows of the fit. So effects and the average of f over these rows sum to f, everywhere.
 
 The effects of a model are linear in its coefficients, so their variances follow from the joint posterior by the same
 map. What the features do not carry has no average over rows: in an average, a kernel is that of the features.
@@ -280,11 +280,12 @@ def _average(term: TermProcess, centre: np.ndarray, ones: Sequence[np.ndarray | 
 def _elsewhere(
     c: Place, factor: Prior, terms: Sequence[TermProcess], averages: Sequence[Sequence[np.ndarray | None]]
 ) -> Iterator[np.ndarray]:
-    """h from factors of other terms over the same axis that have at least its functions."""
+    """h from factors of other terms over the same levels."""
     for term, own in zip(terms, averages, strict=True):
         for there, other, h in zip(term.columns, term.factors, own, strict=True):
-            same = there == c and other.domain == factor.domain and other.basis.family == factor.basis.family
-            if same and h is not None and other.basis.joint(factor.basis) == other.basis:
+            same = there == c and other.domain == factor.domain and other.basis == factor.basis
+            # how fine a basis is was found while learning, and must not decide what an effect is
+            if same and h is not None and other.basis.detail is None:
                 raw = other.basis.to(factor.basis).single(other.transform.inverse.forward(h))
                 yield factor.transform.forward(raw)
 

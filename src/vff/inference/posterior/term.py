@@ -134,12 +134,22 @@ class TermProcess:
         letters = project_term(bases, DenseView(self.to_raw(self.to_raw(S).T)))
         return LetterFunction.of(self.columns, [basis.double for basis in bases], letters, self.domains)
 
-    def written(self, x: np.ndarray, along: int | None = None) -> Written:
-        """The prior's functions at any rows x (N, C), or their slopes along one of the columns."""
-        pairs = zip(self.columns, self.factors, strict=True)
-        return Written([factor.features(x[:, c], int(along in numbers((c,)))) for c, factor in pairs])
+    def reads(self, along: Container[int]) -> bool:
+        """Whether it reads one of some columns."""
+        return any(c in along for c in self.numbers)
 
-    def features(self, x: np.ndarray, along: int | None = None) -> np.ndarray:
+    def written(self, x: np.ndarray, along: Container[int] = ()) -> Written:
+        """The prior's functions at any rows x (N, C), or their slopes along one of the columns, however it is read."""
+        pairs = list(zip(self.columns, self.factors, strict=True))
+        moved = [any(one in along for one in numbers((c,))) for c, _ in pairs]
+        if sum(moved) > 1:
+            raise ValueError(
+                "a product of two functions of one column has no slope here; ask for predictions nearby, and take "
+                "their difference"
+            )
+        return Written([own.features(x[:, c], int(here)) for (c, own), here in zip(pairs, moved, strict=True)])
+
+    def features(self, x: np.ndarray, along: Container[int] = ()) -> np.ndarray:
         """The same of all factors together, (N, P)."""
         return self.written(x, along).product
 
@@ -206,10 +216,10 @@ class TermProcess:
         # the difference is a variance; only rounding can carry it below zero
         return np.maximum(self.prior_variance(x) - self.variance * np.prod(shares, axis=0), 0.0)
 
-    def slope_variance(self, x: np.ndarray, along: int) -> np.ndarray | float:
+    def slope_variance(self, x: np.ndarray, along: Container[int]) -> np.ndarray | float:
         """Prior variance of the slope along one of its columns, at every row."""
         both = zip(self.columns, self.factors, strict=True)
-        mine = [(own, x[:, c], along in numbers((c,))) for c, own in both]
+        mine = [(own, x[:, c], any(one in along for one in numbers((c,)))) for c, own in both]
         return self.variance * prod(
             own.slope_variance(at) if here else own.prior_variance(at) for own, at, here in mine
         )
