@@ -102,30 +102,20 @@ def test_files_and_functions_stay_small(path: Path) -> None:
             assert node.end_lineno - node.lineno < 60, node.name
 
 
-RUN = (
-    "a-billion-rows",
-    "areas",
-    "clusters",
-    "databases",
-    "interactions",
-    "likelihoods",
-    "markov-chains",
-    "point-patterns",
-)
-
-
 def blocks_of(page: str) -> list[str]:
     return re.findall(r"^```python\n(.*?)^```", (ROOT / page).read_text(), re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.parametrize("page", ["README.md", *(f"docs/{name}.md" for name in RUN)])
+RUN = ["README.md", *(page for page in (f"docs/{path.name}" for path in PAGES) if blocks_of(page))]
+
+
+@pytest.mark.parametrize("page", RUN)
 def test_pages_run(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All blocks of a page, one after another, as a reader would type them."""
     pyplot = pytest.importorskip("matplotlib.pyplot")
     pyplot.switch_backend("Agg")
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
-    assert blocks_of(page)
     known = list(LIKELIHOODS)
     for block in blocks_of(page):
         exec(compile(block, page, "exec"), names)
