@@ -67,7 +67,8 @@ def judged(name: str, model: GPRegressor, new: pd.DataFrame, seconds: float) -> 
     error = model.predict(new) - new["temperature"].to_numpy()
     near, polar = 180.0 - new["lon"].abs() < 10.0, new["lat"].abs() > 75.0
     lat = np.linspace(-85.0, 85.0, 35)
-    west, east = (model.predict(pd.DataFrame({"lat": lat, "lon": np.full(35, end)})) for end in (-180.0, 180.0))
+    ends = [pd.DataFrame({"lat": lat, "lon": np.full(35, end)}) for end in (-180.0, 180.0)]
+    west, east = (model.predict_f(end)[0] for end in ends)
     return {
         "model": name,
         "features": model.fit_.posterior.request.size,

@@ -93,7 +93,7 @@ def density_along(model: AdditiveModel, view: View) -> tuple[np.ndarray, np.ndar
     if h is None or factor.domain.discrete or ends.size < 2:
         return None
     # rows stand at nodes, the ends among them, where many may be; a bar is as wide as a node reaches
-    nodes = np.linspace(*ends, int(min(_MOST_BARS, max(3, factor.basis.size))))
+    nodes = np.linspace(ends[0], ends[-1], int(min(_MOST_BARS, max(3, factor.basis.size))))
     edges = np.concatenate([nodes[:1], 0.5 * (nodes[:-1] + nodes[1:]), nodes[-1:]])
     features = _with_polynomials(factor.basis, factor.basis.evaluate(factor.domain.to_unit(nodes)).T)
     bends = _SMOOTH * np.diff(np.eye(nodes.size), n=2, axis=0)
