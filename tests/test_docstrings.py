@@ -30,7 +30,9 @@ FOR_INFERENCE = {
     "row_modes",
 }
 # What fits and scikit-learn ask of kernels; users add, multiply and call them.
-FOR_FITS = {"bare", "clash", "for_columns", "get_params", "over", "set_params", "settled", "text", "unnamed"}
+FOR_FITS = {
+    "bare", "clash", "factor_in", "for_columns", "get_params", "over", "set_params", "settled", "text", "unnamed"
+}  # fmt: skip
 FOR_FITS |= {"with_values"}
 
 SECTION = re.compile(r"^(\w[\w ]*)\n-{3,}$", re.MULTILINE)

@@ -9,8 +9,7 @@ import pytest
 
 import vff
 import vff.inference.learning.solver as solvers_module
-from vff import Categorical, GPRegressor, Matern12, Matern32, Matern52, Periodic
-from vff.factors.levels.factor import LevelFactor
+from vff import Categorical, GPRegressor, Linear, Matern12, Matern32, Matern52, Periodic
 from vff.inference.posterior import Averaged, Pieces, Posterior
 
 T, V, G = Matern32("t", variance=1.0, lengthscale=2.0), Matern52("v", lengthscale=1.0), Categorical("g", variance=0.7)
@@ -26,6 +25,8 @@ KERNELS = {
     "a season that drifts": Periodic("t", 3.0, variance=1.0, lengthscale=1.0)
     + Matern32("t", lengthscale=4.0)
     + Periodic("t", 3.0, variance=1.0, lengthscale=1.0) * Matern32("t", lengthscale=4.0),
+    "lines": Linear("v", variance=1.0) + G + Linear("v", variance=1.0) * G,
+    "a slope that varies": Linear("v", variance=1.0) + T + Linear("v", variance=1.0) * T,
     "a function of the phase": Periodic("t", 3.0, variance=1.0, lengthscale=1.0) + G + T * G,
     "a trend beside a season that drifts": Matern32("t", lengthscale=4.0)
     + Periodic("t", 3.0, variance=1.0, lengthscale=1.0) * Matern32("t", lengthscale=4.0),
@@ -56,6 +57,8 @@ def _model(name: str, N: int = 90, **options) -> tuple[GPRegressor, pd.DataFrame
         harmonics = {"t": 5, "v": 2, "t * v": (3, 2)}
     if "a season that drifts" in name:
         harmonics = 3
+    if name == "lines":
+        harmonics = "auto"
     asked = {"noise_variance": 0.09, "frequencies": harmonics} | OPTIONS | options
     if "likelihood" in options:
         asked.pop("noise_variance")
@@ -78,7 +81,7 @@ def _receiver(model, t, some):
     inner = model.posterior_.terms
 
     def read(s, factors):
-        return sorted((columns[terms[s].columns[d]].index, repr(inner[s].factors[d].domain)) for d in factors)
+        return sorted((columns[terms[s].columns[d]].index, repr(inner[s].factors[d].domain.variable)) for d in factors)
 
     axes = sorted(terms[t].columns[d] for d in some)
     able = [s for s, own in enumerate(terms) if s != t and read(s, range(len(own.columns))) == read(t, some)]
@@ -137,7 +140,8 @@ def _dense(model, S, rows, new):
                     for d, (c, f) in enumerate(_factors(term)):
                         left, right = (f.features(x[None, c])[0] if d in e else averages[t][d] for e in (one, other))
                         seen = left @ f.K.solve(right[:, None])[:, 0]
-                        kernel *= 1.0 if d in one and d in other else seen
+                        whole = float(np.squeeze(f.prior_variance(x[None, c])))
+                        kernel *= whole if d in one and d in other else seen
                         carried *= seen
                     total += kernel - carried
         return total
@@ -171,7 +175,7 @@ def _sums(model, frame):
     np.testing.assert_allclose(function, model.predict_f(frame)[0], atol=1e-9)
 
 
-@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize("name", [name for name in KERNELS if name != "a slope that varies"])
 def test_effects_are_the_definition_by_loops(name):
     """Inside all domains, by letters."""
     model, frame = _model(name)
@@ -191,15 +195,19 @@ def test_beyond_domains_and_of_levels_never_seen(name):
     _compare(model, model.posterior_.covariance.matrix(), frame, new)
 
 
-@pytest.mark.parametrize("name", ["by group", "two products"])
-def test_a_factor_without_the_function_one_is_left_as_it_is(name, monkeypatch):
-    """The average of t is then known from the term of t alone; what is left of t * g goes to g."""
-    monkeypatch.setattr(LevelFactor, "one", lambda self, basis: None)
-    model, frame = _model(name, frequencies=4)
-    own, margin = model._pure_effects[1].parts
-    assert (own.term, margin.term, margin.over) == (1, len(model.kernel_.terms) - 1 - (name == "two products"), (1,))
+def test_slopes_of_groups_leave_the_common_slope_to_the_line():
+    """A line has no function 1 and stays; the average over groups is known from their own term."""
+    model, frame = _model("lines")
+    own, margin = model._pure_effects[0].parts
+    assert (own.term, margin.term, margin.over) == (0, 2, (0,))
     _sums(model, frame)
     _compare(model, model.posterior_.covariance.matrix(), frame, _frame(6, 5))
+
+
+def test_a_slope_that_varies_is_shown_as_it_is_however_fine_the_others_are():
+    model, frame = _model("a slope that varies", frequencies={"t": 6, "v * t": 3})
+    assert all(effect.plain for effect in model._pure_effects)
+    _sums(model, frame)
 
 
 @pytest.mark.parametrize("name", ["by group", "other harmonics", "three"])

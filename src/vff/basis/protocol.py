@@ -50,6 +50,11 @@ class Domain(ABC):
     """Whether inputs mean the same after a period, so that one turn is all there is to draw."""
 
     @property
+    def variable(self) -> Hashable:
+        """What functions on it are functions of: those of one column and one variable may be added up."""
+        return self
+
+    @property
     def ends(self) -> tuple[float, float] | None:
         """Between which inputs must lie, in the column's own units; None where they need not."""
         return None

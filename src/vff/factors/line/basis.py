@@ -33,6 +33,11 @@ class Line(Domain):
         return (x - self.origin) / self.scale
 
     @property
+    def variable(self) -> Hashable:
+        """A line is a line wherever it crosses zero."""
+        return "line"
+
+    @property
     def half_length(self) -> float:
         return self.scale
 

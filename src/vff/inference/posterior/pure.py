@@ -7,8 +7,8 @@ average h_d'c in place of a function of that factor. A term of factors 1 ... D i
 
 a function of the columns of A alone whose average along any one of them, with h_d, is zero. The full set is the
 product's own effect. Every smaller one is a margin: it is added to the effect of the term that is over exactly these
-columns of the table and the same domains (a function of the phase of a season is none of the time; of several, one that
-has the same axes, else the first), and stays with the product where there is none. A factor that has no function 1 (a
+columns of the table as the same variables (the phase of a season is not the time; of several, one that has the same
+axes, else the first), and stays with the product where there is none. A factor that has no function 1 (a
 line) is left as it is, and so are smooth ones beside it: only sets that have them are looked at. Last, every effect is
 centred on the rows of the fit. So effects and the average of f over these rows sum to f, everywhere.
 
@@ -312,7 +312,7 @@ def _given(
 ) -> dict[int, Set]:
     """Which margins of a term others take, by their numbers; nobody takes two of one term."""
     found: dict[int, Set] = {}
-    read = [[(c, f.domain) for c, f in zip(*own, strict=True)] for own in _with_factors(sources, terms)]
+    read = [[(c, f.domain.variable) for c, f in zip(*own, strict=True)] for own in _with_factors(sources, terms)]
     for some in _sets(averages):
         wanted = Counter(read[t][d] for d in some), Counter(terms[t].columns[d] for d in some)
         able = [
