@@ -281,3 +281,18 @@ def test_effects_are_drawn_in_order(rows):
     model = GPRegressor(BARE + Ordered("grade"), frequencies=5).fit(frame, y)
     figure = vff.plot.effects(model)
     assert len(figure.axes) >= 2
+
+
+def test_an_order_that_a_column_has_is_saved_and_drawn(tmp_path):
+    pytest.importorskip("matplotlib").use("agg")
+    rng, order = np.random.default_rng(0), ["0-4", "5-17", "18-64", "65+"]
+    codes = rng.integers(4, size=120)
+    frame = pd.DataFrame({"age": pd.Categorical.from_codes(codes, order, ordered=True)})
+    y = np.array([0.0, 3.0, -1.0, 2.0])[codes] + 0.3 * rng.normal(size=120)
+    for kernel in (Ordered("age"), Ordered("age", order)):
+        model = GPRegressor(kernel).fit(frame, y)
+        model.save(tmp_path / "model.vff")
+        np.testing.assert_array_equal(vff.load(tmp_path / "model.vff").predict(frame), model.predict(frame))
+        texts = frame.astype(str) if kernel.levels else frame
+        figure = vff.plot.effects(GPRegressor(kernel).fit(texts, y))
+        assert [text.get_text() for text in figure.axes[0].get_xticklabels()] == order

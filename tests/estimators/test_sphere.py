@@ -293,3 +293,13 @@ def test_interactions_are_looked_for():
     (best,) = vff.suggest_interactions(model, X, y)
     assert best.columns == ("(lat, lon)", "t")
     assert best.gain > 10.0
+
+
+def test_a_globe_has_two_columns_and_no_slope_along_one():
+    with pytest.raises(TypeError, match="needs two columns, latitude and longitude; write Sphere"):
+        Sphere("lat")
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"lat": rng.uniform(-60, 60, 80), "lon": rng.uniform(-180, 180, 80)})
+    model = GPRegressor(Sphere("lat", "lon") + vff.Linear("lat"), frequencies=3).fit(frame, frame["lat"])
+    with pytest.raises(ValueError, match="read together with another"):
+        model.predict_derivative(frame, "lat")

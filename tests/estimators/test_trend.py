@@ -300,3 +300,12 @@ def test_chains_agree_with_the_bound(t):
         one, other = (model.predict(x[:, None], return_std=True) for model in (best, drawn))
         np.testing.assert_allclose(other[0], one[0], atol=0.5 * one[1].max())
         np.testing.assert_allclose(other[1], one[1], rtol=0.5)
+
+
+def test_counts_with_a_trend_are_saved(tmp_path):
+    """Far beyond the domain the variance of a trend has grown, which is no reason to refuse a file."""
+    x = np.random.default_rng(0).uniform(0.0, 10.0, (200, 1))
+    counts = np.random.default_rng(1).poisson(np.exp(0.2 * x[:, 0]))
+    model = GPRegressor(Trend(0), likelihood="poisson", frequencies=6).fit(x, counts)
+    model.save(tmp_path / "model.vff")
+    np.testing.assert_array_equal(load(tmp_path / "model.vff").predict_f(x), model.predict_f(x))

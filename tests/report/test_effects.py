@@ -293,3 +293,19 @@ def test_shares_in_titles_add_up_and_a_margin_is_an_effect() -> None:
     as_they_are = vff.plot.effects(model, pure=False)
     assert np.ptp(as_they_are.data["mean"][as_they_are.data["term"] == "t"]) < 1e-3
     assert np.ptp(figure.data["mean"][figure.data["term"] == "t"]) > 1.0
+
+
+def test_seasons_are_drawn_over_one_turn_and_drifts_over_the_time():
+    dates = pd.date_range("2016-01-01", periods=96, freq="MS")
+    frame = pd.DataFrame({"date": dates})
+    y = np.sin(2.0 * np.pi * np.arange(96) / 12.0) + 0.1 * np.random.default_rng(0).normal(size=96)
+    season = vff.Periodic("date", 365.25)
+    model = GPRegressor(season + season * Matern32("date"), frequencies=4).fit(frame, y)
+    assert [view_of(model, s).shape for s in (0, 1)] == ["curve", "curve"]
+    figure = vff.plot.effects(model)
+    low, high = figure.axes[0].get_xlim()
+    assert -20.0 < low < high < 390.0
+    assert "days" in figure.axes[0].get_xlabel()
+    drawn = figure.axes[1].get_lines()[-1].get_xdata()
+    assert np.ptp(np.asarray(drawn, float)) == pytest.approx((dates[-1] - dates[0]).days, abs=1.0)
+    pyplot.close("all")

@@ -9,11 +9,10 @@ import numpy as np
 
 from vff.factors.expression import Leaf
 from vff.factors.graph.factor import GraphFactor
-from vff.factors.graph.neighbours import Neighbours, neighbours_of, plain_level
+from vff.factors.graph.neighbours import LONGEST, Neighbours, neighbours_of, plain_level
 from vff.words import listed, shown
 
 _KINDS = ("bym2", "proper")
-_LONGEST = 12  # levels that a short text names
 
 
 @lru_cache(maxsize=64)
@@ -236,4 +235,4 @@ class Ordered(_GraphLeaf):
         return replace(self, levels=tuple(order))
 
     def _choice_text(self, name: str, value: Any, *, whole: bool) -> str:
-        return repr(list(value)) if whole or len(value) <= _LONGEST else f"<{len(value)} levels>"
+        return repr(list(value)) if whole or len(value) <= LONGEST else f"<{len(value)} levels>"

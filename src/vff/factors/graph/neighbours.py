@@ -12,7 +12,7 @@ from scipy.sparse.csgraph import connected_components
 
 from vff.words import listed, shown
 
-_LONGEST = 12  # levels that a short text names
+LONGEST = 12  # levels that a short text names
 _FORMS = (
     "pairs [('a', 'b'), ...], lists {'a': ['b', 'c'], ...}, a square matrix of zeros and ones with levels=[...], a "
     "frame of one whose index and columns name the levels, a frame of two columns, or a GeoDataFrame"
@@ -98,7 +98,7 @@ class Neighbours:
 
     def text(self, *, whole: bool = True) -> str:
         """As lists by level, each pair once, as users may write it; not ``whole``, only how large it is if large."""
-        if not whole and len(self.levels) > _LONGEST:
+        if not whole and len(self.levels) > LONGEST:
             return f"<{len(self.levels)} levels, {len(self.pairs)} pairs>"
         after: dict[Hashable, list[Hashable]] = {}
         for first, second in self.pairs:

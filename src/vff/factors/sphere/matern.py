@@ -26,7 +26,7 @@ def total(s: float, a: Any) -> Any:
     xp, N = namespace(a), _ONE_BY_ONE
     k = np.arange(N)
     first = xp.sum((2.0 * k + 1.0) * (a + k * (k + 1.0)) ** -s)
-    # g(u) = 2u v^-s with v = u^2 + b, b = a - 1/4, at u = N: the integral, g' / 24, -7 g''' / 5760, 31 g^(5) / 967680
+    # g(u) = 2u v^-s with v = u^2 + b, b = a - 1/4, at u = N: the integral, g' / 24, -7 g''' / 5760
     v = N * N + a - 0.25
     integral = v ** (1.0 - s) / (s - 1.0)
     one = 2.0 * v**-s - 4.0 * s * N**2 * v ** (-s - 1.0)
