@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         Trend,
         parse_kernel,
     )
+    from vff.parameters import between, fixed
 
 __version__ = "0.8.0"
 
@@ -46,6 +47,8 @@ _HOMES = {
     "GPClassifier": "vff.estimators",
     "GPRegressor": "vff.estimators",
     "SlidingWindow": "vff.estimators",
+    "between": "vff.parameters",
+    "fixed": "vff.parameters",
     "load": "vff.estimators",
     "parse_kernel": "vff.kernels",
     "scan": "vff.data",

@@ -1,13 +1,90 @@
 """Positive hyperparameters as one vector of logarithms, with names and bounds.
 
 Some of what users speak of is no positive number: a correlation r lies between -1 and 1, and what is learnt of it is
-(1 + r) / (1 - r). A ``Unit`` says what a number of the user is inside, and back.
+(1 + r) / (1 - r). A ``Unit`` says what a number of the user is inside, and back. What a user knows of a number beforehand
+is ``fixed`` or ``between``; a bare number is where learning starts.
 """
 
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+
+from vff.words import shown
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """A hyperparameter that is known: it is held, and not learnt."""
+
+    value: float
+
+    def __repr__(self) -> str:
+        return f"fixed({self.value!r})"
+
+
+@dataclass(frozen=True)
+class Between:
+    """A hyperparameter that is learnt between two bounds."""
+
+    low: float
+    high: float
+
+    def __repr__(self) -> str:
+        return f"between({self.low!r}, {self.high!r})"
+
+
+def fixed(value: float) -> Fixed:
+    """A hyperparameter that is known, and held at this value while others are learnt.
+
+    Parameters
+    ----------
+    value : float
+        In the user's units.
+
+    Returns
+    -------
+    Fixed
+
+    Examples
+    --------
+    >>> vff.Matern32("x", lengthscale=vff.fixed(2.0))
+    Matern32('x', lengthscale=fixed(2))
+    """
+    return Fixed(_number("fixed", value))
+
+
+def between(low: float, high: float) -> Between:
+    """A hyperparameter that is learnt between two bounds.
+
+    Parameters
+    ----------
+    low, high : float
+        In the user's units.
+
+    Returns
+    -------
+    Between
+
+    Examples
+    --------
+    >>> vff.Matern32("x", variance=vff.between(0.1, 10))
+    Matern32('x', variance=between(0.1, 10))
+    """
+    low, high = _number("between", low), _number("between", high)
+    if not low < high:
+        raise ValueError(
+            f"between takes a lower and an upper bound, got {low:g} and {high:g}; give the lower one first"
+        )
+    return Between(low, high)
+
+
+def _number(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, Real) or not np.isfinite(float(value)):
+        raise ValueError(f"{name} takes finite numbers, got {shown(value)}; write them in the units of the data")
+    return float(value)
+
 
 Support = Literal["positive", "real", "correlation"]
 """Which numbers a user's value may be: those above zero, all, or those between -1 and 1."""

@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from vff import GPClassifier, GPRegressor, scan
 from vff.data import DatabaseTable
-from vff.estimators.tasks import bundled
+from vff.estimators.grouped import bundled
 from vff.kernels import Categorical, Kernel, Matern12, Matern32
 from vff.likelihoods import Poisson
 from vff.moments import Moments
@@ -150,7 +150,7 @@ def test_sets_of_columns_are_asked_for_together_while_cells_are_few() -> None:
 
 
 def test_many_cells_are_asked_for_set_by_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vff.estimators.tasks._TOGETHER", 10)
+    monkeypatch.setattr("vff.estimators.grouped._TOGETHER", 10)
     rows = table()
     found, expected = given(ADDITIVE).fit(rows, "y"), in_memory(given(ADDITIVE))
     assert [query.rows for query in rows.queries[:4]] == [1, 24, 40, 3]
@@ -263,13 +263,13 @@ REFUSED = {
 
 @pytest.mark.parametrize(("kernel", "y", "message"), REFUSED.values(), ids=REFUSED.keys())
 def test_what_is_refused(kernel: Kernel, y: Any, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vff.estimators.tasks._MOST_VALUES", 100)
+    monkeypatch.setattr("vff.estimators.grouped._MOST_VALUES", 100)
     with pytest.raises((TypeError, ValueError), match=message):
         given(kernel).fit(table(), y)
 
 
 def test_too_many_combinations_are_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vff.estimators.tasks.MOST_CELLS", 100)
+    monkeypatch.setattr("vff.estimators.grouped.MOST_CELLS", 100)
     with pytest.raises(ValueError, match="columns 'hour', 'age' have more than 100 combinations"):
         given(Matern32("hour") * Matern32("age")).fit(table(), "y")
 

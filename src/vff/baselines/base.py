@@ -14,7 +14,8 @@ from vff.data.table import Table
 from vff.estimators.arguments import flag
 from vff.estimators.named import introduce
 from vff.estimators.options import check_choice, check_noise
-from vff.estimators.predict import Posterior, RegressionMixin
+from vff.estimators.predict import Posterior
+from vff.estimators.predict_numbers import RegressionMixin
 from vff.inference import Optimum, TargetScale
 from vff.likelihoods import AbstractLikelihood, Gaussian
 

@@ -1,22 +1,17 @@
 """What every model of a sum of terms does: read rows, learn, answer about its terms. Leaves add what y is."""
 
-import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from importlib.util import find_spec
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from vff.data import Source, Table, open_rows
-from vff.estimators.arguments import flag
 from vff.estimators.binding import Binding, notes_on
 from vff.estimators.coefficients import ReadableMixin
-from vff.estimators.effects import Effects
-from vff.estimators.evaluation import Block
-from vff.estimators.fitting import Fitted, fit, lines_of_pass
+from vff.estimators.draws import DrawsMixin
+from vff.estimators.effects import EffectsMixin
+from vff.estimators.fitting import Fitted, fit
 from vff.estimators.named import introduce_source, recognised_source
 from vff.estimators.options import (
     COVARIANCES,
@@ -27,18 +22,16 @@ from vff.estimators.options import (
     check_choice,
     engine_names,
 )
-from vff.estimators.predict import ProcessMixin
+from vff.estimators.progress import lines_of_pass
 from vff.estimators.statistics import Statistics, check_unchanged
-from vff.inference import EffectAt, PureEffect, Samples
 from vff.kernels import Kernel, Sum
 from vff.likelihoods import AbstractLikelihood
 from vff.words import shown
 
 _FROM_TEXT = {"datetime": "to_datetime", "duration": "to_timedelta"}
-_DIMENSIONS = {"variance": "term", "lengthscale": "column"}
 
 
-class AdditiveModel(ReadableMixin, ProcessMixin):
+class AdditiveModel(ReadableMixin, DrawsMixin, EffectsMixin):
     """A sum of terms under a likelihood; with Gaussian noise in closed form, else by natural gradients."""
 
     statistics_: Statistics
@@ -47,7 +40,8 @@ class AdditiveModel(ReadableMixin, ProcessMixin):
     def __init__(
         self, kernel: Kernel | None, likelihood: Any, frequencies: Any, domain: Any, edges: Any, engine: str,
         optimizer: str | None, batch_size: int | None, covariance: Any, inference: str, draws: Any, warmup: Any,
-        chains: Any, sampler: Any, priors: Any, random_state: Any, verbose: int,
+        chains: Any, sampler: Any, priors: Any, random_state: Any, verbose: int, offset: Any, missing: str,
+        interactions: Any,
     ) -> None:  # fmt: skip
         self.kernel = kernel
         self.likelihood = likelihood
@@ -66,6 +60,9 @@ class AdditiveModel(ReadableMixin, ProcessMixin):
         self.priors = priors
         self.random_state = random_state
         self.verbose = verbose
+        self.offset = offset
+        self.missing = missing
+        self.interactions = interactions
 
     @abstractmethod
     def _requested_likelihood(self) -> AbstractLikelihood:
@@ -78,6 +75,10 @@ class AdditiveModel(ReadableMixin, ProcessMixin):
     @abstractmethod
     def _noise(self) -> float | None:
         """Where the variance of Gaussian noise starts; None: from the data."""
+
+    def _noise_std(self) -> str | int | None:
+        """The column of known standard deviations of y; None where there is none."""
+        return None
 
     def _absorb(self, X: Any, y: Any, sample_weight: Any, before: Fitted | None, *, growing: bool) -> Self:
         """Read rows on top of those that came before; nothing of the estimator changes until all of it has worked."""
@@ -124,7 +125,8 @@ class AdditiveModel(ReadableMixin, ProcessMixin):
         chains = ChainOptions(self.draws, self.warmup, self.chains, self.sampler, self.random_state)
         spec = FitSpec(
             likelihood, self.inference, self.covariance, self.priors, growing, self.kernel, self._options(),
-            self.engine, self.optimizer, centred, noise, batch, chains, self._progress(),
+            self.engine, self.optimizer, centred, noise, batch, chains, self._progress(), self._noise_std(),
+            self.offset, self.missing, self.interactions,
         )  # fmt: skip
         spec.method()
         return spec
@@ -199,35 +201,6 @@ class AdditiveModel(ReadableMixin, ProcessMixin):
         """``statistics_``, by its earlier name."""
         return self.statistics_
 
-    @property
-    def functions_(self) -> tuple[Any, ...]:
-        """The models of one latent function each that this one consists of: itself, or one per class."""
-        return (self,)
-
-    def to_arviz(self) -> Any:
-        """Draws of ``inference="mcmc"`` for ArviZ.
-
-        Returns
-        -------
-        arviz.InferenceData
-            With the groups posterior, sample_stats and observed_data.
-
-        Examples
-        --------
-        (Not run by the tests, since chains are compiled for many seconds.)
-
-        >>> X = np.linspace(0, 6, 30)[:, None]
-        >>> model = vff.GPRegressor(vff.Matern32(0), inference="mcmc", frequencies=5, draws=10, warmup=20, chains=2)
-        >>> sorted(model.fit(X, np.sin(X[:, 0])).to_arviz().groups())  # doctest: +SKIP
-        ['observed_data', 'posterior', 'sample_stats']
-        """
-        if len(self.functions_) > 1:
-            raise ValueError("with more than two classes there is a model per class; ask estimators_[k].to_arviz()")
-        check_is_fitted(self, "posterior_")
-        if self.samples_ is None:
-            raise ValueError("to_arviz needs draws, and this model was fitted with inference='variational'; use 'mcmc'")
-        return _inference_data(self.samples_)
-
     def _function_draws(self, X: Any, n_samples: int, random_state: Any) -> tuple[np.ndarray, np.ndarray]:
         """Draws of the latent function, joint over the rows of X, (N, n_samples), and the variance of the rest, (N,).
 
@@ -252,101 +225,6 @@ class AdditiveModel(ReadableMixin, ProcessMixin):
     def _outside_text(self, number: int, label: str) -> str:
         return self.statistics_.moments.request.columns[number].domain.outside_text(label)
 
-    def predict_derivative(self, X: Any, column: str | int | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and variance of the slope df/dx at every row.
-
-        Parameters
-        ----------
-        X : what ``fit`` takes
-        column : str, int or None
-            Which of several columns of numbers the slope is along.
-
-        Returns
-        -------
-        mean, variance : array (N,)
-            Of units of y per unit of the column; with a link, of units of the latent function.
-
-        Examples
-        --------
-        >>> X = np.linspace(0, 6, 50)[:, None]
-        >>> model = vff.GPRegressor(vff.Matern52(0), frequencies=10).fit(X, np.sin(X[:, 0]))
-        >>> mean, variance = model.predict_derivative([[3.1416]])
-        >>> mean.round(1)
-        array([-1.])
-        """
-        (x,) = self._evaluate(X, lambda rows: (rows.x,))
-        columns = self.statistics_.binding.columns
-        named = isinstance(column, str | Integral) and not isinstance(column, bool)
-        along = [c for c, bound in enumerate(columns) if column is None or (named and column in bound.aliases)]
-        if len(along) != 1:
-            along = [c for c in along if columns[c].levels is None]
-        if len({columns[c].index for c in along}) != 1:
-            names = ", ".join(bound.label for bound in columns[:12])
-            raise ValueError(f"the slope is along one column, got column={shown(column)}; name one of {names}")
-        together = [place for place in self.statistics_.binding.places if not isinstance(place, int)]
-        if any(columns[along[0]].index == columns[c].index for place in together for c in place):
-            raise ValueError(
-                f"column {shown(column)} is read together with another, as on a globe, along which a slope means "
-                "little; ask for predictions nearby, and take their difference"
-            )
-        if columns[along[0]].levels is not None:
-            raise ValueError(f"column {shown(column)} is categorical and has no slope; name a column of numbers")
-        mean, variance = self.fit_.posterior.slope(x, *along)
-        return self.target_.scale * mean, self.target_.scale**2 * variance
-
-    def effects(self, X: Any, pure: bool = True) -> Effects:
-        """Posterior of each term at the rows of X, centred on the rows of the fit.
-
-        Products are pure interactions: what a product says of one of its columns alone, on average over the rows of the
-        fit, is added to the term that is over this column alone, where the model has one, and stays with the product
-        where it has none; likewise for two of three columns. So ``x + g + x * g`` shows the common curve, the groups'
-        levels, and how the curves of the groups differ from the common one. ``pure=False`` shows terms as they are in
-        the prior, in which the data cannot tell a product's average along a column from that column's own term.
-
-        (After ``partial_fit`` with a likelihood that is not Gaussian, on the rows of the last call.) Both moments come
-        from the joint posterior of all terms and the constant. The terms sum to ``predict_f(X)`` less ``intercept_``,
-        the mean of the fitted function over the rows of the fit, whose own uncertainty is ``intercept_std_``.
-
-        Parameters
-        ----------
-        X : what ``fit`` takes
-        pure : bool
-
-        Returns
-        -------
-        Effects
-            ``names`` of the T terms, ``mean`` and ``std``, (N, T) each: in the units of y, or on the scale of the link.
-            With more than two classes, each of ``estimators_`` has its own.
-
-        Examples
-        --------
-        >>> X = np.random.default_rng(0).uniform(size=(50, 2))
-        >>> model = vff.GPRegressor(frequencies=5).fit(X, X[:, 0] - X[:, 1])
-        >>> np.allclose(model.effects(X).mean.sum(axis=1) + model.intercept_, model.predict_f(X)[0])
-        True
-        """
-
-        flag("pure", pure)
-
-        def compute(rows: Block) -> tuple[np.ndarray, np.ndarray]:
-            ready = self.fit_.posterior.rows(rows.x)
-            parts = [self._effect(s, rows.x, ready, pure) for s in range(len(self.statistics_.terms))]
-            means, variances, _ = zip(*parts, strict=True)
-            return np.stack(means, axis=1), np.stack(variances, axis=1)
-
-        mean, variance = self._evaluate(X, compute)
-        names = tuple(term.name for term in self.statistics_.terms)
-        return Effects(names, self.target_.scale * mean, self.target_.scale * np.sqrt(variance))
-
-    def _effect(self, s: int, x: np.ndarray, ready: Any, pure: bool) -> EffectAt:
-        """One effect at rows of the modelled columns, as learning sees y."""
-        return self.fit_.posterior.effect_at(s, self._pure_effects[s] if pure else None, x, ready)
-
-    @property
-    def _pure_effects(self) -> tuple[PureEffect, ...]:
-        """The effect of every term, with margins of products where they belong."""
-        return self.fit_.posterior.pure_effects(self.statistics_.binding.sources)
-
 
 def _refuse_times_as_text(table: Table, fitted: Binding) -> None:
     """The sentence for columns that were times in the fit: what was learnt of them are not the effects of levels."""
@@ -357,32 +235,3 @@ def _refuse_times_as_text(table: Table, fitted: Binding) -> None:
                 f"column {column.label} of X holds text such as {shown(example)}, and the model was fitted to times in "
                 f"it: convert the column, for instance with pandas.{_FROM_TEXT[column.kind]}(X[{column.label}])"
             )
-
-
-def _inference_data(samples: Samples) -> Any:
-    """Draws, how the chains went, and the targets, as ArviZ has them."""
-    if find_spec("arviz") is None:
-        raise ImportError("to_arviz needs ArviZ, which is not installed; pip install 'vff[mcmc]'")
-    with warnings.catch_warnings():
-        # said on the first import of a day, and remembered in the user's cache: it is about code that calls ArviZ,
-        # and both of its faces are called below
-        warnings.filterwarnings("ignore", message=r"\s*ArviZ is undergoing a major refactor", category=FutureWarning)
-        import arviz
-
-    posterior, coords, dims = {}, {}, {}
-    kinds = dict.fromkeys(own.kind for own in samples.parameters if own.prior is not None)
-    for kind in kinds:
-        own = [one for one in samples.parameters if one.kind == kind and one.prior is not None]
-        draws = [samples.values[one.name] for one in own]
-        labels = [one.label for one in own if one.label is not None]
-        if labels:
-            dim = _DIMENSIONS.get(kind, kind)
-            posterior[kind], coords[dim], dims[kind] = np.stack(draws, axis=-1), labels, [dim]
-        else:
-            posterior[kind] = draws[0]
-    groups: dict[str, Any] = {"posterior": posterior, "sample_stats": dict(samples.stats)}
-    if samples.y is not None:
-        groups["observed_data"] = {"y": samples.y}
-    if arviz.__version__.startswith("0."):  # groups were arguments then; asking 1.x for the names of 0.x warns
-        return arviz.from_dict(**groups, coords=coords, dims=dims)
-    return arviz.from_dict(groups, coords=coords, dims=dims)

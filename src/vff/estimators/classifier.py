@@ -13,7 +13,8 @@ from vff.data import Positive, Roles, Source, UsedColumns, open_rows
 from vff.data.checks import as_labels, check_weights, coded
 from vff.data.table import Table
 from vff.estimators.arguments import flag
-from vff.estimators.base import AdditiveModel, Effects
+from vff.estimators.base import AdditiveModel
+from vff.estimators.effects import Effects
 from vff.estimators.named import introduce, used_columns
 from vff.estimators.predict_classes import ClassificationMixin
 from vff.estimators.tasks import FindLabels
@@ -38,7 +39,9 @@ class GPClassifier(ClassificationMixin, AdditiveModel):
     fit_intercept : bool
         The latent function has a constant with a weak prior (standard deviation 10 around the constant that fits best),
         which is integrated out; with False its prior mean is zero and there is none.
-    batch_size, covariance, inference, draws, warmup, chains, sampler, priors, random_state, verbose
+    batch_size, covariance, inference, draws, warmup, chains, sampler, priors, offset, missing, interactions
+        As for ``GPRegressor``.
+    random_state, verbose
         As for ``GPRegressor``.
 
     Attributes
@@ -81,6 +84,9 @@ class GPClassifier(ClassificationMixin, AdditiveModel):
         chains: int = 4,
         sampler: str = "nuts",
         priors: dict | None = None,
+        offset: str | int | None = None,
+        missing: str = "effect",
+        interactions: str | int | None = None,
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
@@ -88,6 +94,7 @@ class GPClassifier(ClassificationMixin, AdditiveModel):
             kernel=kernel, likelihood=likelihood, frequencies=frequencies, domain=domain, edges=edges, engine=engine,
             optimizer=optimizer, batch_size=batch_size, covariance=covariance, inference=inference, draws=draws,
             warmup=warmup, chains=chains, sampler=sampler, priors=priors, random_state=random_state, verbose=verbose,
+            offset=offset, missing=missing, interactions=interactions,
         )  # fmt: skip
         self.fit_intercept = fit_intercept
 

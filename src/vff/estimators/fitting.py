@@ -4,18 +4,19 @@ Estimators, commands and tests come through here.
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from vff.data import NEEDS_REVISITS, Checkpoint, PassState, Progress, Source, check_same_rows
+from vff.data import NEEDS_REVISITS, Checkpoint, PassState, Source, check_same_rows
 from vff.data.checks import check_target, check_weights
 from vff.data.conversion import is_grouped
 from vff.estimators.binding import BoundColumn, check_levels, joined
 from vff.estimators.options import FitSpec, check_sampling_size, check_size
+from vff.estimators.progress import lines_of_rows, plan_text
 from vff.estimators.statistics import (
     Statistics,
     check_ranges,
@@ -37,14 +38,12 @@ from vff.inference import (
     Sums,
     TermPlan,
     Visited,
-    memory_needed,
     no_sums,
     on_coverage,
 )
-from vff.moments import LARGEST_SAMPLE, ColumnSummary, MomentRequest, Place, distinct_values_for, numbers, plan_pass
+from vff.moments import LARGEST_SAMPLE, ColumnSummary, Place, distinct_values_for, numbers, plan_pass
 
 _KEPT_TARGETS = 2**20  # that draws are kept with
-_PATIENCE = 2.0  # seconds between lines of progress
 _DOMAIN_FIRST = "the domain is to be found in the rows, which then are read twice"
 _GIVE_DOMAIN = "give domain= for every column of numbers, or "
 
@@ -179,8 +178,8 @@ class RowPasses:
             block = None if whole is None else self._batch(summary).source
             distinct_values = distinct_values_for(spec.engine, request, summary.summaries, block)
             plan = plan_pass(summary.n, request, distinct_values, spec.engine)
-            spec.progress(f"{_plan_text(request, summary.n)}{self._chunk_text(len(plan.distinct_values))}")
-            report = None if whole is None else _lines_of_rows(summary.n, spec.progress)
+            spec.progress(f"{plan_text(request, summary.n)}{self._chunk_text(len(plan.distinct_values))}")
+            report = None if whole is None else lines_of_rows(summary.n, spec.progress)
             task = Sum(self.reader, summary.binding, plan, rows.moments.offset, beyond, whole is None, report)
             second = self._reduced(task, state.skipped)
             check_same_rows(state, second)
@@ -232,7 +231,7 @@ class RowPasses:
         found = self._found(state)
         self._check_seen(found.summary, state, first=True)
         request = found.rows.moments.request
-        self.spec.progress(f"{_plan_text(request, found.summary.n)}{self._chunk_text(request.n_columns)}")
+        self.spec.progress(f"{plan_text(request, found.summary.n)}{self._chunk_text(request.n_columns)}")
         return found._replace(rows=replace(found.rows, left_out=state.dropped))
 
     def visited(self, seen: Statistics | None, method: Method) -> tuple[Statistics, Visited]:
@@ -275,7 +274,7 @@ class RowPasses:
     ) -> tuple[Statistics, Visited]:
         known, found = rows_to_visit(rows, batch, summary, self.spec.engine)
         if not quiet:
-            self.spec.progress(_plan_text(found.request, found.n))
+            self.spec.progress(plan_text(found.request, found.n))
         return known, Visited(found.prepared, found.observed)
 
     def _chunk_text(self, columns: int) -> str:
@@ -318,42 +317,3 @@ class RowPasses:
         if state.committed is None:
             raise ValueError("the source has no rows that can be used; at least two are needed")
         return state.committed
-
-
-def _paced(line: Callable[[Any], str], progress: Callable[[str], None]) -> Callable[[Any], None]:
-    """A line of progress every two seconds or so."""
-    last = time.perf_counter()
-
-    def report(done: Any) -> None:
-        nonlocal last
-        if time.perf_counter() - last > _PATIENCE:
-            last = time.perf_counter()
-            progress(line(done))
-
-    return report
-
-
-def _lines_of_rows(n: int, progress: Callable[[str], None]) -> Callable[[int], None]:
-    """Of a table in memory."""
-    started = time.perf_counter()
-    return _paced(
-        lambda done: f"{done:,} of {n:,} rows, {done / (time.perf_counter() - started):,.0f} rows/s", progress
-    )
-
-
-def lines_of_pass(progress: Callable[[str], None]) -> Callable[[Progress], None]:
-    """Of a source that is read chunk by chunk."""
-
-    def line(done: Progress) -> str:
-        rate = (done.rows - done.resumed) / max(done.seconds, 1e-9)
-        left = "" if done.n_rows is None else f" of {done.n_rows:,}"
-        ahead = "" if not done.n_rows or not rate else f", {(done.n_rows - done.rows) / rate:,.0f} s left"
-        return f"{done.phase}: {done.rows:,}{left} rows, {rate:,.0f} rows/s{ahead}; {done.part}"
-
-    return _paced(line, progress)
-
-
-def _plan_text(request: MomentRequest, n: int) -> str:
-    """What a pass will take."""
-    needed = memory_needed(request) / 2**20
-    return f"{n:,} rows to sum for at most {request.size} features; at most {needed:,.0f} MiB are needed for them"

@@ -91,6 +91,14 @@ class FitSpec(Spec):
     batch: int | None = None
     chains: ChainOptions = ChainOptions()  # noqa: RUF009  a named tuple
     progress: Callable[[str], None] = lambda message: None
+    noise_std: str | int | None = None
+    """The column of known standard deviations of y."""
+    offset: str | int | None = None
+    """The column that is added to the function, known where it is predicted, too."""
+    missing: str = "effect"
+    """What a missing number is: an effect of its own, a reason to leave its row out, or one to refuse it."""
+    interactions: Any = None
+    """Which products of terms may join the sum."""
 
     @property
     def used(self) -> UsedColumns | None:

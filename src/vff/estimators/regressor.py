@@ -2,22 +2,15 @@
 
 from typing import Any, Self
 
-from sklearn.utils.validation import check_is_fitted
-
 from vff.estimators.arguments import flag
-from vff.estimators.base import AdditiveModel
-from vff.estimators.fitting import Fitted, RowPasses, Stopwatch, learnt
-from vff.estimators.named import introduce_source
+from vff.estimators.collecting import CollectingModel
 from vff.estimators.options import check_noise
-from vff.estimators.predict import RegressionMixin
-from vff.estimators.statistics import Statistics, check_unchanged
-from vff.inference import Sums
+from vff.estimators.predict_numbers import RegressionMixin
 from vff.kernels import Kernel
 from vff.likelihoods import AbstractLikelihood, by_name
-from vff.words import shown
 
 
-class GPRegressor(RegressionMixin, AdditiveModel):
+class GPRegressor(RegressionMixin, CollectingModel):
     """Gaussian process regression with variational Fourier features.
 
     Parameters
@@ -33,6 +26,8 @@ class GPRegressor(RegressionMixin, AdditiveModel):
     noise_variance : float or None
         Where learning starts (or what is used with ``optimizer=None``); None starts from the data. Given starts, here
         and in the kernel, compete with those from the data and are left when they are far worse.
+    noise_std : str, int or None
+        Column of standard deviations of y that are known, row by row.
     frequencies : int, "auto" or dict by column or product
         Harmonics per column. In a dictionary, "a" is the term of column a, and "a * b" the product, with one number for
         both or one each; a column without a term of its own speaks for its products. "auto" grows them until the bound
@@ -75,6 +70,13 @@ class GPRegressor(RegressionMixin, AdditiveModel):
         Of Markov chains: by hyperparameter as ``samples_`` names them ("lengthscale[x]", "variance", "noise_variance",
         "constant", ...) a prior of ``vff.priors``, or a number at which it is held. A name without brackets is meant
         for all of its kind. Those not named have the priors of docs/markov-chains.md.
+    offset : str, int or None
+        Column that is added to the function, known where it is predicted, too.
+    missing : "effect", "drop" or "refuse"
+        What a missing value in a column of numbers is: an effect of its own, a reason to leave the row out, or to
+        refuse it.
+    interactions : "auto", int or None
+        Products of two terms that may join the sum as long as they pay, at most so many.
     random_state : int, RandomState or None
         For Markov chains, and for ``sample_y`` when it is called without one.
     verbose : int
@@ -125,6 +127,7 @@ class GPRegressor(RegressionMixin, AdditiveModel):
         *,
         likelihood: str | AbstractLikelihood = "gaussian",
         noise_variance: float | None = None,
+        noise_std: str | int | None = None,
         frequencies: int | str | dict = "auto",
         domain: tuple[float, float] | str | dict = "auto",
         edges: int | str | dict = "auto",
@@ -139,6 +142,9 @@ class GPRegressor(RegressionMixin, AdditiveModel):
         chains: int = 4,
         sampler: str = "nuts",
         priors: dict | None = None,
+        offset: str | int | None = None,
+        missing: str = "effect",
+        interactions: str | int | None = None,
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
@@ -146,8 +152,10 @@ class GPRegressor(RegressionMixin, AdditiveModel):
             kernel=kernel, likelihood=likelihood, frequencies=frequencies, domain=domain, edges=edges, engine=engine,
             optimizer=optimizer, batch_size=batch_size, covariance=covariance, inference=inference, draws=draws,
             warmup=warmup, chains=chains, sampler=sampler, priors=priors, random_state=random_state, verbose=verbose,
+            offset=offset, missing=missing, interactions=interactions,
         )  # fmt: skip
         self.noise_variance = noise_variance
+        self.noise_std = noise_std
         self.normalize_y = normalize_y
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -207,147 +215,6 @@ class GPRegressor(RegressionMixin, AdditiveModel):
         """
         return self._absorb(X, y, sample_weight, self._before(), growing=True)
 
-    def collect(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Sum rows on top of those already seen, and learn nothing yet: ``learn`` does, when all are there.
-
-        Sums of rows on different machines are saved, loaded and added up with ``merge``. They add up when ``domain``,
-        ``edges`` and the kernel are the same, so give these.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            As for ``fit``.
-
-        Returns
-        -------
-        GPRegressor
-            The model itself, with the sums of all rows seen.
-
-        Examples
-        --------
-        >>> X = np.linspace(0, 6, 50)[:, None]
-        >>> model = vff.GPRegressor(domain=(0, 6), frequencies=10)
-        >>> for part in (X[:25], X[25:]):
-        ...     model = model.collect(part, np.sin(part[:, 0]))
-        >>> model.learn().predict([[1.5]]).round(1)
-        array([1.])
-        """
-        self.statistics_ = self._collected(X, y, sample_weight, getattr(self, "statistics_", None))
-        return self
-
-    def learn(self) -> Self:
-        """Learn from the sums of all rows seen so far, at a cost that does not depend on how many there are.
-
-        Returns
-        -------
-        GPRegressor
-            The model itself, fitted.
-
-        Examples
-        --------
-        >>> X = np.linspace(0, 6, 50)[:, None]
-        >>> model = vff.GPRegressor(domain=(0, 6), frequencies=10).collect(X, np.sin(X[:, 0])).learn()
-        >>> model.predict([[1.5]]).round(1)
-        array([1.])
-        """
-        check_is_fitted(self, "statistics_")
-        self._check_sums("learn")
-        return self._learnt_from(self.statistics_)
-
-    def merge(self, other: "GPRegressor") -> Self:
-        """Add the rows that another model has seen to this one's; if this one was learnt, it is learnt again.
-
-        Parameters
-        ----------
-        other : GPRegressor
-            With the same kernel, ``domain`` and ``edges``; the result is that of all rows together.
-
-        Returns
-        -------
-        GPRegressor
-            This model.
-
-        Examples
-        --------
-        >>> X = np.linspace(0, 6, 50)[:, None]
-        >>> empty = [vff.GPRegressor(domain=(0, 6), frequencies=10) for _ in range(2)]
-        >>> one, two = (model.collect(half, np.sin(half[:, 0])) for model, half in zip(empty, (X[:25], X[25:])))
-        >>> one.merge(two).learn().predict([[1.5], [4.5]]).round(1)
-        array([ 1., -1.])
-        """
-        check_is_fitted(self, "statistics_")
-        check_is_fitted(other, "statistics_")
-        self._check_sums("merge")
-        other._check_sums("merge")
-        for attribute, what in (("target_name_", "the target"), ("units_", "units")):
-            mine, theirs = getattr(self, attribute, None), getattr(other, attribute, None)
-            if mine and theirs and mine != theirs:
-                raise ValueError(
-                    f"{what} of the two models differ, {shown(mine)} and {shown(theirs)}, so their sums are not of the "
-                    "same thing; sum both from the same columns, in the same units"
-                )
-        return self._replaced(self.statistics_.merged(other.statistics_))
-
-    def forget(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Take rows back out, and learn again: what is left is the model of the other rows.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            Rows that were given before, with the same weights; sums do not tell whether they were.
-
-        Returns
-        -------
-        GPRegressor
-            The model itself, of the rows that are left.
-
-        Examples
-        --------
-        >>> X = np.linspace(0, 6, 50)[:, None]
-        >>> model = vff.GPRegressor(domain=(0, 6), frequencies=10).collect(X, np.sin(X[:, 0]))
-        >>> model.forget(X[:10], np.sin(X[:10, 0])).learn().predict([[4.5]]).round(1)
-        array([-1.])
-        """
-        check_is_fitted(self, "statistics_")
-        self._check_sums("forget")
-        gone = self._collected(X, y, sample_weight, self.statistics_.emptied())
-        return self._replaced(self.statistics_.without(gone))
-
-    def _replaced(self, rows: Statistics) -> Self:
-        """Other sums, and if this model was learnt, what they teach."""
-        if not hasattr(self, "fit_"):
-            self.statistics_ = rows
-            return self
-        return self._learnt_from(rows)
-
-    def _learnt_from(self, rows: Statistics) -> Self:
-        """What these sums teach; nothing changes unless all of it works."""
-        spec, watch = self._spec(), Stopwatch()
-        with watch("learn"):
-            found = learnt(spec, rows, Sums(rows.moments, rows.tails), getattr(self, "fit_", None))
-        self._store(Fitted(rows, found, dict(watch)), spec.progress)
-        return self
-
-    def _collected(self, X: Any, y: Any, sample_weight: Any, seen: Statistics | None) -> Statistics:
-        """The sums of some rows, on top of those seen."""
-        spec = self._spec(growing=True)
-        self._check_sums("collect")
-        if seen is not None:
-            check_unchanged(seen.options, self._options())
-        source = self._opened(X, y, sample_weight, spec, seen)
-        rows = RowPasses(spec, source, Stopwatch()).summed(seen)
-        introduce_source(self, source)
-        source.finish()
-        return rows
-
-    def _check_sums(self, method: str) -> None:
-        fit = getattr(self, "fit_", None)
-        if not self._requested_likelihood().conjugate or (fit is not None and not fit.from_sums):
-            raise ValueError(
-                f"{method} works on sums over rows with Gaussian noise, and this model has another likelihood, whose "
-                "sums change as it learns; fit all rows together, or call partial_fit with more of them"
-            )
-
     def _requested_likelihood(self) -> AbstractLikelihood:
         return by_name(self.likelihood)
 
@@ -356,3 +223,6 @@ class GPRegressor(RegressionMixin, AdditiveModel):
 
     def _noise(self) -> float | None:
         return check_noise(self.noise_variance)
+
+    def _noise_std(self) -> str | int | None:
+        return self.noise_std

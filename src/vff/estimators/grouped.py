@@ -1,0 +1,115 @@
+"""A look and the sums of a pass by sums over groups, as a database takes them."""
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from vff.data import DatabaseRows, Groups, Table
+from vff.data.groups import MOST_CELLS
+from vff.estimators.binding import Binding, resolve_columns
+from vff.estimators.statistics import Summed
+from vff.estimators.table_summary import NOWHERE, TableSummary, summary_of_levels
+from vff.factors import Kernel
+from vff.moments import Cells, ColumnSummary, PassPlan, Profile, Whole, moments_of_cells
+
+_MOST_VALUES = 2**14  # of one column, as many as are worked on in memory
+_TOGETHER = 2**16  # cells that are fetched for several sets at once, rather than asking for each
+_COUNTED = 20_000  # rows, among which combinations of values may be few
+
+
+def look_at_groups(rows: DatabaseRows, kernel: Kernel | None, seen: float | None) -> TableSummary:
+    """What a look at the rows would have found, but for a sample; targets are measured as those ``seen``, if any."""
+    totals = rows.totals
+    if not totals.n:
+        return TableSummary(Binding((), ()), (), 0, 0.0, 0.0, None, NOWHERE)
+    offset = totals.target / totals.weight if seen is None else seen
+    groups = [rows.grouped((name,), offset, _MOST_VALUES) for name in rows.features]
+    binding = resolve_columns(kernel, Table.of(_side_by_side(groups)))
+    summaries, profiles = [], []
+    for c, column in enumerate(binding.columns):
+        found = groups[column.index]
+        x = _columns(found, binding, (c,), rows.features)[0]
+        values = np.unique(x)  # two values of the database may be one number
+        range_of_values = ColumnSummary(float(values[0]), float(values[-1]), values, totals.n)
+        levels = None if column.levels is None else summary_of_levels(len(column.levels), totals.n)
+        summaries.append(levels or range_of_values)
+        means = found.target / found.w
+        profiles.append(Profile(x, offset + means, found.w, np.maximum(found.squares - found.target * means, 0.0)))
+    sums = totals.n, totals.weight, totals.target
+    products = sorted({term.numbers for term in binding.terms if len(term.numbers) > 1})
+    few = seen is None and totals.n <= _COUNTED  # as a table in memory would have counted them
+    counted = {own: rows.combinations(_names(rows, binding, own)) for own in products if few}
+    return TableSummary(binding, tuple(summaries), *sums, None, NOWHERE, tuple(profiles), counted)
+
+
+def sum_groups(rows: DatabaseRows, binding: Binding, plan: PassPlan, offset: float, beyond: bool) -> Summed:
+    """The sums of a plan, no row that must be kept as it is, and the engines."""
+    some = rows.grouped(rows.features[:1], offset, _MOST_VALUES)
+    if beyond:
+        x = _columns(some, binding, (0,), rows.features)[0]
+        raise ValueError(
+            f"column {binding.columns[0].label} reaches [{x.min():g}, {x.max():g}], beyond the domain it was given, "
+            "and a database gives no rows but sums; widen the domain, or filter these rows out"
+        )
+    totals = rows.totals
+    whole = Whole(totals.n, totals.weight, float(some.target.sum()), float(some.squares.sum()))
+    moments, choices = moments_of_cells(plan, _cells(rows, binding, plan, offset), whole, offset)
+    return Summed(moments, (), tuple(choices))
+
+
+def _names(rows: DatabaseRows, binding: Binding, columns: Sequence[int]) -> list[str]:
+    return [rows.features[binding.columns[c].index] for c in columns]
+
+
+def _cells(rows: DatabaseRows, binding: Binding, plan: PassPlan, offset: float) -> Callable[[tuple[int, ...]], Cells]:
+    """Cells by columns; a bundle of sets is asked for when the first of them is."""
+    every = [_names(rows, binding, (c,)) for c in range(len(binding.columns))]
+    sizes = [rows.grouped(names, offset, _MOST_VALUES).w.size for names in every]  # asked before
+    bundles = bundled([one.columns for one in plan.sets], sizes, _TOGETHER)
+
+    def cells(columns: tuple[int, ...]) -> Cells:
+        alone = len(columns) == 1
+        bundle = columns if alone else next(one for one in bundles if set(columns) <= set(one))
+        most = _MOST_VALUES if alone else MOST_CELLS
+        groups = rows.grouped(_names(rows, binding, bundle), offset, most)
+        return Cells(_columns(groups, binding, columns, rows.features), groups.w, groups.target)
+
+    return cells
+
+
+def bundled(sets: Sequence[tuple[int, ...]], sizes: Sequence[int], most: int) -> list[tuple[int, ...]]:
+    """Sets of columns taken together as long as their combinations of values cannot be more than ``most``."""
+    bundles: list[set[int]] = []
+    for one in sorted(sets, key=lambda columns: prod(sizes[c] for c in columns)):
+        small = (bundle for bundle in bundles if prod(sizes[c] for c in bundle.union(one)) <= most)
+        bundle = next(small, None)
+        if bundle is None:
+            bundles.append(set(one))
+        else:
+            bundle.update(one)
+    return [tuple(sorted(bundle)) for bundle in bundles]
+
+
+def _side_by_side(groups: Sequence[Groups]) -> Any:
+    """One table that holds every value of every column; short columns repeat their last."""
+    longest = max(one.w.size for one in groups)
+    columns = [one.values.take(np.minimum(np.arange(longest), one.w.size - 1)) for one in groups]
+    table = columns[0]
+    for other in columns[1:]:
+        table = table.append_column(other.column_names[0], other.column(0))
+    return table
+
+
+def _columns(
+    groups: Groups, binding: Binding, columns: Sequence[int], features: Sequence[str]
+) -> tuple[np.ndarray, ...]:
+    """Values of bound columns as numbers, levels as codes, exactly as of a table in memory."""
+    table = Table.of(groups.values)
+    found = []
+    for c in columns:
+        bound = binding.columns[c]
+        index = table.index(features[bound.index])
+        found.append(table.numbers(index) if bound.levels is None else table.codes(index, bound.levels))
+    return tuple(found)
