@@ -1,10 +1,11 @@
 """Positive hyperparameters as one vector of logarithms, with names and bounds.
 
 Some of what users speak of is no positive number: a correlation r lies between -1 and 1, and what is learnt of it is
-(1 + r) / (1 - r). A ``Unit`` says what a number of the user is inside, and back. What a user knows of a number beforehand
-is ``fixed`` or ``between``; a bare number is where learning starts.
+(1 + r) / (1 - r). A ``Unit`` says what a number of the user is inside, and back. What a user knows of a number
+beforehand is ``fixed`` or ``between``; a bare number is where learning starts.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any, Literal, NamedTuple
@@ -14,25 +15,83 @@ import numpy as np
 from vff.words import shown
 
 
-@dataclass(frozen=True)
-class Fixed:
-    """A hyperparameter that is known: it is held, and not learnt."""
-
-    value: float
+class Fixed(float):
+    """A hyperparameter that is known: it is held, and not learnt. A number like any other everywhere else."""
 
     def __repr__(self) -> str:
-        return f"fixed({self.value!r})"
+        return f"fixed({float(self)!r})"
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Where it may be."""
+        return float(self), float(self)
+
+    def at(self, value: float) -> "Fixed":
+        """The same where learning ended, which is where it began."""
+        return self
+
+    def text(self, number: Callable[[Any], str]) -> str:
+        """As it is written, each number by ``number``."""
+        return f"fixed({number(float(self))})"
 
 
-@dataclass(frozen=True)
-class Between:
-    """A hyperparameter that is learnt between two bounds."""
+class Between(float):
+    """A hyperparameter that is learnt between two bounds; as a number, where learning starts or has ended."""
 
     low: float
     high: float
+    started: bool
+    """Whether a value was given, and not only bounds."""
+
+    def __new__(cls, low: float, high: float, start: float | None = None) -> "Between":
+        middle = (low * high) ** 0.5 if low > 0.0 else 0.5 * (low + high)
+        own = super().__new__(cls, middle if start is None else start)
+        own.low, own.high, own.started = low, high, start is not None
+        return own
+
+    def __getnewargs__(self) -> tuple[float, float, float | None]:
+        return self.low, self.high, float(self) if self.started else None
 
     def __repr__(self) -> str:
-        return f"between({self.low!r}, {self.high!r})"
+        return self.text(repr)
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Where it may be."""
+        return self.low, self.high
+
+    def at(self, value: float) -> "Between":
+        """The same bounds, from where learning ended."""
+        return Between(self.low, self.high, float(np.clip(value, self.low, self.high)))
+
+    def times(self, factor: float) -> "Between":
+        """In other units, or beside a number that is held."""
+        return Between(factor * self.low, factor * self.high, factor * float(self) if self.started else None)
+
+    def text(self, number: Callable[[Any], str]) -> str:
+        """As it is written, each number by ``number``."""
+        numbers = [self.low, self.high, *([float(self)] if self.started else [])]
+        return f"between({', '.join(map(number, numbers))})"
+
+
+def start_of(value: float | None) -> float | None:
+    """Where learning starts; None: from the data."""
+    return None if value is None or (isinstance(value, Between) and not value.started) else float(value)
+
+
+def bounds_of(value: float | None) -> tuple[float, float] | None:
+    """Between which bounds a user's value is learnt; None where nothing was said."""
+    return value.bounds if isinstance(value, Fixed | Between) else None
+
+
+def kept(value: float | None, learnt: float) -> float:
+    """What was learnt of a value, with what was known of it beforehand."""
+    return value.at(learnt) if isinstance(value, Fixed | Between) else learnt
+
+
+def number_text(value: float, number: Callable[[Any], str]) -> str:
+    """A user's value as it is written."""
+    return value.text(number) if isinstance(value, Fixed | Between) else number(value)
 
 
 def fixed(value: float) -> Fixed:
@@ -55,13 +114,15 @@ def fixed(value: float) -> Fixed:
     return Fixed(_number("fixed", value))
 
 
-def between(low: float, high: float) -> Between:
+def between(low: float, high: float, start: float | None = None) -> Between:
     """A hyperparameter that is learnt between two bounds.
 
     Parameters
     ----------
     low, high : float
         In the user's units.
+    start : float or None
+        Where learning starts; None: from the data.
 
     Returns
     -------
@@ -75,9 +136,13 @@ def between(low: float, high: float) -> Between:
     low, high = _number("between", low), _number("between", high)
     if not low < high:
         raise ValueError(
-            f"between takes a lower and an upper bound, got {low:g} and {high:g}; give the lower one first"
+            f"between takes a lower and an upper bound, got {low:g} and {high:g}; give the lower one first, or "
+            "fixed(...) for one value"
         )
-    return Between(low, high)
+    first = None if start is None else _number("between", start)
+    if first is not None and not low <= first <= high:
+        raise ValueError(f"between({low:g}, {high:g}) starts at {first:g}, which is outside; start between the bounds")
+    return Between(low, high, first)
 
 
 def _number(name: str, value: Any) -> float:
@@ -118,14 +183,21 @@ class PositiveVector:
     def log_bounds(self) -> list[tuple[float, float]]:
         return list(zip(np.log(self.lower).tolist(), np.log(self.upper).tolist(), strict=True))
 
+    @property
+    def held(self) -> np.ndarray:
+        """Which are known, and not learnt, (R,)."""
+        return np.equal(self.lower, self.upper)
+
     def clip(self, theta: np.ndarray) -> np.ndarray:
         """Into the bounds."""
         return np.clip(theta, np.log(self.lower), np.log(self.upper))
 
     def at_bounds(self, theta: np.ndarray) -> dict[str, str]:
-        """Which parameters ended on a bound: name -> 'lower' or 'upper'."""
+        """Which parameters ended on a bound, of those that are learnt: name -> 'lower' or 'upper'."""
         ends = {}
         for name, value, (low, high) in zip(self.names, theta, self.log_bounds, strict=True):
+            if low == high:
+                continue
             if value <= low + 1e-9:
                 ends[name] = "lower"
             elif value >= high - 1e-9:

@@ -26,6 +26,7 @@ from vff.estimators.progress import lines_of_pass
 from vff.estimators.statistics import Statistics, check_unchanged
 from vff.kernels import Kernel, Sum
 from vff.likelihoods import AbstractLikelihood
+from vff.parameters import bounds_of, start_of
 from vff.words import shown
 
 _FROM_TEXT = {"datetime": "to_datetime", "duration": "to_timedelta"}
@@ -125,8 +126,8 @@ class AdditiveModel(ReadableMixin, DrawsMixin, EffectsMixin):
         chains = ChainOptions(self.draws, self.warmup, self.chains, self.sampler, self.random_state)
         spec = FitSpec(
             likelihood, self.inference, self.covariance, self.priors, growing, self.kernel, self._options(),
-            self.engine, self.optimizer, centred, noise, batch, chains, self._progress(), self._noise_std(),
-            self.offset, self.missing, self.interactions,
+            self.engine, self.optimizer, centred, start_of(noise), bounds_of(noise), batch, chains, self._progress(),
+            self._noise_std(), self.offset, self.missing, self.interactions,
         )  # fmt: skip
         spec.method()
         return spec

@@ -14,6 +14,7 @@ from vff.estimators.named import column_of
 from vff.factors import KINDS, Kernel, Leaf, Sum, Term, normal_form
 from vff.inference import Term as InnerTerm
 from vff.moments import Place, numbers, place_of
+from vff.parameters import bounds_of, start_of
 from vff.words import shown
 
 _SOME_LEVELS, _MOST_LEVELS = 50, 1000
@@ -67,7 +68,18 @@ class BoundTerm:
 
     @property
     def given(self) -> dict[str, float | None]:
-        """The hyperparameters the user wrote, None where there are none."""
+        """Where the user's hyperparameters start, None where the data say."""
+        return {name: start_of(value) for name, value in self._written.items()}
+
+    @property
+    def limits(self) -> dict[str, tuple[float, float]]:
+        """Between which bounds the user lets hyperparameters be, of those that are held or bounded."""
+        found = {name: bounds_of(value) for name, value in self._written.items()}
+        return {name: bounds for name, bounds in found.items() if bounds is not None}
+
+    @property
+    def _written(self) -> dict[str, float | None]:
+        """The hyperparameters as the user wrote them."""
         leaves = self.term.factors
         own = {name: leaves[d].given[parameter.name] for name, d, parameter in self.inner.parameters}
         return {"variance": self.term.variance, **own}

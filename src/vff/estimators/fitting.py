@@ -95,12 +95,12 @@ def learnt(spec: FitSpec, rows: Statistics, data: Sums | Visited, before: Fit | 
     chains = spec.chains.plan() if method.samples else None
     ranges = (tuple(_widest(rows, place) for place in term.columns) for term in rows.terms)
     plans = tuple(
-        TermPlan(term.name, rows.binding.labels(term), term.inner, term.given, M, own, detail)
+        TermPlan(term.name, rows.binding.labels(term), term.inner, term.given, M, own, detail, term.limits)
         for term, M, own, detail in zip(rows.terms, rows.harmonics, ranges, rows.highest_frequencies, strict=True)
     )
     task = FitTask(
         plans, spec.likelihood, data, spec.optimizer is not None, spec.centred, spec.progress, spec.noise,
-        spec.batch, spec.covariance, spec.engine, chains, spec.priors, before,
+        spec.batch, spec.covariance, spec.engine, chains, spec.priors, before, noise_limits=spec.noise_limits,
     )  # fmt: skip
     return method.fit(task)
 

@@ -27,6 +27,7 @@ from vff.inference import (
 )
 from vff.kernels import Kernel
 from vff.moments import ENGINES, MomentRequest
+from vff.parameters import bounds_of
 from vff.words import listed, shown
 
 if TYPE_CHECKING:
@@ -88,6 +89,8 @@ class FitSpec(Spec):
     """Whether the function has a constant mean that the data determine."""
     noise: float | None = None
     """Where the variance of Gaussian noise starts; None: from the data."""
+    noise_limits: tuple[float, float] | None = None
+    """Between which bounds it is learnt; two equal ones hold it. None where nothing was said."""
     batch: int | None = None
     chains: ChainOptions = ChainOptions()  # noqa: RUF009  a named tuple
     progress: Callable[[str], None] = lambda message: None
@@ -236,9 +239,14 @@ def check_domain(value: Any, label: str) -> tuple[float, float] | None:
 
 
 def check_noise(value: Any) -> float | None:
-    if value is not None and not is_positive(value):
-        raise ValueError(f"noise_variance must be None or a positive number, got {shown(value)}")
-    return None if value is None else float(value)
+    """The variance of Gaussian noise as the user gives it: a number, a held or bounded one, or None."""
+    for number in () if value is None else (value, *(bounds_of(value) or ())):
+        if not is_positive(number):
+            raise ValueError(
+                f"noise_variance must be None or a positive number, got {shown(value)}; fixed(1e-6) holds it, "
+                "between(low, high) bounds it"
+            )
+    return value
 
 
 def check_choice(name: str, value: Any, allowed: tuple[Any, ...]) -> None:

@@ -14,7 +14,9 @@ from typing import Any, ClassVar, Self, Union
 import numpy as np
 
 from vff.basis import Domain
+from vff.factors.product_variance import variance_of
 from vff.factors.protocol import Factor, Values
+from vff.parameters import bounds_of, kept, number_text
 from vff.words import listed, shown
 
 Column = str | int
@@ -126,7 +128,8 @@ class Leaf(_Expression):
             if field.name not in (*self.column_fields, *self.choices):
                 value, kind = getattr(self, field.name), field.metadata.get("kind", "positive")
                 wanted, fits = _KINDS_OF_FIELDS[kind]
-                if value is not None and not (isinstance(value, Real) and fits(float(value))):
+                numbers = [] if value is None else [value, *(bounds_of(value) or ())]
+                if not all(isinstance(number, Real) and fits(float(number)) for number in numbers):
                     columns = ", ".join(map(shown, self.columns))
                     raise ValueError(
                         f"{type(self).__name__}({columns}): {field.name} must be {wanted}, got {shown(value)}; leave "
@@ -163,7 +166,7 @@ class Leaf(_Expression):
 
     @property
     def given(self) -> dict[str, float | None]:
-        """The hyperparameters beside the variance, in the column's own units."""
+        """The hyperparameters beside the variance as they were written, in the column's own units."""
         return {own.name: getattr(self, own.name) for own in self.factor.parameters}
 
     @property
@@ -173,8 +176,9 @@ class Leaf(_Expression):
         return type(self).__name__, *(value for name, value in self._values().items() if name not in learnt)
 
     def with_values(self, variance: float, values: Values) -> Self:
-        """The same with learnt hyperparameters, in the column's own units."""
-        return self._replaced({"variance": variance, **values})
+        """The same with learnt hyperparameters, in the column's own units; what was held or bounded stays so."""
+        learnt = {name: kept(getattr(self, name), value) for name, value in values.items()}
+        return self._replaced({"variance": variance, **learnt})
 
     def settled(self, domain: Domain) -> Self:
         """The same with what a fit settles beside hyperparameters, given its domain; itself where that is nothing."""
@@ -226,7 +230,7 @@ class Leaf(_Expression):
         columns = [str.__repr__(one) if isinstance(one, str) else str(int(one)) for one in self.columns]
         usual = {field.name: field.default for field in fields(self) if field.name in self.choices}
         written = {
-            name: self._choice_text(name, value, whole=whole) if name in self.choices else number(value)
+            name: self._choice_text(name, value, whole=whole) if name in self.choices else number_text(value, number)
             for name, value in self._values().items()
             if value is not None and (name not in usual or value != usual[name])
         }
@@ -326,6 +330,7 @@ class Product(_Compound):
             "Product: factors", self.factors, (Leaf,), "one-column kernels, as in Matern32('x') * Matern32('z')"
         )
         _check_columns_differ(self.factors)
+        variance_of([factor.variance for factor in self.factors], " * ".join(factor.name for factor in self.factors))
 
 
 @dataclass(frozen=True, repr=False)

@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import prod
 
 from vff.basis import Domain
 from vff.factors.expression import Column, Kernel, Leaf, Product, factors_of, summands
+from vff.factors.product_variance import variance_of
 from vff.factors.protocol import Factor
+from vff.parameters import kept
 
 
 @dataclass(frozen=True)
@@ -57,8 +58,7 @@ class Term:
     @property
     def variance(self) -> float | None:
         """The product of the variances that were given; None when none was."""
-        given = [factor.variance for factor in self.factors if factor.variance is not None]
-        return prod(given) if given else None
+        return variance_of([factor.variance for factor in self.factors], self.name)
 
     def with_values(
         self, variance: float, values: Sequence[float], domains: Sequence[Domain] | None = None
@@ -73,7 +73,7 @@ class Term:
         if len(values) != expected:
             raise ValueError(f"term {self.name} takes {expected} lengthscale(s), got {len(values)}; give one each")
         rest = iter(values)
-        variances = (variance, *[1.0] * (len(self.factors) - 1))
+        variances = (kept(self.variance, variance), *[1.0] * (len(self.factors) - 1))
         factors = tuple(
             factor.with_values(v, {name: next(rest) for name in own})
             for factor, v, own in zip(self.factors, variances, names, strict=True)

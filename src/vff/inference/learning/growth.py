@@ -93,7 +93,7 @@ def learn(
 
     A step that gains less than ``gain`` nats is the last; by default, one that gains nothing.
     """
-    free = np.ones(start.size, bool) if free is None else free
+    free = model.learnt if free is None else free
     if model.size > _MANY_FEATURES:
         how = "by iterations" if model.iterative else "with a factor"
         progress(f"M = {_text(model.harmonics)}: {model.size:,} features, solved {how}")
@@ -157,7 +157,7 @@ def _without_nothings(
     edf = edf_by_term(closed)
     for s in np.argsort(edf):
         first = places[s]
-        if not free[first] or edf[s] > _HARDLY_ANY or model.terms[s].lone:
+        if not free[first] or edf[s] > _HARDLY_ANY or model.terms[s].lone or model.terms[s].needed:
             continue
         trial = theta.copy()
         trial[first] = model.parameters.log_bounds[first][0]
@@ -178,13 +178,14 @@ def _revived(model: SumModel, optimum: Optimum, free: np.ndarray) -> tuple[Optim
     theta, elbo, lows = optimum.theta, optimum.elbo, model.parameters.log_bounds
     places = [*model.variances, theta.size - 1]
     for term, (first, end) in zip(model.terms, pairwise(places), strict=True):
-        if theta[first] > lows[first][0] + np.log(_VANISHED) or term.lone:
+        if theta[first] > lows[first][0] + np.log(_VANISHED) or term.lone or term.needed:
             continue
         for trial in _chances(term, theta, first):
             bound = _bound_at(model, model.parameters.clip(trial))
             if bound > elbo + _WORTH_IT:
                 theta, elbo = model.parameters.clip(trial), bound
-                free = free | ((np.arange(theta.size) >= first) & (np.arange(theta.size) < end))
+                own = (np.arange(theta.size) >= first) & (np.arange(theta.size) < end)
+                free = free | (own & model.learnt)
     if theta is optimum.theta:
         return None
     return replace(optimum, theta=theta, elbo=elbo), free

@@ -20,6 +20,7 @@ from vff.moments import ColumnRequest, Harmonics, Moments
 from vff.parameters import PositiveVector
 
 NOISE_BOUNDS = (1e-8, 1e4)  # relative to the variance of the targets, which are standardised before they get here
+LEAST_NOISE = 1e-12  # below which sums in float64 do not tell noise from none
 
 
 SMALL = 1500  # features, of which a factor is computed in a moment
@@ -39,6 +40,8 @@ class SumModel:
     """Of sites: averages of the features over the rows, (P,) by term, where the weights of the sums are not theirs."""
     intercept: float | None = None
     """Prior variance of a constant beside the terms; None where there is none."""
+    noise_limits: tuple[float, float] = NOISE_BOUNDS
+    """Between which bounds the noise variance is learnt."""
     widest: float = np.inf
     """The largest prior variance that all terms together are let have."""
 
@@ -63,7 +66,7 @@ class SumModel:
 
     @cached_property
     def _layout(self) -> PositiveVector:
-        bounds = [bound for term in self.terms for bound in term.bounds] + [NOISE_BOUNDS]
+        bounds = [bound for term in self.terms for bound in term.bounds] + [self.noise_limits]
         for place in self.variances:
             low, high = bounds[place]
             most = min(high, self.widest / len(self.terms))
@@ -85,9 +88,14 @@ class SumModel:
         return np.cumsum([0, *(len(term.names) for term in self.terms[:-1])])
 
     @property
-    def all_but_noise(self) -> np.ndarray:
-        """The parameters that are learnt from sites, whose noise variance is one."""
-        return np.array([key != NOISE for key in self.keys])
+    def learnt(self) -> np.ndarray:
+        """Which parameters are learnt, and not held; sites have a noise variance of one."""
+        return np.array([key != NOISE or not self.sites for key in self.keys]) & ~self.parameters.held
+
+    @property
+    def noise_held(self) -> bool:
+        """Whether the noise variance is known."""
+        return bool(self.parameters.held[-1])
 
     def restricted(self, harmonics: Harmonics) -> "SumModel":
         """The same rows with fewer harmonics."""
@@ -95,7 +103,7 @@ class SumModel:
 
     def alone(self, s: int) -> "SumModel":
         """One term by itself, with the same rows."""
-        more = {"intercept": self.intercept, "widest": self.widest}
+        more = {"intercept": self.intercept, "widest": self.widest, "noise_limits": self.noise_limits}
         return SumModel((self.terms[s],), self.moments.term(s), self.tails, self.sites, **more)
 
     @cached_property

@@ -84,7 +84,7 @@ def maximise(
     the last; the default leaves nothing to gain.
     """
     layout = model.parameters
-    free = np.ones(start.size, bool) if free is None else free
+    free = ~layout.held if free is None else free
     start, first = with_enough_noise(model, layout.clip(start), free)
     if not free.any():
         return Optimum(start, float(first.elbo), 0, 1, True, "nothing to learn", curvature), first

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vff.inference.learning.model import SumModel, capped
+from vff.inference.learning.model import NOISE_BOUNDS, SumModel, capped
 from vff.inference.learning.optimise import rescale
 from vff.inference.model.hyperparameters import Hyperparameters
 from vff.inference.model.term import Term, Values
@@ -14,6 +14,7 @@ from vff.moments import Harmonics
 
 _SOME_CYCLES = 12
 _NOISE_SHARES = (0.1, 0.01, 1.0)  # noise variance over signal variance; the first goes with every lengthscale
+_HELD_VARIANCES = (1.0, 0.1, 10.0)  # of the signal, when the noise variance is known
 _SITE_SHARES = (1.0, 0.1, 10.0)  # the same, when the noise variance is one and the rows have their own precisions
 _WEAK_SHARES = (1.0, 10.0, 100.0)
 _PRODUCT_STEP = 3.0
@@ -62,7 +63,7 @@ def look(model: SumModel, given: tuple[Given, ...], noise: float | None, details
     terms = tuple(setting.terms[0] for setting in settings)
     sized = model.restricted(capped([start.harmonics[0] for start in alone], model.harmonics))
     quietest = noise or min(setting.noise for setting in settings)
-    tried = [quietest] if noise else [quietest, 0.3 * quietest]
+    tried = [quietest] if noise or model.noise_held else [quietest, 0.3 * quietest]
     with threads_for(sized.size):
         starts = [_scored(sized, Hyperparameters(terms, value), fixed=bool(noise) or _any(given)) for value in tried]
     return max(starts, key=_elbo)
@@ -77,7 +78,7 @@ def look_alone(model: SumModel, given: Given, noise: float | None, detail: int) 
 
     The rungs of its ladder first, with the first noise share; then the other shares at the best of them.
     """
-    middle, *others = _variances(given["variance"], noise, sites=model.sites)
+    middle, *others = _variances(given["variance"], noise, model)
     fixed = bool(given["variance"] or noise)
     tried = [(sized, values, 1.0 if fixed else times) for sized, values, times in _rungs(model, given, detail)]
     with threads_for(max(sized.size for sized, *_ in tried)):
@@ -100,7 +101,7 @@ def look_alone(model: SumModel, given: Given, noise: float | None, detail: int) 
 def _look_product(model: SumModel, given: Given, noise: float | None, detail: int) -> Start:
     """The best of a few candidates for a model of one product term: all hyperparameters together, then each."""
     (term,), fixed = model.terms, bool(given["variance"] or noise)
-    middle, *others = _variances(given["variance"], noise, sites=model.sites)
+    middle, *others = _variances(given["variance"], noise, model)
     free = [(name, own.starts) for name, _, own in term.parameters if not given[name]]
 
     def at(variances: tuple[float, float], others: Mapping[str, float]) -> Start:
@@ -177,10 +178,13 @@ def _elbo(start: Start) -> float:
     return start.elbo
 
 
-def _variances(variance: float | None, noise: float | None, *, sites: bool) -> list[tuple[float, float]]:
+def _variances(variance: float | None, noise: float | None, model: SumModel) -> list[tuple[float, float]]:
     """(variance, noise) to try."""
+    sites = model.sites
     if variance and noise:
         return [(variance, noise)]
+    if noise and not sites and model.noise_held:  # how loud the noise is says nothing of the signal then
+        return [(louder, noise) for louder in _HELD_VARIANCES]
     if noise:
         return [(noise / share, noise) for share in (_SITE_SHARES if sites else _NOISE_SHARES)]
     return [(variance or 1.0, share * (variance or 1.0)) for share in _NOISE_SHARES]
@@ -194,13 +198,24 @@ def _evaluate(model: SumModel, variances: tuple[float, float], values: Values, *
 
 def _scored(model: SumModel, setting: Hyperparameters, *, fixed: bool) -> Start:
     """A candidate with its bound; unless a variance was given, all of them are scaled together to the best."""
-    theta = model.pack(setting)
+    theta = _within(model, model.pack(setting))
     try:
         closed = model.at(theta)
         scale, elbo = (1.0, closed.elbo) if fixed else rescale(closed)
+        if fixed or scale == 1.0:
+            return Start(theta, model.harmonics, elbo)
+        louder = theta.copy()
+        louder[[*model.variances, -1]] += np.log(scale)
+        limited = _within(model, louder)
+        if not np.array_equal(limited, louder):  # what is held does not follow
+            elbo = model.at(limited).elbo
+        return Start(limited, model.harmonics, elbo)
     except NotPositiveDefinite:  # less noise than rounding leaves room for
         return Start(theta, model.harmonics, -np.inf)
-    if fixed:
-        return Start(theta, model.harmonics, elbo)
-    louder = tuple({**values, "variance": scale * values["variance"]} for values in setting.terms)
-    return Start(model.pack(Hyperparameters(louder, scale * setting.noise)), model.harmonics, elbo)
+
+
+def _within(model: SumModel, theta: np.ndarray) -> np.ndarray:
+    """Where the user lets hyperparameters be; others may start anywhere."""
+    if not any(term.limits for term in model.terms) and model.noise_limits == NOISE_BOUNDS:
+        return theta
+    return model.parameters.clip(theta)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from vff.inference.learning.growth import Stage, grow, learn
-from vff.inference.learning.model import NOISE_BOUNDS, SumModel, capped, edf_by_term, shrunk
+from vff.inference.learning.model import LEAST_NOISE, NOISE_BOUNDS, SumModel, capped, edf_by_term, shrunk
 from vff.inference.learning.start import Given, Start, highest_standing_out, look, sized_for
 from vff.inference.methods.fit import Fit, Milestone, TermShare, record
 from vff.inference.methods.notes import active, notes_on
@@ -80,13 +80,21 @@ def with_target(task: FitTask) -> FitTask:
 def model_of(task: FitTask) -> SumModel:
     """The model of the sums, as learning sees it."""
     inner = standardised(task.sums.moments, task.sums.tails, task.target)
-    return SumModel(task.terms, *inner, intercept=REACH**2 if task.centred else None)
+    noise = NOISE_BOUNDS if task.noise_limits is None else held_above_rounding(task)
+    return SumModel(task.terms, *inner, intercept=REACH**2 if task.centred else None, noise_limits=noise)
+
+
+def held_above_rounding(task: FitTask) -> tuple[float, float]:
+    """The user's bounds of the noise variance as learning sees them, where float64 resolves them."""
+    assert task.noise_limits is not None
+    low, high = (max(end / task.target.scale**2, LEAST_NOISE) for end in task.noise_limits)
+    return low, high
 
 
 def _stages(task: FitTask, model: SumModel) -> list[Stage]:
     noise = None if task.noise is None else task.noise / task.target.scale**2
-    if noise is not None and task.optimise:  # where learning may start
-        noise = float(np.clip(noise, *NOISE_BOUNDS))
+    if noise is not None and (task.optimise or task.noise_limits is not None):  # where learning may start
+        noise = float(np.clip(noise, *model.noise_limits))
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what leaves float64 is no model
         return learn_from_sums(task, model, noise)
 
@@ -149,7 +157,8 @@ def given_setting(given: tuple[Given, ...], noise: float | None) -> Hyperparamet
 def _start_at(model: SumModel, setting: Hyperparameters, *, clipped: bool = False) -> Start:
     sized = sized_for(model, setting)
     theta = sized.pack(setting)
-    theta = sized.parameters.clip(theta) if clipped else theta
+    limited = clipped or any(term.limits for term in model.terms)
+    theta = sized.parameters.clip(theta) if limited else theta
     return Start(theta, sized.harmonics, sized.at(theta).elbo)
 
 

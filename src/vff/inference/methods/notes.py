@@ -190,7 +190,7 @@ def _of(name: str, columns: Sequence[str], d: int | None, *, alone: bool) -> str
 
 def active(final: Stage, s: int) -> bool:
     """Whether the term is still in play."""
-    return bool(final.free[final.model.variances[s]])
+    return bool(final.free[final.model.variances[s]]) or final.model.terms[s].needed
 
 
 def _stalled(stage: Stage, s: int) -> bool:

@@ -40,6 +40,8 @@ class TermPlan:
     """Where the data of its columns lie, factor by factor; of several columns, the widest."""
     highest_frequency: int = 0
     """That matters, when the term is one of several."""
+    limits: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    """Between which bounds the user lets hyperparameters be, in the user's units; a held one has two that are equal."""
 
     @property
     def spread(self) -> bool:
@@ -121,6 +123,8 @@ class FitTask:
     """An earlier fit that this one goes on from; its memory is over the levels that are known now."""
     target: TargetScale = TargetScale(0.0, 1.0)  # noqa: RUF009  a frozen record
     """The way back to the user's y, where the rows have it as learning sees it."""
+    noise_limits: tuple[float, float] | None = None
+    """Between which bounds the user lets the variance of Gaussian noise be; None where nothing was said."""
     psi: np.ndarray = field(default_factory=lambda: np.zeros(0))
     """The likelihood's first parameters, as learning sees them."""
 
@@ -138,7 +142,16 @@ class FitTask:
 
     @property
     def terms(self) -> tuple[Term, ...]:
-        return tuple(plan.term for plan in self.plans)
+        """With what is known of their hyperparameters, as learning sees them."""
+        bare = tuple(plan.term for plan in self.plans)
+        if not any(plan.limits for plan in self.plans):
+            return bare
+        request = self.rows.moments.request if isinstance(self.rows, Sums) else self.rows.request
+        units = Units.of(self.target, bare, request).terms
+        return tuple(
+            replace(term, limits=tuple((name, *map(own[name].inner, ends)) for name, ends in plan.limits.items()))
+            for term, plan, own in zip(bare, self.plans, units, strict=True)
+        )
 
     @property
     def sources(self) -> tuple[tuple[str, ...], ...]:
@@ -169,7 +182,7 @@ class FitTask:
 
     def units(self, request: MomentRequest) -> Units:
         """Of hyperparameters."""
-        return Units.of(self.target, self.terms, request)
+        return Units.of(self.target, tuple(plan.term for plan in self.plans), request)
 
 
 class Method(ABC):

@@ -42,6 +42,8 @@ class Term:
     factors: tuple[Factor, ...]
     given: bool = False
     """Whether the user has said where its variance starts."""
+    limits: tuple[tuple[str, float, float], ...] = ()
+    """Hyperparameters that the user holds or bounds, by name, and between which values."""
 
     @cached_property
     def parameters(self) -> tuple[TermParameter, ...]:
@@ -65,8 +67,15 @@ class Term:
 
     @property
     def bounds(self) -> list[tuple[float, float]]:
-        own = _LONE_BOUNDS if self.lone else _VARIANCE_BOUNDS
-        return [own, *(own.bounds for _, _, own in self.parameters)]
+        """Of every hyperparameter: the user's, where there are some."""
+        said = {name: (low, high) for name, low, high in self.limits}
+        usual = [_LONE_BOUNDS if self.lone else _VARIANCE_BOUNDS, *(own.bounds for _, _, own in self.parameters)]
+        return [said.get(name, bounds) for name, bounds in zip(self.names, usual, strict=True)]
+
+    @property
+    def needed(self) -> bool:
+        """Whether the user has said how large its variance is, so that it cannot come to nothing."""
+        return any(name == "variance" for name, _, _ in self.limits)
 
     def values_of(self, d: int, values: Values) -> dict[str, float]:
         """The hyperparameters of one factor, as it calls them."""

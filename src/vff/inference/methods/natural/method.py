@@ -260,7 +260,7 @@ def _from_prior(problem: SiteProblem, stage: Stage, psi: np.ndarray, other: Site
     """
     # the constant is held too: under its own prior, a mean that grows like exp(f) would be all but infinite
     zero, held = Moments.zero(problem.oracle.request), replace(problem, optimise=False, grows=False, centred=False)
-    stage, steps = replace(stage, free=stage.model.all_but_noise), [other]
+    stage, steps = replace(stage, free=stage.model.learnt), [other]
     for variance in _QUIET if problem.optimise else (None,):
         theta = stage.optimum.theta.copy()
         if variance is not None:
@@ -279,7 +279,7 @@ def _onto_all_rows(problem: SiteProblem, rough: SiteAscent) -> SiteStep:
     """The q that some rows taught, asked of all of them, and then the q that their sites make."""
     last = rough.last
     sums = problem.visit(last.iterate, last.psi).sums
-    here = replace(last.iterate, free=last.iterate.model.all_but_noise)
+    here = replace(last.iterate, free=last.iterate.model.learnt)
     iterate = problem.update(sums, here, 1.0)
     if iterate is None:  # negative sites: begin with those of every row by itself
         sums, _ = problem.first_sums(last.psi, problem.intercept_prior)
@@ -290,7 +290,7 @@ def _onto_all_rows(problem: SiteProblem, rough: SiteAscent) -> SiteStep:
 
 def _first_stage(task: FitTask, whole: SumModel, power: float) -> Stage:
     """Hyperparameters and harmonics for the first sums."""
-    return learn_from_sums(task, whole, 1.0, power=power, known={"free": whole.all_but_noise, "gain": _FIRST_GAIN})[-1]
+    return learn_from_sums(task, whole, 1.0, power=power, known={"free": whole.learnt, "gain": _FIRST_GAIN})[-1]
 
 
 def _fit_of(task: FitTask, problem: SiteProblem, ascent: SiteAscent) -> Fit:

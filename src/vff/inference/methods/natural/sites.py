@@ -86,13 +86,13 @@ class SiteProblem:
         """
         stage = step.iterate
         variances = stage.model.variances
-        off = variances[~stage.free[variances]]
+        off = variances[~stage.free[variances] & stage.model.learnt[variances]]
         if off.size == 0:
             return None
         theta = stage.optimum.theta.copy()
         theta[off] = np.log(_REVIVED)
         optimum = replace(stage.optimum, theta=theta, curvature=None)
-        lifted = replace(stage, free=stage.model.all_but_noise, optimum=optimum)
+        lifted = replace(stage, free=stage.model.learnt, optimum=optimum)
         iterate = self.update(step.visit.sums, lifted, 1.0)
         if iterate is None:
             return None
@@ -130,7 +130,7 @@ class SiteProblem:
         """q for some sums at hyperparameters that are kept."""
         model = self.model(sums).restricted(harmonics)
         optimum = Optimum(theta, np.nan, 0, 1, True, "hyperparameters kept as given")
-        return self.settled(sums, Stage(model, optimum, model.at(theta), np.inf, model.all_but_noise, False))
+        return self.settled(sums, Stage(model, optimum, model.at(theta), np.inf, model.learnt, False))
 
     def visit(self, stage: Stage, psi: np.ndarray) -> Visit[Moments]:
         """See ``ascent.Problem``."""
