@@ -116,15 +116,10 @@ class FitSpec(Spec):
             if find_spec("blackjax") is None:
                 raise ImportError("inference='mcmc' needs BlackJAX, which is not installed; pip install 'vff[mcmc]'")
             self.chains.checked()
-            if self.priors is not None and not isinstance(self.priors, Mapping):
-                raise ValueError(
-                    "priors must be None or a dictionary by hyperparameter, such as {'lengthscale': Gamma(2, 1)}; got "
-                    f"{shown(self.priors)}"
-                )
-        elif self.priors is not None:
+        if self.priors is not None and not isinstance(self.priors, Mapping):
             raise ValueError(
-                "priors are for inference='mcmc': with inference='variational' the best hyperparameters are learnt and "
-                "taken as known; set inference='mcmc', or leave priors=None"
+                "priors must be None or a dictionary by hyperparameter, such as {'lengthscale': Gamma(2, 1)}; got "
+                f"{shown(self.priors)}"
             )
         return method
 

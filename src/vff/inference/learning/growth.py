@@ -100,10 +100,10 @@ def learn(
     with threads_for(model.size):
         if optimise:
             first = model.at(start)
-            if curvature is None and len(model.terms) > 1 and not model.iterative:
-                # many parameters: seeing the bound's shape first takes fewer evaluations than finding it on the way
+            if curvature is None and _worth_seeing(model):
+                # seeing the bound's shape first takes fewer evaluations than finding it on the way
                 start, first = with_enough_noise(model, start, free)
-                curvature, elbo = curvature_at(model, start, free), first.elbo
+                curvature, elbo = curvature_at(model, start, free), first.objective
             # where features are many and still miss much, the last bit of learning is not worth its time
             hasty = rough or model.size > _MANY_FEATURES
             gain = _ROUGHLY * first.bound_gap if hasty and gain is None else gain
@@ -112,7 +112,7 @@ def learn(
                 optimum, closed, free = _settled(model, optimum, closed, free, gain)
         else:
             closed = model.at(start)
-            optimum = Optimum(start, closed.elbo, 0, 1, True, "hyperparameters kept as given")
+            optimum = Optimum(start, closed.objective, 0, 1, True, "hyperparameters kept as given")
         enough = tolerance(model.rows, closed.cotangents.edf)
     stage = Stage(model, optimum, closed, enough, free, rough)
     progress(
@@ -120,6 +120,11 @@ def learn(
         f"{optimum.evaluations} evaluations, misses {stage.bound_gap:.3g}"
     )
     return stage
+
+
+def _worth_seeing(model: SumModel) -> bool:
+    """Whether parameters are many, of very different scales, or looking costs next to nothing."""
+    return not model.iterative and (len(model.terms) > 1 or model.known is not None or model.rank is not None)
 
 
 def _text(harmonics: Harmonics) -> str:
@@ -152,7 +157,8 @@ def _without_nothings(
 
     On a logarithmic scale a vanishing variance would creep towards zero for ever.
     """
-    theta, free, elbo = optimum.theta.copy(), free.copy(), optimum.elbo
+    # a term that is not there has no hyperparameters, and no prior of them: bounds are compared
+    theta, free, elbo = optimum.theta.copy(), free.copy(), closed.elbo
     places = [*model.variances, theta.size - 1]
     edf = edf_by_term(closed)
     for s in np.argsort(edf):
@@ -165,7 +171,7 @@ def _without_nothings(
         if without.elbo >= elbo - _NOTHING:
             theta, closed, elbo = trial, without, without.elbo
             free[first : places[s + 1]] = False
-    return replace(optimum, theta=theta, elbo=elbo), closed, free
+    return replace(optimum, theta=theta, elbo=closed.objective), closed, free
 
 
 def _revived(model: SumModel, optimum: Optimum, free: np.ndarray) -> tuple[Optimum, np.ndarray] | None:
@@ -175,7 +181,7 @@ def _revived(model: SumModel, optimum: Optimum, free: np.ndarray) -> tuple[Optim
     """
     if model.size > _FEW_FEATURES or model.sites:
         return None
-    theta, elbo, lows = optimum.theta, optimum.elbo, model.parameters.log_bounds
+    theta, elbo, lows = optimum.theta, _bound_at(model, optimum.theta), model.parameters.log_bounds
     places = [*model.variances, theta.size - 1]
     for term, (first, end) in zip(model.terms, pairwise(places), strict=True):
         if theta[first] > lows[first][0] + np.log(_VANISHED) or term.lone or term.needed:
@@ -188,7 +194,7 @@ def _revived(model: SumModel, optimum: Optimum, free: np.ndarray) -> tuple[Optim
                 free = free | (own & model.learnt)
     if theta is optimum.theta:
         return None
-    return replace(optimum, theta=theta, elbo=elbo), free
+    return replace(optimum, theta=theta, elbo=model.at(theta).objective), free
 
 
 def _chances(term: Term, theta: np.ndarray, first: int) -> Iterator[np.ndarray]:

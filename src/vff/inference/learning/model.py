@@ -8,12 +8,14 @@ import numpy as np
 
 from vff.factors import Prior, StackedTransform, TailRows
 from vff.inference.learning.harmonics import fewer
+from vff.inference.learning.log_prior import LogPriors
 from vff.inference.learning.solver import Solver, choose_solver
 from vff.inference.model.hyperparameters import NOISE, Hyperparameters, Key
 from vff.inference.model.term import Term, Values
 from vff.inference.posterior import Posterior
 from vff.inference.solvers.direct import NormalEquations, moved_gram
 from vff.inference.solvers.linear_gaussian import Cotangents, Intercept, LinearGaussian
+from vff.inference.solvers.low_rank import GramRoot
 from vff.inference.solvers.whitening import LatticeGram
 from vff.linalg import BlockDiagonal
 from vff.moments import ColumnRequest, Harmonics, Moments
@@ -23,6 +25,8 @@ NOISE_BOUNDS = (1e-8, 1e4)  # relative to the variance of the targets, which are
 LEAST_NOISE = 1e-12  # below which sums in float64 do not tell noise from none
 
 
+FEW_ROWS = 4  # times fewer rows than features, with which a root of their Gram matrix pays
+_EXACT = 1e-12
 SMALL = 1500  # features, of which a factor is computed in a moment
 
 
@@ -42,6 +46,8 @@ class SumModel:
     """Prior variance of a constant beside the terms; None where there is none."""
     noise_limits: tuple[float, float] = NOISE_BOUNDS
     """Between which bounds the noise variance is learnt."""
+    known: LogPriors | None = None
+    """What is known of the hyperparameters beforehand; None where nothing is."""
     widest: float = np.inf
     """The largest prior variance that all terms together are let have."""
 
@@ -103,7 +109,10 @@ class SumModel:
 
     def alone(self, s: int) -> "SumModel":
         """One term by itself, with the same rows."""
-        more = {"intercept": self.intercept, "widest": self.widest, "noise_limits": self.noise_limits}
+        first = int(self.variances[s])
+        own = [*range(first, first + len(self.terms[s].names)), len(self.keys) - 1]
+        known = None if self.known is None else self.known.taken(own)
+        more = {"intercept": self.intercept, "widest": self.widest, "noise_limits": self.noise_limits, "known": known}
         return SumModel((self.terms[s],), self.moments.term(s), self.tails, self.sites, **more)
 
     @cached_property
@@ -134,7 +143,30 @@ class SumModel:
     @property
     def solver(self) -> Solver:
         """What its equations are solved by."""
-        return choose_solver(self.moments.request)
+        return choose_solver(self.moments.request, self.rank)
+
+    @property
+    def rank(self) -> int | None:
+        """That of the Gram matrix, where rows are few and it has a root; sites may be negative, and have none."""
+        if self.sites or self.tails or FEW_ROWS * self.moments.n > self.size:
+            return None
+        return self.gram_root.L.shape[1] if self.gram_root.error < _EXACT else None
+
+    @cached_property
+    def gram_root(self) -> GramRoot:
+        """Of the Gram matrix, as few columns as its rank."""
+        return GramRoot.of(self.inside.G)
+
+    @cached_property
+    def root_sides(self) -> np.ndarray:
+        """The sums over rows of targets and of features, in the columns of the root, (R, 1 or 2)."""
+        sides = [self.inside.b] if self.intercept is None else [self.inside.b, np.concatenate(self.features_sums)]
+        return np.stack([self.gram_root.preimage(own) for own in sides], axis=1)
+
+    @cached_property
+    def features_sums(self) -> tuple[np.ndarray, ...]:
+        """Of the weighted features over the rows inside, by term."""
+        return self.moments.features_sums
 
     @property
     def iterative(self) -> bool:
@@ -147,7 +179,7 @@ class SumModel:
         return LatticeGram(self.moments)
 
     @cached_property
-    def _inside(self) -> NormalEquations:
+    def inside(self) -> NormalEquations:
         # rows outside carry their own targets; y'Wy is the only sum that does not depend on the rate
         yy = self.moments.target_squared + sum(tail.yy for tail in self.tails)
         return NormalEquations(self.weight, yy, self.moments.project, self.moments.gram())
@@ -159,7 +191,7 @@ class SumModel:
 
     def equations(self, setting: Hyperparameters) -> NormalEquations:
         """What the rows say, in the coordinates of the prior at this setting."""
-        inside, transform = self._inside, self.transform(setting)
+        inside, transform = self.inside, self.transform(setting)
         b, states = transform.forward(inside.b), []
         if self.tails:
             prior = self._only(setting)
@@ -188,7 +220,7 @@ class SumModel:
 
     def _features_total(self, setting: Hyperparameters) -> np.ndarray:
         """Sum of the weighted features over all rows, in the coordinates of the prior, (P,)."""
-        total = self.transform(setting).forward(np.concatenate(self.moments.features_sums))
+        total = self.transform(setting).forward(np.concatenate(self.features_sums))
         if self.tails:
             prior = self._only(setting)
             for tail in self.tails:
@@ -231,7 +263,8 @@ class SumModel:
         return self.terms[s].variance_total_slopes(sums, values)
 
     def at(self, theta: np.ndarray) -> LinearGaussian:
-        return self.solver.at(self, self.unpack(theta))
+        form = self.solver.at(self, self.unpack(theta))
+        return form if self.known is None else replace(form, log_prior=self.known.value(theta))
 
     def posterior(self, form: LinearGaussian, theta: np.ndarray) -> Posterior:
         """q(f) at log hyperparameters, from the form that the model has there."""
@@ -252,7 +285,8 @@ class SumModel:
                 change = slopes[own.name]
                 pulled = change.project @ (Z.T @ cotangents.projection) + change.total @ (Z.T @ cotangents.features)
                 gradient[place] += float(np.sum(change.gram * cotangents.gram(Z)) + pulled)
-        return np.array([*gradient, cotangents.log_noise])
+        slopes = np.array([*gradient, cotangents.log_noise])
+        return slopes if self.known is None else slopes + cotangents.log_prior * self.known.slope(theta)
 
     def bound_gap_by_term(self, closed: LinearGaussian, theta: np.ndarray) -> np.ndarray:
         """Each term's part of T = [sum w k(x, x) - tr(K^-1 G)] / (2 noise), nats: what its features miss."""

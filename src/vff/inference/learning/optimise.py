@@ -55,6 +55,7 @@ class Optimum:
 
     theta: np.ndarray
     elbo: float
+    """The bound there, and the log prior of the hyperparameters where one is known."""
     steps: int
     evaluations: int
     converged: bool
@@ -87,7 +88,7 @@ def maximise(
     free = ~layout.held if free is None else free
     start, first = with_enough_noise(model, layout.clip(start), free)
     if not free.any():
-        return Optimum(start, float(first.elbo), 0, 1, True, "nothing to learn", curvature), first
+        return Optimum(start, float(first.objective), 0, 1, True, "nothing to learn", curvature), first
     if curvature is not None and elbo is not None:
         root = np.linalg.cholesky(curvature[np.ix_(free, free)]).T
         rounded, closed = _lbfgs(model, start, free, root, None, elbo, gain, first.error)
@@ -100,8 +101,8 @@ def maximise(
     while True:
         unit = _unit(model, first)[free]
         bounds = [(low * u, high * u) for (low, high), u in zip(ends, unit, strict=True)]
-        optimum, closed = _lbfgs(model, start, free, np.diag(unit), bounds, first.elbo, gain, first.error)
-        gained = optimum.elbo - first.elbo
+        optimum, closed = _lbfgs(model, start, free, np.diag(unit), bounds, first.objective, gain, first.error)
+        gained = optimum.elbo - first.objective
         optimum = optimum if spent is None else optimum.after(spent)
         if closed.mean.size > _LARGE or _steepness(model, optimum.theta, closed, free) < _STEEP:
             return optimum, closed
@@ -118,7 +119,7 @@ def with_enough_noise(model: Model[F], start: np.ndarray, free: np.ndarray) -> t
     while True:
         try:
             closed = model.at(start)
-            if np.isfinite(closed.elbo):
+            if np.isfinite(closed.objective):
                 return start, closed
             failure = NotPositiveDefinite("the bound is not finite where learning starts; give other hyperparameters")
         except NotPositiveDefinite as error:
@@ -174,9 +175,9 @@ def _lbfgs(
                 raise
             return _NOWHERE - best[0], np.zeros(z.size)  # not a model: a search that came here turns back
         slopes = inverse.T @ gradient
-        if best is None or closed.elbo > best[0]:
-            best = (closed.elbo, theta, closed, slopes)
-        return -closed.elbo, -slopes
+        if best is None or closed.objective > best[0]:
+            best = (closed.objective, theta, closed, slopes)
+        return -closed.objective, -slopes
 
     # Stop when a step gains less than 1e-4 nats, or less than rounding can tell. Where it can tell more, go on to 1e-8,
     # so that what is learnt does not depend on the path.
@@ -220,7 +221,7 @@ def curvature_at(
         return np.eye(theta.size)
     first = model.at(theta)
     # differences of a gradient that is rounded in proportion to the bound, of an error in proportion to the step
-    step = max(1e-4, np.cbrt(_ROUNDING * abs(first.elbo)))
+    step = max(1e-4, np.cbrt(_ROUNDING * abs(first.objective)))
 
     def gradient(at: np.ndarray) -> np.ndarray:
         return model.pull_back(at, model.at(at).cotangents)[free]
@@ -266,14 +267,14 @@ def polish(model: Model[F], optimum: Optimum, closed: F, free: np.ndarray) -> tu
         rest = inside & (there == wish)  # what ran into a bound stays there
         # by the gain that is left: a plain norm of the slope would be that of rounding in the steepest direction
         nearer = _newton(curvature, new, rest) @ new < step @ slope
-        if nearer or trial.elbo > closed.elbo + _TOLD_APART * abs(closed.elbo):
+        if nearer or trial.objective > closed.objective + _TOLD_APART * abs(closed.objective):
             curvature = _secant(curvature, np.where(rest, there - theta, 0.0), np.where(rest, slope - new, 0.0))
             theta, slope, closed, inside = there, new, trial, rest
         elif longest < _LONGEST_STEP:  # a shorter step does not help either: rounding is all that is left
             break
         else:
             longest = 0.25 * np.abs(wish - theta).max()
-    return replace(optimum, theta=theta, elbo=float(closed.elbo), evaluations=evaluations), closed
+    return replace(optimum, theta=theta, elbo=float(closed.objective), evaluations=evaluations), closed
 
 
 def _newton(curvature: np.ndarray, slope: np.ndarray, inside: np.ndarray) -> np.ndarray:

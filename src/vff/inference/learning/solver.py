@@ -11,6 +11,7 @@ from vff.inference.posterior import Direct, Posterior, Probed, TermProcess
 from vff.inference.solvers.direct import DirectLinearGaussian
 from vff.inference.solvers.iterative import IterativeLinearGaussian
 from vff.inference.solvers.linear_gaussian import LinearGaussian
+from vff.inference.solvers.low_rank import LowRankLinearGaussian
 from vff.inference.solvers.whitening import whitened_terms
 from vff.moments import MomentRequest
 from vff.registry import Registry
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from vff.inference.learning.model import SumModel
 
 LARGEST_DIRECT = 4500  # features; beyond, iterations are faster than a Cholesky factor
+_LOW_RANK = 16.0  # operations of the form for few rows beside one of a Cholesky factor: it pays from a quarter on
 _GOOD_VARIANCE = 2.5e-3  # relative standard error
 _MOST_PROBES, _MOST_WHEN_LARGE, _LARGE = 192, 96, 20_000  # probes for it, and features
 
@@ -31,8 +33,11 @@ class Solver(ABC):
     """Whether bound and variances are known without a standard error."""
 
     @abstractmethod
-    def cost(self, request: MomentRequest) -> float | None:
-        """Of one setting, in operations that compare; None where it has nothing to offer."""
+    def cost(self, request: MomentRequest, rank: int | None = None) -> float | None:
+        """Of one setting, in operations that compare; None where it has nothing to offer.
+
+        ``rank`` is that of G, where rows are few and G has a root of so many columns.
+        """
 
     @abstractmethod
     def at(self, model: "SumModel", setting: Hyperparameters) -> LinearGaussian:
@@ -48,7 +53,7 @@ class DirectSolver(Solver):
 
     name, exact = "direct", True
 
-    def cost(self, request: MomentRequest) -> float:
+    def cost(self, request: MomentRequest, rank: int | None = None) -> float:
         return float(request.size) ** 3
 
     def at(self, model: "SumModel", setting: Hyperparameters) -> DirectLinearGaussian:
@@ -74,7 +79,7 @@ class IterativeSolver(Solver):
 
     name, exact = "iterative", False
 
-    def cost(self, request: MomentRequest) -> float | None:
+    def cost(self, request: MomentRequest, rank: int | None = None) -> float | None:
         if all(len(term.factors) == 1 for term in request.terms):
             return None  # terms of one column alone have nothing to gain
         return LARGEST_DIRECT * float(request.size) ** 2
@@ -101,12 +106,39 @@ class IterativeSolver(Solver):
         return Posterior(form.mean, covariance, centre, covariance.times(centre), intercept=form.intercept_posterior)
 
 
-SOLVERS: Registry[Solver] = Registry("a solver", DirectSolver(), IterativeSolver())
+class LowRankSolver(Solver):
+    """A factor of as many dimensions as there are rows, where these are few."""
+
+    name, exact = "low-rank", True
+
+    def cost(self, request: MomentRequest, rank: int | None = None) -> float | None:
+        return None if rank is None else _LOW_RANK * float(request.size) * rank**2
+
+    def at(self, model: "SumModel", setting: Hyperparameters) -> LowRankLinearGaussian:
+        inside, transform, intercept = model.inside, model.transform(setting), model.intercept_at(setting)
+        L, sides = transform.forward(model.gram_root.L), model.root_sides
+        own = transform.forward(inside.b), inside.yy, inside.weight, model.prior_trace(setting), setting.noise
+        return LowRankLinearGaussian(model.prior(setting), *own, L, sides, intercept=intercept)
+
+    def posterior(self, form: LowRankLinearGaussian, model: "SumModel", setting: Hyperparameters) -> Posterior:
+        request, U = model.moments.request, form.taken
+        terms, centre, places = processes(model, setting), model.centre(setting), request.slices
+        taken = tuple(U[place] @ U[place].T for place in places)
+        shared = {(s, t): -U[places[s]] @ U[places[t]].T for s, t in request.pairs}
+        alone = [
+            block.solve(centre[place]) - U[place] @ (U[place].T @ centre[place])
+            for block, place in form.block_prior.each()
+        ]
+        known = form.intercept_posterior
+        return Posterior(form.mean, Direct(terms, taken, shared), centre, np.concatenate(alone), intercept=known)
 
 
-def choose_solver(request: MomentRequest) -> Solver:
+SOLVERS: Registry[Solver] = Registry("a solver", DirectSolver(), IterativeSolver(), LowRankSolver())
+
+
+def choose_solver(request: MomentRequest, rank: int | None = None) -> Solver:
     """The cheapest."""
-    costs = [(cost, solver) for solver in SOLVERS if (cost := solver.cost(request)) is not None]
+    costs = [(cost, solver) for solver in SOLVERS if (cost := solver.cost(request, rank)) is not None]
     return min(costs, key=lambda own: own[0])[1]
 
 

@@ -198,24 +198,25 @@ def _evaluate(model: SumModel, variances: tuple[float, float], values: Values, *
 
 def _scored(model: SumModel, setting: Hyperparameters, *, fixed: bool) -> Start:
     """A candidate with its bound; unless a variance was given, all of them are scaled together to the best."""
-    theta = _within(model, model.pack(setting))
+    theta = within(model, model.pack(setting))
     try:
         closed = model.at(theta)
         scale, elbo = (1.0, closed.elbo) if fixed else rescale(closed)
         if fixed or scale == 1.0:
-            return Start(theta, model.harmonics, elbo)
+            return Start(theta, model.harmonics, closed.objective)
         louder = theta.copy()
         louder[[*model.variances, -1]] += np.log(scale)
-        limited = _within(model, louder)
-        if not np.array_equal(limited, louder):  # what is held does not follow
-            elbo = model.at(limited).elbo
+        limited = within(model, louder)
+        if model.known is not None or not np.array_equal(limited, louder):  # what is held does not follow
+            elbo = model.at(limited).objective
         return Start(limited, model.harmonics, elbo)
     except NotPositiveDefinite:  # less noise than rounding leaves room for
         return Start(theta, model.harmonics, -np.inf)
 
 
-def _within(model: SumModel, theta: np.ndarray) -> np.ndarray:
-    """Where the user lets hyperparameters be; others may start anywhere."""
+def within(model: SumModel, theta: np.ndarray) -> np.ndarray:
+    """Where the user lets hyperparameters be, and can imagine them; others may start anywhere."""
+    theta = theta if model.known is None else model.known.clipped(theta)
     if not any(term.limits for term in model.terms) and model.noise_limits == NOISE_BOUNDS:
         return theta
     return model.parameters.clip(theta)

@@ -11,8 +11,9 @@ import numpy as np
 
 from vff.inference.learning.growth import Stage, grow, learn
 from vff.inference.learning.model import LEAST_NOISE, NOISE_BOUNDS, SumModel, capped, edf_by_term, shrunk
-from vff.inference.learning.start import Given, Start, highest_standing_out, look, sized_for
+from vff.inference.learning.start import Given, Start, highest_standing_out, look, sized_for, within
 from vff.inference.methods.fit import Fit, Milestone, TermShare, record
+from vff.inference.methods.known import log_priors_of, with_held
 from vff.inference.methods.notes import active, notes_on
 from vff.inference.methods.shares import Explained, concurvities, gram_of_mean
 from vff.inference.methods.task import FitTask, Method, Spec
@@ -74,14 +75,16 @@ def not_gaussian(spec: Spec) -> str:
 
 def with_target(task: FitTask) -> FitTask:
     """The task with the scale of y that learning sees."""
-    return replace(task, target=TargetScale.of(task.sums.moments, task.sums.tails, task.centred))
+    task = replace(task, target=TargetScale.of(task.sums.moments, task.sums.tails, task.centred))
+    return with_held(task, task.sums.moments.request)
 
 
 def model_of(task: FitTask) -> SumModel:
     """The model of the sums, as learning sees it."""
     inner = standardised(task.sums.moments, task.sums.tails, task.target)
     noise = NOISE_BOUNDS if task.noise_limits is None else held_above_rounding(task)
-    return SumModel(task.terms, *inner, intercept=REACH**2 if task.centred else None, noise_limits=noise)
+    how: dict[str, Any] = {"noise_limits": noise, "known": log_priors_of(task, inner[0].request)}
+    return SumModel(task.terms, *inner, intercept=REACH**2 if task.centred else None, **how)
 
 
 def held_above_rounding(task: FitTask) -> tuple[float, float]:
@@ -131,6 +134,8 @@ def learn_from_sums(
     progress(f"start: bound {start.elbo:.3f} nats")
     harmonics = capped(either(wanted, start.harmonics), most)
     how: dict[str, Any] = {"optimise": optimise, "progress": progress}
+    if not all_given and sized.rank is not None:  # rows are so few that all harmonics cost next to nothing
+        return [learn(sized, start.theta, **(known or {}), **how)]
     if not all_given:
         return grow(sized, start.theta, harmonics, known=known, budgets=task.budgets, **how)
     if known or not optimise or not sized.iterative:
@@ -157,9 +162,8 @@ def given_setting(given: tuple[Given, ...], noise: float | None) -> Hyperparamet
 def _start_at(model: SumModel, setting: Hyperparameters, *, clipped: bool = False) -> Start:
     sized = sized_for(model, setting)
     theta = sized.pack(setting)
-    limited = clipped or any(term.limits for term in model.terms)
-    theta = sized.parameters.clip(theta) if limited else theta
-    return Start(theta, sized.harmonics, sized.at(theta).elbo)
+    theta = within(sized, sized.parameters.clip(theta) if clipped else theta)
+    return Start(theta, sized.harmonics, sized.at(theta).objective)
 
 
 def _last(task: FitTask, model: SumModel, found: Start) -> Start | None:

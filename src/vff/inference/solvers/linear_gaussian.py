@@ -73,6 +73,8 @@ class LinearGaussian(ABC):
     """Whether the targets stand for another likelihood (``natural``): their squares are unknown and left out."""
     intercept: Intercept | None = field(default=None, kw_only=True)
     """None where the function has no constant of its own."""
+    log_prior: float = field(default=0.0, kw_only=True)
+    """That of the hyperparameters, nats, where something is known of them."""
 
     @property
     def block_prior(self) -> BlockDiagonal:
@@ -241,6 +243,11 @@ class LinearGaussian(ABC):
         n = self.weight
         return -0.5 * (n * np.log(2.0 * np.pi) + self.log_volume + self.quadratic + self.tau * self.residual)
 
+    @property
+    def objective(self) -> float:
+        """What learning climbs: the bound, and what is known of the hyperparameters beforehand."""
+        return self.elbo + self.log_prior
+
     @cached_property
     def divergence(self) -> float:
         """KL[q(c) || p(c)] = 1/2 [ tr(K A^-1) - P + m'Km + log|A| - log|K| ], nats, of a model with unit noise."""
@@ -274,8 +281,10 @@ class LinearGaussian(ABC):
 
 @dataclass(frozen=True)
 class Cotangents:
-    """Derivatives of the bound, as far as each structure needs them."""
+    """Derivatives of the objective, as far as each structure needs them."""
 
+    log_prior: ClassVar[float] = 1.0
+    """In the log prior of the hyperparameters."""
     model: LinearGaussian
 
     @cached_property
@@ -328,6 +337,8 @@ class Cotangents:
 
 class GapCotangents(Cotangents):
     """Derivatives of T, answering to the same names. O(P^2)."""
+
+    log_prior: ClassVar[float] = 0.0
 
     @cached_property
     def prior(self) -> StructuredCotangent:

@@ -8,7 +8,6 @@ import numpy as np
 from vff.inference.learning.model import SumModel
 from vff.inference.learning.solver import LARGEST_DIRECT
 from vff.inference.methods.chains.density import CollapsedTarget, Data, Hyper, Sums, registered
-from vff.inference.methods.chains.hyper import Parameter, check_names, noise_parameter, term_parameters, with_priors
 from vff.inference.methods.chains.points import shapes_of
 from vff.inference.methods.chains.posterior import CoefficientDraws, sampled_posterior
 from vff.inference.methods.chains.run import MOST_GRADIENTS
@@ -16,6 +15,7 @@ from vff.inference.methods.chains.samples import Samples, evenly, on_gap, stats_
 from vff.inference.methods.chains.start import sampled
 from vff.inference.methods.collapsed import Collapsed, model_of, with_target
 from vff.inference.methods.fit import Fit, TermShare, record
+from vff.inference.methods.hyper import Parameter, held_or_bounded, noise_parameter, term_parameters, with_priors
 from vff.inference.methods.task import FitTask
 from vff.inference.posterior import Posterior, covariance_root
 from vff.likelihoods import Gaussian
@@ -28,7 +28,6 @@ def sample_sum(task: FitTask) -> Fit:
     """Sample the hyperparameters of a sum of terms, those of the moments, from where learning ends."""
     plan = task.chains
     assert plan is not None
-    check_names(task.plans, ["noise_variance"], task.priors)
     task = with_target(task)
     fit = Collapsed().fit(task)
     model = model_of(task).restricted(fit.history[-1].harmonics)
@@ -61,7 +60,8 @@ def sample_sum(task: FitTask) -> Fit:
 def _parameters(fit: Fit, model: SumModel, task: FitTask) -> list[Parameter]:
     learnt = [(own.variance, *own.lengthscales) for own in fit.terms]
     terms = term_parameters(task, learnt, task.units(model.moments.request))
-    return with_priors([*terms, noise_parameter(fit.noise_variance, task.target)], task.priors)
+    noise = held_or_bounded(noise_parameter(fit.noise_variance, task.target), task.noise_limits)
+    return with_priors([*terms, noise], task.priors)
 
 
 def _target(parameters: list[Parameter], model: SumModel) -> CollapsedTarget:

@@ -22,8 +22,8 @@ import numpy as np
 from jax.scipy.linalg import block_diag, solve_triangular
 
 from vff.inference.learning.model import SumModel
-from vff.inference.methods.chains.hyper import Parameter
 from vff.inference.methods.chains.points import RowData, TermShape
+from vff.inference.methods.hyper import Parameter
 from vff.inference.methods.structured.bound import expected_log_density
 from vff.likelihoods import AbstractLikelihood
 from vff.moments import Moments

@@ -15,7 +15,12 @@ from vff.inference.learning.model import SumModel
 from vff.inference.learning.optimise import Optimum
 from vff.inference.methods.chains.density import Data, Hyper, Sums, Target
 from vff.inference.methods.chains.design import Design, design, features_at
-from vff.inference.methods.chains.hyper import (
+from vff.inference.methods.chains.posterior import CoefficientDraws, sampled_posterior
+from vff.inference.methods.chains.run import MOST_GRADIENTS, Drawn, compiled
+from vff.inference.methods.chains.samples import Samples, evenly, on_gap, stats_of
+from vff.inference.methods.chains.start import sampled
+from vff.inference.methods.fit import Fit, Milestone, record, shares_of_effects
+from vff.inference.methods.hyper import (
     Parameter,
     check_names,
     intercept_parameter,
@@ -23,11 +28,6 @@ from vff.inference.methods.chains.hyper import (
     term_parameters,
     with_priors,
 )
-from vff.inference.methods.chains.posterior import CoefficientDraws, sampled_posterior
-from vff.inference.methods.chains.run import MOST_GRADIENTS, Drawn, compiled
-from vff.inference.methods.chains.samples import Samples, evenly, on_gap, stats_of
-from vff.inference.methods.chains.start import sampled
-from vff.inference.methods.fit import Fit, Milestone, record, shares_of_effects
 from vff.inference.methods.natural.first import Learnt, learn_first, no_sums
 from vff.inference.methods.natural.oracle import feature_averages
 from vff.inference.methods.task import FitTask

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from vff.inference.methods.chains.diagnostics import ChainSummary, summary
-from vff.inference.methods.chains.hyper import Parameter
+from vff.inference.methods.hyper import Parameter
 from vff.likelihoods import AbstractLikelihood
 
 if TYPE_CHECKING:

@@ -12,6 +12,7 @@ from vff.inference.learning.harmonics import fewer
 from vff.inference.learning.model import SumModel
 from vff.inference.methods.collapsed import learn_from_sums, record_of_stages
 from vff.inference.methods.fit import Fit, SiteMemory
+from vff.inference.methods.known import log_priors_of, log_priors_of_likelihood, with_held, with_held_likelihood
 from vff.inference.methods.natural.ascent import arrive, ascend, newton, positive
 from vff.inference.methods.natural.oracle import MemoryRows, RowOracle
 from vff.inference.methods.natural.sites import SiteAscent, SiteProblem, SiteStep
@@ -56,6 +57,7 @@ class Natural(Method):
 
 def prepared(task: FitTask) -> FitTask:
     """The task as learning sees it: targets near one where f is in their units, and a likelihood with its levels."""
+    task = with_held_likelihood(task)
     rows, target = task.visited, _scale_of(task)
     _check_given(task)
     inner = rows.in_units(target)
@@ -63,13 +65,14 @@ def prepared(task: FitTask) -> FitTask:
     # values that are held are in the user's units
     start = sized.start(rows.observed.y, inner.observed.extra, inner.observed.w)
     psi = sized.with_values(start).in_units(1.0 / target.scale).psi
-    return replace(task, rows=inner, likelihood=sized, target=target, psi=psi)
+    return with_held(replace(task, rows=inner, likelihood=sized, target=target, psi=psi), inner.request)
 
 
 def problem_of(task: FitTask, oracle: RowOracle, memory: SiteMemory | None = None) -> SiteProblem:
     """What natural gradients ascend."""
     how = task.likelihood, task.optimise, task.has_intercept, task.free_harmonics
-    return SiteProblem(task.terms, oracle, *how, _tolerance(task, oracle), memory=memory)
+    known = {"known": log_priors_of(task, oracle.request), "known_psi": log_priors_of_likelihood(task)}
+    return SiteProblem(task.terms, oracle, *how, _tolerance(task, oracle), memory=memory, **known)
 
 
 def _check_given(task: FitTask) -> None:
@@ -301,6 +304,7 @@ def _fit_of(task: FitTask, problem: SiteProblem, ascent: SiteAscent) -> Fit:
     stage = replace(last.iterate, model=model)
     known = stage.closed.intercept_posterior
     intercept = intercept_prior if known is None else intercept_prior + known.mean
+    said = problem.log_prior(stage, last.psi)
     kept = task.likelihood, last.sums, last.psi, -last.visit.hessian, intercept, intercept_prior, task.target
     return record_of_stages(
         task,
@@ -312,9 +316,9 @@ def _fit_of(task: FitTask, problem: SiteProblem, ascent: SiteAscent) -> Fit:
         likelihood=task.likelihood.with_values(last.psi),
         weight=oracle.weight,
         n=oracle.n,
-        elbo=last.elbo,
+        elbo=last.elbo - said,
         intercept=intercept_prior,
-        bounds=ascent.bounds,
+        bounds=tuple(bound - said for bound in ascent.bounds),
         visits=ascent.visits,
         memory=SiteMemory(*kept),
     )

@@ -6,9 +6,11 @@ from typing import Any
 import numpy as np
 
 from vff.inference.learning.growth import Stage, grow, learn, tolerance
+from vff.inference.learning.log_prior import LogPriors
 from vff.inference.learning.model import SumModel
 from vff.inference.learning.optimise import Optimum
 from vff.inference.methods.fit import SiteMemory
+from vff.inference.methods.known import psi_slopes
 from vff.inference.methods.natural.ascent import Ascent, Step, Visit, arrive
 from vff.inference.methods.natural.oracle import ExpectedSites, InitialSites, RowOracle
 from vff.inference.methods.natural.row_sites import is_positive
@@ -44,10 +46,19 @@ class SiteProblem:
     """Prior mean of the latent function; that of its constant, where it has one."""
     memory: SiteMemory | None = None
     """What is left of earlier rows."""
+    known: LogPriors | None = None
+    """What is known of the hyperparameters beforehand."""
+    known_psi: LogPriors | None = None
+    """The same of the likelihood's parameters."""
+
+    def log_prior(self, stage: Stage, psi: np.ndarray) -> float:
+        """Of the hyperparameters and the likelihood's parameters: what the objective has beside the bound."""
+        return stage.closed.log_prior + psi_slopes(self.known_psi, psi)[0]
 
     def model(self, sums: Moments) -> SumModel:
         """The Gaussian model of some sums."""
-        more = {"intercept": REACH**2 if self.centred else None, "widest": self.likelihood.widest}
+        more: dict[str, Any] = {"intercept": REACH**2 if self.centred else None, "widest": self.likelihood.widest}
+        more["known"] = self.known
         return SumModel(self.terms, sums.recentred(self.intercept_prior), sites=True, **more)
 
     def first_sums(self, psi: np.ndarray, intercept: float) -> tuple[Moments, float]:
@@ -106,7 +117,7 @@ class SiteProblem:
         if not is_positive(form):
             return None
         enough = tolerance(model.rows, form.cotangents.edf)
-        optimum = replace(stage.optimum, elbo=form.elbo)
+        optimum = replace(stage.optimum, elbo=form.objective)
         return replace(stage, model=model, closed=form, tolerance=enough, optimum=optimum)
 
     def _credit(self, stage: Stage) -> float:
@@ -143,6 +154,8 @@ class SiteProblem:
             away, known = psi - self.memory.psi, self.memory.information
             total -= 0.5 * float(away @ known @ away)
             gradient, hessian = gradient - known @ away, hessian - known
+        said, slope, curvature = psi_slopes(self.known_psi, psi)
+        total, gradient, hessian = total + said + form.log_prior, gradient + slope, hessian + curvature
         held = ~self.likelihood.free
         hessian[held], hessian[:, held] = 0.0, 0.0
         slopes = np.where(held, 0.0, gradient), hessian - np.diag(held.astype(float))

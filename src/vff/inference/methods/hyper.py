@@ -87,19 +87,34 @@ class Parameter:
 def term_parameters(task: FitTask, learnt: Sequence[Sequence[float]], units: Units) -> list[Parameter]:
     """The hyperparameters of every term; ``learnt`` are their values before the chains, in the user's units."""
     found: list[Parameter] = []
-    for plan, values, some, labels in zip(task.plans, learnt, units.terms, _labels(task.plans), strict=True):
+    for plan, values, some, labels in zip(task.plans, learnt, units.terms, labels_of(task.plans), strict=True):
         variance = some["variance"].size
         spread = penalised_sd(_ABOVE * float(np.sqrt(variance)), _PROBABILITY)
-        found.append(Parameter("variance", plan.name, spread, values[0], unit=variance))
+        own = Parameter("variance", plan.name, spread, values[0], unit=variance)
+        found.append(held_or_bounded(own, plan.limits.get("variance")))
         for (name, d, own), label, value in zip(plan.term.parameters, labels, values[1:], strict=True):
             unit, correlation = some[name].size, own.support == "correlation"
             extent = plan.ranges[d].high - plan.ranges[d].low or 2.0 * unit
             prior = own.prior(extent)
-            found.append(Parameter(own.name, label, prior, value, unit=unit, correlation=correlation))
+            sampled = Parameter(own.name, label, prior, value, unit=unit, correlation=correlation)
+            found.append(held_or_bounded(sampled, plan.limits.get(name)))
     return found if task.optimise else [replace(own, prior=None) for own in found]
 
 
-def _labels(plans: Sequence[TermPlan]) -> list[list[str]]:
+def held_or_bounded(own: Parameter, limits: tuple[float, float] | None) -> Parameter:
+    """The parameter as chains sample it, where the user holds it; bounds would be walls, which chains do not climb."""
+    if limits is None:
+        return own
+    low, high = limits
+    if low < high:
+        raise ValueError(
+            f"{own.name} is bounded by between({low:g}, {high:g}), which is for inference='variational': chains run "
+            "where a prior lets them; give one in priors= instead, such as LogNormal(median, sigma)"
+        )
+    return replace(own, prior=None, start=low)
+
+
+def labels_of(plans: Sequence[TermPlan]) -> list[list[str]]:
     """Whose every hyperparameter beside the variances is: its column's, and the term's too where there are several."""
     every = [(own.name, plan.labels[d]) for plan in plans for _, d, own in plan.term.parameters]
     return [
@@ -150,7 +165,7 @@ def _default(parameter: Parameter) -> AbstractPrior:
 def check_names(plans: Sequence[TermPlan], others: Sequence[str], given: Mapping[str, Any] | None) -> None:
     """Refuse names that no hyperparameter has, before any work is done."""
     names: list[str] = []
-    for plan, labels in zip(plans, _labels(plans), strict=True):
+    for plan, labels in zip(plans, labels_of(plans), strict=True):
         both = zip(plan.term.parameters, labels, strict=True)
         names += [f"variance[{plan.name}]", *(f"{own.name}[{label}]" for (_, _, own), label in both)]
     names += others
@@ -161,11 +176,16 @@ def check_names(plans: Sequence[TermPlan], others: Sequence[str], given: Mapping
 
 def with_priors(parameters: Sequence[Parameter], given: Mapping[str, Any] | None) -> list[Parameter]:
     """The parameters with the user's priors, and held where the user gave a number."""
-    requested = dict(given or {})
-    return [_with_prior(own, requested.get(own.name, requested.get(own.kind))) for own in parameters]
+    return [with_prior(own, requested_prior(own, given)) for own in parameters]
 
 
-def _with_prior(own: Parameter, given: Any) -> Parameter:
+def requested_prior(own: Parameter, given: Mapping[str, Any] | None) -> Any:
+    """What the user gave for a hyperparameter, by its name or for all of its kind."""
+    requested = given or {}
+    return requested.get(own.name, requested.get(own.kind))
+
+
+def with_prior(own: Parameter, given: Any) -> Parameter:
     if given is None:
         return own
     if isinstance(given, AbstractPrior):

@@ -1,0 +1,102 @@
+"""What the user knows beforehand, for methods that look for the best hyperparameters: priors, and numbers that hold.
+
+``priors`` has the names and the meaning that chains give it (``hyper``): a prior pulls the maximum, which is the one a
+posteriori of the logarithms, and a number holds a hyperparameter there.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from vff.inference.learning.log_prior import KnownPrior, LogPriors
+from vff.inference.methods.hyper import (
+    Parameter,
+    check_names,
+    likelihood_parameters,
+    noise_parameter,
+    requested_prior,
+    term_parameters,
+    with_prior,
+)
+from vff.inference.methods.task import FitTask, TermPlan
+from vff.moments import MomentRequest
+from vff.priors import AbstractPrior
+
+
+def with_held(task: FitTask, request: MomentRequest) -> FitTask:
+    """The task with the hyperparameters held that ``priors`` has numbers for; names that nobody has are refused."""
+    own = [] if task.likelihood.conjugate else list(task.likelihood.parameters)
+    check_names(task.plans, ["noise_variance"] if task.likelihood.conjugate else ["constant", *own], task.priors)
+    if not task.priors:
+        return task
+    every = iter(_unlearnt(task, request))
+    plans = tuple(_held(plan, [next(every) for _ in plan.term.names], task.priors) for plan in task.plans)
+    noise = _number(next(every), task.priors) if task.likelihood.conjugate else None
+    held = {} if noise is None else {"noise": noise, "noise_limits": (noise, noise)}
+    return replace(task, plans=plans, **held)
+
+
+def with_held_likelihood(task: FitTask) -> FitTask:
+    """The task with the likelihood's own parameters held that ``priors`` has numbers for."""
+    given = task.priors or {}
+    if task.chains is None and "constant" in given:
+        raise ValueError(
+            "priors names the constant, which inference='variational' integrates out under its own weak prior; leave "
+            "it out, set normalize_y=False (fit_intercept=False for labels) for none, or inference='mcmc'"
+        )
+    numbers = {name: given[name] for name in task.likelihood.values if isinstance(given.get(name), Real)}
+    return replace(task, likelihood=replace(task.likelihood, **numbers)) if numbers else task  # pyright: ignore
+
+
+def _held(plan: TermPlan, own: list[Parameter], given: Mapping[str, Any]) -> TermPlan:
+    numbers = {name: _number(one, given) for name, one in zip(plan.term.names, own, strict=True)}
+    known = {name: value for name, value in numbers.items() if value is not None}
+    limits = {name: (value, value) for name, value in known.items()}
+    return replace(plan, given={**plan.given, **known}, limits={**plan.limits, **limits})
+
+
+def _number(own: Parameter, given: Mapping[str, Any]) -> float | None:
+    """At which ``priors`` holds a hyperparameter; None where it does not."""
+    wanted = requested_prior(own, given)
+    if wanted is None or isinstance(wanted, AbstractPrior):
+        return None
+    return with_prior(own, wanted).start
+
+
+def _unlearnt(task: FitTask, request: MomentRequest) -> list[Parameter]:
+    """The hyperparameters of all terms, and of the noise, before anything is learnt."""
+    units = task.units(request)
+    ones = units.outer([dict.fromkeys(plan.term.names, 1.0) for plan in task.plans])
+    bare = replace(task, optimise=True, plans=tuple(replace(plan, limits={}) for plan in task.plans))
+    return [*term_parameters(bare, ones, units), noise_parameter(task.target.scale**2, task.target)]
+
+
+def log_priors_of(task: FitTask, request: MomentRequest) -> LogPriors | None:
+    """What is known of the hyperparameters of terms and of the noise; None where that is nothing."""
+    found = [_log_prior(own, task.priors) for own in _unlearnt(task, request)]
+    return LogPriors(tuple(found)) if any(found) else None
+
+
+def log_priors_of_likelihood(task: FitTask) -> LogPriors | None:
+    """The same of the likelihood's own, in the order of psi."""
+    own = likelihood_parameters(task.likelihood, task.psi, task.target)
+    found = [_log_prior(one, task.priors) for one in own]
+    return LogPriors(tuple(found)) if any(found) else None
+
+
+def _log_prior(own: Parameter, given: Mapping[str, Any] | None) -> KnownPrior | None:
+    wanted = requested_prior(own, given)
+    if wanted is None or isinstance(wanted, Real):
+        return None
+    prior = with_prior(own, wanted).prior
+    return None if prior is None else KnownPrior(prior, own.support, own.lower, own.unit)
+
+
+def psi_slopes(known: LogPriors | None, psi: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+    """log p of a likelihood's parameters, its gradient (R,), and its Hessian (R, R)."""
+    if known is None:
+        return 0.0, np.zeros(psi.size), np.zeros((psi.size, psi.size))
+    return known.value(psi), known.slope(psi), np.diag(known.curvature(psi))

@@ -1,0 +1,138 @@
+"""The form for few rows: their Gram matrix has a root of few columns, and A is solved with in as many dimensions.
+
+With G = L L' (P x R, R at most the number of rows), S = L'K^-1 L and noise variance s,
+
+    A^-1 = K^-1 - U U',     U = K^-1 L C^-T,     C C' = s I + S,     log |A| - log |K| = log |I + S / s|
+
+so a setting costs R^2 P, and hundreds of harmonics cost next to nothing on a handful of rows. Sums of targets lie in
+the range of L, b = L beta, and A^-1 b / s = K^-1 L (s I + S)^-1 beta has no difference in it (theory §26).
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from vff.inference.solvers.linear_gaussian import LinearGaussian
+from vff.linalg import AbstractSymmetric, Factor, OuterView, StructuredCotangent, factorise
+
+_PROBES = 4
+_ROUNDING = 1e-15  # of every square, times the number of features: what pivots leave below is none
+
+
+@dataclass(frozen=True)
+class GramRoot:
+    """L with L L' = G, and what lies in its range: as many rows as there are columns of it."""
+
+    L: np.ndarray
+    """(P, R)."""
+    pivots: np.ndarray
+    """R features in which L is lower triangular."""
+    error: float
+    """How far L L' is from G in some directions, relative to it: large where rounding left G without a root."""
+
+    @classmethod
+    def of(cls, G: AbstractSymmetric) -> "GramRoot":
+        """By a Cholesky factor with pivots, every feature in its own scale."""
+        matrix = G.dense()
+        diagonal = np.diagonal(matrix)
+        scale = np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0))
+        left, L, pivots = np.where(diagonal > 0.0, 1.0, 0.0), np.zeros((len(scale), len(scale)), order="F"), []
+        while len(pivots) < len(scale) and left.max() > _ROUNDING * len(scale):
+            p, k = int(np.argmax(left)), len(pivots)
+            column = matrix[:, p] / scale / scale[p] - L[:, :k] @ L[p, :k]
+            column[pivots] = 0.0
+            if not column[p] > 0.0:  # rounding is all that is left
+                break
+            L[:, k] = column / np.sqrt(column[p])
+            left = np.maximum(left - L[:, k] ** 2, 0.0)
+            pivots.append(p)
+            left[pivots] = 0.0
+        L = L[:, : len(pivots)]
+        probes = np.random.default_rng(0).choice([-1.0, 1.0], (len(scale), _PROBES))
+        image = (matrix @ (probes / scale[:, None])) / scale[:, None]
+        error = np.abs(image - L @ (L.T @ probes)).max() / np.abs(image).max()
+        return cls(scale[:, None] * L, np.array(pivots, int), float(error))
+
+    def preimage(self, b: np.ndarray) -> np.ndarray:
+        """beta with L beta = b, for b in the range of L, (R,)."""
+        return solve_triangular(self.L[self.pivots], b[self.pivots], lower=True, check_finite=False)
+
+
+@dataclass(frozen=True)
+class LowRankLinearGaussian(LinearGaussian):
+    """A linear-Gaussian model at one setting, with a factor of as many dimensions as there are rows."""
+
+    L: np.ndarray
+    """(P, R), L L' = Phi' W Phi."""
+    sides: np.ndarray
+    """beta, and beside it that of the constant where there is one: L sides = (b, h), (R, 1 or 2)."""
+
+    def with_noise(self, noise: float) -> "LowRankLinearGaussian":
+        return replace(self, noise=noise)
+
+    @cached_property
+    def reached(self) -> np.ndarray:
+        """K^-1 L, (P, R)."""
+        return self.prior.solve(self.L)
+
+    @cached_property
+    def factor(self) -> Factor:
+        """Of s I + L'K^-1 L."""
+        S = self.L.T @ self.reached
+        return factorise(0.5 * (S + S.T) + self.noise * np.eye(len(S)))
+
+    @cached_property
+    def taken(self) -> np.ndarray:
+        """U, (P, R): what the rows take from the prior covariance is U U'."""
+        return solve_triangular(self.factor.lower, self.reached.T, lower=True, check_finite=False).T
+
+    def solve(self, v: np.ndarray) -> np.ndarray:
+        return self.prior.solve(v) - self.taken @ (self.taken.T @ v)
+
+    def covariance(self) -> np.ndarray:
+        return self.prior.solve(np.eye(self.b.size)) - self.taken @ self.taken.T
+
+    @cached_property
+    def solutions(self) -> np.ndarray:
+        return self.reached @ self.factor.solve(self.sides)
+
+    @property
+    def explained(self) -> float:
+        return float(np.sum(self.L * self.reached))
+
+    def energy_of(self, c: np.ndarray) -> float:
+        return float(np.sum((self.L.T @ c) ** 2))
+
+    def written_gram(self) -> np.ndarray:
+        return self.L @ self.L.T
+
+    @property
+    def log_gain(self) -> float:
+        return self.factor.logdet() - self.L.shape[1] * float(np.log(self.noise))
+
+    @property
+    def error(self) -> float:
+        return 0.0
+
+    @property
+    def jitter(self) -> float:
+        return self.factor.jitter
+
+    @cached_property
+    def projected_alone(self) -> StructuredCotangent:
+        return self.prior.project_inverse() + -1.0 * self.prior.project(OuterView(self.taken, self.taken))
+
+    @property
+    def projected_sandwich(self) -> StructuredCotangent:
+        return self.prior.project(OuterView(self.reached, self.reached))
+
+    @property
+    def explained_by_term(self) -> list[float]:
+        both = self.L * self.reached
+        return [float(np.sum(both[place])) for place in self.block_prior.slices]
+
+    def energies(self) -> list[float]:
+        m = self.mean
+        return [float(np.sum((self.L[place].T @ m[place]) ** 2)) for place in self.block_prior.slices]
