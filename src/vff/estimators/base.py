@@ -212,12 +212,15 @@ class AdditiveModel(ReadableMixin, DrawsMixin, EffectsMixin):
         return self.target_.mean + self.target_.scale * values, self.target_.scale**2 * rest
 
     def _block(self, table: Table) -> np.ndarray:
+        rows = getattr(self, "statistics_", None)
+        if rows is None:  # a prior, which knows no rows yet
+            return super()._block(table)
         try:
             x = super()._block(table)
         except ValueError:
-            _refuse_times_as_text(table, self.statistics_.binding)
+            _refuse_times_as_text(table, rows.binding)
             raise
-        for axis in self.statistics_.moments.request.axes if len(x) else ():
+        for axis in rows.moments.request.axes if len(x) else ():
             own = list(axis.columns)
             labels = [table.label(self.column_indices_[c]) for c in own]
             axis.domain.refuse([(float(x[:, c].min()), float(x[:, c].max())) for c in own], labels)

@@ -4,7 +4,7 @@ import sys
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, Self, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -89,12 +89,17 @@ class ProcessMixin(BaseEstimator):
         >>> vff.GPRegressor(frequencies=10).fit(X, np.sin(X[:, 0])).predict_f(X, full_covariance=True)[1].shape
         (50, 50)
         """
+        model = self._answering(X)
         if not flag("full_covariance", full_covariance):
-            mean, variance = self._evaluate(X, self._latent)
+            mean, variance = model._evaluate(X, model._latent)
             return mean, variance
-        mean, covariance = self.posterior_.joint(self._joint_rows(X)[0])
-        scale = self.target_.scale
-        return self.target_.mean + scale * mean, scale**2 * covariance
+        mean, covariance = model.posterior_.joint(model._joint_rows(X)[0])
+        scale = model.target_.scale
+        return model.target_.mean + scale * mean, scale**2 * covariance
+
+    def _answering(self, X: Any) -> Self:
+        """The model that answers about rows."""
+        return self
 
     def sample_f(self, X: Any, n_samples: int = 1, random_state: Any = None) -> np.ndarray:
         """Joint draws of the latent function at the rows of X.
@@ -116,8 +121,9 @@ class ProcessMixin(BaseEstimator):
         (50, 5)
         """
         n_samples, rng = whole_number("n_samples", n_samples), self._generator(random_state)
-        x, _ = self._joint_rows(X)
-        return self.target_.mean + self.target_.scale * self.posterior_.sample(x, n_samples, rng)
+        model = self._answering(X)
+        x, _ = model._joint_rows(X)
+        return model.target_.mean + model.target_.scale * model.posterior_.sample(x, n_samples, rng)
 
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = None) -> np.ndarray:
         """Joint draws of new observations at the rows of X.
@@ -138,14 +144,14 @@ class ProcessMixin(BaseEstimator):
         >>> vff.GPRegressor(frequencies=10).fit(X, np.sin(X[:, 0])).sample_y(X, 5, random_state=0).shape
         (50, 5)
         """
-        n_samples, rng = whole_number("n_samples", n_samples), self._generator(random_state)
-        x, extra = self._joint_rows(X)
-        posterior: Any = self.posterior_  # of draws, where the model was sampled
-        if self.samples_ is not None:
-            some = chosen(len(self.samples_.kept), n_samples, rng)
-            return self._mixture(posterior.sample_some(x, some, rng), extra, some).sample(rng)
-        function = self.target_.mean + self.target_.scale * posterior.sample(x, n_samples, rng)
-        return np.asarray(self.likelihood_.sample(function, extra[:, None], rng), dtype=float)
+        n_samples, rng, model = whole_number("n_samples", n_samples), self._generator(random_state), self._answering(X)
+        x, extra = model._joint_rows(X)
+        posterior: Any = model.posterior_  # of draws, where the model was sampled
+        if model.samples_ is not None:
+            some = chosen(len(model.samples_.kept), n_samples, rng)
+            return model._mixture(posterior.sample_some(x, some, rng), extra, some).sample(rng)
+        function = model.target_.mean + model.target_.scale * posterior.sample(x, n_samples, rng)
+        return np.asarray(model.likelihood_.sample(function, extra[:, None], rng), dtype=float)
 
     def _mixture(self, f: np.ndarray, extra: np.ndarray, some: np.ndarray) -> Mixture:
         """Some of the draws, with f at rows as learning sees it, (N, S)."""

@@ -39,9 +39,10 @@ class RegressionMixin(RegressorMixin, ProcessMixin):
         >>> vff.GPRegressor().fit(X, np.sin(X[:, 0]) + noise).predict([[1.5]], return_std=True)[1].round(1)
         array([0.1])
         """
+        model = self._answering(X)
         if not flag("return_std", return_std):
-            return self._evaluate(X, lambda rows: (self._mean(rows),))[0]
-        mean, variance = self._evaluate(X, self._moments)
+            return model._evaluate(X, lambda rows: (model._mean(rows),))[0]
+        mean, variance = model._evaluate(X, model._moments)
         return mean, np.sqrt(variance)
 
     def _mean(self, rows: Block) -> np.ndarray:
@@ -74,8 +75,8 @@ class RegressionMixin(RegressorMixin, ProcessMixin):
         >>> vff.GPRegressor(frequencies=10).fit(X, np.sin(X[:, 0])).predict_quantiles([[1.5]], [0.5]).round(1)
         array([[1.]])
         """
-        requested = quantile_levels(levels)
-        return self._evaluate(X, lambda rows: self._new(rows, lambda one, _: (one.quantiles(requested),)))[0]
+        requested, model = quantile_levels(levels), self._answering(X)
+        return model._evaluate(X, lambda rows: model._new(rows, lambda one, _: (one.quantiles(requested),)))[0]
 
     _described_names = ("mean", "sd", "lower", "upper")
 

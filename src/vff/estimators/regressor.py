@@ -2,15 +2,19 @@
 
 from typing import Any, Self
 
+from sklearn.exceptions import NotFittedError
+
 from vff.estimators.arguments import flag
 from vff.estimators.collecting import CollectingModel
 from vff.estimators.options import check_noise
 from vff.estimators.predict_numbers import RegressionMixin
+from vff.estimators.prior import PriorMixin
 from vff.kernels import Kernel
-from vff.likelihoods import AbstractLikelihood, by_name
+from vff.likelihoods import AbstractLikelihood, Gaussian, by_name
+from vff.parameters import start_of
 
 
-class GPRegressor(RegressionMixin, CollectingModel):
+class GPRegressor(PriorMixin, RegressionMixin, CollectingModel):
     """Gaussian process regression with variational Fourier features.
 
     Parameters
@@ -217,6 +221,19 @@ class GPRegressor(RegressionMixin, CollectingModel):
 
     def _requested_likelihood(self) -> AbstractLikelihood:
         return by_name(self.likelihood)
+
+    def _given_likelihood(self) -> AbstractLikelihood:
+        likelihood, noise = self._requested_likelihood(), start_of(self._noise())
+        if likelihood.conjugate and noise is not None:
+            return Gaussian(noise)
+        unknown = [entry.name for entry in likelihood.entries if entry.value is None]
+        if unknown:
+            what = "noise_variance" if likelihood.conjugate else f"{', '.join(unknown)} of the likelihood"
+            raise NotFittedError(
+                f"This {type(self).__name__} instance is not fitted yet; call fit first, or, to ask the prior, give "
+                f"{what}"
+            )
+        return likelihood
 
     def _centred(self) -> bool:
         return flag("normalize_y", self.normalize_y)

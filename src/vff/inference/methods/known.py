@@ -23,7 +23,12 @@ from vff.inference.methods.hyper import (
 )
 from vff.inference.methods.task import FitTask, TermPlan
 from vff.moments import MomentRequest
-from vff.priors import AbstractPrior
+from vff.priors import AbstractPrior, LogNormal
+
+FEW_ROWS = 20
+"""Fewer have weak priors of their own."""
+_USUAL = {"variance": 0.5, "noise_variance": 0.1}  # of the variance of y
+_VARIANCE_SIGMA, _LENGTH_SIGMA = 3.0, 2.0  # of logarithms
 
 
 def with_held(task: FitTask, request: MomentRequest) -> FitTask:
@@ -75,9 +80,25 @@ def _unlearnt(task: FitTask, request: MomentRequest) -> list[Parameter]:
 
 
 def log_priors_of(task: FitTask, request: MomentRequest) -> LogPriors | None:
-    """What is known of the hyperparameters of terms and of the noise; None where that is nothing."""
-    found = [_log_prior(own, task.priors) for own in _unlearnt(task, request)]
+    """What is known of the hyperparameters of terms and of the noise; None where that is nothing.
+
+    Of those that the user says nothing of, weak priors keep a handful of rows from absurd answers (``FEW_ROWS``).
+    """
+    every, few = _unlearnt(task, request), task.n < FEW_ROWS and task.optimise
+    found = [_log_prior(own, task.priors) for own in every]
+    if few:
+        lone = [plan.term.lone for plan in task.plans for _ in plan.term.names] + [not task.likelihood.conjugate]
+        both = zip(found, every, lone, strict=True)
+        found = [said or (None if alone else _weak(own)) for said, own, alone in both]
     return LogPriors(tuple(found)) if any(found) else None
+
+
+def _weak(own: Parameter) -> KnownPrior | None:
+    """Of variances, noise and lengthscales: within a factor of some hundreds of what is usual, and no more is said."""
+    if own.kind == "lengthscale" and own.prior is not None:
+        return KnownPrior(LogNormal(own.prior.median, _LENGTH_SIGMA), unit=own.unit)
+    usual = _USUAL.get(own.kind)
+    return None if usual is None else KnownPrior(LogNormal(usual * own.unit, _VARIANCE_SIGMA), unit=own.unit)
 
 
 def log_priors_of_likelihood(task: FitTask) -> LogPriors | None:

@@ -141,6 +141,13 @@ class FitTask:
         return self.rows
 
     @property
+    def n(self) -> int:
+        """Rows, those beyond the domain included."""
+        if isinstance(self.rows, Sums):
+            return self.rows.moments.n + sum(tail.r.size for tail in self.rows.tails)
+        return self.rows.all.n
+
+    @property
     def terms(self) -> tuple[Term, ...]:
         """With what is known of their hyperparameters, as learning sees them."""
         bare = tuple(plan.term for plan in self.plans)
