@@ -54,3 +54,16 @@ def test_few_rows_are_solved_in_as_many_dimensions(kernel):
     model = GPRegressor(kernel(0)).fit(X, X[:, 0] * np.sin(X[:, 0]))
     assert model.solver_ == "low-rank"
     assert model.frequencies_[0] >= 200  # which cost nothing on six rows
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("noise", [0.3, 1e-4])
+def test_gradient_of_what_few_rows_are_learnt_from_against_differences(name, noise):
+    model, theta, _ = problem(name, 9, weighted=False)
+    theta = np.append(theta[:-1], np.log(noise))
+    form = FEW.at(model, model.unpack(theta))
+    assert form.unlike
+    gradient = model.pull_back(theta, form.objective_cotangents)
+    for i, step in enumerate(1e-5 * np.eye(theta.size)):
+        ends = [FEW.at(model, model.unpack(theta + sign * step)).objective for sign in (1, -1)]
+        assert gradient[i] == pytest.approx((ends[0] - ends[1]) / 2e-5, rel=1e-6, abs=1e-5)

@@ -53,10 +53,11 @@ def request(shape, harmonics, used) -> MomentRequest:
     return MomentRequest(tuple(terms))
 
 
-def problem(name: str, N: int = 1200, harmonics=None) -> tuple[SumModel, np.ndarray, np.ndarray]:
+def problem(name: str, N: int = 1200, harmonics=None, *, weighted=True) -> tuple[SumModel, np.ndarray, np.ndarray]:
     """Model, hyperparameters and rows."""
     shape, own, _ = CASES[name]
     columns, y, w = rows(name, N)
+    w = w if weighted else np.ones(N)
     used = sorted({c for term in shape for c, _ in term})
     columns = [columns[c] for c in used]
     terms = tuple(Term(tuple(LevelFactor() if p is None else MaternFactor(p) for _, p in term)) for term in shape)

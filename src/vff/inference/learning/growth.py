@@ -158,7 +158,7 @@ def _without_nothings(
     On a logarithmic scale a vanishing variance would creep towards zero for ever.
     """
     # a term that is not there has no hyperparameters, and no prior of them: bounds are compared
-    theta, free, elbo = optimum.theta.copy(), free.copy(), closed.elbo
+    theta, free, elbo = optimum.theta.copy(), free.copy(), closed.as_learnt.elbo
     places = [*model.variances, theta.size - 1]
     edf = edf_by_term(closed)
     for s in np.argsort(edf):
@@ -168,8 +168,8 @@ def _without_nothings(
         trial = theta.copy()
         trial[first] = model.parameters.log_bounds[first][0]
         without = model.at(trial)
-        if without.elbo >= elbo - _NOTHING:
-            theta, closed, elbo = trial, without, without.elbo
+        if without.as_learnt.elbo >= elbo - _NOTHING:
+            theta, closed, elbo = trial, without, without.as_learnt.elbo
             free[first : places[s + 1]] = False
     return replace(optimum, theta=theta, elbo=closed.objective), closed, free
 
@@ -209,7 +209,7 @@ def _chances(term: Term, theta: np.ndarray, first: int) -> Iterator[np.ndarray]:
 def _bound_at(model: SumModel, theta: np.ndarray) -> float:
     """Minus infinity where rounding leaves no model."""
     try:
-        return float(model.at(theta).elbo)
+        return float(model.at(theta).as_learnt.elbo)
     except NotPositiveDefinite:
         return -np.inf
 

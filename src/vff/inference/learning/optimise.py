@@ -141,7 +141,7 @@ def _steepness(model: Model[F], theta: np.ndarray, closed: F, free: np.ndarray) 
     """The largest slope of the bound in parameters that may move, each in its own scale."""
     layout = model.parameters
     moves = free & ~np.isin(layout.names, list(layout.at_bounds(theta)))
-    slopes = model.pull_back(theta, closed.cotangents) / _unit(model, closed)
+    slopes = model.pull_back(theta, closed.objective_cotangents) / _unit(model, closed)
     return float(np.abs(slopes[moves]).max(initial=0.0))
 
 
@@ -169,7 +169,7 @@ def _lbfgs(
         theta = layout.clip(wish)
         try:
             closed = model.at(theta)
-            gradient = np.where(theta == wish, model.pull_back(theta, closed.cotangents), 0.0)[free]
+            gradient = np.where(theta == wish, model.pull_back(theta, closed.objective_cotangents), 0.0)[free]
         except FloatingPointError:
             if best is None:
                 raise
@@ -224,9 +224,9 @@ def curvature_at(
     step = max(1e-4, np.cbrt(_ROUNDING * abs(first.objective)))
 
     def gradient(at: np.ndarray) -> np.ndarray:
-        return model.pull_back(at, model.at(at).cotangents)[free]
+        return model.pull_back(at, model.at(at).objective_cotangents)[free]
 
-    here = model.pull_back(theta, first.cotangents)[free]
+    here = model.pull_back(theta, first.objective_cotangents)[free]
     try:
         hessian = np.array([(here - gradient(theta + step * unit)) / step for unit in np.eye(theta.size)[free]])
     except NotPositiveDefinite:
@@ -252,7 +252,7 @@ def polish(model: Model[F], optimum: Optimum, closed: F, free: np.ndarray) -> tu
     if curvature is None:
         return optimum, closed
     theta, evaluations = optimum.theta, optimum.evaluations + int(np.count_nonzero(inside)) + 1
-    slope, longest = model.pull_back(theta, closed.cotangents), _LONGEST_STEP
+    slope, longest = model.pull_back(theta, closed.objective_cotangents), _LONGEST_STEP
     for _ in range(_NEWTON_STEPS):
         step = _newton(curvature, slope, inside)
         if not np.abs(step).max() > _SHORTEST_STEP:
@@ -261,7 +261,7 @@ def polish(model: Model[F], optimum: Optimum, closed: F, free: np.ndarray) -> tu
         there, evaluations = layout.clip(wish), evaluations + 1
         try:
             trial = model.at(there)
-            new = model.pull_back(there, trial.cotangents)
+            new = model.pull_back(there, trial.objective_cotangents)
         except NotPositiveDefinite:  # the step led out of what rounding lets stand
             break
         rest = inside & (there == wish)  # what ran into a bound stays there
@@ -299,8 +299,9 @@ def rescale(closed: LinearGaussian) -> tuple[float, float]:
     The bound depends on it only through -1/2 [n log s + quadratic / s]; hence s = quadratic / n. A constant whose prior
     says next to nothing takes one row.
     """
-    n = closed.weight - closed.of_intercept.edf
+    form = closed.as_learnt
+    n = form.weight - form.of_intercept.edf
     if not n > 0.0:
-        return 1.0, closed.elbo
-    s = max(closed.quadratic / n, 1e-12)
-    return s, closed.elbo - 0.5 * (n * np.log(s) + closed.quadratic * (1.0 / s - 1.0))
+        return 1.0, form.elbo
+    s = max(form.quadratic / n, 1e-12)
+    return s, form.elbo - 0.5 * (n * np.log(s) + form.quadratic * (1.0 / s - 1.0))

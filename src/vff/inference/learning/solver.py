@@ -118,7 +118,8 @@ class LowRankSolver(Solver):
         inside, transform, intercept = model.inside, model.transform(setting), model.intercept_at(setting)
         L, sides = transform.forward(model.gram_root.L), model.root_sides
         own = transform.forward(inside.b), inside.yy, inside.weight, model.prior_trace(setting), setting.noise
-        return LowRankLinearGaussian(model.prior(setting), *own, L, sides, intercept=intercept)
+        unlike = L.shape[1] == model.moments.n == model.weight
+        return LowRankLinearGaussian(model.prior(setting), *own, L, sides, intercept=intercept, unlike=unlike)
 
     def posterior(self, form: LowRankLinearGaussian, model: "SumModel", setting: Hyperparameters) -> Posterior:
         request, U = model.moments.request, form.taken

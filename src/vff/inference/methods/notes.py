@@ -116,6 +116,11 @@ def _on_bound(final: Stage, whole: SumModel, task: "FitTask") -> list[str]:
     if bound_gap <= limit:
         return []
     where = f"column {name}" if len(plans[worst].labels) == 1 else name
+    if final.closed.as_learnt is not final.closed:
+        return [
+            f"the bound lies about {bound_gap:.3g} nats low: noise is small beside what the features of {where} miss; "
+            "what was learnt from so few rows, and predictions, do not depend on it"
+        ]
     if _stalled(final, worst):
         return [
             f"the domain limits the bound: it may gain about {bound_gap:.3g} nats, most of it in {where}, but not "

@@ -248,6 +248,16 @@ class LinearGaussian(ABC):
         """What learning climbs: the bound, and what is known of the hyperparameters beforehand."""
         return self.elbo + self.log_prior
 
+    @property
+    def objective_cotangents(self) -> "Cotangents":
+        """Its derivatives."""
+        return self.cotangents
+
+    @property
+    def as_learnt(self) -> "LinearGaussian":
+        """The form whose bound learning climbs."""
+        return self
+
     @cached_property
     def divergence(self) -> float:
         """KL[q(c) || p(c)] = 1/2 [ tr(K A^-1) - P + m'Km + log|A| - log|K| ], nats, of a model with unit noise."""
