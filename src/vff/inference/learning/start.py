@@ -34,7 +34,9 @@ class Start:
 
 
 def sized_for(model: SumModel, setting: Hyperparameters) -> SumModel:
-    """The model with about as many harmonics as the hyperparameters deserve."""
+    """The model with about as many harmonics as the hyperparameters deserve; of few rows, all cost next to nothing."""
+    if model.rank is not None:
+        return model
     wanted = [_deserved(term, values) for term, values in zip(model.terms, setting.terms, strict=True)]
     return model.restricted(capped(wanted, model.harmonics))
 
@@ -140,7 +142,7 @@ def _rungs(model: SumModel, given: Given, detail: int) -> list[tuple[SumModel, V
     models: dict[int | None, SumModel] = {None: model}
     tried = []
     for values, most, times in factor.ladder(detail):
-        cap = None if most is None or M is None else min(M, most)
+        cap = None if most is None or M is None or model.rank is not None else min(M, most)
         if cap not in models:
             models[cap] = model.restricted(((cap,),))
         tried.append((models[cap], {**values, **known}, times))

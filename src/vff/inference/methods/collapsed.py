@@ -126,7 +126,8 @@ def learn_from_sums(
     if setting is not None and all_given and not optimise:
         return [learn(sized, sized.pack(setting), optimise=False, progress=progress)]
     start = look(sized, given, noise, details) if setting is None else _start_at(sized, setting)
-    if optimise and ((noise and not known) or any(value for term in given for value in term.values())):
+    started = any(value for term in given for value in term.values())
+    if optimise and (started or (noise and not known and not model.noise_held)):
         nothing = tuple(dict.fromkeys(term) for term in given)
         start = _better(look(sized, nothing, held, details), start)
     if optimise:

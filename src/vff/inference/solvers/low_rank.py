@@ -73,16 +73,24 @@ class LearntCotangents(Cotangents):
 
     @cached_property
     def _in_noise(self) -> float:
-        """d / d(s + r)."""
-        loud = self.model.as_learnt
-        return loud.cotangents.log_noise / loud.noise
+        """d / d(s + r): the derivative in the log noise of theory (7.5), with traces of as many dimensions as rows."""
+        loud, known = self.model.as_learnt, self.model.as_learnt.intercept_posterior
+        edf = len(loud.S) - loud.noise * float(np.sum(loud.whitened**2)) + loud.of_intercept.edf
+        if known is not None:
+            edf -= known.variance * float(known.answer @ loud.prior.mv(known.answer))
+        misfit = loud.tau * (loud.yy - loud.pulled) - loud.penalty
+        return -0.5 * (loud.weight - edf - misfit) / loud.noise
 
     @cached_property
     def prior(self) -> StructuredCotangent:
-        model, loud = self.model, self.model.as_learnt
-        # the trace of the bound is none of the evidence's, and r falls as the features explain more
-        moved = 0.5 * loud.tau + self._in_noise / model.weight
-        return loud.cotangents.prior + moved * model.projected_sandwich
+        """-1/2 [A^-1 + m m' - K^-1] at s + r, and what r has to do with K: all of it outer products of few columns."""
+        model, loud, known = self.model, self.model.as_learnt, self.model.as_learnt.intercept_posterior
+        columns = [0.5 * loud.taken, -0.5 * loud.mean[:, None], self._in_noise / model.weight * model.reached]
+        others = [loud.taken, loud.mean[:, None], model.reached]
+        if known is not None:
+            columns.append(-0.5 * known.variance * known.answer[:, None])
+            others.append(known.answer[:, None])
+        return model.prior.project(OuterView(np.concatenate(columns, axis=1), np.concatenate(others, axis=1)))
 
     @cached_property
     def log_noise(self) -> float:
@@ -113,7 +121,9 @@ class LowRankLinearGaussian(LinearGaussian):
         if not self.unlike:
             return self
         louder = self.noise + max(0.0, self.residual) / self.weight
-        return replace(self, noise=louder, prior_trace=self.explained)
+        loud = replace(self, noise=louder, prior_trace=self.explained)
+        vars(loud).update(reached=self.reached, S=self.S)  # which noise has no part in
+        return loud
 
     @property
     def objective(self) -> float:
@@ -129,15 +139,25 @@ class LowRankLinearGaussian(LinearGaussian):
         return self.prior.solve(self.L)
 
     @cached_property
-    def factor(self) -> Factor:
-        """Of s I + L'K^-1 L."""
+    def S(self) -> np.ndarray:
+        """L'K^-1 L, (R, R)."""
         S = self.L.T @ self.reached
-        return factorise(0.5 * (S + S.T) + self.noise * np.eye(len(S)))
+        return 0.5 * (S + S.T)
+
+    @cached_property
+    def factor(self) -> Factor:
+        """C, of s I + S."""
+        return factorise(self.S + self.noise * np.eye(len(self.S)))
+
+    @cached_property
+    def whitened(self) -> np.ndarray:
+        """C^-1, (R, R)."""
+        return solve_triangular(self.factor.lower, np.eye(len(self.S)), lower=True, check_finite=False)
 
     @cached_property
     def taken(self) -> np.ndarray:
         """U, (P, R): what the rows take from the prior covariance is U U'."""
-        return solve_triangular(self.factor.lower, self.reached.T, lower=True, check_finite=False).T
+        return self.reached @ self.whitened.T
 
     def solve(self, v: np.ndarray) -> np.ndarray:
         return self.prior.solve(v) - self.taken @ (self.taken.T @ v)
