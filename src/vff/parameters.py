@@ -5,6 +5,7 @@ Some of what users speak of is no positive number: a correlation r lies between 
 beforehand is ``fixed`` or ``between``; a bare number is where learning starts.
 """
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
@@ -13,6 +14,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from vff.words import shown
+
+_WRITTEN = re.compile(r"(fixed|between)\(((?:[-+0-9.e]+, ){0,2}[-+0-9.e]+)\)")
 
 
 class Fixed(float):
@@ -87,6 +90,18 @@ def bounds_of(value: float | None) -> tuple[float, float] | None:
 def kept(value: float | None, learnt: float) -> float:
     """What was learnt of a value, with what was known of it beforehand."""
     return value.at(learnt) if isinstance(value, Fixed | Between) else learnt
+
+
+def from_text(text: str) -> float:
+    """What ``repr`` of a held or bounded number writes, read again; nothing is evaluated."""
+    found = _WRITTEN.fullmatch(text)
+    if found is None:
+        raise ValueError(f"fixed(number) or between(low, high) was expected, got {shown(text)}; write one of these")
+    kind, numbers = found[1], [float(part) for part in found[2].split(",")]
+    known = {"fixed": fixed, "between": between}[kind]
+    if len(numbers) not in {"fixed": (1,), "between": (2, 3)}[kind]:
+        raise ValueError(f"fixed(number) or between(low, high) was expected, got {shown(text)}; write one of these")
+    return known(*numbers)
 
 
 def number_text(value: float, number: Callable[[Any], str]) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from vff.baselines.covariances import Values
-from vff.baselines.design import Design, Problem
+from vff.baselines.design import Design, Problem, check_nothing_held
 from vff.baselines.features import AbstractFeatures, FeatureModel, learn
 from vff.baselines.posterior import FeaturePosterior
 from vff.data.checks import check_target
@@ -48,6 +48,8 @@ class Baseline(RegressionMixin):
         """The kernel, resolved, and the modelled columns, which are stored."""
         self._check_kernel(table.n_columns)
         design = Design.of(self.kernel, table, likelihood_column)
+        if self.optimizer is not None:
+            check_nothing_held(design)
         self.column_indices_, self.column_levels_ = design.columns, design.levels
         self.column_index_ = design.columns[0]
         x = self._block(table)

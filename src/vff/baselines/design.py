@@ -15,7 +15,7 @@ from vff.factors import Factor, Kernel, Leaf, Term, normal_form
 from vff.inference import REACH, TargetScale
 from vff.kernels import Matern32
 from vff.moments import ColumnSummary, Place, numbers, place_of
-from vff.parameters import Unit
+from vff.parameters import Unit, bounds_of
 from vff.words import shown
 
 
@@ -254,6 +254,17 @@ def check_numbers_only(kernel: Any) -> None:
                 raise ValueError(
                     f"the kernel has {what}{shown(factor)}, and this baseline knows Matérns of numbers "
                     "only; leave the column out, or use GPRegressor or ExactGP"
+                )
+
+
+def check_nothing_held(design: Design) -> None:
+    """Refuse numbers that are held or bounded, where all are learnt."""
+    for term in () if isinstance(design.kernel, SquaredExponential) else design.kernel:
+        for leaf in term.factors:
+            if any(bounds_of(value) is not None for value in (leaf.variance, *leaf.given.values())):
+                raise ValueError(
+                    f"{shown(leaf)} holds or bounds numbers, and baselines learn all or none; set optimizer=None to "
+                    "keep all, or leave fixed(...) and between(...) to GPRegressor"
                 )
 
 

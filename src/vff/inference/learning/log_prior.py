@@ -32,7 +32,8 @@ class KnownPrior:
 
     def clipped(self, t: float) -> float:
         """Where the prior can imagine it."""
-        low, high = self.prior.quantile(np.array(_IMAGINED))
+        with np.errstate(over="ignore"):  # of a prior that says nothing
+            low, high = self.prior.quantile(np.array(_IMAGINED))
         return float(np.clip(t, self._t(low), self._t(high)))
 
     def _t(self, value: float) -> float:
