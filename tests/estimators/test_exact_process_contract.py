@@ -130,8 +130,6 @@ def test_nothing_is_left_to_gain(name):
     for own in learnt:
         value = float(getattr(model.kernel_, own))
         ends = getattr(getattr(KERNELS[name][0], own), "bounds", (0.0, np.inf))
-        steps = [model.kernel_.set_params(**{own: value * np.exp(step)}) for step in ()]
-        assert not steps
         up, down = (bound(model, _moved(model.kernel_, own, value * np.exp(step))) for step in (1e-3, -1e-3))
         assert abs(up - down) / 2e-3 < 1e-2 or np.isclose(value, ends).any()
 
@@ -171,7 +169,7 @@ def test_gradient(name, lengthscale):
     sums = GPRegressor(kernel, noise_variance=1e-3, normalize_y=constant, optimizer=None, frequencies=40).fit(X, Y)
     request = sums.statistics_.moments.request
     intercept = 100.0 if constant else None
-    model = SumModel((Term(kernel.factor and (kernel.factor,)),), moments_of_arrays(request, [X[:, 0]], Y),
+    model = SumModel((Term((kernel.factor,)),), moments_of_arrays(request, [X[:, 0]], Y, np.ones(6)),
                      intercept=intercept)  # fmt: skip
     theta = np.log([float(kernel.variance), lengthscale / 3.5, 1e-3])
     form = model.at(theta)
@@ -179,7 +177,7 @@ def test_gradient(name, lengthscale):
     for i, step in enumerate(1e-4 * np.eye(3)):
         ends = [model.at(theta + sign * step).objective for sign in (2, 1, -1, -2)]
         slope = (8 * (ends[1] - ends[2]) - (ends[0] - ends[3])) / 12e-4
-        assert gradient[i] == pytest.approx(slope, rel=1e-4, abs=1e-4)
+        assert gradient[i] == pytest.approx(slope, rel=5e-4, abs=1e-4)
 
 
 @every_kernel
@@ -219,9 +217,10 @@ def test_lengthscales_by_column():
     own = np.random.RandomState(0)
     rows = own.uniform(-1, 1, (50, 2))
     kernel = Matern52(0) * Matern52(1)
-    model = GPRegressor(kernel, noise_variance=fixed(1e-6), frequencies=6).fit(rows, rows[:, 0] + 0.1 * rows[:, 1])
+    target = np.sin(2 * rows[:, 0]) + np.sin(0.2 * rows[:, 1])  # a line has no lengthscale
+    model = GPRegressor(kernel, noise_variance=fixed(1e-6), frequencies=6).fit(rows, target)
     first, second = model.kernel_.factors
-    assert second.lengthscale > 2 * first.lengthscale
+    assert second.lengthscale > 5 * first.lengthscale
 
 
 @every_kernel
@@ -288,7 +287,7 @@ def test_a_constant_target(name):
     kernel, _ = KERNELS[name]
     mean, variance = GPRegressor(kernel, noise_variance=fixed(1e-10)).fit(X, np.ones(6)).predict_f(X)
     np.testing.assert_allclose(mean, 1.0, atol=1e-6)
-    np.testing.assert_allclose(variance, 0.0, atol=1e-8)
+    np.testing.assert_allclose(variance, 0.0, atol=1e-7)
 
 
 def test_covariance_of_a_nearly_singular_kernel():
@@ -330,9 +329,8 @@ def test_shapes(normalize_y, column):
 def test_shapes_of_a_prior(n_samples):
     own = np.random.RandomState(1024)
     rows, target = own.randn(10, 3), own.randn(10)
-    kernel = sum(
-        (Matern52(c, variance=1.0, lengthscale=1.0) for c in (1, 2)), Matern52(0, variance=1.0, lengthscale=1.0)
-    )
+    one, *others = (Matern52(c, variance=1.0, lengthscale=1.0) for c in range(3))
+    kernel = sum(others, one)
     model = GPRegressor(kernel, noise_variance=0.1, frequencies=5)
     before = [model.sample_y(rows, n_samples).shape, *(part.shape for part in model.predict(rows, return_std=True))]
     model.fit(rows, target)

@@ -89,7 +89,7 @@ class ProcessMixin(BaseEstimator):
         >>> vff.GPRegressor(frequencies=10).fit(X, np.sin(X[:, 0])).predict_f(X, full_covariance=True)[1].shape
         (50, 50)
         """
-        model = self._answering(X)
+        model = self._answering(X, observed=False)
         if not flag("full_covariance", full_covariance):
             mean, variance = model._evaluate(X, model._latent)
             return mean, variance
@@ -97,8 +97,8 @@ class ProcessMixin(BaseEstimator):
         scale = model.target_.scale
         return model.target_.mean + scale * mean, scale**2 * covariance
 
-    def _answering(self, X: Any) -> Self:
-        """The model that answers about rows."""
+    def _answering(self, X: Any, *, observed: bool = True) -> Self:
+        """The model that answers about rows: about observations there, or about the function alone."""
         return self
 
     def sample_f(self, X: Any, n_samples: int = 1, random_state: Any = None) -> np.ndarray:
@@ -121,7 +121,7 @@ class ProcessMixin(BaseEstimator):
         (50, 5)
         """
         n_samples, rng = whole_number("n_samples", n_samples), self._generator(random_state)
-        model = self._answering(X)
+        model = self._answering(X, observed=False)
         x, _ = model._joint_rows(X)
         return model.target_.mean + model.target_.scale * model.posterior_.sample(x, n_samples, rng)
 

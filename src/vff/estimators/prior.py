@@ -104,12 +104,13 @@ class PriorMixin(ProcessMixin):
         draws = prior.posterior_.sample(prior._joint_rows(X)[0], n_samples, rng)
         return self.target_.mean + draws if fitted else draws
 
-    def _answering(self, X: Any) -> Self:
+    def _answering(self, X: Any, *, observed: bool = True) -> Self:
         """The model that answers about rows: itself, or what it is before it has seen any."""
         if hasattr(self, "posterior_"):
             return self
         prior = self._prior(X, self.kernel)
-        prior.likelihood_ = self._given_likelihood()
+        if observed:
+            prior.likelihood_ = self._given_likelihood()
         return prior
 
     def _given_likelihood(self) -> AbstractLikelihood:

@@ -139,10 +139,16 @@ def _unit(model: Model[F], closed: F) -> np.ndarray:
 
 def _steepness(model: Model[F], theta: np.ndarray, closed: F, free: np.ndarray) -> float:
     """The largest slope of the bound in parameters that may move, each in its own scale."""
-    layout = model.parameters
-    moves = free & ~np.isin(layout.names, list(layout.at_bounds(theta)))
-    slopes = model.pull_back(theta, closed.objective_cotangents) / _unit(model, closed)
-    return float(np.abs(slopes[moves]).max(initial=0.0))
+    slopes = model.pull_back(theta, closed.objective_cotangents)
+    moves = free & ~_blocked(model.parameters, theta, slopes)
+    return float(np.abs((slopes / _unit(model, closed))[moves]).max(initial=0.0))
+
+
+def _blocked(layout: PositiveVector, theta: np.ndarray, slopes: np.ndarray) -> np.ndarray:
+    """Which parameters stand at a bound and would go beyond it; one that would come back may move."""
+    ends = layout.at_bounds(theta)
+    outward = {"lower": slopes < 0.0, "upper": slopes > 0.0}
+    return np.array([name in ends and bool(outward[ends[name]][i]) for i, name in enumerate(layout.names)])
 
 
 def _lbfgs(
@@ -245,14 +251,15 @@ def polish(model: Model[F], optimum: Optimum, closed: F, free: np.ndarray) -> tu
     Sums taken in another order differ in their last digits, which a search that stops early makes larger.
     """
     layout = model.parameters
-    inside = free & ~np.isin(layout.names, list(layout.at_bounds(optimum.theta)))
+    first = model.pull_back(optimum.theta, closed.objective_cotangents)
+    inside = free & ~_blocked(layout, optimum.theta, first)
     if not inside.any() or closed.error > 0.0 or closed.mean.size > _LARGE:
         return optimum, closed
     curvature = curvature_at(model, optimum.theta, inside, _FLATTER)
     if curvature is None:
         return optimum, closed
     theta, evaluations = optimum.theta, optimum.evaluations + int(np.count_nonzero(inside)) + 1
-    slope, longest = model.pull_back(theta, closed.objective_cotangents), _LONGEST_STEP
+    slope, longest = first, _LONGEST_STEP
     for _ in range(_NEWTON_STEPS):
         step = _newton(curvature, slope, inside)
         if not np.abs(step).max() > _SHORTEST_STEP:
