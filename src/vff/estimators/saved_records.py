@@ -103,6 +103,8 @@ class Saved:
     members: "tuple[Saved, ...]"
     """The models of single classes, or of the cells of a pattern."""
     pattern: Pattern | None
+    formula: str | None = None
+    """The kernel as it was given, where that was a text; ``kernel`` is None then."""
 
 
 def description_of(model: Any, saved: Saved, units: dict[Any, str], provenance: dict[str, Any]) -> Description:
@@ -150,5 +152,6 @@ def description_of(model: Any, saved: Saved, units: dict[Any, str], provenance: 
 
 def described_kernel(model: Any, saved: Saved) -> Kernel | None:
     """The kernel that a file tells of its model: as learnt, or as asked for where nothing was learnt."""
-    learnt = saved.fit is not None or saved.members
-    return getattr(model, "kernel_", model.kernel) if learnt else model.kernel
+    if saved.fit is not None or saved.members:
+        return getattr(model, "kernel_", None if isinstance(model.kernel, str) else model.kernel)
+    return saved.rows.binding.kernel if isinstance(model.kernel, str) and saved.rows is not None else model.kernel

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from typing import Any
 
 from vff.factors import Column
 from vff.kernels.grammar import AbstractDescent
@@ -20,9 +21,9 @@ class ColumnError(ValueError):
 class Columns:
     """The columns of the data that a formula is about."""
 
-    kinds: Mapping[Column, str] | None = None
+    kinds: Mapping[Any, str] | None = None
     """What every column holds: "number", "datetime", "duration", "boolean" or "text"; None where nothing is known."""
-    apart: Mapping[Column, str] = field(default_factory=dict)
+    apart: Mapping[Any, str] = field(default_factory=dict)
     """Those that are spoken for, as {"y": "the target"}: a term that names one is refused."""
     left_out: Collection[Column] = ()
     """Those beside them that "." leaves out."""
@@ -74,8 +75,8 @@ class Columns:
 
 def written(*columns: Column) -> str:
     """Columns as a formula has them, on one line."""
-    plain = (str(one) if WORD.fullmatch(str(one)) or isinstance(one, int) else f"`{one}`" for one in columns)
-    return ", ".join(map(shortened, plain))
+    plain = (str(one) if WORD.fullmatch(str(one)) or isinstance(one, int) else f"`{one}`" for one in columns[:4])
+    return ", ".join([*map(shortened, plain), *(["..."] if len(columns) > 4 else [])])
 
 
 def nearest(name: str, known: list[str]) -> str:

@@ -29,7 +29,7 @@ from vff.parameters import between, fixed
 __all__ = ["INTEGER", "MOST_FACTORS", "MOST_TERMS", "AbstractDescent", "Token", "write_kernel"]
 
 _SWITCHED = {"True": True, "False": False, "true": True, "false": False}
-_KNOWN: Mapping[str, tuple[Callable[..., float], tuple[int, ...]]] = {
+_KNOWN: Mapping[str, tuple[Callable[..., Any], tuple[int, ...]]] = {
     "fixed": (fixed, (1,)),
     "between": (between, (2, 3)),
 }
@@ -202,7 +202,7 @@ class AbstractDescent(Reader, ABC):
         """Whether ``fixed`` or ``between`` is in view."""
         return self._seen.text in _KNOWN and self._seen.kind == "word" and self._after.is_mark("(")
 
-    def _number(self) -> float:
+    def _number(self) -> Any:
         """A number, or what is known of it."""
         if not self._knows_more():
             return self._plain_number("fixed(number), between(low, high) or a number")

@@ -5,7 +5,7 @@ from importlib import import_module
 from typing import Any
 
 from vff.factors import Column, Kernel
-from vff.kernels.columns import Columns
+from vff.kernels.columns import NUMERIC, Columns
 from vff.kernels.formula import TERMS, Formula, FormulaParser, Read
 from vff.kernels.tokens import Voice
 from vff.words import shown
@@ -18,6 +18,7 @@ _KERNEL = Voice(
     "a column (a quoted name or an index), or a name as it is,",
     "write kernels as they print, as in Matern32('x', lengthscale=2) * Categorical('g'), or as in s(x) + (1 | g)",
 )
+_HELD = {kind: kind for kind in (*NUMERIC, "text")} | {"integer": "number"}
 _MODEL = Voice("kernel", TERMS.marks, TERMS.atom, TERMS.call, TERMS.column, TERMS.advice)
 
 
@@ -61,7 +62,13 @@ def parse_formula(text: str, columns: Columns, *, terms: bool = False, read: Rea
 def _kinds_of(data: Any) -> Mapping[Column, str]:
     """What every column holds, as it was said or as the data are."""
     if isinstance(data, Mapping) and all(isinstance(kind, str) for kind in data.values()):
-        return dict(data)
+        unknown = [kind for kind in data.values() if kind not in _HELD]
+        if unknown:
+            raise ValueError(
+                f"parse_kernel: columns were expected to hold one of {', '.join(_HELD)}, got {shown(unknown[0])}; say "
+                "which of these it is"
+            )
+        return {column: _HELD[kind] for column, kind in data.items()}
     # not imported above: kernels know no data, but for who asks with some in hand
     rooms = import_module("vff.data")
     kinds = rooms.column_kinds(rooms.open_rows(data))

@@ -74,9 +74,10 @@ class SmoothTerms(ColumnDescent):
             return kernel
         levels = self._known.is_text(own.by)
         if levels is None:
+            name = written(own.by)
             raise self.error(
-                own.places["by"].start, "a column of which it is known what it holds", f"by={written(own.by)}",
-                f"write s(...) * cat({written(own.by)}) for levels, linear({written(own.by)}) * s(...) for numbers, or give data",
+                own.places["by"].start, "a column of which it is known what it holds", f"by={name}",
+                f"write s(...) * cat({name}) for levels, linear({name}) * s(...) for numbers, or give data",
             )  # fmt: skip
         parts = [kernel, Categorical(own.by)] if levels else [Linear(own.by), kernel]
         return self._multiplied(own.call.start, parts)
@@ -150,8 +151,9 @@ class SmoothTerms(ColumnDescent):
             if name not in names:
                 expected = " or ".join(["by=", "bs=", *(f"{known}=" for known in names)])
                 raise self.error(own.places[name].start, expected, f"{name}=")
+        make: Any = leaf
         with self.refused_at(own.call.start):
-            return leaf(*own.columns, **own.values)
+            return make(*own.columns, **own.values)
 
     def _leaf_of(self, own: _Arguments) -> type[Leaf]:
         """The kernel that a basis stands for, that of a bare column of numbers where none is named."""
