@@ -152,6 +152,7 @@ def description_of(model: Any, saved: Saved, units: dict[Any, str], provenance: 
 
 def described_kernel(model: Any, saved: Saved) -> Kernel | None:
     """The kernel that a file tells of its model: as learnt, or as asked for where nothing was learnt."""
-    if saved.fit is not None or saved.members:
-        return getattr(model, "kernel_", None if isinstance(model.kernel, str) else model.kernel)
-    return saved.rows.binding.kernel if isinstance(model.kernel, str) and saved.rows is not None else model.kernel
+    given: Any = model.kernel
+    if isinstance(given, str):
+        given = None if saved.rows is None else saved.rows.binding.kernel
+    return getattr(model, "kernel_", given) if saved.fit is not None or saved.members else given

@@ -122,7 +122,7 @@ class FormulaParser(GroupedTerms, SmoothTerms):
 
     def _constant(self, token: Token) -> None:
         if token.text in ("0", "-1"):
-            advice = "set normalize_y=False to leave out the constant"
+            advice = "set normalize_y=False (of a classifier, fit_intercept=False) to leave out the constant"
             raise self._unexpected("a term", advice=advice)
         if token.text != "1" or self._depth or self._constants:
             advice = "leave it out: a constant is there anyway; a column without a name is written as in Matern32(0)"

@@ -23,7 +23,7 @@ from typing import Any
 
 from vff.factors import Column, Kernel, Leaf, Product, Sum, normal_form
 from vff.factors.expression import factors_of, summands
-from vff.kernels.tokens import INTEGER, Reader, Token, Voice, number
+from vff.kernels.tokens import INTEGER, Reader, Token, Voice, excerpt, number
 from vff.parameters import between, fixed
 
 __all__ = ["INTEGER", "MOST_FACTORS", "MOST_TERMS", "AbstractDescent", "Token", "write_kernel"]
@@ -221,8 +221,11 @@ class AbstractDescent(Reader, ABC):
     def _plain_number(self, expected: str) -> float:
         if self._seen.kind != "number":
             raise self._unexpected(expected)
-        with self.refused_at(self._seen.start):  # Python reads no integers of thousands of digits
-            return number(self._next().text)
+        token = self._next()
+        try:
+            return number(token.text)
+        except ValueError as error:  # Python reads no integers of thousands of digits
+            raise self.error(token.start, expected, excerpt(token.text), f"write fewer digits ({error})") from error
 
     def _choice(self, depth: int = 0) -> Any:
         """A word, a number, or lists of these, by name or not."""

@@ -19,7 +19,14 @@ _KERNEL = Voice(
     "write kernels as they print, as in Matern32('x', lengthscale=2) * Categorical('g'), or as in s(x) + (1 | g)",
 )
 _HELD = {kind: kind for kind in (*NUMERIC, "text")} | {"integer": "number"}
-_MODEL = Voice("kernel", TERMS.marks, TERMS.atom, TERMS.call, TERMS.column, TERMS.advice)
+_MODEL = Voice(
+    "kernel",
+    TERMS.marks,
+    "a column, a term such as s(x) or (1 | g), . or (",
+    "a kernel, or a term such as s(x), te(x, z), cc(x, 24) or cat(g),",
+    TERMS.column,
+    TERMS.advice,
+)
 
 
 def parse_kernel(text: str, data: Any = None) -> Kernel:

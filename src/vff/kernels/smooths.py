@@ -20,6 +20,7 @@ from vff.factors.line.factor import Linear
 from vff.factors.sphere.factor import Sphere
 from vff.factors.trend.leaf import Trend
 from vff.kernels.columns import ColumnDescent, written
+from vff.kernels.grammar import MOST_FACTORS
 from vff.kernels.tokens import Token
 from vff.words import shown
 
@@ -91,7 +92,7 @@ class SmoothTerms(ColumnDescent):
                 if places:
                     raise self._unexpected("a name and =, or )")
                 columns.append(self._column())
-                self._check_size(self._seen.start, len(columns), "columns", 32)
+                self._check_size(self._seen.start, len(columns), "columns", MOST_FACTORS)
                 continue
             token = self._next()
             self._next()
@@ -99,6 +100,7 @@ class SmoothTerms(ColumnDescent):
                 raise self.error(token.start, "every name once", f"{token.text}= again")
             places[token.text] = token
             values[token.text] = self._argument(token, columns)
+            self._check_size(token.start, len(places), "values", MOST_FACTORS)
         self._expect(")", ", or )")
         by, basis = values.pop("by", None), values.pop("bs", None)
         return _Arguments(call, columns, by, basis, values, places)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from math import isfinite
+from typing import NamedTuple
 
 INTEGER = re.compile(r"-?[0-9]+")
 WORD = re.compile(r"[^\W\d][\w.]*")
@@ -44,8 +45,7 @@ class Voice:
     advice: str
 
 
-@dataclass(frozen=True)
-class Token:
+class Token(NamedTuple):
     """A piece of the text: its kind (a group of the pattern, or "end"), its characters, where it starts."""
 
     kind: str
@@ -76,6 +76,8 @@ class Reader:
         self._text, self._voice = text, voice
         self._rest = self._tokens()
         self._ahead: deque[Token] = deque()
+        self._seen = next(self._rest)
+        """The token in view."""
 
     def _tokens(self) -> Iterator[Token]:
         """The pieces from left to right without the spaces between them, and an "end" that is never passed."""
@@ -121,13 +123,11 @@ class Reader:
 
     def _peek(self, places: int) -> Token:
         """A token so many places behind the one in view; the end is followed by itself."""
-        while len(self._ahead) <= places:
-            self._ahead.append(next(self._rest, None) or self._ahead[-1])
-        return self._ahead[places]
-
-    @property
-    def _seen(self) -> Token:
-        return self._peek(0)
+        if places == 0:
+            return self._seen
+        while len(self._ahead) < places:
+            self._ahead.append(next(self._rest, None) or (self._ahead[-1] if self._ahead else self._seen))
+        return self._ahead[places - 1]
 
     @property
     def _after(self) -> Token:
@@ -138,12 +138,12 @@ class Reader:
         """The token in view, which is passed; the end never is."""
         token = self._seen
         if token.kind != "end":
-            self._ahead.popleft()
+            self._seen = self._ahead.popleft() if self._ahead else next(self._rest)
         return token
 
     def _skipped(self, mark: str) -> bool:
         """Whether ``mark`` was in view, and is passed."""
-        found = self._seen.is_mark(mark)
+        found = self._seen.text == mark and self._seen.kind == "mark"
         if found:
             self._next()
         return found
