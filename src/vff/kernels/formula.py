@@ -125,7 +125,7 @@ class FormulaParser(GroupedTerms, SmoothTerms):
             advice = "set normalize_y=False (of a classifier, fit_intercept=False) to leave out the constant"
             raise self._unexpected("a term", advice=advice)
         if token.text != "1" or self._depth or self._constants:
-            advice = "leave it out: a constant is there anyway; a column without a name is written as in Matern32(0)"
+            advice = "leave it out, since a constant is there anyway, and write s(0) for a column without a name"
             raise self._unexpected("a term", "a number", advice)
         self._constants += 1
         self._next()
@@ -207,6 +207,8 @@ class FormulaParser(GroupedTerms, SmoothTerms):
         token, calls = self._seen, self._calls
         if token.text in CALLS:
             return self._smooth_term(token.text)
+        if token.text == "offset":
+            raise self._unexpected("a factor", "which stands beside the terms", "write it with + as a summand")
         if token.text not in calls and token.text != "smooth":
             raise self._unknown_call(token)
         self._next()
