@@ -181,7 +181,7 @@ VALID = (
 )
 CALLS = "s( te( cc( cat( offset( fixed( between( Periodic( (1|g) (x||g) y~ by=g bs='re' k=5 lengthscale=2 %in%"
 MARKS = "| || ~ ( ) + * : / - ^ , = . [ ] { } 0 1 -1 5/2 1e999 'x' \" ` \\ # 🦔"
-PIECES = st.sampled_from([*CALLS.split(), *MARKS.split(), *HELD, "`wind speed`", "\n", "\0", "9" * 5000])
+PIECES = st.sampled_from([*CALLS.split(), *MARKS.split(), *HELD, "`wind speed`", "\n", "\0", "9" * 5000, "x" * 2000])
 
 
 @st.composite
@@ -214,6 +214,9 @@ DOORS = {
 @example("offset(`a\nb`)")
 @example("'a\nb' ~ x")
 @example("s(`a\nb`, bs='cc')")
+@example(f"s(x, {'a' * 2000}=1)")
+@example(f"te(x, z, {'a' * 2000}=1)")
+@example(f"s(x, {'a' * 2000}=1, {'a' * 2000}=1)")
 def test_no_text_does_worse_than_a_placed_sentence(text):
     for door, read in DOORS.items():
         try:

@@ -21,7 +21,7 @@ from vff.factors.sphere.factor import Sphere
 from vff.factors.trend.leaf import Trend
 from vff.kernels.columns import ColumnDescent, written
 from vff.kernels.grammar import MOST_FACTORS
-from vff.kernels.tokens import Token
+from vff.kernels.tokens import Token, excerpt
 from vff.words import shown
 
 CALLS = ("s", "te", "ti", "t2")
@@ -97,7 +97,7 @@ class SmoothTerms(ColumnDescent):
             token = self._next()
             self._next()
             if token.text in places:
-                raise self.error(token.start, "every name once", f"{token.text}= again")
+                raise self.error(token.start, "every name once", f"{excerpt(token.text)}= again")
             places[token.text] = token
             values[token.text] = self._argument(token, columns)
             self._check_size(token.start, len(places), "values", MOST_FACTORS)
@@ -152,7 +152,7 @@ class SmoothTerms(ColumnDescent):
         for name in own.values:
             if name not in names:
                 expected = " or ".join(["by=", "bs=", *(f"{known}=" for known in names)])
-                raise self.error(own.places[name].start, expected, f"{name}=")
+                raise self.error(own.places[name].start, expected, f"{excerpt(name)}=")
         make: Any = leaf
         with self.refused_at(own.call.start):
             return make(*own.columns, **own.values)
@@ -199,4 +199,4 @@ class SmoothTerms(ColumnDescent):
 
     def _refuse_values(self, own: _Arguments, instead: str) -> None:
         for name in own.values:
-            raise self.error(own.places[name].start, "by= or bs= or )", f"{name}=", f"write {instead}")
+            raise self.error(own.places[name].start, "by= or bs= or )", f"{excerpt(name)}=", f"write {instead}")
