@@ -105,7 +105,10 @@ class Design:
         if isinstance(kernel, str) and kernel == "rbf":
             kernel = SquaredExponential()
         if isinstance(kernel, str):
-            raise ValueError(f"kernel must be an expression such as Matern32('x'), None or 'rbf'; got {shown(kernel)}")
+            raise ValueError(
+                f"kernel must be an expression such as Matern32('x'), None or 'rbf'; got {shown(kernel)}: "
+                "vff.parse_kernel(text, X) reads a formula"
+            )
         everything = [index for index in range(table.n_columns) if index != likelihood_column]
         if isinstance(kernel, SquaredExponential):
             radial = Radial(tuple(table.label(index) for index in everything))

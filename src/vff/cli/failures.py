@@ -92,7 +92,13 @@ _SHELL_WORDS: dict[str, str | Callable[[re.Match[str]], str]] = {
     rf"types={{{_NAME}: \"?(?P<kind>[a-z]+|\.\.\.)\"?}}": lambda match: _type(match, match["kind"]),
     r"types=": "--types ",
     r"partial_fit": "vff update",
+    rf"give the model frequencies={{{_NAME}: (?P<most>[0-9]+)}}": lambda match: (
+        f"give --frequencies {shlex.quote(match['name'] + '=' + match['most'])}"
+    ),
     r"frequencies=": "--frequencies ",
+    rf"write fit\(frame, {_NAME}\)": lambda match: f"give --target {shlex.quote(match['name'])}",
+    r"the target is named in fit": "the target is that of --target",
+    r"normalize_y=False": "normalize_y=False of Python",
     rf"pandas\.to_numeric\(X\[{_NAME}\]\)": lambda match: _type(match, "number"),
     rf"pandas\.to_datetime\(X\[{_NAME}\]\)": lambda match: _type(match, "datetime"),
     rf"write the kernel with Categorical\({_NAME}\)": lambda match: f"write --terms with {_level(match)}",

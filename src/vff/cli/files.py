@@ -12,7 +12,7 @@ from typing import Any
 from vff.cli.failures import OutputError, UsageError
 from vff.cli.options import types as types_given
 from vff.cli.progress import Reporter
-from vff.data import Kind, Source
+from vff.data import Kind, Source, column_kinds
 from vff.data.opening import scan
 from vff.estimators.saving import load
 from vff.kernels.formula import nearest
@@ -42,7 +42,7 @@ def open_rows(options: Namespace, reporter: Reporter | None) -> Source:
 
 def kinds_of(source: Source) -> dict[str, str]:
     """What every column holds, in the words of terms; a column with nothing in it yet is taken for numbers."""
-    return {name: source.kinds[name].family.value for name in source.names or ()}
+    return {str(name): kind for name, kind in (column_kinds(source) or {}).items()}
 
 
 def read_pairs(path: str, kind: str) -> dict[str | float, list[str | float]]:

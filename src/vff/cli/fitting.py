@@ -24,8 +24,10 @@ from vff.data.source import Source
 from vff.estimators import GPClassifier, GPRegressor
 from vff.estimators.saved_records import Description
 from vff.estimators.saving import describe, save
-from vff.kernels import Kernel, normal_form
-from vff.kernels.formula import ColumnError, parse_terms
+from vff.kernels import normal_form
+from vff.kernels.columns import ColumnError, Columns
+from vff.kernels.formula import Formula
+from vff.kernels.reading import parse_formula
 from vff.likelihoods import AbstractLikelihood, binary_names, by_name, exposed_names
 from vff.words import shortened, shown
 
@@ -79,7 +81,6 @@ def _from_rows(options: Namespace, reporter: Reporter) -> Made:
     model = _make_model(options, source, units)
     learn = model.fit
     if options.command == "moments":
-        _need_domains(model)
         assert isinstance(model, GPRegressor)
         learn = model.collect
     reporter.phase("reading the rows")
@@ -161,18 +162,29 @@ def _make_model(options: Namespace, source: Source, units: dict[str, str]) -> GP
         "frequencies": frequencies(options.frequencies),
         "edges": "auto" if options.edges is None else options.edges,
     }
-    kernel, likelihood = _kernel(options, kinds, roles), _likelihood(options)
-    _check_units(units, kernel, roles)
-    if options.terms is None:
-        kernel = None  # the same terms, and a text with too many values for levels is refused
+    (formula, whole), likelihood = _formula(options, kinds, roles), _likelihood(options)
+    _check_units(units, formula, roles)
+    kernel = options.terms  # None is the same terms, and a text with too many values for levels is refused
+    if options.command == "moments":
+        _need_domains(options, formula, choices["domain"])
+    if not whole:
+        kernel, choices["offset"] = formula.kernel, formula.offset
     if getattr(options, "classify", False):
         return GPClassifier(kernel, likelihood=likelihood or "logit", **choices)
     return GPRegressor(kernel, likelihood=likelihood or "gaussian", **choices)
 
 
-def _kernel(options: Namespace, kinds: dict[str, str], roles: dict[str, str]) -> Kernel:
+def _formula(options: Namespace, kinds: dict[str, str], roles: dict[str, str]) -> tuple[Formula, bool]:
+    """What the terms mean, and whether the text says it all: a file of neighbours is read once."""
+    files = []
+
+    def read(path: str, kind: str) -> Any:
+        files.append(path)
+        return read_pairs(path, kind)
+
+    columns = Columns(dict(kinds), dict(roles), target=options.target)
     try:
-        return parse_terms(options.terms or ".", kinds, apart=roles, read=read_pairs)
+        return parse_formula(options.terms or ".", columns, terms=True, read=read), not files
     except (ColumnError, DataError):
         raise
     except ValueError as error:
@@ -202,10 +214,11 @@ def _units_of(options: Namespace) -> dict[str, str]:
     return texts(options.units, "--units", "hour=h, load=kW")
 
 
-def _check_units(units: dict[str, str], kernel: Kernel, roles: dict[str, str]) -> None:
+def _check_units(units: dict[str, str], formula: Formula, roles: dict[str, str]) -> None:
     """Before the rows are read, since it is after they were that units are kept."""
-    used = dict.fromkeys(str(column) for term in normal_form(kernel) for column in term.columns)
-    known = [*used, *(name for name, role in roles.items() if role != "the weight")]
+    used = dict.fromkeys(str(column) for term in normal_form(formula.kernel) for column in term.columns)
+    offset = [] if formula.offset is None else [str(formula.offset)]
+    known = [*used, *offset, *(name for name, role in roles.items() if role != "the weight")]
     unknown = [name for name in units if name not in known]
     if unknown:
         raise ColumnError(
@@ -214,14 +227,14 @@ def _check_units(units: dict[str, str], kernel: Kernel, roles: dict[str, str]) -
         )
 
 
-def _need_domains(model: GPRegressor | GPClassifier) -> None:
+def _need_domains(options: Namespace, formula: Formula, domain: Any) -> None:
     """Refuse statistics whose domain would be that of the rows at hand, and fit no other part."""
-    if model.kernel is None:
+    if options.terms is None:
         raise UsageError("--terms was expected, so that all parts have the same; write it as in --terms 'hour + zone'")
-    factors = [factor for term in normal_form(model.kernel) for factor in term.factors]
+    factors = [factor for term in normal_form(formula.kernel) for factor in term.factors]
     given = [factor.columns for factor in factors if "domain" in factor.factor.options]
     smooth = dict.fromkeys(str(column) for columns in given for column in columns)
-    known = model.domain if isinstance(model.domain, dict) else {}
+    known = domain if isinstance(domain, dict) else {}
     missing = [name for name in smooth if name not in known]
     if missing:
         raise UsageError(

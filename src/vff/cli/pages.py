@@ -37,7 +37,8 @@ PAGES = {
 terms:
   hour                     a smooth function of a number or a time; levels of a text
   hour + zone              effects that add up
-  hour * zone              one function of both: a curve per zone
+  hour * zone              one function of both: a curve per zone. This is the product
+                           of two kernels, and NOT R's hour + zone + hour:zone
   (hour + day) * zone      hour * zone + day * zone
   cat(zone)                levels, whatever the column holds
   smooth(hour, 5/2)        a smoother function: 1/2, 3/2 (default), 5/2, 7/2, 9/2
@@ -45,6 +46,9 @@ terms:
   areas(region, "pairs.csv")      levels that know their neighbours: two names per
                            line below a header, or one for an area without any
   ordered(grade, levels=["low", "middle", "high"])   levels in an order
+  s(hour), te(lon, lat), s(x, by=zone), cc(day, 365.25)   as mgcv writes them
+  (1 | house), (1 + x | house), (x || house), (1 | a/b)   as lme4 writes them
+  offset(log_n)            a column that is added as it is
   .                        every column that is not named otherwise
   `wind speed`             names with spaces or signs
 

@@ -6,6 +6,7 @@ of a long pass is kept on the disk (``checkpoint``).
 """
 
 from vff.data.checkpoint import Checkpoint, PartRecord, PassState
+from vff.data.columns import column_kinds
 from vff.data.database import DatabaseTable
 from vff.data.groups import DatabaseRows, Groups, TooManyGroupsError
 from vff.data.memory import MemorySource
@@ -41,6 +42,7 @@ __all__ = [
     "TooManyGroupsError",
     "UsedColumns",
     "check_same_rows",
+    "column_kinds",
     "open_rows",
     "run_task",
     "scan",

@@ -12,6 +12,7 @@ from vff.estimators.coefficients import ReadableMixin
 from vff.estimators.draws import DrawsMixin
 from vff.estimators.effects import EffectsMixin
 from vff.estimators.fitting import Fitted, fit
+from vff.estimators.formulas import for_rows, seen_by
 from vff.estimators.named import introduce_source, recognised_source
 from vff.estimators.options import (
     COVARIANCES,
@@ -39,7 +40,7 @@ class AdditiveModel(ReadableMixin, DrawsMixin, EffectsMixin):
     learnt_statistics_: Statistics
 
     def __init__(
-        self, kernel: Kernel | None, likelihood: Any, frequencies: Any, domain: Any, edges: Any, engine: str,
+        self, kernel: Kernel | str | None, likelihood: Any, frequencies: Any, domain: Any, edges: Any, engine: str,
         optimizer: str | None, batch_size: int | None, covariance: Any, inference: str, draws: Any, warmup: Any,
         chains: Any, sampler: Any, priors: Any, random_state: Any, verbose: int, offset: Any, missing: str,
         interactions: Any,
@@ -91,7 +92,9 @@ class AdditiveModel(ReadableMixin, DrawsMixin, EffectsMixin):
             )
         if before is not None:
             check_unchanged(before.statistics.options, self._options())
-        source = self._opened(X, y, sample_weight, spec, None if before is None else before.statistics)
+        source = open_rows(X)
+        spec = for_rows(spec, source, y, sample_weight, None if before is None else seen_by(self))
+        source = self._opened(source, y, sample_weight, spec, None if before is None else before.statistics)
         fitted = fit(spec, source, before)
         if before is None:
             vars(self).pop("target_name_", None)  # of an earlier fit
@@ -105,10 +108,10 @@ class AdditiveModel(ReadableMixin, DrawsMixin, EffectsMixin):
         rows = getattr(self, "statistics_", None)
         return None if rows is None else Fitted(rows, getattr(self, "fit_", None), {})
 
-    def _opened(self, X: Any, y: Any, sample_weight: Any, spec: FitSpec, seen: Statistics | None) -> Source:
+    def _opened(self, rows: Source, y: Any, sample_weight: Any, spec: FitSpec, seen: Statistics | None) -> Source:
         """The rows, wherever they are, with the columns of those seen before where they were."""
         known = getattr(self, "feature_names_in_", None)
-        source = open_rows(X).assigned(spec.used, y, sample_weight, None if known is None else list(known))
+        source = rows.assigned(spec.used, y, sample_weight, None if known is None else list(known))
         if self.verbose and source.expensive_pass and source.options.report is None:
             source = source.with_options(report=lines_of_pass(spec.progress))
         if seen is None:
@@ -117,15 +120,16 @@ class AdditiveModel(ReadableMixin, DrawsMixin, EffectsMixin):
         return recognised_source(self, source, modelled, spec.likelihood)
 
     def _spec(self, growing: bool = False) -> FitSpec:
-        """What is asked for, when all options make sense together."""
+        """What is asked for, when all options make sense together; a kernel may be text until there are rows."""
         likelihood = self._requested_likelihood()
         check_choice("engine", self.engine, engine_names())
         check_choice("optimizer", self.optimizer, ("lbfgs", None))
         check_choice("covariance", self.covariance, COVARIANCES)
         batch, centred, noise = check_batch(self.batch_size), self._centred(), self._noise()
         chains = ChainOptions(self.draws, self.warmup, self.chains, self.sampler, self.random_state)
+        kernel: Any = self.kernel
         spec = FitSpec(
-            likelihood, self.inference, self.covariance, self.priors, growing, self.kernel, self._options(),
+            likelihood, self.inference, self.covariance, self.priors, growing, kernel, self._options(),
             self.engine, self.optimizer, centred, start_of(noise), bounds_of(noise), batch, chains, self._progress(),
             self._noise_std(), self.offset, self.missing, self.interactions,
         )  # fmt: skip

@@ -11,7 +11,7 @@ from vff.data.conversion import in_order
 from vff.data.meaning import are_written, refuse_to_guess, refuse_written
 from vff.data.table import Table
 from vff.estimators.named import column_of
-from vff.factors import KINDS, Kernel, Leaf, Sum, Term, normal_form
+from vff.factors import KINDS, Kernel, Leaf, Product, Sum, Term, normal_form
 from vff.inference import Term as InnerTerm
 from vff.moments import Place, numbers, place_of
 from vff.parameters import bounds_of, start_of
@@ -131,6 +131,14 @@ class Binding:
         return tuple(map(self.label, term.columns))
 
     @property
+    def kernel(self) -> Kernel:
+        """The sum of its terms."""
+        terms = tuple(
+            own.term.factors[0] if len(own.columns) == 1 else Product(tuple(own.term.factors)) for own in self.terms
+        )
+        return terms[0] if len(terms) == 1 else Sum(terms)
+
+    @property
     def text(self) -> str:
         return " + ".join(
             " * ".join(
@@ -176,7 +184,7 @@ def check_levels(binding: Binding, n_rows: int, declared: Callable[[BoundColumn]
             )
 
 
-def notes_on(kernel: Kernel | None, binding: Binding, n_rows: int) -> tuple[str, ...]:
+def notes_on(kernel: Kernel | str | None, binding: Binding, n_rows: int) -> tuple[str, ...]:
     """What kernel=None decided, where one might wish that it had not."""
     many = [
         (column.label, len(column.levels or ()))

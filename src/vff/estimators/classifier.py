@@ -15,6 +15,7 @@ from vff.data.table import Table
 from vff.estimators.arguments import flag
 from vff.estimators.base import AdditiveModel
 from vff.estimators.effects import Effects
+from vff.estimators.formulas import for_rows
 from vff.estimators.named import introduce, used_columns
 from vff.estimators.predict_classes import ClassificationMixin
 from vff.estimators.tasks import FindLabels
@@ -31,7 +32,7 @@ class GPClassifier(ClassificationMixin, AdditiveModel):
 
     Parameters
     ----------
-    kernel : kernel expression or None
+    kernel : kernel expression, str or None
         As for ``GPRegressor``; the variances are of the latent function.
     likelihood : "logit", "probit" or a ``vff.likelihoods.Bernoulli``
     frequencies, domain, edges, engine, optimizer
@@ -67,7 +68,7 @@ class GPClassifier(ClassificationMixin, AdditiveModel):
 
     def __init__(
         self,
-        kernel: Kernel | None = None,
+        kernel: Kernel | str | None = None,
         *,
         likelihood: str | AbstractLikelihood = "logit",
         frequencies: int | str | dict = "auto",
@@ -122,7 +123,8 @@ class GPClassifier(ClassificationMixin, AdditiveModel):
         source = open_rows(X)
         if source.whole is None:
             return self._fit_chunks(source, y, sample_weight)
-        source = source.assigned(self._used()._replace(levels=()), y, sample_weight)
+        used = self._used(source, y, sample_weight)
+        source = source.assigned(used._replace(levels=()), y, sample_weight)
         labels, table, sample_weight = as_labels(source.y), source.whole, source.w
         assert table is not None
         if labels.size != table.n_rows:
@@ -137,8 +139,11 @@ class GPClassifier(ClassificationMixin, AdditiveModel):
             self.target_name_ = source.target
         return self
 
-    def _used(self) -> UsedColumns:
-        return used_columns(self.kernel, self._requested_likelihood())
+    def _used(self, source: Source, y: Any, sample_weight: Any) -> UsedColumns:
+        kernel = self.kernel
+        if isinstance(kernel, str):
+            kernel = for_rows(self._spec(), source, y, sample_weight).kernel
+        return used_columns(kernel, self._requested_likelihood())
 
     def _fit_chunks(self, source: Source, y: Any, sample_weight: Any) -> Self:
         """Labels are found in a pass of their own; then there is a fit per class, or one for two."""
@@ -213,7 +218,8 @@ class GPClassifier(ClassificationMixin, AdditiveModel):
         source = open_rows(X)
         if source.whole is None:
             return self._absorb_chunks(source, y, classes, sample_weight)
-        source = source.assigned(self._used()._replace(levels=()), y, sample_weight)
+        used = self._used(source, y, sample_weight)
+        source = source.assigned(used._replace(levels=()), y, sample_weight)
         X, labels, sample_weight = source.whole, as_labels(source.y), source.w
         known = getattr(self, "classes_", None)
         if known is None and classes is None:
@@ -254,7 +260,8 @@ class GPClassifier(ClassificationMixin, AdditiveModel):
     def _labelled(self, source: Source, y: Any, sample_weight: Any) -> tuple[Source, Roles, Any]:
         """The rows, what their columns are for, and the names of targets and weights."""
         source, column, weight = source.with_targets(y, sample_weight)
-        used = Roles.of(source, None if self.kernel is None else self._used(), column, weight)
+        named = None if self.kernel is None else self._used(source, column, weight)
+        used = Roles.of(source, named, column, weight)
         return source, replace(used, labelled=True), (column, weight)
 
     def _gather(self, models: "list[GPClassifier]", classes: np.ndarray) -> None:

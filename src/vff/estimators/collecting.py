@@ -4,8 +4,10 @@ from typing import Any, Self
 
 from sklearn.utils.validation import check_is_fitted
 
+from vff.data import open_rows
 from vff.estimators.base import AdditiveModel
 from vff.estimators.fitting import Fitted, RowPasses, Stopwatch, learnt
+from vff.estimators.formulas import for_rows, seen_by
 from vff.estimators.named import introduce_source
 from vff.estimators.statistics import Statistics, check_unchanged
 from vff.inference import Sums
@@ -142,7 +144,9 @@ class CollectingModel(AdditiveModel):
         self._check_sums("collect")
         if seen is not None:
             check_unchanged(seen.options, self._options())
-        source = self._opened(X, y, sample_weight, spec, seen)
+        source = open_rows(X)
+        spec = for_rows(spec, source, y, sample_weight, None if seen is None else seen_by(self))
+        source = self._opened(source, y, sample_weight, spec, seen)
         rows = RowPasses(spec, source, Stopwatch()).summed(seen)
         introduce_source(self, source)
         source.finish()

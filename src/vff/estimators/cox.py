@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from vff.estimators.arguments import interval_level, seeded, whole_number
+from vff.estimators.formulas import over_points
 from vff.estimators.named import introduce, recognised
 from vff.estimators.options import check_choice, check_domain
 from vff.estimators.pattern import (
@@ -60,7 +61,7 @@ class CoxProcess(BaseEstimator):
 
     Parameters
     ----------
-    kernel : kernel expression or None
+    kernel : kernel expression, str or None
         Over the columns of the points. None is the product of one ``Matern32`` per column.
     grid : "auto", int, tuple or dict by column
         Cells per column. "auto" is 256 in one column, about 4096 in all in two (64 x 64, or cells about as wide as high
@@ -107,7 +108,7 @@ class CoxProcess(BaseEstimator):
 
     def __init__(
         self,
-        kernel: Kernel | None = None,
+        kernel: Kernel | str | None = None,
         *,
         grid: Any = "auto",
         frequencies: int | str | dict = "auto",
@@ -195,7 +196,7 @@ class CoxProcess(BaseEstimator):
     def _model(self, pattern: PatternOnGrid) -> GPRegressor:
         """The regression of the counts, not fitted yet."""
         space = pattern.space
-        kernel = self.kernel
+        kernel = over_points(self.kernel, space)
         if kernel is None:
             kernel = prod((Matern32(column) for column in space.columns[1:]), start=Matern32(space.columns[0]))
         used = factors_of(kernel, space).items()

@@ -19,10 +19,11 @@ class GPRegressor(PriorMixin, RegressionMixin, CollectingModel):
 
     Parameters
     ----------
-    kernel : kernel expression or None
-        ``Matern32("x") + Categorical("y")`` and the like. None is a ``Matern32`` per column of numbers and, in a frame,
-        a ``Categorical`` per column of text. Text that reads as numbers or dates, periods, intervals and times of the
-        day are refused: convert them, or name the column in a kernel.
+    kernel : kernel expression, str or None
+        ``Matern32("x") + Categorical("y")`` and the like, or a text that means one when the columns are known, as
+        "s(hour) + te(lon, lat) + (1 | house)" does: docs/formulas.md. None is a ``Matern32`` per column of numbers and,
+        in a frame, a ``Categorical`` per column of text. Text that reads as numbers or dates, periods, intervals and
+        times of the day are refused: convert them, or name the column in a kernel.
     likelihood : str or likelihood
         "gaussian", "student-t", "poisson", "negative-binomial", "gamma", "beta", "ordinal", "bernoulli", or an object
         of ``vff.likelihoods``, which may hold parameters fixed, name a column of exposure or trials, or be a function
@@ -127,7 +128,7 @@ class GPRegressor(PriorMixin, RegressionMixin, CollectingModel):
 
     def __init__(
         self,
-        kernel: Kernel | None = None,
+        kernel: Kernel | str | None = None,
         *,
         likelihood: str | AbstractLikelihood = "gaussian",
         noise_variance: float | None = None,

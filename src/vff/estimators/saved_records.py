@@ -103,6 +103,8 @@ class Saved:
     members: "tuple[Saved, ...]"
     """The models of single classes, or of the cells of a pattern."""
     pattern: Pattern | None
+    formula: str | None = None
+    """The kernel as it was given, where that was a text; ``kernel`` is None then."""
 
 
 def description_of(model: Any, saved: Saved, units: dict[Any, str], provenance: dict[str, Any]) -> Description:
@@ -150,5 +152,7 @@ def description_of(model: Any, saved: Saved, units: dict[Any, str], provenance: 
 
 def described_kernel(model: Any, saved: Saved) -> Kernel | None:
     """The kernel that a file tells of its model: as learnt, or as asked for where nothing was learnt."""
-    learnt = saved.fit is not None or saved.members
-    return getattr(model, "kernel_", model.kernel) if learnt else model.kernel
+    given: Any = model.kernel
+    if isinstance(given, str):
+        given = None if saved.rows is None else saved.rows.binding.kernel
+    return getattr(model, "kernel_", given) if saved.fit is not None or saved.members else given

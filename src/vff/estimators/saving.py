@@ -20,6 +20,7 @@ from vff.estimators.base import AdditiveModel
 from vff.estimators.classifier import GPClassifier
 from vff.estimators.cox import CoxProcess, PatternOnGrid
 from vff.estimators.fitting import Fitted
+from vff.estimators.formulas import in_file
 from vff.estimators.pattern import Space
 from vff.estimators.regressor import GPRegressor
 from vff.estimators.saved_checks import check_estimator, check_fit, check_kernel, check_member, check_pattern, demand
@@ -185,12 +186,13 @@ def _saved(model: Any) -> Saved:
     fit, names = getattr(model, "fit_", None), getattr(model, "feature_names_in_", None)
     if fit is not None and fit.samples is not None:  # targets are rows
         fit = replace(fit, samples=replace(fit.samples, y=None))
+    kernel: Any = model.kernel
     classes = getattr(model, "classes_", None)
     if classes is not None and classes.dtype.kind == "U":  # which may have room for more than it holds
         classes = np.array(classes.tolist(), np.str_)
     return Saved(
         type(model).__name__,
-        None if model.kernel is None else write_kernel(model.kernel),
+        None if isinstance(kernel, str | None) else write_kernel(kernel),
         getattr(model, "likelihood", None),
         model.priors,
         parameters,
@@ -202,6 +204,7 @@ def _saved(model: Any) -> Saved:
         None if classes is None else Labels(classes.dtype.str, tuple(classes.tolist())),
         tuple(map(_saved, members)),
         _pattern(model) if isinstance(model, CoxProcess) else None,
+        kernel if isinstance(kernel, str) else None,
     )
 
 
@@ -224,7 +227,7 @@ def _pattern(model: CoxProcess) -> Pattern:
 def _loaded(saved: Saved) -> Any:
     kind = _CLASSES[saved.estimator]
     parameters = {**saved.parameters, "priors": saved.priors}
-    parameters["kernel"] = None if saved.kernel is None else parse_kernel(saved.kernel)
+    parameters["kernel"] = saved.formula if saved.kernel is None else parse_kernel(saved.kernel)
     if kind is not CoxProcess:
         parameters["likelihood"] = saved.likelihood
     if isinstance(parameters.get("noise_variance"), str):
@@ -251,7 +254,7 @@ def _fill(model: AdditiveModel, saved: Saved) -> None:
     rows, fit = saved.rows, saved.fit
     if rows is None or isinstance(model, CoxProcess):
         raise FileError("sums over rows were expected, found none")
-    check_estimator(saved, rows, model.kernel)
+    check_estimator(saved, rows, in_file(model.kernel, saved))
     if fit is None:
         vars(model)["statistics_"] = rows
         return
@@ -297,7 +300,7 @@ def _fill_classes(model: Any, saved: Saved) -> None:
 def _member(model: Any, member: Saved, estimator: str) -> Any:
     """One of the models that a model is made of; the kernel that the whole prints is that of its parts."""
     loaded = _loaded(check_member(member, estimator))
-    check_kernel(model.kernel, member.rows)
+    check_kernel(in_file(model.kernel, member), member.rows)
     return loaded
 
 

@@ -108,6 +108,8 @@ class Leaf(_Expression):
     """The one of them that terms of a command line may give by the name of a file of rows."""
     column_fields: ClassVar[tuple[str, ...]] = ("column",)
     """The fields that name its columns, in the order in which they are written."""
+    value_columns: ClassVar[frozenset[str]] = frozenset()
+    """Fields beside them that name columns, too: given, written and read by name, as in ``width='hours'``."""
     column: Column = 0
     _: KW_ONLY
     variance: float | None = None

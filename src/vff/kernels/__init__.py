@@ -2,8 +2,8 @@
 
 A kernel is an *expression* the user writes (``Matern32("month") + Matern32("day") * Matern32("time")``). In normal
 form it is a sum of terms, each a product of one-column factors with one variance. What a kind of factor is, is written
-in ``vff.factors``; here are the names that users know, and ``grammar``, which writes an expression as text, exact to
-the last bit, and reads it back.
+in ``vff.factors``; here are the names that users know, and their texts. ``grammar`` writes an expression, exact to the
+last bit; ``formula`` reads it back, and with it the formulas of others.
 """
 
 from typing import Any
@@ -20,7 +20,8 @@ from vff.factors.line.factor import Linear
 from vff.factors.oscillator.factor import Oscillator
 from vff.factors.sphere.factor import Sphere
 from vff.factors.trend.leaf import Trend
-from vff.kernels.grammar import parse_kernel, write_kernel
+from vff.kernels.grammar import write_kernel
+from vff.kernels.reading import parse_kernel
 
 __all__ = [
     "Areas",

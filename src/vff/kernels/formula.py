@@ -1,46 +1,61 @@
-"""Terms as people write them on a command line: ``month + dep_time * arr_time + cat(airline)``.
+"""Formulas: terms as people write them, in our words, in those of mgcv and in those of lme4.
 
-    terms   = sum END
-    sum     = product {"+" product}
-    product = atom {"*" atom}
-    atom    = "(" sum ")" | "." | name | call
-    call    = "cat" "(" name ")"
-            | "smooth" "(" name ["," ORDER "/" 2] values ")"
-            | KIND "(" name {"," name} ["," file] values ")"       as many names as the kind reads columns
-    values  = {"," NAME "=" value} [","]
+    formula = [[name] "~"] summand {"+" summand} END
+    summand = "1" | "offset" "(" column ")" | product
+    product = atom {("*" | ":") atom}                              a product of kernels: not R's a + b + a:b
+    atom    = "(" sum ")" | group | smooth | "." | name | call
+    call    = "smooth" "(" column ["," ORDER "/" 2] values ")"
+            | KIND "(" column {"," column} ["," file] values ")"   as many columns as the kind reads
     file    = 'any text' | "any text"
+    column  = name | NUMBER                                        numbers where columns have no names
     name    = WORD | `any text` | 'any text' | "any text"
 
-What a bare name means depends on what its column holds: a ``Matern32`` of numbers and times, a ``Categorical`` of text.
-``.`` is the sum of all columns that are not named elsewhere. A file holds what is too long to write, as the neighbours
-in ``areas(region, "pairs.csv")``; whoever asks says how it is read, or it is not. Nothing is evaluated: a text from
-elsewhere can build a kernel and do nothing else. What ``write_kernel`` writes is read here too, if its columns have
-names.
+``smooths`` has the smooth terms of mgcv, ``groups`` the grouped ones of lme4, ``grammar`` sums, products and values. A
+KIND is a kernel or its nickname. What a bare name means depends on what its column holds: a ``Matern32`` of numbers and
+times, a ``Categorical`` of text. ``.`` is the sum of all columns that are not named elsewhere. A file holds what is too
+long to write, as the neighbours in ``areas(region, "pairs.csv")``; whoever asks says how it is read, or it is not.
+Nothing is evaluated: a text from elsewhere can build a kernel and do nothing else.
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import cached_property
-from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Any
 
-from vff.factors import KINDS, Kernel, Leaf, Sum
-from vff.kernels.grammar import AbstractDescent, Token
+from vff.factors import KINDS, Column, Kernel, Leaf, Sum
+from vff.kernels.columns import ColumnError, Columns, nearest, written
+from vff.kernels.groups import GroupedTerms
+from vff.kernels.smooths import CALLS, SmoothTerms
+from vff.kernels.tokens import Token, Voice
 from vff.words import shown
 
-_NUMERIC = ("number", "datetime", "duration", "boolean")
+__all__ = ["TERMS", "ColumnError", "Formula", "FormulaParser", "nearest", "parse_terms"]
+
+Read = Callable[[str, str], Any]
+_SYNONYMS = {"cc": "Periodic", "factor": "Categorical", "as.factor": "Categorical", "C": "Categorical"}
+"""What others call our kernels."""
+_ADVICE = "write terms as in hour + day * cat(zone), with a name of several words in `backticks`"
+TERMS = Voice(
+    "terms",
+    "a column, or one of ( ) + * , = .",
+    "a column, a call such as cat(name), . or (",
+    "one of {names} before (",
+    "a column",
+    _ADVICE,
+)
+"""Those of a command line."""
 
 
-class ColumnError(ValueError):
-    """Terms that are well written, of columns that the data do not have or that cannot be used so."""
+@dataclass(frozen=True)
+class Formula:
+    """What a text means: a kernel, and the column that is added to the function, if it names one."""
+
+    kernel: Kernel
+    offset: Column | None = None
 
 
 def parse_terms(
-    text: str,
-    kinds: Mapping[str, str],
-    *,
-    apart: Mapping[str, str] | None = None,
-    read: Callable[[str, str], Any] | None = None,
+    text: str, kinds: Mapping[str, str], *, apart: Mapping[str, str] | None = None, read: Read | None = None
 ) -> Kernel:
     """The kernel that a text describes over columns of these kinds.
 
@@ -54,110 +69,178 @@ def parse_terms(
     """
     if not isinstance(text, str):
         raise TypeError(f"terms: a text was expected, got {shown(text)}; a kernel needs no parsing")
-    return _Parser(text, kinds, apart or {}, read).kernel()
+    return FormulaParser(text, Columns(dict(kinds), dict(apart or {})), TERMS, read, offsets=False).formula().kernel
 
 
-def _column_error(start: int, expected: str, name: str, found: str, advice: str) -> ColumnError:
-    return ColumnError(
-        f"terms: at character {start + 1}, {expected} was expected, found {shown(name)}, {found}; {advice}"
-    )
-
-
-class _Parser(AbstractDescent):
+class FormulaParser(GroupedTerms, SmoothTerms):
     """A method for each line of the grammar."""
 
-    name = "terms"
-    word = r"[^\W\d][\w.]*"
-    quotes: ClassVar[Mapping[str, str]] = {**AbstractDescent.quotes, "`": "(?:[^`]|``)*"}
-    marks = r"[()+*,=/.\[\]{}:]"
-    expected = "a column, or one of ( ) + * , = ."
-    advice = "write terms as in hour + day * cat(zone), with a name of several words in `backticks`"
-
     def __init__(
-        self, text: str, kinds: Mapping[str, str], apart: Mapping[str, str], read: Callable[[str, str], Any] | None
+        self, text: str, columns: Columns, voice: Voice, read: Read | None = None, *, offsets: bool = True
     ) -> None:
-        super().__init__(text)
-        self._kinds, self._apart, self._read = kinds, apart, read
+        super().__init__(text, voice, columns)
+        self._read, self._offsets = read, offsets
+        self._dots = 0
+        self._others_are: list[Column] | None = None
+        """What "." stands for; None until all of the text was read once."""
+        self._constants = 0
+        self._offset: Column | None = None
 
-    def _name(self, token: Token) -> str:
-        """The column that a word or a quoted text stands for."""
-        if token.kind == "word":
-            return token.text
-        return token.text[1:-1].replace("``", "`") if token.text[0] == "`" else self.unquoted(token)
+    def formula(self) -> Formula:
+        """What all of the text means."""
+        self._left_side()
+        kernel = self._whole()
+        if self._dots and self._others_are is None:  # now it is known what is named elsewhere
+            again = FormulaParser(self._text, self._known, self._voice, self._read, offsets=self._offsets)
+            again._others_are = self._known.others(self._named)
+            return again.formula()
+        return Formula(kernel, self._offset)
+
+    def _left_side(self) -> None:
+        """The target before ~, where it is the one that is learnt."""
+        if self._skipped("~") or not (self._seen.kind in ("word", "string") and self._after.is_mark("~")):
+            return
+        name, columns = self._name(self._seen), self._known
+        known = name == columns.target or (columns.target is None and name not in (columns.kinds or ()))
+        if columns.before_fit or not known:
+            other = "" if columns.target is None else f", which is {shown(columns.target)}"
+            raise self.error(
+                self._seen.start, "terms alone", f"{shown(name)} ~ before them: the target is named in fit{other}",
+                f"leave out {shown(name)} ~ and write fit(frame, {shown(name)})",
+            )  # fmt: skip
+        self._next()
+        self._next()
+
+    def _summand(self) -> Kernel | None:
+        """A product; at the top also a constant, which is there anyway, and an offset, which is no term."""
+        token = self._seen
+        if token.kind == "number" and not self._after.is_mark("*", ":"):
+            return self._constant(token)
+        if token.text == "offset" and token.kind == "word" and self._after.is_mark("("):
+            return self._read_offset(token)
+        return self._product()
+
+    def _constant(self, token: Token) -> None:
+        if token.text in ("0", "-1"):
+            advice = "set normalize_y=False (of a classifier, fit_intercept=False) to leave out the constant"
+            raise self._unexpected("a term", advice=advice)
+        if token.text != "1" or self._depth or self._constants:
+            advice = "leave it out, since a constant is there anyway, and write s(0) for a column without a name"
+            raise self._unexpected("a term", "a number", advice)
+        self._constants += 1
+        self._next()
+
+    def _read_offset(self, token: Token) -> None:
+        self._next()
+        self._next()
+        if self._seen.kind == "word" and self._after.is_mark("("):
+            raise self._unexpected(
+                "a column", f"a function of one: make the column first, and write {token.text}(name)"
+            )
+        column = self._numeric(self._seen.start, self._column())
+        self._expect(")", ")")
+        if not self._offsets or self._depth or self._offset is not None:
+            what = "one offset beside the terms of the sum" if self._offsets else "a kernel alone"
+            raise self.error(
+                token.start,
+                what,
+                f"offset({written(column)})",
+                f"give the model offset={shown(column)}, and leave this out",
+            )
+        self._offset = column
 
     def _atom(self) -> Kernel:
-        if self._seen.kind == "mark" and self._seen.text == "(":
-            return self._nested()
-        if self._seen.kind == "mark" and self._seen.text == ".":
+        token = self._seen
+        if token.is_mark("("):
+            return self._grouped() if self._is_grouped() else self._nested()
+        if token.is_mark("."):
             return self._others()
-        if self._seen.kind == "word" and self._after.text == "(":
+        if token.kind == "word" and self._after.is_mark("("):
             return self._call()
-        start = self._seen.start
-        return self._bare(start, self._column("a column, a call such as cat(name), . or ("))
-
-    @cached_property
-    def _named(self) -> set[str]:
-        """All names that are not those of calls or of their values: what "." leaves out."""
-        found, within, before = set(), 0, ""
-        for token, after in pairwise(self.tokens(self._text)):
-            within += (token.kind == "mark") * ((token.text in "[{") - (token.text in "]}"))
-            chosen = within > 0 or before == "="  # a level, or a word for a value
-            if not chosen and (token.kind == "string" or (token.kind == "word" and after.text not in ("(", "="))):
-                found.add(self._name(token))
-            before = token.text
-        return found
+        if self._known.kinds is None and token.text in self._calls:
+            self._next()
+            raise self._unexpected("(")
+        if token.kind not in ("word", "string"):
+            raise self._unexpected(self._voice.atom.format(leaves=", ".join(KINDS.leaves)))
+        return self._bare(token.start, self._column())
 
     def _others(self) -> Kernel:
-        """The sum of what is not named elsewhere."""
-        start, named = self._next().start, self._named
-        rest = [name for name in self._kinds if name not in named and name not in self._apart]
-        if not rest:
+        """The sum of what is not named elsewhere; before that is known, a place is held for it."""
+        start = self._next().start
+        self._dots += 1
+        default = KINDS.default_leaf("number")
+        if self._known.kinds is None:
+            advice = "name them, or give data"
+            raise self.error(start, "a term", "., which stands for other columns, which are not known here", advice)
+        assert default is not None
+        if self._others_are is None:
+            return default(f".{self._dots}")
+        if not self._others_are:
             raise ColumnError(
-                f"terms: at character {start + 1}, . stands for the columns that are not named elsewhere, and there "
-                "are none; leave it out"
+                f"{self._voice.name}: at character {start + 1}, . stands for the columns that are not named elsewhere, "
+                "and there are none; leave it out"
             )
-        leaves = tuple(self._bare(start, name) for name in rest)
+        leaves = tuple(self._bare(start, column) for column in self._others_are)
         return leaves[0] if len(leaves) == 1 else Sum(leaves)
 
-    def _bare(self, start: int, name: str) -> Leaf:
-        kind = self._kinds[name]
+    def _bare(self, start: int, column: Column) -> Leaf:
+        kind = self._known.kind(column)
+        if kind is None:
+            raise self.error(
+                start, "a term", f"{shown(column)}, a column of which nobody knows here what it holds",
+                f"write s({written(column)}) for numbers, (1 | {written(column)}) for levels, or give data",
+            )  # fmt: skip
         leaf = KINDS.default_leaf(kind)
         if leaf is None:
             advice = "leave it out, or convert it first"
-            raise _column_error(start, "a column of numbers, times or text", name, f"which holds {kind}", advice)
-        return leaf(name)
+            raise self._column_error(start, "a column of numbers, times or text", column, f"which holds {kind}", advice)
+        return leaf(column)
 
-    def _call(self) -> Leaf:
-        start, called, leaves = self._seen.start, self._seen.text, KINDS.leaves
-        calls = {leaf.nickname: leaf for leaf in leaves.values() if leaf.nickname} | leaves
-        if called not in calls and called != "smooth":
-            names = dict.fromkeys([*(name for name in calls if name not in leaves), "smooth", *calls])
-            raise self._unexpected(f"one of {', '.join(names)} before (")
+    @property
+    def _calls(self) -> dict[str, type[Leaf]]:
+        """Kernels by what may be written for them."""
+        leaves = KINDS.leaves
+        nicknames = {leaf.nickname: leaf for leaf in leaves.values() if leaf.nickname}
+        return nicknames | {name: leaves[own] for name, own in _SYNONYMS.items()} | leaves
+
+    def _call(self) -> Kernel:
+        token, calls = self._seen, self._calls
+        if token.text in CALLS:
+            return self._smooth_term(token.text)
+        if token.text == "offset":
+            raise self._unexpected("a factor", "which stands beside the terms", "write it with + as a summand")
+        if token.text not in calls and token.text != "smooth":
+            raise self._unknown_call(token)
         self._next()
         self._expect("(", "(")
-        name = self._column("a column")
-        kind = self._order() if called == "smooth" else calls[called]
-        names = self._columns(kind, name, lambda: self._column("a column"))
-        for name in names if kind.reads == "numbers" else ():
-            if self._kinds[str(name)] not in _NUMERIC:
-                found = f"which holds {self._kinds[str(name)]}"
-                raise _column_error(
-                    start, "a column of numbers or times", str(name), found, f"write cat(...) around {shown(name)}"
-                )
-        return self._with_values(start, kind, names, self._file(kind, str(names[0])))
+        column = self._column()
+        kind = self._order() if token.text == "smooth" else calls[token.text]
+        columns = self._columns(kind, column)
+        for own in columns if kind.reads == "numbers" else ():
+            self._numeric(token.start, own)
+        return self._with_values(token.start, kind, columns, self._file(kind, columns[0]))
 
-    def _file(self, kind: type[Leaf], column: str) -> dict[str, Any]:
+    def _unknown_call(self, token: Token) -> ValueError:
+        leaves, own = KINDS.leaves, ["smooth", *CALLS, "offset"]
+        names = dict.fromkeys([*(name for name in self._calls if name not in leaves), *own[1:], own[0], *leaves])
+        near = get_close_matches(token.text[:40], names, n=1)
+        why = "which is no kernel (a function of a column is a column: make it first, and name it)"
+        if near:
+            why = f"which is no kernel (perhaps {near[0]} was meant)"
+        return self._unexpected(self._voice.call.format(names=", ".join(names), leaves=", ".join(leaves)), why)
+
+    def _file(self, kind: type[Leaf], column: Column) -> dict[str, Any]:
         """What a file holds that stands behind the column, for a kind that takes one."""
-        if kind.from_file is None or self._seen.text != "," or self._after.kind != "string":
+        if kind.from_file is None or not self._seen.is_mark(",") or self._after.kind != "string":
             return {}
         self._next()
         if self._read is None:
             raise self._unexpected(f"{kind.from_file}= (files are read for a command line)")
-        return {kind.from_file: self._read(self._name(self._next()), self._kinds[column])}
+        return {kind.from_file: self._read(self.unquoted(self._next()), self._known.kind(column) or "text")}
 
     def _order(self) -> type[Leaf]:
         """The smoothness after the column, that of a bare column of numbers when there is none."""
-        if self._seen.text != "," or self._after.kind != "number":
+        if not self._seen.is_mark(",") or self._after.kind != "number":
             leaf = KINDS.default_leaf("number")
             assert leaf is not None
             return leaf
@@ -169,26 +252,3 @@ class _Parser(AbstractDescent):
         for _ in range(3):
             self._next()
         return smooth[order]
-
-    def _column(self, expected: str) -> str:
-        """A name, of a column that is there and is not spoken for."""
-        if self._seen.kind not in ("word", "string"):
-            raise self._unexpected(expected)
-        token = self._next()
-        name = self._name(token)
-        if name in self._apart:
-            found = f"which is {self._apart[name]}"
-            raise _column_error(token.start, "a column to learn from", name, found, "leave it out of the terms")
-        if name not in self._kinds:
-            advice = nearest(name, [column for column in self._kinds if column not in self._apart])
-            raise _column_error(token.start, "a column of the data", name, "which is none", advice)
-        return name
-
-
-def nearest(name: str, known: list[str]) -> str:
-    """What to write instead of a column that is not there: the likeliest, or some."""
-    lowered = {column.lower(): column for column in known}
-    near = [lowered[match] for match in get_close_matches(name.lower(), lowered, n=3)]
-    if near:
-        return f"perhaps {' or '.join(map(shown, near))} was meant"
-    return f"the columns are {', '.join(map(shown, known[:8]))}{', ...' if len(known) > 8 else ''}"

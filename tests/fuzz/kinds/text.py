@@ -42,6 +42,18 @@ PIECES = (
     *("lengthscale", "variance", "lengthscale=2", "variance=1e308", "\\", "\\x", "\\N{DASH}", "\n", "\t", "\0", " "),
     *("ünï", "中文", "\u202e", "\ud7ff", "🦔", "'", '"', "#", ";", "__class__", "9" * 400, "1_0", "١"),
 )
+FORMULAS = (
+    "s(x) + te(x, z) + (1 | g) + cc(z, 365.25)",
+    "y ~ 1 + s(x, by=g, lengthscale=2) + (0 + z | g)",
+    "(1 + x | g) + (x || g) * s(z) + .",
+    "s(x, g, bs='fs') + s(g, bs='re') + ti(x, z, bs='cr')",
+    "Matern52(x, lengthscale=2) * cat(z) + smooth(x, 5/2):g",
+)
+"""Over x, z and g, to be bent."""
+FORMULA_PIECES = (
+    *("s(", "te(", "(1 | g)", "|", "||", "~", "offset(z)", "by=z", "bs='cc'", "k=5", "fixed(2)", "between(1, 2)", "."),
+    *("x", "g", "z", ":", "/", "-", "^", "[", "{", "1", "0 +", "log(x)", "w", "`x`"),
+)
 NAMES = (
     *(
         "x",
@@ -110,6 +122,20 @@ def parse_program(rng: Rng) -> str:
     return f"kernel = parse_kernel({text!r})\nassert parse_kernel(repr(kernel)) is not None"
 
 
+def formula_program(rng: Rng) -> str:
+    """A formula with something wrong in it is refused in a sentence, or fitted."""
+    text = list(one_of(rng, FORMULAS))
+    for _ in range(int(rng.integers(0, 4))):
+        place = int(rng.integers(len(text) + 1))
+        text[place : place + int(rng.integers(0, 4))] = one_of(rng, [*FORMULA_PIECES, *PIECES, ""])
+    written_so = "".join(text)
+    return (
+        f"{BASE}\nframe = pd.DataFrame({{'x': X[:, 0], 'z': rng.uniform(size=12), 'g': list('ab') * 6, 'y': y}})\n"
+        f"model = GPRegressor({written_so!r}, frequencies=3).fit(frame, 'y')\n"
+        f"assert model.kernel == {written_so!r}\nassert np.all(np.isfinite(model.predict(frame)))"
+    )
+
+
 def name_program(rng: Rng) -> str:
     """Columns of strange names are modelled by them."""
     names = [NAMES[k] for k in rng.permutation(len(NAMES))[:2]]
@@ -147,7 +173,13 @@ def written(value: Any) -> str:
     return repr(value).replace("nan", "np.nan").replace("inf", "np.inf")
 
 
-PROGRAMS: tuple[Callable[[Rng], str], ...] = (parse_program, name_program, option_program, call_program)
+PROGRAMS: tuple[Callable[[Rng], str], ...] = (
+    parse_program,
+    formula_program,
+    name_program,
+    option_program,
+    call_program,
+)
 
 
 def broken(program: str) -> tuple[str, str] | None:
