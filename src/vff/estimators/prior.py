@@ -2,7 +2,7 @@
 
 from copy import copy
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.exceptions import NotFittedError
@@ -10,7 +10,9 @@ from sklearn.exceptions import NotFittedError
 from vff.data import Table, open_rows
 from vff.estimators.arguments import whole_number
 from vff.estimators.binding import Binding, resolve_columns
+from vff.estimators.formulas import for_rows
 from vff.estimators.named import introduce
+from vff.estimators.options import FitSpec
 from vff.estimators.predict import ProcessMixin
 from vff.factors import Leaf
 from vff.inference import TargetScale
@@ -76,6 +78,10 @@ class PriorMixin(ProcessMixin):
     kernel: Any
     kernel_: Kernel
 
+    if TYPE_CHECKING:
+
+        def _spec(self, growing: bool = False) -> FitSpec: ...
+
     def sample_prior(self, X: Any, n_samples: int = 1, random_state: Any = None) -> np.ndarray:
         """Joint draws of the function from its prior, whatever the rows say, at the rows of X.
 
@@ -119,8 +125,10 @@ class PriorMixin(ProcessMixin):
 
     def _prior(self, X: Any, kernel: Any) -> Self:
         """This model with its prior in the place of a posterior, over the columns and levels of a table."""
-        self._check_numbers(kernel)
         source = open_rows(X)
+        if isinstance(kernel, str):
+            kernel = for_rows(self._spec(), source, None, None).kernel
+        self._check_numbers(kernel)
         if source.whole is None:
             raise ValueError(
                 f"before it is fitted, a model answers about tables in memory, got {shown(X)}; fit it first, or read "

@@ -1,8 +1,7 @@
 """The one variance of a product, from what was written for its factors."""
 
 from collections.abc import Sequence
-
-import numpy as np
+from math import prod
 
 from vff.parameters import Between, Fixed
 from vff.words import shown
@@ -26,6 +25,6 @@ def variance_of(variances: Sequence[float | None], name: str) -> float | None:
     if not given:
         return None
     if not known:
-        return float(np.prod(given))
-    held = float(np.prod([value for value in known if isinstance(value, Fixed)]))
+        return prod(given)
+    held = prod([value for value in known if isinstance(value, Fixed)])
     return bounded[0].times(held) if bounded else Fixed(held)
