@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -11,7 +12,7 @@ from vff.estimators.binding import Binding, notes_on
 from vff.estimators.coefficients import ReadableMixin
 from vff.estimators.draws import DrawsMixin
 from vff.estimators.effects import EffectsMixin
-from vff.estimators.fitting import Fitted, fit
+from vff.estimators.fitting import Fitted
 from vff.estimators.named import introduce_source, recognised_source
 from vff.estimators.options import (
     COVARIANCES,
@@ -22,8 +23,10 @@ from vff.estimators.options import (
     check_choice,
     engine_names,
 )
+from vff.estimators.pairs import fit_choosing, kernel_of
 from vff.estimators.progress import lines_of_pass
 from vff.estimators.statistics import Statistics, check_unchanged
+from vff.estimators.tried import TriedInteractions
 from vff.kernels import Kernel, Sum
 from vff.likelihoods import AbstractLikelihood
 from vff.words import shown
@@ -36,6 +39,7 @@ class AdditiveModel(ReadableMixin, DrawsMixin, EffectsMixin):
 
     statistics_: Statistics
     learnt_statistics_: Statistics
+    interactions_: TriedInteractions | None
 
     def __init__(
         self, kernel: Kernel | None, likelihood: Any, frequencies: Any, domain: Any, edges: Any, engine: str,
@@ -82,7 +86,7 @@ class AdditiveModel(ReadableMixin, DrawsMixin, EffectsMixin):
 
     def _absorb(self, X: Any, y: Any, sample_weight: Any, before: Fitted | None, *, growing: bool) -> Self:
         """Read rows on top of those that came before; nothing of the estimator changes until all of it has worked."""
-        spec, found = self._spec(growing), None if before is None else before.fit
+        spec, found = self._spec_for(None if before is None else before.statistics, growing), None if before is None else before.fit
         if found is not None and found.samples is not None and not found.from_sums:
             raise ValueError(
                 "the rows seen so far were sampled, which leaves no sums to add to; fit all rows together, or begin "
@@ -91,9 +95,10 @@ class AdditiveModel(ReadableMixin, DrawsMixin, EffectsMixin):
         if before is not None:
             check_unchanged(before.statistics.options, self._options())
         source = self._opened(X, y, sample_weight, spec, None if before is None else before.statistics)
-        fitted = fit(spec, source, before)
+        fitted = fit_choosing(spec, source, before)
         if before is None:
-            vars(self).pop("target_name_", None)  # of an earlier fit
+            for name in ("target_name_", "interactions_"):
+                vars(self).pop(name, None)  # of an earlier fit
         introduce_source(self, source)
         self._store(fitted, spec.progress)
         source.finish()
@@ -103,6 +108,10 @@ class AdditiveModel(ReadableMixin, DrawsMixin, EffectsMixin):
         """What this model has seen and learnt."""
         rows = getattr(self, "statistics_", None)
         return None if rows is None else Fitted(rows, getattr(self, "fit_", None), {})
+
+    def _rows_again(self, X: Any, y: Any, sample_weight: Any) -> Source:
+        """The rows of the fit, to be looked at once more."""
+        return self._opened(X, y, sample_weight, self._spec_for(self.statistics_), self.statistics_)
 
     def _opened(self, X: Any, y: Any, sample_weight: Any, spec: FitSpec, seen: Statistics | None) -> Source:
         """The rows, wherever they are, with the columns of those seen before where they were."""
@@ -114,6 +123,11 @@ class AdditiveModel(ReadableMixin, DrawsMixin, EffectsMixin):
             return source
         modelled = [column.index for column in seen.binding.columns]
         return recognised_source(self, source, modelled, spec.likelihood)
+
+    def _spec_for(self, seen: Statistics | None, growing: bool = False) -> FitSpec:
+        """What is asked for of rows on top of those seen, for which pairs of terms were chosen once and for all."""
+        spec = self._spec(growing)
+        return replace(spec, kernel=kernel_of(seen)) if spec.most_pairs and seen is not None else spec
 
     def _spec(self, growing: bool = False) -> FitSpec:
         """What is asked for, when all options make sense together."""
@@ -129,13 +143,16 @@ class AdditiveModel(ReadableMixin, DrawsMixin, EffectsMixin):
             self.offset, self.missing, self.interactions,
         )  # fmt: skip
         spec.method()
+        _ = spec.most_pairs  # refuses what is no number of them
         return spec
 
     def _options(self) -> Options:
         return Options(self.frequencies, self.domain, self.edges, self.covariance, self.likelihood)
 
     def _store(self, fitted: Fitted, progress: Callable[[str], None]) -> None:
-        rows, fit, self.timing_ = fitted
+        rows, fit, self.timing_, tried = fitted
+        tried = getattr(self, "interactions_", None) if tried is None else tried
+        self.interactions_ = tried
         assert fit is not None
         self.statistics_, self.fit_, self.posterior_, self.target_ = rows, fit, fit.posterior, fit.target
         self.learnt_statistics_ = rows
@@ -157,7 +174,8 @@ class AdditiveModel(ReadableMixin, DrawsMixin, EffectsMixin):
         bound_gap = fit.history[-1].bound_gap
         self.elbo_gap_ = (bound_gap, 2.0 * bound_gap)
         self.engine_, self.engine_reason_ = rows.choice.name, rows.choice.reason
-        self.notes_ = (*rows.notes, *notes_on(self.kernel, rows.binding, rows.n), *fit.notes)
+        chosen = () if tried is None else (tried.note,)
+        self.notes_ = (*rows.notes, *notes_on(self.kernel, rows.binding, rows.n), *chosen, *fit.notes)
         for note in self.notes_:
             progress(f"note: {note}")
         # what was settled: domains by column, harmonics and edge functions by term

@@ -251,6 +251,16 @@ class GPClassifier(ClassificationMixin, AdditiveModel):
                     twin.partial_fit(table, labels, classes, weights)
         return self._become(twin)
 
+    def _rows_again(self, X: Any, y: Any, sample_weight: Any) -> Source:
+        """With ones in the rows of the second class."""
+        source, second = open_rows(X), self.classes_.tolist()[1]
+        if source.whole is None:
+            source, _, (column, weight) = self._labelled(source, y, sample_weight)
+            return super()._rows_again(source, Positive(column, second), weight)
+        source = source.assigned(self._used()._replace(levels=()), y, sample_weight)
+        ones = coded(as_labels(source.y), self.classes_).astype(float)
+        return super()._rows_again(source.whole, ones, source.w)
+
     def _labelled(self, source: Source, y: Any, sample_weight: Any) -> tuple[Source, Roles, Any]:
         """The rows, what their columns are for, and the names of targets and weights."""
         source, column, weight = source.with_targets(y, sample_weight)

@@ -1,0 +1,241 @@
+"""Products of two terms join a sum as long as they pay: what is tried, what is asked of a pair, and the fit at the end.
+
+The sum is fitted without them. One look at the rows ranks the pairs by what they would gain of its residuals, one pass
+sums the best few of them together with the terms of the fit, and these sums say what each gains beside the terms that
+are there, all hyperparameters learnt again; no row is read for that. Those that pay are written into the kernel, and the
+fit is that of the kernel. Theory §25 says what a pair must gain, and why.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import log
+
+import numpy as np
+
+from vff.data import Source
+from vff.estimators.candidates import Candidate, FittedRows, candidates_of
+from vff.estimators.fitting import Fitted, RowPasses, Stopwatch, fit
+from vff.estimators.options import FitSpec
+from vff.estimators.statistics import Statistics
+from vff.estimators.tried import TriedInteractions, TriedPair
+from vff.factors import Leaf, Product, Sum
+from vff.inference import (
+    LARGEST_DIRECT,
+    REACH,
+    Fit,
+    Gain,
+    PartialSum,
+    SumModel,
+    TermFit,
+    Units,
+    standardised,
+)
+from vff.kernels import Kernel
+
+_PAYS = 3.0  # nats that a pair must gain, and the logarithm of the number of pairs on top
+_HOPEFUL = 0.5  # of that, which it must be expected to gain to be fitted: a fit may gain twice as much
+_MOST_FAILURES = 2  # pairs that did not pay, one after another in the order of what was expected, before it ends
+_LARGEST_PAIR = 1600  # coarse features of a pair that is looked at: levels have as many as there are
+
+
+def kernel_of(rows: Statistics) -> Kernel:
+    """The kernel that rows were summed for."""
+    return _sum([_expression(term.term.factors) for term in rows.terms])
+
+
+def fit_choosing(spec: FitSpec, source: Source, before: Fitted | None = None) -> Fitted:
+    """Rows to a posterior, with as many pairs as pay where these were asked for; later rows find them settled."""
+    if not spec.most_pairs or before is not None:
+        return fit(spec, source, before)
+    _check_asked(spec, source)
+    plain = replace(
+        spec,
+        inference="variational",
+        covariance="full",
+        options=spec.options._replace(covariance="full"),
+        priors=spec.priors if spec.inference == "variational" else None,
+    )
+    again = source if plain.method().needs == "sums" else source.revisitable()
+    found, kernel = Choice(plain, again).made()
+    if (plain.inference, plain.covariance) == (spec.inference, spec.covariance):
+        return found
+    last = fit(replace(spec, kernel=kernel), again)
+    seconds = {phase: found.seconds.get(phase, 0.0) + last.seconds.get(phase, 0.0) for phase in found.seconds}
+    return last._replace(interactions=found.interactions, seconds={**last.seconds, **seconds})
+
+
+def _check_asked(spec: FitSpec, source: Source) -> None:
+    if spec.optimizer is None:
+        raise ValueError(
+            "interactions are chosen by what their products gain when hyperparameters are learnt, and optimizer=None "
+            "keeps those that were given; leave optimizer='lbfgs', or write the products in the kernel"
+        )
+    if not source.repeatable:
+        raise ValueError(
+            "interactions are chosen by reading the rows again, and an iterator gives them once; pass a function that "
+            "returns a new iterator, or write the products in the kernel"
+        )
+    if source.options.checkpoint is not None:
+        raise ValueError(
+            "a checkpoint keeps the state of one pass over the rows, and interactions are chosen by several; leave "
+            "checkpoint out, or write the products in the kernel"
+        )
+
+
+def _expression(leaves: Sequence[Leaf]) -> Leaf | Product:
+    return leaves[0] if len(leaves) == 1 else Product(tuple(leaves))
+
+
+def _sum(terms: Sequence[Leaf | Product]) -> Kernel:
+    return terms[0] if len(terms) == 1 else Sum(tuple(terms))
+
+
+@dataclass
+class Choice:
+    """Which pairs join, for a likelihood and a source."""
+
+    spec: FitSpec
+    source: Source
+
+    @cached_property
+    def alone(self) -> Fitted:
+        """The sum without pairs."""
+        return fit(self.spec, self.source)
+
+    def made(self) -> tuple[Fitted, Kernel | None]:
+        """The fit with those that pay, and its kernel."""
+        alone, watch = self.alone, Stopwatch()
+        rows, found = alone.statistics, candidates_of(alone.statistics)
+        needed = _PAYS + log(max(1, len(found)))
+        with watch("pairs"):
+            trials = self._trials(found, needed)
+        last, rise = alone, None
+        while trials.joined:
+            kernel = _sum([*(_expression(term.term.factors) for term in rows.terms), *trials.kernels])
+            last = fit(replace(self.spec, kernel=kernel), self.source, start=trials.start)
+            assert last.fit is not None and alone.fit is not None
+            rise = last.fit.elbo - alone.fit.elbo
+            if not rise < needed * len(trials.joined):  # NaN where there is no bound
+                break
+            trials, last = trials.without_last(rise), alone
+        tried = TriedInteractions(trials.record(), needed, self.spec.most_pairs, rise if trials.joined else None)
+        every = [alone.seconds, dict(watch), {} if last is alone else last.seconds]
+        phases = dict.fromkeys(phase for own in every for phase in own)
+        seconds = {phase: sum(own.get(phase, 0.0) for own in every) for phase in phases}
+        kernel = kernel_of(last.statistics) if trials.joined else self.spec.kernel
+        return last._replace(interactions=tried, seconds=seconds), kernel
+
+    def _trials(self, found: list[Candidate], needed: float) -> "Trials":
+        """Rank, sum the best few, and let them join one after another."""
+        fitted, most = self.alone.fit, self.spec.most_pairs
+        assert fitted is not None
+        rows, reader = self.alone.statistics, RowPasses(self.spec, self.source, Stopwatch()).reader
+        again = FittedRows(fitted, rows, self.source, reader, self.spec.engine)
+        small = [own for own in found if own.request.size <= _LARGEST_PAIR]
+        ranked = again.ranked(small)
+        trials = Trials(again, self.spec, ranked, [own for own in found if own not in small], needed)
+        hopeful = [s for s, (_, gain) in enumerate(ranked) if gain.nats > _HOPEFUL * needed]
+        # the last one to be fitted is the one after which all have joined, or too many have not
+        return trials.tried(hopeful[: most + _MOST_FAILURES - 1], most)
+
+
+@dataclass(frozen=True)
+class Trials:
+    """Pairs in the order of what is expected of them, and how those fared that were fitted."""
+
+    again: FittedRows
+    spec: FitSpec
+    ranked: "list[tuple[Candidate, Gain]]"
+    large: "list[Candidate]"
+    """Pairs that were not looked at."""
+    needed: float
+    gains: tuple[tuple[int, float], ...] = ()
+    """Of those that were fitted, by their place among the ranked."""
+    joined: tuple[int, ...] = ()
+    reasons: tuple[tuple[int, str], ...] = ()
+    """Why others did not join, where that is not what they gained."""
+    start: Fit | None = None
+    """Hyperparameters of the terms and of those that joined, to start from."""
+
+    @property
+    def kernels(self) -> list[Product]:
+        """The products that joined."""
+        return [self.ranked[s][0].kernel() for s in self.joined]
+
+    def tried(self, hopeful: Sequence[int], most: int) -> "Trials":
+        """One after another on the sums of all of them, until enough have joined or too many have not."""
+        room, used, fits = LARGEST_DIRECT - self.again.fit.posterior.request.size, 0, []
+        for s in hopeful:
+            size = self.ranked[s][0].request.size
+            if used + size > room:
+                break
+            used, fits = used + size, [*fits, s]
+        if not fits:
+            return self
+        now, place = self._first(fits), {s: len(self.again.rows.terms) + i for i, s in enumerate(fits)}
+        gains: list[tuple[int, float]] = []
+        for s in fits:
+            trial = now.joined(place[s], self.ranked[s][1].values)
+            gains.append((s, trial.elbo - now.elbo))
+            now = trial if gains[-1][1] > self.needed else now
+            kept = [s for s in fits if place[s] in now.kept]
+            if len(kept) == most or len(gains) - len(kept) == _MOST_FAILURES:
+                break
+        joined = tuple(s for s in fits if place[s] in now.kept)
+        return replace(self, gains=tuple(gains), joined=joined, start=self._start(now))
+
+    def _first(self, fits: Sequence[int]) -> PartialSum:
+        """The terms of the fit, beside products that might join them."""
+        fit, rows = self.again.fit, self.again.rows
+        sums = self.again.summed([self.ranked[s][0].request for s in fits])
+        terms = (*(term.inner for term in rows.terms), *(self.ranked[s][0].inner for s in fits))
+        constant = REACH**2 if self.spec.centred and not fit.likelihood.locates else None
+        if fit.from_sums:
+            whole = SumModel(terms, standardised(sums, (), fit.target)[0], intercept=constant)
+        else:
+            whole = SumModel(terms, sums, sites=True, intercept=constant, widest=fit.likelihood.widest)
+        T = range(len(rows.terms))
+        active = [np.full(len(terms[s].names), fit.terms[s].active) for s in T]
+        free = np.concatenate([*active, [fit.from_sums]])
+        return PartialSum.of(whole, T, fit.history[-1].optimum.theta, free)
+
+    def _start(self, now: PartialSum) -> Fit:
+        """The fit with the hyperparameters of these terms, in the user's units."""
+        fit, setting, model = self.again.fit, now.setting, now.model
+        values = Units.of(fit.target, model.terms, model.moments.request).outer(setting.terms)
+        names = [*(own.name for own in fit.terms), *("" for _ in values[len(fit.terms) :])]
+        active = [*(own.active for own in fit.terms), *(True for _ in values[len(fit.terms) :])]
+        each = zip(names, values, active, strict=True)
+        terms = tuple(TermFit(name, own[0], tuple(own[1:]), None, None, 0.0, on) for name, own, on in each)
+        noise = setting.noise * fit.target.scale**2 if fit.from_sums else fit.noise_variance
+        return replace(fit, terms=terms, noise_variance=noise, memory=None)
+
+    def without_last(self, rise: float) -> "Trials":
+        """Where the fit did not gain what was expected of the pairs together."""
+        *joined, last = self.joined
+        why = f"the fit of all rows with it gains {rise:,.1f} nats in all"
+        return replace(self, joined=tuple(joined), reasons=(*self.reasons, (last, why)), start=None)
+
+    def record(self) -> tuple[TriedPair, ...]:
+        """All pairs: those that joined, then others as they were ranked, and those that were not looked at."""
+        gains, reasons = dict(self.gains), dict(self.reasons)
+        order = [*self.joined, *(s for s in range(len(self.ranked)) if s not in self.joined)]
+        pairs = []
+        for s in order:
+            (pair, expected), gain, joined = self.ranked[s], gains.get(s), s in self.joined
+            known = gain is not None and np.isfinite(gain)
+            why = "" if joined else reasons.get(s) or self._why(gain, expected.nats)
+            nats = expected.nats if np.isfinite(expected.nats) else None
+            pairs.append(TriedPair(pair.columns, nats, float(gain) if known and gain is not None else None, joined, why))
+        room = (f"its {own.request.size:,} features are too many to look at" for own in self.large)
+        pairs += [TriedPair(own.columns, None, None, False, why) for own, why in zip(self.large, room, strict=True)]
+        return tuple(pairs)
+
+    def _why(self, gain: float | None, expected: float) -> str:
+        if gain is not None or not expected > _HOPEFUL * self.needed:
+            return "gains too little" if gain is not None else "expected to gain too little"
+        if len(self.joined) == self.spec.most_pairs:
+            return "enough had joined"
+        failed = len(self.gains) - len(self.joined) >= _MOST_FAILURES
+        return "others before it did not pay" if failed else "no room for its features beside the others"
