@@ -127,7 +127,8 @@ class AdditiveModel(ReadableMixin, DrawsMixin, EffectsMixin):
     def _spec_for(self, seen: Statistics | None, growing: bool = False) -> FitSpec:
         """What is asked for of rows on top of those seen, for which pairs of terms were chosen once and for all."""
         spec = self._spec(growing)
-        return replace(spec, kernel=kernel_of(seen)) if spec.most_pairs and seen is not None else spec
+        chosen = seen is not None and getattr(self, "interactions_", None) is not None
+        return replace(spec, kernel=kernel_of(seen)) if chosen and seen is not None else spec
 
     def _spec(self, growing: bool = False) -> FitSpec:
         """What is asked for, when all options make sense together."""
