@@ -64,9 +64,7 @@ def _pairs(text: str) -> int | str:
     try:
         return _positive(text)
     except argparse.ArgumentTypeError:
-        raise argparse.ArgumentTypeError(
-            f"auto or a whole number from 1 was expected, found {shown(text)}"
-        ) from None
+        raise argparse.ArgumentTypeError(f"auto or a whole number from 1 was expected, found {shown(text)}") from None
 
 
 def _share(text: str) -> float:

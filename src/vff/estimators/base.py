@@ -86,7 +86,10 @@ class AdditiveModel(ReadableMixin, DrawsMixin, EffectsMixin):
 
     def _absorb(self, X: Any, y: Any, sample_weight: Any, before: Fitted | None, *, growing: bool) -> Self:
         """Read rows on top of those that came before; nothing of the estimator changes until all of it has worked."""
-        spec, found = self._spec_for(None if before is None else before.statistics, growing), None if before is None else before.fit
+        spec, found = (
+            self._spec_for(None if before is None else before.statistics, growing),
+            None if before is None else before.fit,
+        )
         if found is not None and found.samples is not None and not found.from_sums:
             raise ValueError(
                 "the rows seen so far were sampled, which leaves no sums to add to; fit all rows together, or begin "

@@ -115,7 +115,9 @@ class FittedRows:
         found = self._asked(VisitPairs(*self._read(request), query, apart, self.rows.moments.offset))
         noise = float(found.totals[0]) / found.moments.weight if found.moments.weight > 0.0 else 1.0
         widest = self.fit.likelihood.widest
-        gains = [gain_of(own.inner, found.moments.term(s), noise, widest) for s, own in zip(apart, candidates, strict=True)]
+        gains = [
+            gain_of(own.inner, found.moments.term(s), noise, widest) for s, own in zip(apart, candidates, strict=True)
+        ]
         return sorted(zip(candidates, gains, strict=True), key=lambda own: -own[1].nats)
 
     def summed(self, more: Sequence[TermRequest]) -> Moments:
@@ -127,8 +129,8 @@ class FittedRows:
         moments, before = self._asked(SumPairs(*self._read(request), self.rows.moments.offset)).moments, self.rows.n
         if moments.n != before:
             raise ValueError(
-                f"the rows were expected to be the {before:,} that the sum was fitted to, found {moments.n:,}; give rows "
-                "that do not change while they are read"
+                f"the rows were expected to be the {before:,} that the sum was fitted to, found {moments.n:,}; give "
+                "rows that do not change while they are read"
             )
         return moments
 
@@ -201,7 +203,7 @@ class VisitPairs(PairTask):
         return rows.sums(fresh, features=False)
 
     def from_groups(self, rows: DatabaseRows) -> SiteSums:
-        """By combination of values; of a fit with Gaussian noise, whose residuals are sums of what is known by value."""
+        """By combination of values: with Gaussian noise, residuals are sums of what is known by value."""
         plan, totals = self.plan_of_groups(rows, self.offset, self.apart), rows.totals
         cells = residual_cells(rows, self.binding, self.query, self.offset)
         noise = self.query.noise

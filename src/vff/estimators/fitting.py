@@ -63,7 +63,9 @@ class Fitted(NamedTuple):
 def fit(spec: FitSpec, source: Source, before: Fitted | None = None, start: Fit | None = None) -> Fitted:
     """Rows to a posterior, on top of those that came before; or from the hyperparameters of another fit of them."""
     method, watch = spec.method(), Stopwatch()
-    start = start if method.needs == "sums" else None  # others guess their first sites with hyperparameters of their own
+    start = (
+        start if method.needs == "sums" else None
+    )  # others guess their first sites with hyperparameters of their own
     seen, last = (None, start) if before is None else (before.statistics, before.fit)
     passes = RowPasses(spec, source, watch)
     if method.needs == "sums":

@@ -12,6 +12,7 @@ from vff.factors import Product
 from vff.inference import Gain, Units
 from vff.moments import MomentRequest
 
+
 @dataclass(frozen=True)
 class Interaction:
     """A product of two columns that a sum might do better with."""

@@ -2,8 +2,8 @@
 
 The sum is fitted without them. One look at the rows ranks the pairs by what they would gain of its residuals, one pass
 sums the best few of them together with the terms of the fit, and these sums say what each gains beside the terms that
-are there, all hyperparameters learnt again; no row is read for that. Those that pay are written into the kernel, and the
-fit is that of the kernel. Theory §25 says what a pair must gain, and why.
+are there, all hyperparameters learnt again; no row is read for that. Those that pay are written into the kernel, and
+the fit is that of the kernel. Theory §25 says what a pair must gain, and why.
 """
 
 from collections.abc import Sequence
@@ -114,7 +114,8 @@ class Choice:
         while trials.joined:
             kernel = _sum([*(_expression(term.term.factors) for term in rows.terms), *trials.kernels])
             last = fit(replace(self.spec, kernel=kernel), self.source, start=trials.start)
-            assert last.fit is not None and alone.fit is not None
+            assert last.fit is not None
+            assert alone.fit is not None
             rise = last.fit.elbo - alone.fit.elbo
             if not rise < needed * len(trials.joined):  # NaN where there is no bound
                 break
@@ -227,7 +228,9 @@ class Trials:
             known = gain is not None and np.isfinite(gain)
             why = "" if joined else reasons.get(s) or self._why(gain, expected.nats)
             nats = expected.nats if np.isfinite(expected.nats) else None
-            pairs.append(TriedPair(pair.columns, nats, float(gain) if known and gain is not None else None, joined, why))
+            pairs.append(
+                TriedPair(pair.columns, nats, float(gain) if known and gain is not None else None, joined, why)
+            )
         room = (f"its {own.request.size:,} features are too many to look at" for own in self.large)
         pairs += [TriedPair(own.columns, None, None, False, why) for own, why in zip(self.large, room, strict=True)]
         return tuple(pairs)

@@ -16,14 +16,13 @@ from vff.data.schema import IN_MEMORY
 from vff.estimators.saved_kernels import check_kernel, demand
 from vff.estimators.saved_records import Pattern, Saved
 from vff.estimators.statistics import Statistics
-from vff.factors import KINDS, FactorOptions, Kernel, Term, normal_form
+from vff.factors import KINDS, FactorOptions, Kernel
 from vff.inference import METHODS, Fit, Posterior, Samples
 from vff.inference.model.scale import REACH
 from vff.kernels.grammar import MOST_FACTORS
 from vff.likelihoods import WIDEST_EXPONENT
 from vff.linalg import AbstractSymmetric
 from vff.moments import ColumnRequest, MomentRequest, Moments, numbers
-from vff.storage import FileError
 
 LARGEST = 1e100  # of what belongs to targets near one; sums over rows may be larger
 _MOST_FACTORED = 600  # features, of which it is asked whether any rows have these sums

@@ -1,4 +1,4 @@
-"""The kernel of a model from a file, and the products that joined it, against the terms that its rows were summed for."""
+"""The kernel of a model from a file, and the products that joined it, against the terms of its sums."""
 
 from collections.abc import Sequence
 

@@ -1,7 +1,8 @@
 """Rows as a fit sees them: their sites at its posterior, or what these leave unexplained (theory §25).
 
-With f ~ N(m, v) at a row, its likelihood stands as l f - s f^2 / 2, s = -w E[h] and l = w E[g] + s m. What is left of it
-when f is measured from m is the pull w E[g], at the same precision: with Gaussian noise, the residual w (y - m) / noise.
+With f ~ N(m, v) at a row, its likelihood stands as l f - s f^2 / 2, s = -w E[h] and l = w E[g] + s m. What is left of
+it when f is measured from m is the pull w E[g], at the same precision: the residual w (y - m) / noise where noise is
+Gaussian.
 """
 
 from collections.abc import Sequence
