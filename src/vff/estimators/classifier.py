@@ -47,7 +47,7 @@ class GPClassifier(ClassificationMixin, AdditiveModel):
     Attributes
     ----------
     classes_ : the labels, sorted
-    kernel_, elbo_, elbo_gap_, domain_, frequencies_, edges_, engine_, timing_, notes_, fit_, likelihood_
+    kernel_, elbo_, elbo_gap_, domain_, frequencies_, edges_, engine_, timing_, notes_, fit_, likelihood_, interactions_
         As for ``GPRegressor``, of two classes. With more, ``elbo_`` is the sum over the models.
     intercept_, intercept_std_ : float
         Mean of the latent function over the rows of the fit, from which ``effects`` are measured, and its standard

@@ -108,6 +108,7 @@ class Choice:
         alone, watch = self.alone, Stopwatch()
         rows, found = alone.statistics, candidates_of(alone.statistics)
         needed = _PAYS + log(max(1, len(found)))
+        self.spec.progress(f"{len(found):,} pairs of terms might join, each if it gains {needed:.1f} nats")
         with watch("pairs"):
             trials = self._trials(found, needed)
         last, rise = alone, None
