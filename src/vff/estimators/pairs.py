@@ -35,7 +35,8 @@ from vff.kernels import Kernel
 
 _PAYS = 3.0  # nats that a pair must gain, and the logarithm of the number of pairs on top
 _HOPEFUL = 0.5  # of that, which it must be expected to gain to be fitted: a fit may gain twice as much
-_MOST_FAILURES = 2  # pairs that did not pay, one after another in the order of what was expected, before it ends
+_MOST_FAILURES = 2  # pairs that did not pay before it ends
+_MORE = 3  # pairs that are summed beyond those that may join: two may tell one story
 _LARGEST_PAIR = 1600  # coarse features of a pair that is looked at: levels have as many as there are
 
 
@@ -83,6 +84,18 @@ def _check_asked(spec: FitSpec, source: Source) -> None:
         )
 
 
+def _limited(found: Fitted) -> float:
+    """Nats that the bound misses because a product has all harmonics that were summed for it; 0 where none has."""
+    assert found.fit is not None
+    stage, most = found.fit.history[-1], found.statistics.moments.request.harmonics
+    asked = found.statistics.harmonics
+    ended = (
+        len(own) > 1 and own == whole and None in wish
+        for own, whole, wish in zip(stage.harmonics, most, asked, strict=True)
+    )
+    return stage.bound_gap if any(ended) and stage.bound_gap > stage.tolerance else 0.0
+
+
 def _expression(leaves: Sequence[Leaf]) -> Leaf | Product:
     return leaves[0] if len(leaves) == 1 else Product(tuple(leaves))
 
@@ -106,27 +119,40 @@ class Choice:
     def made(self) -> tuple[Fitted, Kernel | None]:
         """The fit with those that pay, and its kernel."""
         alone, watch = self.alone, Stopwatch()
-        rows, found = alone.statistics, candidates_of(alone.statistics)
+        found = candidates_of(alone.statistics)
         needed = _PAYS + log(max(1, len(found)))
         self.spec.progress(f"{len(found):,} pairs of terms might join, each if it gains {needed:.1f} nats")
         with watch("pairs"):
             trials = self._trials(found, needed)
-        last, rise = alone, None
-        while trials.joined:
-            kernel = _sum([*(_expression(term.term.factors) for term in rows.terms), *trials.kernels])
-            last = fit(replace(self.spec, kernel=kernel), self.source, start=trials.start)
-            assert last.fit is not None
-            assert alone.fit is not None
-            rise = last.fit.elbo - alone.fit.elbo
-            if not rise < needed * len(trials.joined):  # NaN where there is no bound
-                break
-            trials, last = trials.without_last(rise), alone
-        tried = TriedInteractions(trials.record(), needed, self.spec.most_pairs, rise if trials.joined else None)
+        last, rise, trials = self._fitted(trials)
+        tried = TriedInteractions(trials.record(), needed, self.spec.most_pairs, rise)
         every = [alone.seconds, dict(watch), {} if last is alone else last.seconds]
         phases = dict.fromkeys(phase for own in every for phase in own)
         seconds = {phase: sum(own.get(phase, 0.0) for own in every) for phase in phases}
         kernel = kernel_of(last.statistics) if trials.joined else self.spec.kernel
         return last._replace(interactions=tried, seconds=seconds), kernel
+
+    def _fitted(self, trials: "Trials") -> "tuple[Fitted, float | None, Trials]":
+        """The fit with those that joined, by how much its bound is higher, and which they are in the end."""
+        while trials.joined:
+            last, rise = self._with(trials)
+            strong = trials.strong(_limited(last))
+            if strong is not None:  # features are few for so many products: some may do better without others
+                other, higher = self._with(strong)
+                last, rise, trials = (other, higher, strong) if higher > rise else (last, rise, trials)
+            if not rise < trials.needed * len(trials.joined):  # NaN where there is no bound
+                return last, rise, trials
+            trials = trials.without_last(rise)
+        return self.alone, None, trials
+
+    def _with(self, trials: "Trials") -> tuple[Fitted, float]:
+        """The sum with the pairs that joined, and by how much its bound is higher."""
+        terms = (_expression(term.term.factors) for term in self.alone.statistics.terms)
+        spec = replace(self.spec, kernel=_sum([*terms, *trials.kernels]))
+        last = fit(spec, self.source, start=trials.start)
+        assert last.fit is not None
+        assert self.alone.fit is not None
+        return last, last.fit.elbo - self.alone.fit.elbo
 
     def _trials(self, found: list[Candidate], needed: float) -> "Trials":
         """Rank, sum the best few, and let them join one after another."""
@@ -138,8 +164,18 @@ class Choice:
         ranked = again.ranked(small)
         trials = Trials(again, self.spec, ranked, [own for own in found if own not in small], needed)
         hopeful = [s for s, (_, gain) in enumerate(ranked) if gain.nats > _HOPEFUL * needed]
-        # the last one to be fitted is the one after which all have joined, or too many have not
-        return trials.tried(hopeful[: most + _MOST_FAILURES - 1], most)
+        return trials.tried(hopeful[: min(2 * most, most + _MORE)], most)
+
+
+def _best(now: PartialSum, place: dict[int, int], left: "dict[int, Gain]") -> int:
+    """The pair that gains most of what is left; those that joined leave others less, so that few are looked at anew."""
+    fresh = {*(() if len(now.kept) > min(place.values()) else left)}  # nothing has joined: all are as they were
+    while True:
+        s = max(left, key=lambda own: left[own].nats)
+        if s in fresh:
+            return s
+        left[s] = now.expected(place[s])
+        fresh.add(s)
 
 
 @dataclass(frozen=True)
@@ -175,17 +211,30 @@ class Trials:
             used, fits = used + size, [*fits, s]
         if not fits:
             return self
-        now, place = self._first(fits), {s: len(self.again.rows.terms) + i for i, s in enumerate(fits)}
+        now, T = self._first(fits), len(self.again.rows.terms)
+        place, left = {s: T + i for i, s in enumerate(fits)}, {s: self.ranked[s][1] for s in fits}
         gains: list[tuple[int, float]] = []
-        for s in fits:
-            trial = now.joined(place[s], self.ranked[s][1].values)
+        while left and len(now.kept) < T + most and len(gains) + T - len(now.kept) < _MOST_FAILURES:
+            s = _best(now, place, left)
+            start = left.pop(s)
+            if start.nats <= _HOPEFUL * self.needed:  # and so are all others, beside those that joined
+                why = "expected to gain too little beside those that joined"
+                return self._ended(now, fits, gains, tuple((other, why) for other in (s, *left)))
+            trial = now.joined(place[s], start.values)
             gains.append((s, trial.elbo - now.elbo))
             now = trial if gains[-1][1] > self.needed else now
-            kept = [s for s in fits if place[s] in now.kept]
-            if len(kept) == most or len(gains) - len(kept) == _MOST_FAILURES:
-                break
-        joined = tuple(s for s in fits if place[s] in now.kept)
-        return replace(self, gains=tuple(gains), joined=joined, start=self._start(now))
+        return self._ended(now, fits, gains)
+
+    def _ended(
+        self,
+        now: PartialSum,
+        fits: Sequence[int],
+        gains: list[tuple[int, float]],
+        reasons: tuple[tuple[int, str], ...] = (),
+    ) -> "Trials":
+        T = len(self.again.rows.terms)
+        joined = tuple(fits[place - T] for place in now.kept[T:])
+        return replace(self, gains=tuple(gains), joined=joined, reasons=reasons, start=self._start(now))
 
     def _first(self, fits: Sequence[int]) -> PartialSum:
         """The terms of the fit, beside products that might join them."""
@@ -218,6 +267,16 @@ class Trials:
         *joined, last = self.joined
         why = f"the fit of all rows with it gains {rise:,.1f} nats in all"
         return replace(self, joined=tuple(joined), reasons=(*self.reasons, (last, why)), start=None)
+
+    def strong(self, gap: float) -> "Trials | None":
+        """Without pairs whose features would bring more in the others, of which all together miss ``gap`` nats."""
+        gains = dict(self.gains)
+        weak = [s for s in self.joined if gains[s] < gap / len(self.joined)]
+        if not weak or len(weak) == len(self.joined):
+            return None
+        why = "its features bring more in the pairs that joined"
+        joined = tuple(s for s in self.joined if s not in weak)
+        return replace(self, joined=joined, reasons=(*self.reasons, *((s, why) for s in weak)), start=None)
 
     def record(self) -> tuple[TriedPair, ...]:
         """All pairs: those that joined, then others as they were ranked, and those that were not looked at."""

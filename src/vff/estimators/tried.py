@@ -65,7 +65,8 @@ class TriedInteractions:
         if left is None:
             return of
         which = "the next" if joined else "the best"
-        found = f"would have gained about {max(0.0, left.expected or 0.0):,.1f} nats"
+        by_itself = " by itself" if left.why.endswith("that joined") else ""
+        found = f"would have gained about {max(0.0, left.expected or 0.0):,.1f} nats{by_itself}"
         if left.gain is not None:
             found = f"gained {left.gain:,.1f} nats"
         return f"{of}; {which}, {left.name}, {found}, where {self.needed:.1f} were asked for" + (

@@ -88,6 +88,20 @@ class PartialSum:
         """In units of the domains."""
         return self.model.unpack(self.theta)
 
+    def expected(self, s: int) -> Gain:
+        """What one term more would gain of what these leave, which stay as they are, by ``gain_of``."""
+        model, moments, setting = self.model, self.whole.moments, self.setting
+        form = model.at(self.theta)
+        raw = model.transform(setting).transpose(form.mean)
+        left, own = moments.projects[s].copy(), moments.term(s)
+        for t, place in zip(self.kept, model.moments.request.slices, strict=True):
+            block = moments.blocks[t, s].T if t < s else moments.blocks[s, t]
+            left -= block @ raw[place]
+        if form.intercept_posterior is not None:
+            left -= form.intercept_posterior.mean * own.features_sums[0]
+        residual = replace(own, projects=(left,), target=0.0, target_squared=0.0).scaled(1.0 / setting.noise)
+        return gain_of(self.whole.terms[s], residual, setting.noise, self.whole.widest)
+
     def joined(self, s: int, values: Mapping[str, float]) -> "PartialSum":
         """With one term more, all of them learnt again from where they are and from ``values`` for the new one."""
         kept = (*self.kept, s)
