@@ -105,20 +105,18 @@ class FittedRows:
         """The terms of the fit, at its harmonics, and more."""
         return MomentRequest((*self.fit.posterior.request.terms, *more))
 
-    def ranked(self, candidates: Sequence[Candidate]) -> "list[tuple[Candidate, Gain]]":
-        """What each would gain by itself, beside the terms of the fit as they are; best first."""
+    def gains(self, candidates: Sequence[Candidate]) -> list[Gain]:
+        """What each would gain by itself, beside the terms of the fit as they are."""
         if not candidates:
             return []
-        request, T = self.with_terms([own.request for own in candidates]), len(self.rows.terms)
+        request, T = self.with_terms([own.request for own in candidates]), len(self.fit.posterior.request.terms)
         apart = tuple(range(T, T + len(candidates)))
         query = WorkingSites.of(self.fit, residual=True)
         found = self._asked(VisitPairs(*self._read(request), query, apart, self.rows.moments.offset))
         noise = float(found.totals[0]) / found.moments.weight if found.moments.weight > 0.0 else 1.0
         widest = self.fit.likelihood.widest
-        gains = [
-            gain_of(own.inner, found.moments.term(s), noise, widest) for s, own in zip(apart, candidates, strict=True)
-        ]
-        return sorted(zip(candidates, gains, strict=True), key=lambda own: -own[1].nats)
+        each = zip(apart, candidates, strict=True)
+        return [gain_of(own.inner, found.moments.term(s), noise, widest) for s, own in each]
 
     def summed(self, more: Sequence[TermRequest]) -> Moments:
         """The sums of the terms of the fit together with more: of rows with Gaussian noise, else of their sites."""

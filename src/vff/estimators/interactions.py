@@ -95,7 +95,9 @@ def suggest_interactions(model: AdditiveModel, X: Any, y: Any = None, sample_wei
         source = source.revisitable()
     reader = RowPasses(spec, source, Stopwatch()).reader
     again = FittedRows(model.fit_, model.statistics_, source, reader, model.engine)
-    return Interactions(_interaction(again, *own) for own in again.ranked(candidates_of(model.statistics_)))
+    candidates = candidates_of(model.statistics_)
+    ranked = sorted(zip(candidates, again.gains(candidates), strict=True), key=lambda own: -own[1].nats)
+    return Interactions(_interaction(again, *own) for own in ranked)
 
 
 def _interaction(again: FittedRows, pair: Candidate, gain: Gain) -> Interaction:

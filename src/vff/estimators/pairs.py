@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import log
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,12 +27,14 @@ from vff.inference import (
     Fit,
     Gain,
     PartialSum,
+    Posterior,
     SumModel,
     TermFit,
     Units,
     standardised,
 )
 from vff.kernels import Kernel
+from vff.likelihoods import Gaussian
 
 _PAYS = 3.0  # nats that a pair must gain, and the logarithm of the number of pairs on top
 _HOPEFUL = 0.5  # of that, which it must be expected to gain to be fitted: a fit may gain twice as much
@@ -155,112 +158,142 @@ class Choice:
         return last, last.fit.elbo - self.alone.fit.elbo
 
     def _trials(self, found: list[Candidate], needed: float) -> "Trials":
-        """Rank, sum the best few, and let them join one after another."""
+        """Look at all pairs, let the best few join one after another, and look again at what those leave."""
         fitted, most = self.alone.fit, self.spec.most_pairs
         assert fitted is not None
         rows, reader = self.alone.statistics, RowPasses(self.spec, self.source, Stopwatch()).reader
         again = FittedRows(fitted, rows, self.source, reader, self.spec.engine)
         small = [own for own in found if own.request.size <= _LARGEST_PAIR]
-        ranked = again.ranked(small)
-        trials = Trials(again, self.spec, ranked, [own for own in found if own not in small], needed)
-        hopeful = [s for s, (_, gain) in enumerate(ranked) if gain.nats > _HOPEFUL * needed]
-        return trials.tried(hopeful[: min(2 * most, most + _MORE)], most)
+        ranked = sorted(zip(small, again.gains(small), strict=True), key=lambda own: -own[1].nats)
+        active = [
+            np.full(len(term.inner.names), own.active) for term, own in zip(rows.terms, fitted.terms, strict=True)
+        ]
+        at = At(fitted.history[-1].optimum.theta, np.concatenate([*active, [fitted.from_sums]]))
+        large = [own for own in found if own.request.size > _LARGEST_PAIR]
+        trials = Trials(again, self.spec, [own for own, _ in ranked], [gain for _, gain in ranked], large, needed, at)
+        while True:
+            before = len(trials.joined)
+            trials = trials.tried(most)
+            failed = len(trials.gains) - len(trials.joined)
+            if len(trials.joined) in (before, most) or failed >= _MOST_FAILURES:
+                return trials
+            trials = trials.looked_at()
 
 
-def _best(now: PartialSum, place: dict[int, int], left: "dict[int, Gain]") -> int:
-    """The pair that gains most of what is left; those that joined leave others less, so that few are looked at anew."""
-    fresh = {*(() if len(now.kept) > min(place.values()) else left)}  # nothing has joined: all are as they were
-    while True:
-        s = max(left, key=lambda own: left[own].nats)
-        if s in fresh:
-            return s
-        left[s] = now.expected(place[s])
-        fresh.add(s)
+class At(NamedTuple):
+    """Where learning stands: logarithms of hyperparameters, and which of them move."""
+
+    theta: np.ndarray
+    free: np.ndarray
 
 
 @dataclass(frozen=True)
 class Trials:
-    """Pairs in the order of what is expected of them, and how those fared that were fitted."""
+    """Pairs, best first by what was expected of them at first, and how those fared that were fitted."""
 
     again: FittedRows
+    """The rows, with a fit of the terms and of the pairs that joined before the last look."""
     spec: FitSpec
-    ranked: "list[tuple[Candidate, Gain]]"
+    pairs: "list[Candidate]"
+    expected: "list[Gain]"
+    """Of every pair, at the last look that it was there for."""
     large: "list[Candidate]"
     """Pairs that were not looked at."""
     needed: float
+    at: At
+    """Of the terms, and of the pairs that joined."""
     gains: tuple[tuple[int, float], ...] = ()
-    """Of those that were fitted, by their place among the ranked."""
+    """Of those that were fitted, by their place among the pairs."""
     joined: tuple[int, ...] = ()
     reasons: tuple[tuple[int, str], ...] = ()
     """Why others did not join, where that is not what they gained."""
     start: Fit | None = None
     """Hyperparameters of the terms and of those that joined, to start from."""
+    posterior: Posterior | None = None
+    """Of the terms and those that joined, at coarse features."""
 
     @property
     def kernels(self) -> list[Product]:
         """The products that joined."""
-        return [self.ranked[s][0].kernel() for s in self.joined]
+        return [self.pairs[s].kernel() for s in self.joined]
 
-    def tried(self, hopeful: Sequence[int], most: int) -> "Trials":
-        """One after another on the sums of all of them, until enough have joined or too many have not."""
-        room, used, fits = LARGEST_DIRECT - self.again.fit.posterior.request.size, 0, []
-        for s in hopeful:
-            size = self.ranked[s][0].request.size
-            if used + size > room:
+    @property
+    def _left(self) -> list[int]:
+        """Pairs that were not fitted yet."""
+        return [s for s in range(len(self.pairs)) if s not in dict(self.gains)]
+
+    def looked_at(self) -> "Trials":
+        """With what the pairs that are left would gain of what the sum leaves unexplained now."""
+        assert self.start is not None
+        assert self.posterior is not None
+        fit, left = replace(self.start, posterior=self.posterior), self._left
+        again, expected = replace(self.again, fit=fit), list(self.expected)
+        for s, gain in zip(left, again.gains([self.pairs[s] for s in left]), strict=True):
+            expected[s] = gain
+        return replace(self, again=again, expected=expected)
+
+    def _hopeful(self, most: int) -> list[int]:
+        """The best few of those that might pay, as many as there is room for."""
+        some = [s for s in self._left if self.expected[s].nats > _HOPEFUL * self.needed]
+        some.sort(key=lambda s: -self.expected[s].nats)
+        open_places, used, found = most - len(self.joined), self.again.fit.posterior.request.size, []
+        for s in some[: min(2 * open_places, open_places + _MORE)]:
+            used += self.pairs[s].request.size
+            if used > LARGEST_DIRECT:
                 break
-            used, fits = used + size, [*fits, s]
+            found.append(s)
+        return found
+
+    def tried(self, most: int) -> "Trials":
+        """One after another on the sums of all of them, until enough have joined or too many have not."""
+        fits = self._hopeful(most)
         if not fits:
             return self
-        now, T = self._first(fits), len(self.again.rows.terms)
-        place, left = {s: T + i for i, s in enumerate(fits)}, {s: self.ranked[s][1] for s in fits}
-        gains: list[tuple[int, float]] = []
-        while left and len(now.kept) < T + most and len(gains) + T - len(now.kept) < _MOST_FAILURES:
-            s = _best(now, place, left)
+        now, T = self._first(fits), len(self.again.fit.posterior.request.terms)
+        place, left = {s: T + i for i, s in enumerate(fits)}, {s: self.expected[s] for s in fits}
+        gains, before, reasons = list(self.gains), len(self.joined) - T, self.reasons
+        while left and len(now.kept) + before < most and len(gains) - len(now.kept) - before < _MOST_FAILURES:
+            s = max(left, key=lambda own: left[own].nats)
             start = left.pop(s)
-            if start.nats <= _HOPEFUL * self.needed:  # and so are all others, beside those that joined
+            if start.nats <= _HOPEFUL * self.needed:  # and so is all that is expected of others
                 why = "expected to gain too little beside those that joined"
-                return self._ended(now, fits, gains, tuple((other, why) for other in (s, *left)))
+                reasons = (*reasons, *((other, why) for other in (s, *left)))
+                break
             trial = now.joined(place[s], start.values)
             gains.append((s, trial.elbo - now.elbo))
-            now = trial if gains[-1][1] > self.needed else now
-        return self._ended(now, fits, gains)
-
-    def _ended(
-        self,
-        now: PartialSum,
-        fits: Sequence[int],
-        gains: list[tuple[int, float]],
-        reasons: tuple[tuple[int, str], ...] = (),
-    ) -> "Trials":
-        T = len(self.again.rows.terms)
-        joined = tuple(fits[place - T] for place in now.kept[T:])
-        return replace(self, gains=tuple(gains), joined=joined, reasons=reasons, start=self._start(now))
+            if gains[-1][1] > self.needed:
+                now = trial
+                left = {other: now.expected(place[other]) for other in left}  # two pairs may tell one story
+        joined = (*self.joined, *(fits[c - T] for c in now.kept[T:]))
+        found = {"gains": tuple(gains), "joined": joined, "reasons": reasons, "at": At(now.theta, now.free)}
+        posterior = now.model.posterior(now.model.at(now.theta), now.theta)
+        return replace(self, **found, start=self._start(now), posterior=posterior)
 
     def _first(self, fits: Sequence[int]) -> PartialSum:
-        """The terms of the fit, beside products that might join them."""
+        """The terms of the fit and those that joined, beside products that might."""
         fit, rows = self.again.fit, self.again.rows
-        sums = self.again.summed([self.ranked[s][0].request for s in fits])
-        terms = (*(term.inner for term in rows.terms), *(self.ranked[s][0].inner for s in fits))
+        sums = self.again.summed([self.pairs[s].request for s in fits])
+        terms = (*(term.inner for term in rows.terms), *(self.pairs[s].inner for s in (*self.joined, *fits)))
         constant = REACH**2 if self.spec.centred and not fit.likelihood.locates else None
         if fit.from_sums:
             whole = SumModel(terms, standardised(sums, (), fit.target)[0], intercept=constant)
         else:
             whole = SumModel(terms, sums, sites=True, intercept=constant, widest=fit.likelihood.widest)
-        T = range(len(rows.terms))
-        active = [np.full(len(terms[s].names), fit.terms[s].active) for s in T]
-        free = np.concatenate([*active, [fit.from_sums]])
-        return PartialSum.of(whole, T, fit.history[-1].optimum.theta, free)
+        return PartialSum.of(whole, range(len(terms) - len(fits)), *self.at)
 
     def _start(self, now: PartialSum) -> Fit:
         """The fit with the hyperparameters of these terms, in the user's units."""
         fit, setting, model = self.again.fit, now.setting, now.model
         values = Units.of(fit.target, model.terms, model.moments.request).outer(setting.terms)
-        names = [*(own.name for own in fit.terms), *("" for _ in values[len(fit.terms) :])]
-        active = [*(own.active for own in fit.terms), *(True for _ in values[len(fit.terms) :])]
+        new = len(values) - len(fit.terms)
+        names = [*(own.name for own in fit.terms), *[""] * new]
+        active = [*(own.active for own in fit.terms), *[True] * new]
         each = zip(names, values, active, strict=True)
         terms = tuple(TermFit(name, own[0], tuple(own[1:]), None, None, 0.0, on) for name, own, on in each)
-        noise = setting.noise * fit.target.scale**2 if fit.from_sums else fit.noise_variance
-        return replace(fit, terms=terms, noise_variance=noise, memory=None)
+        if not fit.from_sums:
+            return replace(fit, terms=terms, memory=None)
+        noise = setting.noise * fit.target.scale**2
+        return replace(fit, terms=terms, noise_variance=noise, likelihood=Gaussian(noise), memory=None)
 
     def without_last(self, rise: float) -> "Trials":
         """Where the fit did not gain what was expected of the pairs together."""
@@ -281,10 +314,11 @@ class Trials:
     def record(self) -> tuple[TriedPair, ...]:
         """All pairs: those that joined, then others as they were ranked, and those that were not looked at."""
         gains, reasons = dict(self.gains), dict(self.reasons)
-        order = [*self.joined, *(s for s in range(len(self.ranked)) if s not in self.joined)]
+        left = (s for s in range(len(self.pairs)) if s not in self.joined)
+        order = [*self.joined, *sorted(left, key=lambda s: -self.expected[s].nats)]
         pairs = []
         for s in order:
-            (pair, expected), gain, joined = self.ranked[s], gains.get(s), s in self.joined
+            pair, expected, gain, joined = self.pairs[s], self.expected[s], gains.get(s), s in self.joined
             known = gain is not None and np.isfinite(gain)
             why = "" if joined else reasons.get(s) or self._why(gain, expected.nats)
             nats = expected.nats if np.isfinite(expected.nats) else None
