@@ -44,6 +44,21 @@ def fitted(rows) -> GPRegressor:
     return regressor().fit(rows[[*NAMES, "g", "y"]], "y")
 
 
+@pytest.fixture(scope="module")
+def memory(rows) -> GPRegressor:
+    return regressor().fit(rows[[*NAMES, "y"]], "y")
+
+
+@pytest.fixture(scope="module")
+def additive(rows) -> GPRegressor:
+    return regressor(interactions=None).fit(rows[[*NAMES, "y"]], "y")
+
+
+@pytest.fixture(scope="module")
+def counted(rows) -> GPRegressor:
+    return regressor(likelihood="poisson").fit(rows[[*NAMES, "count"]], "count")
+
+
 def joined(model) -> list[str]:
     return [pair.name for pair in model.interactions_.joined]
 
@@ -106,6 +121,18 @@ def test_at_most_as_many_join_as_may():
     assert "enough had joined" in one.notes_[0]
 
 
+def test_two_pairs_that_tell_one_story_do_not_both_join_and_a_hidden_one_does():
+    """c is nearly b, so that a * b and a * c rank first; d * e shows when a * b is there."""
+    rng = np.random.default_rng(0)
+    a, b, d, e = rng.uniform(-1, 1, (4, 300))
+    X = pd.DataFrame({"a": a, "b": b, "c": b + 0.2 * rng.normal(size=300), "d": d, "e": e})
+    y = 3 * a * b + 0.4 * d * e + 0.1 * rng.normal(size=300)
+    model = GPRegressor(interactions="auto", frequencies=3).fit(X, y)
+    assert joined(model) == ["a * b", "d * e"]
+    first = GPRegressor(frequencies=3).fit(X, y)
+    assert [one.name for one in suggest_interactions(first, X, y)][:2] == ["a * b", "a * c"]
+
+
 @pytest.fixture(scope="module")
 def sources(rows, tmp_path_factory):
     pytest.importorskip("pyarrow")
@@ -126,25 +153,23 @@ def sources(rows, tmp_path_factory):
 
 
 @pytest.mark.parametrize("name", ["csv", "chunks", "dask", "duckdb"])
-def test_the_same_pairs_join_wherever_the_rows_are(name, rows, sources):
-    memory = regressor().fit(rows[[*NAMES, "y"]], "y")
+def test_the_same_pairs_join_wherever_the_rows_are(name, memory, additive, sources):
     model = regressor().fit(sources(name, "y"), "y")
     assert joined(model) == joined(memory) == ["b * c"]
     for one, other in zip(model.interactions_, memory.interactions_, strict=True):
         assert one.expected == pytest.approx(other.expected, rel=1e-6, abs=1e-3)
-    assert model.elbo_ == pytest.approx(memory.elbo_, rel=1e-6)
-    additive = regressor(interactions=None).fit(rows[[*NAMES, "y"]], "y")
-    gains = [one.gain for one in suggest_interactions(additive, sources(name, "y"), "y")]
-    assert gains == pytest.approx([pair.expected for pair in memory.interactions_], rel=1e-6, abs=1e-3)
+    assert model.elbo_ == pytest.approx(memory.elbo_, abs=1e-5)
+    best = suggest_interactions(additive, sources(name, "y"), "y")[0]
+    assert best.columns == ("b", "c")
+    assert best.gain == pytest.approx(memory.interactions_[0].expected, rel=1e-6)
 
 
 @pytest.mark.parametrize("name", ["csv", "duckdb"])
-def test_counts_from_memory_and_elsewhere(name, rows, sources):
-    memory = regressor(likelihood="poisson").fit(rows[[*NAMES, "count"]], "count")
+def test_counts_from_memory_and_elsewhere(name, counted, sources):
     model = regressor(likelihood="poisson").fit(sources(name, "count"), "count")
-    assert joined(model) == joined(memory) == ["b * c"]
-    assert model.elbo_ == pytest.approx(memory.elbo_, rel=1e-4)
-    assert memory.interactions_.rise > memory.interactions_.needed
+    assert joined(model) == joined(counted) == ["b * c"]
+    assert model.elbo_ == pytest.approx(counted.elbo_, abs=0.1)
+    assert counted.interactions_.rise > counted.interactions_.needed
 
 
 def test_labels(rows, sources):
@@ -161,13 +186,13 @@ def test_labels(rows, sources):
 
 def test_every_class_chooses_its_own_pairs(rows, tmp_path: Path):
     labels = np.where(rows.a > 0.3, "third", rows.label)
-    model = GPClassifier(interactions=1, frequencies=3).fit(rows[list(NAMES)], labels)
+    model = GPClassifier(interactions=1, frequencies=2).fit(rows[["b", "c"]], labels)
     assert len(model.estimators_) == 3
-    assert sum("pairs joined the sum" in note for note in model.notes_) == 3
+    assert sum("1 pair joined the sum" in note for note in model.notes_) == 3
     model.save(tmp_path / "classes.vff")
     assert vff.load(tmp_path / "classes.vff").notes_ == model.notes_
     with pytest.raises(ValueError, match=r"one for each of 3 classes; ask for estimators_\[k\]"):
-        suggest_interactions(model, rows[list(NAMES)], labels)
+        suggest_interactions(model, rows[["b", "c"]], labels)
 
 
 def test_pairs_of_the_kernel_stay_and_lines_keep_their_origin(rows):
@@ -219,22 +244,22 @@ def test_a_second_fit_chooses_again(rows):
 def test_chains_sample_the_pairs_that_were_chosen(rows):
     pytest.importorskip("blackjax")
     how = {"inference": "mcmc", "draws": 20, "warmup": 20, "chains": 1, "random_state": 0}
-    model = regressor(frequencies=3, **how).fit(rows[list(NAMES)], rows.y)
+    model = GPRegressor(interactions=1, frequencies=2, **how).fit(rows[["b", "c"]], rows.y)
     assert joined(model) == ["b * c"]
     assert any("b * c" in name for name in model.samples_.values)
 
 
 def test_structured_covariances_fit_the_pairs_that_were_chosen(rows):
-    model = regressor(frequencies=3, likelihood="poisson", covariance="factorised").fit(
-        rows[list(NAMES)], rows["count"]
-    )
+    how = {"likelihood": "poisson", "covariance": "factorised", "frequencies": 2}
+    model = GPRegressor(interactions=1, **how).fit(rows[["b", "c"]], rows["count"])
     assert joined(model) == ["b * c"]
     assert model.solver_ == "factorised"
 
 
 def test_it_is_a_parameter_like_any_other(rows):
     assert clone(regressor()).interactions == "auto"
-    search = GridSearchCV(regressor(kernel=MAINS), {"interactions": [None, 1]}, cv=2).fit(rows[list(NAMES)], rows.y)
+    model = GPRegressor(Matern32("b") + Matern32("c"), frequencies=3)
+    search = GridSearchCV(model, {"interactions": [None, 1]}, cv=2).fit(rows[list(NAMES)], rows.y)
     assert search.best_params_ == {"interactions": 1}
 
 
