@@ -2,8 +2,9 @@
 
 The rows, the held-out third and the scores of examples/demo.py. The additive model is fitted first; what it leaves
 unexplained says which pairs of columns are worth a product of their own (vff.suggest_interactions), and the three most
-promising are added to the sum. Errors are for delays less the mean of the training rows, divided by their standard
-deviation; the gain is what the bound was expected to win from a pair, in nats.
+promising are added to the sum. Beside it, interactions="auto" lets pairs join as long as they pay. Errors are for
+delays less the mean of the training rows, divided by their standard deviation; the gain is what the bound was expected
+to win from a pair, in nats.
 """
 
 import runpy
@@ -94,12 +95,16 @@ def main() -> None:
     run.say(f"{', '.join(' * '.join(pair) for pair in pairs)} after {time.perf_counter() - started:.1f} s; fitting ...")
     model, seconds = fit(with_pairs(list(X), pairs), options, *learn)
     rows.append(score(f"with {len(pairs)} interactions", model, seconds, *held_out))
+    run.say(f"NLPD {rows[1]['nlpd']:.4f} in {seconds:.1f} s; letting pairs join ...")
+    chosen, seconds = fit(with_pairs(list(X), ()), {**options, "interactions": "auto"}, *learn)
+    rows.append(score('interactions="auto"', chosen, seconds, *held_out))
     run.finish(rows, draw(model, pairs, data.target))
     gained = rows[1]["elbo"] - rows[0]["elbo"]
     print(f"\nthe bound gained {gained:.0f} nats; expected of the pairs one by one:\n")
     print(
         table([{"pair": " * ".join(found.columns), "gain (nats)": round(float(found.gain), 1)} for found in suggested])
     )
+    print(f'\ninteractions="auto":\n\n{chosen.interactions_!r}\n')
     for note in model.notes_:
         print(f"note: {note}")
 

@@ -120,7 +120,7 @@ def test_it_says_what_it_needs(interacting):
     frame, y, model = interacting
     with pytest.raises(NotFittedError, match="not fitted"):
         suggest_interactions(GPRegressor(MAINS), frame, y)
-    with pytest.raises(TypeError, match="looks at a fitted GPRegressor, got ExactGP; fit one"):
+    with pytest.raises(TypeError, match="looks at a fitted GPRegressor or GPClassifier, got ExactGP; fit one"):
         suggest_interactions(ExactGP(MAINS), frame, y)  # pyright: ignore[reportArgumentType]
     with pytest.raises(ValueError, match="y has 3 values and X has 1500 rows"):
         suggest_interactions(model, frame, y[:3])

@@ -127,16 +127,19 @@ def test_interactions_come_from_what_is_suggested(
     monkeypatch.setattr("vff.datasets.load_flights_nyc", lambda: flights)
     monkeypatch.setattr("vff.suggest_interactions", suggest, raising=False)
     run("interactions", tmp_path, monkeypatch)
-    additive, whole = read(tmp_path / "interactions.csv")
+    additive, whole, chosen = read(tmp_path / "interactions.csv")
     assert (tmp_path / "interactions.png").stat().st_size > 10_000
     assert list(additive) == ["model", "mse", "nlpd", "seconds", "features", "elbo"]
     assert (additive["features"], whole["features"]) == (64.0, 64.0 + 3 * 64.0)
     assert whole["mse"] < 0.5 * additive["mse"]
     assert whole["nlpd"] < additive["nlpd"]
+    assert chosen["features"] == 64.0 + 64.0  # the one that is there, and no other
+    assert chosen["nlpd"] <= whole["nlpd"] + 0.01
     assert len(asked[0].kernel_.terms) == 8
-    said = capsys.readouterr().out
+    said, tried = capsys.readouterr().out.split('interactions="auto":')
     assert "month * dep_time" in said
     assert "air_time * distance" not in said
+    assert "month * dep_time" in tried
 
 
 def test_spatial_map(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

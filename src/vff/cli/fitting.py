@@ -31,8 +31,8 @@ from vff.kernels.reading import parse_formula
 from vff.likelihoods import AbstractLikelihood, binary_names, by_name, exposed_names
 from vff.words import shortened, shown
 
-_OF_ROWS = ("target", "terms", "weight", "likelihood", "exposure", "domain", "frequencies", "edges", "types",
-            "delimiter", "checkpoint")  # fmt: skip
+_OF_ROWS = ("target", "terms", "weight", "likelihood", "exposure", "domain", "frequencies", "edges", "interactions",
+            "types", "delimiter", "checkpoint")  # fmt: skip
 Made = tuple[Any, Mapping[str, str], Mapping[str, Any]]
 """An estimator, units by column, and what a file should remember of where it comes from."""
 
@@ -161,6 +161,7 @@ def _make_model(options: Namespace, source: Source, units: dict[str, str]) -> GP
         "domain": domain(options.domain),
         "frequencies": frequencies(options.frequencies),
         "edges": "auto" if options.edges is None else options.edges,
+        "interactions": getattr(options, "interactions", None),
     }
     (formula, whole), likelihood = _formula(options, kinds, roles), _likelihood(options)
     _check_units(units, formula, roles)

@@ -117,7 +117,17 @@ def _learnt(model: Any) -> dict[str, Any]:
         "parameters": {name: float(value) for name, value in model.likelihood_.values.items()},
         "domain": {str(column): list(ends) for column, ends in model.domain_.items()},
         "frequencies": {str(key): value for key, value in model.frequencies_.items()},
+        **_interactions(model),
     }
+
+
+def _interactions(model: Any) -> dict[str, Any]:
+    """Which pairs were tried, where that was asked for."""
+    tried = getattr(model, "interactions_", None)
+    if tried is None:
+        return {}
+    pairs = [{"interaction": pair.name, **asdict(pair), "columns": list(map(str, pair.columns))} for pair in tried]
+    return {"interactions": {"pairs": pairs, "needed": tried.needed, "most": tried.most, "text": repr(tried)}}
 
 
 def _coefficients(model: Any) -> list[dict[str, Any]]:
@@ -153,9 +163,10 @@ def summary_text(record: Mapping[str, Any]) -> str:
     if "classes" in record:
         for label, one in record["classes"].items():
             lines += ["", f"class {label} against the rest", _terms_table(one["terms"], days | units, "")]
+            lines += _tried(one)
     elif record["learnt"]:
         unit = units.get(record["target"], "") if record["scale"] == "y" else ""
-        lines += ["", _terms_table(record["terms"], days | units, unit), ""]
+        lines += ["", _terms_table(record["terms"], days | units, unit), *_tried(record), ""]
         if len(record["coefficients"]) > 1:
             lines += [table([_row(own) for own in record["coefficients"]]), ""]
         lines += [f"{record['likelihood']} likelihood" + _parameters(record), f"bound on log p(y): {_nats(record)}"]
@@ -163,6 +174,11 @@ def summary_text(record: Mapping[str, Any]) -> str:
         lines += [f"sums over the rows, not learnt yet, for {', '.join(term['term'] for term in record['terms'])}"]
     lines += [f"note: {in_shell_words(note)}" for note in record.get("notes", ())]
     return "\n".join(lines)
+
+
+def _tried(record: Mapping[str, Any]) -> list[str]:
+    """The table of pairs, below that of terms."""
+    return ["", record["interactions"]["text"]] if "interactions" in record else []
 
 
 def named(column: str, units: Units) -> str:

@@ -52,6 +52,10 @@ terms:
   .                        every column that is not named otherwise
   `wind speed`             names with spaces or signs
 
+interactions:
+  --interactions auto fits the sum, looks at every pair of its terms, and lets the
+  products that pay join it; what was tried is printed, and kept in the model.
+
 units:
   Everything is in the units of your columns. Times count in days since 1970-01-01,
   durations in days. --units gives labels; it converts nothing.

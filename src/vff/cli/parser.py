@@ -58,6 +58,15 @@ def _positive(text: str) -> int:
     return number
 
 
+def _pairs(text: str) -> int | str:
+    if text == "auto":
+        return text
+    try:
+        return _positive(text)
+    except argparse.ArgumentTypeError:
+        raise argparse.ArgumentTypeError(f"auto or a whole number from 1 was expected, found {shown(text)}") from None
+
+
 def _share(text: str) -> float:
     try:
         share = float(text)
@@ -88,6 +97,10 @@ _MODEL: _Options = {
     "--edges": {"type": int, "metavar": "N", "help": "edge functions per column; default: by the kernel"},
     "--units": {"metavar": "LIST", "help": "'hour=h, load=kW': for labels and tables, kept in the file; values are not "
                 "converted"},
+}  # fmt: skip
+_CHOSEN: _Options = {
+    "--interactions": {"type": _pairs, "metavar": "auto|N", "help": "let products of two terms join the sum as long as "
+                       "they pay: at most 5, or N; default: none"},
 }  # fmt: skip
 _OBSERVED: _Options = {
     "--likelihood": {"choices": _Likelihoods(), "metavar": "NAME", "help": "how the target scatters: %(choices)s "
@@ -131,7 +144,7 @@ _COMMANDS = {
     "fit": _Command(
         "fitting", {"data": _ROWS["data"] | {"help": "CSV, Parquet or Arrow files, patterns, folders; or statistics "
                     "(.vffm) of 'vff moments' and 'vff merge'"}},
-        {"the model": _MODEL, "what is observed": _OBSERVED, **_READ}, "the model, ending in .vff",
+        {"the model": _MODEL | _CHOSEN, "what is observed": _OBSERVED, **_READ}, "the model, ending in .vff",
     ),
     "predict": _Command(
         "answers", _MODEL_FILE | _ROWS | {

@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -11,7 +12,7 @@ from vff.estimators.binding import Binding, notes_on
 from vff.estimators.coefficients import ReadableMixin
 from vff.estimators.draws import DrawsMixin
 from vff.estimators.effects import EffectsMixin
-from vff.estimators.fitting import Fitted, fit
+from vff.estimators.fitting import Fitted
 from vff.estimators.formulas import for_rows, seen_by
 from vff.estimators.named import introduce_source, recognised_source
 from vff.estimators.options import (
@@ -23,8 +24,10 @@ from vff.estimators.options import (
     check_choice,
     engine_names,
 )
+from vff.estimators.pairs import fit_choosing, kernel_of
 from vff.estimators.progress import lines_of_pass
 from vff.estimators.statistics import Statistics, check_unchanged
+from vff.estimators.tried import TriedInteractions
 from vff.kernels import Kernel, Sum
 from vff.likelihoods import AbstractLikelihood
 from vff.parameters import bounds_of, start_of
@@ -38,6 +41,7 @@ class AdditiveModel(ReadableMixin, DrawsMixin, EffectsMixin):
 
     statistics_: Statistics
     learnt_statistics_: Statistics
+    interactions_: TriedInteractions | None
 
     def __init__(
         self, kernel: Kernel | str | None, likelihood: Any, frequencies: Any, domain: Any, edges: Any, engine: str,
@@ -84,7 +88,10 @@ class AdditiveModel(ReadableMixin, DrawsMixin, EffectsMixin):
 
     def _absorb(self, X: Any, y: Any, sample_weight: Any, before: Fitted | None, *, growing: bool) -> Self:
         """Read rows on top of those that came before; nothing of the estimator changes until all of it has worked."""
-        spec, found = self._spec(growing), None if before is None else before.fit
+        spec, found = (
+            self._spec_for(None if before is None else before.statistics, growing),
+            None if before is None else before.fit,
+        )
         if found is not None and found.samples is not None and not found.from_sums:
             raise ValueError(
                 "the rows seen so far were sampled, which leaves no sums to add to; fit all rows together, or begin "
@@ -95,9 +102,10 @@ class AdditiveModel(ReadableMixin, DrawsMixin, EffectsMixin):
         source = open_rows(X)
         spec = for_rows(spec, source, y, sample_weight, None if before is None else seen_by(self))
         source = self._opened(source, y, sample_weight, spec, None if before is None else before.statistics)
-        fitted = fit(spec, source, before)
+        fitted = fit_choosing(spec, source, before)
         if before is None:
-            vars(self).pop("target_name_", None)  # of an earlier fit
+            for name in ("target_name_", "interactions_"):
+                vars(self).pop(name, None)  # of an earlier fit
         introduce_source(self, source)
         self._store(fitted, spec.progress)
         source.finish()
@@ -107,6 +115,12 @@ class AdditiveModel(ReadableMixin, DrawsMixin, EffectsMixin):
         """What this model has seen and learnt."""
         rows = getattr(self, "statistics_", None)
         return None if rows is None else Fitted(rows, getattr(self, "fit_", None), {})
+
+    def _rows_again(self, X: Any, y: Any, sample_weight: Any) -> Source:
+        """The rows of the fit, to be looked at once more."""
+        spec, source = self._spec_for(self.statistics_), open_rows(X)
+        spec = for_rows(spec, source, y, sample_weight, seen_by(self))
+        return self._opened(source, y, sample_weight, spec, self.statistics_)
 
     def _opened(self, rows: Source, y: Any, sample_weight: Any, spec: FitSpec, seen: Statistics | None) -> Source:
         """The rows, wherever they are, with the columns of those seen before where they were."""
@@ -118,6 +132,12 @@ class AdditiveModel(ReadableMixin, DrawsMixin, EffectsMixin):
             return source
         modelled = [column.index for column in seen.binding.columns]
         return recognised_source(self, source, modelled, spec.likelihood)
+
+    def _spec_for(self, seen: Statistics | None, growing: bool = False) -> FitSpec:
+        """What is asked for of rows on top of those seen, for which pairs of terms were chosen once and for all."""
+        spec = self._spec(growing)
+        chosen = seen is not None and getattr(self, "interactions_", None) is not None
+        return replace(spec, kernel=kernel_of(seen)) if chosen and seen is not None else spec
 
     def _spec(self, growing: bool = False) -> FitSpec:
         """What is asked for, when all options make sense together; a kernel may be text until there are rows."""
@@ -134,13 +154,16 @@ class AdditiveModel(ReadableMixin, DrawsMixin, EffectsMixin):
             self._noise_std(), self.offset, self.missing, self.interactions,
         )  # fmt: skip
         spec.method()
+        _ = spec.most_pairs  # refuses what is no number of them
         return spec
 
     def _options(self) -> Options:
         return Options(self.frequencies, self.domain, self.edges, self.covariance, self.likelihood)
 
     def _store(self, fitted: Fitted, progress: Callable[[str], None]) -> None:
-        rows, fit, self.timing_ = fitted
+        rows, fit, self.timing_, tried = fitted
+        tried = getattr(self, "interactions_", None) if tried is None else tried
+        self.interactions_ = tried
         assert fit is not None
         self.statistics_, self.fit_, self.posterior_, self.target_ = rows, fit, fit.posterior, fit.target
         self.learnt_statistics_ = rows
@@ -162,7 +185,8 @@ class AdditiveModel(ReadableMixin, DrawsMixin, EffectsMixin):
         bound_gap = fit.history[-1].bound_gap
         self.elbo_gap_ = (bound_gap, 2.0 * bound_gap)
         self.engine_, self.engine_reason_ = rows.choice.name, rows.choice.reason
-        self.notes_ = (*rows.notes, *notes_on(self.kernel, rows.binding, rows.n), *fit.notes)
+        chosen = () if tried is None else (tried.note,)
+        self.notes_ = (*rows.notes, *notes_on(self.kernel, rows.binding, rows.n), *chosen, *fit.notes)
         for note in self.notes_:
             progress(f"note: {note}")
         # what was settled: domains by column, harmonics and edge functions by term

@@ -48,7 +48,7 @@ class GPClassifier(ClassificationMixin, AdditiveModel):
     Attributes
     ----------
     classes_ : the labels, sorted
-    kernel_, elbo_, elbo_gap_, domain_, frequencies_, edges_, engine_, timing_, notes_, fit_, likelihood_
+    kernel_, elbo_, elbo_gap_, domain_, frequencies_, edges_, engine_, timing_, notes_, fit_, likelihood_, interactions_
         As for ``GPRegressor``, of two classes. With more, ``elbo_`` is the sum over the models.
     intercept_, intercept_std_ : float
         Mean of the latent function over the rows of the fit, from which ``effects`` are measured, and its standard
@@ -256,6 +256,16 @@ class GPClassifier(ClassificationMixin, AdditiveModel):
                     table, labels, weights = roles.split(chunk)
                     twin.partial_fit(table, labels, classes, weights)
         return self._become(twin)
+
+    def _rows_again(self, X: Any, y: Any, sample_weight: Any) -> Source:
+        """With ones in the rows of the second class."""
+        source, second = open_rows(X), self.classes_.tolist()[1]
+        if source.whole is None:
+            source, _, (column, weight) = self._labelled(source, y, sample_weight)
+            return super()._rows_again(source, Positive(column, second), weight)
+        source = source.assigned(self._used()._replace(levels=()), y, sample_weight)
+        ones = coded(as_labels(source.y), self.classes_).astype(float)
+        return super()._rows_again(source.whole, ones, source.w)
 
     def _labelled(self, source: Source, y: Any, sample_weight: Any) -> tuple[Source, Roles, Any]:
         """The rows, what their columns are for, and the names of targets and weights."""

@@ -132,7 +132,7 @@ class CollectingModel(AdditiveModel):
 
     def _learnt_from(self, rows: Statistics) -> Self:
         """What these sums teach; nothing changes unless all of it works."""
-        spec, watch = self._spec(), Stopwatch()
+        spec, watch = self._spec_for(rows), Stopwatch()
         with watch("learn"):
             found = learnt(spec, rows, Sums(rows.moments, rows.tails), getattr(self, "fit_", None))
         self._store(Fitted(rows, found, dict(watch)), spec.progress)
@@ -140,8 +140,13 @@ class CollectingModel(AdditiveModel):
 
     def _collected(self, X: Any, y: Any, sample_weight: Any, seen: Statistics | None) -> Statistics:
         """The sums of some rows, on top of those seen."""
-        spec = self._spec(growing=True)
+        spec = self._spec_for(seen, growing=True)
         self._check_sums("collect")
+        if spec.most_pairs and seen is None:
+            raise ValueError(
+                "collect sums rows for the terms of a kernel, and interactions are products that a fit chooses; fit "
+                "the first rows with fit or partial_fit, or write the products in the kernel"
+            )
         if seen is not None:
             check_unchanged(seen.options, self._options())
         source = open_rows(X)

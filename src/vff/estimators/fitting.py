@@ -29,6 +29,7 @@ from vff.estimators.statistics import (
 )
 from vff.estimators.table_summary import Batch, TableSummary, check_enough
 from vff.estimators.tasks import ChunkedRows, Gather, Gathered, Look, Reader, Sum
+from vff.estimators.tried import TriedInteractions
 from vff.factors import normal_form
 from vff.inference import (
     Fit,
@@ -55,12 +56,17 @@ class Fitted(NamedTuple):
     fit: Fit | None
     seconds: dict[str, float]
     """By phase."""
+    interactions: TriedInteractions | None = None
+    """Products that might have joined the sum, where that was asked for."""
 
 
-def fit(spec: FitSpec, source: Source, before: Fitted | None = None) -> Fitted:
-    """Rows to a posterior, on top of those that came before."""
+def fit(spec: FitSpec, source: Source, before: Fitted | None = None, start: Fit | None = None) -> Fitted:
+    """Rows to a posterior, on top of those that came before; or from the hyperparameters of another fit of them."""
     method, watch = spec.method(), Stopwatch()
-    seen, last = (None, None) if before is None else (before.statistics, before.fit)
+    start = (
+        start if method.needs == "sums" else None
+    )  # others guess their first sites with hyperparameters of their own
+    seen, last = (None, start) if before is None else (before.statistics, before.fit)
     passes = RowPasses(spec, source, watch)
     if method.needs == "sums":
         rows = passes.summed(seen)

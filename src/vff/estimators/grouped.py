@@ -12,6 +12,7 @@ from vff.estimators.binding import Binding, resolve_columns
 from vff.estimators.statistics import Summed
 from vff.estimators.table_summary import NOWHERE, TableSummary, summary_of_levels
 from vff.factors import Kernel
+from vff.inference import WorkingSites
 from vff.moments import Cells, ColumnSummary, PassPlan, Profile, Whole, moments_of_cells
 
 _MOST_VALUES = 2**14  # of one column, as many as are worked on in memory
@@ -75,6 +76,45 @@ def _cells(rows: DatabaseRows, binding: Binding, plan: PassPlan, offset: float) 
         most = _MOST_VALUES if alone else MOST_CELLS
         groups = rows.grouped(_names(rows, binding, bundle), offset, most)
         return Cells(_columns(groups, binding, columns, rows.features), groups.w, groups.target)
+
+    return cells
+
+
+def summaries_of_groups(rows: DatabaseRows, binding: Binding, offset: float) -> list[ColumnSummary]:
+    """The range and the values of every column, which a look has asked for before."""
+    found = []
+    for c, column in enumerate(binding.columns):
+        groups = rows.grouped(_names(rows, binding, (c,)), offset, _MOST_VALUES)
+        values = np.unique(_columns(groups, binding, (c,), rows.features)[0])
+        own = ColumnSummary(float(values[0]), float(values[-1]), values, rows.totals.n)
+        found.append(own if column.levels is None else summary_of_levels(len(column.levels), rows.totals.n))
+    return found
+
+
+def residual_cells(
+    rows: DatabaseRows, binding: Binding, sites: WorkingSites, offset: float
+) -> Callable[[tuple[int, ...]], Cells]:
+    """Residuals of a fit with Gaussian noise by combination of values of some columns (theory §25).
+
+    A residual is y less the constant, and less a function of few columns for every term: each part is known where the
+    values of the columns asked for and of its own are, and sums take them one after another.
+    """
+    posterior, (centre, scale), noise = sites.posterior, (sites.target.mean, sites.target.scale), sites.noise
+    constant = 0.0 if posterior.intercept is None else posterior.intercept.mean
+
+    def cells(columns: tuple[int, ...]) -> Cells:
+        own = rows.grouped(_names(rows, binding, columns), offset, MOST_CELLS)
+        left = (own.target + own.w * (offset - centre)) / scale - own.w * constant
+        parts = [(_columns(own, binding, columns, rows.features), own.w / noise, left / noise)]
+        for s, term in enumerate(posterior.request.terms):
+            every = tuple(sorted({*columns, *term.numbers}))
+            groups = rows.grouped(_names(rows, binding, every), offset, MOST_CELLS)
+            x = np.zeros((groups.w.size, len(binding.columns)))
+            x[:, list(every)] = np.stack(_columns(groups, binding, every, rows.features), axis=1)
+            taken = -groups.w * posterior.term_mean(s, x) / noise
+            parts.append((tuple(x[:, c] for c in columns), np.zeros(taken.size), taken))
+        values, w, weighted = zip(*parts, strict=True)
+        return Cells(tuple(map(np.concatenate, zip(*values, strict=True))), np.concatenate(w), np.concatenate(weighted))
 
     return cells
 

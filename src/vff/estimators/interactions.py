@@ -1,33 +1,16 @@
 """Which products of columns are worth adding to a fitted sum: one more look at the rows, no fit per pair."""
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
-from vff.data.checks import check_target, check_weights
-from vff.data.memory import column_or_values
-from vff.data.table import Table
-from vff.estimators.binding import BoundTerm
-from vff.estimators.named import recognised
-from vff.estimators.regressor import GPRegressor
-from vff.factors import Product, Term
-from vff.inference import Term as InnerTerm
-from vff.inference import gain_of, variance_unit
-from vff.moments import (
-    ColumnRequest,
-    ColumnSummary,
-    MomentRequest,
-    RowBlock,
-    TermRequest,
-    distinct_values_for,
-    place_of,
-    plan_pass,
-    run_pass,
-    summarise_columns,
-)
+from vff.estimators.base import AdditiveModel
+from vff.estimators.candidates import Candidate, FittedRows, candidates_of
+from vff.estimators.fitting import RowPasses, Stopwatch
+from vff.factors import Product
+from vff.inference import Gain, Units
+from vff.moments import MomentRequest
 
 
 @dataclass(frozen=True)
@@ -64,19 +47,21 @@ class Interactions(tuple[Interaction, ...]):
         return "\n".join(lines)
 
 
-def suggest_interactions(model: GPRegressor, X: Any, y: Any, sample_weight: Any = None) -> Interactions:
+def suggest_interactions(model: AdditiveModel, X: Any, y: Any = None, sample_weight: Any = None) -> Interactions:
     """Rank pairs of columns by what adding their product would gain in the bound of a fitted sum.
 
-    Looks at the rows once more: the residuals of the fit are summed against products of coarse features of every pair
-    of columns that the model has terms of, and each product's hyperparameters are found on these sums. The terms of the
-    fit are kept as they are, so the gain is about what a joint fit gains, and the order of the pairs is what it is for.
+    Looks at the rows once more: what the fit leaves of them is summed against products of coarse features of every pair
+    of columns that the model has terms of, and each product's hyperparameters are found on these sums. With another
+    likelihood than the Gaussian, rows are what their likelihoods pull at the fitted function, and how strongly. The
+    terms of the fit are kept as they are, so the gain is about what a joint fit gains, and the order of the pairs is
+    what it is for.
 
     Parameters
     ----------
-    model : GPRegressor
-        Fitted, with Gaussian noise.
+    model : GPRegressor or GPClassifier
+        Fitted; a classifier of two classes.
     X, y, sample_weight
-        The rows of the fit, a table in memory.
+        The rows of the fit, as ``fit`` takes them: a table in memory, files, chunks, Dask collections, databases.
 
     Returns
     -------
@@ -93,74 +78,30 @@ def suggest_interactions(model: GPRegressor, X: Any, y: Any, sample_weight: Any 
     (0, 1)
     >>> kernel = sum((one.kernel for one in best), start=model.kernel_)
     """
-    if not isinstance(model, GPRegressor):
+    if not isinstance(model, AdditiveModel):
         raise TypeError(
-            f"suggest_interactions looks at a fitted GPRegressor, got {type(model).__name__}; fit one first"
+            "suggest_interactions looks at a fitted GPRegressor or GPClassifier, got "
+            f"{type(model).__name__}; fit one first"
+        )
+    if len(getattr(model, "functions_", ())) > 1:
+        raise ValueError(
+            f"suggest_interactions looks at one function, and this model has one for each of {len(model.functions_)} "
+            "classes; ask for estimators_[k], with y that says whether a row is of class k"
         )
     check_is_fitted(model, "posterior_")
+    spec = model._spec_for(model.statistics_)
+    source = model._rows_again(X, y, sample_weight)
     if not model.fit_.from_sums:
-        raise ValueError(
-            "suggest_interactions looks at the residuals of a fit with Gaussian noise, and this one has another "
-            "likelihood; fit the sum with likelihood='gaussian' to rank pairs"
-        )
-    whole = Table.of(X)
-    w = check_weights(column_or_values(whole, sample_weight, "sample_weight"), whole.n_rows)
-    target = check_target(column_or_values(whole, y, "y"), whole.n_rows)
-    table = recognised(model, whole, model.column_indices_)
-    residual = (target - model.predict(X)) / model.target_.scale
-    columns = [column.read(table) for column in model.statistics_.binding.columns]
-    source = RowBlock(table.n_rows, lambda c, rows: columns[c][rows], residual, w)
-    summaries = summarise_columns(source, range(len(columns)))
-    noise = model.noise_variance_ / model.target_.scale**2
-    found = [_look(model, left, right, source, summaries, noise) for left, right in _candidates(model)]
-    return Interactions(sorted(found, key=lambda one: -one.gain))
+        source = source.revisitable()
+    reader = RowPasses(spec, source, Stopwatch()).reader
+    again = FittedRows(model.fit_, model.statistics_, source, reader, model.engine)
+    candidates = candidates_of(model.statistics_)
+    ranked = sorted(zip(candidates, again.gains(candidates), strict=True), key=lambda own: -own[1].nats)
+    return Interactions(_interaction(again, *own) for own in ranked)
 
 
-def _candidates(model: GPRegressor) -> Iterator[tuple[BoundTerm, BoundTerm]]:
-    """Pairs of terms of one factor over different columns whose product is not in the model."""
-    terms, columns = model.statistics_.terms, model.statistics_.binding.columns
-    taken = {frozenset(term.columns) for term in terms if len(term.columns) > 1}
-    own: dict[tuple[int, ...], BoundTerm] = {}
-    for term in terms:
-        if len(term.columns) == 1:
-            own.setdefault(tuple(columns[c].index for c in term.numbers), term)
-    for (read, left), (also, right) in combinations(own.items(), 2):
-        if not set(read) & set(also) and frozenset((*left.columns, *right.columns)) not in taken:
-            yield left, right
-
-
-def _look(
-    model: GPRegressor,
-    left: BoundTerm,
-    right: BoundTerm,
-    source: RowBlock,
-    summaries: Sequence[ColumnSummary],
-    noise: float,
-) -> Interaction:
-    """One pair: sums of residuals against coarse features, and the best product on them."""
-    every = (*left.numbers, *right.numbers)
-    some = RowBlock(source.n, lambda c, rows: source.column(every[c], rows), source.y, source.w)
-    found = [summaries[c] for c in every]
-    inner = InnerTerm((*left.inner.factors, *right.inner.factors))
-    summed = {axis.columns: own for axis, own in model.statistics_.moments.request.axes.items()}
-    factors = tuple(
-        ColumnRequest(own.domain, factor.coarse(own.basis, max(summaries[c].n_distinct for c in term.numbers)))
-        for term, own, factor in zip(
-            (left, right), (summed[left.numbers], summed[right.numbers]), inner.factors, strict=True
-        )
-    )
-    middle = len(left.numbers)
-    places = place_of(range(middle)), place_of(range(middle, len(every)))
-    request = MomentRequest((TermRequest(places, factors),))
-    plan = plan_pass(some.n, request, distinct_values_for("auto", request, found, some))
-    moments, _ = run_pass(plan, some)
-    gain = gain_of(inner, moments, noise)
-    values = [
-        inner.factors[d].measure(factors[d].domain, own).outer(gain.values[name]) for name, d, own in inner.parameters
-    ]
-    variance = variance_unit(model.target_.scale**2, inner.factors, factors).outer(gain.values["variance"])
-    written = (*left.term.factors, *right.term.factors)
-    kernel = Term(written).with_values(variance, values)
-    assert isinstance(kernel, Product)
-    one, other = (leaf.column if len(leaf.columns) == 1 else leaf.name for leaf in written)
-    return Interaction((one, other), gain.nats, kernel)
+def _interaction(again: FittedRows, pair: Candidate, gain: Gain) -> Interaction:
+    """In the user's units."""
+    units = Units.of(again.fit.target, (pair.inner,), MomentRequest((pair.request,)))
+    ((variance, *values),) = units.outer((gain.values,))
+    return Interaction(pair.columns, gain.nats, pair.kernel(variance, values))

@@ -40,6 +40,7 @@ _SHARE_OF_MEMORY = 0.8
 _CARRIED = 48  # numbers that chains keep of a row of one column: more are carried from nodes
 _COPIES_SAMPLED = 6
 _SAMPLERS = ("nuts", "hmc")
+_USUAL_PAIRS = 5
 _LEAST_DRAWS, _LEAST_WARMUP = 10, 20
 
 
@@ -102,6 +103,11 @@ class FitSpec(Spec):
     """What a missing number is: an effect of its own, a reason to leave its row out, or one to refuse it."""
     interactions: Any = None
     """Which products of terms may join the sum."""
+
+    @property
+    def most_pairs(self) -> int:
+        """How many products of two terms may join the sum."""
+        return check_interactions(self.interactions)
 
     @property
     def used(self) -> UsedColumns | None:
@@ -247,6 +253,20 @@ def check_noise(value: Any) -> float | None:
 def check_choice(name: str, value: Any, allowed: tuple[Any, ...]) -> None:
     if not isinstance(value, str | None) or value not in allowed:  # an array of one word is none of them
         raise ValueError(f"{name} must be one of {', '.join(map(shown, allowed))}; got {shown(value)}")
+
+
+def check_interactions(value: Any) -> int:
+    """How many pairs may join the sum; none where none were asked for."""
+    if value is None:
+        return 0
+    if isinstance(value, str) and value == "auto":
+        return _USUAL_PAIRS
+    if not is_whole(value, 1):
+        raise ValueError(
+            f"interactions must be None, 'auto' (at most {_USUAL_PAIRS} pairs) or a whole number of pairs from 1 on, "
+            f"got {shown(value)}; give one of these, or write products in the kernel"
+        )
+    return int(value)
 
 
 def check_batch(value: Any) -> int | None:

@@ -81,7 +81,8 @@ class GPRegressor(PriorMixin, RegressionMixin, CollectingModel):
         What a missing value in a column of numbers is: an effect of its own, a reason to leave the row out, or to
         refuse it.
     interactions : "auto", int or None
-        Products of two terms that may join the sum as long as they pay, at most so many.
+        Products of two terms of a column each that may join the sum, best first, as long as each raises the bound by
+        more than 3 nats plus the logarithm of the number of pairs: at most 5, or so many. Rows are read several times.
     random_state : int, RandomState or None
         For Markov chains, and for ``sample_y`` when it is called without one.
     verbose : int
@@ -111,7 +112,10 @@ class GPRegressor(PriorMixin, RegressionMixin, CollectingModel):
     samples_ : draws of the hyperparameters, with ``inference="mcmc"``; else None
         ``print(samples_)`` is a table; ``samples_.values`` has the draws by name, in the user's units. ``elbo_`` is
         NaN then unless noise is Gaussian, and ``kernel_`` has the medians.
-    timing_ : seconds of the last fit by phase: "survey", "pass", "learn"
+    interactions_ : what was tried to join the sum, with ``interactions``; else None
+        ``print(interactions_)`` is a table; every pair has ``columns``, ``expected`` and ``gain`` in nats, ``joined``,
+        and ``why`` it did not.
+    timing_ : seconds of the last fit by phase: "survey", "pass", "learn", and "pairs" where these were looked at
     statistics_ : the sums over the rows, to which ``partial_fit`` adds
     fit_ : the record of the fit, with every M on the way
     notes_ : tuple of str

@@ -13,29 +13,22 @@ import numpy as np
 
 from vff.basis import Basis
 from vff.data.schema import IN_MEMORY
-from vff.estimators.binding import BoundTerm
+from vff.estimators.saved_kernels import check_kernel, demand
 from vff.estimators.saved_records import Pattern, Saved
 from vff.estimators.statistics import Statistics
-from vff.factors import KINDS, FactorOptions, Kernel, Term, normal_form
+from vff.factors import KINDS, FactorOptions, Kernel
 from vff.inference import METHODS, Fit, Posterior, Samples
 from vff.inference.model.scale import REACH
 from vff.kernels.grammar import MOST_FACTORS
 from vff.likelihoods import WIDEST_EXPONENT
 from vff.linalg import AbstractSymmetric
 from vff.moments import ColumnRequest, MomentRequest, Moments, numbers
-from vff.storage import FileError
 
 LARGEST = 1e100  # of what belongs to targets near one; sums over rows may be larger
 _MOST_FACTORED = 600  # features, of which it is asked whether any rows have these sums
 _SMALL, _NEGATIVE = 1e-4, 1e-6  # of the largest square, and a square that rounding does not make negative
 _LAST_DIGITS = 1e-9
 _FEWEST_ROWS, _MOST_ROWS = 97, 1024  # at which a model from a file is asked for numbers
-
-
-def demand(truth: bool | np.bool_, expected: str, found: object) -> None:
-    """Refuse a file that is well formed and says what cannot be."""
-    if not truth:
-        raise FileError(f"{expected} was expected, found {found!r:.120}; write the file anew with save")
 
 
 def _check_array(array: np.ndarray, shape: tuple[int, ...], what: str, most: float = LARGEST) -> None:
@@ -193,7 +186,7 @@ def _check_project(b: np.ndarray, squares: np.ndarray, moments: Moments) -> None
 def check_estimator(saved: Saved, rows: Statistics, kernel: Kernel | None) -> None:
     """One that has summed these rows."""
     _check_statistics(rows, saved.n_features)
-    check_kernel(kernel, rows)
+    check_kernel(kernel, rows, saved.interactions)
     _check_columns(rows, saved.n_features, saved.names)
     if saved.fit is None or saved.fit.from_sums:  # others are sums of sites, which may be negative
         _check_learnable(rows)
@@ -204,26 +197,6 @@ def check_member(member: Saved, estimator: str) -> Saved:
     demand(member.estimator == estimator and member.fit is not None, f"a fitted {estimator}", member.estimator)
     demand(not member.members, f"a {estimator} of one function", f"{len(member.members)} within it")
     return member
-
-
-def check_kernel(kernel: Kernel | None, rows: Statistics | None) -> None:
-    """The kernel that a model prints is the one that its rows were summed for, whatever its starting values are."""
-    if kernel is None or rows is None:
-        return
-    summed, written = [term.term for term in rows.terms], normal_form(kernel)
-    expected, found = _kernel_text(summed), _kernel_text(written)
-    if expected != found and len(summed) == len(written):  # what was left to the column was taken from it
-        found = _kernel_text([_completed(own, term, rows) for own, term in zip(written, rows.terms, strict=True)])
-    demand(expected == found, f"the kernel {expected:.100} that the rows were summed for", found)
-
-
-def _completed(written: Term, bound: BoundTerm, rows: Statistics) -> Term:
-    """A term with the order of levels that its columns have."""
-    columns = rows.binding.columns
-    if len(written.factors) != len(bound.columns):
-        return written
-    firsts = (columns[numbers((place,))[0]] for place in bound.columns)
-    return Term(tuple(leaf.over(own.order, own.label) for leaf, own in zip(written.factors, firsts, strict=True)))
 
 
 def _check_columns(rows: Statistics, n_features: int, names: Sequence[str] | None) -> None:
@@ -238,10 +211,6 @@ def _check_columns(rows: Statistics, n_features: int, names: Sequence[str] | Non
                 demand(names is None or names[index] == written, f"column {written!r} in place {index}", names)
             else:
                 demand(written % n_features == index, f"column {written} in place {written % n_features}", index)
-
-
-def _kernel_text(terms: Sequence[Term]) -> str:
-    return " + ".join(" * ".join(own.bare().text(repr) for own in term.factors) for term in terms)
 
 
 def check_pattern(pattern: Pattern) -> None:

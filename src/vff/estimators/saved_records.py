@@ -9,6 +9,7 @@ import numpy as np
 
 from vff.estimators.pattern import Grid
 from vff.estimators.statistics import Statistics
+from vff.estimators.tried import TriedInteractions
 from vff.inference import Fit
 from vff.kernels import Kernel, write_kernel
 from vff.likelihoods import AbstractLikelihood
@@ -105,6 +106,8 @@ class Saved:
     pattern: Pattern | None
     formula: str | None = None
     """The kernel as it was given, where that was a text; ``kernel`` is None then."""
+    interactions: TriedInteractions | None = None
+    """Products that might have joined the sum, where that was asked for."""
 
 
 def description_of(model: Any, saved: Saved, units: dict[Any, str], provenance: dict[str, Any]) -> Description:

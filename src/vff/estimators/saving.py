@@ -205,6 +205,7 @@ def _saved(model: Any) -> Saved:
         tuple(map(_saved, members)),
         _pattern(model) if isinstance(model, CoxProcess) else None,
         kernel if isinstance(kernel, str) else None,
+        getattr(model, "interactions_", None),
     )
 
 
@@ -262,7 +263,7 @@ def _fill(model: AdditiveModel, saved: Saved) -> None:
     whole = with_shares(with_constant(fit, model._centred()), rows)
     if whole.posterior is not fit.posterior:
         check_fit(whole, rows)
-    model._store(Fitted(rows, whole, saved.timing or {}), lambda message: None)
+    model._store(Fitted(rows, whole, saved.timing or {}, saved.interactions), lambda message: None)
     if isinstance(model, GPClassifier):
         model.classes_ = _labels(saved.classes, 2)
 
@@ -300,7 +301,7 @@ def _fill_classes(model: Any, saved: Saved) -> None:
 def _member(model: Any, member: Saved, estimator: str) -> Any:
     """One of the models that a model is made of; the kernel that the whole prints is that of its parts."""
     loaded = _loaded(check_member(member, estimator))
-    check_kernel(in_file(model.kernel, member), member.rows)
+    check_kernel(in_file(model.kernel, member), member.rows, member.interactions)
     return loaded
 
 

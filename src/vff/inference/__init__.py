@@ -8,22 +8,23 @@ from vff.inference.learning.harmonics import (
     memory_needed,
     rows_beyond,
 )
-from vff.inference.learning.interaction_gain import gain_of
+from vff.inference.learning.interaction_gain import Gain, PartialSum, gain_of
 from vff.inference.learning.model import SumModel
 from vff.inference.learning.optimise import Optimum, maximise, rescale
 from vff.inference.learning.solver import LARGEST_DIRECT
 from vff.inference.methods.chains.samples import Samples
-from vff.inference.methods.fit import Fit
+from vff.inference.methods.fit import Fit, TermFit
 from vff.inference.methods.natural.first import no_sums
 from vff.inference.methods.natural.oracle import MemoryRows, RowOracle, SiteQuery, SiteSums
 from vff.inference.methods.natural.row_sites import Observed
+from vff.inference.methods.natural.working import WorkingSites
 from vff.inference.methods.notes import on_coverage
 from vff.inference.methods.registry import METHODS, choose, inferences
 from vff.inference.methods.shares import shares_of_sums
 from vff.inference.methods.structured.fit import KINDS
 from vff.inference.methods.structured.method import structured_memory
 from vff.inference.methods.task import FitTask, Method, Spec, Sums, TermPlan, Visited
-from vff.inference.model.scale import REACH, TargetScale, variance_unit
+from vff.inference.model.scale import REACH, TargetScale, Units, standardised, variance_unit
 from vff.inference.model.term import Term
 from vff.inference.posterior import EffectAt, Posterior, PureEffect, chosen
 from vff.inference.solvers.direct import DirectLinearGaussian, NormalEquations
@@ -39,6 +40,7 @@ __all__ = [
     "EffectAt",
     "Fit",
     "FitTask",
+    "Gain",
     "Intercept",
     "InterceptPosterior",
     "MemoryRows",
@@ -46,6 +48,7 @@ __all__ = [
     "NormalEquations",
     "Observed",
     "Optimum",
+    "PartialSum",
     "Posterior",
     "PureEffect",
     "RowOracle",
@@ -57,8 +60,11 @@ __all__ = [
     "Sums",
     "TargetScale",
     "Term",
+    "TermFit",
     "TermPlan",
+    "Units",
     "Visited",
+    "WorkingSites",
     "choose",
     "choose_harmonics",
     "chosen",
@@ -74,6 +80,7 @@ __all__ = [
     "rescale",
     "rows_beyond",
     "shares_of_sums",
+    "standardised",
     "structured_memory",
     "variance_unit",
 ]

@@ -139,20 +139,27 @@ class PassPlan:
         return [ColumnRows(own, np.empty(0), self.distinct_values[c]) for own, c in both]
 
 
-def term_pairs_of(request: MomentRequest) -> dict[tuple[Axis, ...], dict[Pair, TermPair]]:
-    """Pairs s <= t of terms, by the set of axes they live on together."""
+def term_pairs_of(
+    request: MomentRequest, apart: Sequence[int] | None = None
+) -> dict[tuple[Axis, ...], dict[Pair, TermPair]]:
+    """Pairs s <= t of terms, by the set of axes they live on together; of those ``apart``, each with itself alone."""
     sets: dict[tuple[Axis, ...], dict[Pair, TermPair]] = {}
-    for s, t in combinations_with_replacement(range(len(request.terms)), 2):
+    every = combinations_with_replacement(range(len(request.terms)), 2)
+    for s, t in every if apart is None else ((s, s) for s in apart):
         term_pair = TermPair(request.terms[s], request.terms[t])
         sets.setdefault(term_pair.axes, {})[s, t] = term_pair
     return sets
 
 
 def plan_pass(
-    n: int, request: MomentRequest, distinct_values: Sequence[DistinctValues | None], engine: str = "auto"
+    n: int,
+    request: MomentRequest,
+    distinct_values: Sequence[DistinctValues | None],
+    engine: str = "auto",
+    apart: Sequence[int] | None = None,
 ) -> PassPlan:
-    """Choose by cost, or as asked."""
-    every = [SetPlan(axes, None, term_pairs) for axes, term_pairs in term_pairs_of(request).items()]
+    """Choose by cost, or as asked. ``apart``: sums of these terms, each by itself, and of no others."""
+    every = [SetPlan(axes, None, term_pairs) for axes, term_pairs in term_pairs_of(request, apart).items()]
     every.sort(key=lambda one: one.columns)
     plan = PassPlan(
         request,

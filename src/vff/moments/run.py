@@ -186,7 +186,8 @@ class Sums:
             for (s, term), own in zip(one.terms.items(), singles, strict=True):
                 projects[s] = np.ascontiguousarray(own.transpose(one.order(term))).reshape(-1)
         n, weight, target, squares = self.whole
-        own = tuple(grams), tuple(projects), {pair: blocks[pair] for pair in request.pairs}
+        # a plan of terms apart has none between them
+        own = tuple(grams), tuple(projects), {pair: blocks[pair] for pair in request.pairs if pair in blocks}
         return Moments(request, n, weight, offset, float(target), squares, *own)
 
     @property

@@ -32,6 +32,7 @@ WORDS = {
     "--domain": ("a=0:1", "a=5:1", "a=nan:1", "a=-1:2, b=-9:9", "g=0:1", "a", "=", "a=0:1:2", "a=x:y"),
     "--frequencies": ("4", "0", "-1", "a=3", "a * b=3x2", "1e9", "99999999", "x", "nonsense=4", ""),
     "--edges": ("0", "2", "-1", "99", "x"),
+    "--interactions": ("auto", "1", "0", "-1", "x", "1e3"),
     "--units": ("a=m", "a=", "=", "nonsense=kg", "a=°C, y=kW"),
     "--likelihood": ("gaussian", "poisson", "student-t", "nonsense", "bernoulli"),
     "--exposure": ("w", "a", "nonsense"),
@@ -58,7 +59,7 @@ _MODEL = (
     *_READING,
 )
 OPTIONS = {
-    "fit": ("--likelihood", "--exposure", *_MODEL),
+    "fit": ("--likelihood", "--exposure", "--interactions", *_MODEL),
     "moments": _MODEL,
     "predict": ("--level", "--keep", *_READING),
     "effects": ("--level", "--terms", "--class"),

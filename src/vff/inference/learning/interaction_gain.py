@@ -1,6 +1,8 @@
-"""What a product term would bring: the gain in the bound of a model of residuals, from sums over two columns."""
+"""What a product term would bring: the gain in the bound, of a model of residuals or beside the terms of a sum."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +15,7 @@ from vff.linalg import threads_for
 from vff.moments import Moments
 
 _ENOUGH = 0.1  # nats that a step must gain: ranks need no more
+_PRECISE = 0.01  # the same, where it is decided whether a term pays
 _SHARES = (0.3, 0.03, 0.003)  # of the noise variance
 
 
@@ -26,23 +29,93 @@ class Gain:
     """Its hyperparameters, in units of the domains."""
 
 
-def gain_of(term: Term, moments: Moments, noise: float) -> Gain:
+def gain_of(term: Term, moments: Moments, noise: float, widest: float = np.inf) -> Gain:
     """Gain in the bound from modelling residuals by one more term.
 
-    ``moments`` hold the residuals of a fit whose noise variance is ``noise``. The fit's own terms stay as they are, so
-    this is a lower bound on what a joint fit would gain, up to what the fit itself is uncertain of.
+    ``moments`` hold residuals of a fit, weighted by how precisely each is known; ``noise`` is what the variance of one
+    is, about. The fit's own terms stay as they are, so this is a lower bound on what a joint fit would gain, up to what
+    the fit itself is uncertain of.
     """
-    model = SumModel((term,), moments)
+    model = SumModel((term,), moments, sites=True, widest=widest)
     with threads_for(model.size):
         tried = [
-            model.pack(Hyperparameters(({"variance": share * noise, **values},), noise))
+            model.pack(Hyperparameters(({"variance": share * noise, **values},), 1.0))
             for share in _SHARES
             for values in together([(name, own.starts) for name, _, own in term.parameters])
         ]
-        start = max(tried, key=lambda theta: model.at(theta).elbo)
-        free = np.ones(start.size, bool)
-        free[-1] = False  # the noise is the fit's
-        optimum, _ = maximise(model, start, free=free, gain=_ENOUGH)
-    without = -0.5 * (moments.weight * np.log(2.0 * np.pi * noise) + moments.target_squared / noise)
-    setting: Hyperparameters = model.unpack(optimum.theta)
-    return Gain(float(optimum.elbo - without), setting.terms[0])
+        start = max(tried, key=lambda theta: _bound(model, theta))
+        try:
+            optimum, _ = maximise(model, start, free=model.all_but_noise, gain=_ENOUGH)
+        except FloatingPointError:  # negative sites, of a likelihood that is not log-concave
+            return Gain(-np.inf, model.unpack(start).terms[0])
+    without = -0.5 * (moments.weight * np.log(2.0 * np.pi) + moments.target_squared)
+    return Gain(float(optimum.elbo - without), model.unpack(optimum.theta).terms[0])
+
+
+def _bound(model: SumModel, theta: np.ndarray) -> float:
+    try:
+        return float(model.at(theta).elbo)
+    except FloatingPointError:
+        return -np.inf
+
+
+@dataclass(frozen=True)
+class PartialSum:
+    """Some of the terms of a model at their best hyperparameters, the rows known by sums alone."""
+
+    whole: SumModel
+    """With all terms that there are to choose from."""
+    kept: tuple[int, ...]
+    theta: np.ndarray
+    """Logarithms of the hyperparameters of the terms that are kept, one after another, and of the noise."""
+    free: np.ndarray
+    """Which of them move."""
+    elbo: float
+
+    @classmethod
+    def of(cls, whole: SumModel, kept: Sequence[int], theta: np.ndarray, free: np.ndarray) -> "PartialSum":
+        """At hyperparameters that are the best for these terms already."""
+        some = cls(whole, tuple(kept), theta, free, np.nan)
+        return replace(some, elbo=_bound(some.model, theta))
+
+    @property
+    def model(self) -> SumModel:
+        """The terms that are kept."""
+        return _some(self.whole, self.kept)
+
+    @property
+    def setting(self) -> Hyperparameters:
+        """In units of the domains."""
+        return self.model.unpack(self.theta)
+
+    def expected(self, s: int) -> Gain:
+        """What one term more would gain of what these leave, which stay as they are, by ``gain_of``."""
+        model, moments, setting = self.model, self.whole.moments, self.setting
+        form = model.at(self.theta)
+        raw = model.transform(setting).transpose(form.mean)
+        left, own = moments.projects[s].copy(), moments.term(s)
+        for t, place in zip(self.kept, model.moments.request.slices, strict=True):
+            block = moments.blocks[t, s].T if t < s else moments.blocks[s, t]
+            left -= block @ raw[place]
+        if form.intercept_posterior is not None:
+            left -= form.intercept_posterior.mean * own.features_sums[0]
+        residual = replace(own, projects=(left,), target=0.0, target_squared=0.0).scaled(1.0 / setting.noise)
+        return gain_of(self.whole.terms[s], residual, setting.noise, self.whole.widest)
+
+    def joined(self, s: int, values: Mapping[str, float]) -> "PartialSum":
+        """With one term more, all of them learnt again from where they are and from ``values`` for the new one."""
+        kept = (*self.kept, s)
+        model, own = _some(self.whole, kept), np.log([values[name] for name in self.whole.terms[s].names])
+        start = np.concatenate([self.theta[:-1], own, self.theta[-1:]])
+        free = np.concatenate([self.free[:-1], np.ones(own.size, bool), self.free[-1:]])
+        nothing: dict[str, Any] = {"kept": kept, "theta": start, "free": free, "elbo": -np.inf}
+        try:
+            with threads_for(model.size):
+                optimum, _ = maximise(model, start, free=free, gain=_PRECISE)
+        except FloatingPointError:
+            return replace(self, **nothing)
+        return replace(self, kept=kept, theta=optimum.theta, free=free, elbo=float(optimum.elbo))
+
+
+def _some(whole: SumModel, kept: Sequence[int]) -> SumModel:
+    return replace(whole, terms=tuple(whole.terms[s] for s in kept), moments=whole.moments.terms(kept))

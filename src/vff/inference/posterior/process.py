@@ -110,6 +110,16 @@ class Posterior:
             return []
         return [term.function(answer) for term, answer in self._by_term(self.intercept.answer)]
 
+    def mean_inside(self, rows: Rows, tables: Tables) -> np.ndarray:
+        """The mean that ``inside`` has, without the variance."""
+        mean = np.sum(synthesise(rows, self._mean_functions, tables=tables), axis=0)
+        return mean if self.intercept is None else mean + self.intercept.mean
+
+    def term_mean(self, s: int, x: np.ndarray) -> np.ndarray:
+        """phi'm of one term at every row of x (N, C), of which the other columns do not matter."""
+        term, m = self._by_term(self.mean)[s]
+        return term.linear(x, self.rows(x), [m])[0]
+
     def inside(self, rows: Rows, tables: Tables) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance of f at rows that all lie inside their places and are ready for the engines.
 
