@@ -48,10 +48,10 @@ class Block:
     w: Any = None
 
     @classmethod
-    def of(cls, model: Any, table: Table, y: Any, w: Any) -> "Block":
-        """The rows of a table with the columns of the fit."""
+    def of(cls, model: Any, table: Table, y: Any, w: Any, word: str | None = None) -> "Block":
+        """The rows of a table with the columns of the fit; ``word`` says what missing values are in it."""
         own = recognised(model, table, model.column_indices_, model.likelihood_.column)
-        return cls(model, own, model._block(own), y, w)
+        return cls(model, own, model._block(own, word), y, w)
 
     @property
     def outside(self) -> np.ndarray:
@@ -93,7 +93,7 @@ def evaluate(
         w = chunk.w if roles.weight is None else chunk.table.raw(chunk.table.index(roles.weight))
         if check is not None and source.whole is None:
             target = check(target, chunk.n_rows)
-        blocks = [Block.of(model, chunk.table, target, w) for model in models]
+        blocks = [Block.of(model, chunk.table, target, w, source.options.missing) for model in models]
         n += len(blocks[0])
         for block, count in zip(blocks, beyond, strict=True):
             count += block.outside

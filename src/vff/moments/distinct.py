@@ -161,6 +161,12 @@ def _numbers(x: np.ndarray) -> np.ndarray:
     return x[~np.isnan(x)] if x.size and np.isnan(x.min()) else x
 
 
+def extent_of(x: np.ndarray) -> tuple[float, float]:
+    """The least and the greatest of rows in memory that are there; none where all are missing."""
+    there = _numbers(x)
+    return float(there.min(initial=np.inf)), float(there.max(initial=-np.inf))
+
+
 def distinct_values_of(x: np.ndarray) -> DistinctValues | None:
     """The distinct values of rows in memory; None when they are many."""
     return summarise_column(x.size, lambda rows: x[rows]).distinct

@@ -102,11 +102,15 @@ class TermRequest:
         """Of the factor over this axis; None when there is none."""
         return self.bases[self.axes.index(axis)] if axis in self.axes else None
 
+    def with_factor(self, d: int, request: ColumnRequest) -> "TermRequest":
+        """The same term with other features for one factor."""
+        factors = list(self.factors)
+        factors[d] = request
+        return replace(self, factors=tuple(factors))
+
     def with_basis(self, d: int, basis: Basis) -> "TermRequest":
         """The same term with another basis for one factor."""
-        factors = list(self.factors)
-        factors[d] = replace(factors[d], basis=basis)
-        return replace(self, factors=tuple(factors))
+        return self.with_factor(d, replace(self.factors[d], basis=basis))
 
 
 def joint(one: Basis, other: Basis) -> Basis:
@@ -172,6 +176,13 @@ class ColumnRows:
     def taken(self, rows: np.ndarray) -> "ColumnRows":
         """Some of the rows."""
         return ColumnRows(self.request, self.x[rows], self.distinct)
+
+    @property
+    def inside(self) -> np.ndarray:
+        """Which rows lie inside their domain, (N,): what is missing does, if the domain knows of it."""
+        domain = self.request.domain
+        found = domain.contains(self.t)
+        return found if domain.numbers is not domain else found & ~self.missing
 
     @property
     def missing(self) -> np.ndarray:

@@ -49,6 +49,10 @@ class MissingFactor(Factor[MissingDomain, MissingBasis]):
         self.base.check()
 
     @property
+    def numbers(self) -> Factor:
+        return self.base
+
+    @property
     def lone(self) -> bool:
         """An effect beside a slope is let be as wide as the slope."""
         return self.base.lone

@@ -159,6 +159,15 @@ class NeverMissing(RowsMissing):
     def features(self, x: np.ndarray, derivative: int = 0) -> np.ndarray:
         return with_indicator(x, self.basis.size, lambda own: self.base.features(own, derivative))[:, :-1]
 
+    def variance_functions(self, x: np.ndarray) -> np.ndarray:
+        """Missing values are unknown levels, or where k(x, x) is one: that of numbers is a sum that begins with it."""
+        gone = are_missing(x)
+        if self.domain.discrete:
+            return self.base.variance_functions(np.where(gone, -1.0, x))
+        functions = self.base.variance_functions(x)
+        functions[gone] = np.eye(1, functions.shape[1])[0]
+        return functions
+
     def beyond(self, x: np.ndarray) -> Sequence[Beyond] | None:
         gone = are_missing(x)
         parts = self.base.beyond(x[~gone])
