@@ -160,6 +160,7 @@ def _make_model(options: Namespace, source: Source, units: dict[str, str]) -> GP
         "domain": domain(options.domain),
         "frequencies": frequencies(options.frequencies),
         "edges": "auto" if options.edges is None else options.edges,
+        "missing": options.missing or "effect",
     }
     kernel, likelihood = _kernel(options, kinds, roles), _likelihood(options)
     _check_units(units, kernel, roles)

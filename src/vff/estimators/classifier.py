@@ -15,7 +15,7 @@ from vff.data.table import Table
 from vff.estimators.arguments import flag
 from vff.estimators.base import AdditiveModel
 from vff.estimators.effects import Effects
-from vff.estimators.named import introduce, used_columns
+from vff.estimators.named import introduce, used_columns, with_word
 from vff.estimators.predict_classes import ClassificationMixin
 from vff.estimators.tasks import FindLabels
 from vff.kernels import Kernel
@@ -119,10 +119,10 @@ class GPClassifier(ClassificationMixin, AdditiveModel):
         >>> vff.GPClassifier(frequencies=8).fit(X, np.where(X[:, 0] > 3, "late", "early")).classes_
         array(['early', 'late'], dtype='<U5')
         """
-        source = open_rows(X)
+        source = with_word(open_rows(X), self.missing)
         if source.whole is None:
             return self._fit_chunks(source, y, sample_weight)
-        source = source.assigned(self._used()._replace(levels=()), y, sample_weight)
+        source = source.assigned(self._named(), y, sample_weight)
         labels, table, sample_weight = as_labels(source.y), source.whole, source.w
         assert table is not None
         if labels.size != table.n_rows:
@@ -132,10 +132,14 @@ class GPClassifier(ClassificationMixin, AdditiveModel):
         counted = labels[check_weights(sample_weight, table.n_rows) > 0.0]
         classes = np.unique(counted)
         _check_several(classes)
-        self._fit_each(classes, table, lambda k: (labels == classes[k]).astype(float), sample_weight)
+        self._fit_each(classes, source, lambda k: (labels == classes[k]).astype(float), sample_weight)
         if source.target is not None:
             self.target_name_ = source.target
         return self
+
+    def _named(self) -> UsedColumns | None:
+        """The columns that the kernel and the likelihood name; None where all are used."""
+        return None if self.kernel is None else self._used()
 
     def _used(self) -> UsedColumns:
         return used_columns(self.kernel, self._requested_likelihood())
@@ -145,7 +149,7 @@ class GPClassifier(ClassificationMixin, AdditiveModel):
         source, roles, (column, weight) = self._labelled(source, y, sample_weight)
         again: Any = source.select(roles).revisitable()
         if again.whole is not None:
-            return self.fit(again.whole, again.y, again.w)
+            return self.fit(again, again.y, again.w)
         source = source.with_options(keep_missing=roles.levels).with_integers(roles.labels)
         # rows that will be left out for another column must not show their labels either
         whole = source.options.faulty == "skip" or source.options.missing == "drop"
@@ -210,11 +214,11 @@ class GPClassifier(ClassificationMixin, AdditiveModel):
         >>> model.predict([[1.0], [5.0]])
         array([False,  True])
         """
-        source = open_rows(X)
+        source = with_word(open_rows(X), self.missing)
         if source.whole is None:
             return self._absorb_chunks(source, y, classes, sample_weight)
-        source = source.assigned(self._used()._replace(levels=()), y, sample_weight)
-        X, labels, sample_weight = source.whole, as_labels(source.y), source.w
+        source = source.assigned(self._named(), y, sample_weight)
+        labels, sample_weight = as_labels(source.y), source.w
         known = getattr(self, "classes_", None)
         if known is None and classes is None:
             raise ValueError("the first call of partial_fit must name all classes, got classes=None")
@@ -230,12 +234,12 @@ class GPClassifier(ClassificationMixin, AdditiveModel):
                     "of one class alone leave nothing to remember: begin with rows of all classes"
                 )
         if known.size == 2:
-            self._absorb(X, codes.astype(float), sample_weight, self._before(), growing=True)
+            self._absorb(source, codes.astype(float), sample_weight, self._before(), growing=True)
         else:
             models: list[Any] = getattr(self, "estimators_", None) or [clone(self) for _ in known]
             for model, label in zip(models, known, strict=True):
-                model.partial_fit(X, labels == label, np.array([False, True]), sample_weight)
-            introduce(self, Table.of(X))
+                model.partial_fit(source, labels == label, np.array([False, True]), sample_weight)
+            introduce(self, Table.of(source.whole))
             self._gather(models, known)
         self.classes_ = known
         return self
@@ -248,13 +252,14 @@ class GPClassifier(ClassificationMixin, AdditiveModel):
             for chunk in chunks:
                 if chunk.n_rows:
                     table, labels, weights = roles.split(chunk)
-                    twin.partial_fit(table, labels, classes, weights)
+                    rows = open_rows(table).with_options(missing=source.options.missing)
+                    twin.partial_fit(rows, labels, classes, weights)
         return self._become(twin)
 
     def _labelled(self, source: Source, y: Any, sample_weight: Any) -> tuple[Source, Roles, Any]:
         """The rows, what their columns are for, and the names of targets and weights."""
         source, column, weight = source.with_targets(y, sample_weight)
-        used = Roles.of(source, None if self.kernel is None else self._used(), column, weight)
+        used = Roles.of(source, self._named(), column, weight)
         return source, replace(used, labelled=True), (column, weight)
 
     def _gather(self, models: "list[GPClassifier]", classes: np.ndarray) -> None:

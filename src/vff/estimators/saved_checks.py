@@ -75,8 +75,7 @@ def _check_statistics(rows: Statistics, n_features: int) -> None:
         demand(term.gaps in (gaps, ()) and any(gaps) == any(term.gaps), "missing values as summed", term.gaps)
         for c, leaf, factor in zip(requested.columns, term.term.factors, requested.factors, strict=True):
             first, *more = numbers((c,))
-            demand(0 <= first < len(columns), f"one of {len(columns)} columns", c)
-            demand(all(0 <= one < len(columns) for one in more), f"some of {len(columns)} columns", c)
+            demand(all(0 <= one < len(columns) for one in (first, *more)), f"some of {len(columns)} columns", c)
             least = leaf.factor.least(FactorOptions("auto", None, columns[first].levels or ()))
             suits = factor.basis.family == least.family
             demand(suits, "features that suit the kernel", type(factor.basis).__name__)
