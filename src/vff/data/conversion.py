@@ -202,9 +202,7 @@ def in_order(levels: Iterable[Any]) -> tuple:
         return (*found, *missing)
 
 
-def codes_into(
-    codes: np.ndarray, values: Sequence[Any], levels: Sequence[Any], *, missing: bool = False
-) -> np.ndarray:
+def codes_into(codes: np.ndarray, values: Sequence[Any], levels: Sequence[Any], *, missing: bool = False) -> np.ndarray:
     """Where each row of an encoded column stands in ``levels``, as float64; -1 for values that are not there.
 
     With ``missing``, NaN for what is missing, unless that is a level.

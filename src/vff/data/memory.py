@@ -75,7 +75,9 @@ class MemorySource(Source):
         columns = [table.raw(c) for c in every if c not in levels and not (used is None and table.kind(c) == Kind.TEXT)]
         beside = [column(part) for part in (self.y, self.w) if part is not None]
         found = [there for there in map(present, (*columns, *beside)) if there is not None]
-        whole = np.logical_and.reduce([np.ones(table.n_rows, bool), *(own for own in found if len(own) == table.n_rows)])
+        whole = np.logical_and.reduce(
+            [np.ones(table.n_rows, bool), *(own for own in found if len(own) == table.n_rows)]
+        )
         if whole.all():
             return self
         twin = copy(self)

@@ -132,7 +132,11 @@ def _piece_of(
 def _marks_of(codes: np.ndarray, marks: np.ndarray) -> np.ndarray:
     """Of every row; NaN where it is missing, and that is no level."""
     gone = np.isnan(codes)
-    return marks[codes.astype(np.intp)] if not gone.any() else np.where(gone, np.nan, marks[np.where(gone, 0, codes).astype(np.intp)])
+    return (
+        marks[codes.astype(np.intp)]
+        if not gone.any()
+        else np.where(gone, np.nan, marks[np.where(gone, 0, codes).astype(np.intp)])
+    )
 
 
 def _hash(numbers: Sequence[np.ndarray]) -> np.ndarray:

@@ -10,7 +10,16 @@ from vff.basis import Basis
 from vff.factors.missing.basis import MissingBasis, MissingDomain, are_missing, with_indicator
 from vff.factors.missing.prior import MissingPrior
 from vff.factors.outside import TailRows
-from vff.factors.protocol import Block, ColumnRange, Factor, FactorOptions, Parameter, StartingPoint, Values, WhiteFactor
+from vff.factors.protocol import (
+    Block,
+    ColumnRange,
+    Factor,
+    FactorOptions,
+    Parameter,
+    StartingPoint,
+    Values,
+    WhiteFactor,
+)
 from vff.linalg import namespace
 from vff.parameters import Unit
 

@@ -65,7 +65,10 @@ class Posterior:
         for term in self.terms:
             for c, factor in zip(term.columns, term.at_rows, strict=True):
                 out = factor.outside(x[:, c])
-                outside[:, c] |= out[:, None] if isinstance(c, tuple) else out
+                if isinstance(c, tuple):  # where one of several columns is missing, that one
+                    gone = np.isnan(x[:, c])
+                    out = out[:, None] & (gone | ~gone.any(axis=1, keepdims=True))
+                outside[:, c] |= out
         return outside
 
     def mean_at(self, x: np.ndarray) -> np.ndarray:
