@@ -15,7 +15,6 @@ from vff.data.table import Table
 from vff.registry import Registry
 from vff.words import shown, shown_path
 
-
 Missing = Literal["effect", "drop", "refuse"] | None
 
 
