@@ -11,7 +11,8 @@ from vff import Categorical, GPClassifier, GPRegressor, Linear, Matern32, Matern
 
 mpl.use("agg")
 N = 120
-DOMAIN = {"a": (0.0, 1.0), "b": (0.0, 1.0)}
+UNIT = (0.0, 1.0)
+DOMAIN = {"a": UNIT, "b": UNIT}
 
 
 def _table(seed: int = 0, n: int = N, share: float = 0.15) -> tuple[pd.DataFrame, np.ndarray]:
@@ -63,7 +64,7 @@ def test_bound_and_predictions_are_those_of_the_kernel_with_a_level_more(name):
     frame, new = FRAME.reset_index(drop=True), _table(1, 30)[0]
     arrays = [part.apply(np.asarray) for part in (frame, new)]
     model = GPRegressor(
-        kernel, optimizer=None, noise_variance=0.05, normalize_y=False, frequencies=24, domain={**DOMAIN, "c": (0, 1)}
+        kernel, optimizer=None, noise_variance=0.05, normalize_y=False, frequencies=24, domain=UNIT
     ).fit(frame, Y)
     train, cross = dense(arrays[0], arrays[0]), dense(arrays[1], arrays[0])
     evidence, mean, variance = _exact(train, cross, np.diagonal(dense(arrays[1], arrays[1])), 0.05, Y)
@@ -121,7 +122,7 @@ def test_rows_may_come_in_any_order_and_in_any_parts():
 
 
 def test_rows_are_forgotten_with_their_missing_values():
-    options = {"kernel": Matern32("a"), "frequencies": 4, "domain": DOMAIN}
+    options = {"kernel": Matern32("a"), "frequencies": 4, "domain": UNIT}
     model = GPRegressor(**options).fit(FRAME, Y)
     model.forget(FRAME[:40], Y[:40])
     rest = GPRegressor(**options).fit(FRAME[40:], Y[40:])
