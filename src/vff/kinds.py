@@ -12,4 +12,5 @@ FACTORS = {
     "trend": ("Trend",),
     "sphere": ("Sphere",),
     "line": ("Linear",),
+    "missing": (),
 }

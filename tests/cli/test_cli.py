@@ -358,14 +358,18 @@ def test_bad_data(vff, folder, tmp_path, monkeypatch, words, sentence):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_missing_values_are_refused_or_left_out(vff, folder, tmp_path):
+def test_missing_values_are_unknown_refused_or_left_out(vff, folder, tmp_path):
     lines = (folder / "new.csv").read_text().splitlines()
     cells = lines[3].split(",")
     lines[3] = ",".join([cells[0], "", *cells[2:]])
     (tmp_path / "holes.csv").write_text("\n".join(lines) + "\n")
     words = ["predict", folder / "load.vff", tmp_path / "holes.csv", "--keep", "id", "--out", tmp_path / "p.csv"]
-    assert "holes.csv, rows 0 to 49" in refused(vff(*words), 3)
+    assert "holes.csv, rows 0 to 49" in refused(vff(*words, "--missing", "refuse"), 3)
     assert not (tmp_path / "p.csv").exists()
+    ran = vff(*words)
+    assert "1 of 50 rows are missing column" in ran.err
+    assert pa.csv.read_csv(tmp_path / "p.csv").num_rows == 50
+    (tmp_path / "p.csv").unlink()
     record = vff(*words, "--missing", "drop", "--json").record
     assert (record["rows"], record["dropped"]) == (49, 1)
     assert 2 not in pa.csv.read_csv(tmp_path / "p.csv").column("id").to_pylist()

@@ -19,7 +19,10 @@ def _with(array, index, value):
 FRAME = pd.DataFrame({"age": X[:, 0], "name": ["a"] * 30})
 
 CASES = {
-    "NaN in x": (lambda: GPRegressor().fit(_with(X, 3, np.nan), Y), "column 0 of X contains NaN .*row 3.*drop or fill"),
+    "NaN in x": (
+        lambda: GPRegressor(missing="refuse").fit(_with(X, 3, np.nan), Y),
+        "column 0 of X contains NaN .*row 3.*drop or fill",
+    ),
     "inf in x": (lambda: GPRegressor().fit(_with(X, 3, np.inf), Y), "column 0 of X contains inf"),
     "NaN in y": (lambda: GPRegressor().fit(X, _with(Y, 7, np.nan)), "y contains NaN .*row 7"),
     "inf in y": (lambda: GPRegressor().fit(X, _with(Y, 7, -np.inf)), "y contains inf"),
@@ -80,7 +83,7 @@ CASES = {
         "categorical and has no slope",
     ),
     "missing in a frame": (
-        lambda: GPRegressor().fit(FRAME.assign(age=FRAME["age"].where(FRAME.index != 4)), Y),
+        lambda: GPRegressor(missing="refuse").fit(FRAME.assign(age=FRAME["age"].where(FRAME.index != 4)), Y),
         "column 'age' of X contains NaN or another missing value .*row 4.*drop or fill",
     ),
     "missing in y of a frame": (
@@ -124,7 +127,7 @@ def test_predicting_with_other_names():
 
 @pytest.mark.parametrize("method", ["fit", "partial_fit"])
 def test_a_failed_fit_changes_nothing(method):
-    model = GPRegressor().fit(X, Y)
+    model = GPRegressor(missing="refuse").fit(X, Y)
     before, n = model.predict(X), model.rows_.moments.n
     for bad in (_with(X, 3, np.nan), _with(X, 3, np.inf), np.full((30, 1), 1e12) + X * 1e-3):
         with pytest.raises(ValueError, match=r"NaN|inf|resolves|beyond"):

@@ -175,18 +175,18 @@ def test_text_becomes_levels_and_missing_text_a_level():
 
 
 @pytest.mark.parametrize("make", ["pandas", "polars", "arrow"])
-def test_missing_numbers_are_refused_with_a_sentence(make):
+def test_missing_numbers_are_refused_with_a_sentence_where_that_is_asked_for(make):
     frame, y = _frame()
     as_table = {"pandas": lambda table: table, "polars": pl.from_pandas, "arrow": pa.Table.from_pandas}[make]
     frame.loc[5, "u"] = None
     with pytest.raises(
         ValueError, match=r"column 'u' of X contains NaN or another missing value .*row 5.*drop or fill"
     ):
-        GPRegressor().fit(as_table(frame), y)
+        GPRegressor(missing="refuse").fit(as_table(frame), y)
     whole = frame.fillna({"u": 1.0})
     with pytest.raises(ValueError, match=r"y contains NaN or another missing value .*row 3.*drop or fill"):
         GPRegressor().fit(as_table(whole), np.where(np.arange(120) == 3, np.nan, y))
-    model = GPRegressor(frequencies=5).fit(as_table(whole), y)
+    model = GPRegressor(frequencies=5, missing="refuse").fit(as_table(whole), y)
     with pytest.raises(ValueError, match=r"column 'u' of X contains NaN"):
         model.predict(as_table(frame))
 

@@ -80,7 +80,8 @@ def test_every_engine_sums_the_letters(case: Case, engine: str):
     columns = [np.ascontiguousarray(own) for own in np.reshape(x, (40, -1)).T]
     place = place_of(range(len(columns)))
     request = MomentRequest((TermRequest((place,), (ColumnRequest(case.domain, case.basis),)),))
-    if engine == "grid" and case.basis.double.parts[0].band is not None:  # others go where they are best
+    several = len(columns) > 1
+    if engine == "grid" and (several or case.basis.double.band is not None):  # others go where they are best
         with pytest.raises(ValueError, match="engine='grid'"):
             moments_of_arrays(request, columns, y, w, engine)
         return
@@ -178,10 +179,10 @@ def test_values_that_come_later_add_nothing(case: Case):
     if not case.domain.discrete:
         return
     t, w = case.units(25), _weights(25)
-    before = case.basis.levels  # pyright: ignore[reportAttributeAccessIssue]
+    before = case.basis.numbers.levels  # pyright: ignore[reportAttributeAccessIssue]
     values = (*case.later, *before)
     extended, change = case.basis.extended(values)
-    assert extended.size == len(values)
+    assert extended.numbers.size == len(values)
     for double in (False, True):
         letters, new = ((own.double if double else own.single) for own in (case.basis, extended))
         sums = _sums(letters, t, w)
@@ -228,7 +229,7 @@ def test_domains_know_their_rows(case: Case):
     domain, x = case.domain, case.draw(50)
     t = domain.to_unit(x)
     assert domain.contains(t).all()
-    assert domain.holds(float(x.min()), float(x.max()))
+    assert domain.holds(float(np.nanmin(x)), float(np.nanmax(x)))
     assert domain.unit("length") > 0.0
     assert domain.describe()
     assert "column speed" in domain.outside_text("speed")

@@ -181,17 +181,27 @@ def test_labels_from_anywhere(case: Case, tmp_path: Path) -> None:
     np.testing.assert_allclose(own.fit(data, "label").predict_proba(frame), whole, atol=2e-4)
 
 
-def test_missing_values_are_refused_by_name_or_left_out(case: Case, tmp_path: Path) -> None:
+def test_missing_values_have_an_effect_are_refused_by_name_or_left_out(case: Case, tmp_path: Path) -> None:
     holes = rounded(FRAME)
     holes.loc[[3, 80, 200], "x"] = np.nan
     data = case.make(holes, tmp_path)
     with pytest.raises(ValueError, match=r"column 'x'.* contains N"):
-        model().fit(data, "y")
+        model().set_params(missing="refuse").fit(data, "y")
+    refused = vff.scan(data, missing="refuse")
+    with pytest.raises(ValueError, match=r"column 'x'.* contains N"):
+        model().fit(refused, "y")
     with pytest.raises(ValueError, match=r"column 'x'.* contains NaN"):
-        MEMORY.predict(data)
+        MEMORY.predict(refused)
+    found = model().fit(data, "y")
+    assert_same_sums(found, model().fit(holes, "y"))
+    assert any("'x' is missing in 3 of" in note for note in found.notes_)
+    with pytest.warns(vff.ExtrapolationWarning, match="3 of .* rows are missing column 'x', which the fit"):
+        new = MEMORY.predict(data)
+    assert len(new) == len(holes)
     complete = holes.dropna().reset_index(drop=True)
     kept = vff.scan(data, missing="drop")
     assert_same_sums(model().fit(kept, "y"), model().fit(complete, "y"))
+    assert_same_sums(model().set_params(missing="drop").fit(data, "y"), model().fit(complete, "y"))
     np.testing.assert_allclose(MEMORY.predict(kept), MEMORY.predict(complete), rtol=1e-12)
 
 
@@ -286,8 +296,8 @@ def _noted(what: str, asked: list[str], path: str) -> Any:
     module, _, name = path.rpartition(".")
     plain = getattr(__import__(module, fromlist=[name]), name)
 
-    def noted(*args: Any) -> Any:
+    def noted(*args: Any, **how: Any) -> Any:
         asked.append(what)
-        return plain(*args)
+        return plain(*args, **how)
 
     return noted

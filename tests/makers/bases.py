@@ -8,6 +8,9 @@ import numpy as np
 from tests.makers import factors
 
 from vff.basis import Basis, Codes, ColumnBasis, Domain, Interval, LevelBasis
+from vff.factors.circle.basis import Circle, CircleBasis
+from vff.factors.line.basis import Line, LineBasis
+from vff.factors.missing.basis import MissingBasis, MissingDomain
 from vff.factors.sphere.basis import Globe, SphereBasis
 
 
@@ -48,10 +51,26 @@ def _globes() -> Iterator[Case]:
         yield Case(SphereBasis(L), Globe(), others)
 
 
+def _with_missing() -> Iterator[Case]:
+    """Beside any kind, a globe of two columns among them."""
+    plain = [
+        *_columns(),
+        *_levels(),
+        *_globes(),
+        Case(CircleBasis(4), Circle(7.0), (CircleBasis(2),)),
+        Case(LineBasis(True), Line(4.0), (LineBasis(False),)),
+        Case(LineBasis(False), Line(4.0)),
+    ]
+    for case in plain:
+        others = tuple(map(MissingBasis, case.others))
+        yield Case(MissingBasis(case.basis), MissingDomain(case.domain), others, case.later)
+
+
 MAKERS: dict[type[Basis], Callable[[], Iterator[Case]]] = {
     ColumnBasis: _columns,
     LevelBasis: _levels,
     SphereBasis: _globes,
+    MissingBasis: _with_missing,
 }
 
 

@@ -8,9 +8,12 @@ import numpy as np
 
 from vff.basis import Basis, Codes, ColumnBasis, Interval, Letters, LevelBasis, Products
 from vff.factors.line.basis import LineBasis
+from vff.factors.missing.basis import MissingBasis, MissingDomain
 from vff.moments import ENGINES, ColumnRequest, ColumnRows, DistinctValues, Job, LetterFunction, synthesise
 
 UNIT = Interval(-1.0, 1.0)
+GAPS = "gaps in "
+"""Before the kind of a column that has missing values."""
 
 
 @dataclass(frozen=True)
@@ -76,11 +79,20 @@ def column(kind: str, N: int, seed: int, basis: Basis | None = None) -> ColumnRo
         "line with intercept": (LineBasis(True), lambda: rng.uniform(-1.0, 1.0, N)),
         "levels": (LevelBasis(tuple("abcd")), lambda: rng.integers(0, 4, N).astype(float)),
     }
+    if kind.startswith(GAPS):
+        return _with_gaps(column(kind.removeprefix(GAPS), N, seed, basis), seed)
     own, draw = every[kind]
     x = draw()
     if kind == "levels":
         return ColumnRows(ColumnRequest(Codes(), own), x, DistinctValues(np.arange(4.0), 0.0, 1.0))
     return ColumnRows(ColumnRequest(UNIT, basis or own), x, DistinctValues(np.unique(x)))
+
+
+def _with_gaps(whole: ColumnRows, seed: int) -> ColumnRows:
+    """The same column, in which about a third of the rows are missing."""
+    x = np.where(np.random.default_rng(seed + 1000).random(whole.x.size) < 0.3, np.nan, whole.x)
+    request = ColumnRequest(MissingDomain(whole.request.domain), MissingBasis(whole.basis))
+    return ColumnRows(request, x, whole.known_values.or_missing)
 
 
 def jobs_of(columns: Sequence[ColumnRows]) -> list[Job]:
@@ -171,6 +183,16 @@ def _grid() -> Iterator[Case]:
         yield Case("grid", (kind,), in_order=True)
 
 
+def _missing() -> Iterator[Case]:
+    every = (*NUMBERS, "levels", "slope", "line with intercept")
+    for kinds in (*((kind,) for kind in every), *SMOOTH, *OTHERS):
+        yield Case("missing", tuple(GAPS + kind for kind in kinds))
+    yield Case("missing", (GAPS + "continuous", "integer", "levels"))
+    yield Case("missing", ("line", GAPS + "clustered"))
+    for other in ("dense", "table", "grouped"):
+        yield Case(other, (GAPS + "integer", GAPS + "levels", "continuous"))
+
+
 MAKERS: dict[str, Callable[[], Iterator[Case]]] = {
     "dense": _dense,
     "nufft": _nufft,
@@ -178,6 +200,7 @@ MAKERS: dict[str, Callable[[], Iterator[Case]]] = {
     "grid": _grid,
     "grouped": _grouped,
     "weighted": _weighted,
+    "missing": _missing,
 }
 
 

@@ -83,7 +83,7 @@ class Case:
 
 
 def cases() -> list[Case]:
-    """Of all kinds that are registered and have a maker."""
+    """Of all kinds that are registered and have a maker; the kind that has no leaves is beside all others."""
     return [case for kind in KINDS for case in MAKERS.get(kind.name, list)()]
 
 
@@ -544,5 +544,6 @@ MAKERS: dict[str, Callable[[], list[Case]]] = {
     "trend": _trending,
     "sphere": _on_globe,
     "line": _on_line,
+    "missing": list,
 }
 """By kind; a kind of one's own is added here while it is registered."""

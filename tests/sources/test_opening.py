@@ -80,11 +80,11 @@ def test_rows_that_are_in_memory(data) -> None:
 def test_a_source_can_be_scanned_again() -> None:
     source = scan([FRAME])
     again = scan(source, missing="drop", chunk_rows=1)
-    assert (again.options.missing, again.options.chunk_rows, source.options.missing) == ("drop", 1, "refuse")
+    assert (again.options.missing, again.options.chunk_rows, source.options.missing) == ("drop", 1, None)
 
 
 def test_options_are_checked(tmp_path) -> None:
-    with pytest.raises(ValueError, match='expected missing="refuse" or "drop", found \'ignore\''):
+    with pytest.raises(ValueError, match='expected missing="effect", "drop" or "refuse", found \'ignore\''):
         scan([FRAME], missing="ignore")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match='expected faulty="refuse" or "skip", found \'drop\''):
         scan([FRAME], faulty="drop")  # type: ignore[arg-type]

@@ -12,13 +12,12 @@ from vff.basis.protocol import (
     Basis,
     Change,
     Domain,
-    HarmonicBlock,
     Letters,
     Products,
     Same,
-    TrigonometricLetters,
 )
 from vff.basis.several import SeveralColumns, SeveralLetters
+from vff.basis.trigonometric import HarmonicBlock, TrigonometricLetters
 
 if TYPE_CHECKING:
     from vff.factors.interval.basis import ColumnBasis, Interval

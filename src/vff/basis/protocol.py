@@ -17,14 +17,17 @@ every column, whose products its own letters are sums of (``several``). The pass
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from typing import Any, ClassVar, NamedTuple, Self
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.polynomial.legendre import leggauss
 
 from vff.basis.products import Products
-from vff.linalg import AbstractSymmetric, Dense, MatrixView, slices_of
+from vff.linalg import AbstractSymmetric, Dense, MatrixView
+
+if TYPE_CHECKING:
+    from vff.basis.trigonometric import TrigonometricLetters
 
 _MORE_NODES = 24
 
@@ -45,6 +48,11 @@ class Domain(ABC):
 
     def refuse(self, extents: Sequence[tuple[float, float]], labels: Sequence[str]) -> None:  # noqa: B027
         """ValueError where inputs between these, column by column, mean nothing; most may mean something anywhere."""
+
+    @property
+    def numbers(self) -> "Domain":
+        """Where inputs live that are there: itself, unless some may be missing beside it."""
+        return self
 
     closed: ClassVar[bool] = False
     """Whether inputs mean the same after a period, so that one turn is all there is to draw."""
@@ -119,38 +127,6 @@ class Axis:
     family: str
 
 
-class HarmonicBlock(NamedTuple):
-    """A product of multipliers times cos(k theta), k = 0 ... K, then sin(k theta), k = 1 ... K; theta = pi (t + 1)."""
-
-    edges: tuple[int, ...]
-    """Numbers of the multipliers, from one."""
-    K: int
-
-    @property
-    def size(self) -> int:
-        return 2 * self.K + 1
-
-    def multiplier(self, rows: np.ndarray) -> np.ndarray | float:
-        """The product at the rows, given all multipliers there (q, N); 1.0 when there is none."""
-        product: np.ndarray | float = 1.0
-        for n in self.edges:
-            product = product * rows[n - 1]
-        return product
-
-
-def trim(waves: np.ndarray, K: int, k: int) -> np.ndarray:
-    """Drop degrees above k from a trigonometric vector of degree K, cosines 0 ... K then sines 1 ... K."""
-    return np.concatenate([waves[: k + 1], waves[K + 1 : K + 1 + k]])
-
-
-def pad(waves: np.ndarray, k: int, K: int) -> np.ndarray:
-    """The transpose of ``trim``."""
-    padded = np.zeros((2 * K + 1, *waves.shape[1:]))
-    padded[: k + 1] = waves[: k + 1]
-    padded[K + 1 : K + 1 + k] = waves[k + 1 :]
-    return padded
-
-
 class Letters(ABC):
     """Real functions of one axis that are summed over rows. Frozen and hashable."""
 
@@ -162,6 +138,11 @@ class Letters(ABC):
     def parts(self) -> tuple["Letters", ...]:
         """Letters of every column: the letters themselves, unless they are of several columns."""
         return (self,)
+
+    @property
+    def numbers(self) -> "Letters":
+        """Those of inputs that are there: themselves, unless the last says that one is missing."""
+        return self
 
     def merged(self, sums: np.ndarray) -> np.ndarray:
         """Sums over these letters, (size, ...), from those over products of the parts, (product of sizes, ...)."""
@@ -194,61 +175,6 @@ class Letters(ABC):
     @abstractmethod
     def evaluate(self, t: np.ndarray) -> np.ndarray:
         """All letters at t, (N, size)."""
-
-
-class TrigonometricLetters(Letters):
-    """Blocks of harmonics times multipliers R_n, each a polynomial in t less its own harmonics up to some degree."""
-
-    blocks: tuple[HarmonicBlock, ...]
-
-    @property
-    @abstractmethod
-    def multipliers(self) -> tuple[int, int]:
-        """(M, q): R_1 ... R_q less harmonics up to M. Letters with equal ones share them."""
-
-    @abstractmethod
-    def polynomials(self, t: np.ndarray, derivative: int = 0) -> np.ndarray:
-        """The given derivative of the polynomials of all multipliers at t, (q, N)."""
-
-    @abstractmethod
-    def harmonics(self) -> np.ndarray:
-        """Cosine-then-sine coefficients of what is taken off them, (q, 2M + 1)."""
-
-    @property
-    def trigonometric(self) -> "TrigonometricLetters":
-        return self
-
-    @property
-    def size(self) -> int:
-        return self.slices[-1][1].stop
-
-    @property
-    def highest(self) -> int:
-        """The highest harmonic of the blocks, without multipliers."""
-        return max(block.K for block in self.blocks)
-
-    @property
-    def band(self) -> int:
-        M, _ = self.multipliers
-        return max(block.K + len(block.edges) * M for block in self.blocks)
-
-    @cached_property
-    def slices(self) -> tuple[tuple[HarmonicBlock, slice], ...]:
-        """Each block with the places of its letters."""
-        return tuple(zip(self.blocks, slices_of(block.size for block in self.blocks), strict=True))
-
-    def evaluate(self, t: np.ndarray) -> np.ndarray:
-        """All letters at t, (N, size). The definition; engines avoid forming it."""
-        M, _ = self.multipliers
-        angle = np.multiply.outer(np.pi * (t + 1.0), np.arange(max(self.highest, M) + 1))
-        cosines, sines = np.cos(angle), np.sin(angle[:, 1:])
-        inner = np.concatenate([cosines[:, : M + 1], sines[:, :M]], axis=1)
-        rows = self.polynomials(t) - self.harmonics() @ inner.T
-        letters = np.empty((t.size, self.size))
-        for block, place in self.slices:
-            waves = np.concatenate([cosines[:, : block.K + 1], sines[:, : block.K]], axis=1)
-            letters[:, place] = waves * np.reshape(block.multiplier(rows), (-1, 1))
-        return letters
 
 
 class Change(ABC):
@@ -301,6 +227,11 @@ class Basis(ABC):
     @abstractmethod
     def double(self) -> Letters:
         """Functions that span all products of two features."""
+
+    @property
+    def numbers(self) -> "Basis":
+        """That of inputs that are there: itself, unless its last function is for missing ones."""
+        return self
 
     @property
     def parts(self) -> tuple["Basis", ...]:

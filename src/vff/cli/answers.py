@@ -17,7 +17,7 @@ from vff.cli.files import DataError, bound_columns, check_output, columns_of, lo
 from vff.cli.info import named
 from vff.cli.options import name_of_term, names
 from vff.cli.progress import Reporter, duration
-from vff.data import Source
+from vff.data import Source, open_rows
 from vff.data.checks import label_text
 from vff.estimators.saved_records import Description
 from vff.estimators.saving import describe
@@ -104,7 +104,8 @@ def _write_predictions(model: Any, source: Source, keep: Sequence[str], level: f
         if chunk.n_rows == 0:
             continue
         try:
-            values = model._described(chunk.data.select(used), level)
+            rows = open_rows(chunk.data.select(used)).with_options(missing=source.options.missing)
+            values = model._described(rows, level)
         except ValueError as error:
             raise DataError(f"{chunk.where}: {error}") from error
         kept = {name: chunk.data.column(name) for name in keep}

@@ -53,7 +53,7 @@ def sentence_of(error: BaseException, options: Any) -> str:
         return (
             f"{type(error).__name__}: {text}; this was not expected: run again with --debug and report what it prints"
         )
-    if "missing value" in text and getattr(options, "missing", None) == "refuse":
+    if "missing value" in text and getattr(options, "missing", "drop") != "drop":
         return f"{text}; --missing drop leaves such rows out, and counts them"
     return text
 

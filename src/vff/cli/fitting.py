@@ -162,6 +162,7 @@ def _make_model(options: Namespace, source: Source, units: dict[str, str]) -> GP
         "frequencies": frequencies(options.frequencies),
         "edges": "auto" if options.edges is None else options.edges,
         "interactions": getattr(options, "interactions", None),
+        "missing": options.missing or "effect",
     }
     (formula, whole), likelihood = _formula(options, kinds, roles), _likelihood(options)
     _check_units(units, formula, roles)

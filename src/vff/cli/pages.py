@@ -73,8 +73,9 @@ columns of the output, one row per row of DATA, in the same order:
 With labels instead: one column P(label) per class, and predicted, the most
 probable one. --keep copies columns of DATA in front.
 
-With --missing drop, rows that cannot be predicted are not in the output: keep a
-column that tells rows apart. Beyond the domain of the model predictions go back
+A missing number has the effect that the fit found for it, or one that is not
+known where the fit saw none. With --missing drop, rows that have one are not in
+the output: keep a column that tells rows apart. Beyond the domain of the model predictions go back
 to the prior, and a warning says how many rows are there.
 
 example:

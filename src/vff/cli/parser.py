@@ -109,8 +109,9 @@ _OBSERVED: _Options = {
     "--classify": {"action": "store_true", "help": "the target is a label, of two classes or more"},
 }  # fmt: skip
 _READING: _Options = {
-    "--missing": {"choices": ("refuse", "drop"), "default": "refuse", "help": "rows with a missing value in a column "
-                  "that is used: refused by name, or left out and counted (default: refuse)"},
+    "--missing": {"choices": ("effect", "drop", "refuse"), "help": "a missing value in a column of numbers that is "
+                  "used: it has an effect of its own, its row is left out and counted, or refused by name (default: "
+                  "effect, or as the model was fitted)"},
     "--faulty": {"choices": ("refuse", "skip"), "default": "refuse", "help": "files that cannot be read: refused by "
                  "name, or left out whole with a warning (default: refuse)"},
     "--types": {"metavar": "LIST", "help": "what columns of CSV hold, if not what they look like: 'zip=text'"},

@@ -34,8 +34,11 @@ class Origin:
     """How a kernel writes the column; None for y and for weights, which no kernel can take."""
 
 
-def finite_floats(raw: Any, origin: Origin) -> np.ndarray:
-    """Finite float64 of the shape of ``raw``, or a sentence. Times are taken from columns of X alone."""
+def finite_floats(raw: Any, origin: Origin, *, missing: bool = False) -> np.ndarray:
+    """Finite float64 of the shape of ``raw``, or a sentence. Times are taken from columns of X alone.
+
+    With ``missing``, NaN stands for missing values, always the same.
+    """
     raw = column(raw)
     refuse_nested(raw, origin)
     kind = kind_of(raw)
@@ -53,7 +56,10 @@ def finite_floats(raw: Any, origin: Origin) -> np.ndarray:
     if array.dtype.kind in "mM":
         array = _days(array, origin)
     values = np.ascontiguousarray(array, dtype=np.float64)
-    _check_finite(values, origin)
+    gone = np.isnan(values) if missing else np.zeros(0, bool)
+    if gone.any():
+        values = np.where(gone, np.nan, values)
+    _check_finite(values, origin, missing=missing)
     if kind == Kind.NUMBER:
         _check_told_apart(values, raw, origin)
     return values
@@ -126,17 +132,17 @@ def _days(times: np.ndarray, origin: Origin) -> np.ndarray:
     return values
 
 
-def _check_finite(values: np.ndarray, origin: Origin) -> None:
-    finite = np.isfinite(values)
+def _check_finite(values: np.ndarray, origin: Origin, *, missing: bool) -> None:
+    finite = ~np.isinf(values) if missing else np.isfinite(values)
     if finite.all():
         return
     row = int(np.argmin(finite.reshape(len(finite), -1).all(axis=1)))
-    missing = bool(np.isnan(values[row]).any())
+    found = bool(np.isnan(values[row]).any())
     advice = "drop or fill these rows first"
-    if missing and origin.column is not None:
+    if found and origin.column is not None:
         advice = "drop or fill these rows; a Categorical term takes missing as a level of its own"
     raise ValueError(
-        f"{origin.what} contains {'NaN or another missing value' if missing else 'inf'} "
+        f"{origin.what} contains {'NaN or another missing value' if found else 'inf'} "
         f"({np.count_nonzero(~finite)} of {values.size} values, first in row {origin.first_row + row}); "
         f"finite numbers were expected: {advice}"
     )
@@ -196,9 +202,13 @@ def in_order(levels: Iterable[Any]) -> tuple:
         return (*found, *missing)
 
 
-def codes_into(codes: np.ndarray, values: Sequence[Any], levels: Sequence[Any]) -> np.ndarray:
-    """Where each row of an encoded column stands in ``levels``, as float64; -1 for values that are not there."""
-    position = {level: code for code, level in enumerate(map(plain, levels))}
+def codes_into(codes: np.ndarray, values: Sequence[Any], levels: Sequence[Any], *, missing: bool = False) -> np.ndarray:
+    """Where each row of an encoded column stands in ``levels``, as float64; -1 for values that are not there.
+
+    With ``missing``, NaN for what is missing, unless that is a level.
+    """
+    position: dict[Any, float] = {None: np.nan} if missing else {}
+    position.update({level: code for code, level in enumerate(map(plain, levels))})
     return np.array([position.get(value, -1) for value in values], dtype=np.float64)[codes]
 
 

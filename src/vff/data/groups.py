@@ -107,15 +107,32 @@ class DatabaseRows:
 
     @property
     def _checked(self) -> tuple[str, ...]:
-        """Columns in which nothing may be missing."""
+        """Columns in which something must be there, or at least be finite."""
         return tuple(name for name in self.roles.all if name not in self.roles.levels)
 
     def _is_missing(self, name: str) -> Any:
+        """Whether there is nothing, or what is there is not finite."""
         column = self.table.expression[name]
         if not column.type().is_floating():
             return column.isnull()
         # every engine can compare, and for none is NaN or an infinity less than the largest number
         return column.isnull() | ~(column.cast("float64").abs() <= self.table.number(_LARGEST))
+
+    def _is_refused(self, name: str) -> Any:
+        """The same, unless what is missing has an effect of its own."""
+        column = self.table.expression[name]
+        if self.table.options.missing != "effect" or name not in self.features:
+            return self._is_missing(name)
+        if not column.type().is_floating():
+            return column.isnull() & ~column.isnull()
+        # the inverse of an infinity is zero, and that of NaN is not
+        inverse = self.table.number(1.0) / column.cast("float64").nullif(self.table.number(0.0))
+        return (self._is_missing(name) & (inverse.abs() <= self.table.number(1.0))).fill_null(False)
+
+    def missing(self, name: str) -> int:
+        """How many rows that count have nothing in a column."""
+        rows = self._rows
+        return int(self._answer(rows, {"missing": self._is_missing(name).sum()})["missing"])
 
     @property
     def _counted(self) -> Any:
@@ -140,7 +157,7 @@ class DatabaseRows:
         if not self.roles.labelled:
             y = table[self.roles.target].cast("float64")
             sums |= {"target": self._sum_in(table, y, counted), "largest": y.abs().max(where=counted)}
-        sums |= {f"missing_{i}": self._is_missing(name).sum() for i, name in enumerate(self._checked)}
+        sums |= {f"missing_{i}": self._is_refused(name).sum() for i, name in enumerate(self._checked)}
         found = self._answer(table, sums)
         rows, missing = found["rows"], [found[f"missing_{i}"] or 0 for i in range(len(self._checked))]
         dropped = 0

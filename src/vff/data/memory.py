@@ -2,10 +2,14 @@
 
 from collections.abc import Generator, Iterator, Sequence
 from copy import copy
+from dataclasses import replace
 from typing import Any, Self
 
-from vff.data.frames import sliced
+import numpy as np
+
+from vff.data.frames import column, filtered, present, sliced
 from vff.data.roles import Roles, UsedColumns
+from vff.data.schema import Kind
 from vff.data.source import Chunk, Part, ReadOptions, ReadPart, Source
 from vff.data.table import Table
 from vff.words import listed, shown
@@ -61,6 +65,25 @@ class MemorySource(Source):
         if named and not left:
             raise ValueError(f"X has no column beside {listed(named)}; give it one to model")
         twin._take(table.arranged(left, ()) if named else table)
+        return twin._complete(used) if self.options.missing == "drop" else twin
+
+    def _complete(self, used: UsedColumns | None) -> "MemorySource":
+        """The rows without those where something that is used is missing, unless missing is a level there."""
+        table = self._table
+        every = range(table.n_columns) if used is None else sorted({table.index(name) for name in used.columns})  # pyright: ignore[reportArgumentType]
+        levels = {table.index(name) for name in (() if used is None else used.levels)}
+        columns = [table.raw(c) for c in every if c not in levels and not (used is None and table.kind(c) == Kind.TEXT)]
+        beside = [column(part) for part in (self.y, self.w) if part is not None]
+        found = [there for there in map(present, (*columns, *beside)) if there is not None]
+        whole = np.logical_and.reduce(
+            [np.ones(table.n_rows, bool), *(own for own in found if len(own) == table.n_rows)]
+        )
+        if whole.all():
+            return self
+        twin = copy(self)
+        twin.y, twin.w = (None if part is None else filtered(part, whole) for part in (self.y, self.w))
+        twin.dropped = self.dropped + int(np.count_nonzero(~whole))
+        twin._take(replace(table, data=filtered(table.data, whole), n_rows=int(whole.sum()), converted={}))
         return twin
 
     @property

@@ -15,6 +15,8 @@ from vff.data.table import Table
 from vff.registry import Registry
 from vff.words import shown, shown_path
 
+Missing = Literal["effect", "drop", "refuse"] | None
+
 
 class SourceKind(NamedTuple):
     """A kind of source: whether it opens what was given, and how. Foreign libraries are imported when one is opened."""
@@ -44,7 +46,7 @@ def open_rows(X: Any) -> Source:
 
 @overload
 def scan(  # pyright: ignore[reportOverlappingOverload] - anything else is rows
-    data: Relation | DatabaseTable, *, missing: Literal["refuse", "drop"] = "refuse"
+    data: Relation | DatabaseTable, *, missing: Missing = None
 ) -> DatabaseTable: ...
 
 
@@ -52,7 +54,7 @@ def scan(  # pyright: ignore[reportOverlappingOverload] - anything else is rows
 def scan(
     data: Any,
     *,
-    missing: Literal["refuse", "drop"] = "refuse",
+    missing: Missing = None,
     faulty: Literal["refuse", "skip"] = "refuse",
     checkpoint: str | os.PathLike[str] | None = None,
     chunk_rows: int = 2**20,
@@ -65,7 +67,7 @@ def scan(
 def scan(
     data: Any,
     *,
-    missing: Literal["refuse", "drop"] = "refuse",
+    missing: Missing = None,
     faulty: Literal["refuse", "skip"] = "refuse",
     checkpoint: str | os.PathLike[str] | None = None,
     chunk_rows: int = 2**20,
@@ -83,8 +85,9 @@ def scan(
         columns. Formats are CSV and TSV (packed with gzip or not), Parquet, Arrow IPC and Feather. A function without
         arguments returns a new iterator every time, so that the rows can be read twice. A dataset of xarray has a row
         for every combination of its coordinates.
-    missing : "refuse" or "drop"
-        What happens to rows with a missing, NaN or infinite value in a column that is used.
+    missing : "effect", "drop", "refuse" or None
+        What happens to rows with a missing value in a column of numbers that is used: an effect of their own, they are
+        left out (as those with an infinite one are), or refused. None is what the model says.
     faulty : "refuse" or "skip"
         What happens to files that cannot be read, or have other columns than the first.
     checkpoint : path, optional
@@ -124,8 +127,10 @@ def scan(
 
 
 def _check(options: ReadOptions, delimiter: str | None) -> None:
-    if options.missing not in ("refuse", "drop"):
-        raise ValueError(f'expected missing="refuse" or "drop", found {shown(options.missing)}; use one of these')
+    if options.missing not in (None, "effect", "drop", "refuse"):
+        raise ValueError(
+            f'expected missing="effect", "drop" or "refuse", found {shown(options.missing)}; use one of these'
+        )
     if options.faulty not in ("refuse", "skip"):
         raise ValueError(f'expected faulty="refuse" or "skip", found {shown(options.faulty)}; use one of these')
     if isinstance(options.chunk_rows, bool) or not isinstance(options.chunk_rows, int) or options.chunk_rows < 1:
@@ -185,7 +190,7 @@ def _open_dask(data: Any, *, options: ReadOptions) -> Source:
 
 def _open_table(data: Any, *, options: ReadOptions) -> Source:
     """In memory; as a single chunk where rows may be left out, or a state is to be kept."""
-    if is_table(data) and (options.missing != "refuse" or options.checkpoint is not None):
+    if is_table(data) and (options.missing == "drop" or options.checkpoint is not None):
         return StreamSource([data], options=options)
     return MemorySource(data, options=options)
 

@@ -55,7 +55,7 @@ class Chunk:
 
     def counted(self, options: "ReadOptions") -> "Chunk":
         """As it is asked for: with or without its incomplete rows, and with its count."""
-        if options.missing == "refuse":
+        if options.missing != "drop":
             return replace(self, n_rows=len(self.data))
         whole = np.ones(len(self.data), dtype=bool)
         for found in self._columns(options.keep_missing):
@@ -145,8 +145,10 @@ Report = Callable[[Progress], None]
 class ReadOptions:
     """How a source is to be read, apart from what is in it."""
 
-    missing: Literal["refuse", "drop"] = "refuse"
-    """Rows with a missing value in a column that is used: refused by name, or left out and counted."""
+    missing: Literal["effect", "drop", "refuse"] | None = None
+    """Rows with a missing value in a column that is used: it has an effect of its own, they are left out and counted,
+    or refused by name. None is what the model says.
+    """
     keep_missing: tuple[str | int, ...] = ()
     """Columns where missing is a level of its own: no reason to leave a row out. Numbers where there are no names."""
     faulty: Literal["refuse", "skip"] = "refuse"

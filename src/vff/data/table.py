@@ -100,28 +100,31 @@ class Table:
         """
         return self._kept("kind", index, lambda: kind_of(self.raw(index)))
 
-    def numbers(self, index: int, rows: slice = _ALL) -> np.ndarray:
+    def numbers(self, index: int, rows: slice = _ALL, *, missing: bool = False) -> np.ndarray:
         """One column, or some of its rows, as contiguous finite float64.
 
         Booleans become 0 and 1. Integers, floats and decimals of every width and library become float64. Times become
         days since 1970-01-01 00:00 UTC (those without a time zone are taken as they are), durations days. Text,
-        categories, missing and infinite values are refused. The result may be a view of X: do not write to it.
+        categories, missing and infinite values are refused; with ``missing``, missing ones are NaN. The result may be
+        a view of X: do not write to it.
         """
         start, stop = self._bounds(rows)
         if self._keeps:
             try:
-                return self._kept("numbers", index, lambda: self._floats(index, _ALL))[start:stop]
+                key = "numbers or missing" if missing else "numbers"
+                return self._kept(key, index, lambda: self._floats(index, _ALL, missing))[start:stop]
             except ValueError:
                 if stop - start == self.n_rows:
                     raise  # else what is wrong may lie elsewhere
-        return self._floats(index, rows)
+        return self._floats(index, rows, missing)
 
-    def _floats(self, index: int, rows: slice) -> np.ndarray:
+    def _floats(self, index: int, rows: slice, missing: bool) -> np.ndarray:
         try:
-            return finite_floats(self.raw(index, rows), self.origin(index, rows))
+            return finite_floats(self.raw(index, rows), self.origin(index, rows), missing=missing)
         except ValueError:
             # count over the whole column before refusing it
-            finite_floats(self._stretch(index, 0, None), replace(self.origin(index), first_row=0))
+            whole = replace(self.origin(index), first_row=0)
+            finite_floats(self._stretch(index, 0, None), whole, missing=missing)
             raise
 
     @property
@@ -151,9 +154,12 @@ class Table:
         """The levels of a column whose type says in which order they stand, those without rows too; None for others."""
         return declared_order(self.raw(index))
 
-    def codes(self, index: int, levels: Sequence[Any], rows: slice = _ALL) -> np.ndarray:
-        """Where the rows of a column stand in ``levels``, as float64; -1 for a value that is not among them."""
-        pieces = [codes_into(*piece, levels) for piece in self._encoded(index, rows)]
+    def codes(self, index: int, levels: Sequence[Any], rows: slice = _ALL, *, missing: bool = False) -> np.ndarray:
+        """Where the rows of a column stand in ``levels``, as float64; -1 for a value that is not among them.
+
+        With ``missing``, NaN for what is missing, unless that is a level.
+        """
+        pieces = [codes_into(*piece, levels, missing=missing) for piece in self._encoded(index, rows)]
         return pieces[0] if len(pieces) == 1 else np.concatenate([np.empty(0), *pieces])
 
     def _encoded(self, index: int, rows: slice) -> Iterator[tuple[np.ndarray, list[Any]]]:

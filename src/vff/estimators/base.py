@@ -14,9 +14,10 @@ from vff.estimators.draws import DrawsMixin
 from vff.estimators.effects import EffectsMixin
 from vff.estimators.fitting import Fitted
 from vff.estimators.formulas import for_rows, seen_by
-from vff.estimators.named import introduce_source, recognised_source
+from vff.estimators.named import introduce_source, recognised_source, with_word
 from vff.estimators.options import (
     COVARIANCES,
+    MISSING,
     ChainOptions,
     FitSpec,
     Options,
@@ -30,6 +31,7 @@ from vff.estimators.statistics import Statistics, check_unchanged
 from vff.estimators.tried import TriedInteractions
 from vff.kernels import Kernel, Sum
 from vff.likelihoods import AbstractLikelihood
+from vff.moments import extent_of
 from vff.parameters import bounds_of, start_of
 from vff.words import shown
 
@@ -125,7 +127,8 @@ class AdditiveModel(ReadableMixin, DrawsMixin, EffectsMixin):
     def _opened(self, rows: Source, y: Any, sample_weight: Any, spec: FitSpec, seen: Statistics | None) -> Source:
         """The rows, wherever they are, with the columns of those seen before where they were."""
         known = getattr(self, "feature_names_in_", None)
-        source = rows.assigned(spec.used, y, sample_weight, None if known is None else list(known))
+        source = with_word(rows, spec.missing)
+        source = source.assigned(spec.used, y, sample_weight, None if known is None else list(known))
         if self.verbose and source.expensive_pass and source.options.report is None:
             source = source.with_options(report=lines_of_pass(spec.progress))
         if seen is None:
@@ -145,6 +148,7 @@ class AdditiveModel(ReadableMixin, DrawsMixin, EffectsMixin):
         check_choice("engine", self.engine, engine_names())
         check_choice("optimizer", self.optimizer, ("lbfgs", None))
         check_choice("covariance", self.covariance, COVARIANCES)
+        check_choice("missing", self.missing, MISSING)
         batch, centred, noise = check_batch(self.batch_size), self._centred(), self._noise()
         chains = ChainOptions(self.draws, self.warmup, self.chains, self.sampler, self.random_state)
         kernel: Any = self.kernel
@@ -170,7 +174,7 @@ class AdditiveModel(ReadableMixin, DrawsMixin, EffectsMixin):
         self.column_indices_ = tuple(column.index for column in rows.binding.columns)
         self.column_levels_ = tuple(column.levels for column in rows.binding.columns)
         learnt = tuple(
-            term.term.with_values(values.variance, values.lengthscales, [own.domain for own in request.factors])
+            term.term.with_values(values.variance, values.lengthscales, [own.domain.numbers for own in request.factors])
             for term, values, request in zip(rows.terms, fit.terms, rows.moments.request.terms, strict=True)
         )
         self.kernel_ = learnt[0] if len(learnt) == 1 else Sum(learnt)
@@ -197,7 +201,7 @@ class AdditiveModel(ReadableMixin, DrawsMixin, EffectsMixin):
                 for column, part in zip(leaf.columns, factor.domain.parts, strict=True):
                     if part.ends is not None:
                         self.domain_[column] = part.ends
-            edges = tuple(leaf.factor.edges(basis) for leaf, basis in zip(leaves, request.bases, strict=True))
+            edges = tuple(leaf.factor.edges(own.numbers) for leaf, own in zip(leaves, request.bases, strict=True))
             if any(basis.detail is not None for basis in request.bases):
                 self.frequencies_[term.key] = values.M
             if any(q is not None for q in edges):
@@ -239,19 +243,24 @@ class AdditiveModel(ReadableMixin, DrawsMixin, EffectsMixin):
         values, rest = self.fit_.posterior.draws(x, n_samples, self._generator(random_state))
         return self.target_.mean + self.target_.scale * values, self.target_.scale**2 * rest
 
-    def _block(self, table: Table) -> np.ndarray:
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.missing == "effect"
+        return tags
+
+    def _block(self, table: Table, word: str | None = None) -> np.ndarray:
         rows = getattr(self, "statistics_", None)
         if rows is None:  # a prior, which knows no rows yet
-            return super()._block(table)
+            return super()._block(table, word)
         try:
-            x = super()._block(table)
+            x = np.stack([column.read(table, word=word) for column in self.statistics_.binding.columns]).T
         except ValueError:
             _refuse_times_as_text(table, rows.binding)
             raise
         for axis in rows.moments.request.axes if len(x) else ():
             own = list(axis.columns)
             labels = [table.label(self.column_indices_[c]) for c in own]
-            axis.domain.refuse([(float(x[:, c].min()), float(x[:, c].max())) for c in own], labels)
+            axis.domain.refuse([extent_of(x[:, c]) for c in own], labels)
         return x
 
     def _outside_text(self, number: int, label: str) -> str:

@@ -1,6 +1,6 @@
 """A kernel meets a table: every term gets its columns, their levels, and the names they go by."""
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any
@@ -11,7 +11,7 @@ from vff.data.conversion import in_order
 from vff.data.meaning import are_written, refuse_to_guess, refuse_written
 from vff.data.table import Table
 from vff.estimators.named import column_of
-from vff.factors import KINDS, Kernel, Leaf, Product, Sum, Term, normal_form
+from vff.factors import KINDS, Kernel, Leaf, Product, Sum, Term, normal_form, or_missing
 from vff.inference import Term as InnerTerm
 from vff.moments import Place, numbers, place_of
 from vff.parameters import bounds_of, start_of
@@ -35,10 +35,18 @@ class BoundColumn:
     """The levels of a categorical column."""
     order: tuple[Any, ...] | None = None
     """Its levels in the order that its type says, those without rows too; None where it says none."""
+    admits: bool = False
+    """Whether a missing value has an effect of its own in it; else it is refused, or a level among others."""
 
-    def read(self, table: Table, rows: slice = slice(None)) -> np.ndarray:
-        """Its numbers, or the codes of its levels, at some rows of a table."""
-        return table.numbers(self.index, rows) if self.levels is None else table.codes(self.index, self.levels, rows)
+    def read(self, table: Table, rows: slice = slice(None), word: str | None = None) -> np.ndarray:
+        """Its numbers, or the codes of its levels, at some rows of a table; NaN where they are missing.
+
+        ``word`` says what a missing value is here, where that is not as in the fit.
+        """
+        admits = self.admits if word is None else word == "effect"
+        if self.levels is None:
+            return table.numbers(self.index, rows, missing=admits)
+        return table.codes(self.index, self.levels, rows, missing=admits)
 
 
 @dataclass(frozen=True)
@@ -50,6 +58,8 @@ class BoundTerm:
     """Unique among the terms."""
     columns: tuple[Place, ...]
     """Which of the bound columns its factors are over."""
+    gaps: tuple[bool, ...] = ()
+    """Whether every factor meets missing values, which have an effect of their own; none where no factor does."""
 
     @property
     def numbers(self) -> tuple[int, ...]:
@@ -64,7 +74,16 @@ class BoundTerm:
 
     @property
     def inner(self) -> InnerTerm:
-        return InnerTerm(self.term.inner, self.term.variance is not None)
+        factors = self.term.inner
+        if any(self.gaps):
+            factors = tuple(or_missing(own) if gap else own for own, gap in zip(factors, self.gaps, strict=True))
+        return InnerTerm(factors, self.term.variance is not None)
+
+    def with_gaps(self, missing: Sequence[bool]) -> "BoundTerm":
+        """The same over columns, all that are bound, some of which have missing values."""
+        found = [any(missing[c] for c in numbers((place,))) for place in self.columns]
+        gaps = tuple(one or other for one, other in zip(found, self.gaps or found, strict=True))
+        return replace(self, gaps=gaps) if any(gaps) else self
 
     @property
     def given(self) -> dict[str, float | None]:
@@ -91,6 +110,19 @@ class Binding:
 
     columns: tuple[BoundColumn, ...]
     terms: tuple[BoundTerm, ...]
+
+    def with_gaps(self, missing: Sequence[bool]) -> "Binding":
+        """The same where some columns have missing values, beside those that are known to."""
+        if not any(missing):
+            return self
+        return replace(self, terms=tuple(term.with_gaps(missing) for term in self.terms))
+
+    @property
+    def gaps(self) -> tuple[bool, ...]:
+        """Whether every column, or one that is read together with it, is known to have missing values."""
+        found = {c for term in self.terms for c, gap in zip(term.columns, term.gaps, strict=False) if gap}
+        every = numbers(found)
+        return tuple(c in every for c in range(len(self.columns)))
 
     @property
     def identity(self) -> tuple[Any, ...]:
@@ -198,8 +230,13 @@ def notes_on(kernel: Kernel | str | None, binding: Binding, n_rows: int) -> tupl
     )
 
 
-def resolve_columns(kernel: Kernel | None, table: Table, likelihood_column: Hashable | None = None) -> Binding:
-    """The terms of the kernel with their columns, but for one that the likelihood takes for itself."""
+def resolve_columns(
+    kernel: Kernel | None, table: Table, likelihood_column: Hashable | None = None, *, admits: bool = False
+) -> Binding:
+    """The terms of the kernel with their columns, but for one that the likelihood takes for itself.
+
+    ``admits`` says whether missing values have an effect of their own; whether there are any, a look at the rows tells.
+    """
     columns: dict[Hashable, BoundColumn] = {}
     terms: list[BoundTerm] = []
     known = [
@@ -222,7 +259,7 @@ def resolve_columns(kernel: Kernel | None, table: Table, likelihood_column: Hash
             keys = [(own if len(own) > 1 else index, axis, index) for index in own]
             for key, index in zip(keys, own, strict=True):
                 if key not in columns:
-                    columns[key] = _bound(index, leaf, speaker, table)
+                    columns[key] = _bound(index, leaf, speaker, table, admits=admits)
             places.append(place_of([list(columns).index(key) for key in keys]))
         name = _unique(term.name, {other.name for other in terms})
         terms.append(BoundTerm(term, name, tuple(places)))
@@ -235,25 +272,30 @@ def _over(leaf: Leaf, table: Table) -> Leaf:
     return leaf.over(table.order(index) if leaf.reads == "levels" else None, table.label(index))
 
 
-def _levels(speaker: Leaf, table: Table, index: int) -> tuple[Any, ...]:
-    """The levels of a column: those that a leaf on it names, which must be all, or those that the rows have."""
+def _levels(speaker: Leaf, table: Table, index: int, *, admits: bool) -> tuple[Any, ...]:
+    """The levels of a column: those that a leaf on it names, which must be all, or those that the rows have.
+
+    Where levels are named, a missing value is none of them, and may have an effect of its own.
+    """
     found, named = table.levels(index), speaker.levels_named
     if named is None:
         return found
-    places = set(named)
+    places = {*named, None} if admits else set(named)
     unnamed = [level for level in found if level not in places]
     if unnamed:
         raise ValueError(speaker.unnamed(unnamed, table.label(index)))
     return named
 
 
-def _bound(index: int, leaf: Leaf, speaker: Leaf, table: Table) -> BoundColumn:
+def _bound(index: int, leaf: Leaf, speaker: Leaf, table: Table, *, admits: bool) -> BoundColumn:
     """A column as a leaf reads it; options speak of several that are read together by its name."""
     alone = {leaf.column, index, *([table.names[index]] if table.names else [])}
     aliases = alone if len(leaf.columns) == 1 else {leaf.name}
-    levels = _levels(speaker, table, index) if leaf.reads == "levels" else None
+    levels = _levels(speaker, table, index, admits=admits) if leaf.reads == "levels" else None
     order = None if levels is None else levels if speaker.in_order else table.order(index)
-    return BoundColumn(index, table.label(index), frozenset(aliases), table.kind(index).value, levels, order)
+    # among levels that nobody has named, missing is one
+    admits = admits and (levels is None or speaker.levels_named is not None)
+    return BoundColumn(index, table.label(index), frozenset(aliases), table.kind(index).value, levels, order, admits)
 
 
 def _check_different(term: Term, indices: list[tuple[int, ...]], table: Table) -> None:
@@ -305,4 +347,4 @@ def joined(seen: Binding, new: Binding) -> Binding:
         else replace(column, levels=tuple(dict.fromkeys((*old.levels, *column.levels))))
         for old, column in zip(seen.columns, new.columns, strict=True)
     )
-    return replace(new, columns=columns)
+    return replace(new, columns=columns).with_gaps(seen.gaps)

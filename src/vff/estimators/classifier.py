@@ -16,7 +16,7 @@ from vff.estimators.arguments import flag
 from vff.estimators.base import AdditiveModel
 from vff.estimators.effects import Effects
 from vff.estimators.formulas import for_rows
-from vff.estimators.named import introduce, used_columns
+from vff.estimators.named import introduce, used_columns, with_word
 from vff.estimators.predict_classes import ClassificationMixin
 from vff.estimators.tasks import FindLabels
 from vff.kernels import Kernel
@@ -120,11 +120,10 @@ class GPClassifier(ClassificationMixin, AdditiveModel):
         >>> vff.GPClassifier(frequencies=8).fit(X, np.where(X[:, 0] > 3, "late", "early")).classes_
         array(['early', 'late'], dtype='<U5')
         """
-        source = open_rows(X)
+        source = with_word(open_rows(X), self.missing)
         if source.whole is None:
             return self._fit_chunks(source, y, sample_weight)
-        used = self._used(source, y, sample_weight)
-        source = source.assigned(used._replace(levels=()), y, sample_weight)
+        source = source.assigned(self._named(source, y, sample_weight), y, sample_weight)
         labels, table, sample_weight = as_labels(source.y), source.whole, source.w
         assert table is not None
         if labels.size != table.n_rows:
@@ -134,23 +133,24 @@ class GPClassifier(ClassificationMixin, AdditiveModel):
         counted = labels[check_weights(sample_weight, table.n_rows) > 0.0]
         classes = np.unique(counted)
         _check_several(classes)
-        self._fit_each(classes, table, lambda k: (labels == classes[k]).astype(float), sample_weight)
+        self._fit_each(classes, source, lambda k: (labels == classes[k]).astype(float), sample_weight)
         if source.target is not None:
             self.target_name_ = source.target
         return self
 
-    def _used(self, source: Source, y: Any, sample_weight: Any) -> UsedColumns:
+    def _named(self, source: Source, y: Any, sample_weight: Any) -> UsedColumns | None:
+        """The columns that the kernel and the likelihood name; None where all are used."""
         kernel = self.kernel
         if isinstance(kernel, str):
             kernel = for_rows(self._spec(), source, y, sample_weight).kernel
-        return used_columns(kernel, self._requested_likelihood())
+        return None if kernel is None else used_columns(kernel, self._requested_likelihood())
 
     def _fit_chunks(self, source: Source, y: Any, sample_weight: Any) -> Self:
         """Labels are found in a pass of their own; then there is a fit per class, or one for two."""
         source, roles, (column, weight) = self._labelled(source, y, sample_weight)
         again: Any = source.select(roles).revisitable()
         if again.whole is not None:
-            return self.fit(again.whole, again.y, again.w)
+            return self.fit(again, again.y, again.w)
         source = source.with_options(keep_missing=roles.levels).with_integers(roles.labels)
         # rows that will be left out for another column must not show their labels either
         whole = source.options.faulty == "skip" or source.options.missing == "drop"
@@ -215,12 +215,11 @@ class GPClassifier(ClassificationMixin, AdditiveModel):
         >>> model.predict([[1.0], [5.0]])
         array([False,  True])
         """
-        source = open_rows(X)
+        source = with_word(open_rows(X), self.missing)
         if source.whole is None:
             return self._absorb_chunks(source, y, classes, sample_weight)
-        used = self._used(source, y, sample_weight)
-        source = source.assigned(used._replace(levels=()), y, sample_weight)
-        X, labels, sample_weight = source.whole, as_labels(source.y), source.w
+        source = source.assigned(self._named(source, y, sample_weight), y, sample_weight)
+        labels, sample_weight = as_labels(source.y), source.w
         known = getattr(self, "classes_", None)
         if known is None and classes is None:
             raise ValueError("the first call of partial_fit must name all classes, got classes=None")
@@ -236,12 +235,12 @@ class GPClassifier(ClassificationMixin, AdditiveModel):
                     "of one class alone leave nothing to remember: begin with rows of all classes"
                 )
         if known.size == 2:
-            self._absorb(X, codes.astype(float), sample_weight, self._before(), growing=True)
+            self._absorb(source, codes.astype(float), sample_weight, self._before(), growing=True)
         else:
             models: list[Any] = getattr(self, "estimators_", None) or [clone(self) for _ in known]
             for model, label in zip(models, known, strict=True):
-                model.partial_fit(X, labels == label, np.array([False, True]), sample_weight)
-            introduce(self, Table.of(X))
+                model.partial_fit(source, labels == label, np.array([False, True]), sample_weight)
+            introduce(self, Table.of(source.whole))
             self._gather(models, known)
         self.classes_ = known
         return self
@@ -254,7 +253,8 @@ class GPClassifier(ClassificationMixin, AdditiveModel):
             for chunk in chunks:
                 if chunk.n_rows:
                     table, labels, weights = roles.split(chunk)
-                    twin.partial_fit(table, labels, classes, weights)
+                    rows = open_rows(table).with_options(missing=source.options.missing)
+                    twin.partial_fit(rows, labels, classes, weights)
         return self._become(twin)
 
     def _rows_again(self, X: Any, y: Any, sample_weight: Any) -> Source:
@@ -263,15 +263,14 @@ class GPClassifier(ClassificationMixin, AdditiveModel):
         if source.whole is None:
             source, _, (column, weight) = self._labelled(source, y, sample_weight)
             return super()._rows_again(source, Positive(column, second), weight)
-        source = source.assigned(self._used()._replace(levels=()), y, sample_weight)
+        source = source.assigned(self._named(source, y, sample_weight), y, sample_weight)
         ones = coded(as_labels(source.y), self.classes_).astype(float)
         return super()._rows_again(source.whole, ones, source.w)
 
     def _labelled(self, source: Source, y: Any, sample_weight: Any) -> tuple[Source, Roles, Any]:
         """The rows, what their columns are for, and the names of targets and weights."""
         source, column, weight = source.with_targets(y, sample_weight)
-        named = None if self.kernel is None else self._used(source, column, weight)
-        used = Roles.of(source, named, column, weight)
+        used = Roles.of(source, self._named(source, column, weight), column, weight)
         return source, replace(used, labelled=True), (column, weight)
 
     def _gather(self, models: "list[GPClassifier]", classes: np.ndarray) -> None:

@@ -48,15 +48,17 @@ class Block:
     w: Any = None
 
     @classmethod
-    def of(cls, model: Any, table: Table, y: Any, w: Any) -> "Block":
-        """The rows of a table with the columns of the fit."""
+    def of(cls, model: Any, table: Table, y: Any, w: Any, word: str | None = None) -> "Block":
+        """The rows of a table with the columns of the fit; ``word`` says what missing values are in it."""
         own = recognised(model, table, model.column_indices_, model.likelihood_.column)
-        return cls(model, own, model._block(own), y, w)
+        return cls(model, own, model._block(own, word), y, w)
 
     @property
     def outside(self) -> np.ndarray:
-        """How many rows lie outside, by column."""
-        return self.model.posterior_.outside(self.x).reshape(len(self), -1).sum(axis=0)
+        """How many rows lie outside, and how many are missing where the fit saw none, (2, C)."""
+        outside = self.model.posterior_.outside(self.x).reshape(len(self), -1)
+        missing = np.isnan(self.x).reshape(outside.shape)
+        return np.stack([(outside & ~missing).sum(axis=0), (outside & missing).sum(axis=0)])
 
     def __len__(self) -> int:
         return len(self.x)
@@ -85,7 +87,7 @@ def evaluate(
         check_is_fitted(model, "posterior_")
     source = _readable(models[0], open_rows(X), y, sample_weight, check)
     roles, n, blocks = source.roles or Roles(None), 0, []
-    beyond = [np.zeros(len(model.column_indices_), int) for model in models]
+    beyond = [np.zeros((2, len(model.column_indices_)), int) for model in models]
 
     def answer(chunk: Chunk) -> Sequence[np.ndarray]:
         nonlocal n, blocks
@@ -93,7 +95,7 @@ def evaluate(
         w = chunk.w if roles.weight is None else chunk.table.raw(chunk.table.index(roles.weight))
         if check is not None and source.whole is None:
             target = check(target, chunk.n_rows)
-        blocks = [Block.of(model, chunk.table, target, w) for model in models]
+        blocks = [Block.of(model, chunk.table, target, w, source.options.missing) for model in models]
         n += len(blocks[0])
         for block, count in zip(blocks, beyond, strict=True):
             count += block.outside
@@ -104,10 +106,12 @@ def evaluate(
     if not parts:
         raise ValueError("X has 0 sample(s), while a minimum of 1 is required: give it a row to predict at")
     for block, count in zip(blocks, beyond, strict=True):
-        for number in np.flatnonzero(count):
-            where = block.model._outside_text(int(number), block.table.label(block.model.column_indices_[number]))
+        for missing, number in np.argwhere(count):
+            label = block.table.label(block.model.column_indices_[number])
+            where = f"are missing column {label}, which the fit never saw missing"
+            where = where if missing else block.model._outside_text(int(number), label)
             warnings.warn(
-                f"{count[number]} of {n} rows {where}; predictions go back to the prior there",
+                f"{count[missing, number]} of {n} rows {where}; predictions go back to the prior there",
                 ExtrapolationWarning,
                 stacklevel=_level_of_caller(),
             )

@@ -142,7 +142,8 @@ class RowPasses:
     @property
     def reader(self) -> Reader:
         assert self.source.roles is not None
-        return Reader(self.spec.kernel, self.source.roles, self.spec.likelihood)
+        word = self.source.options.missing or self.spec.missing
+        return Reader(self.spec.kernel, self.source.roles, self.spec.likelihood, word == "effect")
 
     def targets(self) -> np.ndarray | None:
         """y of the rows that count, where it is in memory."""

@@ -1,6 +1,7 @@
 """A look and the sums of a pass by sums over groups, as a database takes them."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from math import prod
 from typing import Any
 
@@ -13,31 +14,33 @@ from vff.estimators.statistics import Summed
 from vff.estimators.table_summary import NOWHERE, TableSummary, summary_of_levels
 from vff.factors import Kernel
 from vff.inference import WorkingSites
-from vff.moments import Cells, ColumnSummary, PassPlan, Profile, Whole, moments_of_cells
+from vff.moments import Cells, ColumnSummary, PassPlan, Profile, Whole, extent_of, moments_of_cells
 
 _MOST_VALUES = 2**14  # of one column, as many as are worked on in memory
 _TOGETHER = 2**16  # cells that are fetched for several sets at once, rather than asking for each
 _COUNTED = 20_000  # rows, among which combinations of values may be few
 
 
-def look_at_groups(rows: DatabaseRows, kernel: Kernel | None, seen: float | None) -> TableSummary:
+def look_at_groups(rows: DatabaseRows, kernel: Kernel | None, seen: float | None, *, admits: bool) -> TableSummary:
     """What a look at the rows would have found, but for a sample; targets are measured as those ``seen``, if any."""
     totals = rows.totals
     if not totals.n:
         return TableSummary(Binding((), ()), (), 0, 0.0, 0.0, None, NOWHERE)
     offset = totals.target / totals.weight if seen is None else seen
     groups = [rows.grouped((name,), offset, _MOST_VALUES) for name in rows.features]
-    binding = resolve_columns(kernel, Table.of(_side_by_side(groups)))
+    binding = resolve_columns(kernel, Table.of(_side_by_side(groups)), admits=admits)
     summaries, profiles = [], []
     for c, column in enumerate(binding.columns):
         found = groups[column.index]
         x = _columns(found, binding, (c,), rows.features)[0]
-        values = np.unique(x)  # two values of the database may be one number
-        range_of_values = ColumnSummary(float(values[0]), float(values[-1]), values, totals.n)
-        levels = None if column.levels is None else summary_of_levels(len(column.levels), totals.n)
+        values = np.unique(x[~np.isnan(x)])  # two values of the database may be one number
+        missing = rows.missing(rows.features[column.index]) if np.isnan(x).any() else 0
+        range_of_values = ColumnSummary(*extent_of(values), values, totals.n, missing)
+        levels = None if column.levels is None else summary_of_levels(len(column.levels), totals.n, missing)
         summaries.append(levels or range_of_values)
         means = found.target / found.w
         profiles.append(Profile(x, offset + means, found.w, np.maximum(found.squares - found.target * means, 0.0)))
+    binding = binding.with_gaps([own.missing > 0 for own in summaries])
     sums = totals.n, totals.weight, totals.target
     products = sorted({term.numbers for term in binding.terms if len(term.numbers) > 1})
     few = seen is None and totals.n <= _COUNTED  # as a table in memory would have counted them
@@ -151,5 +154,5 @@ def _columns(
     for c in columns:
         bound = binding.columns[c]
         index = table.index(features[bound.index])
-        found.append(table.numbers(index) if bound.levels is None else table.codes(index, bound.levels))
+        found.append(replace(bound, index=index).read(table))
     return tuple(found)

@@ -41,6 +41,11 @@ def introduce_source(model: Any, source: Source) -> None:
         model.target_name_ = source.target
 
 
+def with_word(source: Source, missing: str) -> Source:
+    """A source that says what missing values are in it: its own word, or else that of the model."""
+    return source if source.options.missing is not None else source.with_options(missing=missing)
+
+
 def recognised_source(model: Any, source: Source, modelled: Iterable[int], likelihood: AbstractLikelihood) -> Source:
     """A source with the columns that a model has seen where it saw them; others are refused."""
     if source.whole is not None:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from vff.inference.methods.chains.run import Plan
 
 COVARIANCES = ("full", *KINDS)
+MISSING = ("effect", "drop", "refuse")
 _MOST_FREQUENCIES = 10**9
 _LEAST_BATCH = 256
 _SHARE_OF_MEMORY = 0.8

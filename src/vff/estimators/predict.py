@@ -195,8 +195,8 @@ class ProcessMixin(BaseEstimator):
         mean, variance = self.posterior_.marginals(rows.x)
         return self.target_.mean + self.target_.scale * mean, self.target_.scale**2 * variance
 
-    def _block(self, table: Table) -> np.ndarray:
-        """The modelled columns, (N, C), each column contiguous."""
+    def _block(self, table: Table, word: str | None = None) -> np.ndarray:
+        """The modelled columns, (N, C), each column contiguous; ``word`` says what missing values are in this table."""
         levels = self.column_levels_ or (None,) * len(self.column_indices_)
         both = zip(self.column_indices_, levels, strict=True)
         return np.stack([table.numbers(c) if known is None else table.codes(c, known) for c, known in both]).T

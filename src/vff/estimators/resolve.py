@@ -1,6 +1,6 @@
 """Domains, edges and harmonics: what the options and the first rows say of every column and term."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import permutations
 from math import prod
 from typing import Any
@@ -40,6 +40,7 @@ def resolve_domain(place: Place, summary: TableSummary, options: Options, growin
     if "domain" in factor.options:
         given = check_domain(for_column(options.domain, "domain", column.aliases, everybody), column.label)
     bases = [_least(own, e, binding, options) for own, e in on_column]
+    _refuse_nothing_but_missing(binding, (first, *more), summary, factor, given)
     if more:
         every = tuple(summary.summaries[c] for c in (first, *more))
         return factor.settled_together(every, bases, growing=growing), False
@@ -47,6 +48,19 @@ def resolve_domain(place: Place, summary: TableSummary, options: Options, growin
     if domain.ends is not None and not found.constant:
         check_resolution(domain.ends, column.label)
     return domain, domain.ends is not None and given is None
+
+
+def _refuse_nothing_but_missing(
+    binding: Binding, columns: Sequence[int], summary: TableSummary, factor: Factor, given: tuple[float, float] | None
+) -> None:
+    """A column without a number shows no domain."""
+    for c in columns:
+        found = summary.summaries[c]
+        if "domain" in factor.options and given is None and found.n and found.missing == found.n:
+            raise ValueError(
+                f"column {binding.columns[c].label} of X was expected to hold numbers, and is missing in all "
+                f"{found.n:,} rows; leave it out, or give its domain"
+            )
 
 
 def _refuse_what_says_nothing(
@@ -187,6 +201,8 @@ def _combinations(term: BoundTerm, summary: TableSummary) -> float:
     if counted is not None:
         return float(counted)
     if sample is not None and sample.complete and sample.y.size <= _COUNTED:
-        return float(len(np.unique(np.column_stack([sample.columns[c] for c in term.numbers]), axis=0)))
+        columns = np.column_stack([sample.columns[c] for c in term.numbers])
+        # missing values are alike, and unlike any number
+        return float(len(np.unique(np.where(np.isnan(columns), np.inf, columns), axis=0)))
     many = [one.n_distinct for one in found if one.distinct is None]
     return float(max(many)) if many else prod(float(one.n_distinct) for one in found)

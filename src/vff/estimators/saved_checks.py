@@ -64,16 +64,16 @@ def _check_statistics(rows: Statistics, n_features: int) -> None:
         demand(term.columns == requested.columns, "the columns of a term", requested.columns)
         demand(len(term.term.factors) == count, "a factor per column", len(term.term.factors))
         demand(count <= MOST_FACTORS, f"at most {MOST_FACTORS} factors in a term", count)
+        gaps = tuple(own.domain.numbers is not own.domain for own in requested.factors)
+        demand(term.gaps in (gaps, ()) and any(gaps) == any(term.gaps), "missing values as summed", term.gaps)
         for c, leaf, factor in zip(requested.columns, term.term.factors, requested.factors, strict=True):
             first, *more = numbers((c,))
-            demand(0 <= first < len(columns), f"one of {len(columns)} columns", c)
-            demand(all(0 <= one < len(columns) for one in more), f"some of {len(columns)} columns", c)
+            demand(all(0 <= one < len(columns) for one in (first, *more)), f"some of {len(columns)} columns", c)
             least = leaf.factor.least(FactorOptions("auto", None, columns[first].levels or ()))
             suits = factor.basis.family == least.family
             demand(suits, "features that suit the kernel", type(factor.basis).__name__)
-            demand(
-                not factor.domain.discrete or factor.basis == least, "the levels of the column", columns[first].label
-            )
+            known = not factor.domain.discrete or factor.basis.numbers == least
+            demand(known, "the levels of the column", columns[first].label)
     shapes = [len(term.factors) for term in request.terms]
     demand([len(own) for own in rows.harmonics] == shapes, "harmonics for every factor", rows.harmonics)
     for requested, summed in zip(rows.harmonics, request.harmonics, strict=True):
@@ -298,8 +298,8 @@ def _check_learnt(fit: Fit, rows: Statistics, s: int, *, drawn: bool) -> None:
     _check_positive(values.variance, "hyperparameter")
     demand(term.columns == summed.columns, "the columns of the sums", term.columns)
     for leaf, prior, other in zip(own.term.factors, term.factors, summed.factors, strict=True):
-        known = leaf.factor, leaf.settled(prior.domain).factor
-        demand(prior.factor in known, leaf.factor.title, prior.factor.title)
+        known = leaf.factor, leaf.settled(prior.domain.numbers).factor
+        demand(prior.factor.numbers in known, leaf.factor.title, prior.factor.title)
         demand(prior.domain == other.domain, "the domain of the sums", prior.domain)
         demand(_within(prior.basis, other.basis), "features that were summed", prior.basis)
     parameters, lengthscales = own.inner.parameters, values.lengthscales

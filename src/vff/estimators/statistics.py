@@ -11,10 +11,11 @@ from vff.estimators.binding import Binding, BoundTerm, joined
 from vff.estimators.options import Options, check_size
 from vff.estimators.resolve import resolve_domain, resolve_term
 from vff.estimators.table_summary import NOWHERE, Batch, TableSummary
-from vff.factors import TailRows, tails_together, tails_without
+from vff.factors import TailRows, admitting, tails_together, tails_without
 from vff.inference import MemoryRows, no_sums, rows_beyond
 from vff.moments import (
     Choice,
+    ColumnRequest,
     ColumnSummary,
     Harmonics,
     MomentRequest,
@@ -59,10 +60,20 @@ class Statistics:
     @property
     def notes(self) -> tuple[str, ...]:
         """What whoever gave the rows should know about them."""
-        if not self.left_out:
-            return ()
-        rows = "1 row was" if self.left_out == 1 else f"{self.left_out:,} rows were"
-        return (f"{rows} left out because cells were missing or infinite",)
+        notes = []
+        if self.left_out:
+            rows = "1 row was" if self.left_out == 1 else f"{self.left_out:,} rows were"
+            notes.append(f"{rows} left out because cells were missing or infinite")
+        return (*notes, *self._on_missing())
+
+    def _on_missing(self) -> list[str]:
+        """How many missing values every column has."""
+        both = zip(self.binding.columns, self.ranges, strict=True)
+        counts = {column.label: extent.missing for column, extent in both if extent.missing}
+        return [
+            f"column {label} is missing in {count:,} of {self.n:,} rows, where it has an effect of its own"
+            for label, count in counts.items()
+        ]
 
     @property
     def terms(self) -> tuple[BoundTerm, ...]:
@@ -94,6 +105,9 @@ class Statistics:
         for mine, theirs in zip(self.binding.columns, other.binding.columns, strict=True):
             if not set(theirs.levels or ()) <= set(mine.levels or ()):
                 raise ValueError(f"column {mine.label} of the rows to forget holds a level that was never seen")
+        for mine, known, gone in zip(self.binding.columns, self.binding.gaps, other.binding.gaps, strict=True):
+            if gone and not known:
+                raise ValueError(f"column {mine.label} of the rows to forget is missing in some, and never was before")
         both = self.moments, other.moments
         mine, theirs = (_aligned(moments, self.binding, *both) for moments in both)
         left = mine - theirs
@@ -109,7 +123,11 @@ class Statistics:
             )
         tails = tails_without(self.tails, other.tails, self.moments.offset)
         left_out = max(0, self.left_out - other.left_out)
-        return replace(self, moments=left, tails=tails, n=self.n - other.n, left_out=left_out)
+        ranges = tuple(
+            replace(own, missing=max(0, own.missing - gone.missing))
+            for own, gone in zip(self.ranges, other.ranges, strict=True)
+        )
+        return replace(self, moments=left, tails=tails, ranges=ranges, n=self.n - other.n, left_out=left_out)
 
 
 def _are_sums_of_rows(left: Moments, before: Moments) -> bool:
@@ -128,15 +146,15 @@ def _check_same_functions(mine: Statistics, theirs: Statistics) -> None:
     """Two models can be merged when their columns have the same domains and edge functions."""
     both = zip(mine.terms, mine.moments.request.terms, theirs.moments.request.terms, strict=True)
     for term, ours, others in both:
-        parts = zip(mine.binding.labels(term), term.inner.factors, ours.factors, others.factors, strict=True)
+        parts = zip(mine.binding.labels(term), term.term.inner, ours.factors, others.factors, strict=True)
         for label, factor, one, other in parts:
-            if one.domain != other.domain:
+            if one.domain.numbers != other.domain.numbers:
                 places = " and ".join(place.describe() for place in (one.domain, other.domain))
                 raise ValueError(
                     f"the two models have different domains for column {label}, {places}, so their sums are of "
                     "different functions and do not add up; fit both with the same domain"
                 )
-            edges = [factor.edges(basis) for basis in (one.basis, other.basis)]
+            edges = [factor.edges(basis.numbers) for basis in (one.basis, other.basis)]
             if edges[0] != edges[1]:
                 raise ValueError(
                     f"the two models have {edges[0]} and {edges[1]} edge functions for column {label}, so their sums "
@@ -154,12 +172,16 @@ def _aligned(moments: Moments, binding: Binding, *both: Moments) -> Moments:
 
 
 def with_levels(moments: Moments, binding: Binding) -> Moments:
-    """The moments over all levels that the columns now know."""
+    """The moments over all levels that the columns now know, missing values among them."""
     for s, term in enumerate(binding.terms):
         for d, c in enumerate(term.columns):
             levels = binding.columns[c].levels if isinstance(c, int) else None
             if levels is not None:
                 moments = moments.with_levels(s, d, levels)
+            if term.gaps and term.gaps[d]:
+                own = moments.request.terms[s].factors[d]
+                domain, basis, change = admitting(own.domain, own.basis)
+                moments = moments.with_request(s, d, ColumnRequest(domain, basis), change)
     return moments
 
 

@@ -112,8 +112,8 @@ class TableSummary:
     def profile(self, c: int) -> Profile | None:
         """One column beside y; None where there is nothing to settle by it."""
         if self.profiles:
-            return self.profiles[c]
-        return None if self.sample is None else self.sample.profile(c)
+            return self.profiles[c].numbers
+        return None if self.sample is None else self.sample.profile(c).numbers
 
     def merged(self, other: "TableSummary") -> "TableSummary":
         """What a look at the rows of both would have found."""
@@ -121,7 +121,9 @@ class TableSummary:
         parts = [part.over(binding) for part in (self, other)]
         n = self.n + other.n
         summaries = tuple(
-            one.merged(two) if column.levels is None else summary_of_levels(len(column.levels), n)
+            one.merged(two)
+            if column.levels is None
+            else summary_of_levels(len(column.levels), n, one.missing + two.missing)
             for column, one, two in zip(binding.columns, *(part.summaries for part in parts), strict=True)
         )
         some = [part.sample for part in parts if part.n]
@@ -133,7 +135,7 @@ class TableSummary:
     def over(self, binding: Binding) -> "TableSummary":
         """The same over more levels, in another order: codes are renumbered."""
         summaries = tuple(
-            found if column.levels is None else summary_of_levels(len(column.levels), self.n)
+            found if column.levels is None else summary_of_levels(len(column.levels), self.n, found.missing)
             for column, found in zip(binding.columns, self.summaries, strict=True)
         )
         moved = replace(self, binding=binding, summaries=summaries)
@@ -155,9 +157,12 @@ def look_at(batch: Batch, *, always_sampled: bool = False, sampled: bool = True)
     smooth = [column.levels is None for column in binding.columns]
     found = iter(summarise_columns(source, [c for c, use in enumerate(smooth) if use]))
     summaries = tuple(
-        next(found) if column.levels is None else summary_of_levels(len(column.levels), source.n)
-        for column in binding.columns
+        next(found)
+        if column.levels is None
+        else summary_of_levels(len(column.levels), source.n, _missing_levels(source, c) if column.admits else 0)
+        for c, column in enumerate(binding.columns)
     )
+    binding = binding.with_gaps([own.missing > 0 for own in summaries])
     several = len(binding.terms) > 1 or any(len(term.columns) > 1 for term in binding.terms)
     shared = always_sampled or (several and sampled)
     levels = [column.levels for column in binding.columns]
@@ -167,11 +172,19 @@ def look_at(batch: Batch, *, always_sampled: bool = False, sampled: bool = True)
     return TableSummary(binding, summaries, source.n, *sums, sample, targets)
 
 
-def summary_of_levels(levels: int, n: int) -> ColumnSummary:
+def summary_of_levels(levels: int, n: int, missing: int = 0) -> ColumnSummary:
     """Of a column of levels: that of their codes."""
-    return ColumnSummary(0.0, levels - 1.0, np.arange(float(levels)), n)
+    return ColumnSummary(0.0, levels - 1.0, np.arange(float(levels)), n, missing)
+
+
+def _missing_levels(source: RowBlock, c: int) -> int:
+    """In how many rows a column is missing where that is no level."""
+    return int(np.count_nonzero(np.isnan(source.column(c, slice(0, source.n)))))
 
 
 def _renumbered(codes: np.ndarray, old: tuple[Any, ...], new: tuple[Any, ...]) -> np.ndarray:
     codes_of = {level: code for code, level in enumerate(new)}
-    return np.array([codes_of[level] for level in old], float)[codes.astype(int)]
+    there = ~np.isnan(codes)  # where missing is no level, the levels are named, and stay
+    found = np.full(codes.size, np.nan)
+    found[there] = np.array([codes_of[level] for level in old], float)[codes[there].astype(int)]
+    return found

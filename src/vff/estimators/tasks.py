@@ -47,6 +47,8 @@ class Reader:
     kernel: Kernel | None
     roles: Roles
     likelihood: AbstractLikelihood
+    admits: bool = False
+    """Whether missing numbers have an effect of their own."""
 
     def batch(self, chunk: Chunk, binding: Binding | None = None, seen: Binding | None = None) -> Batch:
         """The rows of a chunk; ``binding`` knows all levels, ``seen`` those of earlier rows, where there are any."""
@@ -55,7 +57,7 @@ class Reader:
             chunk.memo["rows"] = table, observations(table, y, w, self.likelihood)
         table, observed = chunk.memo["rows"]
         if binding is None:
-            binding = resolve_columns(self.kernel, table, likelihood_column=self.likelihood.column)
+            binding = resolve_columns(self.kernel, table, self.likelihood.column, admits=self.admits)
             binding = binding if seen is None else joined(seen, binding)
         return take_batch(table, binding, observed)
 
@@ -108,7 +110,7 @@ class Look(RowTask):
 
     def from_groups(self, rows: DatabaseRows) -> TableSummary:
         """Every column by itself: its values, and the sums of the rows at each."""
-        return look_at_groups(rows, self.reader.kernel, self.offset)
+        return look_at_groups(rows, self.reader.kernel, self.offset, admits=self.reader.admits)
 
 
 @dataclass(frozen=True)

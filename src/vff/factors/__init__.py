@@ -31,6 +31,8 @@ from vff.kinds import FACTORS
 for _folder in FACTORS:
     KINDS.register(import_module(f"vff.factors.{_folder}").KIND)
 
+from vff.factors.missing.beside import admitting, or_missing, rows_may_miss  # noqa: E402  once there are kinds
+
 __all__ = [
     "KINDS",
     "Beyond",
@@ -55,8 +57,11 @@ __all__ = [
     "TermTransform",
     "Values",
     "WhiteFactor",
+    "admitting",
     "by_differences",
     "normal_form",
+    "or_missing",
+    "rows_may_miss",
     "tails_together",
     "tails_without",
     "with_room",

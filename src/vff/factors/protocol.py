@@ -92,10 +92,13 @@ class Prior(ABC, Generic[D, B]):
 
     def prior_variance(self, x: np.ndarray) -> np.ndarray | float:
         """k(x, x) at any rows, (N,); one number where it is the same everywhere."""
-        factor = self.factor
-        if factor.constant_variance:
+        if self.factor.constant_variance:
             return 1.0
-        return factor.variance_functions(self.domain.to_unit(x)) @ factor.variance_weights(self.values)
+        return self.variance_functions(x) @ self.factor.variance_weights(self.values)
+
+    def variance_functions(self, x: np.ndarray) -> np.ndarray:
+        """The functions of which k(x, x) is made where it varies, at any rows, (N, J)."""
+        return self.factor.variance_functions(self.domain.to_unit(x))
 
     def slope_variance(self, x: np.ndarray) -> np.ndarray | float:
         """Prior variance of the derivative, in the column's own units, at any rows; one number if the same at all."""
@@ -142,6 +145,11 @@ class Factor(ABC, Generic[D, B]):
 
     def check(self) -> None:  # most have nothing to check
         """ValueError unless its fields make sense, wherever they came from."""
+
+    @property
+    def numbers(self) -> "Factor":
+        """That of inputs that are there: itself, unless missing ones have an effect beside it."""
+        return self
 
     @property
     def lone(self) -> bool:

@@ -9,7 +9,7 @@ features give it. ``to_dense`` exists for tests; nothing here calls it.
 """
 
 from vff.linalg.arrays import along, apply_along, contracted, namespace, product_rows, slices_of
-from vff.linalg.blocks import BlockDiagonal, BlockGram
+from vff.linalg.blocks import BlockDiagonal, BlockGram, BlockOperator
 from vff.linalg.cholesky import Factor, NotPositiveDefinite, factorise
 from vff.linalg.conjugate_gradients import Solution, conjugate_gradients
 from vff.linalg.dense import Dense, Diagonal
@@ -28,6 +28,7 @@ __all__ = [
     "AbstractSymmetric",
     "BlockDiagonal",
     "BlockGram",
+    "BlockOperator",
     "BorderedLowRank",
     "Dense",
     "DenseView",

@@ -1,6 +1,6 @@
 """Matrices by blocks: the prior of a sum of independent terms, and the Gram matrix of their features."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -9,8 +9,8 @@ import numpy as np
 
 from vff.linalg.arrays import slices_of
 from vff.linalg.dense import Dense
-from vff.linalg.operators import AbstractInvertible, AbstractSymmetric
-from vff.linalg.views import MatrixView, StructuredCotangent
+from vff.linalg.operators import AbstractInvertible, AbstractOperator, AbstractSymmetric
+from vff.linalg.views import MatrixView, Probes, StructuredCotangent
 
 
 class _Blocks:
@@ -30,20 +30,24 @@ class _Blocks:
 
 
 @dataclass(frozen=True)
-class BlockDiagonal(_Blocks, AbstractInvertible):
+class BlockOperator(_Blocks, AbstractOperator):
     """diag(K_1, ..., K_T). Every verb is the blocks' own, side by side."""
 
-    blocks: tuple[AbstractInvertible, ...]
+    blocks: tuple[AbstractOperator, ...]
 
-    def each(self) -> Iterator[tuple[AbstractInvertible, slice]]:
+    def each(self) -> Iterator[tuple[Any, slice]]:
         """Every block with its rows and columns."""
         return zip(self.blocks, self.slices, strict=True)
 
-    def _stack(self, part: Callable[[AbstractInvertible, slice], np.ndarray]) -> np.ndarray:
+    def _stack(self, part: Callable[[Any, slice], np.ndarray]) -> np.ndarray:
         return np.concatenate([part(block, own) for block, own in self.each()])
 
-    def scaled(self, factor: float) -> "BlockDiagonal":
-        return BlockDiagonal(tuple(block.scaled(factor) for block in self.blocks))
+    @property
+    def probes(self) -> Probes:
+        """Those of the blocks, side by side."""
+        every = [block.probes for block in self.blocks]
+        known = [own for own in every if own is not None]
+        return None if len(known) < len(every) else _side_by_side(known)
 
     def mv(self, v: np.ndarray) -> np.ndarray:
         return self._stack(lambda block, own: block.mv(v[own]))
@@ -75,6 +79,16 @@ class BlockDiagonal(_Blocks, AbstractInvertible):
             dense[own, own] = block.to_dense()
         return dense
 
+
+@dataclass(frozen=True)
+class BlockDiagonal(BlockOperator, AbstractInvertible):
+    """The same of blocks that are solved with."""
+
+    blocks: tuple[AbstractInvertible, ...]  # pyright: ignore[reportIncompatibleVariableOverride]
+
+    def scaled(self, factor: float) -> "BlockDiagonal":
+        return BlockDiagonal(tuple(block.scaled(factor) for block in self.blocks))
+
     def solve(self, v: np.ndarray) -> np.ndarray:
         return self._stack(lambda block, own: block.solve(v[own]))
 
@@ -101,7 +115,7 @@ class BlockGram(_Blocks, AbstractSymmetric):
 
     blocks: tuple[AbstractSymmetric, ...]
     between: Mapping[tuple[int, int], np.ndarray]
-    """(P_s, P_t) by pairs s < t."""
+    """(P_s, P_t) by pairs s < t; those that are not there are zero."""
 
     def mv(self, v: np.ndarray) -> np.ndarray:
         image = np.concatenate([block @ v[own] for block, own in zip(self.blocks, self.slices, strict=True)])
@@ -118,7 +132,7 @@ class BlockGram(_Blocks, AbstractSymmetric):
 
     @cached_property
     def _dense(self) -> np.ndarray:
-        gram = np.empty(self.shape)
+        gram = np.zeros(self.shape)
         for block, own in zip(self.blocks, self.slices, strict=True):
             gram[own, own] = block.dense()
         for (s, t), block in self.between.items():
@@ -126,7 +140,18 @@ class BlockGram(_Blocks, AbstractSymmetric):
             gram[self.slices[t], self.slices[s]] = block.T
         return gram
 
+    to_dense = dense
+
     def part(self, own: slice) -> AbstractSymmetric:
         if own in self.slices:
             return self.blocks[self.slices.index(own)]
         return Dense(self.dense()[own, own])
+
+
+def _side_by_side(parts: Sequence[np.ndarray]) -> np.ndarray:
+    """diag(V_1, ..., V_T) of matrices that need not be square."""
+    whole = np.zeros((sum(len(own) for own in parts), sum(own.shape[1] for own in parts)))
+    places = zip(parts, slices_of(map(len, parts)), slices_of(own.shape[1] for own in parts), strict=True)
+    for own, rows, columns in places:
+        whole[rows, columns] = own
+    return whole

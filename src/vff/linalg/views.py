@@ -126,6 +126,11 @@ class _Thin(MatrixView):
     def times(self, V: np.ndarray) -> np.ndarray:
         return self.image
 
+    def parts(self, slices: Sequence[slice], probes: Sequence[Probes]) -> Sequence[MatrixView]:
+        """Of a block that is made of blocks: the probes of each are zero in the others."""
+        columns = slices_of(V.shape[1] for V in probes if V is not None)
+        return [_Thin(self.d[own], self.image[own, some]) for own, some in zip(slices, columns, strict=True)]
+
 
 @dataclass(frozen=True)
 class InverseView(MatrixView):

@@ -17,7 +17,7 @@ number near the mean of y that keeps the sums free of cancellation. How it is su
 ``run_pass`` goes through the rows once, in chunks; ``PreparedRows`` many times.
 """
 
-from vff.moments.distinct import ColumnSummary, DistinctValues, distinct_values_of, summarise_column
+from vff.moments.distinct import ColumnSummary, DistinctValues, distinct_values_of, extent_of, summarise_column
 from vff.moments.engines.base import Choice, Cost, Engine, Job, Work, contract
 from vff.moments.engines.choice import ENGINES, choose
 from vff.moments.gram import TermPair, gram_columns_adjoint, project_term, term_gram
@@ -73,6 +73,7 @@ __all__ = [
     "distinct_values_for",
     "distinct_values_of",
     "equivalent_weights",
+    "extent_of",
     "gram_columns_adjoint",
     "lattice_size",
     "merge_equal_rows",

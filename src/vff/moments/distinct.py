@@ -1,7 +1,7 @@
 """Regularity of a column: equally spaced rows, and distinct values without sorting where a lattice allows it."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -33,14 +33,14 @@ def spacing(t: np.ndarray) -> float | None:
 
 @dataclass(frozen=True)
 class DistinctValues:
-    """The distinct values of a column, and how a value finds its code.
+    """The distinct values of a column, and how a value finds its code; missing values are one of them, the last.
 
     With ``step`` > 0 every value is the only one in its cell, the integer nearest to (value - low) / step, and
     ``compact`` turns the cell into the code. Otherwise codes come from a binary search.
     """
 
     values: np.ndarray
-    """(D,), increasing."""
+    """(D,), increasing; NaN stands for missing ones."""
     low: float = 0.0
     step: float = 0.0
     compact: np.ndarray | None = None
@@ -53,8 +53,30 @@ class DistinctValues:
         """D."""
         return self.values.size
 
+    @property
+    def missing(self) -> bool:
+        """Whether missing values are among them."""
+        return bool(self.size and np.isnan(self.values[-1]))
+
+    @cached_property
+    def numbers(self) -> "DistinctValues":
+        """Those that are there; the codes stay."""
+        return replace(self, values=self.values[:-1], remembered={}) if self.missing else self
+
+    @property
+    def or_missing(self) -> "DistinctValues":
+        """These and missing values."""
+        return self if self.missing else replace(self, values=np.append(self.values, np.nan), remembered={})
+
     def encode(self, x: np.ndarray) -> np.ndarray:
         """The code of every row; rows must hold these values."""
+        if self.missing:
+            gone = np.isnan(x)
+            if not gone.any():
+                return self.numbers.encode(x)
+            codes = np.full(x.size, self.size - 1, np.int64)
+            codes[~gone] = self.numbers.encode(x[~gone])
+            return codes
         if self.step == 0.0:
             return np.searchsorted(self.values, x)
         codes = _cells(x, self.low, self.step)
@@ -62,9 +84,14 @@ class DistinctValues:
 
     def holds(self, x: np.ndarray) -> bool:
         """Whether every row has one of these values."""
+        gone = np.isnan(x)
+        if gone.any():
+            return self.missing and self.numbers.holds(x[~gone])
+        if self.missing:
+            return self.numbers.holds(x)
         if x.size == 0:
             return True
-        if self.values[0] > x.min() or self.values[-1] < x.max():
+        if self.size == 0 or self.values[0] > x.min() or self.values[-1] < x.max():
             return False
         return bool(np.array_equal(self.values[self.encode(x)], x))
 
@@ -78,7 +105,9 @@ class ColumnSummary:
     values: np.ndarray | None = None
     """Its distinct values, increasing, unless there are very many."""
     n: int = 0
-    """Rows."""
+    """Rows, those with a missing value among them."""
+    missing: int = 0
+    """Rows with a missing value; what else is said is about the others."""
 
     @property
     def constant(self) -> bool:
@@ -87,37 +116,55 @@ class ColumnSummary:
     @property
     def n_distinct(self) -> int:
         """How many different values there are, or the number of rows when they are very many."""
-        return self.n if self.values is None else self.values.size
+        return self.n - self.missing if self.values is None else self.values.size
 
     @cached_property
     def distinct(self) -> DistinctValues | None:
         """The distinct values, when they are few enough to work on."""
         few = self.values is not None and 0 < 2 * self.values.size <= self.n
-        return _coded(self.values) if few and self.values is not None else None
+        if not few or self.values is None:
+            return None
+        return _coded(self.values).or_missing if self.missing else _coded(self.values)
 
     @property
     def extent(self) -> "ColumnSummary":
         """Where the rows lie, and nothing else about them."""
-        return ColumnSummary(self.low, self.high)
+        return ColumnSummary(self.low, self.high, missing=self.missing)
 
     def merged(self, other: "ColumnSummary") -> "ColumnSummary":
         """What a look at the rows of both would have found."""
         low, high = min(self.low, other.low), max(self.high, other.high)
+        n, missing = self.n + other.n, self.missing + other.missing
         if self.values is None or other.values is None:
-            return ColumnSummary(low, high, None, self.n + other.n)
+            return ColumnSummary(low, high, None, n, missing)
         values = np.union1d(self.values, other.values)
-        return ColumnSummary(low, high, values if values.size <= _MOST_VALUES else None, self.n + other.n)
+        return ColumnSummary(low, high, values if values.size <= _MOST_VALUES else None, n, missing)
 
 
 def summarise_column(n: int, pieces: Pieces) -> ColumnSummary:
     """Range and distinct values of a column of n rows, in one pass."""
-    found = _Distinct(_sample(n, pieces))
-    low, high = np.inf, -np.inf
-    for x in _values_of(n, pieces):
+    found = _Distinct(_numbers(_sample(n, pieces)))
+    low, high, missing = np.inf, -np.inf, 0
+    for every in _values_of(n, pieces):
+        x = _numbers(every)
+        missing += every.size - x.size
+        if not x.size:
+            continue
         ends = float(x.min()), float(x.max())
         low, high = min(low, ends[0]), max(high, ends[1])
         found.add(x, *ends)
-    return ColumnSummary(low, high, found.values, n)
+    return ColumnSummary(low, high, found.values, n, missing)
+
+
+def _numbers(x: np.ndarray) -> np.ndarray:
+    """Those that are there."""
+    return x[~np.isnan(x)] if x.size and np.isnan(x.min()) else x
+
+
+def extent_of(x: np.ndarray) -> tuple[float, float]:
+    """The least and the greatest of rows in memory that are there; none where all are missing."""
+    there = _numbers(x)
+    return float(there.min(initial=np.inf)), float(there.max(initial=-np.inf))
 
 
 def distinct_values_of(x: np.ndarray) -> DistinctValues | None:

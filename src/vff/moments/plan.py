@@ -8,7 +8,7 @@ from math import prod
 
 import numpy as np
 
-from vff.basis.protocol import Axis
+from vff.basis.protocol import Axis, Basis
 from vff.basis.several import merged, parts_of
 from vff.moments.distinct import ColumnSummary, DistinctValues, summarise_column
 from vff.moments.engines.base import LARGEST_CONTINGENCY, Choice, Job, Work
@@ -232,19 +232,20 @@ def distinct_values_for(
             for s, distinct in enumerate(distinct_values)
         ]
     both = zip(request.columns, distinct_values, strict=True)
-    return [_level_codes(column.basis.size) if column.domain.discrete else distinct for column, distinct in both]
+    return [_level_codes(column.basis) if column.domain.discrete else distinct for column, distinct in both]
 
 
 def _every_value(s: int, found: ColumnSummary, source: RowBlock | None) -> np.ndarray:
     if found.values is not None:
-        return found.values
+        return np.append(found.values, np.nan) if found.missing else found.values
     if source is None:
         raise ValueError(
             f"engine='table' works on distinct values, and column {s} of the model has too many of them for rows that "
             "come in chunks; use engine='auto', or round the column"
         )
-    return np.unique(source.column(s, slice(0, source.n)))
+    return np.unique(source.column(s, slice(0, source.n)))  # missing ones are one value, the last
 
 
-def _level_codes(size: int) -> DistinctValues:
-    return DistinctValues(np.arange(float(size)), 0.0, 1.0)
+def _level_codes(basis: Basis) -> DistinctValues:
+    codes = DistinctValues(np.arange(float(basis.numbers.size)), 0.0, 1.0)
+    return codes if basis.numbers is basis else codes.or_missing

@@ -45,6 +45,11 @@ class ColumnRequest:
         both = zip(self.domain.parts, self.basis.parts, strict=True)
         return tuple(ColumnRequest(domain, basis) for domain, basis in both)
 
+    @property
+    def numbers(self) -> "ColumnRequest":
+        """What is asked of rows that are not missing."""
+        return ColumnRequest(self.domain.numbers, self.basis.numbers) if self.domain.numbers != self.domain else self
+
     def check(self) -> None:
         """ValueError unless this is something that can be summed, wherever it came from."""
         self.domain.check()
@@ -97,11 +102,15 @@ class TermRequest:
         """Of the factor over this axis; None when there is none."""
         return self.bases[self.axes.index(axis)] if axis in self.axes else None
 
+    def with_factor(self, d: int, request: ColumnRequest) -> "TermRequest":
+        """The same term with other features for one factor."""
+        factors = list(self.factors)
+        factors[d] = request
+        return replace(self, factors=tuple(factors))
+
     def with_basis(self, d: int, basis: Basis) -> "TermRequest":
         """The same term with another basis for one factor."""
-        factors = list(self.factors)
-        factors[d] = replace(factors[d], basis=basis)
-        return replace(self, factors=tuple(factors))
+        return self.with_factor(d, replace(self.factors[d], basis=basis))
 
 
 def joint(one: Basis, other: Basis) -> Basis:
@@ -168,6 +177,25 @@ class ColumnRows:
         """Some of the rows."""
         return ColumnRows(self.request, self.x[rows], self.distinct)
 
+    @property
+    def inside(self) -> np.ndarray:
+        """Which rows lie inside their domain, (N,): what is missing does, if the domain knows of it."""
+        domain = self.request.domain
+        found = domain.contains(self.t)
+        return found if domain.numbers is not domain else found & ~self.missing
+
+    @property
+    def missing(self) -> np.ndarray:
+        """Which rows are missing, (N,)."""
+        if "missing" not in self.remembered:
+            self.remembered["missing"] = np.isnan(self.x)
+        return self.remembered["missing"]
+
+    def numbers(self, rows: np.ndarray) -> "ColumnRows":
+        """Some of the rows, none of which is missing."""
+        distinct = None if self.distinct is None else self.distinct.numbers
+        return ColumnRows(self.request.numbers, self.x[rows], distinct)
+
     def letters(self, letters: Letters) -> np.ndarray:
         """Letters at the distinct values, (D, size)."""
         if self.known_values.size * letters.size > _REMEMBERED:
@@ -181,6 +209,7 @@ class ColumnRows:
         """Whether every letter is the indicator of a distinct value, in the same order."""
         values = self.known_values.values
         codes = self.request.domain.discrete and letters.local == 1 and values.size == letters.size
+        codes = codes and letters.numbers is letters
         return codes and bool(values.size == 0 or (values[0] == 0.0 and values[-1] == values.size - 1.0))
 
     def written(self, letters: Letters) -> np.ndarray:

@@ -34,6 +34,12 @@ class Profile(NamedTuple):
     within: np.ndarray
     """sum w (y - mean)^2 over the rows that an entry stands for; zero for a row."""
 
+    @property
+    def numbers(self) -> "Profile":
+        """Without what is missing."""
+        there = ~np.isnan(self.x)
+        return self if there.all() else Profile(*(part[there] for part in self))
+
 
 @dataclass(frozen=True)
 class Sample:
@@ -113,7 +119,7 @@ def _piece_of(
     columns = [source.column(c, rows) for c in range(len(marks))]
     y, beside, w = source.y[rows], extra[rows], source.w[rows]
     both = zip(columns, marks, strict=True)
-    numbers = [y, beside, *(column if own is None else own[column.astype(np.intp)] for column, own in both)]
+    numbers = [y, beside, *(column if own is None else _marks_of(column, own) for column, own in both)]
     hashes = np.concatenate(
         [_hash([column[at : at + _BLOCK] for column in numbers]) for at in range(0, max(y.size, 1), _BLOCK)]
     )
@@ -121,6 +127,16 @@ def _piece_of(
     few = _below(hashes, halvings)
     kept = tuple(column[few] for column in columns)
     return _fitted(Sample(kept, y[few], beside[few], w[few], hashes[few], halvings))
+
+
+def _marks_of(codes: np.ndarray, marks: np.ndarray) -> np.ndarray:
+    """Of every row; NaN where it is missing, and that is no level."""
+    gone = np.isnan(codes)
+    return (
+        marks[codes.astype(np.intp)]
+        if not gone.any()
+        else np.where(gone, np.nan, marks[np.where(gone, 0, codes).astype(np.intp)])
+    )
 
 
 def _hash(numbers: Sequence[np.ndarray]) -> np.ndarray:

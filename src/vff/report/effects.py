@@ -9,8 +9,27 @@ from vff.estimators.arguments import is_whole
 from vff.estimators.base import AdditiveModel
 from vff.report import canvas
 from vff.report.observed import check_drawable, scale_text
-from vff.report.panels import DENSITY, add_bar, draw_lines, draw_surface, frame_surface, share_limits, surface_handles
-from vff.report.views import View, effect_data, effect_on, grid_along, held_text, joined, supported, view_of
+from vff.report.panels import (
+    DENSITY,
+    add_bar,
+    draw_lines,
+    draw_missing,
+    draw_surface,
+    frame_surface,
+    share_limits,
+    surface_handles,
+)
+from vff.report.views import (
+    View,
+    effect_data,
+    effect_of_missing,
+    effect_on,
+    grid_along,
+    held_text,
+    joined,
+    supported,
+    view_of,
+)
 from vff.words import listed, shown
 
 if TYPE_CHECKING:
@@ -196,6 +215,9 @@ def _draw(ax: Axes, model: AdditiveModel, view: View, how: _How) -> _Panel:
         lattice = {c: grid_along(model, c, _LATTICE if surface else _fine(model, c)) for c in view.over}
         effect = effect_on(model, view, lattice, how.pure)
         image = (draw_surface if surface else draw_lines)(ax, model, view, lattice, effect, how.z)
+        missing = effect_of_missing(model, view, how.pure)
+        if missing is not None:
+            draw_missing(ax, missing, how.z)
         data = effect_data(model, view, lattice, effect, how.z)
     if not active:
         text = ax.text(0.5, 0.6, "the data do not support\nan effect", ha="center", fontsize="small", zorder=6)

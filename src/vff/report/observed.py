@@ -66,7 +66,7 @@ def curves(model: ProcessMixin, x: np.ndarray, level: float) -> Data:
 def rows_of(model: Any, X: Any, y: Any, caller: str) -> tuple[np.ndarray, np.ndarray | None]:
     """The modelled columns of X, (N, C), and y as it is drawn: a number, 0 or 1 for classes, or per unit of exposure.
 
-    X is refused when it cannot be of the columns of the fit.
+    X is refused when it cannot be of the columns of the fit. Rows where a column is missing have no place in a picture.
     """
     given = table = Table.of(X)
     if table.names is not None and getattr(model, "feature_names_in_", None) is not None:
@@ -76,11 +76,13 @@ def rows_of(model: Any, X: Any, y: Any, caller: str) -> tuple[np.ndarray, np.nda
             f"X has {table.n_columns} column(s) and the model was fitted to {model.n_features_in_}; give {caller} a "
             "table like the one that was fitted"
         )
-    x = np.stack([table.numbers(index) for index in model.column_indices_], axis=1)
+    admits = getattr(model, "missing", None) == "effect"
+    x = np.stack([table.numbers(index, missing=admits) for index in model.column_indices_], axis=1)
+    there = ~np.isnan(x).any(axis=1)
     if y is None:
-        return x, None
+        return x[there], None
     target = model._as_numbers(column_or_values(given, y, "y"), table.n_rows)
-    return x, target / extra_of(model.likelihood_, table)
+    return x[there], (target / extra_of(model.likelihood_, table))[there]
 
 
 def target_text(model: ProcessMixin, y: Any) -> str:

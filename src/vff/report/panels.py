@@ -77,6 +77,16 @@ def _draw_dots(ax: Axes, x: np.ndarray, mean: np.ndarray, std: np.ndarray, z: fl
     )
 
 
+def draw_missing(ax: Axes, effect: Effect, z: float) -> None:
+    """A dot with a bar to the right of a line: the effect where the column is missing."""
+    (mean,), (std,), _ = effect
+    low, high = ax.get_xlim()
+    at = high + 0.04 * (high - low)
+    ax.errorbar(at, mean, z * std, fmt="o", ms=4.0, color=canvas.MEAN, lw=1.0, zorder=4)
+    ax.annotate("missing", (at, mean), (4.0, 4.0), textcoords="offset points", fontsize="x-small", ha="right")
+    ax.set_xlim(low, high + 0.08 * (high - low))
+
+
 def _draw_curves(ax: Axes, model: AdditiveModel, by: int, at: np.ndarray, effect: Effect, z: float) -> None:
     """Dotted, and without a band, where the data tell nothing."""
     for number, colour in zip(order_of(model, by), _COLOURS, strict=False):

@@ -93,11 +93,12 @@ def density_along(model: AdditiveModel, view: View) -> tuple[np.ndarray, np.ndar
     if h is None or factor.domain.discrete or ends.size < 2:
         return None
     # rows stand at nodes, the ends among them, where many may be; a bar is as wide as a node reaches
-    nodes = np.linspace(ends[0], ends[-1], int(min(_MOST_BARS, max(3, factor.basis.size))))
+    basis, t = factor.basis.numbers, factor.domain.to_unit
+    nodes = np.linspace(ends[0], ends[-1], int(min(_MOST_BARS, max(3, basis.size))))
     edges = np.concatenate([nodes[:1], 0.5 * (nodes[:-1] + nodes[1:]), nodes[-1:]])
-    features = _with_polynomials(factor.basis, factor.basis.evaluate(factor.domain.to_unit(nodes)).T)
+    features = _with_polynomials(basis, basis.evaluate(t(nodes)).T)
     bends = _SMOOTH * np.diff(np.eye(nodes.size), n=2, axis=0)
-    averages = np.append(_with_polynomials(factor.basis, h), np.zeros(len(bends)))
+    averages = np.append(_with_polynomials(basis, h[: basis.size]), np.zeros(len(bends)))
     weights, _ = nnls(np.concatenate([features, bends]), averages)
     heights = weights / np.diff(edges)
     return edges, heights / max(float(heights.max()), np.finfo(float).tiny)
@@ -161,6 +162,14 @@ def effect_on(model: AdditiveModel, view: View, lattice: Mapping[int, np.ndarray
     known = variance < UNINFORMED**2 * prior
     shape = grids[0].shape
     return Effect(scale * mean.reshape(shape), scale * np.sqrt(variance).reshape(shape), known.reshape(shape))
+
+
+def effect_of_missing(model: AdditiveModel, view: View, pure: bool) -> Effect | None:
+    """The effect of a term over one column of numbers where that is missing; None where it never was."""
+    c = view.over[0]
+    if len(view.over) > 1 or levels_of(model, c) or not model.statistics_.binding.gaps[c]:
+        return None
+    return effect_on(model, view, {c: np.array([np.nan])}, pure)
 
 
 def lattice_data(x: np.ndarray, y: np.ndarray, **fields: np.ndarray) -> canvas.Data:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.polynomial import legendre
 
 from vff.basis import Change, HarmonicBlock, TrigonometricLetters
-from vff.basis.protocol import pad, trim
+from vff.basis.trigonometric import pad, trim
 
 CONSTANT = -0.5
 """The n-th derivative of B_n."""

@@ -63,9 +63,12 @@ class Posterior:
         """Which rows lie where the data have no say in some column, (N, C)."""
         outside = np.zeros(x.shape, bool)
         for term in self.terms:
-            for c, factor in zip(term.columns, term.factors, strict=True):
+            for c, factor in zip(term.columns, term.at_rows, strict=True):
                 out = factor.outside(x[:, c])
-                outside[:, c] |= out[:, None] if isinstance(c, tuple) else out
+                if isinstance(c, tuple):  # where one of several columns is missing, that one
+                    gone = np.isnan(x[:, c])
+                    out = out[:, None] & (gone | ~gone.any(axis=1, keepdims=True))
+                outside[:, c] |= out
         return outside
 
     def mean_at(self, x: np.ndarray) -> np.ndarray:
@@ -259,8 +262,10 @@ class Posterior:
         levels = [column.domain.discrete for column in self.request.columns]
         unseen = self.outside(x) & levels
         row = np.where(unseen.any(axis=1), np.arange(len(x)), -1)
-        distinct, codes = np.unique(np.column_stack([x, row]), axis=0, return_inverse=True)
-        return distinct[:, :-1], codes.reshape(-1)
+        # missing values are alike, and unlike any number
+        known = np.column_stack([np.where(np.isnan(x), np.inf, x), row])
+        _, first, codes = np.unique(known, axis=0, return_index=True, return_inverse=True)
+        return x[first], codes.reshape(-1)
 
     def sample(self, x: np.ndarray, n_samples: int, rng: np.random.Generator) -> np.ndarray:
         """Joint draws of f, (N, n_samples); equal rows share one.

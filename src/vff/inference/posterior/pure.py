@@ -140,7 +140,7 @@ class Part:
 
     def factors_at(self, x: np.ndarray) -> list[np.ndarray | None]:
         """The features of its factors at rows x (N, C); None for those that are averaged."""
-        every = enumerate(zip(self.whole.columns, self.whole.factors, strict=True))
+        every = enumerate(zip(self.whole.columns, self.whole.at_rows, strict=True))
         return [own.features(x[:, c]) if d in self.over else None for d, (c, own) in every]
 
     def written(self, x: np.ndarray) -> np.ndarray:
@@ -155,7 +155,7 @@ class Part:
         """Its variance without data at every row, (N,)."""
 
         def whole(d: int, x: np.ndarray) -> np.ndarray | float:
-            return self.whole.factors[d].prior_variance(x[:, self.whole.columns[d]])
+            return self.whole.at_rows[d].prior_variance(x[:, self.whole.columns[d]])
 
         return self._prior(x, rows, whole)
 
@@ -163,7 +163,7 @@ class Part:
         """The part of it that the features do not carry, (N,)."""
 
         def carried(d: int, x: np.ndarray) -> np.ndarray:
-            return self.whole.factors[d].carried(x[:, self.whole.columns[d]])
+            return self.whole.at_rows[d].carried(x[:, self.whole.columns[d]])
 
         return np.maximum(self.prior(x, rows) - self._prior(x, rows, carried), 0.0)
 

@@ -12,7 +12,7 @@ from math import prod
 import numpy as np
 
 from vff.basis import Domain
-from vff.factors import Prior, TermTransform
+from vff.factors import Prior, TermTransform, rows_may_miss
 from vff.inference.model.products import evaluated
 from vff.inference.model.term import variance_functions
 from vff.linalg import DenseView, Kronecker, along, product_rows
@@ -95,6 +95,11 @@ class TermProcess:
     factors: tuple[Prior, ...]
 
     @cached_property
+    def at_rows(self) -> tuple[Prior, ...]:
+        """Its factors as they answer about rows, some of which may be missing."""
+        return tuple(map(rows_may_miss, self.factors))
+
+    @cached_property
     def transform(self) -> TermTransform:
         """From the functions that are summed over rows to those of the prior."""
         return TermTransform(tuple(factor.transform for factor in self.factors))
@@ -140,7 +145,7 @@ class TermProcess:
 
     def written(self, x: np.ndarray, along: Container[int] = ()) -> Written:
         """The prior's functions at any rows x (N, C), or their slopes along one of the columns, however it is read."""
-        pairs = list(zip(self.columns, self.factors, strict=True))
+        pairs = list(zip(self.columns, self.at_rows, strict=True))
         moved = [any(one in along for one in numbers((c,))) for c, _ in pairs]
         if sum(moved) > 1:
             raise ValueError(
@@ -156,7 +161,7 @@ class TermProcess:
     def covariance(self, x: np.ndarray) -> np.ndarray:
         """Prior covariance of all rows, (N, N)."""
         total = np.full((len(x), len(x)), self.variance)
-        for c, factor in zip(self.columns, self.factors, strict=True):
+        for c, factor in zip(self.columns, self.at_rows, strict=True):
             column = np.ascontiguousarray(x[:, c])
             total *= factor.correlation(column, column)
         return total
@@ -182,7 +187,7 @@ class TermProcess:
         """k(x, x) at every row; one number where it is the same at all."""
         if self.constant_variance:
             return self.variance
-        parts = (factor.prior_variance(x[:, c]) for c, factor in zip(self.columns, self.factors, strict=True))
+        parts = (factor.prior_variance(x[:, c]) for c, factor in zip(self.columns, self.at_rows, strict=True))
         return self.variance * prod(parts)
 
     @property
@@ -194,12 +199,11 @@ class TermProcess:
     def weighted_variance(self, weights: np.ndarray, x: np.ndarray) -> np.ndarray:
         """The functions of which k(x, x) is made with other weights than its own, at every row."""
         total: np.ndarray = np.broadcast_to(weights, (len(x), *weights.shape))
-        for c, own in zip(self.columns, self.factors, strict=True):
+        for c, own in zip(self.columns, self.at_rows, strict=True):
             if own.factor.constant_variance:
                 total = total[:, 0]
             else:
-                functions = own.factor.variance_functions(own.domain.to_unit(x[:, c]))
-                total = np.einsum("nj,nj...->n...", functions, total)
+                total = np.einsum("nj,nj...->n...", own.variance_functions(x[:, c]), total)
         return total
 
     def weighted_letters(self, weights: np.ndarray) -> LetterFunction:
@@ -212,13 +216,13 @@ class TermProcess:
 
     def unseen(self, x: np.ndarray) -> np.ndarray:
         """k(x, x) - phi'K^-1 phi at every row: the variance that the features do not carry."""
-        shares = [factor.carried(x[:, c]) for c, factor in zip(self.columns, self.factors, strict=True)]
+        shares = [factor.carried(x[:, c]) for c, factor in zip(self.columns, self.at_rows, strict=True)]
         # the difference is a variance; only rounding can carry it below zero
         return np.maximum(self.prior_variance(x) - self.variance * np.prod(shares, axis=0), 0.0)
 
     def slope_variance(self, x: np.ndarray, along: Container[int]) -> np.ndarray | float:
         """Prior variance of the slope along one of its columns, at every row."""
-        both = zip(self.columns, self.factors, strict=True)
+        both = zip(self.columns, self.at_rows, strict=True)
         mine = [(own, x[:, c], any(one in along for one in numbers((c,)))) for c, own in both]
         return self.variance * prod(
             own.slope_variance(at) if here else own.prior_variance(at) for own, at, here in mine
@@ -227,7 +231,7 @@ class TermProcess:
     def inside(self, rows: Rows) -> np.ndarray:
         """Which rows lie inside the places of all its columns."""
         parts = zip(self.numbers, (part for domain in self.domains for part in domain.parts), strict=True)
-        return np.logical_and.reduce([part.contains(rows[c].on(part).t) for c, part in parts])
+        return np.logical_and.reduce([rows[c].on(part).inside for c, part in parts])
 
     def linear(self, x: np.ndarray, rows: Rows, vectors: Vectors) -> Vectors:
         """phi'c at every row for every vector c, (N,) each."""
@@ -243,7 +247,7 @@ class TermProcess:
 
     def beyond(self, x: np.ndarray) -> Iterator[Stretch]:
         """Features of rows anywhere, weights Z': one column may be seen through few states, others are written out."""
-        parts = self.factors[0].beyond(x[:, self.columns[0]]) if len(self.factors) == 1 else None
+        parts = self.at_rows[0].beyond(x[:, self.columns[0]]) if len(self.factors) == 1 else None
         if parts is not None:
             yield from parts
             return

@@ -4,6 +4,7 @@ from vff.moments.engines.base import Choice, Cost, Engine, Work
 from vff.moments.engines.dense import DenseEngine
 from vff.moments.engines.grid import GridEngine
 from vff.moments.engines.grouped import GroupedEngine
+from vff.moments.engines.missing import MissingEngine
 from vff.moments.engines.spread import NufftEngine
 from vff.moments.engines.table import TableEngine
 from vff.moments.engines.weighted import WeightedEngine
@@ -41,5 +42,6 @@ ENGINES: Registry[Engine] = Registry(
     GridEngine(),
     GroupedEngine(),
     WeightedEngine(cheapest),
+    MissingEngine(cheapest),
 )
 """The first of equals is taken."""

@@ -10,7 +10,7 @@ from math import comb, factorial
 import numpy as np
 from numpy.polynomial import chebyshev
 
-from vff.basis.protocol import HarmonicBlock, TrigonometricLetters
+from vff.basis.trigonometric import HarmonicBlock, TrigonometricLetters
 from vff.moments.engines.nufft import kernel_transfer, spread_width
 
 _HIGHEST = 0.5 * np.pi

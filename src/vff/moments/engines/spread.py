@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from vff.basis.protocol import TrigonometricLetters
+from vff.basis.trigonometric import TrigonometricLetters
 from vff.moments.engines.base import (
     CHUNK,
     LARGEST_CONTINGENCY,

@@ -19,7 +19,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.linalg import norm
 
-from vff.basis.protocol import HarmonicBlock, TrigonometricLetters, pad, trim
+from vff.basis.trigonometric import HarmonicBlock, TrigonometricLetters, pad, trim
 from vff.moments.engines.base import Accumulator, Arrays, Columns, Engine, Jobs, Kept, Totals
 
 Transform = Callable[[np.ndarray, np.ndarray, int], np.ndarray]
