@@ -45,7 +45,7 @@ def gain_of(term: Term, moments: Moments, noise: float, widest: float = np.inf) 
         ]
         start = max(tried, key=lambda theta: _bound(model, theta))
         try:
-            optimum, _ = maximise(model, start, free=model.all_but_noise, gain=_ENOUGH)
+            optimum, _ = maximise(model, start, free=model.learnt, gain=_ENOUGH)
         except FloatingPointError:  # negative sites, of a likelihood that is not log-concave
             return Gain(-np.inf, model.unpack(start).terms[0])
     without = -0.5 * (moments.weight * np.log(2.0 * np.pi) + moments.target_squared)
