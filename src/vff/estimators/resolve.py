@@ -42,7 +42,8 @@ def resolve_domain(place: Place, summary: TableSummary, options: Options, growin
     bases = [_least(own, e, binding, options) for own, e in on_column]
     if more:
         every = tuple(summary.summaries[c] for c in (first, *more))
-        return factor.settled_together(every, bases, growing=growing), False
+        domain = factor.settled_together(every, bases, growing=growing, given=given)
+        return domain, domain.ends is not None and given is None
     domain = factor.spanning(*given) if given else factor.settled(found, bases, growing=growing)
     if domain.ends is not None and not found.constant:
         check_resolution(domain.ends, column.label)
@@ -151,7 +152,7 @@ def resolve_term(
         if profile is not None:
             found[0], detail = choose_harmonics(profile, factor, ColumnRequest(domains[c], least[0]), usual, most)
     requests = tuple(
-        ColumnRequest(domains[c], basis if basis.detail is None else basis.resized(M or 1))
+        ColumnRequest(domains[c], (basis if basis.detail is None else basis.resized(M or 1)).within(domains[c]))
         for c, basis, M in zip(term.columns, least, found, strict=True)
     )
     return TermRequest(term.columns, requests), requested, detail

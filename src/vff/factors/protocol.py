@@ -92,10 +92,7 @@ class Prior(ABC, Generic[D, B]):
 
     def prior_variance(self, x: np.ndarray) -> np.ndarray | float:
         """k(x, x) at any rows, (N,); one number where it is the same everywhere."""
-        factor = self.factor
-        if factor.constant_variance:
-            return 1.0
-        return factor.variance_functions(self.domain.to_unit(x)) @ factor.variance_weights(self.values)
+        return self.factor.variance_at(self.domain.to_unit(x), self.values)
 
     def slope_variance(self, x: np.ndarray) -> np.ndarray | float:
         """Prior variance of the derivative, in the column's own units, at any rows; one number if the same at all."""
@@ -143,6 +140,15 @@ class Factor(ABC, Generic[D, B]):
     def check(self) -> None:  # most have nothing to check
         """ValueError unless its fields make sense, wherever they came from."""
 
+    def on(self, basis: B) -> "Factor":
+        """The same where the functions that k(x, x) is made of depend on the basis: with what they need of it."""
+        return self
+
+    @property
+    def scattered(self) -> bool:
+        """Whether a row stands for many inputs: its double letters are averages of products of two features."""
+        return False
+
     @property
     def lone(self) -> bool:
         """Whether it has one feature whatever the data are, so that nothing can be learnt of its variance."""
@@ -178,8 +184,15 @@ class Factor(ABC, Generic[D, B]):
         """The domain of a column that none was given for; ``bases`` are those of all factors over it."""
         return self.spanning(found.low, found.high)
 
-    def settled_together(self, found: Sequence[ColumnRange], bases: Sequence[B], *, growing: bool) -> D:
-        """The same of a factor over several columns, of each of which something is known."""
+    def settled_together(
+        self,
+        found: Sequence[ColumnRange],
+        bases: Sequence[B],
+        *,
+        growing: bool,
+        given: tuple[float, float] | None = None,
+    ) -> D:
+        """The same of a factor over several columns, of each of which something is known; ``given`` is the user's."""
         raise TypeError(f"{self.title} is over one column")
 
     def largest(self, bases: Sequence[B]) -> int:
@@ -228,6 +241,10 @@ class Factor(ABC, Generic[D, B]):
     def variance_slopes(self, values: Values) -> Mapping[str, np.ndarray]:
         """dg / d log value, (J,) by hyperparameter; one that does not move g may be left out."""
         return {}
+
+    def variance_at(self, t: np.ndarray, values: Values) -> np.ndarray | float:
+        """k(x, x) at rows in units of the domain, without features."""
+        return 1.0 if self.constant_variance else self.variance_functions(t) @ self.variance_weights(values)
 
     def ladder(self, detail: int) -> Sequence[StartingPoint]:
         """Values to begin learning from; ``detail`` is the highest at which the targets have something to say."""
@@ -296,7 +313,7 @@ class WhiteFactor(ABC, Generic[B]):
         if self.factor.constant_variance:
             return np.ones(1)
         names = (own.name for own in self.factor.parameters)
-        return self.factor.variance_weights(dict(zip(names, values, strict=True)))
+        return self.factor.on(self.basis).variance_weights(dict(zip(names, values, strict=True)))
 
     @abstractmethod
     def at(self, values: tuple[Any, ...]) -> Any:

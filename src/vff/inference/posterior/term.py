@@ -188,7 +188,7 @@ class TermProcess:
     @property
     def variance_shape(self) -> tuple[int, ...]:
         """How many functions k(x, x) is made of, by factor."""
-        known = ((factor.factor, factor.values) for factor in self.factors)
+        known = ((factor.factor.on(factor.basis), factor.values) for factor in self.factors)
         return tuple(1 if own.constant_variance else len(own.variance_weights(values)) for own, values in known)
 
     def weighted_variance(self, weights: np.ndarray, x: np.ndarray) -> np.ndarray:
@@ -198,7 +198,7 @@ class TermProcess:
             if own.factor.constant_variance:
                 total = total[:, 0]
             else:
-                functions = own.factor.variance_functions(own.domain.to_unit(x[:, c]))
+                functions = own.factor.on(own.basis).variance_functions(own.domain.to_unit(x[:, c]))
                 total = np.einsum("nj,nj...->n...", functions, total)
         return total
 
