@@ -324,6 +324,11 @@ class Basis(ABC):
         return self.products().rows.size == self.size**2
 
     @property
+    def scattered(self) -> bool:
+        """Whether a row stands for many inputs, so that double letters are averages of products of two features."""
+        return False
+
+    @property
     def orthogonal(self) -> bool:
         """Whether the product of two different features vanishes, so that Gram matrices are diagonal."""
         return False

@@ -229,8 +229,9 @@ def _levels(speaker: Leaf, table: Table, index: int) -> tuple[Any, ...]:
 
 def _bound(index: int, leaf: Leaf, speaker: Leaf, table: Table) -> BoundColumn:
     """A column as a leaf reads it; options speak of several that are read together by its name."""
-    alone = {leaf.column, index, *([table.names[index]] if table.names else [])}
-    aliases = alone if len(leaf.columns) == 1 else {leaf.name}
+    own = next(column for column in leaf.columns if table.index(column) == index)
+    alone = {own, index, *([table.names[index]] if table.names else [])}
+    aliases = alone if leaf.one_by_one else {leaf.name}
     levels = _levels(speaker, table, index) if leaf.reads == "levels" else None
     order = None if levels is None else levels if speaker.in_order else table.order(index)
     return BoundColumn(index, table.label(index), frozenset(aliases), table.kind(index).value, levels, order)

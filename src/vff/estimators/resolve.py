@@ -42,12 +42,23 @@ def resolve_domain(place: Place, summary: TableSummary, options: Options, growin
     bases = [_least(own, e, binding, options) for own, e in on_column]
     if more:
         every = tuple(summary.summaries[c] for c in (first, *more))
-        domain = factor.settled_together(every, bases, growing=growing, given=given)
+        others = [_given_by_name(c, binding, options, everybody) for c in more]
+        domain = factor.settled_together(every, bases, growing=growing, given=(given, *others))
         return domain, domain.ends is not None and given is None
     domain = factor.spanning(*given) if given else factor.settled(found, bases, growing=growing)
     if domain.ends is not None and not found.constant:
         check_resolution(domain.ends, column.label)
     return domain, domain.ends is not None and given is None
+
+
+def _given_by_name(
+    c: int, binding: Binding, options: Options, everybody: frozenset
+) -> tuple[float, float] | None:
+    """The domain of a column that is read with another: what is said of all columns is not meant for it."""
+    column = binding.columns[c]
+    if not isinstance(options.domain, dict) or not any(key in column.aliases for key in options.domain):
+        return None
+    return check_domain(for_column(options.domain, "domain", column.aliases, everybody), column.label)
 
 
 def _refuse_what_says_nothing(

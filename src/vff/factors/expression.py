@@ -149,6 +149,11 @@ class Leaf(_Expression):
         return tuple(getattr(self, field) for field in self.named_columns)
 
     @property
+    def one_by_one(self) -> bool:
+        """Whether options speak of each of its columns by its own name; else of all by the name of the leaf."""
+        return len(self.named_columns) == 1
+
+    @property
     def name(self) -> str:
         """What it is called in tables and pictures: ``x``, or ``(lat, lon)``."""
         names = ", ".join(map(str, self.columns))

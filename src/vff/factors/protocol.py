@@ -190,9 +190,9 @@ class Factor(ABC, Generic[D, B]):
         bases: Sequence[B],
         *,
         growing: bool,
-        given: tuple[float, float] | None = None,
+        given: Sequence[tuple[float, float] | None] = (),
     ) -> D:
-        """The same of a factor over several columns, of each of which something is known; ``given`` is the user's."""
+        """The same of a factor over several columns, of each of which something is known, or was ``given``."""
         raise TypeError(f"{self.title} is over one column")
 
     def largest(self, bases: Sequence[B]) -> int:

@@ -16,6 +16,7 @@ from vff.linalg import AbstractSymmetric, DenseView, MatrixView
 MARGINS = {WIDTH: 0.5, STD: 5.0}
 """How many of the widest a row may reach to either side: half of a width; five standard deviations, all but 6e-7."""
 _MOST = 2.0  # half domains, that a file may ask for
+_FEW = 0.5  # sums for every letter, up to which they change one by one
 _ROUNDING = 1e-9  # of the half domain, so that bins that fill a domain are inside
 
 
@@ -38,6 +39,9 @@ class Centres(Interval):
 
     def draw(self, rng: np.random.Generator, n: int, size: int) -> np.ndarray:
         return rng.uniform(self.a + self.margin, self.b - self.margin, n)
+
+    def spread(self, share: np.ndarray, size: int) -> np.ndarray:
+        return super().spread(self.margin / (self.b - self.a) + (1.0 - 2.0 * self.margin / (self.b - self.a)) * share, size)
 
 
 @dataclass(frozen=True)
@@ -151,6 +155,10 @@ class BlurredBasis(Basis):
     def everywhere(self) -> bool:
         return True
 
+    @property
+    def scattered(self) -> bool:
+        return self.kind == STD
+
     def _by_node(self, sums: np.ndarray) -> np.ndarray:
         """Sums over double letters (Q, ...) as (node, letter of x, ...)."""
         return np.moveaxis(sums.reshape(self.plain.double.size, -1, *sums.shape[1:]), 1, 0)
@@ -254,5 +262,7 @@ class FewerFeatures(Change):
         across = lagrange(self.small.own.across, self.large.own.across)
         by_letter = values.reshape(self.large.plain.double.size, len(across), -1)
         fewer = np.einsum("vu,qvr->qur", across, by_letter)
-        found = self._plain.double(fewer.reshape(len(fewer), -1))
-        return found.reshape(-1, *values.shape[1:])
+        flat, change = fewer.reshape(len(fewer), -1), self._plain
+        if flat.shape[1] > _FEW * len(flat):  # one matrix for all of them costs as much as one for every letter
+            return change.double(flat).reshape(-1, *values.shape[1:])
+        return np.stack([change.double(own) for own in flat.T], axis=1).reshape(-1, *values.shape[1:])

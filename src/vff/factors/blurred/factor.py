@@ -88,13 +88,19 @@ class BlurredFactor(Factor[BlurredInterval, BlurredBasis]):
         bases: Sequence[BlurredBasis],
         *,
         growing: bool,
-        given: tuple[float, float] | None = None,
+        given: Sequence[tuple[float, float] | None] = (),
     ) -> BlurredInterval:
         """All that rows look at: the range of the middles, and as far as the widest may reach to either side."""
         middles, breadths = found
+        ends, widths = given or (None, None)
         top = max(0.0, breadths.high) * (_MORE if growing else 1.0)
-        if given is not None:
-            return BlurredInterval(*given, top, self.kind)
+        if widths is not None:
+            top = max(widths)
+        elif ends is not None:  # as wide as there is room for
+            room = min(middles.low - ends[0], ends[1] - middles.high) / MARGINS[self.kind]
+            top = max(0.0, breadths.high, min(top, room))
+        if ends is not None:
+            return BlurredInterval(*ends, top, self.kind)
         plain = [basis.plain for basis in bases] or [self.plain.least(FactorOptions("auto", None, ()))]
         inner, margin = self.plain.settled(middles, plain, growing=growing), MARGINS[self.kind] * top
         return BlurredInterval(inner.a - margin, inner.b + margin, top, self.kind)

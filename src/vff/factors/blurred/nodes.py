@@ -21,6 +21,11 @@ class Breadth(Domain):
     top: float
     held: ClassVar[float | None] = 0.0
 
+    @property
+    def ends(self) -> tuple[float, float] | None:
+        """None where all rows are points."""
+        return (0.0, self.top) if self.top else None
+
     def to_unit(self, x: np.ndarray) -> np.ndarray:
         return x / self.length
 
@@ -37,6 +42,9 @@ class Breadth(Domain):
     def describe(self) -> str:
         return f"[0, {self.top:g}]"
 
+    def outside_text(self, label: str) -> str:
+        return f"are so wide by column {label} that they reach beyond the domain of the function"
+
     def draw(self, rng: np.random.Generator, n: int, size: int) -> np.ndarray:
         return rng.uniform(0.0, self.top, n)
 
@@ -45,7 +53,8 @@ class Breadth(Domain):
         return np.zeros(1)
 
     def spread(self, share: np.ndarray, size: int) -> np.ndarray:
-        return self.top * share
+        """The last, which may lie far outside, is a point."""
+        return np.append(self.top * share[:-1], 0.0)
 
 
 def nodes(count: int, reach: float) -> np.ndarray:

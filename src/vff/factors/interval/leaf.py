@@ -45,6 +45,10 @@ class _Matern(Leaf):
         return self.column_fields if self._blur is None else (*self.column_fields, self._blur)
 
     @property
+    def one_by_one(self) -> bool:
+        return True
+
+    @property
     def name(self) -> str:
         """The function is one of the column, whatever rows have seen of it."""
         return str(self.column)

@@ -79,7 +79,7 @@ class SphereFactor(Factor[Globe, SphereBasis]):
         bases: Sequence[SphereBasis],
         *,
         growing: bool,
-        given: tuple[float, float] | None = None,
+        given: Sequence[tuple[float, float] | None] = (),
     ) -> Globe:
         return Globe()
 

@@ -16,7 +16,7 @@ from vff.inference.methods.chains.samples import Samples, evenly, on_gap, stats_
 from vff.inference.methods.chains.start import sampled
 from vff.inference.methods.collapsed import Collapsed, model_of, with_target
 from vff.inference.methods.fit import Fit, TermShare, record
-from vff.inference.methods.task import FitTask
+from vff.inference.methods.task import FitTask, refuse_scattered
 from vff.inference.posterior import Posterior, covariance_root
 from vff.likelihoods import Gaussian
 
@@ -28,6 +28,7 @@ def sample_sum(task: FitTask) -> Fit:
     """Sample the hyperparameters of a sum of terms, those of the moments, from where learning ends."""
     plan = task.chains
     assert plan is not None
+    refuse_scattered(task, "inference='mcmc'")
     check_names(task.plans, ["noise_variance"], task.priors)
     task = with_target(task)
     fit = Collapsed().fit(task)
