@@ -255,7 +255,8 @@ def test_white_variables_have_the_priors_covariance(case: Case, default: bool) -
     C = np.linalg.inv(raw(prior, prior.K.to_dense()))
     close(phi @ B @ B.T @ phi.T, phi @ C @ phi.T, 1e-8)
     close(explained, np.diagonal(phi @ C @ phi.T), 1e-8)
-    close(explained, prior.carried(case.inside), 1e-8)
+    if not factor.scattered:  # else squares are averaged
+        close(explained, prior.carried(case.inside), 1e-8)
 
 
 @pytest.mark.parametrize("default", [False, True])

@@ -23,6 +23,7 @@ from vff.factors.protocol import (
     Prior,
     StartingPoint,
     Values,
+    WhiteFactor,
     by_differences,
 )
 from vff.factors.transform import EdgeTransform
@@ -152,6 +153,11 @@ class BlurredFactor(Factor[BlurredInterval, BlurredBasis]):
 
     def needed(self, values: Values) -> int:
         return self.plain.needed(values)
+
+    def white(self, basis: BlurredBasis) -> WhiteFactor[BlurredBasis]:
+        from vff.factors.blurred.white import BlurredWhite
+
+        return BlurredWhite(self, basis)
 
     def block(self, x: np.ndarray, z: np.ndarray, values: Values) -> Block:
         rate = float(self._rate(values))
