@@ -222,7 +222,7 @@ def _plain(prior: Prior) -> Prior:
 
 
 def averaged(kind: str, x: np.ndarray, ends: tuple[float, float]) -> tuple[np.ndarray, np.ndarray]:
-    """Points and weights over which a row (middle, width or std) is an average, in pieces up to the ends of a domain."""
+    """Points and weights of which a row (middle, width or std) is an average, in pieces up to the ends of a domain."""
     middle, h = x
     if not h:
         return np.array([middle]), np.ones(1)

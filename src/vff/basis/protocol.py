@@ -284,6 +284,8 @@ class Basis(ABC):
 
     family: ClassVar[str]
     """Bases of one family on the same axis have a joint basis."""
+    scattered: bool = False
+    """Whether a row stands for many inputs, so that double letters are averages of products of two features."""
 
     @property
     @abstractmethod
@@ -322,11 +324,6 @@ class Basis(ABC):
     def everywhere(self) -> bool:
         """Whether no product of two features vanishes identically."""
         return self.products().rows.size == self.size**2
-
-    @property
-    def scattered(self) -> bool:
-        """Whether a row stands for many inputs, so that double letters are averages of products of two features."""
-        return False
 
     @property
     def orthogonal(self) -> bool:

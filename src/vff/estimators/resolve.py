@@ -51,9 +51,7 @@ def resolve_domain(place: Place, summary: TableSummary, options: Options, growin
     return domain, domain.ends is not None and given is None
 
 
-def _given_by_name(
-    c: int, binding: Binding, options: Options, everybody: frozenset
-) -> tuple[float, float] | None:
+def _given_by_name(c: int, binding: Binding, options: Options, everybody: frozenset) -> tuple[float, float] | None:
     """The domain of a column that is read with another: what is said of all columns is not meant for it."""
     column = binding.columns[c]
     if not isinstance(options.domain, dict) or not any(key in column.aliases for key in options.domain):

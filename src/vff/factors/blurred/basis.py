@@ -41,7 +41,8 @@ class Centres(Interval):
         return rng.uniform(self.a + self.margin, self.b - self.margin, n)
 
     def spread(self, share: np.ndarray, size: int) -> np.ndarray:
-        return super().spread(self.margin / (self.b - self.a) + (1.0 - 2.0 * self.margin / (self.b - self.a)) * share, size)
+        margin = self.margin / (self.b - self.a)
+        return super().spread(margin + (1.0 - 2.0 * margin) * share, size)
 
 
 @dataclass(frozen=True)
@@ -156,7 +157,7 @@ class BlurredBasis(Basis):
         return True
 
     @property
-    def scattered(self) -> bool:
+    def scattered(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]  # by its field
         return self.kind == STD
 
     def _by_node(self, sums: np.ndarray) -> np.ndarray:
@@ -207,16 +208,15 @@ class BlurredBasis(Basis):
     def to(self, smaller: Basis) -> Change:
         if smaller == self:
             return Same()
-        same = isinstance(smaller, BlurredBasis) and (smaller.kind, smaller.reach) == (self.kind, self.reach)
-        if not same or smaller.M > self.M or smaller.q > self.q:
-            return super().to(smaller)
-        return FewerFeatures(self, smaller)
+        if isinstance(smaller, BlurredBasis) and self.joint(smaller) == self:
+            return FewerFeatures(self, smaller)
+        return super().to(smaller)
 
     def resized(self, detail: int) -> Self:
         return replace(self, M=detail)
 
     def within(self, domain: Domain) -> "BlurredBasis":
-        return replace(self, reach=domain.parts[1].to_unit(domain.top)) if isinstance(domain, BlurredInterval) else self
+        return replace(self, reach=domain.top / domain.half_length) if isinstance(domain, BlurredInterval) else self
 
     def suits(self, domain: Domain) -> bool:
         return isinstance(domain, BlurredInterval) and domain.kind == self.kind

@@ -131,6 +131,6 @@ class ScatteredLetters(Letters):
 
 
 @lru_cache(maxsize=16)
-def _mixed(own: Blurring):  # noqa: ANN202  # a sparse matrix
+def _mixed(own: Blurring):  # a sparse matrix
     at = nodes(own.across.count, own.reach)
     return mixing(own.M, own.q, at).matrix(own.plain.double.size)

@@ -136,12 +136,14 @@ class BreadthBasis(Basis):
         return np.tensordot(lagrange(self.single, self.double).T, sums, axes=1)
 
     def joint(self, other: Basis) -> "BreadthBasis | None":
-        same = isinstance(other, BreadthBasis) and other.reach == self.reach
-        return BreadthBasis(max(self.count, other.count), self.reach) if same else None
+        if not isinstance(other, BreadthBasis) or other.reach != self.reach:
+            return None
+        return BreadthBasis(max(self.count, other.count), self.reach)
 
     def to(self, smaller: Basis) -> Change:
-        holds = isinstance(smaller, BreadthBasis) and smaller.reach == self.reach and smaller.count <= self.count
-        return FewerNodes(self, smaller) if holds else super().to(smaller)
+        if isinstance(smaller, BreadthBasis) and self.joint(smaller) == self:
+            return FewerNodes(self, smaller)
+        return super().to(smaller)
 
     @property
     def node_count(self) -> int:

@@ -79,32 +79,32 @@ def _with_harmonics(
     shift = 1j * np.multiply.outer(np.pi * k, s**2)
     for order in range(n + 1):
         pairs = [(order - 2 * j, j) for j in range(order // 2 + 1)]
-        beta = decay * sum(
-            shift**i / factorial(i) * (0.5 * s**2) ** j / factorial(j) for i, j in pairs
-        )
+        parts = [shift**i / factorial(i) * (0.5 * s**2) ** j / factorial(j) for i, j in pairs]
+        beta = decay * np.sum(parts, axis=0)
         m = n - order
         if m:
             cosines, sines = slices[m,] + k, slices[m,] + M + k
         else:
             beta, cosines, sines = CONSTANT * beta, slices[()] + k, slices[()] + 2 * M + k
         # Re and Im of beta exp: cosines of the average take Re beta cos - Im beta sin, sines Im beta cos + Re beta sin
-        found.append((own + k, cosines, beta.real))
-        found.append((own + k[1:], sines[1:], -beta.imag[1:]))
-        found.append((own + M + k[1:], cosines[1:], beta.imag[1:]))
-        found.append((own + M + k[1:], sines[1:], beta.real[1:]))
+        real, imaginary = np.real(beta), np.imag(beta)
+        found.append((own + k, cosines, real))
+        found.append((own + k[1:], sines[1:], -imaginary[1:]))
+        found.append((own + M + k[1:], cosines[1:], imaginary[1:]))
+        found.append((own + M + k[1:], sines[1:], real[1:]))
     return found
 
 
 def _products(
     n: int, m: int, s: np.ndarray, slices: dict[tuple[int, ...], int]
 ) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """E B_n B_m = sum over i + l even of E z^(i+l) s^(i+l) / (i! l!) B_(n-i) B_(m-l)."""
+    """E B_n B_m = sum over i + j even of E z^(i+j) s^(i+j) / (i! j!) B_(n-i) B_(m-j)."""
     found = []
     for i in range(n + 1):
-        for l in range(i % 2, m + 1, 2):
-            total = i + l
+        for j in range(i % 2, m + 1, 2):
+            total = i + j
             moment = factorial(total) / (2.0 ** (total // 2) * factorial(total // 2))  # (total - 1)!!
-            left = tuple(sorted(degree for degree in (n - i, m - l) if degree))
-            value = moment * s**total / (factorial(i) * factorial(l)) * CONSTANT ** (2 - len(left))
+            left = tuple(sorted(degree for degree in (n - i, m - j) if degree))
+            value = moment * s**total / (factorial(i) * factorial(j)) * CONSTANT ** (2 - len(left))
             found.append((np.array([slices[n, m]]), np.array([slices[left]]), value[None]))
     return found

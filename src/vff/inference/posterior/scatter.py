@@ -29,9 +29,7 @@ class MeanScatter:
         own = [term.square(np.outer(c, c)) for term, c in self.own]
         pairs = {(s, t): (self.own[s], self.own[t]) for s, t in combinations(range(len(self.own)), 2)}
         term_pairs = {key: TermPair(one.request, other.request) for key, ((one, _), (other, _)) in pairs.items()}
-        blocks = {
-            key: 2.0 * np.outer(one.to_raw(c), other.to_raw(e)) for key, ((one, c), (other, e)) in pairs.items()
-        }
+        blocks = {key: 2.0 * np.outer(one.to_raw(c), other.to_raw(e)) for key, ((one, c), (other, e)) in pairs.items()}
         return [*own, *pair_functions(term_pairs, blocks)]
 
     def at(self, n: int, rows: Rows) -> np.ndarray:
