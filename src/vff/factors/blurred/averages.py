@@ -107,5 +107,5 @@ def node_count(kind: str, M: int, reach: float) -> int:
     size = 2 ** int(np.ceil(np.log2(64.0 + 2.0 * z)))
     x = 0.5 - 0.5 * np.cos(np.pi * (np.arange(size) + 0.5) / size)
     wave = np.cos(z * x) if kind == WIDTH else np.exp(-2.0 * (z * x) ** 2) * (1.0 + (z * x) ** 2)
-    terms = np.abs(dct(wave, type=2)) / size
+    terms = np.abs(np.asarray(dct(wave, type=2))) / size
     return max(_FEWEST, int(np.flatnonzero(terms > ACCURACY)[-1]) + 2)

@@ -11,6 +11,7 @@ from numpy.polynomial import chebyshev
 from vff.basis import Basis, Change, Domain, Letters, Products
 
 _MOST_NODES = 2**16  # that a file may ask for
+_ROUNDING = 1e-14
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,9 @@ class NodeLetters(Letters):
         weights = _chebyshev(self.count)
         if derivative:
             weights = chebyshev.chebder(weights, derivative) * (2.0 / self.reach) ** derivative
-        return chebyshev.chebvander(2.0 * t / self.reach - 1.0, len(weights) - 1) @ weights
+        found = chebyshev.chebvander(2.0 * t / self.reach - 1.0, len(weights) - 1) @ weights
+        found[np.abs(found) < _ROUNDING] = 0.0  # at a node, the other letters: who sums them need not
+        return found
 
 
 @lru_cache(maxsize=64)
