@@ -86,6 +86,11 @@ class BlurredInterval(SeveralColumns):
                 f"column {labels[1]} is the {self.kind} of the rows in column {labels[0]} and holds {least:g}; give "
                 "numbers from zero on, of which zero means the function itself"
             )
+        if self.kind == STD and most > self.top:
+            raise ValueError(
+                f"column {labels[1]} reaches a std of {most:g} of the inputs in column {labels[0]}, and the features "
+                f"were made for up to {self.top:g}; fit with domain={{{labels[1]}: (0, {most:g})}}, or more"
+            )
         if self.kind == STD and most > 0.0 and not Centres(self.a, self.b, MARGINS[STD] * most).holds(low, high):
             raise ValueError(
                 f"column {labels[0]} reaches [{low:g}, {high:g}] with a std of up to {most:g} in column {labels[1]}, "
