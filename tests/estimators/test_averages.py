@@ -121,9 +121,9 @@ def test_the_bound_is_below_the_evidence_of_averages_and_close(leaf):
     bounds = [GPRegressor(kernel, frequencies=M, **how).fit(X, y).elbo_ for M in (15, 60)]
     assert bounds[0] <= bounds[1] + 1e-9 <= exact + 1e-4
     assert bounds[1] > exact - (0.1 if leaf.order else 10.0)  # the spectrum of a Matérn-1/2 ends late
-    assert ExactGP(kernel, noise_variance=0.01, optimizer=None, normalize_y=False).fit(X, y).log_marginal_likelihood_ == (
-        pytest.approx(exact, abs=1e-3)
-    )
+    assert ExactGP(kernel, noise_variance=0.01, optimizer=None, normalize_y=False).fit(
+        X, y
+    ).log_marginal_likelihood_ == (pytest.approx(exact, abs=1e-3))
 
 
 def loops(model: GPRegressor, X: pd.DataFrame, y: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
@@ -154,7 +154,7 @@ def test_the_bound_with_uncertain_inputs_is_its_definition():
     model = GPRegressor(kernel, frequencies=12, domain=(-3.0, 13.0), **how).fit(X, y)
     bound, mean, S = loops(model, X, y)
     assert model.elbo_ == pytest.approx(bound, abs=1e-6)
-    with pytest.raises(ValueError, match="reaches a std of 0.4 of the inputs in column 't', and the features were"):
+    with pytest.raises(ValueError, match=r"reaches a std of 0\.4 of the inputs in column 't', and the features were"):
         model.predict_f(X.assign(h=0.4))
     # new rows: the mean over inputs, and the variance over both the input and the function
     prior, (z, w) = model.fit_.posterior.terms[0].factors[0], gauss("std", 50)
@@ -211,24 +211,27 @@ def test_rows_without_a_width_are_points(kernel):
 
 
 def test_coarse_bins_are_seen_through():
-    """Bins of a third of a period: their averages have 83 % of the amplitude, and the function has all of it."""
-    inside, errors = [], {"averages": [], "points": []}
+    """Draws of a Matérn-5/2 of lengthscale one, whose mean period is 4.9; bins are a third of that wide."""
+    inside, errors, width = [], {"averages": [], "points": []}, 4.87 / 3.0
     for seed in range(6):
         rng = np.random.default_rng(seed)
-        phase, period = rng.uniform(0.0, 2 * np.pi), 3.0
-        t = rng.uniform(0.5, 29.5, 150)
-        h = np.full(t.size, 1.0)
-        omega = 2 * np.pi / period
-        y = np.sin(omega * t + phase) * np.sinc(1.0 / period) + 0.1 * rng.standard_normal(t.size)
-        X = pd.DataFrame({"t": t, "h": h})
-        at = np.linspace(1.5, 28.5, 200)
-        new, truth = pd.DataFrame({"t": at, "h": 0.0}), np.sin(omega * at + phase)
+        omega, phase = rng.standard_t(5, size=400), rng.uniform(0.0, 2.0 * np.pi, 400)
+
+        def f(t: np.ndarray, h: float, omega: np.ndarray = omega, phase: np.ndarray = phase) -> np.ndarray:
+            waves = np.cos(np.multiply.outer(t, omega) + phase) * np.sinc(omega * h / (2.0 * np.pi))
+            return np.sqrt(2.0 / omega.size) * waves.sum(axis=1)
+
+        t = rng.uniform(1.0, 29.0, 300)
+        y = f(t, width) + 0.1 * rng.standard_normal(t.size)
+        at = np.linspace(2.0, 28.0, 200)
+        new, truth = pd.DataFrame({"t": at, "h": 0.0}), f(at, 0.0)
         for name, kernel in (("averages", Matern52("t", width="h")), ("points", Matern52("t"))):
-            mean, variance = GPRegressor(kernel, frequencies=60).fit(X, y).predict_f(new)
+            model = GPRegressor(kernel, frequencies=50).fit(pd.DataFrame({"t": t, "h": width}), y)
+            mean, variance = model.predict_f(new)
             errors[name].append(np.mean((mean - truth) ** 2))
             if name == "averages":
                 inside.append(np.abs(mean - truth) < 1.96 * np.sqrt(variance))
-    assert np.sqrt(np.mean(errors["averages"])) < 0.6 * np.sqrt(np.mean(errors["points"]))
+    assert np.sqrt(np.mean(errors["averages"])) < 0.75 * np.sqrt(np.mean(errors["points"]))
     assert 0.9 <= np.mean(inside) <= 0.99
 
 
@@ -253,7 +256,9 @@ def test_noise_holds_what_uncertain_inputs_scatter():
         slope, noise = (near - f) / 1e-3, free.noise_variance_
         precision = s**-2 + slope**2 / noise
         aim = (X["t"] / s**2 + slope * (y - f + slope * q["t"]) / noise) / precision
-        q = pd.DataFrame({"t": q["t"] + 0.5 * (aim - q["t"]).clip(-0.1, 0.1), "h": (0.5 / q["h"] ** 2 + 0.5 * precision) ** -0.5})
+        q = pd.DataFrame(
+            {"t": q["t"] + 0.5 * (aim - q["t"]).clip(-0.1, 0.1), "h": (0.5 / q["h"] ** 2 + 0.5 * precision) ** -0.5}
+        )
         q["t"] = q["t"].clip(-0.7, 10.7)
     assert np.sqrt(free.noise_variance_) == pytest.approx(0.2, abs=0.07)
     new = pd.DataFrame({"t": np.linspace(0.5, 9.5, 100), "h": 0.0})
@@ -266,7 +271,7 @@ def test_noise_holds_what_uncertain_inputs_scatter():
 
 @pytest.mark.parametrize("kind", ["width", "std"])
 def test_products_and_sums_have_the_gram_matrices_of_loops(kind):
-    """Two terms that share an uncertain input: between them, too, products are averaged, and not averages multiplied."""
+    """Two terms that share an uncertain input: between them, too, products are averaged, not averages multiplied."""
     X, y = table(40, 0.3)
     leaf = Matern32("t", **{kind: "h"}, lengthscale=2.0)
     how = {"optimizer": None, "noise_variance": 0.1, "normalize_y": False, "engine": "auto"}
@@ -368,7 +373,7 @@ def test_what_cannot_be_is_refused():
     X, y = table(60, 0.4)
     with pytest.raises(ValueError, match="a width or has an uncertain input, got width='h' and std='z'; name one"):
         Matern32("t", width="h", std="z")
-    with pytest.raises(TypeError, match="Matern32: width must be a name or an index, got 1.5"):
+    with pytest.raises(TypeError, match=r"Matern32: width must be a name or an index, got 1\.5"):
         Matern32("t", width=1.5)
     with pytest.raises(ValueError, match="takes 2 different columns"):
         Matern32("t", width="t")
@@ -398,6 +403,7 @@ def test_rows_may_look_beyond_the_domain_of_the_fit():
     z, w = pieces(b - 1.0, b + 2.0, b, nodes=40)
     with pytest.warns(vff.ExtrapolationWarning):
         points = model.predict_f(pd.DataFrame({"t": z, "h": 0.0}))[0]
+    with pytest.warns(vff.ExtrapolationWarning):
         average = model.predict_f(pd.DataFrame({"t": [b + 0.5], "h": [3.0]}))[0]
     assert average[0] == pytest.approx(w @ points / 3.0, abs=1e-9)
     # and a width that no row of the fit had, within it

@@ -84,6 +84,12 @@ class Matern12(_Matern):
     variance, lengthscale : float or None
         Where learning starts, or the values used when nothing is learnt; None starts from the data. The lengthscale is
         in the column's own units.
+    width : str, int or None
+        A column that says over how wide an interval around ``column`` a row is an average of the function, in the same
+        units: an exposure time, a bin. Zero is a point. New rows have widths of their own.
+    std : str, int or None
+        A column that says how uncertain ``column`` is: the standard deviation of the input, which is Gaussian. The
+        bound averages over inputs as they are given, and noise holds what they scatter.
 
     Examples
     --------
@@ -100,12 +106,16 @@ class Matern32(_Matern):
 
     Parameters
     ----------
-    column, variance, lengthscale : as for ``Matern12``
+    column, variance, lengthscale, width, std : as for ``Matern12``
 
     Examples
     --------
     >>> vff.Matern32("day") * vff.Matern32("time") + vff.Categorical("carrier")
     Matern32('day') * Matern32('time') + Categorical('carrier')
+    >>> X, y = pd.DataFrame({"t": np.arange(0.5, 20.0), "h": 1.0}), np.sin(np.arange(0.5, 20.0)) * np.sin(0.5) / 0.5
+    >>> model = vff.GPRegressor(vff.Matern32("t", width="h"), frequencies=20).fit(X, y)
+    >>> model.predict(pd.DataFrame({"t": [np.pi / 2 + 2 * np.pi], "h": [0.0]})).round(1)
+    array([1.])
     """
 
     order = 1
@@ -118,7 +128,7 @@ class Matern52(_Matern):
 
     Parameters
     ----------
-    column, variance, lengthscale : as for ``Matern12``
+    column, variance, lengthscale, width, std : as for ``Matern12``
 
     Examples
     --------
@@ -135,7 +145,7 @@ class Matern72(_Matern):
 
     Parameters
     ----------
-    column, variance, lengthscale : as for ``Matern12``
+    column, variance, lengthscale, width, std : as for ``Matern12``
 
     Examples
     --------
@@ -152,7 +162,7 @@ class Matern92(_Matern):
 
     Parameters
     ----------
-    column, variance, lengthscale : as for ``Matern12``
+    column, variance, lengthscale, width, std : as for ``Matern12``
 
     Examples
     --------

@@ -151,7 +151,9 @@ class _Weighted(Accumulator):
 
     def _add(self, columns: Columns, w: np.ndarray, weighted: np.ndarray) -> None:
         others, column = _without(columns, self.axis), columns[self.axis]
-        written = {letters: column.written(letters) for letters in dict.fromkeys(own for own, _ in self._places.values())}
+        written = {
+            letters: column.written(letters) for letters in dict.fromkeys(own for own, _ in self._places.values())
+        }
         for key, jobs in self.rest.items():
             letters, k = self._places[key]
             values = written[letters][:, k]
